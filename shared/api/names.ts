@@ -1,0 +1,48 @@
+/** Every label, annotation, environment variable, condition and reason, spelled once, as OpenKruise and Kubernetes spell them. */
+
+export const SIDECARSET_GROUP = "apps.kruise.io";
+export const SIDECARSET_KIND = "SidecarSet";
+export const SIDECARSET_V1BETA1 = "apps.kruise.io/v1beta1";
+export const SIDECARSET_V1ALPHA1 = "apps.kruise.io/v1alpha1";
+
+/** Where revisions, ledgers and the whitelist live when nothing else is configured. */
+export const KRUISE_NAMESPACE = "kruise-system";
+
+// annotations of a SidecarSet; the two hashes are also keys of a pod's annotations
+export const HASH_ANNOTATION = "kruise.io/sidecarset-hash";
+export const HASH_WITHOUT_IMAGE_ANNOTATION = "kruise.io/sidecarset-hash-without-image";
+export const CANARY_ANNOTATION = "apps.kruise.io/sidecarset-canary";
+export const BASE_ANNOTATION = "apps.kruise.io/sidecarset-base";
+
+// annotations of a pod
+export const INJECTED_LIST_ANNOTATION = "kruise.io/sidecarset-injected-list";
+export const IN_PLACE_UPDATE_STATE_ANNOTATION = "kruise.io/sidecarset-inplace-update-state";
+export const WORKING_HOT_UPGRADE_ANNOTATION = "kruise.io/sidecarset-working-hotupgrade-container";
+/** followed by the pod container's name */
+export const VERSION_ANNOTATION_PREFIX = "version.sidecarset.kruise.io/";
+/** followed by the pod container's name */
+export const VERSION_ALT_ANNOTATION_PREFIX = "versionalt.sidecarset.kruise.io/";
+/** ours: moves a pod's resourceVersion so that a late patch fails (the fence of the ledger protocol) */
+export const FENCE_ANNOTATION = "sidecarset.kruise.io/fence";
+
+// labels
+export const CUSTOM_VERSION_LABEL = "apps.kruise.io/sidecarset-custom-version";
+export const REVISION_HASH_LABEL = "controller.kubernetes.io/hash";
+export const SIDECARSET_NAME_LABEL = "kruise.io/sidecarset-name";
+export const NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name";
+export const CONTROL_PLANE_LABEL = "control-plane";
+
+// environment variables of containers
+export const IS_INJECTED_ENV = "IS_INJECTED";
+export const SIDECARSET_VERSION_ENV = "SIDECARSET_VERSION";
+export const SIDECARSET_VERSION_ALT_ENV = "SIDECARSET_VERSION_ALT";
+export const CONTAINER_PRIORITY_ENV = "KRUISE_CONTAINER_PRIORITY";
+export const CONTAINER_BARRIER_ENV = "KRUISE_CONTAINER_BARRIER";
+export const CONTAINER_LAUNCH_PRIORITY_ANNOTATION = "apps.kruise.io/container-launch-priority";
+
+// conditions, reasons, events
+export const UPGRADABLE_CONDITION = "SidecarSetUpgradable";
+export const ALL_UPGRADABLE_REASON = "AllSidecarsetUpgradable";
+export const IMMUTABLE_FIELD_REASON = "UpdateImmutableField";
+export const NOT_UPGRADABLE_EVENT = "NotUpgradablePods";
+export const RESET_CONTAINER_SUCCEED_EVENT = "ResetContainerSucceed";

@@ -1,0 +1,101 @@
+/**
+ * SidecarSet apps.kruise.io/v1beta1: the hub version, the one that is stored and the only one that core works on.
+ * Source: OpenKruise apis/apps/v1beta1.
+ */
+import type {
+  Container,
+  IntOrString,
+  KubernetesObject,
+  LabelSelector,
+  LocalObjectReference,
+  Volume,
+} from "./kubernetes.ts";
+
+export interface FieldReference {
+  readonly apiVersion?: string;
+  readonly fieldPath: string;
+}
+
+export interface TransferEnvVar {
+  readonly sourceContainerName?: string;
+  readonly sourceContainerNameFrom?: { readonly fieldRef?: FieldReference };
+  readonly envName?: string;
+  readonly envNames?: readonly string[];
+}
+
+export interface ResourceExpressions {
+  readonly cpu?: string;
+  readonly memory?: string;
+}
+
+export interface ResourcesPolicy {
+  readonly targetContainersMode: string;
+  readonly targetContainersNameRegex?: string;
+  readonly resourcesExpr: { readonly limits?: ResourceExpressions; readonly requests?: ResourceExpressions };
+}
+
+export interface SidecarContainer extends Container {
+  readonly podInjectPolicy?: string;
+  readonly upgradeStrategy?: { readonly upgradeType?: string; readonly hotUpgradeEmptyImage?: string };
+  readonly shareVolumePolicy?: { readonly type?: string };
+  readonly shareVolumeDevicePolicy?: { readonly type?: string };
+  readonly transferEnv?: readonly TransferEnvVar[];
+  readonly resourcesPolicy?: ResourcesPolicy;
+}
+
+export interface WeightPriority {
+  readonly weight: number;
+  readonly matchSelector: LabelSelector;
+}
+
+export interface UpdateStrategy {
+  readonly type?: string;
+  readonly paused?: boolean;
+  readonly selector?: LabelSelector;
+  readonly partition?: IntOrString;
+  readonly maxUnavailable?: IntOrString;
+  readonly priorityStrategy?: {
+    readonly orderPriority?: readonly { readonly orderedKey: string }[];
+    readonly weightPriority?: readonly WeightPriority[];
+  };
+  readonly scatterStrategy?: readonly { readonly key: string; readonly value: string }[];
+}
+
+export interface InjectionStrategy {
+  readonly paused?: boolean;
+  readonly revision?: { readonly revisionName?: string; readonly customVersion?: string; readonly policy?: string };
+}
+
+export interface PatchPodMetadata {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly patchPolicy?: string;
+}
+
+export interface SidecarSetSpec {
+  readonly selector?: LabelSelector;
+  readonly namespaceSelector?: LabelSelector;
+  readonly initContainers?: readonly SidecarContainer[];
+  readonly containers?: readonly SidecarContainer[];
+  readonly volumes?: readonly Volume[];
+  readonly updateStrategy?: UpdateStrategy;
+  readonly injectionStrategy?: InjectionStrategy;
+  readonly imagePullSecrets?: readonly LocalObjectReference[];
+  readonly revisionHistoryLimit?: number;
+  readonly patchPodMetadata?: readonly PatchPodMetadata[];
+  readonly customVersion?: string;
+}
+
+export interface SidecarSetStatus {
+  readonly observedGeneration?: number;
+  readonly matchedPods?: number;
+  readonly updatedPods?: number;
+  readonly readyPods?: number;
+  readonly updatedReadyPods?: number;
+  readonly latestRevision?: string;
+  readonly collisionCount?: number;
+}
+
+export interface SidecarSet extends KubernetesObject {
+  readonly spec: SidecarSetSpec;
+  readonly status?: SidecarSetStatus;
+}

@@ -1,0 +1,39 @@
+/** What the API server, or the way to it, answered instead of an object. */
+import type { Status } from "../api/admission.ts";
+
+/** `reason` is metav1.Status' (NotFound, Conflict, AlreadyExists, Invalid, Expired, …) or one of ours for the way there. */
+export class KubeError extends Error {
+  override readonly name = "KubeError";
+  /** HTTP status, 0 when there was no answer */
+  readonly code: number;
+  readonly reason: string;
+  /** false when the request may have been carried out although we saw no success: timeout, reset after send, 5xx */
+  readonly isOutcomeKnown: boolean;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    message: string,
+    facts: { code: number; reason: string; isOutcomeKnown?: boolean; retryAfterSeconds?: number; cause?: unknown },
+  ) {
+    super(message, { cause: facts.cause });
+    this.code = facts.code;
+    this.reason = facts.reason;
+    this.isOutcomeKnown = facts.isOutcomeKnown ?? (facts.code >= 400 && facts.code < 500);
+    this.retryAfterSeconds = facts.retryAfterSeconds;
+  }
+
+  /** From the Status object that the API server answers with. */
+  static fromStatus(status: Status, httpCode: number): KubeError {
+    const retryAfterSeconds = status.details?.retryAfterSeconds;
+    return new KubeError(status.message ?? `the API server answered ${httpCode}`, {
+      code: status.code ?? httpCode,
+      reason: status.reason ?? "Unknown",
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    });
+  }
+}
+
+/** True for a KubeError with one of these HTTP codes. */
+export function isKubeError(error: unknown, ...codes: readonly number[]): error is KubeError {
+  return error instanceof KubeError && (codes.length === 0 || codes.includes(error.code));
+}

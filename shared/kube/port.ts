@@ -1,0 +1,119 @@
+/** The calls we make to an API server, in Kubernetes' words. Implemented by client.ts; the contract suite holds every cluster to it. */
+import type { KubernetesObject, ObjectMeta } from "../api/kubernetes.ts";
+
+/** A kind of object, as its URL names it: /api/v1/pods, /apis/apps.kruise.io/v1beta1/sidecarsets. */
+export interface Resource {
+  /** "" for core */
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+}
+
+export const PODS: Resource = { group: "", version: "v1", plural: "pods", namespaced: true };
+export const NAMESPACES: Resource = { group: "", version: "v1", plural: "namespaces", namespaced: false };
+export const CONFIG_MAPS: Resource = { group: "", version: "v1", plural: "configmaps", namespaced: true };
+export const EVENTS: Resource = { group: "", version: "v1", plural: "events", namespaced: true };
+export const CONTROLLER_REVISIONS: Resource = {
+  group: "apps",
+  version: "v1",
+  plural: "controllerrevisions",
+  namespaced: true,
+};
+export const LEASES: Resource = { group: "coordination.k8s.io", version: "v1", plural: "leases", namespaced: true };
+export const SIDECARSETS: Resource = {
+  group: "apps.kruise.io",
+  version: "v1beta1",
+  plural: "sidecarsets",
+  namespaced: false,
+};
+
+export interface ObjectKey {
+  /** absent for cluster-scoped kinds */
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+export interface ListOptions {
+  /** absent: all namespaces */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly limit?: number;
+  readonly continue?: string;
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: "Exact" | "NotOlderThan";
+}
+
+export interface ObjectList<T> {
+  readonly metadata: {
+    readonly resourceVersion: string;
+    readonly continue?: string;
+    readonly remainingItemCount?: number;
+  };
+  readonly items: readonly T[];
+}
+
+export interface WriteOptions {
+  readonly dryRun?: boolean;
+}
+
+export interface PatchOptions extends WriteOptions {
+  readonly subresource?: "status";
+  /** "metadata" asks for PartialObjectMetadata, which is all that a rollout needs to read back. */
+  readonly answer?: "object" | "metadata";
+}
+
+/** RFC 6902 operation. A `test` is the precondition of a conditional write. */
+export type JsonPatchOperation =
+  | { readonly op: "add" | "replace" | "test"; readonly path: string; readonly value: unknown }
+  | { readonly op: "remove"; readonly path: string };
+
+export type Patch =
+  | { readonly type: "json"; readonly operations: readonly JsonPatchOperation[] }
+  | { readonly type: "merge"; readonly body: unknown }
+  | { readonly type: "strategic"; readonly body: unknown };
+
+export interface DeleteOptions extends WriteOptions {
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+}
+
+export interface WatchOptions {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly resourceVersion: string;
+  readonly timeoutSeconds: number;
+  readonly signal?: AbortSignal;
+}
+
+/** An ERROR event (410 Gone for one) is not yielded: the iteration throws the KubeError it stands for. */
+export interface WatchEvent<T> {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
+  readonly object: T;
+}
+
+/** What a patch with `answer: "metadata"` returns. */
+export interface PartialObject {
+  readonly metadata: ObjectMeta;
+}
+
+/**
+ * Every method rejects with KubeError and nothing else. Objects are raw JSON: unknown fields survive a read and are
+ * lost by nobody. One call is one HTTP request; nothing here retries a write.
+ */
+export interface Cluster {
+  get<T extends KubernetesObject>(resource: Resource, key: ObjectKey): Promise<T>;
+  /** One page. Follow `metadata.continue` for the rest; a 410 there means: begin again. */
+  list<T extends KubernetesObject>(resource: Resource, options?: ListOptions): Promise<ObjectList<T>>;
+  create<T extends KubernetesObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T>;
+  patch<T extends KubernetesObject>(
+    resource: Resource,
+    key: ObjectKey,
+    patch: Patch,
+    options?: PatchOptions,
+  ): Promise<T>;
+  delete(resource: Resource, key: ObjectKey, options?: DeleteOptions): Promise<void>;
+  watch<T extends KubernetesObject>(resource: Resource, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
+}
