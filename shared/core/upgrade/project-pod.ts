@@ -1,0 +1,86 @@
+/** Decides which part of a pod a rollout looks at, so that a long list fits into memory. */
+import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
+import {
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  UPGRADABLE_CONDITION,
+  VERSION_ALT_ANNOTATION_PREFIX,
+  VERSION_ANNOTATION_PREFIX,
+  WORKING_HOT_UPGRADE_ANNOTATION,
+} from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+
+type Annotations = Readonly<Record<string, string>>;
+
+const OUR_ANNOTATIONS: ReadonlySet<string> = new Set([
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
+  WORKING_HOT_UPGRADE_ANNOTATION,
+]);
+
+const CONDITIONS: ReadonlySet<string> = new Set(["Ready", UPGRADABLE_CONDITION]);
+
+/**
+ * The fields of a pod that a decision about `sidecarSet` reads, and no others. Indexes of containers stay what they
+ * are. Without a SidecarSet every annotation is kept.
+ */
+export function projectPod(pod: Pod, sidecarSet?: SidecarSet): Pod {
+  const { metadata = {}, spec, status } = pod;
+  const annotations = sidecarSet ? projectAnnotations(metadata.annotations, sidecarSet) : metadata.annotations;
+  return {
+    metadata: {
+      ...pick(metadata, [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "labels",
+      ]),
+      ...(annotations ? { annotations } : {}),
+    },
+    spec: {
+      ...pick(spec, ["nodeName"]),
+      ...(spec.initContainers ? { initContainers: spec.initContainers.map(projectContainer) } : {}),
+      containers: (spec.containers ?? []).map(projectContainer),
+    },
+    ...(status
+      ? {
+          status: {
+            ...pick(status, ["phase"]),
+            conditions: (status.conditions ?? []).filter(({ type }) => CONDITIONS.has(type)),
+            containerStatuses: (status.containerStatuses ?? []).map(projectStatus),
+            initContainerStatuses: (status.initContainerStatuses ?? []).map(projectStatus),
+          },
+        }
+      : {}),
+  };
+}
+
+function projectAnnotations(annotations: Annotations | undefined, sidecarSet: SidecarSet): Annotations | undefined {
+  if (!annotations) return undefined;
+  const patched = (sidecarSet.spec.patchPodMetadata ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {}));
+  const isRead = (key: string) =>
+    OUR_ANNOTATIONS.has(key) ||
+    key.startsWith(VERSION_ANNOTATION_PREFIX) ||
+    key.startsWith(VERSION_ALT_ANNOTATION_PREFIX) ||
+    patched.includes(key);
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => isRead(key)));
+}
+
+function projectContainer(container: Container): Container {
+  return pick(container, ["name", "image", "restartPolicy"]);
+}
+
+function projectStatus(status: ContainerStatus): ContainerStatus {
+  return pick(status, ["name", "ready", "restartCount", "image", "imageID"]);
+}
+
+function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(keys.filter((key) => from[key] !== undefined).map((key) => [key, from[key]])) as Pick<T, K>;
+}
