@@ -6,5 +6,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     passWithNoTests: false,
+    reporters: ["default", "json"],
+    outputFile: { json: "reports/vitest.json" },
   },
 });

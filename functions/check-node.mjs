@@ -1,0 +1,8 @@
+/** Plain JavaScript on purpose: an older Node can't even read the TypeScript files that would complain about it. */
+const [major, minor] = process.versions.node.split(".").map(Number);
+if (major < 22 || (major === 22 && minor < 19)) {
+  process.stderr.write(
+    `Node ${process.versions.node} is too old, 22.19 or newer is needed: run \`npm ci\` without --ignore-scripts (it brings Node 24), or install Node 24.\n`,
+  );
+  process.exit(1);
+}

@@ -1,0 +1,4 @@
+#!/usr/bin/env node
+import "./check-node.mjs";
+
+await import("./cli.ts");
