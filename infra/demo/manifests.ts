@@ -53,14 +53,13 @@ function identify(value: unknown, place: string): Manifest {
 function parseFile(file: string, text: string): Manifest[] {
   const lines = new LineCounter();
   const manifests: Manifest[] = [];
-  for (const document of parseAllDocuments(text, { lineCounter: lines, prettyErrors: false })) {
-    const [start] = "range" in document && document.range ? document.range : [0];
+  for (const document of [parseAllDocuments(text, { lineCounter: lines, prettyErrors: false })].flat()) {
+    const place = (offset: number) => `${file}:${lines.linePos(offset).line}:${lines.linePos(offset).col}`;
     const [error] = document.errors;
-    const { line, col } = lines.linePos(error === undefined ? (document.contents?.range?.[0] ?? start) : error.pos[0]);
-    if (error !== undefined)
-      throw new CliError(`${file}:${line}:${col}: ${error.message.replace(/\s+/g, " ")}; correct the YAML there`);
+    if (error)
+      throw new CliError(`${place(error.pos[0])}: ${error.message.replace(/\s+/g, " ")}; correct the YAML there`);
     const value: unknown = document.toJS();
-    if (value !== null) manifests.push(identify(value, `${file}:${line}:${col}`));
+    if (value !== null) manifests.push(identify(value, place(document.contents?.range?.[0] ?? 0)));
   }
   return manifests;
 }
