@@ -1,0 +1,82 @@
+/** Settings from the environment: the only reader of process.env. Parsed once, at start; a bad value is one sentence. */
+import { KRUISE_NAMESPACE } from "./api/names.ts";
+
+/** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults. */
+const DEFAULT_FEATURE_GATES = {
+  EnableSortSidecarContainerByName: false,
+  SidecarSetPatchPodMetadataDefaultsAllowed: false,
+};
+
+export type FeatureGates = Readonly<Record<keyof typeof DEFAULT_FEATURE_GATES, boolean>>;
+
+const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface Config {
+  /** POD_NAMESPACE: where ControllerRevisions, ledgers and the whitelist live */
+  readonly kruiseNamespace: string;
+  /** KUBECONFIG: path of the kubeconfig file; absent: the client's own search */
+  readonly kubeconfig?: string;
+  /** VIEW_FRESHNESS_MS: how old a list of SidecarSets may be when a pod is admitted; 0 lists for every pod */
+  readonly freshnessMs: number;
+  /** FEATURE_GATES, such as EnableSortSidecarContainerByName=true */
+  readonly featureGates: FeatureGates;
+  /** LOG_LEVEL */
+  readonly logLevel: LogLevel;
+}
+
+/** A setting that cannot be used; the message is one sentence that names the variable, the value and what is allowed. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/**
+ * Reads and checks every setting. An empty variable counts as absent.
+ * @throws ConfigError for the first bad value
+ */
+export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
+  const kubeconfig = env["KUBECONFIG"];
+  return {
+    kruiseNamespace: parseNamespace("POD_NAMESPACE", env["POD_NAMESPACE"] || KRUISE_NAMESPACE),
+    ...(kubeconfig ? { kubeconfig } : {}),
+    freshnessMs: parseMilliseconds("VIEW_FRESHNESS_MS", env["VIEW_FRESHNESS_MS"] || "1000"),
+    featureGates: parseFeatureGates("FEATURE_GATES", env["FEATURE_GATES"] ?? ""),
+    logLevel: parseLogLevel("LOG_LEVEL", env["LOG_LEVEL"] || "info"),
+  };
+}
+
+function parseNamespace(variable: string, value: string): string {
+  if (value.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value)) return value;
+  throw new ConfigError(`${variable}=${value} is not the name of a namespace.`);
+}
+
+function parseMilliseconds(variable: string, value: string): number {
+  if (/^\d{1,9}$/.test(value)) return Number(value);
+  throw new ConfigError(`${variable}=${value} is not a whole number of milliseconds.`);
+}
+
+function parseLogLevel(variable: string, value: string): LogLevel {
+  const level = LOG_LEVELS.find((known) => known === value);
+  if (level !== undefined) return level;
+  throw new ConfigError(`${variable}=${value} is none of ${LOG_LEVELS.join(", ")}.`);
+}
+
+function parseFeatureGates(variable: string, text: string): FeatureGates {
+  const gates = { ...DEFAULT_FEATURE_GATES };
+  for (const entry of text.split(",")) {
+    if (entry.trim() === "") continue;
+    const [name = "", value = ""] = entry.split("=").map((part) => part.trim());
+    if (!isFeatureGate(name)) {
+      throw new ConfigError(`${variable} names ${name}, which is none of ${Object.keys(gates).join(", ")}.`);
+    }
+    if (value !== "true" && value !== "false") {
+      throw new ConfigError(`${variable} sets ${name} to "${value}", which is neither true nor false.`);
+    }
+    gates[name] = value === "true";
+  }
+  return gates;
+}
+
+function isFeatureGate(name: string): name is keyof FeatureGates {
+  return Object.hasOwn(DEFAULT_FEATURE_GATES, name);
+}

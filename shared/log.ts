@@ -1,0 +1,42 @@
+/** One JSON line per event: the only writer to stdout of the functions. */
+import type { LogLevel } from "./config.ts";
+
+export type LogFields = Readonly<Record<string, unknown>>;
+
+/** Each method writes one line `{"time","level","message",…fields}`, or nothing when its level is below the log's. */
+export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
+
+const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+const SECRET_FIELD = /token|secret|passw(or)?d|authorization|credential|cookie|private|kubeconfig|(key|cert)-?data/i;
+const SECRET_TEXT =
+  /Bearer\s+[^\s"',]+|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN [^-]*PRIVATE KEY-----[\s\S]*?-----END [^-]*-----/g;
+
+/** A log from `level` on. Values of fields named like a secret, and bearer tokens inside any text, are not written. */
+export function createLog(level: LogLevel, write: (line: string) => void = writeToStdout): Log {
+  const at = (own: LogLevel) => (message: string, fields?: LogFields) => {
+    if (RANK[own] >= RANK[level]) write(format(own, message, fields));
+  };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+function writeToStdout(line: string): void {
+  process.stdout.write(line);
+}
+
+function format(level: LogLevel, message: string, fields: LogFields = {}): string {
+  const line = { time: new Date().toISOString(), level, message, ...fields };
+  return `${JSON.stringify(line, printable)}\n`;
+}
+
+function printable(field: string, value: unknown): unknown {
+  if (field !== "" && SECRET_FIELD.test(field) && value !== undefined) return "[not shown]";
+  if (typeof value === "string") return value.replace(SECRET_TEXT, "[not shown]");
+  if (typeof value === "bigint") return value.toString();
+  if (value instanceof Error) return describe(value);
+  return value;
+}
+
+function describe(error: Error): LogFields {
+  return { ...error, name: error.name, message: error.message, stack: error.stack, cause: error.cause };
+}

@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { ConfigError, readConfig } from "../../shared/config.ts";
+
+describe("readConfig", () => {
+  test("an empty environment gives the defaults", () => {
+    expect(readConfig({})).toEqual({
+      kruiseNamespace: "kruise-system",
+      freshnessMs: 1000,
+      featureGates: { EnableSortSidecarContainerByName: false, SidecarSetPatchPodMetadataDefaultsAllowed: false },
+      logLevel: "info",
+    });
+  });
+
+  test("every variable is read", () => {
+    const env = {
+      POD_NAMESPACE: "kruise",
+      KUBECONFIG: "/etc/kubeconfig",
+      VIEW_FRESHNESS_MS: "0",
+      FEATURE_GATES: " EnableSortSidecarContainerByName = true,SidecarSetPatchPodMetadataDefaultsAllowed=false,",
+      LOG_LEVEL: "debug",
+    };
+    expect(readConfig(env)).toEqual({
+      kruiseNamespace: "kruise",
+      kubeconfig: "/etc/kubeconfig",
+      freshnessMs: 0,
+      featureGates: { EnableSortSidecarContainerByName: true, SidecarSetPatchPodMetadataDefaultsAllowed: false },
+      logLevel: "debug",
+    });
+  });
+
+  test.each([
+    ["POD_NAMESPACE", "Kruise", "POD_NAMESPACE=Kruise is not the name of a namespace."],
+    ["VIEW_FRESHNESS_MS", "1s", "VIEW_FRESHNESS_MS=1s is not a whole number of milliseconds."],
+    ["VIEW_FRESHNESS_MS", "-1", "VIEW_FRESHNESS_MS=-1 is not a whole number of milliseconds."],
+    ["LOG_LEVEL", "loud", "LOG_LEVEL=loud is none of debug, info, warn, error."],
+    [
+      "FEATURE_GATES",
+      "Sort=true",
+      "FEATURE_GATES names Sort, which is none of EnableSortSidecarContainerByName, SidecarSetPatchPodMetadataDefaultsAllowed.",
+    ],
+    [
+      "FEATURE_GATES",
+      "EnableSortSidecarContainerByName=yes",
+      'FEATURE_GATES sets EnableSortSidecarContainerByName to "yes", which is neither true nor false.',
+    ],
+    [
+      "FEATURE_GATES",
+      "toString=true",
+      "FEATURE_GATES names toString, which is none of EnableSortSidecarContainerByName, SidecarSetPatchPodMetadataDefaultsAllowed.",
+    ],
+  ])("%s=%s is refused in one sentence", (variable, value, sentence) => {
+    expect(() => readConfig({ [variable]: value })).toThrow(new ConfigError(sentence));
+  });
+});

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { createLog, type LogFields } from "../../shared/log.ts";
+
+function logged(fields: LogFields, message = "event"): Record<string, unknown> {
+  const lines: string[] = [];
+  createLog("info", (line) => lines.push(line)).info(message, fields);
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatch(/^[^\n]*\n$/);
+  return JSON.parse(lines[0] ?? "") as Record<string, unknown>;
+}
+
+test("an event is one JSON line with time, level, message and its fields", () => {
+  const { time, ...rest } = logged({ pod: "a/b", text: "two\nlines" });
+  expect(rest).toEqual({ level: "info", message: "event", pod: "a/b", text: "two\nlines" });
+  expect(Date.parse(String(time))).not.toBeNaN();
+});
+
+test("levels below the log's are not written", () => {
+  const lines: string[] = [];
+  const log = createLog("warn", (line) => lines.push(line));
+  log.debug("a");
+  log.info("b");
+  log.warn("c");
+  log.error("d");
+  expect(lines.map((line) => (JSON.parse(line) as { message: string }).message)).toEqual(["c", "d"]);
+});
+
+test("an error is written with its message and its causes", () => {
+  const error = new TypeError("outer", { cause: new Error("inner") });
+  expect(logged({ error })["error"]).toMatchObject({
+    name: "TypeError",
+    message: "outer",
+    cause: { name: "Error", message: "inner" },
+  });
+});
+
+test.each([
+  ["a field named token", { token: "abc123" }],
+  ["a nested authorization header", { headers: { Authorization: "abc123" } }],
+  ["a kubeconfig's key", { user: { "client-key-data": "abc123" } }],
+  ["a bearer token inside a text", { text: "sent Bearer abc123 to it" }],
+  ["a bearer token inside an error's cause", { error: new Error("x", { cause: new Error("Bearer abc123") }) }],
+  ["a private key", { text: "-----BEGIN PRIVATE KEY-----\nabc123\n-----END PRIVATE KEY-----" }],
+])("%s is not shown", (_, fields) => {
+  expect(JSON.stringify(logged(fields))).not.toContain("abc123");
+});
+
+test("a secret in the message is not shown either", () => {
+  expect(logged({}, "Bearer abc123")["message"]).toBe("[not shown]");
+});
