@@ -1,0 +1,38 @@
+/** Decides which JSON numbers a JavaScript number cannot carry, and carries those as the text they were written in. */
+
+/**
+ * A JSON number kept as text: what `JSON.rawJSON` makes. `JSON.stringify` and `goJson` print it as it is;
+ * `structuredClone` and a trip through `JSON.parse` lose it.
+ */
+export interface RawNumber {
+  readonly rawJSON: string;
+}
+
+type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
+
+/** What Node's JSON has and TypeScript's library does not know yet. */
+const json = JSON as unknown as {
+  readonly parse: (text: string, reviver: Reviver) => unknown;
+  readonly rawJSON: (text: string) => RawNumber;
+  readonly isRawJSON: (value: unknown) => boolean;
+};
+
+const INTEGER = /^-?\d+$/;
+
+function isLossy(value: number, source: string): boolean {
+  return !Number.isFinite(value) || (INTEGER.test(source) && !Number.isSafeInteger(value));
+}
+
+/**
+ * `JSON.parse`, but integers beyond 2^53 (int64 fields, quantities) and numbers beyond float64 come as RawNumber.
+ * Throws SyntaxError as `JSON.parse` does.
+ */
+export function parseJson(text: string): unknown {
+  return json.parse(text, (_key, value, { source }) =>
+    typeof value === "number" && source !== undefined && isLossy(value, source) ? json.rawJSON(source) : value,
+  );
+}
+
+export function isRawNumber(value: unknown): value is RawNumber {
+  return json.isRawJSON(value);
+}
