@@ -1,0 +1,55 @@
+/** Decides whether labels match a LabelSelector, without validating it first, as OpenKruise does. */
+import type { LabelSelector, LabelSelectorRequirement, Labels } from "../../api/kubernetes.ts";
+
+/** A selector that cannot be evaluated. `message` is OpenKruise's text. */
+export interface SelectorError {
+  readonly kind: "UnknownOperator";
+  readonly message: string;
+}
+
+type Test = (labels: Labels, requirement: LabelSelectorRequirement) => boolean;
+
+function hasLabel(labels: Labels, { key }: LabelSelectorRequirement): boolean {
+  return Object.hasOwn(labels, key);
+}
+
+function isIn(labels: Labels, requirement: LabelSelectorRequirement): boolean {
+  const value = labels[requirement.key];
+  return hasLabel(labels, requirement) && value !== undefined && (requirement.values ?? []).includes(value);
+}
+
+const OPERATORS: ReadonlyMap<string, Test> = new Map<string, Test>([
+  ["In", isIn],
+  ["NotIn", (labels, requirement) => !isIn(labels, requirement)],
+  ["Exists", hasLabel],
+  ["DoesNotExist", (labels, requirement) => !hasLabel(labels, requirement)],
+]);
+
+/** True for a selector that is given and has no requirement: it matches everything. */
+export function isEmptySelector(selector: LabelSelector): boolean {
+  return Object.keys(selector.matchLabels ?? {}).length === 0 && (selector.matchExpressions ?? []).length === 0;
+}
+
+/**
+ * No selector matches nothing, an empty one everything. An unknown operator is an error whatever the labels are.
+ * Source: OpenKruise pkg/util, ValidatedLabelSelectorAsSelector.
+ */
+export function selectorMatches(
+  selector: LabelSelector | undefined,
+  labels: Labels | undefined,
+): boolean | SelectorError {
+  if (selector === undefined || selector === null) return false;
+  const tests: (() => boolean)[] = [];
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
+    tests.push(() => isIn(labels ?? {}, { key, operator: "In", values: [value] }));
+  }
+  for (const requirement of selector.matchExpressions ?? []) {
+    const test = OPERATORS.get(requirement.operator);
+    if (test === undefined) {
+      const message = `${JSON.stringify(requirement.operator)} is not a valid pod selector operator`;
+      return { kind: "UnknownOperator", message };
+    }
+    tests.push(() => test(labels ?? {}, requirement));
+  }
+  return tests.every((holds) => holds());
+}
