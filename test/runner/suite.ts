@@ -1,0 +1,22 @@
+/** What a suite is: it runs one vector and returns where our answer differs from the reference's. */
+import type { Difference } from "./compare.ts";
+
+export interface VectorCase {
+  readonly name: string;
+  readonly kind?: string;
+  readonly input: unknown;
+  readonly expected: unknown;
+}
+
+/**
+ * A suite declares the shapes it expects of `input` and `expected`. Inputs are deep-frozen. An exception is a failed
+ * case. `never` lets every such function be one; only the runner calls them.
+ */
+export type Suite = (
+  input: never,
+  expected: never,
+  vector: VectorCase,
+) => readonly Difference[] | Promise<readonly Difference[]>;
+
+/** file name without .json → its suite */
+export type SuiteTable = Readonly<Record<string, Suite>>;
