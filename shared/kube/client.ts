@@ -1,0 +1,213 @@
+/** The Cluster port over HTTPS: one call is one request, objects are raw JSON, every failure is a KubeError. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { KubernetesObject } from "../api/kubernetes.ts";
+import { KubeError } from "./error.ts";
+import { refusal, unreadableAnswer } from "./failure.ts";
+import type {
+  Cluster,
+  DeleteOptions,
+  ListOptions,
+  ObjectKey,
+  Patch,
+  PatchOptions,
+  Resource,
+  WatchOptions,
+} from "./port.ts";
+import {
+  type ClusterAccess,
+  type IncomingAnswer,
+  type OutgoingRequest,
+  openTransport,
+  type RequestRecord,
+  readBody,
+  type Transport,
+} from "./transport.ts";
+import { watchEvents } from "./watch.ts";
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+/** A read that meets 429 is repeated this often, and waits this long at most each time. */
+const MAX_READ_RETRIES = 3;
+const MAX_RETRY_AFTER_SECONDS = 5;
+
+const PATCH_TYPES: Readonly<Record<Patch["type"], string>> = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+};
+
+const METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+interface Call extends Omit<OutgoingRequest, "timeoutMs"> {
+  readonly verb: RequestRecord["verb"];
+  readonly resource: string;
+}
+
+/**
+ * Opens no connection yet. Reads obey a 429's Retry-After (3 times, 5 seconds each at most) and are repeated once when
+ * a kept-alive connection turns out to be closed; writes are never repeated.
+ */
+export function connectCluster(access: ClusterAccess): Cluster {
+  const transport = openTransport(access);
+  const send = caller(access, transport);
+  return {
+    get: (resource, key) =>
+      send({ verb: "GET", resource: resource.plural, method: "GET", path: pathOf(resource, key) }),
+    list: (resource, options = {}) =>
+      send({
+        verb: "LIST",
+        resource: resource.plural,
+        method: "GET",
+        path: pathOf(resource, options) + queryOf(listQuery(options)),
+      }),
+    create: (resource, object, options = {}) =>
+      send({
+        verb: "CREATE",
+        resource: resource.plural,
+        method: "POST",
+        path: pathOf(resource, namespaceOf(object)) + queryOf(dryRunQuery(options)),
+        body: JSON.stringify(object),
+      }),
+    patch: (resource, key, patch, options = {}) => send(patchCall(resource, key, patch, options)),
+    delete: async (resource, key, options = {}) => {
+      await send({
+        verb: "DELETE",
+        resource: resource.plural,
+        method: "DELETE",
+        path: pathOf(resource, key) + queryOf(dryRunQuery(options)),
+        body: JSON.stringify(deleteBody(options)),
+      });
+    },
+    watch: (resource, options) => watchEvents(() => openWatch(access, transport, resource, options), options.signal),
+  };
+}
+
+/** Sends one call, reports it to the observer and reads the answer as JSON. */
+function caller(access: ClusterAccess, transport: Transport): <T>(call: Call) => Promise<T> {
+  const timeoutMs = access.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS;
+  const once = async <T>(call: Call): Promise<T> => {
+    const begin = performance.now();
+    let answer: IncomingAnswer | undefined;
+    try {
+      answer = await transport({ ...call, timeoutMs });
+      return await readAnswer<T>(answer);
+    } finally {
+      const { verb, resource } = call;
+      const ms = Math.round(performance.now() - begin);
+      access.onRequest?.({ verb, resource, code: answer?.code ?? 0, ms, bytes: answer?.bytes() ?? 0 });
+    }
+  };
+  return async (call) => {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await once(call);
+      } catch (error) {
+        const waitSeconds = repeatAfterSeconds(error, call, attempt);
+        if (waitSeconds === undefined) throw error;
+        await sleep(waitSeconds * 1000);
+      }
+    }
+  };
+}
+
+function repeatAfterSeconds(error: unknown, call: Call, attempt: number): number | undefined {
+  if (call.method !== "GET" || !(error instanceof KubeError)) return undefined;
+  if (error.code === 429 && attempt < MAX_READ_RETRIES)
+    return Math.min(error.retryAfterSeconds ?? 1, MAX_RETRY_AFTER_SECONDS);
+  return error.reason === "ConnectionReset" && attempt === 0 ? 0 : undefined;
+}
+
+async function readAnswer<T>(answer: IncomingAnswer): Promise<T> {
+  const { attempt, code, retryAfter } = answer;
+  if (code >= 400) throw refusal(attempt, code, await readBody(answer).catch(() => ""), retryAfter);
+  const body = await readBody(answer);
+  if (code >= 300) throw unreadableAnswer(attempt, code, `is a redirect (${code}), which an API server never sends`);
+  try {
+    return JSON.parse(body) as T;
+  } catch (cause) {
+    throw unreadableAnswer(attempt, code, "is not JSON: is this an API server?", cause);
+  }
+}
+
+async function openWatch(access: ClusterAccess, transport: Transport, resource: Resource, options: WatchOptions) {
+  const query = {
+    ...listQuery(options),
+    watch: "true",
+    allowWatchBookmarks: "true",
+    timeoutSeconds: String(options.timeoutSeconds),
+  };
+  const begin = performance.now();
+  let code = 0;
+  try {
+    const answer = await transport({
+      method: "GET",
+      path: pathOf(resource, options) + queryOf(query),
+      timeoutMs: options.timeoutSeconds * 1000 + (access.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS),
+      ...(options.signal ? { signal: options.signal } : {}),
+    });
+    code = answer.code;
+    if (code >= 300) throw refusal(answer.attempt, code, await readBody(answer).catch(() => ""), answer.retryAfter);
+    return answer;
+  } finally {
+    const ms = Math.round(performance.now() - begin);
+    access.onRequest?.({ verb: "WATCH", resource: resource.plural, code, ms, bytes: 0 });
+  }
+}
+
+function patchCall(resource: Resource, key: ObjectKey, patch: Patch, options: PatchOptions): Call {
+  const subresource = options.subresource ? `/${options.subresource}` : "";
+  return {
+    verb: "PATCH",
+    resource: resource.plural + subresource,
+    method: "PATCH",
+    path: pathOf(resource, key) + subresource + queryOf(dryRunQuery(options)),
+    contentType: PATCH_TYPES[patch.type],
+    body: JSON.stringify(patch.type === "json" ? patch.operations : patch.body),
+    ...(options.answer === "metadata" ? { accept: METADATA_ONLY } : {}),
+  };
+}
+
+function pathOf(resource: Resource, { namespace, name }: { readonly namespace?: string; readonly name?: string }) {
+  const { group, version, plural, namespaced } = resource;
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const scope = namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  return `${root}${scope}/${plural}${name === undefined ? "" : `/${encodeURIComponent(name)}`}`;
+}
+
+function namespaceOf(object: KubernetesObject): { readonly namespace?: string } {
+  const namespace = object.metadata?.namespace;
+  return namespace === undefined ? {} : { namespace };
+}
+
+type Query = Readonly<Record<string, string | undefined>>;
+
+function queryOf(query: Query): string {
+  const present = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return present.length === 0 ? "" : `?${new URLSearchParams(present)}`;
+}
+
+function listQuery(options: ListOptions): Query {
+  return {
+    labelSelector: options.labelSelector,
+    fieldSelector: options.fieldSelector,
+    limit: options.limit?.toString(),
+    continue: options.continue,
+    resourceVersion: options.resourceVersion,
+    resourceVersionMatch: options.resourceVersionMatch,
+  };
+}
+
+function dryRunQuery({ dryRun }: { readonly dryRun?: boolean }): Query {
+  return { dryRun: dryRun ? "All" : undefined };
+}
+
+function deleteBody({ uid, resourceVersion }: DeleteOptions): object {
+  const preconditions = {
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+  };
+  return {
+    apiVersion: "v1",
+    kind: "DeleteOptions",
+    ...(Object.keys(preconditions).length === 0 ? {} : { preconditions }),
+  };
+}

@@ -1,0 +1,184 @@
+/** Turns what the way to the API server did to a request into one sentence: what, where, what to do. */
+import type { Status } from "../api/admission.ts";
+import { KubeError } from "./error.ts";
+
+/** One request, as far as a sentence about its failure needs it. */
+export interface Attempt {
+  /** such as GET, PATCH */
+  readonly method: string;
+  readonly url: URL;
+  /** false while the request cannot have reached the API server: its connection was never made */
+  readonly isSent: boolean;
+}
+
+interface Sentence {
+  readonly reason: string;
+  readonly text: string;
+}
+
+const BY_CODE: Readonly<Record<string, (server: string) => Sentence>> = {
+  ECONNREFUSED: (server) => ({
+    reason: "ConnectionRefused",
+    text: `nobody listens on ${server}: check the server address and that the API server runs`,
+  }),
+  ENOTFOUND: nameNotFound,
+  EAI_AGAIN: nameNotFound,
+  EHOSTUNREACH: unreachable,
+  ENETUNREACH: unreachable,
+  ETIMEDOUT: unreachable,
+  EPROTO: notTls,
+  ERR_SSL_WRONG_VERSION_NUMBER: notTls,
+  HPE_INVALID_CONSTANT: notHttp,
+  CERT_HAS_EXPIRED: (server) => ({
+    reason: "CertificateNotTrusted",
+    text: `the certificate of ${server} has expired: renew it`,
+  }),
+  ERR_TLS_CERT_ALTNAME_INVALID: (server) => ({
+    reason: "CertificateNotTrusted",
+    text: `the certificate of ${server} is not for this host name: use a name it is made for, or set tls-server-name`,
+  }),
+};
+
+const UNTRUSTED = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "CERT_SIGNATURE_FAILURE",
+  "CERT_UNTRUSTED",
+]);
+
+function nameNotFound(server: string): Sentence {
+  return {
+    reason: "NameNotFound",
+    text: `the host name of ${server} cannot be resolved: check the server address and DNS`,
+  };
+}
+
+function unreachable(server: string): Sentence {
+  return { reason: "Unreachable", text: `${server} cannot be reached: check routes, firewall and security groups` };
+}
+
+function notTls(server: string): Sentence {
+  return { reason: "NotTLS", text: `${server} does not speak TLS as expected: check the scheme and the port` };
+}
+
+function notHttp(server: string): Sentence {
+  return { reason: "NotHTTP", text: `${server} does not speak HTTP: check the scheme and the port` };
+}
+
+/** A network error, from whatever layer, as a KubeError with code 0. */
+export function connectionFailure(cause: unknown, attempt: Attempt): KubeError {
+  if (cause instanceof KubeError) return cause;
+  const server = attempt.url.origin;
+  const { reason, text } = describe(cause, server);
+  return new KubeError(`${attempt.method} ${attempt.url.pathname}: ${text}`, {
+    code: 0,
+    reason,
+    isOutcomeKnown: !attempt.isSent,
+    cause,
+  });
+}
+
+function describe(cause: unknown, server: string): Sentence {
+  const code = codeOf(cause);
+  const known = BY_CODE[code];
+  if (known) return known(server);
+  if (UNTRUSTED.has(code))
+    return {
+      reason: "CertificateNotTrusted",
+      text: `the certificate of ${server} is not signed by the certificate authority we were given: check certificate-authority-data`,
+    };
+  if (code.startsWith("ERR_SSL") || code.startsWith("ERR_TLS") || code.startsWith("ERR_OSSL"))
+    return { reason: "TLS", text: `TLS with ${server} failed (${code}): check the certificates` };
+  if (code === "ECONNRESET" || code === "EPIPE")
+    return { reason: "ConnectionReset", text: `${server} closed the connection before it had answered` };
+  return {
+    reason: "ConnectionFailed",
+    text: `no answer from ${server}: ${cause instanceof Error ? cause.message : cause}`,
+  };
+}
+
+function codeOf(cause: unknown): string {
+  if (cause instanceof AggregateError) return codeOf(cause.errors[0]);
+  return cause instanceof Error && "code" in cause ? String(cause.code) : "";
+}
+
+export function timeoutFailure(attempt: Attempt, timeoutMs: number): KubeError {
+  const { method, url, isSent } = attempt;
+  const what = isSent ? "did not answer" : "did not accept a connection";
+  return new KubeError(`${method} ${url.pathname}: ${url.origin} ${what} within ${timeoutMs} ms`, {
+    code: 0,
+    reason: "Timeout",
+    isOutcomeKnown: !isSent,
+  });
+}
+
+/** An answer that ends early, or is not JSON although it reports success: the write it answers may have been carried out. */
+export function unreadableAnswer(attempt: Attempt, code: number, problem: string, cause?: unknown): KubeError {
+  const { method, url } = attempt;
+  return new KubeError(`${method} ${url.pathname}: the answer of ${url.origin} ${problem}`, {
+    code,
+    reason: "UnreadableAnswer",
+    isOutcomeKnown: false,
+    cause,
+  });
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: "BadRequest",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "NotFound",
+  409: "Conflict",
+  410: "Expired",
+  413: "RequestEntityTooLarge",
+  422: "Invalid",
+  429: "TooManyRequests",
+  500: "InternalError",
+  503: "ServiceUnavailable",
+  504: "Timeout",
+};
+
+/** An answer with an HTTP code of 400 or more: a Status of the API server, or some text of whoever stands before it. */
+export function refusal(attempt: Attempt, code: number, body: string, retryAfter: string | undefined): KubeError {
+  const status = parseStatus(body);
+  const { url, method } = attempt;
+  const seconds = status?.details?.retryAfterSeconds ?? parseSeconds(retryAfter);
+  return new KubeError(refusalMessage(attempt, code, status?.message ?? shorten(body)), {
+    code: status?.code ?? code,
+    reason: status?.reason ?? REASONS[code] ?? "Unknown",
+    ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
+    cause: status ?? `${method} ${url.href} answered ${code}`,
+  });
+}
+
+function refusalMessage({ url, method }: Attempt, code: number, message: string): string {
+  if (code === 401)
+    return `${url.origin} does not accept our credentials (401 Unauthorized): the token or certificate is expired or not valid there, renew it`;
+  if (code === 404 && message.startsWith("404 page not found"))
+    return `${url.origin} does not know ${url.pathname}: is the custom resource definition installed?`;
+  return message || `${method} ${url.pathname}: ${url.origin} answered ${code} without a reason`;
+}
+
+function parseStatus(body: string): Status | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === "object" && value !== null && "kind" in value && value.kind === "Status"
+      ? (value as Status)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** HTTP allows a date too; API servers send seconds. */
+function parseSeconds(retryAfter: string | undefined): number | undefined {
+  return retryAfter !== undefined && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
+}
+
+function shorten(text: string): string {
+  const line = text.trim().replaceAll(/\s+/g, " ");
+  return line.length > 200 ? `${line.slice(0, 200)}…` : line;
+}

@@ -1,0 +1,160 @@
+/** One HTTP request to one API server, over kept-alive connections. */
+import http from "node:http";
+import https from "node:https";
+import { PassThrough, pipeline, type Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { type Attempt, connectionFailure, timeoutFailure, unreadableAnswer } from "./failure.ts";
+
+/** How to reach an API server and be believed there; as a kubeconfig has it. */
+export interface ClusterAccess {
+  /** https://host:port, with a path prefix if the API server stands behind one */
+  readonly server: string;
+  /** PEM; absent: the certificate authorities that Node trusts */
+  readonly certificateAuthority?: string;
+  readonly tlsServerName?: string;
+  /** insecure-skip-tls-verify */
+  readonly isInsecure?: boolean;
+  /** PEM */
+  readonly clientCertificate?: string;
+  /** PEM */
+  readonly clientKey?: string;
+  /** A bearer token, asked for before each request. */
+  readonly token?: () => Promise<string | undefined>;
+  /** until the whole answer is there; default 30,000 */
+  readonly requestTimeoutMs?: number;
+  /** Called after every HTTP request, also a failed one. */
+  readonly onRequest?: (request: RequestRecord) => void;
+}
+
+/** What is left of a request for those who count: "PATCH pods", 200, 12 ms. */
+export interface RequestRecord {
+  readonly verb: "GET" | "LIST" | "WATCH" | "CREATE" | "PATCH" | "DELETE";
+  /** plural, with the subresource: "pods", "pods/status" */
+  readonly resource: string;
+  /** 0: no answer */
+  readonly code: number;
+  readonly ms: number;
+  /** of the answer's body, as they came over the wire */
+  readonly bytes: number;
+}
+
+export interface OutgoingRequest {
+  readonly method: string;
+  /** below the server's own path, with the query */
+  readonly path: string;
+  readonly accept?: string;
+  readonly contentType?: string;
+  readonly body?: string;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface IncomingAnswer {
+  readonly attempt: Attempt;
+  readonly code: number;
+  readonly retryAfter: string | undefined;
+  readonly body: Readable;
+  /** bytes that came over the wire so far */
+  readonly bytes: () => number;
+}
+
+export type Transport = (request: OutgoingRequest) => Promise<IncomingAnswer>;
+
+const MAX_SOCKETS = 64;
+
+/** Connections are made on demand and kept; nothing keeps the process alive. */
+export function openTransport(access: ClusterAccess): Transport {
+  const base = new URL(access.server);
+  const isPlain = base.protocol === "http:";
+  const options = { keepAlive: true, maxSockets: MAX_SOCKETS, scheduling: "lifo" as const };
+  const agent = isPlain ? new http.Agent(options) : new https.Agent({ ...options, ...tlsOptions(access) });
+  const start = isPlain ? http.request : https.request;
+  return async (outgoing) => {
+    const url = new URL(base.pathname.replace(/\/$/, "") + outgoing.path, base);
+    try {
+      const headers = await headersFor(outgoing, access);
+      return await send(outgoing, url, () => start(url, { method: outgoing.method, agent, headers }));
+    } catch (cause) {
+      throw connectionFailure(cause, { method: outgoing.method, url, isSent: false });
+    }
+  };
+}
+
+function tlsOptions(access: ClusterAccess): https.AgentOptions {
+  return {
+    ...(access.certificateAuthority === undefined ? {} : { ca: access.certificateAuthority }),
+    ...(access.tlsServerName === undefined ? {} : { servername: access.tlsServerName }),
+    ...(access.clientCertificate === undefined ? {} : { cert: access.clientCertificate }),
+    ...(access.clientKey === undefined ? {} : { key: access.clientKey }),
+    rejectUnauthorized: access.isInsecure !== true,
+  };
+}
+
+async function headersFor(outgoing: OutgoingRequest, access: ClusterAccess): Promise<Record<string, string>> {
+  const token = await access.token?.();
+  return {
+    "User-Agent": "sidecarset-serverless",
+    Accept: outgoing.accept ?? "application/json",
+    ...(outgoing.method === "GET" ? { "Accept-Encoding": "gzip" } : {}),
+    ...(token ? { Authorization: `Bearer ${token}` } : {}),
+    ...(outgoing.body === undefined
+      ? {}
+      : {
+          "Content-Type": outgoing.contentType ?? "application/json",
+          "Content-Length": String(Buffer.byteLength(outgoing.body)),
+        }),
+  };
+}
+
+function send(outgoing: OutgoingRequest, url: URL, start: () => http.ClientRequest): Promise<IncomingAnswer> {
+  return new Promise((resolve, reject) => {
+    const request = start();
+    let isSent = false;
+    const attempt = () => ({ method: outgoing.method, url, isSent });
+    const abort = () => request.destroy(new Error("aborted by the caller"));
+    const timer = setTimeout(() => request.destroy(timeoutFailure(attempt(), outgoing.timeoutMs)), outgoing.timeoutMs);
+    request.on("socket", (socket) => {
+      isSent = request.reusedSocket;
+      socket.once(url.protocol === "http:" ? "connect" : "secureConnect", () => {
+        isSent = true;
+      });
+    });
+    request.on("error", (error) => reject(connectionFailure(error, attempt())));
+    request.on("close", () => {
+      clearTimeout(timer);
+      outgoing.signal?.removeEventListener("abort", abort);
+    });
+    request.on("response", (response) => resolve(incoming(response, attempt())));
+    outgoing.signal?.addEventListener("abort", abort, { once: true });
+    if (outgoing.signal?.aborted) abort();
+    request.end(outgoing.body);
+  });
+}
+
+function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAnswer {
+  let bytes = 0;
+  const body = response.headers["content-encoding"] === "gzip" ? createGunzip() : new PassThrough();
+  response.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+  });
+  // Whoever ends first takes the other along; the reader of `body` sees the error.
+  pipeline(response, body, () => undefined);
+  return {
+    attempt,
+    code: response.statusCode ?? 0,
+    retryAfter: response.headers["retry-after"],
+    body,
+    bytes: () => bytes,
+  };
+}
+
+/** The whole body, or a KubeError when the connection ends before it does. */
+export async function readBody(answer: IncomingAnswer): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of answer.body) chunks.push(Buffer.from(chunk));
+  } catch (cause) {
+    throw unreadableAnswer(answer.attempt, answer.code, "ends in the middle", cause);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

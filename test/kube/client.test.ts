@@ -1,0 +1,309 @@
+import http from "node:http";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import net from "node:net";
+import { gzipSync } from "node:zlib";
+import { generate } from "selfsigned";
+import { afterEach, describe, expect, it } from "vitest";
+import { connectCluster } from "../../shared/kube/client.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import type { RequestRecord } from "../../shared/kube/transport.ts";
+
+type Handler = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => void;
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+function listen(server: net.Server): Promise<number> {
+  closers.push(() => {
+    if (server instanceof http.Server || server instanceof https.Server) server.closeAllConnections();
+    server.close();
+  });
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)));
+}
+
+function withBody(handler: Handler): http.RequestListener {
+  return (request, response) => {
+    let body = "";
+    request.on("data", (chunk) => {
+      body += chunk;
+    });
+    request.on("end", () => handler(request, response, body));
+  };
+}
+
+async function serve(handler: Handler): Promise<string> {
+  return `http://127.0.0.1:${await listen(http.createServer(withBody(handler)))}`;
+}
+
+function answer(response: http.ServerResponse, code: number, body: unknown, headers: Record<string, string> = {}) {
+  response.writeHead(code, { "Content-Type": "application/json", ...headers });
+  response.end(typeof body === "string" ? body : JSON.stringify(body));
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<KubeError> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown) => thrown,
+  );
+  expect(error).toBeInstanceOf(KubeError);
+  return error as KubeError;
+}
+
+const pod = { namespace: "shop", name: "a" };
+
+describe("a call is one request", () => {
+  it("spells paths, queries and bodies as the API server reads them", async () => {
+    const seen: string[] = [];
+    const server = await serve((request, response, body) => {
+      const type = request.headers["content-type"] ?? "";
+      seen.push(`${request.method} ${request.url} ${type} ${body}`.trim());
+      answer(response, 200, { metadata: { name: "a", resourceVersion: "1" }, items: [] });
+    });
+    const cluster = connectCluster({ server });
+    await cluster.get(PODS, pod);
+    await cluster.list(PODS, { labelSelector: "app in (a,b)", limit: 500, continue: "next" });
+    await cluster.list(SIDECARSETS);
+    await cluster.create(PODS, { metadata: { name: "a", namespace: "shop" } }, { dryRun: true });
+    await cluster.patch(PODS, pod, { type: "strategic", body: { a: 1 } }, { subresource: "status" });
+    await cluster.patch(PODS, pod, { type: "json", operations: [{ op: "remove", path: "/a" }] });
+    await cluster.delete(PODS, pod, { uid: "u1" });
+    expect(seen).toEqual([
+      "GET /api/v1/namespaces/shop/pods/a",
+      "GET /api/v1/pods?labelSelector=app+in+%28a%2Cb%29&limit=500&continue=next",
+      "GET /apis/apps.kruise.io/v1beta1/sidecarsets",
+      'POST /api/v1/namespaces/shop/pods?dryRun=All application/json {"metadata":{"name":"a","namespace":"shop"}}',
+      'PATCH /api/v1/namespaces/shop/pods/a/status application/strategic-merge-patch+json {"a":1}',
+      'PATCH /api/v1/namespaces/shop/pods/a application/json-patch+json [{"op":"remove","path":"/a"}]',
+      'DELETE /api/v1/namespaces/shop/pods/a application/json {"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u1"}}',
+    ]);
+  });
+
+  it("keeps the connection, sends the token and asks for metadata only", async () => {
+    const sockets = new Set<unknown>();
+    const headers: http.IncomingHttpHeaders[] = [];
+    const server = await serve((request, response) => {
+      sockets.add(request.socket);
+      headers.push(request.headers);
+      answer(response, 200, {});
+    });
+    let token = "first";
+    const cluster = connectCluster({ server, token: async () => token });
+    await cluster.patch(PODS, pod, { type: "json", operations: [] }, { answer: "metadata" });
+    token = "second";
+    await cluster.get(PODS, pod);
+    expect(sockets.size).toBe(1);
+    expect(headers.map(({ authorization }) => authorization)).toEqual(["Bearer first", "Bearer second"]);
+    expect(headers[0]?.accept).toContain("as=PartialObjectMetadata");
+  });
+
+  it("reads a compressed answer and tells the observer what came over the wire", async () => {
+    const records: RequestRecord[] = [];
+    const body = gzipSync(JSON.stringify({ metadata: { resourceVersion: "1" }, items: new Array(1000).fill({}) }));
+    const server = await serve((_, response) => {
+      response.writeHead(200, { "Content-Encoding": "gzip" });
+      response.end(body);
+    });
+    const cluster = connectCluster({ server, onRequest: (record) => records.push(record) });
+    expect((await cluster.list(PODS)).items).toHaveLength(1000);
+    expect(records).toEqual([
+      { verb: "LIST", resource: "pods", code: 200, ms: expect.any(Number), bytes: body.length },
+    ]);
+  });
+});
+
+describe("what is refused", () => {
+  it.each([
+    {
+      name: "a Status keeps its message, reason and code",
+      code: 409,
+      body: { kind: "Status", code: 409, reason: "Conflict", message: "the object has been modified" },
+      expected: { code: 409, reason: "Conflict", isOutcomeKnown: true, message: "the object has been modified" },
+    },
+    {
+      name: "401 says to renew the credentials",
+      code: 401,
+      body: { kind: "Status", code: 401, reason: "Unauthorized", message: "Unauthorized" },
+      expected: { code: 401, isOutcomeKnown: true, message: expect.stringContaining("expired or not valid") },
+    },
+    {
+      name: "404 without a Status says that the kind is not served",
+      code: 404,
+      body: "404 page not found\n",
+      expected: { code: 404, reason: "NotFound", message: expect.stringContaining("custom resource definition") },
+    },
+    {
+      name: "503 from a proxy leaves the outcome open",
+      code: 503,
+      body: "<html>no healthy upstream</html>",
+      expected: { code: 503, reason: "ServiceUnavailable", isOutcomeKnown: false },
+    },
+    {
+      name: "200 that is not JSON leaves the outcome open",
+      code: 200,
+      body: "<html>hello</html>",
+      expected: { code: 200, isOutcomeKnown: false, message: expect.stringContaining("is not JSON") },
+    },
+    {
+      name: "a redirect is no answer",
+      code: 302,
+      body: "",
+      expected: { code: 302, message: expect.stringContaining("redirect") },
+    },
+  ])("$name", async ({ code, body, expected }) => {
+    const server = await serve((_, response) => answer(response, code, body));
+    expect(
+      await failureOf(connectCluster({ server }).patch(PODS, pod, { type: "json", operations: [] })),
+    ).toMatchObject(expected);
+  });
+
+  it("429 is obeyed by a read and never repeated for a write", async () => {
+    let requests = 0;
+    const server = await serve((_, response) => {
+      requests++;
+      if (requests % 2 === 1) answer(response, 429, "slow down", { "Retry-After": "0" });
+      else answer(response, 200, { metadata: { name: "a" } });
+    });
+    const cluster = connectCluster({ server });
+    await cluster.get(PODS, pod);
+    expect(requests).toBe(2);
+    const error = await failureOf(cluster.patch(PODS, pod, { type: "json", operations: [] }));
+    expect(error).toMatchObject({ code: 429, reason: "TooManyRequests", retryAfterSeconds: 0, isOutcomeKnown: true });
+    expect(requests).toBe(3);
+  });
+});
+
+describe("trouble on the way", () => {
+  const patch = (server: string, more = {}) =>
+    failureOf(connectCluster({ server, ...more }).patch(PODS, pod, { type: "json", operations: [] }));
+
+  it("nobody listens: known not to be carried out", async () => {
+    const port = await listen(net.createServer());
+    for (const close of closers.splice(0)) close();
+    const error = await patch(`https://127.0.0.1:${port}`);
+    expect(error).toMatchObject({ code: 0, reason: "ConnectionRefused", isOutcomeKnown: true });
+    expect(error.message).toContain(`nobody listens on https://127.0.0.1:${port}`);
+  });
+
+  it("a name that does not exist", async () => {
+    expect(await patch("https://no-such-host.invalid")).toMatchObject({ reason: "NameNotFound", isOutcomeKnown: true });
+  });
+
+  it("a certificate of somebody else, and the right certificate authority", async () => {
+    const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
+      algorithm: "sha256",
+      keySize: 2048,
+      extensions: [{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }],
+    });
+    const port = await listen(https.createServer({ cert, key }, (_, response) => answer(response, 200, {})));
+    const server = `https://127.0.0.1:${port}`;
+    expect(await patch(server)).toMatchObject({ reason: "CertificateNotTrusted", isOutcomeKnown: true });
+    await connectCluster({ server, certificateAuthority: cert }).get(PODS, pod);
+    await connectCluster({ server, isInsecure: true }).get(PODS, pod);
+    expect(await patch(server, { certificateAuthority: "nonsense" })).toMatchObject({ isOutcomeKnown: true });
+  });
+
+  it("TLS spoken to a plain port", async () => {
+    const server = (await serve((_, response) => answer(response, 200, {}))).replace("http:", "https:");
+    expect(await patch(server)).toMatchObject({ reason: "NotTLS", isOutcomeKnown: true });
+  });
+
+  it("no answer in time: the outcome is open", async () => {
+    const server = await serve(() => undefined);
+    const error = await patch(server, { requestTimeoutMs: 50 });
+    expect(error).toMatchObject({ reason: "Timeout", isOutcomeKnown: false });
+    expect(error.message).toContain("did not answer within 50 ms");
+  });
+
+  it("a connection closed instead of an answer: the outcome is open", async () => {
+    const server = await serve((request) => request.socket.destroy());
+    expect(await patch(server)).toMatchObject({ reason: "ConnectionReset", isOutcomeKnown: false });
+  });
+
+  it("an answer cut in the middle, plain or compressed: the outcome is open", async () => {
+    for (const encoding of ["identity", "gzip"]) {
+      const server = await serve((_, response) => {
+        const body = encoding === "gzip" ? gzipSync("{}") : Buffer.from('{"metadata":{}}');
+        response.writeHead(200, { "Content-Encoding": encoding, "Content-Length": String(body.length) });
+        response.write(body.subarray(0, body.length - 2), () => response.destroy());
+      });
+      expect(await patch(server)).toMatchObject({ reason: "UnreadableAnswer", isOutcomeKnown: false });
+    }
+  });
+
+  it("credentials that cannot be had are a KubeError too", async () => {
+    const server = await serve((_, response) => answer(response, 200, {}));
+    expect(await patch(server, { token: () => Promise.reject(new Error("no plugin")) })).toMatchObject({
+      code: 0,
+      isOutcomeKnown: true,
+    });
+  });
+});
+
+describe("a watch", () => {
+  const line = (type: string, object: unknown) => `${JSON.stringify({ type, object })}\n`;
+  const watch = (server: string, signal?: AbortSignal) =>
+    connectCluster({ server }).watch(PODS, { resourceVersion: "7", timeoutSeconds: 5, ...(signal ? { signal } : {}) });
+  const collect = async (server: string, signal?: AbortSignal) => {
+    const types: string[] = [];
+    for await (const { type } of watch(server, signal)) types.push(type);
+    return types;
+  };
+
+  it("yields events cut anywhere, bookmarks too, and ends with the stream", async () => {
+    let url = "";
+    const text = line("ADDED", { metadata: { name: "ä" } }) + line("MODIFIED", {}) + line("BOOKMARK", {});
+    const server = await serve(async (request, response) => {
+      url = request.url ?? "";
+      for (const byte of Buffer.from(text)) {
+        response.write(Buffer.from([byte]));
+      }
+      response.end();
+    });
+    expect(await collect(server)).toEqual(["ADDED", "MODIFIED", "BOOKMARK"]);
+    expect(url).toBe("/api/v1/pods?resourceVersion=7&watch=true&allowWatchBookmarks=true&timeoutSeconds=5");
+  });
+
+  it("throws what an ERROR event stands for", async () => {
+    const server = await serve((_, response) => {
+      response.end(line("ADDED", {}) + line("ERROR", { kind: "Status", code: 410, reason: "Expired", message: "old" }));
+    });
+    expect(await failureOf(collect(server))).toMatchObject({ code: 410, reason: "Expired" });
+  });
+
+  it("throws when it is refused", async () => {
+    const server = await serve((_, response) => answer(response, 403, { kind: "Status", code: 403, message: "no" }));
+    expect(await failureOf(collect(server))).toMatchObject({ code: 403, message: "no" });
+  });
+
+  it("ends when the connection breaks, without the half event", async () => {
+    const server = await serve((_, response) => {
+      response.write(`${line("ADDED", {})}{"type":"MODIFIED`, () => response.destroy());
+    });
+    expect(await collect(server)).toEqual(["ADDED"]);
+  });
+
+  it("ends when it is aborted, before and in the middle", async () => {
+    const server = await serve((_, response) => void response.write(line("ADDED", {})));
+    expect(await collect(server, AbortSignal.abort())).toEqual([]);
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(), 50);
+    expect(await collect(server, abort.signal)).toEqual(["ADDED"]);
+  });
+
+  it("is closed by a reader that stops", async () => {
+    let isClosed: () => void = () => undefined;
+    const closed = new Promise<void>((resolve) => {
+      isClosed = resolve;
+    });
+    const server = await serve((_, response) => {
+      response.on("close", isClosed);
+      response.write(line("ADDED", {}));
+    });
+    for await (const _ of watch(server)) break;
+    await closed;
+  });
+});
