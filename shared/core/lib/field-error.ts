@@ -1,0 +1,90 @@
+/** Decides the text of a field error, as apimachinery's field package prints one and an aggregate of several. */
+import type { FieldError } from "./admission.ts";
+import { goJson } from "./go-json.ts";
+
+const TITLES: Readonly<Record<string, string>> = {
+  FieldValueNotFound: "Not found",
+  FieldValueRequired: "Required value",
+  FieldValueDuplicate: "Duplicate value",
+  FieldValueInvalid: "Invalid value",
+  FieldValueNotSupported: "Unsupported value",
+  FieldValueForbidden: "Forbidden",
+  FieldValueTooLong: "Too long",
+  InternalError: "Internal error",
+};
+
+/** These say nothing about the value that was given. */
+const WITHOUT_VALUE: ReadonlySet<string> = new Set([
+  "FieldValueRequired",
+  "FieldValueForbidden",
+  "FieldValueTooLong",
+  "InternalError",
+]);
+
+export function required(field: string, detail = ""): FieldError {
+  return { type: "FieldValueRequired", field, detail, badValue: "" };
+}
+
+export function invalid(field: string, badValue: unknown, detail: string): FieldError {
+  return { type: "FieldValueInvalid", field, detail, badValue };
+}
+
+export function forbidden(field: string, detail: string): FieldError {
+  return { type: "FieldValueForbidden", field, detail, badValue: "" };
+}
+
+export function duplicate(field: string, badValue: unknown): FieldError {
+  return { type: "FieldValueDuplicate", field, detail: "", badValue };
+}
+
+export function notFound(field: string, badValue: unknown, detail = ""): FieldError {
+  return { type: "FieldValueNotFound", field, detail, badValue };
+}
+
+/** `supported` in the order in which they are to be printed. */
+export function notSupported(field: string, badValue: unknown, supported: readonly string[]): FieldError {
+  const detail = `supported values: ${supported.map(quote).join(", ")}`;
+  return { type: "FieldValueNotSupported", field, detail, badValue };
+}
+
+/** `limit` in bytes. */
+export function tooLong(field: string, limit: number): FieldError {
+  return {
+    type: "FieldValueTooLong",
+    field,
+    detail: `may not be more than ${limit} bytes`,
+    badValue: "<value omitted>",
+  };
+}
+
+/** One Invalid error per message. */
+export function invalidEach(field: string, badValue: unknown, details: readonly string[]): readonly FieldError[] {
+  return details.map((detail) => invalid(field, badValue, detail));
+}
+
+/** A text in double quotes as Go's %q prints it. */
+export function quote(text: string): string {
+  return JSON.stringify(text)
+    .replace(/\\u00([0-9a-f]{2})/g, "\\x$1")
+    .replace(/\\x0b/g, "\\v")
+    .replace(/\\x07/g, "\\a")
+    .replaceAll("\u007f", "\\x7f");
+}
+
+/** Structs and maps are printed as JSON, where the reference dumps Go values. */
+function printValue(value: unknown): string {
+  return typeof value === "string" ? quote(value) : goJson(value);
+}
+
+/** `spec.x: Invalid value: "v": detail`. */
+export function printFieldError({ type, field, badValue, detail }: FieldError): string {
+  const title = TITLES[type] ?? type;
+  const value = WITHOUT_VALUE.has(type) ? "" : `: ${printValue(badValue)}`;
+  return `${field}: ${title}${value}${detail === "" ? "" : `: ${detail}`}`;
+}
+
+/** One error as it is, several as `[e1, e2]`, each text once. Empty for none. */
+export function printFieldErrors(errors: readonly FieldError[]): string {
+  const texts = [...new Set(errors.map(printFieldError))];
+  return texts.length > 1 ? `[${texts.join(", ")}]` : texts.join("");
+}

@@ -1,0 +1,23 @@
+/** Decides what a user's regular expression matches: RE2 syntax and linear time, as Go's regexp. */
+import { RE2JS } from "re2js";
+
+export type RegularExpression =
+  | { readonly kind: "compiled"; readonly matches: (text: string) => boolean }
+  /** `message` is the text of Go's error. */
+  | { readonly kind: "malformed"; readonly message: string };
+
+/** Go names the offending part also where it is empty. */
+function goMessage(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.endsWith("trailing backslash at end of expression") ? `${message}: \`\`` : message;
+}
+
+/** `matches` looks for the pattern anywhere in the text. Never throws. */
+export function compileRegularExpression(pattern: string): RegularExpression {
+  try {
+    const compiled = RE2JS.compile(pattern);
+    return { kind: "compiled", matches: (text) => compiled.matcher(text).find() };
+  } catch (error) {
+    return { kind: "malformed", message: goMessage(error) };
+  }
+}
