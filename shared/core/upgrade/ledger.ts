@@ -1,0 +1,172 @@
+/**
+ * Decides which pods may be written to, so that overlapping, frozen and killed passes together keep maxUnavailable and
+ * partition: a reservation per pod, in one object that is written with compare-and-swap.
+ *
+ * 1. The ledger is read first, then the pods are listed.
+ * 2. Used budget = pods seen down, and reserved ones.
+ * 3. A pod is written to only while it is reserved, on condition that it still has the reserved resourceVersion.
+ * 4. A reservation is freed only when its pod is seen at another resourceVersion, or gone. One that is no longer wanted
+ *    is fenced: a write that changes nothing but an annotation, so that a late patch fails.
+ * 5. The ledger names the SidecarSet's generation. observedGeneration is written only when the ledger names it and
+ *    nothing is reserved under an older one.
+ */
+import { createHash } from "node:crypto";
+
+/** More than this many pods are never being written to at once; the window is refilled. Keeps the object below 1 MiB. */
+export const MAX_RESERVATIONS = 1_000;
+
+/** A pod in the state in which it may be written to. */
+export interface PodState {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+export interface Reservation extends PodState {
+  /** of the SidecarSet when the pod was reserved first; 0: of another SidecarSet that had the same name */
+  readonly generation: number;
+  /** hash of the SidecarSet that the pod shall get */
+  readonly revision: string;
+}
+
+/** The SidecarSet as it was read, after the ledger. */
+export interface Subject {
+  readonly uid: string;
+  readonly generation: number;
+  /** its hash */
+  readonly revision: string;
+}
+
+export interface Ledger {
+  /** of the SidecarSet; "" when nothing has been written yet */
+  readonly uid: string;
+  readonly generation: number;
+  readonly reservations: readonly Reservation[];
+}
+
+export const EMPTY_LEDGER: Ledger = { uid: "", generation: 0, reservations: [] };
+
+/** Name of the ConfigMap; a SidecarSet's name may be as long as a ConfigMap's. */
+export function ledgerName(sidecarSet: string): string {
+  const name = `sidecarset-ledger-${sidecarSet}`;
+  if (name.length <= 253) return name;
+  return `${name.slice(0, 236)}-${createHash("sha256").update(sidecarSet).digest("hex").slice(0, 16)}`;
+}
+
+/** A ConfigMap's data: one line a reservation, for people to read too. */
+export function formatLedger(ledger: Ledger): Readonly<Record<string, string>> {
+  const lines = ledger.reservations.map(
+    ({ namespace, name, uid, resourceVersion, generation, revision }) =>
+      `${namespace}/${name} ${uid} ${resourceVersion} ${generation} ${revision}\n`,
+  );
+  return { sidecarSetUID: ledger.uid, generation: String(ledger.generation), reservations: lines.join("") };
+}
+
+/** undefined: this is no ledger. What is reserved is unknown then, and nothing may be written. */
+export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger | undefined {
+  const { sidecarSetUID: uid, generation, reservations } = data;
+  if (uid === undefined || generation === undefined || !/^\d{1,15}$/.test(generation)) return undefined;
+  const parsed = (reservations ?? "").split("\n").filter(Boolean).map(parseReservation);
+  const valid = parsed.filter((reservation) => reservation !== undefined);
+  if (valid.length !== parsed.length) return undefined;
+  return { uid, generation: Number(generation), reservations: valid };
+}
+
+function parseReservation(line: string): Reservation | undefined {
+  const match = /^([^ /]+)\/([^ /]+) ([^ ]+) ([^ ]+) (\d{1,15}) ([^ ]*)$/.exec(line);
+  if (!match) return undefined;
+  const [, namespace = "", name = "", uid = "", resourceVersion = "", generation = "", revision = ""] = match;
+  return { namespace, name, uid, resourceVersion, generation: Number(generation), revision };
+}
+
+/** uid → resourceVersion of every pod that was looked at; null: looked for and gone. A uid that is absent was not looked for. */
+export type Seen = ReadonlyMap<string, string | null>;
+
+export interface Reconciled {
+  /** hold on: their patches may still land */
+  readonly kept: readonly Reservation[];
+  readonly freed: readonly Reservation[];
+}
+
+/**
+ * Rule 4, and the second half of rule 5: undefined when the ledger names a newer generation than `subject` has, so that
+ * whoever asks has to begin again.
+ */
+export function reconcileLedger(ledger: Ledger, seen: Seen, subject: Subject): Reconciled | undefined {
+  const isSame = ledger.uid === subject.uid;
+  if (isSame && ledger.generation > subject.generation) return undefined;
+  const kept: Reservation[] = [];
+  const freed: Reservation[] = [];
+  for (const reservation of ledger.reservations) {
+    const version = seen.get(reservation.uid);
+    const isUntouched = version === undefined || version === reservation.resourceVersion;
+    if (!isUntouched) freed.push(reservation);
+    else kept.push(isSame ? reservation : { ...reservation, generation: 0 });
+  }
+  return { kept, freed };
+}
+
+export interface LedgerPlan {
+  /** to be swapped in before any pod is written to */
+  readonly ledger: Ledger;
+  /** uids out of `wanted` that are reserved there: may be written to once the swap is done */
+  readonly granted: ReadonlySet<string>;
+  /** kept, but wanted no more */
+  readonly fenced: readonly Reservation[];
+}
+
+/**
+ * Rules 2, 3 and 5: what is kept, and `wanted` pods in their order as far as there is room. `wanted` must have been
+ * decided with the kept ones counted as used. A kept one that is wanted again gets the new revision; the generation it
+ * was reserved under stays, since the older patch may still land.
+ */
+export function withReservations(
+  kept: readonly Reservation[],
+  wanted: readonly PodState[],
+  subject: Subject,
+  limit: number = MAX_RESERVATIONS,
+): LedgerPlan {
+  const { uid, generation, revision } = subject;
+  const states = new Set(wanted.map(stateOf));
+  const isWanted = (reservation: Reservation) => states.has(stateOf(reservation));
+  const isKept = new Set(kept.map((reservation) => reservation.uid));
+  const added = wanted
+    .filter((pod) => !isKept.has(pod.uid))
+    .slice(0, Math.max(0, limit - kept.length))
+    .map(
+      ({ namespace, name, uid: podUid, resourceVersion }): Reservation => ({
+        namespace,
+        name,
+        uid: podUid,
+        resourceVersion,
+        generation,
+        revision,
+      }),
+    );
+  const again = kept.filter(isWanted);
+  const reservations = [...kept.map((old) => (isWanted(old) ? { ...old, revision } : old)), ...added];
+  return {
+    ledger: { uid, generation, reservations },
+    granted: new Set([...again, ...added].map((reservation) => reservation.uid)),
+    fenced: kept.filter((reservation) => !isWanted(reservation)),
+  };
+}
+
+function stateOf({ uid, resourceVersion }: PodState): string {
+  return `${uid} ${resourceVersion}`;
+}
+
+/** Rule 5: may status.observedGeneration show `subject`'s generation once `ledger` is what is stored? */
+export function isGenerationObservable(ledger: Ledger, subject: Subject): boolean {
+  return (
+    ledger.uid === subject.uid &&
+    ledger.generation === subject.generation &&
+    ledger.reservations.every(({ generation }) => generation === subject.generation)
+  );
+}
+
+/** True when writing `next` over `stored` would change nothing. */
+export function isSameLedger(stored: Ledger, next: Ledger): boolean {
+  return JSON.stringify(formatLedger(stored)) === JSON.stringify(formatLedger(next));
+}
