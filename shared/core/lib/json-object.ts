@@ -1,0 +1,24 @@
+/** Decides what JSON in an annotation says when anybody may have written it: a value, or nothing. */
+import { parseJson } from "./json-number.ts";
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Undefined for absent or broken JSON, and for JSON that is no object. */
+export function jsonObjectOf(text: string | undefined): JsonObject | undefined {
+  const value = jsonOf(text);
+  return isJsonObject(value) ? value : undefined;
+}
+
+/** Undefined for absent or broken JSON. */
+export function jsonOf(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
