@@ -1,0 +1,31 @@
+/** Decides whether a pod that the selector found takes part in a rollout at all. */
+
+import type { Pod } from "../../api/kubernetes.ts";
+import { INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { isHotUpgrade, slotNames, workingSlots } from "./sidecar-containers.ts";
+
+/** Active, injected by this SidecarSet, and with every one of its containers. Any other pod is in no count. */
+export function isMatched(pod: Pod, sidecarSet: SidecarSet): boolean {
+  return isActive(pod) && isInjected(pod, sidecarSet.metadata?.name ?? "") && hasAllSidecars(pod, sidecarSet);
+}
+
+/** Neither finished nor being deleted. */
+export function isActive(pod: Pod): boolean {
+  const phase = pod.status?.phase;
+  return phase !== "Succeeded" && phase !== "Failed" && !pod.metadata?.deletionTimestamp;
+}
+
+export function isInjected(pod: Pod, sidecarSetName: string): boolean {
+  return (pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION] ?? "").split(",").includes(sidecarSetName);
+}
+
+/** Every entry of spec.containers is in the pod; of a hot-upgrade one both slots, and which of them works is known. */
+export function hasAllSidecars(pod: Pod, sidecarSet: SidecarSet): boolean {
+  const names = new Set([...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ name }) => name));
+  const working = workingSlots(pod);
+  return (sidecarSet.spec.containers ?? []).every((sidecar) => {
+    if (!isHotUpgrade(sidecar)) return names.has(sidecar.name);
+    return slotNames(sidecar.name).every((slot) => names.has(slot)) && Object.hasOwn(working, sidecar.name);
+  });
+}

@@ -1,0 +1,45 @@
+/** Decides which containers of a pod belong to a SidecarSet, and which of a hot-upgrade pair does the work. */
+
+import type { Pod } from "../../api/kubernetes.ts";
+import { WORKING_HOT_UPGRADE_ANNOTATION } from "../../api/names.ts";
+import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
+import { jsonObjectOf } from "../lib/json-object.ts";
+
+/** The two containers that one hot-upgrade sidecar has in a pod. */
+export interface Slots {
+  readonly working: string;
+  /** holds the empty image unless an upgrade is under way */
+  readonly other: string;
+}
+
+export function isHotUpgrade(sidecar: SidecarContainer): boolean {
+  return sidecar.upgradeStrategy?.upgradeType === "HotUpgrade";
+}
+
+/** Both names that a hot-upgrade sidecar has in a pod: NAME-1 and NAME-2. */
+export function slotNames(sidecar: string): readonly [string, string] {
+  return [`${sidecar}-1`, `${sidecar}-2`];
+}
+
+/** Names, in a pod, of the containers in spec.containers of the SidecarSet. */
+export function sidecarContainerNames(sidecarSet: SidecarSet): ReadonlySet<string> {
+  const sidecars = sidecarSet.spec.containers ?? [];
+  return new Set(sidecars.flatMap((sidecar) => (isHotUpgrade(sidecar) ? slotNames(sidecar.name) : [sidecar.name])));
+}
+
+/** The annotation that says which slot of each hot-upgrade sidecar works; empty when it is missing or unreadable. */
+export function workingSlots(pod: Pod): Readonly<Record<string, unknown>> {
+  return jsonObjectOf(pod.metadata?.annotations?.[WORKING_HOT_UPGRADE_ANNOTATION]) ?? {};
+}
+
+/** Whatever the annotation says, if it is not NAME-1, NAME-2 counts as working. */
+export function slotsOf(pod: Pod, sidecar: string): Slots {
+  const [first, second] = slotNames(sidecar);
+  return workingSlots(pod)[sidecar] === first ? { working: first, other: second } : { working: second, other: first };
+}
+
+/** Names of the slots that do not work, of all hot-upgrade sidecars. */
+export function otherSlots(pod: Pod, sidecarSet: SidecarSet): ReadonlySet<string> {
+  const hot = (sidecarSet.spec.containers ?? []).filter(isHotUpgrade);
+  return new Set(hot.map(({ name }) => slotsOf(pod, name).other));
+}

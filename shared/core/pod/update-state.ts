@@ -1,0 +1,51 @@
+/** Decides what the in-place update state annotation of a pod says: the images its containers had before. */
+
+import type { Pod } from "../../api/kubernetes.ts";
+import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
+import { isJsonObject, jsonOf } from "../lib/json-object.ts";
+
+/** By container name; `{}` for a container that had no status then. */
+export type LastContainerStatuses = Readonly<Record<string, { readonly imageID?: string }>>;
+
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)$/;
+
+/** Undefined when the annotation is there but not what Go's decoder would take: a pod like that is never consistent. */
+export function lastContainerStatuses(pod: Pod, sidecarSetName: string): LastContainerStatuses | undefined {
+  const text = pod.metadata?.annotations?.[IN_PLACE_UPDATE_STATE_ANNOTATION];
+  if (text === undefined) return {};
+  const states = jsonOf(text);
+  if (states === null) return {};
+  if (!isJsonObject(states) || !Object.values(states).every(isUpdateState)) return undefined;
+  const state = states[sidecarSetName];
+  return isJsonObject(state) && isJsonObject(state["lastContainerStatuses"])
+    ? (state["lastContainerStatuses"] as LastContainerStatuses)
+    : {};
+}
+
+/** True for null, too: in Go that is a zero value. */
+export function isUpdateState(value: unknown): boolean {
+  if (value === null) return true;
+  if (!isJsonObject(value)) return false;
+  const { revision, updateTimestamp, lastContainerStatuses } = value;
+  return isText(revision) && isTimestamp(updateTimestamp) && isStatuses(lastContainerStatuses);
+}
+
+function isStatuses(value: unknown): boolean {
+  if (isAbsent(value)) return true;
+  return (
+    isJsonObject(value) &&
+    Object.values(value).every((status) => status === null || (isJsonObject(status) && isText(status["imageID"])))
+  );
+}
+
+function isText(value: unknown): boolean {
+  return isAbsent(value) || typeof value === "string";
+}
+
+function isTimestamp(value: unknown): boolean {
+  return isAbsent(value) || (typeof value === "string" && RFC3339.test(value));
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}

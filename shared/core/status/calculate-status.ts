@@ -1,0 +1,39 @@
+/** Decides the status of a SidecarSet from its matched pods: what was observed, never what is about to be done. */
+import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
+import type { PodState } from "../pod/pod-state.ts";
+
+/** The newest ControllerRevision and how often its name was taken already. */
+export interface LatestRevision {
+  readonly name: string;
+  readonly collisionCount: number;
+}
+
+/** Counts of pods. Members that are zero and that the API leaves out then are left out. */
+export function calculateStatus(
+  sidecarSet: SidecarSet,
+  pods: readonly PodState[],
+  latest: LatestRevision,
+): SidecarSetStatus {
+  const updatedPods = pods.filter(({ isUpdated }) => isUpdated).length;
+  const ready = pods.filter(({ isConsistent, isReady }) => isConsistent && isReady);
+  const updatedReadyPods = ready.filter(({ isUpdated }) => isUpdated).length;
+  const generation = sidecarSet.metadata?.generation ?? 0;
+  return {
+    ...(generation === 0 ? {} : { observedGeneration: generation }),
+    matchedPods: pods.length,
+    updatedPods,
+    readyPods: ready.length,
+    ...(updatedReadyPods === 0 ? {} : { updatedReadyPods }),
+    ...(latest.name === "" ? {} : { latestRevision: latest.name }),
+    collisionCount: latest.collisionCount,
+  };
+}
+
+/** True unless what is stored says the same already; observedGeneration counts only when it grows. */
+export function isStatusChanged(stored: SidecarSetStatus | undefined, wanted: SidecarSetStatus): boolean {
+  if ((wanted.observedGeneration ?? 0) > (stored?.observedGeneration ?? 0)) return true;
+  if (stored?.collisionCount !== wanted.collisionCount) return true;
+  if ((stored?.latestRevision ?? "") !== (wanted.latestRevision ?? "")) return true;
+  const counts = ["matchedPods", "updatedPods", "readyPods", "updatedReadyPods"] as const;
+  return counts.some((count) => (stored?.[count] ?? 0) !== (wanted[count] ?? 0));
+}
