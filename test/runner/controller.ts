@@ -1,4 +1,11 @@
 /** Which suite runs which file of the controller's vectors. */
 import type { SuiteTable } from "./suite.ts";
+import { statusSuite } from "./suites/status.ts";
+import { upgradeSelectSuite } from "./suites/upgrade-select.ts";
 
-export const controllerSuites: SuiteTable = {};
+export const controllerSuites: SuiteTable = {
+  status: statusSuite,
+  "upgrade-select": upgradeSelectSuite,
+  "upgrade-select-big": upgradeSelectSuite,
+  "upgrade-select-ties": upgradeSelectSuite,
+};

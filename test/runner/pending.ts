@@ -33,10 +33,6 @@ export const pending: Readonly<Record<string, readonly string[]>> = {
     "reconcile",
     "revision",
     "sidecar-terminator",
-    "status",
-    "upgrade-select-big",
-    "upgrade-select-ties",
-    "upgrade-select",
   ],
   statefulset: [
     "defaults",

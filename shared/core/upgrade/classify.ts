@@ -1,0 +1,38 @@
+/** Decides what keeps a pod from being upgraded now, if anything does. */
+import type { Pod } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { selectorMatches } from "../lib/label-selector.ts";
+import { isConsistent } from "../pod/is-consistent.ts";
+import { isUpgradable, type PodState } from "../pod/pod-state.ts";
+import { sidecarContainerNames } from "../pod/sidecar-containers.ts";
+
+export type PodClass =
+  | "updated"
+  /** updateStrategy.selector leaves it out; not reported even if it could not be upgraded */
+  | "notSelected"
+  /** more than images differs: only a new pod gets there */
+  | "notUpgradable"
+  /** the previous upgrade is under way */
+  | "inFlight"
+  | "waiting";
+
+export function classify({ pod, isUpdated }: PodState, sidecarSet: SidecarSet): PodClass {
+  if (isUpdated) return "updated";
+  const selector = sidecarSet.spec.updateStrategy?.selector;
+  // A selector with an unknown operator selects no pod.
+  if (selector && selectorMatches(selector, pod.metadata?.labels) !== true) return "notSelected";
+  if (!isUpgradable(pod, sidecarSet)) return "notUpgradable";
+  return hasSettled(pod, sidecarSet) ? "waiting" : "inFlight";
+}
+
+/**
+ * False while a container of the SidecarSet is ready and yet not what the spec says: the kubelet has not begun to
+ * restart it. One that is not ready may be overwritten by a newer version at once.
+ */
+export function hasSettled(pod: Pod, sidecarSet: SidecarSet): boolean {
+  const name = sidecarSet.metadata?.name ?? "";
+  const sidecars = sidecarContainerNames(sidecarSet);
+  return (pod.status?.containerStatuses ?? [])
+    .filter((status) => status.ready === true && sidecars.has(status.name))
+    .every((status) => isConsistent(pod, name, new Set([status.name])));
+}

@@ -1,0 +1,65 @@
+/** Decides which pods of a rollout are upgraded next: who waits, in which order, and how many of them. */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { pdqsort } from "../lib/pdqsort.ts";
+import type { PodState } from "../pod/pod-state.ts";
+import { maxUnavailableOf, partitionOf, takeWithin, usedBudget } from "./budget.ts";
+import { classify, type PodClass } from "./classify.ts";
+import { comparePods, orderKeysOf } from "./order.ts";
+import { prioritize } from "./prioritize.ts";
+import { scatter } from "./scatter.ts";
+
+export interface Selection {
+  readonly selected: readonly PodState[];
+  readonly notUpgradable: readonly PodState[];
+  /** in the order in which they get their turn */
+  readonly waiting: readonly PodState[];
+  /** how many at the end of `waiting` stay because of the partition */
+  readonly kept: number;
+  readonly maxUnavailable: number;
+  readonly used: number;
+}
+
+/** `pods` are all matched pods in the order of the list, updated ones included: percentages are shares of them. */
+export function selectPods(
+  sidecarSet: SidecarSet,
+  pods: readonly PodState[],
+  reserved: ReadonlySet<string>,
+): Selection {
+  const strategy = sidecarSet.spec.updateStrategy;
+  const classes = new Map(pods.map((state) => [state, classify(state, sidecarSet)]));
+  const ofClass = (wanted: PodClass) => pods.filter((state) => classes.get(state) === wanted);
+  const waiting = orderWaiting(sidecarSet, ofClass("waiting"), pods);
+  const line = waiting.slice(0, Math.max(0, waiting.length - partitionOf(strategy, pods.length)));
+  const used = usedBudget(pods, reserved);
+  const maxUnavailable = maxUnavailableOf(strategy, pods.length);
+  return {
+    selected: takeWithin(line, { used, maxUnavailable }, reserved),
+    notUpgradable: ofClass("notUpgradable"),
+    waiting,
+    kept: waiting.length - line.length,
+    maxUnavailable,
+    used,
+  };
+}
+
+function orderWaiting(
+  sidecarSet: SidecarSet,
+  waiting: readonly PodState[],
+  all: readonly PodState[],
+): readonly PodState[] {
+  const strategy = sidecarSet.spec.updateStrategy;
+  const states = new Map(waiting.map((state) => [state.pod, state]));
+  const prioritized = prioritize(sortByDefault(waiting), strategy?.priorityStrategy);
+  const scattered = scatter(
+    prioritized,
+    all.map(({ pod }) => pod),
+    strategy?.scatterStrategy ?? [],
+  );
+  return scattered.flatMap((pod) => states.get(pod) ?? []);
+}
+
+/** Not stable, exactly as Go's sort is not: equal pods must get their turn in the same order as in OpenKruise. */
+export function sortByDefault(waiting: readonly PodState[]) {
+  const keyed = waiting.map(({ pod }) => ({ pod, keys: orderKeysOf(pod) }));
+  return pdqsort(keyed, (a, b) => comparePods(a.keys, b.keys) < 0).map(({ pod }) => pod);
+}

@@ -1,0 +1,54 @@
+/** GetNextUpgradePods: which pods wait, in which order after each sort, and how many are taken. */
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import { classify } from "../../../shared/core/upgrade/classify.ts";
+import { prioritize } from "../../../shared/core/upgrade/prioritize.ts";
+import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
+import { selectPods, sortByDefault } from "../../../shared/core/upgrade/select.ts";
+import { compare, type Difference } from "../compare.ts";
+
+interface Input {
+  readonly sidecarSet: SidecarSet;
+  readonly pods: readonly Pod[];
+}
+
+interface Expected {
+  readonly waitIndexes: readonly number[];
+  readonly notUpgradableIndexes: readonly number[];
+  readonly defaultSortedIndexes: readonly number[];
+  readonly prioritySortedIndexes: readonly number[];
+  readonly sortedIndexes: readonly number[];
+  readonly upgradeCount: number;
+  readonly upgradePods: readonly string[];
+  readonly notUpgradablePods: readonly string[];
+}
+
+type Answer = Expected & { readonly orderDependsOnUnstableSort: boolean };
+
+function nameOf({ metadata }: Pod): string {
+  return `${metadata?.namespace}/${metadata?.name}`;
+}
+
+export function upgradeSelectSuite({ sidecarSet, pods }: Input, expected: Answer): readonly Difference[] {
+  const states = pods.map((pod) => podStateOf(projectPod(pod, sidecarSet), sidecarSet));
+  const indexes = (list: readonly Pod[]) => list.map((pod) => states.findIndex((state) => state.pod === pod));
+  const waiting = states.filter((state) => classify(state, sidecarSet) === "waiting");
+  const sorted = sortByDefault(waiting);
+  const prioritized = prioritize(sorted, sidecarSet.spec.updateStrategy?.priorityStrategy);
+  const selection = selectPods(sidecarSet, states, new Set());
+  const selected = selection.selected.map(({ pod }) => pod);
+  const notUpgradable = selection.notUpgradable.map(({ pod }) => pod);
+  const answer: Expected = {
+    waitIndexes: indexes(waiting.map(({ pod }) => pod)),
+    notUpgradableIndexes: indexes(notUpgradable),
+    defaultSortedIndexes: indexes(sorted),
+    prioritySortedIndexes: indexes(prioritized),
+    sortedIndexes: indexes(selection.waiting.map(({ pod }) => pod)),
+    upgradeCount: selected.length,
+    upgradePods: selected.map(nameOf),
+    notUpgradablePods: notUpgradable.map(nameOf),
+  };
+  const { orderDependsOnUnstableSort: _, ...wanted } = expected;
+  return compare(answer, wanted);
+}
