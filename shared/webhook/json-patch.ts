@@ -1,0 +1,96 @@
+/**
+ * The RFC 6902 patch that turns one JSON document into another, small where Kubernetes lists change: an element that
+ * comes or goes is one `add` or `remove` at its index, and what stands behind it is left alone.
+ */
+import { isRawNumber } from "../core/lib/json-number.ts";
+import type { JsonPatchOperation } from "../kube/port.ts";
+import { align } from "./align.ts";
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Operations that turn `from` into `to` when applied in order; none when both are equal. Neither is changed. */
+export function diff(from: unknown, to: unknown): readonly JsonPatchOperation[] {
+  const operations: JsonPatchOperation[] = [];
+  diffValue(from, to, "", operations);
+  return operations;
+}
+
+function diffValue(from: unknown, to: unknown, path: string, operations: JsonPatchOperation[]): void {
+  if (isEqual(from, to)) return;
+  if (Array.isArray(from) && Array.isArray(to)) diffArray(from, to, path, operations);
+  else if (isObject(from) && isObject(to)) diffObject(from, to, path, operations);
+  else operations.push({ op: "replace", path, value: to });
+}
+
+function diffObject(from: JsonObject, to: JsonObject, path: string, operations: JsonPatchOperation[]): void {
+  for (const key of Object.keys(from)) {
+    if (from[key] !== undefined && !has(to, key)) operations.push({ op: "remove", path: `${path}/${escapeKey(key)}` });
+  }
+  for (const key of Object.keys(to)) {
+    const value = to[key];
+    if (value === undefined) continue;
+    const at = `${path}/${escapeKey(key)}`;
+    if (has(from, key)) diffValue(from[key], value, at, operations);
+    else operations.push({ op: "add", path: at, value });
+  }
+}
+
+/** Left to right: all before `index` is as wanted, all behind it is as it was. */
+function diffArray(from: readonly unknown[], to: readonly unknown[], path: string, ops: JsonPatchOperation[]): void {
+  const pairs = align(from.map(identityOf), to.map(identityOf));
+  if (pairs === undefined) {
+    ops.push({ op: "replace", path, value: to });
+    return;
+  }
+  let [source, index] = [0, 0];
+  for (const [nextSource, nextIndex] of pairs) {
+    ops.push(...fillGap(nextSource - source, to.slice(index, nextIndex), path, index));
+    diffValue(from[nextSource], to[nextIndex], `${path}/${nextIndex}`, ops);
+    [source, index] = [nextSource + 1, nextIndex + 1];
+  }
+  ops.push(...fillGap(from.length - source, to.slice(index), path, index));
+}
+
+/** Puts `wanted` in the place of `present` other elements that begin at `index`. */
+function fillGap(present: number, wanted: readonly unknown[], path: string, index: number): JsonPatchOperation[] {
+  const operations = wanted.map((value, offset): JsonPatchOperation => {
+    return { op: offset < present ? "replace" : "add", path: `${path}/${index + offset}`, value };
+  });
+  for (let left = present - wanted.length; left > 0; left--) {
+    operations.push({ op: "remove", path: `${path}/${index + wanted.length}` });
+  }
+  return operations;
+}
+
+/** What makes an element of a Kubernetes list the same one: its name where it has one, else all of it. */
+function identityOf(element: unknown): string {
+  const name = isObject(element) ? element["name"] : undefined;
+  return typeof name === "string" ? `name ${name}` : `value ${canonical(element)}`;
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined);
+  return `{${keys
+    .toSorted()
+    .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)
+    .join(",")}}`;
+}
+
+/** Only of what is not two arrays or two objects. */
+function isEqual(from: unknown, to: unknown): boolean {
+  return from === to || (isRawNumber(from) && isRawNumber(to) && from.rawJSON === to.rawJSON);
+}
+
+function has(object: JsonObject, key: string): boolean {
+  return Object.hasOwn(object, key) && object[key] !== undefined;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
+}
+
+function escapeKey(key: string): string {
+  return key.replaceAll("~", "~0").replaceAll("/", "~1");
+}

@@ -1,0 +1,132 @@
+import fc from "fast-check";
+import fastJsonPatch from "fast-json-patch";
+import { describe, expect, test } from "vitest";
+import { parseJson } from "../../shared/core/lib/json-number.ts";
+import type { JsonPatchOperation } from "../../shared/kube/port.ts";
+import { diff } from "../../shared/webhook/json-patch.ts";
+
+/** The oracle: another implementation of RFC 6902 applies our patch. */
+function applied(document: unknown, patch: readonly JsonPatchOperation[]): unknown {
+  const [copy, operations] = [structuredClone(document), structuredClone([...patch])];
+  return fastJsonPatch.applyPatch(copy, operations, true).newDocument;
+}
+
+const container = (name: string, more: object = {}) => ({ name, image: `${name}:1`, ...more });
+const pod = (...containers: object[]) => ({ metadata: { name: "p" }, spec: { containers, volumes: [{ name: "v" }] } });
+
+describe("the shape of a patch", () => {
+  test.each<[string, unknown, unknown, JsonPatchOperation[]]>([
+    ["equal documents need none", { a: [1, { b: 2 }] }, { a: [1, { b: 2 }] }, []],
+    ["the order of keys is no difference", { a: 1, b: 2 }, { b: 2, a: 1 }, []],
+    ["a new member is added", {}, { a: { b: 1 } }, [{ op: "add", path: "/a", value: { b: 1 } }]],
+    ["a member that is gone is removed", { a: 1, b: 2 }, { b: 2 }, [{ op: "remove", path: "/a" }]],
+    ["undefined is absent", { a: 1 }, { a: undefined }, [{ op: "remove", path: "/a" }]],
+    ["null is a value", { a: null }, { a: 0 }, [{ op: "replace", path: "/a", value: 0 }]],
+    ["a key is escaped", {}, { "a/b~c": 1 }, [{ op: "add", path: "/a~1b~0c", value: 1 }]],
+    ["another type is replaced", { a: [] }, { a: {} }, [{ op: "replace", path: "/a", value: {} }]],
+    ["the whole document is replaced", 1, 2, [{ op: "replace", path: "", value: 2 }]],
+    [
+      "a container before the others is one add",
+      pod(container("main"), container("other")),
+      pod(container("sidecar"), container("main"), container("other")),
+      [{ op: "add", path: "/spec/containers/0", value: container("sidecar") }],
+    ],
+    [
+      "containers before and behind are two adds, each at its own index",
+      pod(container("main")),
+      pod(container("a"), container("main"), container("z")),
+      [
+        { op: "add", path: "/spec/containers/0", value: container("a") },
+        { op: "add", path: "/spec/containers/2", value: container("z") },
+      ],
+    ],
+    [
+      "what changes inside a container behind an added one is addressed at its new index",
+      pod(container("main")),
+      pod(container("a"), container("main", { image: "main:2" })),
+      [
+        { op: "add", path: "/spec/containers/0", value: container("a") },
+        { op: "replace", path: "/spec/containers/1/image", value: "main:2" },
+      ],
+    ],
+    [
+      "a container of another name takes the place as a whole",
+      pod(container("a"), container("main")),
+      pod(container("b"), container("main")),
+      [{ op: "replace", path: "/spec/containers/0", value: container("b") }],
+    ],
+    ["an element that is gone is removed", [1, 2, 3], [1, 3], [{ op: "remove", path: "/1" }]],
+  ])("%s", (_, from, to, patch) => {
+    expect(diff(from, to)).toEqual(patch);
+    if (from !== 1) expect(applied(from, patch)).toEqual(JSON.parse(JSON.stringify(to)));
+  });
+
+  test("an integer beyond 2^53 is compared and written digit by digit", () => {
+    const from = parseJson('{"a":9007199254740993,"b":[9007199254740993]}');
+    expect(diff(from, parseJson('{"a":9007199254740993,"b":[9007199254740993]}'))).toEqual([]);
+    const patch = diff(from, parseJson('{"a":9007199254740995,"b":[9007199254740995]}'));
+    expect(JSON.stringify(patch)).toBe(
+      '[{"op":"replace","path":"/a","value":9007199254740995},{"op":"replace","path":"/b/0","value":9007199254740995}]',
+    );
+  });
+
+  test("arrays too long to align are replaced, in little time", () => {
+    const from = Array.from({ length: 5_000 }, (_, index) => ({ name: `a${index}` }));
+    const to = Array.from({ length: 5_000 }, (_, index) => ({ name: `b${index}` }));
+    expect(diff({ from }, { from: to })).toEqual([{ op: "replace", path: "/from", value: to }]);
+  });
+});
+
+describe("applied by fast-json-patch, a patch gives exactly the wanted document", () => {
+  const key = fc.oneof(
+    fc.constantFrom("name", "a", "b", "~", "/", "a/b", "~1", "0", "-", ""),
+    fc.string({ maxLength: 3 }),
+  );
+  const leaf = fc.oneof(fc.constantFrom(null, true, false, 0, 1, "", "a", "b", -1.5), fc.string({ maxLength: 3 }));
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4, withCrossShrink: true },
+      leaf,
+      fc.array(tie("value"), { maxLength: 5 }),
+      fc.dictionary(
+        key.filter((name) => name !== "__proto__"),
+        tie("value"),
+        { maxKeys: 5, noNullPrototype: true },
+      ),
+    ),
+  }));
+  const element = fc.record({ name: fc.constantFrom("a", "b", "c", "d"), image: fc.constantFrom("1", "2") });
+  const list = fc.array(fc.oneof(element, leaf), { maxLength: 8 });
+
+  test("any two documents", () => {
+    fc.assert(
+      fc.property(value, value, (from, to) => {
+        expect(applied({ root: from }, diff({ root: from }, { root: to }))).toEqual({ root: to });
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("two lists that share elements, names repeated and reordered", () => {
+    fc.assert(
+      fc.property(list, list, (from, to) => {
+        expect(applied({ list: from }, diff({ list: from }, { list: to }))).toEqual({ list: to });
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("a list with elements put in costs one operation for each", () => {
+    fc.assert(
+      fc.property(list, fc.array(fc.tuple(fc.nat(8), fc.integer({ min: 100 })), { maxLength: 4 }), (from, inserted) => {
+        const to: unknown[] = [...from];
+        for (const [index, number] of inserted) to.splice(Math.min(index, to.length), 0, number);
+        const patch = diff({ list: from }, { list: to });
+        expect(patch.every(({ op }) => op === "add")).toBe(true);
+        expect(patch).toHaveLength(inserted.length);
+        expect(applied({ list: from }, patch)).toEqual({ list: to });
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
