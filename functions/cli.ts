@@ -1,0 +1,121 @@
+/** The command line: demo, serve, tick. A mistake of the caller is one sentence on stderr and exit code 2, any other failure 1. */
+import { parseArgs } from "node:util";
+import { CliError } from "./cli-error.ts";
+
+const USAGE = `usage: npm run COMMAND -- OPTIONS
+
+  demo   [--json] [--keep] [-f FILE…]
+         the whole product on an embedded cluster; -f takes your manifests instead of the sample
+  serve  --kubeconfig FILE --port PORT --tls-cert FILE --tls-key FILE [--tick 10s] [--host ADDRESS]
+         every webhook on one HTTPS port, and rollout ticks on a timer
+  tick   --kubeconfig FILE [--sidecarset NAME] [--dry-run] [--deadline 55s]
+         one scheduled pass by hand; prints its report as JSON; a dry run writes nothing
+`;
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
+
+function durationMs(option: string, text: string): number {
+  const [, amount, unit = ""] = /^(\d+)(ms|s|m)$/.exec(text) ?? [];
+  const milliseconds = Number(amount) * (UNITS[unit] ?? Number.NaN);
+  if (milliseconds > 0) return milliseconds;
+  throw new CliError(`--${option} ${text}: not a duration; write for example 500ms, 10s or 1m`);
+}
+
+function portNumber(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new CliError(`--port ${text}: not a port number; write one between 0 (any free port) and 65535`);
+}
+
+type Options = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>["options"]>;
+
+function parse<T extends Options>(args: readonly string[], options: T, allowPositionals = false) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals });
+  } catch (cause) {
+    throw new CliError(`${(cause as Error).message.split(". ")[0]}; \`npm run demo -- --help\` lists the options`, {
+      cause,
+    });
+  }
+}
+
+function required(values: Readonly<Record<string, unknown>>, option: string): string {
+  const value = values[option];
+  if (typeof value === "string" && value !== "") return value;
+  throw new CliError(`--${option} is missing; \`npm run demo -- --help\` lists the options`);
+}
+
+async function demo(args: readonly string[]): Promise<void> {
+  const options = {
+    json: { type: "boolean" },
+    keep: { type: "boolean" },
+    file: { type: "string", short: "f", multiple: true },
+  } as const;
+  const { values, positionals } = parse(args, options, true);
+  if (positionals.length > 0 && values.file === undefined)
+    throw new CliError(`${positionals[0]}: unexpected; write -f in front of manifest files`);
+  const { runDemo } = await import("../infra/demo/demo.ts");
+  await runDemo({
+    json: values.json ?? false,
+    keep: values.keep ?? false,
+    files: [...(values.file ?? []), ...positionals],
+  });
+}
+
+async function serve(args: readonly string[]): Promise<void> {
+  const text = { type: "string" } as const;
+  const { values } = parse(args, {
+    kubeconfig: text,
+    port: text,
+    "tls-cert": text,
+    "tls-key": text,
+    tick: text,
+    host: text,
+  });
+  const options = {
+    kubeconfig: required(values, "kubeconfig"),
+    port: portNumber(required(values, "port")),
+    tlsCert: required(values, "tls-cert"),
+    tlsKey: required(values, "tls-key"),
+    tickMs: durationMs("tick", values.tick ?? "10s"),
+    ...(values.host === undefined ? {} : { host: values.host }),
+  };
+  const { serveUntilSignal } = await import("./serve.ts");
+  await serveUntilSignal(options);
+}
+
+async function tick(args: readonly string[]): Promise<void> {
+  const text = { type: "string" } as const;
+  const { values } = parse(args, {
+    kubeconfig: text,
+    sidecarset: text,
+    deadline: text,
+    "dry-run": { type: "boolean" },
+  });
+  const kubeconfig = required(values, "kubeconfig");
+  const deadlineMs = durationMs("deadline", values.deadline ?? "55s");
+  const { runTick } = await import("./tick.ts");
+  const report = await runTick({
+    kubeconfig,
+    deadlineMs,
+    dryRun: values["dry-run"] ?? false,
+    ...(values.sidecarset === undefined ? {} : { sidecarSet: values.sidecarset }),
+  });
+  process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+}
+
+const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { demo, serve, tick };
+
+async function main([command = "", ...args]: readonly string[]): Promise<void> {
+  const run = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
+  if (command === "--help" || command === "help" || args.includes("--help")) process.stdout.write(USAGE);
+  else if (run === undefined) throw new CliError(`${command || "no command"}: expected demo, serve or tick`);
+  else await run(args);
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = error instanceof CliError ? 2 : 1;
+}
