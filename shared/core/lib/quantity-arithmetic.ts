@@ -1,0 +1,63 @@
+/** Decides sums, order and integer values of quantities, as Kubernetes rounds and overflows them. */
+import { divideAwayFromZero, type ParsedQuantity, type QuantityFormat } from "./quantity.ts";
+
+const MILLI = -3;
+
+function rescale({ unscaled, scale }: ParsedQuantity, target: number): bigint {
+  return scale >= target
+    ? unscaled * 10n ** BigInt(scale - target)
+    : divideAwayFromZero(unscaled, 10n ** BigInt(target - scale));
+}
+
+function isInt64(value: bigint): boolean {
+  return BigInt.asIntN(64, value) === value;
+}
+
+/** Rounds away from zero to thousandths; a quantity that is no finer keeps its text. */
+export function roundUpToMilli(quantity: ParsedQuantity): ParsedQuantity {
+  if (quantity.isInt64 && quantity.scale >= MILLI) return quantity;
+  const { format, isInt64 } = quantity;
+  return { unscaled: rescale(quantity, MILLI), scale: MILLI, format, isInt64 };
+}
+
+/** The sum, in the format of the first addend that is not zero. */
+export function addQuantities(a: ParsedQuantity, b: ParsedQuantity): ParsedQuantity {
+  const scale = Math.min(a.scale, b.scale);
+  const unscaled = rescale(a, scale) + rescale(b, scale);
+  const { format } = a.unscaled === 0n ? b : a;
+  return { unscaled, scale, format, isInt64: a.isInt64 && b.isInt64 && isInt64(unscaled) };
+}
+
+/** Negative, zero or positive as a is smaller than, equal to or larger than b. */
+export function compareQuantities(a: ParsedQuantity, b: ParsedQuantity): number {
+  const scale = Math.min(a.scale, b.scale);
+  const [left, right] = [rescale(a, scale), rescale(b, scale)];
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}
+
+/** Powers of ten that apimachinery multiplies an int64 by in one step, without looking at the overflow. */
+const WRAPPING_STEPS: ReadonlySet<number> = new Set([1, 2, 3, 6, 9]);
+
+/** Compat: beyond int64 the reference answers 0 or wraps around (vectors helpers, quantity-14, -40, -42, -rand-16). */
+function scaledValue(quantity: ParsedQuantity, scale: number): bigint {
+  const value = rescale(quantity, scale);
+  if (isInt64(value)) return value;
+  const isWrapped = !quantity.isInt64 || WRAPPING_STEPS.has(quantity.scale - scale);
+  return isWrapped ? BigInt.asIntN(64, value) : 0n;
+}
+
+/** In thousandths, rounded away from zero. Source: apimachinery Quantity.MilliValue. */
+export function milliValue(quantity: ParsedQuantity): bigint {
+  return scaledValue(quantity, MILLI);
+}
+
+/** As an integer, rounded away from zero. Source: apimachinery Quantity.Value. */
+export function integerValue(quantity: ParsedQuantity): bigint {
+  return scaledValue(quantity, 0);
+}
+
+/** The quantity of so many thousandths. Source: apimachinery NewMilliQuantity. */
+export function quantityOfMilli(milli: bigint, format: QuantityFormat): ParsedQuantity {
+  return { unscaled: milli, scale: MILLI, format, isInt64: true };
+}

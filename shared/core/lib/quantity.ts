@@ -1,0 +1,179 @@
+/** Decides what a resource.Quantity's text means, exactly, and the text that Kubernetes prints for it. */
+import type { Quantity } from "../../api/kubernetes.ts";
+
+/** Which family of suffixes a quantity was written with; it is printed with the same one. */
+export type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
+
+/** The exact number unscaled × 10^scale. */
+export interface ParsedQuantity {
+  readonly unscaled: bigint;
+  readonly scale: number;
+  readonly format: QuantityFormat;
+  /** The text it was parsed from, where Kubernetes takes that for canonical and prints it again. */
+  readonly text?: string;
+  /** Kubernetes holds it in an int64 with a scale: what overflows there counts as 0 instead of wrapping around. */
+  readonly isInt64: boolean;
+}
+
+/** A text that is no quantity. `message` is apimachinery's. */
+export interface QuantityError {
+  readonly kind: "InvalidQuantity";
+  readonly message: string;
+}
+
+const WRONG_FORMAT: QuantityError = {
+  kind: "InvalidQuantity",
+  message: "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+};
+const WRONG_SUFFIX: QuantityError = { kind: "InvalidQuantity", message: "unable to parse quantity's suffix" };
+
+const PARTS = /^([+-]?)0*(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[+-]?\d*)$/;
+
+const DECIMAL_SUFFIXES: ReadonlyMap<string, number> = new Map(
+  ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"].map((suffix, index) => [suffix, 3 * index - 9]),
+);
+const BINARY_SUFFIXES: ReadonlyMap<string, number> = new Map(
+  ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map((suffix, index) => [suffix, 10 * index + 10]),
+);
+const DECIMAL_SUFFIX_OF = new Map([...DECIMAL_SUFFIXES].map(([suffix, exponent]) => [exponent, suffix]));
+const BINARY_SUFFIX_OF = new Map([...BINARY_SUFFIXES].map(([suffix, exponent]) => [exponent, suffix]));
+
+const NANO = -9;
+const MAX_INT64 = 2n ** 63n - 1n;
+const MAX_INT64_DIGITS = 18;
+/** Ours: a longer exponent would cost memory, and no resource is counted in it. */
+const MAX_EXPONENT = 10_000;
+
+interface Suffix {
+  readonly format: QuantityFormat;
+  /** of 10, or of 2 for BinarySI */
+  readonly exponent: number;
+}
+
+interface Digits {
+  readonly sign: string;
+  /** before the point, without leading zeros, at least "0" */
+  readonly whole: string;
+  readonly fraction: string;
+}
+
+function readSuffix(text: string): Suffix | undefined {
+  const decimal = DECIMAL_SUFFIXES.get(text);
+  if (decimal !== undefined) return { format: "DecimalSI", exponent: decimal };
+  const binary = BINARY_SUFFIXES.get(text);
+  if (binary !== undefined) return { format: "BinarySI", exponent: binary };
+  if (!/^[eE][+-]?\d+$/.test(text)) return undefined;
+  const exponent = Number(text.slice(1));
+  return Math.abs(exponent) > MAX_EXPONENT ? undefined : { format: "DecimalExponent", exponent };
+}
+
+function signed(sign: string, magnitude: bigint): bigint {
+  return sign === "-" ? -magnitude : magnitude;
+}
+
+/** Division that rounds away from zero. */
+export function divideAwayFromZero(dividend: bigint, divisor: bigint): bigint {
+  const quotient = dividend / divisor;
+  if (quotient * divisor === dividend) return quotient;
+  return dividend < 0n === divisor < 0n ? quotient + 1n : quotient - 1n;
+}
+
+/** Compat: which texts are printed again as they are follows apimachinery's fast path (vectors helpers, quantity-fmt-*). */
+function readDecimal(digits: Digits, { format, exponent }: Suffix, text: string): ParsedQuantity | undefined {
+  const shifted = digits.whole + digits.fraction;
+  const scale = exponent - digits.fraction.length;
+  if (shifted.length > MAX_INT64_DIGITS || scale < NANO) return undefined;
+  const isCanonical = scale % 3 === 0 && !shifted.endsWith("000") && !shifted.startsWith("0");
+  const unscaled = signed(digits.sign, BigInt(shifted));
+  return { unscaled, scale, format, isInt64: true, ...(isCanonical ? { text } : {}) };
+}
+
+function readBinary(digits: Digits, { exponent }: Suffix, text: string): ParsedQuantity | undefined {
+  const spareDigits = 15 - digits.whole.length - Math.trunc((exponent * 3) / 10) - 1;
+  if (digits.fraction !== "" || spareDigits < 0) return undefined;
+  const mantissa = BigInt(digits.whole);
+  const unscaled = signed(digits.sign, mantissa << BigInt(exponent));
+  return { unscaled, scale: 0, format: "BinarySI", isInt64: true, ...(mantissa % 8n === 0n ? {} : { text }) };
+}
+
+/** Beyond int64: rounded away from zero to nano, and binary quantities are capped at 2^63-1. */
+function readBig(digits: Digits, suffix: Suffix): ParsedQuantity {
+  const isBinary = suffix.format === "BinarySI";
+  const exponent = isBinary ? 0 : suffix.exponent;
+  const factor = isBinary ? 2n ** BigInt(suffix.exponent) : 1n;
+  let unscaled = BigInt(digits.whole + digits.fraction) * factor;
+  let scale = exponent - digits.fraction.length;
+  if (scale < NANO) {
+    unscaled = divideAwayFromZero(unscaled, 10n ** BigInt(NANO - scale));
+    scale = NANO;
+  }
+  const one = 10n ** BigInt(Math.max(0, -scale));
+  if (isBinary && unscaled > MAX_INT64 * one) {
+    return { unscaled: signed(digits.sign, MAX_INT64), scale: 0, format: "BinarySI", isInt64: false };
+  }
+  const format = isBinary && unscaled < one && unscaled > 0n ? "DecimalSI" : suffix.format;
+  return { unscaled: signed(digits.sign, unscaled), scale, format, isInt64: false };
+}
+
+/** The quantity, or why it is none, in apimachinery's words. A bare JSON number is read by its text. */
+export function readQuantity(quantity: Quantity): ParsedQuantity | QuantityError {
+  const text = String(quantity).trim();
+  const parts = text === "" ? null : PARTS.exec(text);
+  if (parts === null) return WRONG_FORMAT;
+  const [, sign = "", whole = "", fraction = "", suffixText = ""] = parts;
+  const suffix = readSuffix(suffixText);
+  if (suffix === undefined) return WRONG_SUFFIX;
+  const digits: Digits = { sign, whole: whole === "" ? "0" : whole, fraction };
+  const read = suffix.format === "BinarySI" ? readBinary : readDecimal;
+  return read(digits, suffix, text) ?? readBig(digits, suffix);
+}
+
+/** The quantity, or undefined where the text is none. Source: apimachinery resource.ParseQuantity. */
+export function parseQuantity(quantity: Quantity): ParsedQuantity | undefined {
+  const read = readQuantity(quantity);
+  return "kind" in read ? undefined : read;
+}
+
+/** How often `factor` divides the value, and what is left. */
+function withoutFactor(value: bigint, factor: bigint): readonly [bigint, number] {
+  let rest = value;
+  let times = 0;
+  while (rest !== 0n && rest % factor === 0n) {
+    rest /= factor;
+    times++;
+  }
+  return [rest, times];
+}
+
+/** The integer that it is, or undefined when it has a fraction. */
+function integerOf({ unscaled, scale }: ParsedQuantity): bigint | undefined {
+  if (scale >= 0) return unscaled * 10n ** BigInt(scale);
+  const divisor = 10n ** BigInt(-scale);
+  return unscaled % divisor === 0n ? unscaled / divisor : undefined;
+}
+
+function formatBinary(quantity: ParsedQuantity): string | undefined {
+  const integer = integerOf(quantity);
+  if (integer === undefined || (integer > -1024n && integer < 1024n)) return undefined;
+  const [mantissa, times] = withoutFactor(integer, 1024n);
+  return `${mantissa}${BINARY_SUFFIX_OF.get(times * 10) ?? ""}`;
+}
+
+function formatDecimal({ unscaled, scale, format }: ParsedQuantity): string {
+  const [mantissa, times] = withoutFactor(unscaled, 10n);
+  const exponent = Math.floor((scale + times) / 3) * 3;
+  const shown = mantissa * 10n ** BigInt(scale + times - exponent);
+  if (format === "DecimalExponent") return exponent === 0 ? `${shown}` : `${shown}e${exponent}`;
+  // Compat: a suffix beyond E is dropped, as Kubernetes 1.32 does (vector helpers, quantity-fmt-20).
+  return `${shown}${DECIMAL_SUFFIX_OF.get(exponent) ?? ""}`;
+}
+
+/**
+ * The text Kubernetes prints: as it was written where that counts as canonical, else with the largest suffix that
+ * leaves an integer.
+ */
+export function formatQuantity(quantity: ParsedQuantity): string {
+  if (quantity.text !== undefined) return quantity.text;
+  if (quantity.unscaled === 0n) return "0";
+  return (quantity.format === "BinarySI" ? formatBinary(quantity) : undefined) ?? formatDecimal(quantity);
+}
