@@ -1,0 +1,102 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  formatUpgradeRecords,
+  parseUpgradeRecords,
+  type UpgradeRecords,
+} from "../../../shared/core/hash/pod-records.ts";
+
+const RECORD =
+  '{"updateTimestamp":"2026-01-02T03:04:05Z","hash":"h","sidecarSetName":"a","sidecarList":["x"],"controllerRevision":"a-1"}';
+
+describe("the hash annotations of a pod", () => {
+  const rows: readonly [sentence: string, text: string | undefined, form: string, written: string][] = [
+    ["no annotation is no record", undefined, "absent", "{}"],
+    ["an empty annotation is no record", "", "absent", "{}"],
+    ["a record is written as it was", `{"a":${RECORD}}`, "current", `{"a":${RECORD}}`],
+    [
+      "names are sorted and unknown fields are dropped",
+      `{"b":${RECORD.replace("}", ',"extra":1}')},"a":${RECORD}}`,
+      "current",
+      `{"a":${RECORD},"b":${RECORD}}`,
+    ],
+    [
+      "names are sorted by their bytes, integers too",
+      '{"9":null,"10":null,"Z":null,"a":null}',
+      "current",
+      `{${["10", "9", "Z", "a"]
+        .map((name) => `"${name}":{"updateTimestamp":null,"hash":"","sidecarSetName":"","sidecarList":null}`)
+        .join(",")}}`,
+    ],
+    [
+      "a time is written in UTC, in seconds",
+      '{"a":{"updateTimestamp":"2024-02-28T23:30:00.75-01:00","hash":"h","sidecarSetName":"a","sidecarList":[]}}',
+      "current",
+      '{"a":{"updateTimestamp":"2024-02-29T00:30:00Z","hash":"h","sidecarSetName":"a","sidecarList":[]}}',
+    ],
+    [
+      "a hash by name is the old form",
+      '{"a":"h<"}',
+      "legacy",
+      '{"a":{"updateTimestamp":null,"hash":"h\\u003c","sidecarSetName":"a","sidecarList":null}}',
+    ],
+    [
+      "a SidecarSet may be called __proto__",
+      `{"__proto__":"h"}`,
+      "legacy",
+      '{"__proto__":{"updateTimestamp":null,"hash":"h","sidecarSetName":"__proto__","sidecarList":null}}',
+    ],
+    ["text that is no JSON is malformed", "{bad", "malformed", "{}"],
+    ["null is malformed", "null", "malformed", "{}"],
+    ["a list is malformed", "[]", "malformed", "{}"],
+    ["both forms in one are malformed", '{"a":"str","b":{"hash":"h"}}', "malformed", "{}"],
+    ["a number for a hash is malformed", '{"a":{"hash":1}}', "malformed", "{}"],
+    ["a day that does not exist is malformed", '{"a":{"updateTimestamp":"2023-02-29T00:00:00Z"}}', "malformed", "{}"],
+    ["a sidecarList of numbers is malformed", '{"a":{"sidecarList":[1]}}', "malformed", "{}"],
+  ];
+  test.each(rows)("%s", (_, text, form, written) => {
+    const parsed = parseUpgradeRecords(text);
+    expect(parsed.form).toBe(form);
+    expect(formatUpgradeRecords(parsed.records)).toBe(written);
+    expect(parsed.error !== undefined).toBe(form === "malformed");
+  });
+
+  test("what is written is read back", () => {
+    const time = fc.date({ min: new Date(0), max: new Date("9999-01-01T00:00:00Z"), noInvalidDate: true });
+    const record = fc.record(
+      {
+        updateTimestamp: fc.option(time.map((date) => `${date.toISOString().slice(0, 19)}Z`)),
+        hash: fc.string({ unit: "binary" }),
+        sidecarSetName: fc.string(),
+        sidecarList: fc.option(fc.array(fc.string())),
+        controllerRevision: fc.string({ minLength: 1 }),
+      },
+      { requiredKeys: ["updateTimestamp", "hash", "sidecarSetName", "sidecarList"] },
+    );
+    const records = fc.dictionary(fc.string({ unit: "binary" }), record, { minKeys: 1 });
+    fc.assert(
+      fc.property(records, (written) => {
+        const parsed = parseUpgradeRecords(formatUpgradeRecords(written as UpgradeRecords));
+        expect(parsed.form).toBe("current");
+        expect(Object.keys(parsed.records).sort()).toEqual(Object.keys(written).sort());
+        for (const [name, record] of Object.entries(written)) expect(parsed.records[name]).toEqual({ ...record });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("a time is the same moment in UTC whatever its offset", () => {
+    const offset = fc.integer({ min: -14 * 60, max: 14 * 60 });
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 4_000_000_000 }), offset, (seconds, minutes) => {
+        const two = (value: number) => String(value).padStart(2, "0");
+        const zone = `${minutes < 0 ? "-" : "+"}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+        const local = new Date((seconds + minutes * 60) * 1000).toISOString().slice(0, 19);
+        const parsed = parseUpgradeRecords(JSON.stringify({ a: { updateTimestamp: local + zone } }));
+        const expected = new Date(seconds * 1000).toISOString().replace(".000", "");
+        expect(parsed.records["a"]?.updateTimestamp).toBe(expected);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
