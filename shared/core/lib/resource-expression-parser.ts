@@ -1,0 +1,119 @@
+/** Decides in which order a resource expression is computed. */
+import { type Token, tokensOf } from "./resource-expression-lexer.ts";
+
+/** One step of the computation on a stack of values. */
+export type Step =
+  | { readonly kind: "number" | "quantity" | "variable"; readonly text: string }
+  | { readonly kind: "add" | "subtract" | "multiply" | "divide" | "negate" }
+  | { readonly kind: "call"; readonly name: string; readonly argumentCount: number };
+
+export interface ParsedExpression {
+  /** Operands before their operation. After a syntax error: what was complete before it. */
+  readonly steps: readonly Step[];
+  readonly syntaxError?: string;
+}
+
+/** Deeper nesting is a syntax error: reading it would exhaust the stack. */
+const DEEPEST = 500;
+
+const SUMS: ReadonlyMap<string, Step> = new Map([
+  ["+", { kind: "add" }],
+  ["-", { kind: "subtract" }],
+]);
+const PRODUCTS: ReadonlyMap<string, Step> = new Map([
+  ["*", { kind: "multiply" }],
+  ["/", { kind: "divide" }],
+]);
+
+class Parser {
+  readonly steps: Step[] = [];
+  private readonly tokens: readonly Token[];
+  private position = 0;
+  private depth = 0;
+
+  constructor(expression: string) {
+    this.tokens = tokensOf(expression);
+  }
+
+  private get token(): Token {
+    return this.tokens[this.position] as Token;
+  }
+
+  get syntaxError(): string {
+    return `parse error: syntax error at line ${this.token.line}, col ${this.token.column}`;
+  }
+
+  isAtEnd(): boolean {
+    return this.token.kind === "end";
+  }
+
+  private skip(character: string): boolean {
+    const { kind, text } = this.token;
+    if (kind !== "character" || text !== character) return false;
+    this.position++;
+    return true;
+  }
+
+  private operator(table: ReadonlyMap<string, Step>): Step | undefined {
+    const { kind, text } = this.token;
+    const step = kind === "character" ? table.get(text) : undefined;
+    if (step !== undefined) this.position++;
+    return step;
+  }
+
+  private chain(table: ReadonlyMap<string, Step>, operand: () => boolean): boolean {
+    if (!operand()) return false;
+    for (let step = this.operator(table); step !== undefined; step = this.operator(table)) {
+      if (!operand()) return false;
+      this.steps.push(step);
+    }
+    return true;
+  }
+
+  /** False: the current token is a syntax error. */
+  expression(): boolean {
+    return this.chain(SUMS, () => this.chain(PRODUCTS, () => this.factor()));
+  }
+
+  private factor(): boolean {
+    this.depth++;
+    const isFactor = this.depth <= DEEPEST && this.unboundedFactor();
+    this.depth--;
+    return isFactor;
+  }
+
+  private unboundedFactor(): boolean {
+    const { kind, text } = this.token;
+    if (kind === "number" || kind === "quantity") {
+      this.position++;
+      this.steps.push({ kind, text });
+      return true;
+    }
+    if (kind === "name") return this.named(text);
+    if (this.skip("(")) return this.expression() && this.skip(")");
+    if (!this.skip("-") || !this.factor()) return false;
+    this.steps.push({ kind: "negate" });
+    return true;
+  }
+
+  private named(name: string): boolean {
+    this.position++;
+    if (!this.skip("(")) {
+      this.steps.push({ kind: "variable", text: name.toLowerCase() });
+      return true;
+    }
+    if (!this.expression()) return false;
+    const hasSecond = this.skip(",");
+    if (hasSecond && !this.expression()) return false;
+    if (!this.skip(")")) return false;
+    this.steps.push({ kind: "call", name, argumentCount: hasSecond ? 2 : 1 });
+    return true;
+  }
+}
+
+/** Source: OpenKruise pkg/util/calculator (yacc grammar); a call takes one or two arguments. Never throws. */
+export function parseResourceExpression(expression: string): ParsedExpression {
+  const parser = new Parser(expression);
+  const isComplete = parser.expression() && parser.isAtEnd();
+  return isComplete ? { steps: parser.steps } : { steps: parser.steps, syntaxError: parser.syntaxError };
+}
