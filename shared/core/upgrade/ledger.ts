@@ -119,7 +119,8 @@ export interface LedgerPlan {
 /**
  * Rules 2, 3 and 5: what is kept, and `wanted` pods in their order as far as there is room. `wanted` must have been
  * decided with the kept ones counted as used. A kept one that is wanted again gets the new revision; the generation it
- * was reserved under stays, since the older patch may still land.
+ * was reserved under stays, since the older patch may still land. While one is to be fenced nothing new is reserved: its
+ * late patch may take the place that the partition leaves.
  */
 export function withReservations(
   kept: readonly Reservation[],
@@ -131,9 +132,11 @@ export function withReservations(
   const states = new Set(wanted.map(stateOf));
   const isWanted = (reservation: Reservation) => states.has(stateOf(reservation));
   const isKept = new Set(kept.map((reservation) => reservation.uid));
+  const fenced = kept.filter((reservation) => !isWanted(reservation));
+  const room = fenced.length > 0 ? 0 : Math.max(0, limit - kept.length);
   const added = wanted
     .filter((pod) => !isKept.has(pod.uid))
-    .slice(0, Math.max(0, limit - kept.length))
+    .slice(0, room)
     .map(
       ({ namespace, name, uid: podUid, resourceVersion }): Reservation => ({
         namespace,
@@ -149,7 +152,7 @@ export function withReservations(
   return {
     ledger: { uid, generation, reservations },
     granted: new Set([...again, ...added].map((reservation) => reservation.uid)),
-    fenced: kept.filter((reservation) => !isWanted(reservation)),
+    fenced,
   };
 }
 

@@ -99,6 +99,12 @@ describe("rules 2, 3, 5: what is reserved", () => {
     expect(plan).toEqual({ ledger: ledger(reserved("a", 1)), granted: new Set(), fenced: [reserved("a", 1)] });
   });
 
+  it("reserves nothing new while one is to be fenced: both patches could land", () => {
+    const { granted, fenced } = withReservations([reserved("a"), reserved("b")], [pod("b"), pod("c")], subject);
+    expect([...granted]).toEqual(["uid-b"]);
+    expect(fenced).toEqual([reserved("a")]);
+  });
+
   it("a pod wanted again under a newer generation stays reserved under the older one", () => {
     const { ledger: next } = withReservations([reserved("a", 1)], [pod("a")], subject);
     expect(next.reservations).toEqual([{ ...reserved("a", 1), revision: "new" }]);

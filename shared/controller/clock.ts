@@ -1,0 +1,22 @@
+/** Time and chance as arguments, so that a simulation can drive a pass. */
+import { setTimeout as wait } from "node:timers/promises";
+
+export interface Clock {
+  /** milliseconds since the epoch */
+  readonly now: () => number;
+  /** Resolves after `ms`, or at once when `signal` aborts. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  /** in [0, 1) */
+  readonly random: () => number;
+}
+
+export const systemClock: Clock = {
+  now: Date.now,
+  sleep: (ms, signal) => wait(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
+  random: Math.random,
+};
+
+/** RFC3339, whole seconds, UTC. */
+export function timestamp(clock: Clock): string {
+  return `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,103 @@
+/** A Lease that saves passes from doing the same work twice. It fences nothing: the ledger does. */
+import type { KubernetesObject } from "../api/kubernetes.ts";
+import { isKubeError } from "../kube/error.ts";
+import { type Cluster, LEASES } from "../kube/port.ts";
+import type { Clock } from "./clock.ts";
+
+const NAME = "sidecarset-rollout";
+/** Name of the SidecarSet that had its turn last: the next pass begins behind it. */
+const CURSOR_ANNOTATION = "sidecarset.kruise.io/last-served";
+const DURATION_SECONDS = 30;
+const RENEW_MS = 10_000;
+
+interface Lease extends KubernetesObject {
+  readonly spec?: {
+    readonly holderIdentity?: string;
+    readonly leaseDurationSeconds?: number;
+    readonly renewTime?: string;
+  };
+}
+
+/** What the Lease said before this pass. */
+export interface LeaseState {
+  readonly stored?: Lease;
+  /** "" when no pass left word */
+  readonly cursor: string;
+  /** set while another pass holds it */
+  readonly heldBy?: string;
+}
+
+export async function readLease(cluster: Cluster, clock: Clock, namespace: string): Promise<LeaseState> {
+  try {
+    const stored = await cluster.get<Lease>(LEASES, { namespace, name: NAME });
+    const { holderIdentity, renewTime = "", leaseDurationSeconds = 0 } = stored.spec ?? {};
+    const endsAtMs = Date.parse(renewTime) + 1000 * leaseDurationSeconds;
+    const cursor = stored.metadata?.annotations?.[CURSOR_ANNOTATION] ?? "";
+    return { stored, cursor, ...(holderIdentity && endsAtMs > clock.now() ? { heldBy: holderIdentity } : {}) };
+  } catch (error) {
+    if (isKubeError(error, 404)) return { cursor: "" };
+    throw error;
+  }
+}
+
+export interface HeldLease {
+  /** Renews until `signal` aborts or somebody else has the Lease. */
+  readonly keep: (cursor: () => string, signal: AbortSignal) => Promise<void>;
+  readonly release: (cursor: string) => Promise<void>;
+}
+
+interface Site {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly namespace: string;
+}
+
+/** undefined: another pass was faster. */
+export async function takeLease(site: Site, state: LeaseState, cursor: string): Promise<HeldLease | undefined> {
+  const { clock } = site;
+  const holder = `pass-${Math.floor(clock.random() * 2 ** 48).toString(36)}`;
+  let current = await writeLease(site, state.stored, holder, cursor);
+  if (!current) return undefined;
+  return {
+    keep: async (cursorNow, signal) => {
+      for (;;) {
+        await clock.sleep(RENEW_MS, signal);
+        if (signal.aborted) return;
+        const renewed = await writeLease(site, current, holder, cursorNow());
+        if (!renewed) return;
+        current = renewed;
+      }
+    },
+    release: async (last) => {
+      await writeLease(site, current, "", last);
+    },
+  };
+}
+
+/** undefined: it is not what it was when it was read. */
+async function writeLease(
+  { cluster, clock, namespace }: Site,
+  stored: Lease | undefined,
+  holder: string,
+  cursor: string,
+): Promise<Lease | undefined> {
+  const annotations = { [CURSOR_ANNOTATION]: cursor };
+  // Written in microseconds. Source: metav1.MicroTime.
+  const renewTime = new Date(clock.now()).toISOString().replace("Z", "000Z");
+  const spec = { holderIdentity: holder, leaseDurationSeconds: DURATION_SECONDS, renewTime };
+  try {
+    if (!stored)
+      return await cluster.create<Lease>(LEASES, {
+        apiVersion: "coordination.k8s.io/v1",
+        kind: "Lease",
+        metadata: { namespace, name: NAME, annotations },
+        spec,
+      });
+    const metadata = { resourceVersion: stored.metadata?.resourceVersion, annotations };
+    const patch = { type: "merge", body: { metadata, spec } } as const;
+    return await cluster.patch<Lease>(LEASES, { namespace, name: NAME }, patch);
+  } catch (error) {
+    if (isKubeError(error, 404, 409)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,78 @@
+/** Where the reservation ledger is kept: a ConfigMap beside the ControllerRevisions, written with compare-and-swap. */
+import type { ConfigMap } from "../api/kubernetes.ts";
+import { SIDECARSET_KIND, SIDECARSET_V1BETA1 } from "../api/names.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { EMPTY_LEDGER, formatLedger, type Ledger, ledgerName, parseLedger } from "../core/upgrade/ledger.ts";
+import { isKubeError, KubeError } from "../kube/error.ts";
+import { type Cluster, CONFIG_MAPS } from "../kube/port.ts";
+
+export interface StoredLedger {
+  readonly ledger: Ledger;
+  /** absent: there is no ConfigMap yet */
+  readonly resourceVersion?: string;
+}
+
+/** @throws KubeError when it cannot be read, reason InvalidLedger when it is something else */
+export async function readLedger(cluster: Cluster, namespace: string, sidecarSet: string): Promise<StoredLedger> {
+  const name = ledgerName(sidecarSet);
+  try {
+    return toStored(await cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name }));
+  } catch (error) {
+    if (isKubeError(error, 404)) return { ledger: EMPTY_LEDGER };
+    throw error;
+  }
+}
+
+/**
+ * Writes `next` if nobody wrote since `stored` was read or written. undefined: somebody did, or perhaps we did and saw
+ * no answer; begin again.
+ */
+export async function swapLedger(
+  cluster: Cluster,
+  { namespace, sidecarSet }: { readonly namespace: string; readonly sidecarSet: SidecarSet },
+  stored: StoredLedger,
+  next: Ledger,
+): Promise<StoredLedger | undefined> {
+  const name = ledgerName(sidecarSet.metadata?.name ?? "");
+  const metadata = { name, namespace, ownerReferences: [ownerOf(sidecarSet)] };
+  const data = formatLedger(next);
+  try {
+    if (stored.resourceVersion === undefined) {
+      const created = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
+      return toStored(await cluster.create<ConfigMap>(CONFIG_MAPS, created));
+    }
+    const operations = [
+      { op: "test", path: "/metadata/resourceVersion", value: stored.resourceVersion },
+      { op: "add", path: "/metadata/ownerReferences", value: metadata.ownerReferences },
+      { op: "add", path: "/data", value: data },
+    ] as const;
+    return toStored(await cluster.patch<ConfigMap>(CONFIG_MAPS, { namespace, name }, { type: "json", operations }));
+  } catch (error) {
+    if (isLost(error)) return undefined;
+    throw error;
+  }
+}
+
+/** 422 is how an API server answers a JSON patch whose test fails. */
+function isLost(error: unknown): boolean {
+  return isKubeError(error, 404, 409, 422) || (isKubeError(error) && !error.isOutcomeKnown);
+}
+
+function toStored({ metadata, data }: ConfigMap): StoredLedger {
+  const ledger = parseLedger(data);
+  if (!ledger)
+    throw new KubeError(
+      `the ConfigMap ${metadata?.namespace}/${metadata?.name} is no ledger of reservations: delete it while no pass runs`,
+      { code: 0, reason: "InvalidLedger", isOutcomeKnown: true },
+    );
+  return { ledger, resourceVersion: metadata?.resourceVersion ?? "" };
+}
+
+function ownerOf({ metadata }: SidecarSet) {
+  return {
+    apiVersion: SIDECARSET_V1BETA1,
+    kind: SIDECARSET_KIND,
+    name: metadata?.name ?? "",
+    uid: metadata?.uid ?? "",
+  };
+}

@@ -1,0 +1,102 @@
+/** One look at a SidecarSet: the ledger first, then everything that a decision is made from. */
+import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../api/names.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { type Decision, decide } from "../core/decide.ts";
+import type { PodState, Seen, Subject } from "../core/upgrade/ledger.ts";
+import { isKubeError } from "../kube/error.ts";
+import { type Cluster, PODS, SIDECARSETS } from "../kube/port.ts";
+import { type Clock, timestamp } from "./clock.ts";
+import { mapLimited } from "./concurrency.ts";
+import { readLedger, type StoredLedger } from "./ledger-store.ts";
+import { listRevisions, type Observed, observePods } from "./observe.ts";
+import type { Tally } from "./report.ts";
+
+export const WRITES_AT_ONCE = 16;
+
+export interface RolloutContext {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly kruiseNamespace: string;
+  readonly tally: Tally;
+  /** events that were recorded already */
+  readonly told: Set<string>;
+}
+
+/** What is known of one SidecarSet. Grows with what is seen later: by a watch, and in the answers to our own writes. */
+export interface Look {
+  sidecarSet: SidecarSet;
+  stored: StoredLedger;
+  readonly observed: Observed;
+  revisions: readonly ControllerRevision[];
+  taken: readonly ControllerRevision[];
+}
+
+/** undefined: there is no such SidecarSet. The order of the reads is rule 1 of the ledger. */
+export async function lookAt(context: RolloutContext, name: string): Promise<Look | undefined> {
+  const { cluster, kruiseNamespace } = context;
+  const stored = await readLedger(cluster, kruiseNamespace, name);
+  const sidecarSet = await readSidecarSet(cluster, name);
+  if (!sidecarSet) return undefined;
+  const [observed, revisions] = await Promise.all([
+    observePods(cluster, sidecarSet),
+    listRevisions(cluster, kruiseNamespace, name),
+  ]);
+  return { sidecarSet, stored, observed, revisions, taken: [] };
+}
+
+/** undefined: there is none. */
+export async function readSidecarSet(cluster: Cluster, name: string): Promise<SidecarSet | undefined> {
+  try {
+    return await cluster.get<SidecarSet>(SIDECARSETS, { name });
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+export function subjectOf({ metadata }: SidecarSet): Subject {
+  return {
+    uid: metadata?.uid ?? "",
+    generation: metadata?.generation ?? 0,
+    revision: metadata?.annotations?.[HASH_ANNOTATION] ?? "",
+  };
+}
+
+/** Reserved pods that the list did not show (deleted, or not selected any more) are read by name. */
+export async function seeReserved(context: RolloutContext, look: Look): Promise<Seen> {
+  const { view } = look.observed;
+  const { reservations } = look.stored.ledger;
+  const unseen = reservations.filter(({ uid }) => view.versionOf(uid) === undefined);
+  await mapLimited(unseen, WRITES_AT_ONCE, (reservation) => readPod(context, look, reservation));
+  return new Map(
+    reservations.flatMap(({ uid }) => {
+      const version = view.versionOf(uid);
+      return version === undefined ? [] : [[uid, version] as const];
+    }),
+  );
+}
+
+/** Reads a pod and remembers what it is. undefined: it does not exist, or another one has its name. */
+export async function readPod({ cluster }: RolloutContext, look: Look, state: PodState): Promise<Pod | undefined> {
+  const { view } = look.observed;
+  const { namespace, name, uid } = state;
+  const pod = await cluster.get<Pod>(PODS, { namespace, name }).catch((error) => {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  });
+  if (pod?.metadata?.uid === uid) {
+    view.see(pod);
+    return pod;
+  }
+  view.remove(uid, null);
+  return undefined;
+}
+
+export function decideOn(context: RolloutContext, look: Look, reserved: ReadonlySet<string>): Decision {
+  const { sidecarSet, revisions, taken } = look;
+  return decide(
+    { sidecarSet, pods: look.observed.view.pods, revisions, taken, reserved },
+    { now: timestamp(context.clock), kruiseNamespace: context.kruiseNamespace },
+  );
+}

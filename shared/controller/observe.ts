@@ -1,0 +1,135 @@
+/** Reads what a decision about one SidecarSet needs: its revisions and its pods, page by page, shrunk as they come. */
+import type { ControllerRevision, KubernetesObject, LabelSelector, Namespace, Pod } from "../api/kubernetes.ts";
+import { SIDECARSET_NAME_LABEL } from "../api/names.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { selectorMatches } from "../core/lib/label-selector.ts";
+import { projectPod } from "../core/upgrade/project-pod.ts";
+import { isKubeError } from "../kube/error.ts";
+import { type Cluster, CONTROLLER_REVISIONS, type ListOptions, NAMESPACES, PODS, type Resource } from "../kube/port.ts";
+import { mapLimited } from "./concurrency.ts";
+import { isLater, PodView } from "./pod-view.ts";
+import { selectorText } from "./selector-text.ts";
+
+const PAGE_SIZE = 500;
+/** A list whose pages expired before they were read is begun again this often. */
+const MAX_LISTS = 3;
+const NAMESPACES_AT_ONCE = 4;
+
+/** Which pods a SidecarSet selects, in the terms of a list and a watch. */
+export interface Scope {
+  /** absent: all */
+  readonly namespaces?: ReadonlySet<string>;
+  /** sent to the API server; absent when there is nothing to send */
+  readonly labelSelector?: string;
+  /** holds also where the API server could not be asked to select */
+  readonly isSelected: (pod: Pod) => boolean;
+}
+
+export interface Observed {
+  readonly view: PodView;
+  readonly scope: Scope;
+  /** where a watch goes on; absent when nothing was listed */
+  readonly resourceVersion?: string;
+}
+
+/** Throws KubeError, and an Error for a selector with an unknown operator. */
+export async function observePods(cluster: Cluster, sidecarSet: SidecarSet): Promise<Observed> {
+  const { selector, namespaceSelector } = sidecarSet.spec;
+  const scope: Scope = {
+    ...scopeOf(selector),
+    ...(namespaceSelector ? { namespaces: new Set(await selectedNamespaces(cluster, namespaceSelector)) } : {}),
+  };
+  // No selector selects nothing.
+  if (!selector) return { view: new PodView(sidecarSet, []), scope };
+  const namespaces = scope.namespaces ? [...scope.namespaces] : [undefined];
+  const lists = await mapLimited(namespaces, NAMESPACES_AT_ONCE, (namespace) =>
+    listAll<Pod, Pod>(cluster, PODS, listOptions(scope, namespace), (pod) =>
+      scope.isSelected(pod) ? projectPod(pod, sidecarSet) : undefined,
+    ),
+  );
+  const versions = lists.map((list) => list.resourceVersion);
+  const oldest = versions.reduce<string | undefined>(
+    (old, version) => (old === undefined || isLater(old, version) ? version : old),
+    undefined,
+  );
+  const view = new PodView(
+    sidecarSet,
+    lists.flatMap(({ items }) => items),
+  );
+  return { view, scope, ...(oldest === undefined ? {} : { resourceVersion: oldest }) };
+}
+
+/** What OpenKruise and we recorded for a SidecarSet of this name. */
+export async function listRevisions(
+  cluster: Cluster,
+  kruiseNamespace: string,
+  name: string,
+): Promise<readonly ControllerRevision[]> {
+  const text = selectorText({ matchLabels: { [SIDECARSET_NAME_LABEL]: name } });
+  // A name too long for a label's value has no labelled revisions.
+  if (text === undefined) return [];
+  const options = { namespace: kruiseNamespace, labelSelector: text };
+  return (await listAll<ControllerRevision, ControllerRevision>(cluster, CONTROLLER_REVISIONS, options, (r) => r))
+    .items;
+}
+
+function listOptions({ labelSelector }: Scope, namespace: string | undefined): ListOptions {
+  return { ...(labelSelector ? { labelSelector } : {}), ...(namespace === undefined ? {} : { namespace }) };
+}
+
+function scopeOf(selector: LabelSelector | undefined): Pick<Scope, "labelSelector" | "isSelected"> {
+  const probe = selectorMatches(selector, {});
+  if (typeof probe === "object") throw new Error(`spec.selector: ${probe.message}`);
+  const text = selector ? selectorText(selector) : undefined;
+  return {
+    ...(text ? { labelSelector: text } : {}),
+    isSelected: ({ metadata }) => selectorMatches(selector, metadata?.labels) === true,
+  };
+}
+
+async function selectedNamespaces(cluster: Cluster, selector: LabelSelector): Promise<readonly string[]> {
+  const text = selectorText(selector);
+  const { items } = await listAll<Namespace, string>(
+    cluster,
+    NAMESPACES,
+    text ? { labelSelector: text } : {},
+    ({ metadata }) => (selectorMatches(selector, metadata?.labels) === true ? metadata?.name : undefined),
+  );
+  return [...items].sort();
+}
+
+/** All pages of one list, each item through `keep` as it comes. An expired page token begins the list again. */
+export async function listAll<T extends KubernetesObject, R>(
+  cluster: Cluster,
+  resource: Resource,
+  options: ListOptions,
+  keep: (item: T) => R | undefined,
+): Promise<{ readonly items: readonly R[]; readonly resourceVersion: string }> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await readPages(cluster, resource, options, keep);
+    } catch (error) {
+      if (!isKubeError(error, 410) || attempt === MAX_LISTS) throw error;
+    }
+  }
+}
+
+async function readPages<T extends KubernetesObject, R>(
+  cluster: Cluster,
+  resource: Resource,
+  options: ListOptions,
+  keep: (item: T) => R | undefined,
+) {
+  const items: R[] = [];
+  let token: string | undefined;
+  for (;;) {
+    const page = await cluster.list<T>(resource, {
+      ...options,
+      limit: PAGE_SIZE,
+      ...(token === undefined ? {} : { continue: token }),
+    });
+    items.push(...page.items.map(keep).filter((kept) => kept !== undefined));
+    token = page.metadata.continue || undefined;
+    if (token === undefined) return { items, resourceVersion: page.metadata.resourceVersion };
+  }
+}

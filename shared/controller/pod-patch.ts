@@ -1,0 +1,64 @@
+/** Conditional writes on one pod, and what the pod is once such a write has succeeded. */
+import type { ObjectMeta, Pod } from "../api/kubernetes.ts";
+import { FENCE_ANNOTATION } from "../api/names.ts";
+import type { Action, PodPrecondition } from "../core/lib/action.ts";
+import type { JsonPatchOperation, Patch } from "../kube/port.ts";
+
+export type PatchPod = Extract<Action, { kind: "PatchPod" }>;
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** Images and annotations in one write, for the very pod and state that was looked at. */
+export function podPatch({ pod, images, annotations, isFirstAnnotation }: PatchPod): Patch {
+  const operations: JsonPatchOperation[] = [
+    ...preconditions(pod),
+    ...images.flatMap(({ index, container, to }): JsonPatchOperation[] => [
+      { op: "test", path: `/spec/containers/${index}/name`, value: container },
+      { op: "replace", path: `/spec/containers/${index}/image`, value: to },
+    ]),
+    ...annotate(annotations, isFirstAnnotation),
+  ];
+  return { type: "json", operations };
+}
+
+/** Moves the pod's resourceVersion and nothing else, so that a patch for the reserved one fails when it comes late. */
+export function fencePatch(pod: PodPrecondition, isFirstAnnotation: boolean): Patch {
+  // The value is new each time: a write that changes nothing would not move the resourceVersion.
+  const annotations = { [FENCE_ANNOTATION]: pod.resourceVersion };
+  return { type: "json", operations: [...preconditions(pod), ...annotate(annotations, isFirstAnnotation)] };
+}
+
+function preconditions({ uid, resourceVersion }: PodPrecondition): JsonPatchOperation[] {
+  return [
+    { op: "test", path: "/metadata/uid", value: uid },
+    { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
+  ];
+}
+
+function annotate(annotations: Annotations, isFirst: boolean): JsonPatchOperation[] {
+  if (isFirst) return [{ op: "add", path: "/metadata/annotations", value: annotations }];
+  return Object.entries(annotations).map(([key, value]) => ({
+    op: "add",
+    path: `/metadata/annotations/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    value,
+  }));
+}
+
+/** The pod after `patch`: its status is still the one that was looked at, or the write would have failed. */
+export function patchedPod(pod: Pod, metadata: ObjectMeta, { images }: Pick<PatchPod, "images">): Pod {
+  const imageAt = new Map(images.map(({ index, to }) => [index, to]));
+  const containers = pod.spec.containers.map((container, index) => {
+    const image = imageAt.get(index);
+    return image === undefined ? container : { ...container, image };
+  });
+  return { ...pod, metadata, spec: { ...pod.spec, containers } };
+}
+
+/** Whether `pod`, read after a write without a clear answer, carries what the write was to set. */
+export function isPatched(pod: Pod, { images, annotations }: PatchPod): boolean {
+  const has = pod.metadata?.annotations ?? {};
+  return (
+    images.every(({ index, to }) => pod.spec.containers[index]?.image === to) &&
+    Object.entries(annotations).every(([key, value]) => has[key] === value)
+  );
+}

@@ -1,0 +1,65 @@
+/** What is known of a SidecarSet's pods: a list, kept up to date by a watch and by the answers to our own writes. */
+import type { Pod } from "../api/kubernetes.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { projectPod } from "../core/upgrade/project-pod.ts";
+
+/**
+ * Never goes back: news that is older than what is known is dropped, since a reservation is freed when its pod is seen
+ * at another resourceVersion.
+ */
+export class PodView {
+  readonly #sidecarSet: SidecarSet;
+  readonly #pods = new Map<string, Pod>();
+  /** uid → resourceVersion of pods that are not selected (any more), null for those that do not exist */
+  readonly #others = new Map<string, string | null>();
+
+  constructor(sidecarSet: SidecarSet, pods: readonly Pod[]) {
+    this.#sidecarSet = sidecarSet;
+    for (const pod of pods) this.#pods.set(pod.metadata?.uid ?? "", pod);
+  }
+
+  /** Projected records, in the list's order, new ones at the end. */
+  get pods(): readonly Pod[] {
+    return [...this.#pods.values()];
+  }
+
+  get(uid: string): Pod | undefined {
+    return this.#pods.get(uid);
+  }
+
+  /** null: gone; undefined: never looked for */
+  versionOf(uid: string): string | null | undefined {
+    return this.#pods.get(uid)?.metadata?.resourceVersion ?? this.#others.get(uid);
+  }
+
+  /** A selected pod as it is now. True when that is news. */
+  put(pod: Pod): boolean {
+    const uid = pod.metadata?.uid ?? "";
+    const known = this.versionOf(uid);
+    if (known === null || (known !== undefined && !isLater(pod.metadata?.resourceVersion, known))) return false;
+    this.#others.delete(uid);
+    this.#pods.set(uid, projectPod(pod, this.#sidecarSet));
+    return true;
+  }
+
+  /** A pod that is known only if it is selected: what a read by name, or a write, found. */
+  see(pod: Pod): void {
+    const uid = pod.metadata?.uid ?? "";
+    if (this.#pods.has(uid)) this.put(pod);
+    else this.#others.set(uid, pod.metadata?.resourceVersion ?? "");
+  }
+
+  /** Not selected any more, at this resourceVersion, or gone (null). True when a record went. */
+  remove(uid: string, resourceVersion: string | null): boolean {
+    const known = this.versionOf(uid);
+    if (resourceVersion !== null && typeof known === "string" && isLater(known, resourceVersion)) return false;
+    this.#others.set(uid, resourceVersion);
+    return this.#pods.delete(uid);
+  }
+}
+
+/** resourceVersions are decimal numbers of any length. Source: Kubernetes API concepts, "Resource versions". */
+export function isLater(version: string | undefined, than: string): boolean {
+  if (version === undefined) return false;
+  return version.length === than.length ? version > than : version.length > than.length;
+}

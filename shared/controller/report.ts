@@ -1,0 +1,147 @@
+/** What a pass did and why it did no more, as data that prints as JSON. */
+import type { SidecarSetStatus } from "../api/sidecarset.ts";
+import type { PodProblem, Summary } from "../core/decide.ts";
+import type { Action } from "../core/lib/action.ts";
+import type { Calls } from "./metered.ts";
+
+/** Counts of one SidecarSet in one pass. */
+export interface Tally {
+  /** times that pods were looked at and a decision was made */
+  rounds: number;
+  /** rounds that wrote to pods */
+  batches: number;
+  upgraded: number;
+  flipped: number;
+  fenced: number;
+  /** conditional writes that found another state than they were made for */
+  conflicts: number;
+  /** times that everything was read anew because somebody else wrote the ledger or the SidecarSet */
+  restarts: number;
+  readonly problems: PodProblem[];
+}
+
+export function newTally(): Tally {
+  return { rounds: 0, batches: 0, upgraded: 0, flipped: 0, fenced: 0, conflicts: 0, restarts: 0, problems: [] };
+}
+
+/** Why a pass left a SidecarSet. */
+export type Stop =
+  /** nothing is left to do for now: all updated and ready, or held by its strategy */
+  | "settled"
+  /** one batch was asked for, no following */
+  | "oneRound"
+  | "deadline"
+  /** nothing moved for a while; a later pass goes on */
+  | "stalled"
+  | "aborted"
+  | "gone"
+  /** others wrote to the same objects again and again */
+  | "contention"
+  | "failed";
+
+export interface SidecarSetReport {
+  readonly name: string;
+  readonly stop: Stop;
+  /** one sentence */
+  readonly why: string;
+  readonly generation?: number;
+  readonly status?: SidecarSetStatus;
+  readonly summary?: Summary;
+  readonly tally: Tally;
+  /** dry run: what would be done now */
+  readonly planned?: readonly string[];
+}
+
+export interface PassReport {
+  /** RFC3339 */
+  readonly startedAt: string;
+  readonly durationMs: number;
+  readonly isDryRun: boolean;
+  /** set when another pass is at work and this one left everything to it */
+  readonly heldBy?: string;
+  /** trouble that concerns no SidecarSet in particular */
+  readonly problems: readonly string[];
+  readonly sidecarSets: readonly SidecarSetReport[];
+  /** SidecarSets that the time did not suffice for */
+  readonly notReached: readonly string[];
+  /** API calls, such as "PATCH pods": 12 */
+  readonly calls: Calls;
+}
+
+/** One sentence about where a rollout stands. */
+export function explain(stop: Stop, summary: Summary | undefined): string {
+  const standing = summary ? `: ${standingOf(summary)}` : "";
+  switch (stop) {
+    case "settled":
+    case "oneRound":
+      return summary ? standingOf(summary) : "nothing to do";
+    case "deadline":
+      return `the time is used up, the next pass goes on${standing}`;
+    case "stalled":
+      return `nothing moved for a while, the next pass looks again${standing}`;
+    case "aborted":
+      return `stopped from outside${standing}`;
+    case "gone":
+      return "there is no such SidecarSet";
+    case "contention":
+      return `others kept writing the same objects, the next pass goes on${standing}`;
+    case "failed":
+      return `failed${standing}`;
+    default:
+      return stop satisfies never;
+  }
+}
+
+function standingOf(summary: Summary): string {
+  const { matched, updated, updatedReady, used, maxUnavailable, partition, selected, notUpgradable } = summary;
+  const count = `${updated} of ${matched} pods updated, ${updatedReady} of them ready`;
+  const immutable = notUpgradable > 0 ? `; ${notUpgradable} cannot be upgraded in place` : "";
+  switch (summary.hold) {
+    case "paused":
+      return `paused; ${count}`;
+    case "NotUpdate":
+      return `the update strategy is NotUpdate; ${count}`;
+    case "finished":
+      return count;
+    case "flip":
+      return `${count}; ${selected} hot upgrades are being finished`;
+    case "partition":
+      return `${count}; partition keeps ${partition} at the old revision${immutable}`;
+    case "budget":
+      return `${count}; ${used} unavailable of at most ${maxUnavailable}${immutable}`;
+    case "nothingWaits":
+      return `${count}; no other pod can be upgraded now${immutable}`;
+    case "none":
+      return `${count}; ${selected} being upgraded${immutable}`;
+    default:
+      return summary.hold satisfies never;
+  }
+}
+
+/** One line for people. */
+export function describeAction(action: Action): string {
+  switch (action.kind) {
+    case "CreateRevision":
+      return `create ControllerRevision ${action.revision.metadata?.name}, revision ${action.revision.revision}`;
+    case "RenumberRevision":
+      return `make ControllerRevision ${action.name} the newest, revision ${action.revision}`;
+    case "LabelRevision":
+      return `label ControllerRevision ${action.name} with custom version ${action.customVersion}`;
+    case "DeleteRevision":
+      return `delete ControllerRevision ${action.name}`;
+    case "PatchStatus":
+      return `write the status of SidecarSet ${action.sidecarSet}: ${JSON.stringify(action.status)}`;
+    case "PatchPod": {
+      const images = action.images.map(({ container, from, to }) => `${container} ${from} → ${to}`);
+      return `${action.purpose} pod ${action.pod.namespace}/${action.pod.name}: ${images.join(", ") || "annotations only"}`;
+    }
+    case "PatchPodCondition": {
+      const { type, status, reason } = action.condition;
+      return `set condition ${type}=${status} (${reason}) of pod ${action.pod.namespace}/${action.pod.name}`;
+    }
+    case "RecordEvent":
+      return `record event ${action.reason} about ${action.regarding.kind} ${action.regarding.name}: ${action.message}`;
+    default:
+      return action satisfies never;
+  }
+}

@@ -1,0 +1,118 @@
+/** One round of a rollout: decide on what is known, reserve, write the status, write the pods. In this order. */
+import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
+import type { Decision } from "../core/decide.ts";
+import {
+  isGenerationObservable,
+  isSameLedger,
+  type LedgerPlan,
+  type Reservation,
+  reconcileLedger,
+  type Subject,
+  withReservations,
+} from "../core/upgrade/ledger.ts";
+import { act } from "./act.ts";
+import { swapLedger } from "./ledger-store.ts";
+import { decideOn, type Look, type RolloutContext, seeReserved, subjectOf } from "./look.ts";
+import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
+import { writePods } from "./write-pods.ts";
+
+export interface RoundResult {
+  readonly decision: Decision;
+  /** pods that were to be written to: what came of it stands in the ledger until the next round */
+  readonly written: number;
+  /** reservations that stand */
+  readonly reserved: number;
+}
+
+/**
+ * "record" frees what is seen to be through and writes the status; no pod is written to.
+ * undefined: somebody else wrote the ledger or the SidecarSet meanwhile, a new look is needed.
+ */
+export async function round(
+  context: RolloutContext,
+  look: Look,
+  mode: "act" | "record",
+): Promise<RoundResult | undefined> {
+  context.tally.rounds++;
+  const subject = subjectOf(look.sidecarSet);
+  const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
+  if (!reconciled) return undefined;
+  const { kept } = reconciled;
+  const reserved = new Set(kept.map(({ uid }) => uid));
+  const decision = await (mode === "act" ? decideWithRevision : decideOn)(context, look, reserved);
+  const plan = mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject);
+  if (!(await store(context, look, plan))) return undefined;
+  if (!(await writeStatus(context, look, decision, isGenerationObservable(plan.ledger, subject)))) return undefined;
+  if (mode === "act") {
+    const done = await writePods(context, look, decision, plan);
+    await tell(context, look, decision, done);
+    await truncateRevisions(context, look, decision);
+  }
+  return {
+    decision,
+    written: plan.granted.size + plan.fenced.length,
+    reserved: plan.ledger.reservations.length,
+  };
+}
+
+function reserve(kept: readonly Reservation[], decision: Decision, subject: Subject): LedgerPlan {
+  const wanted = decision.actions.filter((action) => action.kind === "PatchPod").map(({ pod }) => pod);
+  return withReservations(kept, wanted, subject);
+}
+
+function keep(kept: readonly Reservation[], { uid, generation }: Subject): LedgerPlan {
+  return { ledger: { uid, generation, reservations: kept }, granted: new Set(), fenced: [] };
+}
+
+async function store(context: RolloutContext, look: Look, { ledger }: LedgerPlan): Promise<boolean> {
+  if (isSameLedger(look.stored.ledger, ledger)) return true;
+  const place = { namespace: context.kruiseNamespace, sidecarSet: look.sidecarSet };
+  const stored = await swapLedger(context.cluster, place, look.stored, ledger);
+  if (stored) look.stored = stored;
+  return stored !== undefined;
+}
+
+/** false: the SidecarSet is not what it was when it was read. */
+async function writeStatus(
+  context: RolloutContext,
+  look: Look,
+  decision: Decision,
+  isObservable: boolean,
+): Promise<boolean> {
+  const action = decision.actions.find(({ kind }) => kind === "PatchStatus");
+  if (action?.kind !== "PatchStatus") return true;
+  const status = isObservable ? action.status : withGenerationOf(look.sidecarSet.status, action.status);
+  if (isSameStatus(look.sidecarSet.status, status)) return true;
+  const outcome = await act({ ...action, status }, { ...context, sidecarSet: look.sidecarSet });
+  if (outcome.kind === "refused") throw outcome.error;
+  if (outcome.kind === "done") look.sidecarSet = outcome.object as SidecarSet;
+  return outcome.kind === "done";
+}
+
+function withGenerationOf(stored: SidecarSetStatus | undefined, status: SidecarSetStatus): SidecarSetStatus {
+  const { observedGeneration: _, ...counts } = status;
+  const observedGeneration = stored?.observedGeneration;
+  return observedGeneration === undefined ? counts : { ...counts, observedGeneration };
+}
+
+function isSameStatus(stored: SidecarSetStatus = {}, next: SidecarSetStatus): boolean {
+  const keys = [...new Set([...Object.keys(stored), ...Object.keys(next)])] as (keyof SidecarSetStatus)[];
+  return keys.every((key) => stored[key] === next[key]);
+}
+
+/** The same event is recorded once a pass, and only for what was done. */
+async function tell(
+  context: RolloutContext,
+  look: Look,
+  { actions }: Decision,
+  done: ReadonlySet<string>,
+): Promise<void> {
+  const patched = new Set(actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.uid] : [])));
+  for (const event of actions.filter((action) => action.kind === "RecordEvent")) {
+    const { uid } = event.regarding;
+    const key = JSON.stringify([uid, event.reason, event.message]);
+    if (context.told.has(key) || (patched.has(uid) && !done.has(uid))) continue;
+    context.told.add(key);
+    await act(event, { ...context, sidecarSet: look.sidecarSet });
+  }
+}

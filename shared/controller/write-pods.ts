@@ -1,0 +1,126 @@
+/** Writes a batch to its pods: what is reserved is patched, what is not wanted any more is fenced. */
+import type { ObjectMeta } from "../api/kubernetes.ts";
+import type { Decision } from "../core/decide.ts";
+import type { Action } from "../core/lib/action.ts";
+import type { LedgerPlan, PodState, Reservation } from "../core/upgrade/ledger.ts";
+import { type PartialObject, PODS } from "../kube/port.ts";
+import { act, attempt, type Outcome } from "./act.ts";
+import { mapLimited } from "./concurrency.ts";
+import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
+import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
+
+type Condition = Extract<Action, { kind: "PatchPodCondition" }>;
+
+const MAX_RETRY_AFTER_SECONDS = 5;
+
+/**
+ * Resolves to the uids of the pods that carry their patch now.
+ * @throws KubeError only when the API server cannot be asked any more what came of a write
+ */
+export async function writePods(
+  context: RolloutContext,
+  look: Look,
+  decision: Decision,
+  plan: LedgerPlan,
+): Promise<ReadonlySet<string>> {
+  const patches = decision.actions.filter((action) => action.kind === "PatchPod");
+  const conditions = decision.actions.filter((action) => action.kind === "PatchPodCondition");
+  const conditionOf = new Map(conditions.map((condition) => [condition.pod.uid, condition]));
+  const isPatch = new Set(patches.map(({ pod }) => pod.uid));
+  const granted = patches.filter(({ pod }) => plan.granted.has(pod.uid));
+  if (granted.length > 0) context.tally.batches++;
+  await mapLimited(plan.fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
+  const done = new Set<string>();
+  await mapLimited(granted, WRITES_AT_ONCE, async (patch) => {
+    if (!(await patchPod(context, look, patch))) return;
+    done.add(patch.pod.uid);
+    await setCondition(context, look, conditionOf.get(patch.pod.uid));
+  });
+  const others = conditions.filter(({ pod }) => !isPatch.has(pod.uid));
+  await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, look, condition));
+  return done;
+}
+
+/** True when the pod carries the patch now. */
+async function patchPod(context: RolloutContext, look: Look, patch: PatchPod): Promise<boolean> {
+  const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
+  const isDone = outcome.kind === "done" || (await learn(context, look, { state: patch.pod, patch }, outcome));
+  if (outcome.kind === "done") noteWrite(look, patch.pod, outcome.object?.metadata, patch);
+  if (isDone && patch.purpose === "upgrade") context.tally.upgraded++;
+  if (isDone && patch.purpose === "flip") context.tally.flipped++;
+  return isDone;
+}
+
+async function fence(context: RolloutContext, look: Look, reservation: Reservation): Promise<void> {
+  const pod = look.observed.view.get(reservation.uid) ?? (await readPod(context, look, reservation));
+  if (!pod) return;
+  const patch = fencePatch(reservation, pod.metadata?.annotations === undefined);
+  const outcome = await attempt(() =>
+    context.cluster.patch<PartialObject>(PODS, reservation, patch, { answer: "metadata" }),
+  );
+  if (outcome.kind !== "done") return void (await learn(context, look, { state: reservation }, outcome));
+  noteWrite(look, reservation, outcome.object?.metadata, { images: [] });
+  context.tally.fenced++;
+}
+
+function noteWrite(look: Look, { uid }: PodState, metadata: ObjectMeta | undefined, patch: Pick<PatchPod, "images">) {
+  const { view } = look.observed;
+  const pod = view.get(uid);
+  if (metadata) view.see(pod ? patchedPod(pod, metadata, patch) : { metadata, spec: { containers: [] } });
+}
+
+/** After a write that did not simply succeed: what is the pod now? True when it carries `patch` after all. */
+async function learn(
+  context: RolloutContext,
+  look: Look,
+  { state, patch }: { readonly state: PodState; readonly patch?: PatchPod },
+  outcome: Exclude<Outcome, { kind: "done" }>,
+): Promise<boolean> {
+  switch (outcome.kind) {
+    case "gone":
+      look.observed.view.remove(state.uid, null);
+      return false;
+    case "refused":
+      await backOff(context, state, outcome);
+      return false;
+    case "conflict":
+    case "unknown": {
+      context.tally.conflicts++;
+      const pod = await readPod(context, look, state);
+      const isUntouched = pod?.metadata?.resourceVersion === state.resourceVersion;
+      // Still what it was: then it was not another writer that made the API server refuse.
+      if (isUntouched && outcome.error.code === 422) noteProblem(context, state, outcome.error.message);
+      return pod !== undefined && patch !== undefined && isPatched(pod, patch);
+    }
+    default:
+      return outcome satisfies never;
+  }
+}
+
+async function backOff(
+  context: RolloutContext,
+  state: PodState,
+  { error }: Extract<Outcome, { kind: "refused" }>,
+): Promise<void> {
+  // No answer and nothing sent: the next pods would fare no better.
+  if (error.code === 0) throw error;
+  if (error.code !== 429) return noteProblem(context, state, error.message);
+  await context.clock.sleep(1000 * Math.min(error.retryAfterSeconds ?? 1, MAX_RETRY_AFTER_SECONDS));
+}
+
+async function setCondition(context: RolloutContext, look: Look, condition: Condition | undefined): Promise<void> {
+  if (!condition) return;
+  const outcome = await act(condition, { ...context, sidecarSet: look.sidecarSet });
+  if (outcome.kind === "refused" || outcome.kind === "conflict")
+    noteProblem(context, condition.pod, outcome.error.message);
+}
+
+/** A pod's trouble is told once a pass. */
+function noteProblem(
+  { tally }: RolloutContext,
+  { namespace, name }: Pick<PodState, "namespace" | "name">,
+  message: string,
+) {
+  const isKnown = tally.problems.some((known) => known.namespace === namespace && known.name === name);
+  if (!isKnown) tally.problems.push({ namespace, name, message });
+}
