@@ -1,9 +1,11 @@
 /** Which suite runs which file of the controller's vectors. */
 import type { SuiteTable } from "./suite.ts";
+import { podUpdateSuite } from "./suites/pod-update.ts";
 import { statusSuite } from "./suites/status.ts";
 import { upgradeSelectSuite } from "./suites/upgrade-select.ts";
 
 export const controllerSuites: SuiteTable = {
+  "pod-update": podUpdateSuite,
   status: statusSuite,
   "upgrade-select": upgradeSelectSuite,
   "upgrade-select-big": upgradeSelectSuite,

@@ -29,7 +29,6 @@ export const pending: Readonly<Record<string, readonly string[]>> = {
     "hot-upgrade",
     "inplace-update",
     "launch-priority",
-    "pod-update",
     "reconcile",
     "revision",
     "sidecar-terminator",

@@ -1,0 +1,91 @@
+/** Decides what an upgrade or a flip leaves in a pod's annotations, so that the next pass needs no other memory. */
+
+import type { Pod } from "../../api/kubernetes.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { formatUpgradeRecords, parseUpgradeRecords, type UpgradeRecords } from "../hash/pod-records.ts";
+import { compareUtf8, goJson } from "../lib/go-json.ts";
+import { isJsonObject, type JsonObject, jsonObjectOf } from "../lib/json-object.ts";
+import { isUpdateState } from "../pod/update-state.ts";
+import type { Annotations } from "./pod-change.ts";
+
+export interface UpgradeFacts {
+  /** RFC3339, whole seconds, UTC */
+  readonly now: string;
+  /** name of the ControllerRevision that the pod is brought to */
+  readonly latestRevision: string;
+}
+
+/** The hash annotation with this SidecarSet's entry renewed; legacy ones are brought to the form of today. */
+export function recordHash(pod: Pod, sidecarSet: SidecarSet, { now, latestRevision }: UpgradeFacts): Annotations {
+  const name = sidecarSet.metadata?.name ?? "";
+  const before = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]);
+  const withoutImage = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION]);
+  const isLegacy = before.form === "legacy";
+  const record = {
+    updateTimestamp: now,
+    hash: sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] ?? "",
+    sidecarSetName: name,
+    sidecarList: sidecarListOf(sidecarSet),
+    controllerRevision: latestRevision,
+  };
+  const others = isLegacy ? migrate(before.records, name, now) : before.records;
+  return {
+    [HASH_ANNOTATION]: formatUpgradeRecords({ ...others, [name]: record }),
+    ...(isLegacy && withoutImage.form === "legacy"
+      ? { [HASH_WITHOUT_IMAGE_ANNOTATION]: formatUpgradeRecords(migrate(withoutImage.records, name, now)) }
+      : {}),
+  };
+}
+
+/** Compat: every entry takes the name of the SidecarSet at work (pod-update, cold/old-format-hash-map). */
+function migrate(records: UpgradeRecords, sidecarSetName: string, now: string): UpgradeRecords {
+  const migrated = Object.entries(records).map(([name, { hash }]) => {
+    return [name, { updateTimestamp: now, hash, sidecarSetName, sidecarList: null }];
+  });
+  return Object.fromEntries(migrated);
+}
+
+/** Spec names of the containers and of the native sidecars among the init containers, sorted. */
+function sidecarListOf({ spec }: SidecarSet): readonly string[] {
+  const native = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
+  return [...(spec.containers ?? []), ...native].map(({ name }) => name).sort(compareUtf8);
+}
+
+/**
+ * The state annotation with the imageIDs that `changed` containers have now, before their images change.
+ * Compat: revision and timestamp stay those of the first upgrade
+ * (pod-update, cold/second-upgrade-keeps-first-revision-and-timestamp).
+ */
+export function recordState(pod: Pod, sidecarSet: SidecarSet, changed: readonly string[], now: string): Annotations {
+  const name = sidecarSet.metadata?.name ?? "";
+  const states = readableStates(pod.metadata?.annotations?.[IN_PLACE_UPDATE_STATE_ANNOTATION]);
+  const state = states[name] ?? {
+    revision: sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] ?? "",
+    updateTimestamp: now,
+  };
+  const before = state["lastContainerStatuses"];
+  const statuses = {
+    ...(isJsonObject(before) ? before : {}),
+    ...Object.fromEntries(changed.map((container) => [container, imageStatusOf(pod, container)])),
+  };
+  const after = { ...states, [name]: { ...state, lastContainerStatuses: sortKeys(statuses) } };
+  return { [IN_PLACE_UPDATE_STATE_ANNOTATION]: goJson(sortKeys(after)) };
+}
+
+/** What cannot be read is dropped: one bad entry would make the pod inconsistent for good. */
+function readableStates(text: string | undefined): Readonly<Record<string, JsonObject>> {
+  const entries = Object.entries(jsonObjectOf(text) ?? {});
+  return Object.fromEntries(
+    entries.flatMap(([name, state]) => (isJsonObject(state) && isUpdateState(state) ? [[name, state]] : [])),
+  );
+}
+
+function imageStatusOf(pod: Pod, container: string) {
+  const imageID = pod.status?.containerStatuses?.find(({ name }) => name === container)?.imageID;
+  return imageID ? { imageID } : {};
+}
+
+function sortKeys(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).sort(([a], [b]) => compareUtf8(a, b)));
+}
