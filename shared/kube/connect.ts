@@ -1,8 +1,23 @@
 /** Finds out how to reach an API server: from a kubeconfig, or from the pod's own service account. */
 import type { RequestOptions } from "node:https";
 import type { KubeConfig } from "@kubernetes/client-node";
+import { connectCluster } from "./client.ts";
 import { KubeError } from "./error.ts";
+import type { Cluster } from "./port.ts";
 import type { ClusterAccess } from "./transport.ts";
+
+const connected = new Map<string | undefined, Promise<Cluster>>();
+
+/** The cluster of a kubeconfig (see `readAccess`), with its connections: one for all invocations of this process. */
+export function connect(path: string | undefined): Promise<Cluster> {
+  const known = connected.get(path);
+  if (known) return known;
+  const cluster = readAccess(path).then(connectCluster);
+  connected.set(path, cluster);
+  // A file that is mended works without a restart.
+  cluster.catch(() => connected.delete(path));
+  return cluster;
+}
 
 /**
  * Reads the kubeconfig with its certificates, and runs a credential plugin if the user has one. Makes no request.

@@ -1,0 +1,76 @@
+import jsonPatch from "fast-json-patch";
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { fencePatch, isPatched, type PatchPod, patchedPod, podPatch } from "../../shared/controller/pod-patch.ts";
+import type { Patch } from "../../shared/kube/port.ts";
+
+const state = { namespace: "shop", name: "a", uid: "u", resourceVersion: "7" };
+const pod: Pod = {
+  metadata: { ...state, annotations: { "a/b~c": "old", other: "stays" } },
+  spec: {
+    containers: [
+      { name: "main", image: "main:1" },
+      { name: "app", image: "app:1" },
+    ],
+  },
+};
+const patch: PatchPod = {
+  kind: "PatchPod",
+  purpose: "upgrade",
+  pod: state,
+  images: [{ index: 1, container: "app", from: "app:1", to: "app:2" }],
+  annotations: { "a/b~c": "new" },
+  isFirstAnnotation: false,
+  usesBudget: true,
+};
+
+/** As the API server applies it. */
+function apply(to: Pod, written: Patch): Pod {
+  if (written.type !== "json") throw new Error(`not a JSON patch: ${written.type}`);
+  return jsonPatch.applyPatch(structuredClone(to), structuredClone(written.operations) as never[], true).newDocument;
+}
+
+describe("the patch of a pod", () => {
+  it("sets images and annotations, and nothing else", () => {
+    const after = apply(pod, podPatch(patch));
+    expect(after).toEqual({
+      metadata: { ...state, annotations: { "a/b~c": "new", other: "stays" } },
+      spec: {
+        containers: [
+          { name: "main", image: "main:1" },
+          { name: "app", image: "app:2" },
+        ],
+      },
+    });
+    expect(patchedPod(pod, after.metadata ?? {}, patch)).toEqual(after);
+    expect(isPatched(after, patch)).toBe(true);
+    expect(isPatched(pod, patch)).toBe(false);
+  });
+
+  it("creates the annotations of a pod that has none", () => {
+    const bare: Pod = { ...pod, metadata: state };
+    expect(apply(bare, podPatch({ ...patch, isFirstAnnotation: true })).metadata?.annotations).toEqual({
+      "a/b~c": "new",
+    });
+  });
+
+  it.each([
+    { name: "another pod of that name", found: { ...pod, metadata: { ...pod.metadata, uid: "v" } } },
+    { name: "another state of the pod", found: { ...pod, metadata: { ...pod.metadata, resourceVersion: "8" } } },
+    {
+      name: "another container at that place",
+      found: { ...pod, spec: { containers: pod.spec.containers.toReversed() } },
+    },
+  ])("fails on $name", ({ found }) => {
+    expect(() => apply(found, podPatch(patch))).toThrow();
+  });
+});
+
+describe("the fence of a pod", () => {
+  it("changes one annotation, to a value it never had", () => {
+    const fenced = apply(pod, fencePatch(state, false));
+    expect(fenced.metadata?.annotations).toEqual({ ...pod.metadata?.annotations, "sidecarset.kruise.io/fence": "7" });
+    expect(fenced.spec).toEqual(pod.spec);
+    expect(() => apply(pod, fencePatch({ ...state, resourceVersion: "6" }, false))).toThrow();
+  });
+});

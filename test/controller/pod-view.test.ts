@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { isLater, PodView } from "../../shared/controller/pod-view.ts";
+
+const pod = (resourceVersion: string, image = "app:1"): Pod => ({
+  metadata: { namespace: "shop", name: "a", uid: "u", resourceVersion },
+  spec: { containers: [{ name: "app", image }] },
+});
+const viewOf = (...pods: Pod[]) => new PodView({ spec: {} }, pods);
+
+describe("resourceVersions are numbers of any length", () => {
+  it.each([
+    ["10", "9", true],
+    ["9", "10", false],
+    ["7", "7", false],
+    ["18446744073709551616", "18446744073709551615", true],
+    [undefined, "1", false],
+  ])("%s is later than %s: %s", (version, than, expected) => {
+    expect(isLater(version, than)).toBe(expected);
+  });
+});
+
+describe("a view never goes back", () => {
+  it("takes newer states and drops older ones", () => {
+    const view = viewOf(pod("9"));
+    expect(view.put(pod("10", "app:2"))).toBe(true);
+    expect(view.put(pod("9"))).toBe(false);
+    expect(view.put(pod("10"))).toBe(false);
+    expect(view.pods.map(({ spec }) => spec.containers[0]?.image)).toEqual(["app:2"]);
+  });
+
+  it("a removal that is older than what is known is dropped, one as new is not", () => {
+    const view = viewOf(pod("9"));
+    expect(view.remove("u", "8")).toBe(false);
+    expect(view.pods).toHaveLength(1);
+    expect(view.remove("u", "9")).toBe(true);
+    expect(view.pods).toEqual([]);
+    expect(view.versionOf("u")).toBe("9");
+  });
+
+  it("a pod that is gone does not come back, one that was let go does", () => {
+    const view = viewOf(pod("9"));
+    view.remove("u", "10");
+    expect(view.put(pod("11"))).toBe(true);
+    view.remove("u", null);
+    expect(view.put(pod("12"))).toBe(false);
+    expect(view.versionOf("u")).toBeNull();
+  });
+
+  it("a pod outside the selection is known by its version alone", () => {
+    const view = viewOf();
+    expect(view.versionOf("u")).toBeUndefined();
+    view.see(pod("3"));
+    expect(view.pods).toEqual([]);
+    expect(view.versionOf("u")).toBe("3");
+  });
+});
