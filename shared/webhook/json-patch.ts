@@ -4,7 +4,7 @@
  */
 import { isRawNumber } from "../core/lib/json-number.ts";
 import type { JsonPatchOperation } from "../kube/port.ts";
-import { align } from "./align.ts";
+import { align, type Pair } from "./align.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -35,31 +35,26 @@ function diffObject(from: JsonObject, to: JsonObject, path: string, operations: 
   }
 }
 
-/** Left to right: all before `index` is as wanted, all behind it is as it was. */
 function diffArray(from: readonly unknown[], to: readonly unknown[], path: string, ops: JsonPatchOperation[]): void {
   const pairs = align(from.map(identityOf), to.map(identityOf));
-  if (pairs === undefined) {
-    ops.push({ op: "replace", path, value: to });
-    return;
-  }
-  let [source, index] = [0, 0];
-  for (const [nextSource, nextIndex] of pairs) {
-    ops.push(...fillGap(nextSource - source, to.slice(index, nextIndex), path, index));
-    diffValue(from[nextSource], to[nextIndex], `${path}/${nextIndex}`, ops);
-    [source, index] = [nextSource + 1, nextIndex + 1];
-  }
-  ops.push(...fillGap(from.length - source, to.slice(index), path, index));
+  if (pairs === undefined) ops.push({ op: "replace", path, value: to });
+  else diffAligned([from, to, pairs], path, ops);
 }
 
-/** Puts `wanted` in the place of `present` other elements that begin at `index`. */
-function fillGap(present: number, wanted: readonly unknown[], path: string, index: number): JsonPatchOperation[] {
-  const operations = wanted.map((value, offset): JsonPatchOperation => {
-    return { op: offset < present ? "replace" : "add", path: `${path}/${index + offset}`, value };
-  });
-  for (let left = present - wanted.length; left > 0; left--) {
-    operations.push({ op: "remove", path: `${path}/${index + wanted.length}` });
+type Aligned = readonly [from: readonly unknown[], to: readonly unknown[], pairs: readonly Pair[]];
+
+/** Left to right: all before `index` is as wanted, all behind it is as it was. */
+function diffAligned([from, to, pairs]: Aligned, path: string, ops: JsonPatchOperation[]): void {
+  const ends: Pair = [from.length, to.length];
+  let [source, index] = [0, 0];
+  for (const [nextSource, nextIndex] of [...pairs, ends]) {
+    for (; index < nextIndex; index++, source++) {
+      ops.push({ op: source < nextSource ? "replace" : "add", path: `${path}/${index}`, value: to[index] });
+    }
+    for (; source < nextSource; source++) ops.push({ op: "remove", path: `${path}/${index}` });
+    if (nextIndex < to.length) diffValue(from[nextSource], to[nextIndex], `${path}/${index}`, ops);
+    [source, index] = [nextSource + 1, nextIndex + 1];
   }
-  return operations;
 }
 
 /** What makes an element of a Kubernetes list the same one: its name where it has one, else all of it. */

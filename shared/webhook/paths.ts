@@ -1,0 +1,10 @@
+/** The paths that API servers call, as OpenKruise registers them: a configuration made for it keeps working. */
+
+export const MUTATE_POD_PATH = "/mutate-pod";
+export const MUTATE_SIDECARSET_PATH = "/mutate-apps-kruise-io-sidecarset";
+export const VALIDATE_SIDECARSET_PATH = "/validate-apps-kruise-io-sidecarset";
+export const CONVERT_PATH = "/convert";
+
+/** What releases before v1beta1 registered. */
+export const OLDER_MUTATE_SIDECARSET_PATH = "/mutate-apps-kruise-io-v1alpha1-sidecarset";
+export const OLDER_VALIDATE_SIDECARSET_PATH = "/validate-apps-kruise-io-v1alpha1-sidecarset";

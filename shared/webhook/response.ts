@@ -1,0 +1,35 @@
+/** Turns what was decided into what the API server reads: a response with a patch, or with the reason why not. */
+import type { AdmissionRequest, AdmissionResponse, Status } from "../api/admission.ts";
+import type { Admission, FieldError } from "../core/lib/admission.ts";
+import { printFieldError } from "../core/lib/field-error.ts";
+import { diff } from "./json-patch.ts";
+
+/** The answer to an admission request. Without a difference there is no patch. */
+export function admissionResponse(request: AdmissionRequest, admission: Admission): AdmissionResponse {
+  const { uid } = request;
+  if (admission.kind === "denied") return { uid, allowed: false, status: denial(request, admission) };
+  const warnings = admission.warnings?.length ? { warnings: admission.warnings } : {};
+  const patch = admission.object === undefined ? [] : diff(request.object ?? null, admission.object);
+  if (patch.length === 0) return { uid, allowed: true, ...warnings };
+  const encoded = Buffer.from(JSON.stringify(patch)).toString("base64");
+  return { uid, allowed: true, patch: encoded, patchType: "JSONPatch", ...warnings };
+}
+
+/** A metav1.Status that says Failure; the whole body where no review can be answered. */
+export function failure(code: number, reason: string, message: string): Status {
+  return { apiVersion: "v1", kind: "Status", status: "Failure", code, reason, message };
+}
+
+function denial(request: AdmissionRequest, { code, reason, message, errors }: Admission & { kind: "denied" }): Status {
+  const status = { status: "Failure", code, reason, message };
+  if (!errors?.length) return status;
+  const { name, kind } = request;
+  const subject = { ...(name ? { name } : {}), ...(kind ? { group: kind.group, kind: kind.kind } : {}) };
+  return { ...status, details: { ...subject, causes: errors.map(cause) } };
+}
+
+/** As apimachinery's NewInvalid writes one: the message is the error without its field. */
+function cause(error: FieldError) {
+  const message = printFieldError(error).slice(`${error.field}: `.length);
+  return { reason: error.type, message, field: error.field };
+}

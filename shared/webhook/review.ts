@@ -1,0 +1,94 @@
+/** Reads a review from the body of a request and refuses what is none, in one sentence that says what it should be. */
+import type { AdmissionRequest, ConversionReview } from "../api/admission.ts";
+import { parseJson } from "../core/lib/json-number.ts";
+
+/** The request cannot be answered with a review: it carries no uid to answer to, or is no review at all. */
+export class ReviewError extends Error {
+  override readonly name = "ReviewError";
+  /** HTTP status */
+  readonly code: 400 | 413 | 415;
+  /** metav1.StatusReason */
+  readonly reason: string;
+
+  constructor(message: string, facts: { code?: 413 | 415; reason?: string; cause?: unknown } = {}) {
+    super(message, { cause: facts.cause });
+    this.code = facts.code ?? 400;
+    this.reason = facts.reason ?? "BadRequest";
+  }
+}
+
+export type ConversionRequest = NonNullable<ConversionReview["request"]>;
+
+/** A review that can be answered: `apiVersion` is the one to answer in. */
+export interface Review<Request extends { readonly uid: string }> {
+  readonly apiVersion: string;
+  readonly request: Request;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+const ADMISSION_VERSIONS = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
+const CONVERSION_VERSIONS = ["apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"];
+
+/** @throws ReviewError 415 unless the media type is JSON, whatever its parameters */
+export function requireJson(contentType: string | undefined): void {
+  const mediaType = (contentType ?? "").split(";")[0]?.trim().toLowerCase();
+  if (mediaType === "application/json") return;
+  const given = contentType ? `is ${contentType}` : "is missing";
+  throw new ReviewError(`the content type ${given}, expected application/json`, {
+    code: 415,
+    reason: "UnsupportedMediaType",
+  });
+}
+
+/** @throws ReviewError */
+export function readAdmissionReview(body: string): Review<AdmissionRequest> {
+  const { apiVersion, request } = readReview(body, "AdmissionReview", ADMISSION_VERSIONS);
+  requireText(request, "operation");
+  if (!isObject(request["resource"])) throw new ReviewError("the AdmissionReview has no request.resource");
+  for (const field of ["group", "version", "resource"]) requireText(request["resource"], field, "resource.");
+  return { apiVersion, request: request as unknown as AdmissionRequest };
+}
+
+/** @throws ReviewError */
+export function readConversionReview(body: string): Review<ConversionRequest> {
+  const { apiVersion, request } = readReview(body, "ConversionReview", CONVERSION_VERSIONS);
+  requireText(request, "desiredAPIVersion");
+  const { objects } = request;
+  if (!Array.isArray(objects) || !objects.every(isObject))
+    throw new ReviewError("the ConversionReview's request.objects is not a list of objects");
+  return { apiVersion, request: request as unknown as ConversionRequest };
+}
+
+function readReview(body: string, kind: string, versions: readonly string[]) {
+  const review = decode(body);
+  const { apiVersion, request } = review;
+  if (review["kind"] !== kind || typeof apiVersion !== "string" || !versions.includes(apiVersion)) {
+    const given = `apiVersion ${JSON.stringify(apiVersion)}, kind ${JSON.stringify(review["kind"])}`;
+    throw new ReviewError(`the body has ${given}, expected a ${kind} of ${versions.join(" or ")}`);
+  }
+  if (!isObject(request)) throw new ReviewError(`the ${kind} has no request`);
+  if (typeof request["uid"] !== "string" || request["uid"] === "")
+    throw new ReviewError(`the ${kind} has no request.uid`);
+  return { apiVersion, request };
+}
+
+function decode(body: string): Json & { readonly apiVersion?: unknown; readonly request?: unknown } {
+  if (body === "") throw new ReviewError("the request has no body, expected a review in JSON");
+  let value: unknown;
+  try {
+    value = parseJson(body);
+  } catch (cause) {
+    throw new ReviewError(`the body is not JSON: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  }
+  if (!isObject(value)) throw new ReviewError("the body is not a JSON object, expected a review");
+  return value;
+}
+
+function requireText(object: Json, field: string, prefix = ""): void {
+  if (typeof object[field] !== "string") throw new ReviewError(`the review has no request.${prefix}${field}`);
+}
+
+function isObject(value: unknown): value is Json & { readonly [field: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,270 @@
+import fastJsonPatch from "fast-json-patch";
+import { describe, expect, test } from "vitest";
+import type { AdmissionRequest, AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
+import { invalid, required } from "../../shared/core/lib/field-error.ts";
+import { createLog } from "../../shared/log.ts";
+import { type Admit, webhookApp } from "../../shared/webhook/app.ts";
+
+const lines: string[] = [];
+const log = createLog("info", (line) => lines.push(line));
+
+const admissions: Record<string, Admit> = {
+  "/allow": () => ({ kind: "allowed" }),
+  "/same": (request) => ({ kind: "allowed", object: structuredClone(request.object ?? {}) }),
+  "/label": ({ object }) => ({
+    kind: "allowed",
+    object: { ...object, metadata: { ...object?.metadata, labels: { a: "b" } } },
+    warnings: ["a warning"],
+  }),
+  "/deny": () => ({
+    kind: "denied",
+    code: 422,
+    reason: "Invalid",
+    message: "no good",
+    errors: [required("spec.selector", "no selector"), invalid("spec.containers[0].name", "A", "must be lower case")],
+  }),
+  "/throw": () => {
+    throw new Error("out of order");
+  },
+  "/reject": () => Promise.reject(new Error("out of order")),
+  "/hang": () => new Promise(() => undefined),
+};
+let readiness: () => Promise<unknown> = () => Promise.resolve();
+const app = webhookApp({
+  log,
+  admissions,
+  conversions: {
+    "/convert": ({ objects }) => {
+      if (objects.length === 0) throw new Error("nothing to convert");
+      return objects.map((object) => ({ ...object, apiVersion: "apps.kruise.io/v1beta1" }));
+    },
+  },
+  checkReady: () => readiness(),
+});
+
+const request: AdmissionRequest = {
+  uid: "uid-1",
+  kind: { group: "apps.kruise.io", version: "v1beta1", kind: "SidecarSet" },
+  resource: { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" },
+  operation: "CREATE",
+  name: "logs",
+  object: { apiVersion: "v1", kind: "X", metadata: { name: "logs" } },
+};
+const review = (more: object = {}) => ({
+  apiVersion: "admission.k8s.io/v1",
+  kind: "AdmissionReview",
+  request,
+  ...more,
+});
+
+function post(path: string, body: unknown, headers: Record<string, string> = { "content-type": "application/json" }) {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return app.request(path, { method: "POST", headers, body: text });
+}
+
+async function answered(path: string, body: unknown = review()) {
+  const response = await post(path, body);
+  expect(response.status).toBe(200);
+  const answer = (await response.json()) as AdmissionReview;
+  expect(answer.kind).toBe("AdmissionReview");
+  if (answer.response === undefined) throw new Error("no response");
+  return { ...answer, response: answer.response };
+}
+
+describe("an admission is answered with its uid, in the version that it came in", () => {
+  test.each(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"])("%s", async (apiVersion) => {
+    const answer = await answered("/allow", review({ apiVersion }));
+    expect(answer).toEqual({ apiVersion, kind: "AdmissionReview", response: { uid: "uid-1", allowed: true } });
+  });
+
+  test("an object as it was: no patch", async () => {
+    expect((await answered("/same")).response).toEqual({ uid: "uid-1", allowed: true });
+  });
+
+  test("a changed object: a patch in base64 that leads there, and the warnings", async () => {
+    const { response } = await answered("/label");
+    const patch = JSON.parse(Buffer.from(response.patch ?? "", "base64").toString());
+    expect(patch).toEqual([{ op: "add", path: "/metadata/labels", value: { a: "b" } }]);
+    expect(fastJsonPatch.applyPatch(structuredClone(request.object), patch).newDocument).toEqual({
+      ...request.object,
+      metadata: { name: "logs", labels: { a: "b" } },
+    });
+    expect(response).toMatchObject({ allowed: true, patchType: "JSONPatch", warnings: ["a warning"] });
+  });
+
+  test("an integer beyond 2^53 elsewhere in the object is left alone", async () => {
+    const body = JSON.stringify(review()).replace('"kind":"X"', '"kind":"X","big":9007199254740993');
+    const { response } = await answered("/label", body);
+    expect(Buffer.from(response.patch ?? "", "base64").toString()).not.toContain("900719925474099");
+  });
+
+  test("a denial: a Status with the field errors as causes", async () => {
+    expect((await answered("/deny")).response).toEqual({
+      uid: "uid-1",
+      allowed: false,
+      status: {
+        status: "Failure",
+        code: 422,
+        reason: "Invalid",
+        message: "no good",
+        details: {
+          name: "logs",
+          group: "apps.kruise.io",
+          kind: "SidecarSet",
+          causes: [
+            { reason: "FieldValueRequired", message: "Required value: no selector", field: "spec.selector" },
+            {
+              reason: "FieldValueInvalid",
+              message: 'Invalid value: "A": must be lower case',
+              field: "spec.containers[0].name",
+            },
+          ],
+        },
+      },
+    });
+  });
+
+  test.each(["/throw", "/reject"])("%s: an error is a denial with code 500", async (path) => {
+    expect((await answered(path)).response).toEqual({
+      uid: "uid-1",
+      allowed: false,
+      status: { status: "Failure", code: 500, reason: "InternalError", message: "out of order" },
+    });
+  });
+
+  test("a decision that never comes is a denial before the API server's patience ends", async () => {
+    const begin = performance.now();
+    const { response } = await answered("/hang?timeout=1s");
+    expect(performance.now() - begin).toBeLessThan(1000);
+    expect(response).toMatchObject({ uid: "uid-1", allowed: false, status: { code: 500 } });
+  });
+
+  test("each is one line in the log", async () => {
+    lines.length = 0;
+    await answered("/deny");
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: "info", message: "admission", path: "/deny", uid: "uid-1", name: "logs", allowed: false, code: 422 },
+    ]);
+  });
+});
+
+describe("what is no review is refused with an HTTP status and a sentence", () => {
+  const json = { "content-type": "application/json" };
+  const without = (field: string) => review({ request: { ...request, [field]: undefined } });
+  test.each<[string, number, unknown, Record<string, string>, string]>([
+    [
+      "another content type",
+      415,
+      review(),
+      { "content-type": "text/plain" },
+      "the content type is text/plain, expected application/json",
+    ],
+    ["no body", 400, "", json, "the request has no body, expected a review in JSON"],
+    ["not JSON", 400, "{", json, "the body is not JSON"],
+    ["deeply nested nonsense", 400, "[".repeat(100_000), json, "the body is not JSON"],
+    ["JSON null", 400, "null", json, "the body is not a JSON object, expected a review"],
+    ["a JSON array", 400, "[]", json, "the body is not a JSON object, expected a review"],
+    ["an unknown kind", 400, review({ kind: "TokenReview" }), json, 'kind "TokenReview", expected a AdmissionReview'],
+    ["no kind", 400, review({ kind: undefined }), json, "expected a AdmissionReview"],
+    [
+      "an unknown version",
+      400,
+      review({ apiVersion: "admission.k8s.io/v2" }),
+      json,
+      'apiVersion "admission.k8s.io/v2"',
+    ],
+    ["no request", 400, review({ request: undefined }), json, "the AdmissionReview has no request"],
+    ["a request that is a text", 400, review({ request: "x" }), json, "the AdmissionReview has no request"],
+    ["no uid", 400, without("uid"), json, "the AdmissionReview has no request.uid"],
+    ["an empty uid", 400, review({ request: { ...request, uid: "" } }), json, "the AdmissionReview has no request.uid"],
+    ["no operation", 400, without("operation"), json, "the review has no request.operation"],
+    ["no resource", 400, without("resource"), json, "the AdmissionReview has no request.resource"],
+    ["over 7 MiB", 413, " ".repeat(7 * 1024 * 1024 + 1), json, "the body is too large, the limit is 7340032 bytes"],
+    [
+      "over 7 MiB, with its length",
+      413,
+      " ".repeat(7 * 1024 * 1024 + 1),
+      { ...json, "content-length": `${7 * 1024 * 1024 + 1}` },
+      "the body is too large, the limit is 7340032 bytes",
+    ],
+  ])("%s → %i", async (...[, code, body, headers, message]) => {
+    const response = await post("/allow", body, headers);
+    expect(response.status).toBe(code);
+    const status = (await response.json()) as { message: string };
+    expect(status).toMatchObject({ kind: "Status", status: "Failure", code });
+    expect(status.message).toContain(message);
+  });
+
+  test("no content type → 415", async () => {
+    const response = await app.request("/allow", { method: "POST", body: new Uint8Array([123, 125]) });
+    expect(response.status).toBe(415);
+  });
+
+  test.each(["application/json; charset=utf-8", "Application/JSON"])("%s is JSON", async (type) => {
+    expect((await post("/allow", review(), { "content-type": type })).status).toBe(200);
+  });
+
+  test.each(["GET", "PUT", "DELETE", "PATCH"])("%s → 405", async (method) => {
+    const response = await app.request("/allow", { method });
+    expect(response.status).toBe(405);
+    expect(response.headers.get("allow")).toBe("POST");
+  });
+
+  test("another path → 404", async () => {
+    expect((await post("/elsewhere", review())).status).toBe(404);
+  });
+});
+
+describe("a conversion", () => {
+  const conversion = (objects: unknown) => ({
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "ConversionReview",
+    request: { uid: "uid-2", desiredAPIVersion: "apps.kruise.io/v1beta1", objects },
+  });
+
+  test("is answered with the converted objects", async () => {
+    const response = await post(
+      "/convert",
+      conversion([{ apiVersion: "apps.kruise.io/v1alpha1", kind: "SidecarSet" }]),
+    );
+    expect(await response.json()).toEqual({
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "ConversionReview",
+      response: {
+        uid: "uid-2",
+        convertedObjects: [{ apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet" }],
+        result: { status: "Success" },
+      },
+    });
+  });
+
+  test("that fails says so under its uid", async () => {
+    const response = await post("/convert", conversion([]));
+    expect(((await response.json()) as ConversionReview).response).toEqual({
+      uid: "uid-2",
+      convertedObjects: [],
+      result: { status: "Failure", message: "nothing to convert" },
+    });
+  });
+
+  test.each([
+    ["an AdmissionReview", review()],
+    ["no list of objects", conversion(undefined)],
+    ["objects that are none", conversion([1])],
+  ])("%s → 400", async (_, body) => {
+    expect((await post("/convert", body)).status).toBe(400);
+  });
+});
+
+describe("health", () => {
+  test("/healthz is ok", async () => {
+    expect((await app.request("/healthz")).status).toBe(200);
+  });
+
+  test("/readyz is what the check says", async () => {
+    expect((await app.request("/readyz")).status).toBe(200);
+    readiness = () => Promise.reject(new Error("nobody listens"));
+    const response = await app.request("/readyz");
+    expect([response.status, await response.text()]).toEqual([503, "nobody listens"]);
+  });
+});

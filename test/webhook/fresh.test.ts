@@ -1,0 +1,115 @@
+import { describe, expect, test } from "vitest";
+import { fresh } from "../../shared/webhook/fresh.ts";
+
+/** A source whose readings end when told to, and a clock that moves when told to. */
+function source(freshnessMs: number) {
+  const pending: { resolve(value: number): void; reject(error: Error): void }[] = [];
+  let clock = 0;
+  let [underWay, most] = [0, 0];
+  const get = fresh({
+    freshnessMs,
+    now: () => clock,
+    read: () => {
+      most = Math.max(most, ++underWay);
+      return new Promise<number>((resolve, reject) => pending.push({ resolve, reject })).finally(() => underWay--);
+    },
+  });
+  const end = async (index: number, outcome: number | Error) => {
+    if (outcome instanceof Error) pending[index]?.reject(outcome);
+    else pending[index]?.resolve(outcome);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { get, end, at: (time: number) => (clock = time), readings: () => pending.length, most: () => most };
+}
+
+describe("a value read from the cluster", () => {
+  test("is read once for all who ask at the same time", async () => {
+    const { get, end, readings } = source(1000);
+    const all = Promise.all(Array.from({ length: 100 }, () => get()));
+    await end(0, 7);
+    expect(new Set((await all).map(({ value }) => value))).toEqual(new Set([7]));
+    expect(readings()).toBe(1);
+  });
+
+  test("serves until it is as old as it may be, counted from when its reading began", async () => {
+    const { get, end, at, readings } = source(1000);
+    const first = get();
+    at(500);
+    await end(0, 1);
+    await first;
+    at(999);
+    expect(await get()).toEqual({ value: 1 });
+    expect(readings()).toBe(1);
+    at(1000);
+    const second = get();
+    expect(readings()).toBe(2);
+    await end(1, 2);
+    expect(await second).toEqual({ value: 2 });
+  });
+
+  test("a reading that began too long ago is not waited for: the next one is, one at a time, shared", async () => {
+    const { get, end, at, readings, most } = source(1000);
+    const early = get();
+    at(1500);
+    const late = Promise.all([get(), get(), get()]);
+    expect(readings()).toBe(1);
+    await end(0, 1);
+    expect(await early).toEqual({ value: 1 });
+    expect(readings()).toBe(2);
+    await end(1, 2);
+    expect(await late).toEqual([{ value: 2 }, { value: 2 }, { value: 2 }]);
+    expect(most()).toBe(1);
+  });
+
+  test("with freshness 0 every asker gets a reading that began after it asked", async () => {
+    const { get, end, readings } = source(0);
+    const first = get();
+    await end(0, 1);
+    expect(await first).toEqual({ value: 1 });
+    const second = get();
+    expect(readings()).toBe(2);
+    await end(1, 2);
+    expect(await second).toEqual({ value: 2 });
+  });
+
+  test("serves up to five minutes longer, and says why, while it cannot be read", async () => {
+    const { get, end, at } = source(1000);
+    const first = get();
+    await end(0, 1);
+    await first;
+    const error = new Error("refused");
+    at(300_000);
+    const stale = get();
+    await end(1, error);
+    expect(await stale).toEqual({ value: 1, staleBecause: error });
+    at(300_001);
+    const none = expect(get()).rejects.toBe(error);
+    await end(2, error);
+    await none;
+  });
+
+  test("there is nothing to serve when the first reading fails, and the next asker reads again", async () => {
+    const { get, end, readings } = source(1000);
+    const error = new Error("refused");
+    const first = expect(get()).rejects.toBe(error);
+    await end(0, error);
+    await first;
+    const second = get();
+    expect(readings()).toBe(2);
+    await end(1, 2);
+    expect(await second).toEqual({ value: 2 });
+  });
+
+  test("a clock that was set back does not make an old value fresh", async () => {
+    const { get, end, at, readings } = source(1000);
+    at(10_000);
+    const first = get();
+    await end(0, 1);
+    await first;
+    at(5_000);
+    const second = get();
+    expect(readings()).toBe(2);
+    await end(1, 2);
+    expect(await second).toEqual({ value: 2 });
+  });
+});
