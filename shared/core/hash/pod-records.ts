@@ -1,5 +1,7 @@
 /** Decides what a pod's hash annotations say about its SidecarSets, and how they are written. */
 import { compareUtf8, goJson } from "../lib/go-json.ts";
+import { isJsonObject } from "../lib/json-object.ts";
+import { jsonProblem } from "../lib/json-problem.ts";
 import { utcSeconds } from "../lib/rfc3339.ts";
 
 /** What one SidecarSet left on a pod. */
@@ -24,85 +26,89 @@ export interface ParsedRecords {
   readonly error?: string;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 const ZERO_TIME = "0001-01-01T00:00:00Z";
 
-/** What the annotation's text is not. */
+/** A value of another type than Go's struct has; what Go made of it until then is dropped. */
 class Mismatch extends Error {}
 
-function fieldsOf(value: unknown, what: string): Fields {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
-  throw new Mismatch(`${what} is not an object`);
+/** As Go's encoding/json complains. */
+function mismatch(value: unknown, goType: string): Mismatch {
+  const kind = typeof value === "boolean" ? "bool" : typeof value;
+  return new Mismatch(
+    `json: cannot unmarshal ${Array.isArray(value) ? "array" : kind} into Go value of type ${goType}`,
+  );
 }
 
-function textOf(value: unknown, what: string): string {
+function textOf(value: unknown): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "string") return value.toWellFormed();
-  throw new Mismatch(`${what} is not a string`);
+  throw mismatch(value, "string");
 }
 
 function timestampOf(value: unknown): string | null {
   if (value === undefined || value === null) return null;
-  const time = typeof value === "string" ? utcSeconds(value) : undefined;
-  if (time === undefined) throw new Mismatch("updateTimestamp is not an RFC 3339 time");
+  const time = utcSeconds(textOf(value));
+  if (time === undefined) throw new Mismatch(`${goJson(value)} is not an RFC 3339 time`);
   return time === ZERO_TIME ? null : time;
 }
 
 function sidecarListOf(value: unknown): readonly string[] | null {
   if (value === undefined || value === null) return null;
-  if (!Array.isArray(value)) throw new Mismatch("sidecarList is not a list");
-  return value.map((name) => textOf(name, "a name in sidecarList"));
+  if (!Array.isArray(value)) throw mismatch(value, "[]string");
+  return value.map(textOf);
 }
 
 function currentRecord(value: unknown): UpgradeRecord {
-  const fields = fieldsOf(value ?? {}, "a record");
-  const controllerRevision = textOf(fields["controllerRevision"], "controllerRevision");
+  const fields = value ?? {};
+  if (!isJsonObject(fields)) throw mismatch(value, "SidecarSetUpgradeSpec");
+  const controllerRevision = textOf(fields["controllerRevision"]);
   return {
     updateTimestamp: timestampOf(fields["updateTimestamp"]),
-    hash: textOf(fields["hash"], "hash"),
-    sidecarSetName: textOf(fields["sidecarSetName"], "sidecarSetName"),
+    hash: textOf(fields["hash"]),
+    sidecarSetName: textOf(fields["sidecarSetName"]),
     sidecarList: sidecarListOf(fields["sidecarList"]),
     ...(controllerRevision === "" ? {} : { controllerRevision }),
   };
 }
 
 function legacyRecord(value: unknown, name: string): UpgradeRecord {
-  return { updateTimestamp: null, hash: textOf(value, "a hash"), sidecarSetName: name, sidecarList: null };
+  return { updateTimestamp: null, hash: textOf(value), sidecarSetName: name, sidecarList: null };
 }
 
-function recordsOf(fields: Fields, read: (value: unknown, name: string) => UpgradeRecord): UpgradeRecords {
+type ReadRecord = (value: unknown, name: string) => UpgradeRecord;
+
+function recordsOf(value: unknown, readRecord: ReadRecord): UpgradeRecords {
+  if (!isJsonObject(value)) throw mismatch(value, "map[string]string");
   const records: Record<string, UpgradeRecord> = Object.create(null);
-  for (const [name, value] of Object.entries(fields)) records[name] = read(value, name);
+  for (const [name, record] of Object.entries(value)) records[name] = readRecord(record, name);
   return records;
 }
 
-function hasStringsOnly(fields: Fields): boolean {
-  const values = Object.values(fields);
-  return (
-    values.some((value) => typeof value === "string") &&
-    values.every((value) => typeof value === "string" || value === null)
-  );
+function attempt(value: unknown, readRecord: ReadRecord): UpgradeRecords | Mismatch {
+  try {
+    return recordsOf(value, readRecord);
+  } catch (error) {
+    if (error instanceof Mismatch) return error;
+    throw error;
+  }
 }
 
-function read(text: string): ParsedRecords {
-  const fields = fieldsOf(JSON.parse(text), "the value");
-  if (hasStringsOnly(fields)) return { form: "legacy", records: recordsOf(fields, legacyRecord) };
-  return { form: "current", records: recordsOf(fields, currentRecord) };
+function malformed(error: string): ParsedRecords {
+  return { form: "malformed", records: Object.create(null), error };
 }
 
 /** The value of kruise.io/sidecarset-hash or …-hash-without-image. Never throws. */
 export function parseUpgradeRecords(text: string | undefined): ParsedRecords {
-  const none: UpgradeRecords = Object.create(null);
-  if (text === undefined || text === "") return { form: "absent", records: none };
-  try {
-    return read(text);
-  } catch (error) {
-    if (error instanceof Mismatch || error instanceof SyntaxError) {
-      return { form: "malformed", records: none, error: error.message };
-    }
-    throw error;
-  }
+  if (text === undefined || text === "") return { form: "absent", records: Object.create(null) };
+  const problem = jsonProblem(text);
+  if (problem !== undefined) return malformed(problem);
+  const value: unknown = JSON.parse(text);
+  // The reference panics on it: a map that is nil cannot be written to.
+  if (value === null) return malformed("null is no map");
+  const current = attempt(value, currentRecord);
+  if (!(current instanceof Mismatch)) return { form: "current", records: current };
+  const legacy = attempt(value, legacyRecord);
+  return legacy instanceof Mismatch ? malformed(legacy.message) : { form: "legacy", records: legacy };
 }
 
 /** Go's JSON of the records: names sorted by their bytes, fields in the struct's order. */

@@ -61,6 +61,15 @@ describe("the hash annotations of a pod", () => {
     expect(parsed.error !== undefined).toBe(form === "malformed");
   });
 
+  const errors: readonly [text: string, error: string][] = [
+    ["{bad", "invalid character 'b' looking for beginning of object key string"],
+    ['{"a":"str","b":{"hash":"h"}}', "json: cannot unmarshal object into Go value of type string"],
+    ["[]", "json: cannot unmarshal array into Go value of type map[string]string"],
+  ];
+  test.each(errors)("%s is refused as Go refuses it", (text, error) => {
+    expect(parseUpgradeRecords(text).error).toBe(error);
+  });
+
   test("what is written is read back", () => {
     const time = fc.date({ min: new Date(0), max: new Date("9999-01-01T00:00:00Z"), noInvalidDate: true });
     const record = fc.record(
