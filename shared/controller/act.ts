@@ -20,7 +20,7 @@ export type Outcome =
   /** `object`: what the API server answered, if that is of use to anybody */
   | { readonly kind: "done"; readonly object?: KubernetesObject }
   /** there is nothing to write to any more */
-  | { readonly kind: "gone" }
+  | { readonly kind: "gone"; readonly error: KubeError }
   /** the object is not what it was when it was looked at: look again */
   | { readonly kind: "conflict"; readonly error: KubeError }
   /** no answer, or one that does not tell: read before anything else is decided */
@@ -45,7 +45,7 @@ export async function attempt(write: () => Promise<KubernetesObject | undefined>
 }
 
 function outcomeOf(error: KubeError): Outcome {
-  if (error.code === 404) return { kind: "gone" };
+  if (error.code === 404) return { kind: "gone", error };
   if (!error.isOutcomeKnown) return { kind: "unknown", error };
   // 422 is how a JSON patch whose test fails is answered, and an object that is not valid.
   return { kind: isKubeError(error, 409, 422) ? "conflict" : "refused", error };

@@ -97,7 +97,8 @@ async function writeLease(
     const patch = { type: "merge", body: { metadata, spec } } as const;
     return await cluster.patch<Lease>(LEASES, { namespace, name: NAME }, patch);
   } catch (error) {
-    if (isKubeError(error, 404, 409)) return undefined;
+    // Created or written by another, or deleted; but a create that finds nothing misses the namespace.
+    if (isKubeError(error, 409) || (stored && isKubeError(error, 404))) return undefined;
     throw error;
   }
 }

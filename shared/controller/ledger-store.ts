@@ -48,7 +48,9 @@ export async function swapLedger(
     ] as const;
     return toStored(await cluster.patch<ConfigMap>(CONFIG_MAPS, { namespace, name }, { type: "json", operations }));
   } catch (error) {
-    if (isLost(error)) return undefined;
+    // A create that finds nothing misses the namespace.
+    const isMissing = stored.resourceVersion === undefined && isKubeError(error, 404);
+    if (isLost(error) && !isMissing) return undefined;
     throw error;
   }
 }

@@ -90,12 +90,14 @@ async function underLease(pass: Pass, lease: LeaseState, names: readonly string[
   const { cluster, clock, options } = pass;
   pass.cursor = names[0] ?? "";
   const site = { cluster, clock, namespace: options.kruiseNamespace };
-  const held = await takeLease(site, lease, pass.cursor);
-  if (!held) return { sidecarSets: [], heldBy: "another pass" };
-  const over = new AbortController();
   const note = (error: unknown) => {
-    pass.problems.push(`Lease: ${messageOf(error)}`);
+    pass.problems.push(`no Lease is used: ${messageOf(error)}`);
+    return "none" as const;
   };
+  const held = await takeLease(site, lease, pass.cursor).catch(note);
+  if (!held) return { sidecarSets: [], heldBy: "another pass" };
+  if (held === "none") return { sidecarSets: await serve(pass, names) };
+  const over = new AbortController();
   const keeping = held.keep(() => pass.cursor, over.signal).catch(note);
   try {
     return { sidecarSets: await serve(pass, names) };

@@ -36,7 +36,7 @@ async function register(context: RolloutContext, look: Look, writes: readonly Re
     else if (write.kind === "CreateRevision" && isPerhapsThere(outcome)) {
       await readTaken(context, look, write.revision);
       return false;
-    } else throw outcome.kind === "gone" ? new Error(`${write.kind}: there is nothing to write to`) : outcome.error;
+    } else throw outcome.error;
   }
   return true;
 }
