@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import type { FieldError } from "../../../shared/core/lib/admission.ts";
+import {
+  duplicate,
+  forbidden,
+  invalid,
+  notFound,
+  notSupported,
+  printFieldError,
+  printFieldErrors,
+  quote,
+  required,
+  tooLong,
+} from "../../../shared/core/lib/field-error.ts";
+
+describe("a field error prints as apimachinery prints it", () => {
+  const rows: readonly (readonly [string, FieldError, string])[] = [
+    ["text in quotes", invalid("spec.x", "v", "must be w"), 'spec.x: Invalid value: "v": must be w'],
+    ["a number bare", invalid("spec.n", -1, "must be positive"), "spec.n: Invalid value: -1: must be positive"],
+    ["a struct as JSON", invalid("spec.s", { a: "b" }, "no"), 'spec.s: Invalid value: {"a":"b"}: no'],
+    ["nothing as null", invalid("revision", null, "gone"), "revision: Invalid value: null: gone"],
+    ["a missing value without it", required("spec.x"), "spec.x: Required value"],
+    ["a missing value with its reason", required("spec.x", "say it"), "spec.x: Required value: say it"],
+    ["a repeated value", duplicate("spec.x[1]", "a"), 'spec.x[1]: Duplicate value: "a"'],
+    ["an unknown name", notFound("spec.x", "a"), 'spec.x: Not found: "a"'],
+    [
+      "a value that is none of the known ones",
+      notSupported("spec.x", "c", ["a", "b"]),
+      'spec.x: Unsupported value: "c": supported values: "a", "b"',
+    ],
+    ["what is forbidden without its value", forbidden("spec.x", "not here"), "spec.x: Forbidden: not here"],
+    ["what is too long without its value", tooLong("spec.x", 63), "spec.x: Too long: may not be more than 63 bytes"],
+  ];
+  it.each(rows)("%s", (_sentence, error, text) => {
+    expect(printFieldError(error)).toBe(text);
+  });
+});
+
+describe("several field errors", () => {
+  it("are nothing when there is none", () => {
+    expect(printFieldErrors([])).toBe("");
+  });
+
+  it("stand alone when there is one", () => {
+    expect(printFieldErrors([required("a")])).toBe("a: Required value");
+  });
+
+  it("stand in brackets, each text once, in their order", () => {
+    expect(printFieldErrors([required("b"), required("a"), required("b")])).toBe(
+      "[b: Required value, a: Required value]",
+    );
+  });
+
+  it("are one without brackets when all say the same", () => {
+    expect(printFieldErrors([required("a"), required("a")])).toBe("a: Required value");
+  });
+});
+
+describe("a quoted text", () => {
+  const rows = [
+    ['say "hi"', '"say \\"hi\\""'],
+    ["a\\b", '"a\\\\b"'],
+    ["\u0001\u0007\u000b\n\u007f", '"\\x01\\a\\v\\n\\x7f"'],
+    ["é", '"é"'],
+  ] as const;
+  it.each(rows)("%j", (text, quoted) => {
+    expect(quote(text)).toBe(quoted);
+  });
+});

@@ -1,0 +1,49 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { jsonProblem } from "../../../shared/core/lib/json-problem.ts";
+
+describe("what is wrong with a JSON text", () => {
+  const rows: readonly (readonly [string, string])[] = [
+    ["", "unexpected end of JSON input"],
+    ["{bad", "invalid character 'b' looking for beginning of object key string"],
+    ['{"a"}', "invalid character '}' after object key"],
+    ['{"a":1 "b":2}', "invalid character '\"' after object key:value pair"],
+    ["[1 2]", "invalid character '2' after array element"],
+    ["{} x", "invalid character 'x' after top-level value"],
+    ["nul", "invalid character ' ' in literal null (expecting 'l')"],
+    ["'a'", "invalid character '\\'' looking for beginning of value"],
+    ['"a\nb"', "invalid character '\\n' in string literal"],
+    ['"\\x"', "invalid character 'x' in string escape code"],
+    ['"\\u12g4"', "invalid character 'g' in \\u hexadecimal character escape"],
+    ["-", "invalid character ' ' in numeric literal"],
+    ["1.", "invalid character ' ' after decimal point in numeric literal"],
+    ["1e", "invalid character ' ' in exponent of numeric literal"],
+    ["01", "invalid character '1' after top-level value"],
+    ["é", "invalid character 'Ã' looking for beginning of value"],
+  ];
+  it.each(rows)("%j", (text, problem) => {
+    expect(jsonProblem(text)).toBe(problem);
+  });
+
+  it("is nothing exactly where JSON.parse takes it", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.json(),
+          fc.string(),
+          fc.json().map((text) => text.slice(0, -1)),
+        ),
+        (text) => {
+          let isJson = true;
+          try {
+            JSON.parse(text);
+          } catch {
+            isJson = false;
+          }
+          expect(jsonProblem(text) === undefined).toBe(isJson);
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+});
