@@ -1,0 +1,67 @@
+/** The parts that structural schemas are put together from. */
+
+/** apiextensions.k8s.io/v1 JSONSchemaProps, as far as it is used here. */
+export interface Schema {
+  readonly description?: string;
+  readonly type?: "object" | "array" | "string" | "integer" | "boolean";
+  readonly format?: "int32" | "int64";
+  readonly default?: string;
+  readonly enum?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly "x-kubernetes-int-or-string"?: true;
+  readonly "x-kubernetes-preserve-unknown-fields"?: true;
+  readonly "x-kubernetes-map-type"?: "atomic";
+  readonly "x-kubernetes-list-type"?: "atomic";
+}
+
+export const text: Schema = { type: "string" };
+export const flag: Schema = { type: "boolean" };
+export const int32: Schema = { type: "integer", format: "int32" };
+export const int64: Schema = { type: "integer", format: "int64" };
+export const intOrString: Schema = {
+  anyOf: [{ type: "integer" }, { type: "string" }],
+  "x-kubernetes-int-or-string": true,
+};
+
+export function object(properties: Readonly<Record<string, Schema>>, ...required: readonly string[]): Schema {
+  return { type: "object", properties, ...(required.length > 0 ? { required } : {}) };
+}
+
+export function listOf(items: Schema): Schema {
+  return { type: "array", items };
+}
+
+export function mapOf(values: Schema): Schema {
+  return { type: "object", additionalProperties: values };
+}
+
+/** One owner for the whole map: server-side apply replaces it, never merges into it. */
+export function atomic(schema: Schema): Schema {
+  return { ...schema, "x-kubernetes-map-type": "atomic" };
+}
+
+/** Fields that are not listed are kept: the schema does not repeat Kubernetes' own. */
+export function open(schema: Schema): Schema {
+  return { ...schema, "x-kubernetes-preserve-unknown-fields": true };
+}
+
+export function described(description: string, schema: Schema): Schema {
+  return { description, ...schema };
+}
+
+const atomicTexts: Schema = { ...listOf(text), "x-kubernetes-list-type": "atomic" };
+
+/** metav1.LabelSelector */
+export const labelSelector: Schema = atomic(
+  object({
+    matchExpressions: {
+      ...listOf(object({ key: text, operator: text, values: atomicTexts }, "key", "operator")),
+      "x-kubernetes-list-type": "atomic",
+    },
+    matchLabels: mapOf(text),
+  }),
+);

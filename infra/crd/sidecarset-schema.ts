@@ -1,0 +1,135 @@
+/** The schema of a SidecarSet: what the API server defaults, prunes and refuses before a webhook sees it. */
+import {
+  atomic,
+  described,
+  flag,
+  int32,
+  int64,
+  intOrString,
+  labelSelector,
+  listOf,
+  mapOf,
+  object,
+  open,
+  type Schema,
+  text,
+} from "./schema.ts";
+
+const expressions = object({ cpu: text, memory: text });
+
+const resourcesPolicy = described(
+  "Resources of this sidecar computed from those of the pod's containers.",
+  object(
+    {
+      targetContainersMode: { ...text, enum: ["sum", "max"] },
+      targetContainersNameRegex: { ...text, default: ".*" },
+      resourcesExpr: object({ limits: expressions, requests: expressions }),
+    },
+    "resourcesExpr",
+    "targetContainersMode",
+  ),
+);
+
+const transferEnv = described(
+  "Environment variables copied from containers of the pod.",
+  listOf(
+    object({
+      sourceContainerName: text,
+      sourceContainerNameFrom: object({
+        fieldRef: atomic(object({ apiVersion: text, fieldPath: text }, "fieldPath")),
+      }),
+      envName: text,
+      envNames: listOf(text),
+    }),
+  ),
+);
+
+const sidecarContainer = open(
+  object({
+    podInjectPolicy: described("BeforeAppContainer or AfterAppContainer.", text),
+    upgradeStrategy: described(
+      "ColdUpgrade changes the image in place; HotUpgrade alternates between two containers.",
+      object({ upgradeType: text, hotUpgradeEmptyImage: text }),
+    ),
+    shareVolumePolicy: described("enabled: mounts what the pod's containers mount.", object({ type: text })),
+    shareVolumeDevicePolicy: described("enabled: has the devices of the pod's containers.", object({ type: text })),
+    transferEnv,
+    resourcesPolicy,
+  }),
+);
+
+const updateStrategy = object({
+  type: described("RollingUpdate or NotUpdate.", text),
+  paused: flag,
+  selector: described("Only pods that match are updated.", labelSelector),
+  partition: described("How many pods, or what share of them, keep the old sidecars.", intOrString),
+  maxUnavailable: described("How many pods, or what share of them, may be unavailable.", intOrString),
+  priorityStrategy: described(
+    "Which pods come first.",
+    object({
+      orderPriority: listOf(object({ orderedKey: text }, "orderedKey")),
+      weightPriority: listOf(object({ weight: int32, matchSelector: labelSelector }, "matchSelector", "weight")),
+    }),
+  ),
+  scatterStrategy: described(
+    "Pods with these labels are spread over the rollout.",
+    listOf(object({ key: text, value: text }, "key", "value")),
+  ),
+});
+
+const injectionStrategy = object({
+  paused: flag,
+  revision: described(
+    "The ControllerRevision that new pods get, instead of the latest.",
+    object({
+      customVersion: text,
+      revisionName: text,
+      policy: { ...text, enum: ["Always", "Partial"], default: "Always" },
+    }),
+  ),
+});
+
+const status = object(
+  {
+    observedGeneration: int64,
+    matchedPods: int32,
+    updatedPods: int32,
+    readyPods: int32,
+    updatedReadyPods: int32,
+    latestRevision: text,
+    collisionCount: int32,
+  },
+  "matchedPods",
+  "readyPods",
+  "updatedPods",
+);
+
+const commonSpec: Readonly<Record<string, Schema>> = {
+  selector: described("Which pods get the sidecars. Required, and not empty.", labelSelector),
+  namespaceSelector: described("Which namespaces they are in; absent: any.", labelSelector),
+  initContainers: listOf(sidecarContainer),
+  containers: listOf(sidecarContainer),
+  volumes: open(described("Volumes that the sidecars mount.", {})),
+  updateStrategy: described("How running pods get a new image.", updateStrategy),
+  injectionStrategy: described("What new pods get.", injectionStrategy),
+  imagePullSecrets: listOf(atomic(object({ name: { ...text, default: "" } }))),
+  revisionHistoryLimit: int32,
+  patchPodMetadata: described(
+    "Annotations that pods get with the sidecars.",
+    listOf(object({ annotations: mapOf(text), patchPolicy: text })),
+  ),
+};
+
+/** The whole object; `ownSpec` is what this version has beside what all versions have. */
+export function sidecarSetSchema(ownSpec: Readonly<Record<string, Schema>>): Schema {
+  return described(
+    "Sidecar containers that are injected into pods when they are created, and updated in place.",
+    object({
+      apiVersion: text,
+      kind: text,
+      metadata: { type: "object" },
+      spec: object({ ...commonSpec, ...ownSpec }),
+      status,
+    }),
+  );
+}

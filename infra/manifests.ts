@@ -1,0 +1,32 @@
+/** Everything a cluster needs of us: in TypeScript for who installs it, as YAML files for who reads or applies them. */
+import { stringify } from "yaml";
+import type { KubernetesObject } from "../shared/api/kubernetes.ts";
+import { sidecarSetCrd } from "./crd/sidecarset-crd.ts";
+import { accessObjects, kruiseNamespace } from "./rbac/access.ts";
+import type { WebhookAddress } from "./webhooks/address.ts";
+import { webhookConfigurations } from "./webhooks/webhook-configurations.ts";
+
+/** What to replace in the checked-in files; .invalid never resolves. */
+const PLACEHOLDER: WebhookAddress = { url: "https://sidecarset-webhooks.invalid" };
+
+const NOTE = "# Written by `node infra/generate.ts`: change the TypeScript beside it.\n";
+const ADDRESS_NOTE = `# Replace ${PLACEHOLDER.url}, and add caBundle beside url unless its certificate is publicly trusted.\n`;
+
+/** Relative path → YAML text, in the order to apply them in. */
+export function manifestFiles(): ReadonlyMap<string, string> {
+  return new Map([
+    ["infra/rbac/namespace.yaml", NOTE + yaml([kruiseNamespace()])],
+    ["infra/rbac/access.yaml", NOTE + yaml(accessObjects())],
+    ["infra/crd/sidecarsets.yaml", NOTE + ADDRESS_NOTE + yaml([sidecarSetCrd(PLACEHOLDER)])],
+    ["infra/webhooks/webhook-configurations.yaml", NOTE + ADDRESS_NOTE + yaml(webhookConfigurations(PLACEHOLDER))],
+  ]);
+}
+
+/** The same objects for a webhook that answers at `address`, in the order to create them in. */
+export function installation(address: WebhookAddress): readonly KubernetesObject[] {
+  return [kruiseNamespace(), ...accessObjects(), sidecarSetCrd(address), ...webhookConfigurations(address)];
+}
+
+function yaml(objects: readonly KubernetesObject[]): string {
+  return objects.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
+}

@@ -1,0 +1,145 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
+import type { Schema } from "../../infra/crd/schema.ts";
+import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
+import { installation, manifestFiles } from "../../infra/manifests.ts";
+import { accessObjects } from "../../infra/rbac/access.ts";
+import { webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+
+const address = { url: "https://webhooks.example.com/", caBundle: "Q0E=" };
+
+interface Version {
+  readonly name: string;
+  readonly schema: { readonly openAPIV3Schema: Schema };
+}
+interface CrdSpec {
+  readonly versions: readonly Version[];
+  readonly conversion: object;
+}
+const { versions, conversion } = sidecarSetCrd(address).spec as CrdSpec;
+
+function schemaOf(name: string): Schema {
+  const version = versions.find((each) => each.name === name);
+  if (version === undefined) throw new Error(`no version ${name}`);
+  return version.schema.openAPIV3Schema;
+}
+
+function notesOf(schema: Schema): string[] {
+  return [
+    schema["x-kubernetes-int-or-string"] ? "int-or-string" : (schema.type ?? ""),
+    ...(schema["x-kubernetes-preserve-unknown-fields"] ? ["preserve unknown fields"] : []),
+    ...(schema["x-kubernetes-map-type"] ? ["map-type atomic"] : []),
+    ...(schema["x-kubernetes-list-type"] ? ["list-type atomic"] : []),
+    ...(schema.enum ? [`enum ${schema.enum.join("|")}`] : []),
+    ...(schema.default === undefined ? [] : [`default '${schema.default}'`]),
+    ...(schema.format ? [schema.format] : []),
+    ...(schema.additionalProperties ? [`values: ${schema.additionalProperties.type}`] : []),
+  ];
+}
+
+/** Every path of a schema with what crd.md says of one, such as `spec.containers[]: object, preserve unknown fields`. */
+function facts(schema: Schema, path = ""): string[] {
+  const below = Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    const [first = "", ...rest] = facts(property, path === "" ? name : `${path}.${name}`);
+    return [schema.required?.includes(name) ? `${first}, required` : first, ...rest];
+  });
+  return [
+    `${path}: ${notesOf(schema).join(", ")}`,
+    ...below,
+    ...(schema.items ? facts(schema.items, `${path}[]`) : []),
+  ];
+}
+
+describe("checked-in manifests", () => {
+  test.each([...manifestFiles()])("%s is what infra/generate.ts writes", (path, content) => {
+    expect(readFileSync(path, "utf8")).toBe(content);
+  });
+
+  test("they hold every object of an installation", () => {
+    const names = (objects: readonly KubernetesObject[]) =>
+      objects.map(({ kind, metadata }) => `${kind} ${metadata?.name}`);
+    const written = [...manifestFiles().values()].flatMap((content) =>
+      parseAllDocuments(content).map((document) => document.toJS() as KubernetesObject),
+    );
+    expect(names(written)).toEqual(names(installation(address)));
+    expect(written).toHaveLength(14);
+  });
+});
+
+describe("the CRD", () => {
+  test("its two versions differ in spec.namespace and spec.customVersion alone", () => {
+    const [alpha, beta] = [facts(schemaOf("v1alpha1")), facts(schemaOf("v1beta1"))];
+    expect(alpha.filter((fact) => !beta.includes(fact))).toEqual(["spec.namespace: string"]);
+    expect(beta.filter((fact) => !alpha.includes(fact))).toEqual(["spec.customVersion: string"]);
+  });
+
+  test.each([
+    "spec.containers[]: object, preserve unknown fields",
+    "spec.containers[].resourcesPolicy.resourcesExpr: object, required",
+    "spec.containers[].resourcesPolicy.targetContainersMode: string, enum sum|max, required",
+    "spec.containers[].resourcesPolicy.targetContainersNameRegex: string, default '.*'",
+    "spec.containers[].transferEnv[].sourceContainerNameFrom.fieldRef: object, map-type atomic",
+    "spec.containers[].transferEnv[].sourceContainerNameFrom.fieldRef.fieldPath: string, required",
+    "spec.initContainers[]: object, preserve unknown fields",
+    "spec.imagePullSecrets[]: object, map-type atomic",
+    "spec.imagePullSecrets[].name: string, default ''",
+    "spec.injectionStrategy.revision.policy: string, enum Always|Partial, default 'Always'",
+    "spec.namespaceSelector: object, map-type atomic",
+    "spec.selector.matchExpressions: array, list-type atomic",
+    "spec.selector.matchExpressions[].values: array, list-type atomic",
+    "spec.selector.matchLabels: object, values: string",
+    "spec.updateStrategy.maxUnavailable: int-or-string",
+    "spec.updateStrategy.priorityStrategy.weightPriority[].matchSelector: object, map-type atomic, required",
+    "spec.updateStrategy.priorityStrategy.weightPriority[].weight: integer, int32, required",
+    "spec.volumes: , preserve unknown fields",
+    "status.matchedPods: integer, int32, required",
+    "status.observedGeneration: integer, int64",
+    "status.updatedReadyPods: integer, int32",
+  ])("has %s", (fact) => {
+    expect(facts(schemaOf("v1beta1"))).toContain(fact);
+    expect(facts(schemaOf("v1alpha1"))).toContain(fact);
+  });
+
+  test("conversion goes to the webhook's address", () => {
+    expect(conversion).toEqual({
+      strategy: "Webhook",
+      webhook: {
+        clientConfig: { url: "https://webhooks.example.com/convert", caBundle: "Q0E=" },
+        conversionReviewVersions: ["v1", "v1beta1"],
+      },
+    });
+  });
+});
+
+test("webhooks without side effects that fail closed, at the reference's paths", () => {
+  const webhooks = webhookConfigurations(address).flatMap(({ webhooks }) => webhooks);
+  expect(webhooks).toMatchObject([
+    { name: "mpod.kb.io", clientConfig: { url: "https://webhooks.example.com/mutate-pod" } },
+    {
+      name: "msidecarset.kb.io",
+      clientConfig: { url: "https://webhooks.example.com/mutate-apps-kruise-io-sidecarset" },
+    },
+    {
+      name: "vsidecarset.kb.io",
+      clientConfig: { url: "https://webhooks.example.com/validate-apps-kruise-io-sidecarset" },
+    },
+  ]);
+  for (const webhook of webhooks) {
+    expect(webhook).toMatchObject({
+      failurePolicy: "Fail",
+      sideEffects: "None",
+      admissionReviewVersions: ["v1", "v1beta1"],
+    });
+  }
+});
+
+test("the webhooks may not write, and nobody may do everything", () => {
+  const rules = (name: string) =>
+    accessObjects().flatMap(({ metadata, rules = [] }) => (metadata?.name === name ? rules : []));
+  const verbs = (name: string) => new Set(rules(name).flatMap((rule) => rule.verbs));
+  expect(verbs("sidecarset-webhooks")).toEqual(new Set(["get", "list", "watch"]));
+  expect(rules("sidecarset-reconciler")).not.toHaveLength(0);
+  expect(JSON.stringify(accessObjects())).not.toContain('"*"');
+});
