@@ -47,7 +47,9 @@ function validateStorage(spec: PersistentVolumeClaimSpec, field: string): readon
 
 function validateReference(reference: TypedReference | undefined, field: string): readonly FieldError[] {
   if (reference == null) return [];
-  const { name = "", kind = "", apiGroup = "", namespace = "" } = reference;
+  const { name = "", kind = "", namespace = "" } = reference;
+  // the one text that Go prints as null
+  const apiGroup = reference.apiGroup ?? "";
   const isForeign = apiGroup === "" && kind !== "PersistentVolumeClaim";
   const detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
   return [

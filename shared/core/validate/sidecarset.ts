@@ -66,7 +66,7 @@ function validateSpec(sidecarSet: SidecarSet, view: ValidationView): readonly Fi
  * Conflicts with other SidecarSets are looked for only in one that is valid by itself.
  * Source: OpenKruise's validating webhook for SidecarSets.
  */
-export function validateSidecarSet(
+export function sidecarSetErrors(
   sidecarSet: SidecarSet,
   older: SidecarSet | undefined,
   view: ValidationView,
