@@ -1,0 +1,342 @@
+import { describe, expect, it } from "vitest";
+import type { ConfigMap, ControllerRevision } from "../../../shared/api/kubernetes.ts";
+import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
+import { printFieldError } from "../../../shared/core/lib/field-error.ts";
+import { sidecarSetErrors, type ValidationView } from "../../../shared/core/validate/sidecarset.ts";
+
+const AGENT: SidecarContainer & Record<string, unknown> = {
+  name: "agent",
+  image: "nginx:1.25",
+  imagePullPolicy: "IfNotPresent",
+  terminationMessagePolicy: "File",
+  podInjectPolicy: "BeforeAppContainer",
+  shareVolumePolicy: { type: "disabled" },
+  upgradeStrategy: { upgradeType: "ColdUpgrade" },
+};
+
+function container(changes: Readonly<Record<string, unknown>>): SidecarContainer {
+  return { ...AGENT, ...changes };
+}
+
+function sidecarSet(spec: Partial<SidecarSetSpec> = {}, metadata: SidecarSet["metadata"] = {}): SidecarSet {
+  return {
+    metadata: { name: "logs", ...metadata },
+    spec: {
+      selector: { matchLabels: { app: "web" } },
+      containers: [AGENT],
+      updateStrategy: { type: "RollingUpdate", partition: 0, maxUnavailable: 1 },
+      ...spec,
+    },
+  };
+}
+
+const EMPTY: ValidationView = {
+  sidecarSets: [],
+  controllerRevisions: [],
+  configMaps: [],
+  kruiseNamespace: "kruise-system",
+  isAllowedByDefault: false,
+};
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) deepFreeze(member);
+  }
+  return value;
+}
+
+/** The texts of all errors. The frozen arguments make every write to them throw. */
+function errorsOf(given: SidecarSet, view: Partial<ValidationView> = {}, older?: SidecarSet): readonly string[] {
+  return sidecarSetErrors(deepFreeze(given), deepFreeze(older), deepFreeze({ ...EMPTY, ...view })).map(printFieldError);
+}
+
+function whitelist(text: string): ConfigMap {
+  return {
+    metadata: { name: "kruise-configuration", namespace: "kruise-system" },
+    data: { SidecarSet_PatchPodMetadata_WhiteList: text },
+  };
+}
+
+function revision(name: string, version: string): ControllerRevision {
+  const labels = { "kruise.io/sidecarset-name": "logs", "apps.kruise.io/sidecarset-custom-version": version };
+  return { metadata: { name, namespace: "kruise-system", labels }, revision: 1 };
+}
+
+describe("a SidecarSet is accepted", () => {
+  const native = container({ name: "native", restartPolicy: "Always" });
+  const rows: readonly (readonly [string, SidecarSet, Partial<ValidationView>?])[] = [
+    ["with one container", sidecarSet()],
+    ["with an init container alone", sidecarSet({ containers: [], initContainers: [container({ name: "init" })] })],
+    ["with a native sidecar that is not rolled out", nativeSet(native)],
+    ["with a partition beyond 100%", sidecarSet({ updateStrategy: { type: "RollingUpdate", partition: "150%" } })],
+    ["with an update strategy of another type, whatever it holds", strategy({ type: "NotUpdate", partition: "x" })],
+    [
+      "with a revision that exists by name",
+      pinned({ revisionName: "r1" }),
+      { controllerRevisions: [revision("r1", "v1")] },
+    ],
+    [
+      "with a revision that exists by version",
+      pinned({ customVersion: "v1" }),
+      { controllerRevisions: [revision("r1", "v1")] },
+    ],
+    ["with annotations that the whitelist allows", patching("oom-score"), allowing('["^oom-"]')],
+    ["with annotations that no whitelist forbids, if that is allowed", patching("k"), { isAllowedByDefault: true }],
+    ["with a mount of its own volume", mounting({ name: "data", emptyDir: {} })],
+    [
+      "beside one that selects other pods",
+      sidecarSet(),
+      { sidecarSets: [other({ selector: { matchLabels: { app: "db" } } })] },
+    ],
+    [
+      "beside one with other containers",
+      sidecarSet(),
+      { sidecarSets: [other({ containers: [container({ name: "x" })] })] },
+    ],
+  ];
+  for (const [sentence, given, view] of rows) {
+    it(sentence, () => {
+      expect(errorsOf(given, view)).toEqual([]);
+    });
+  }
+});
+
+function nativeSet(native: SidecarContainer): SidecarSet {
+  return sidecarSet({ initContainers: [native], updateStrategy: { type: "NotUpdate" } });
+}
+
+function strategy(updateStrategy: SidecarSetSpec["updateStrategy"]): SidecarSet {
+  return sidecarSet(updateStrategy === undefined ? {} : { updateStrategy });
+}
+
+function pinned(wanted: Readonly<Record<string, string>>): SidecarSet {
+  return sidecarSet({ injectionStrategy: { revision: wanted } });
+}
+
+function patching(key: string, patchPolicy = "Overwrite"): SidecarSet {
+  return sidecarSet({ patchPodMetadata: [{ annotations: { [key]: "v" }, patchPolicy }] });
+}
+
+function allowing(patterns: string): Partial<ValidationView> {
+  return { configMaps: [whitelist(`{"rules":[{"allowedAnnotationKeyExprs":${patterns}}]}`)] };
+}
+
+function mounting(volume: Readonly<Record<string, unknown>>): SidecarSet {
+  const volumes = [volume] as unknown as NonNullable<SidecarSetSpec["volumes"]>;
+  return sidecarSet({ volumes, containers: [container({ volumeMounts: [{ name: "data", mountPath: "/data" }] })] });
+}
+
+function other(spec: Partial<SidecarSetSpec> = {}, name = "other"): SidecarSet {
+  return sidecarSet(spec, { name });
+}
+
+function policy(changes: Readonly<Record<string, unknown>>): SidecarSet {
+  const whole = {
+    targetContainersMode: "sum",
+    targetContainersNameRegex: ".*",
+    resourcesExpr: { limits: { cpu: "cpu" } },
+  };
+  return sidecarSet({ containers: [container({ resourcesPolicy: { ...whole, ...changes } })] });
+}
+
+function transfer(fieldRef: Readonly<Record<string, string>>): SidecarSet {
+  return sidecarSet({ containers: [container({ transferEnv: [{ sourceContainerNameFrom: { fieldRef } }] })] });
+}
+
+describe("a SidecarSet is refused", () => {
+  const empty = sidecarSet();
+  const { selector: _selector, ...withoutSelector } = empty.spec;
+  const rows: readonly (readonly [string, SidecarSet, string, Partial<ValidationView>?])[] = [
+    [
+      "without a selector",
+      { ...empty, spec: withoutSelector },
+      "spec.selector: Required value: no selector defined for SidecarSet",
+    ],
+    [
+      "with a selector that selects everything",
+      sidecarSet({ selector: {} }),
+      "spec.selector: Invalid value: {}: empty selector is not valid for sidecarset.",
+    ],
+    [
+      "without any container",
+      sidecarSet({ containers: [] }),
+      "spec: Required value: no initContainer or container defined for SidecarSet",
+    ],
+    ["without a name", sidecarSet({}, { name: "" }), "metadata.name: Required value: name or generateName is required"],
+    ["with a namespace", sidecarSet({}, { namespace: "x" }), "metadata.namespace: Forbidden: not allowed on this type"],
+    [
+      "without an image",
+      sidecarSet({ containers: [container({ image: "" })] }),
+      "spec.containers[0].image: Required value",
+    ],
+    [
+      "with two containers of one name",
+      sidecarSet({ containers: [AGENT, AGENT] }),
+      'spec.containers[1].name: Duplicate value: "agent"',
+    ],
+    [
+      "with a mount of nothing",
+      sidecarSet({ containers: [container({ volumeMounts: [{ name: "gone", mountPath: "/" }] })] }),
+      'spec.containers[0].volumeMounts[0].name: Not found: "gone"',
+    ],
+    [
+      "with a native sidecar that is rolled out",
+      sidecarSet({ initContainers: [container({ name: "n", restartPolicy: "Always" })] }),
+      "spec.updateStrategy: Required value: The initContainer in-place upgrade is not currently supported.",
+    ],
+    [
+      "with a negative partition",
+      strategy({ type: "RollingUpdate", partition: -1 }),
+      "spec.updateStrategy.partition: Invalid value: -1: must be greater than or equal to 0",
+    ],
+    [
+      "with both partition and selector",
+      strategy({ type: "RollingUpdate", partition: "0%", selector: { matchLabels: { a: "b" } } }),
+      'updateStrategy: Invalid value: "&{Type:RollingUpdate Paused:false Selector:&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{},} Partition:0% MaxUnavailable:<nil> PriorityStrategy:<nil> ScatterStrategy:[]}": Partition and Selector cannot be used together',
+    ],
+    [
+      "with a priority selector that cannot be read",
+      strategy({
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [{ weight: 1, matchSelector: { matchExpressions: [{ key: "a", operator: "In" }] } }],
+        },
+      }),
+      "spec.updateStrategy.priorityStrategy: Required value: invalid selector values: Invalid value: []string(nil): for 'in', 'notin' operators, values set can't be empty",
+    ],
+    [
+      "with a revision that does not exist",
+      pinned({ customVersion: "v2" }),
+      'revision: Invalid value: null: Cannot find specific ControllerRevision, err: ControllerRevision.apps "logs" not found',
+      { controllerRevisions: [revision("r1", "v1")] },
+    ],
+    [
+      "with a malformed pattern",
+      policy({ targetContainersNameRegex: "[" }),
+      'spec[0].resourcesPolicy.targetContainersNameRegex: Invalid value: "[": invalid regex pattern: error parsing regexp: missing closing ]: `[`',
+    ],
+    [
+      "with an expression that is negative at 1",
+      policy({ resourcesExpr: { requests: { cpu: "cpu-2" } } }),
+      'spec[0].resourcesPolicy.resourcesExpr.requests.cpu: Invalid value: "cpu-2": invalid expression: calculation result is negative: -1',
+    ],
+    [
+      "with a transfer from a field that is no label",
+      transfer({ apiVersion: "v1", fieldPath: "metadata.name" }),
+      'spec[0].transferEnv.fieldRef.fieldPath: Invalid value: "metadata.name": error converting fieldPath: field label not supported: metadata.name',
+    ],
+    [
+      "with annotations and no whitelist",
+      patching("k"),
+      "spec.patchPodMetadata: Required value: SidecarSet patch metadata whitelist not found",
+    ],
+    [
+      "with annotations that the whitelist does not know",
+      patching("k"),
+      "spec.patchPodMetadata: Required value: sidecarSet patch metadata annotation(k) is not allowed",
+      allowing('["^oom-"]'),
+    ],
+    [
+      "with annotations and a whitelist that is no JSON",
+      patching("k"),
+      "spec.patchPodMetadata: Required value: invalid character 'b' looking for beginning of object key string",
+      { configMaps: [whitelist("{bad")] },
+    ],
+    [
+      "with annotations and a whitelist of another shape",
+      patching("k"),
+      'spec.patchPodMetadata: Required value: SidecarSet_PatchPodMetadata_WhiteList in ConfigMap kruise-configuration is not {"rules":[{"selector":…,"allowedAnnotationKeyExprs":[…]}]}',
+      { configMaps: [whitelist('{"rules":[1]}')] },
+    ],
+    [
+      "beside one with the same container",
+      sidecarSet(),
+      'spec.containers: Invalid value: "agent": container agent already exist in other',
+      { sidecarSets: [other()] },
+    ],
+    [
+      "beside one with another volume of the same name",
+      mounting({ name: "data", emptyDir: {} }),
+      'spec.volumes: Invalid value: "data": volume data is in conflict with sidecarset other',
+      {
+        sidecarSets: [
+          other({
+            containers: [],
+            volumes: mounting({ name: "data", emptyDir: { medium: "Memory" } }).spec.volumes ?? [],
+          }),
+        ],
+      },
+    ],
+  ];
+  for (const [sentence, given, error, view] of rows) {
+    it(sentence, () => {
+      expect(errorsOf(given, view)).toEqual([error]);
+    });
+  }
+});
+
+describe("a change", () => {
+  const two = sidecarSet({ containers: [AGENT, container({ name: "second" })] });
+  const hot = sidecarSet({ containers: [container({ upgradeStrategy: { upgradeType: "HotUpgrade" } })] });
+  const rows: readonly (readonly [string, SidecarSet, SidecarSet, readonly string[]])[] = [
+    ["may take a container away", two, sidecarSet(), []],
+    [
+      "may not add one",
+      sidecarSet(),
+      two,
+      ['spec.containers.name: Invalid value: "second": container second is not found'],
+    ],
+    ["may add an init container", sidecarSet(), sidecarSet({ initContainers: [container({ name: "i" })] }), []],
+    [
+      "may not change how a container is upgraded",
+      sidecarSet(),
+      hot,
+      ['spec.containers.upgradeStrategy.upgradeType: Invalid value: "agent": container agent upgradeType is immutable'],
+    ],
+    [
+      "may say how a container is upgraded where that was open",
+      sidecarSet({ containers: [container({ upgradeStrategy: {} })] }),
+      hot,
+      [],
+    ],
+  ];
+  it.each(rows)("%s", (_sentence, older, newer, errors) => {
+    expect(errorsOf(newer, {}, older)).toEqual(errors);
+  });
+});
+
+describe("a canary", () => {
+  const annotations = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "other" };
+  const canary = sidecarSet({ updateStrategy: { type: "NotUpdate" } }, { annotations });
+
+  it("may share containers with its base", () => {
+    expect(errorsOf(canary, { sidecarSets: [other()] })).toEqual([]);
+  });
+
+  it("needs its base", () => {
+    const text = 'fetch base sidecarSet[other] failed: sidecarsets.apps.kruise.io "other" not found';
+    expect(errorsOf(canary)[0]).toContain(text);
+  });
+
+  it("cannot be the canary of a canary", () => {
+    const base = sidecarSet({}, { name: "other", annotations });
+    expect(errorsOf(canary, { sidecarSets: [base] })[0]).toContain("base sidecarSet cannot be canary");
+  });
+
+  it("is never rolled out", () => {
+    const rolled = sidecarSet({}, { annotations });
+    expect(errorsOf(rolled, { sidecarSets: [other()] })[0]).toContain("RollingUpdate is not supported for canary");
+  });
+
+  it("keeps its base", () => {
+    const errors = errorsOf(canary, { sidecarSets: [other()] }, sidecarSet());
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toContain("annotations[apps.kruise.io/sidecarset-base] is immutable");
+  });
+});
+
+it("conflicts are looked for only in a SidecarSet that is valid by itself", () => {
+  const errors = errorsOf(sidecarSet({ selector: {} }), { sidecarSets: [other()] });
+  expect(errors).toHaveLength(1);
+});
