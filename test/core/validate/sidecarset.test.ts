@@ -1,55 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { ConfigMap, ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { printFieldError } from "../../../shared/core/lib/field-error.ts";
-import { sidecarSetErrors, type ValidationView } from "../../../shared/core/validate/sidecarset.ts";
-
-const AGENT: SidecarContainer & Record<string, unknown> = {
-  name: "agent",
-  image: "nginx:1.25",
-  imagePullPolicy: "IfNotPresent",
-  terminationMessagePolicy: "File",
-  podInjectPolicy: "BeforeAppContainer",
-  shareVolumePolicy: { type: "disabled" },
-  upgradeStrategy: { upgradeType: "ColdUpgrade" },
-};
-
-function container(changes: Readonly<Record<string, unknown>>): SidecarContainer {
-  return { ...AGENT, ...changes };
-}
-
-function sidecarSet(spec: Partial<SidecarSetSpec> = {}, metadata: SidecarSet["metadata"] = {}): SidecarSet {
-  return {
-    metadata: { name: "logs", ...metadata },
-    spec: {
-      selector: { matchLabels: { app: "web" } },
-      containers: [AGENT],
-      updateStrategy: { type: "RollingUpdate", partition: 0, maxUnavailable: 1 },
-      ...spec,
-    },
-  };
-}
-
-const EMPTY: ValidationView = {
-  sidecarSets: [],
-  controllerRevisions: [],
-  configMaps: [],
-  kruiseNamespace: "kruise-system",
-  isAllowedByDefault: false,
-};
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null) {
-    Object.freeze(value);
-    for (const member of Object.values(value)) deepFreeze(member);
-  }
-  return value;
-}
-
-/** The texts of all errors. The frozen arguments make every write to them throw. */
-function errorsOf(given: SidecarSet, view: Partial<ValidationView> = {}, older?: SidecarSet): readonly string[] {
-  return sidecarSetErrors(deepFreeze(given), deepFreeze(older), deepFreeze({ ...EMPTY, ...view })).map(printFieldError);
-}
+import type { ValidationView } from "../../../shared/core/validate/sidecarset.ts";
+import { AGENT, container, errorsOf, other, sidecarSet } from "./fixture.ts";
 
 function whitelist(text: string): ConfigMap {
   return {
@@ -125,10 +78,6 @@ function allowing(patterns: string): Partial<ValidationView> {
 function mounting(volume: Readonly<Record<string, unknown>>): SidecarSet {
   const volumes = [volume] as unknown as NonNullable<SidecarSetSpec["volumes"]>;
   return sidecarSet({ volumes, containers: [container({ volumeMounts: [{ name: "data", mountPath: "/data" }] })] });
-}
-
-function other(spec: Partial<SidecarSetSpec> = {}, name = "other"): SidecarSet {
-  return sidecarSet(spec, { name });
 }
 
 function policy(changes: Readonly<Record<string, unknown>>): SidecarSet {
@@ -274,66 +223,6 @@ describe("a SidecarSet is refused", () => {
       expect(errorsOf(given, view)).toEqual([error]);
     });
   }
-});
-
-describe("a change", () => {
-  const two = sidecarSet({ containers: [AGENT, container({ name: "second" })] });
-  const hot = sidecarSet({ containers: [container({ upgradeStrategy: { upgradeType: "HotUpgrade" } })] });
-  const rows: readonly (readonly [string, SidecarSet, SidecarSet, readonly string[]])[] = [
-    ["may take a container away", two, sidecarSet(), []],
-    [
-      "may not add one",
-      sidecarSet(),
-      two,
-      ['spec.containers.name: Invalid value: "second": container second is not found'],
-    ],
-    ["may add an init container", sidecarSet(), sidecarSet({ initContainers: [container({ name: "i" })] }), []],
-    [
-      "may not change how a container is upgraded",
-      sidecarSet(),
-      hot,
-      ['spec.containers.upgradeStrategy.upgradeType: Invalid value: "agent": container agent upgradeType is immutable'],
-    ],
-    [
-      "may say how a container is upgraded where that was open",
-      sidecarSet({ containers: [container({ upgradeStrategy: {} })] }),
-      hot,
-      [],
-    ],
-  ];
-  it.each(rows)("%s", (_sentence, older, newer, errors) => {
-    expect(errorsOf(newer, {}, older)).toEqual(errors);
-  });
-});
-
-describe("a canary", () => {
-  const annotations = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "other" };
-  const canary = sidecarSet({ updateStrategy: { type: "NotUpdate" } }, { annotations });
-
-  it("may share containers with its base", () => {
-    expect(errorsOf(canary, { sidecarSets: [other()] })).toEqual([]);
-  });
-
-  it("needs its base", () => {
-    const text = 'fetch base sidecarSet[other] failed: sidecarsets.apps.kruise.io "other" not found';
-    expect(errorsOf(canary)[0]).toContain(text);
-  });
-
-  it("cannot be the canary of a canary", () => {
-    const base = sidecarSet({}, { name: "other", annotations });
-    expect(errorsOf(canary, { sidecarSets: [base] })[0]).toContain("base sidecarSet cannot be canary");
-  });
-
-  it("is never rolled out", () => {
-    const rolled = sidecarSet({}, { annotations });
-    expect(errorsOf(rolled, { sidecarSets: [other()] })[0]).toContain("RollingUpdate is not supported for canary");
-  });
-
-  it("keeps its base", () => {
-    const errors = errorsOf(canary, { sidecarSets: [other()] }, sidecarSet());
-    expect(errors).toHaveLength(1);
-    expect(errors[0]).toContain("annotations[apps.kruise.io/sidecarset-base] is immutable");
-  });
 });
 
 it("conflicts are looked for only in a SidecarSet that is valid by itself", () => {
