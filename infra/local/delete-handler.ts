@@ -1,0 +1,73 @@
+/** DELETE of one object and of a collection, as answers. */
+import type { Api, Call } from "./api.ts";
+import { type Deletion, deleteObject } from "./delete.ts";
+import { type Answer, type ApiRequest, parsedBody } from "./http-message.ts";
+import { asObject, type JsonObject } from "./json.ts";
+import { apiVersionOf } from "./kind.ts";
+import type { ApiObject } from "./object.ts";
+import { listQuery } from "./query.ts";
+import { listObjects } from "./read.ts";
+import { objectAnswer } from "./read-handler.ts";
+import { badRequest, isStatus } from "./status-error.ts";
+
+/** Options come in the body, or as parameters. */
+function deleteOptions(request: ApiRequest): JsonObject {
+  if (request.body.length > 0) return checked(asObject(parsedBody(request)));
+  const options: JsonObject = {};
+  const { parameters } = request;
+  const seconds = parameters.get("gracePeriodSeconds");
+  const policy = parameters.get("propagationPolicy");
+  if (seconds !== null) options["gracePeriodSeconds"] = Number(seconds);
+  if (policy !== null) options["propagationPolicy"] = policy;
+  return checked(options);
+}
+
+const POLICIES = ["Background", "Foreground", "Orphan"];
+
+function checked(options: JsonObject): JsonObject {
+  const policy = options["propagationPolicy"];
+  if (policy !== undefined && !POLICIES.includes(String(policy))) {
+    throw badRequest(`propagationPolicy: Unsupported value: "${policy}": supported values: ${POLICIES.join(", ")}`);
+  }
+  return options;
+}
+
+function withDryRun(call: Call, options: JsonObject): Call {
+  return Array.isArray(options["dryRun"]) && options["dryRun"].includes("All") ? { ...call, dryRun: true } : call;
+}
+
+function success(call: Call, object: ApiObject): JsonObject {
+  const { group, plural, kind: _kind } = call.kind;
+  const details = { name: call.name, ...(group === "" ? {} : { group }), kind: plural, uid: object.metadata.uid };
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
+}
+
+function answerOf(api: Api, call: Call, request: ApiRequest, deletion: Deletion): Answer {
+  // Pods are always answered whole; others only when they live on.
+  const isObject = call.kind.collection === "/pods" || !deletion.isRemoved;
+  if (isObject) return objectAnswer(api, call, request, deletion.object);
+  return { code: 200, body: success(call, deletion.object), warnings: call.warnings };
+}
+
+export async function deleteOne(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
+  const options = deleteOptions(request);
+  const actual = withDryRun(call, options);
+  return answerOf(api, actual, request, await deleteObject(api, actual, options));
+}
+
+export async function deleteCollection(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
+  const options = deleteOptions(request);
+  const actual = withDryRun(call, options);
+  const page = await listObjects(api, call, listQuery(call, request.parameters));
+  for (const item of page.items) {
+    const one = { ...actual, namespace: item.metadata.namespace ?? "", name: item.metadata.name ?? "" };
+    try {
+      await deleteObject(api, one, options);
+    } catch (error) {
+      if (!isStatus(error, 404)) throw error;
+    }
+  }
+  const { kind } = call;
+  const list = { kind: `${kind.kind}List`, apiVersion: apiVersionOf(kind), metadata: page.metadata, items: page.items };
+  return { code: 200, body: list, warnings: call.warnings };
+}

@@ -1,0 +1,78 @@
+/** Reading untyped JSON without surprises: every reader answers something usable for any input. */
+import { isDeepStrictEqual } from "node:util";
+
+export type JsonObject = Record<string, unknown>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The object itself, or an empty one that belongs to nobody. */
+export function asObject(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+export function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function objectsIn(value: unknown): readonly JsonObject[] {
+  return asList(value).filter(isObject);
+}
+
+export function textsIn(value: unknown): readonly string[] {
+  return asList(value).filter((item): item is string => typeof item === "string");
+}
+
+export function asText(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+export function asNumber(value: unknown, otherwise: number): number {
+  return typeof value === "number" ? value : otherwise;
+}
+
+/** Follows keys and list indices; undefined where the way ends. */
+export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  let current = value;
+  for (const step of path) {
+    if (Array.isArray(current) && typeof step === "number") current = current[step];
+    else if (isObject(current)) current = current[String(step)];
+    else return undefined;
+  }
+  return current;
+}
+
+export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
+  return asText(at(value, ...path));
+}
+
+/** The object at a key of an object we may change, made when missing. */
+export function childOf(parent: JsonObject, key: string): JsonObject {
+  const child = parent[key];
+  if (isObject(child)) return child;
+  const made: JsonObject = {};
+  parent[key] = made;
+  return made;
+}
+
+/** Sets a key that is absent (or null, which Go decodes as absent). */
+export function setDefault(object: JsonObject, key: string, value: unknown): void {
+  if (object[key] === undefined || object[key] === null) object[key] = value;
+}
+
+export function copyOf<T>(value: T): T {
+  return structuredClone(value);
+}
+
+export function isEqual(left: unknown, right: unknown): boolean {
+  return isDeepStrictEqual(left, right);
+}
+
+/** String-valued entries only, as Go decodes map[string]string. */
+export function textMap(value: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(asObject(value)).filter((entry): entry is [string, string] => {
+    return typeof entry[1] === "string";
+  });
+  return Object.fromEntries(entries);
+}

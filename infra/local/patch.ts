@@ -1,0 +1,35 @@
+/** PATCH: three ways to say a change; the change itself is guarded as any. */
+import type { Api, Call } from "./api.ts";
+import { decodeObject } from "./decode.ts";
+import { isObject } from "./json.ts";
+import { applyJsonPatch } from "./json-patch.ts";
+import { applyMergePatch } from "./merge-patch.ts";
+import type { ApiObject } from "./object.ts";
+import { badRequest, unprocessable, unsupportedMediaType } from "./status-error.ts";
+import { applyStrategicPatch } from "./strategic-patch.ts";
+import { changeObject } from "./update.ts";
+
+const JSON_PATCH = "application/json-patch+json";
+const MERGE_PATCH = "application/merge-patch+json";
+const STRATEGIC_PATCH = "application/strategic-merge-patch+json";
+
+function patched(call: Call, current: ApiObject, mediaType: string, patch: unknown): unknown {
+  if (mediaType === JSON_PATCH) return applyJsonPatch(current, patch);
+  if (!isObject(patch))
+    throw badRequest("error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}");
+  if (mediaType === MERGE_PATCH) return applyMergePatch(current, patch);
+  return applyStrategicPatch(current, patch, { group: call.kind.group, kind: call.kind.kind });
+}
+
+/** `mediaType` without parameters. Throws 415 for one that the kind does not take. */
+export function patchObject(api: Api, call: Call, mediaType: string, patch: unknown): Promise<ApiObject> {
+  const accepted =
+    call.kind.custom === undefined ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH] : [JSON_PATCH, MERGE_PATCH];
+  if (!accepted.includes(mediaType)) throw unsupportedMediaType(accepted);
+  const transform = (current: ApiObject): ApiObject => {
+    const result = patched(call, current, mediaType, patch);
+    if (!isObject(result)) throw unprocessable();
+    return decodeObject(call, result);
+  };
+  return changeObject(api, call, { verb: "patch", transform, optionsKind: "PatchOptions" });
+}

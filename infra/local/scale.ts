@@ -1,0 +1,58 @@
+/** The scale subresource of workloads: replicas, read and written as autoscaling/v1 Scale. */
+import type { Api, Call } from "./api.ts";
+import { type Answer, type ApiRequest, parsedBody, parsedPatch } from "./http-message.ts";
+import { asNumber, asObject, at, isObject, type JsonObject, textMap } from "./json.ts";
+import { applyJsonPatch } from "./json-patch.ts";
+import { applyMergePatch } from "./merge-patch.ts";
+import type { ApiObject } from "./object.ts";
+import { getObject } from "./read.ts";
+import { badRequest } from "./status-error.ts";
+import { changeObject } from "./update.ts";
+
+function scaleOf(object: ApiObject): JsonObject {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const labels = Object.entries(textMap(at(object, "spec", "selector", "matchLabels")));
+  return {
+    kind: "Scale",
+    apiVersion: "autoscaling/v1",
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    spec: { replicas: asNumber(at(object, "spec", "replicas"), 0) },
+    status: {
+      replicas: asNumber(at(object, "status", "replicas"), 0),
+      selector: labels.map(([key, value]) => `${key}=${value}`).join(","),
+    },
+  };
+}
+
+function scaled(object: ApiObject, scale: unknown): ApiObject {
+  const replicas = at(scale, "spec", "replicas") ?? 0;
+  if (typeof replicas !== "number") throw badRequest("spec.replicas must be a number");
+  const resourceVersion = at(scale, "metadata", "resourceVersion");
+  const metadata = { ...object.metadata, resourceVersion: typeof resourceVersion === "string" ? resourceVersion : "" };
+  return { ...object, metadata, spec: { ...asObject(object["spec"]), replicas } };
+}
+
+async function changed(api: Api, call: Call, scale: (current: ApiObject) => unknown): Promise<Answer> {
+  // The write is the object's own; only the admission of a scale differs, which nothing here hooks into.
+  const whole: Call = { ...call, subresource: "" };
+  const transform = (current: ApiObject): ApiObject => scaled(current, scale(current));
+  const object = await changeObject(api, whole, { verb: "update", transform, optionsKind: "UpdateOptions" });
+  return { code: 200, body: scaleOf(object) };
+}
+
+export async function readScale(api: Api, call: Call): Promise<Answer> {
+  return { code: 200, body: scaleOf(await getObject(api, call)) };
+}
+
+export function replaceScale(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
+  const body = parsedBody(request);
+  return changed(api, call, () => body);
+}
+
+export function patchScale(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
+  const patch = parsedPatch(request);
+  return changed(api, call, (current) => {
+    const scale = scaleOf(current);
+    return isObject(patch) ? applyMergePatch(scale, patch) : applyJsonPatch(scale, patch);
+  });
+}

@@ -1,0 +1,167 @@
+/** The API server's answers other than success, with the words of k8s.io/apimachinery/pkg/api/errors. */
+
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+export interface StatusBody {
+  readonly kind: "Status";
+  readonly apiVersion: "v1";
+  readonly metadata: { readonly continue?: string };
+  readonly status: "Success" | "Failure";
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: StatusDetails;
+  readonly code: number;
+}
+
+interface Failure {
+  readonly code: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly details?: StatusDetails;
+  readonly continue?: string;
+}
+
+export class StatusError extends Error {
+  override readonly name = "StatusError";
+  readonly body: StatusBody;
+
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.body = {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: failure.continue === undefined ? {} : { continue: failure.continue },
+      status: "Failure",
+      message: failure.message,
+      reason: failure.reason,
+      ...(failure.details === undefined ? {} : { details: failure.details }),
+      code: failure.code,
+    };
+  }
+
+  get code(): number {
+    return this.body.code;
+  }
+}
+
+/** What an error is about: the plural for most, the kind for validation errors. */
+export interface Subject {
+  readonly group: string;
+  readonly plural: string;
+  readonly kind: string;
+}
+
+function qualified(group: string, word: string): string {
+  return group === "" ? word : `${word}.${group}`;
+}
+
+function details(subject: Subject, name: string): StatusDetails {
+  return { name, ...(subject.group === "" ? {} : { group: subject.group }), kind: subject.plural };
+}
+
+export function notFound(subject: Subject, name: string): StatusError {
+  const message = `${qualified(subject.group, subject.plural)} "${name}" not found`;
+  return new StatusError({ code: 404, reason: "NotFound", message, details: details(subject, name) });
+}
+
+/** No such resource or path. */
+export function unknownResource(): StatusError {
+  const message = "the server could not find the requested resource";
+  return new StatusError({ code: 404, reason: "NotFound", message, details: {} });
+}
+
+export function alreadyExists(subject: Subject, name: string): StatusError {
+  const message = `${qualified(subject.group, subject.plural)} "${name}" already exists`;
+  return new StatusError({ code: 409, reason: "AlreadyExists", message, details: details(subject, name) });
+}
+
+export const MODIFIED = "the object has been modified; please apply your changes to the latest version and try again";
+
+export function conflict(subject: Subject, name: string, why: string): StatusError {
+  const message = `Operation cannot be fulfilled on ${qualified(subject.group, subject.plural)} "${name}": ${why}`;
+  return new StatusError({ code: 409, reason: "Conflict", message, details: details(subject, name) });
+}
+
+export function forbidden(subject: Subject, name: string, why: string): StatusError {
+  const what = qualified(subject.group, subject.plural);
+  const message = name === "" ? `${what} is forbidden: ${why}` : `${what} "${name}" is forbidden: ${why}`;
+  return new StatusError({ code: 403, reason: "Forbidden", message, details: details(subject, name) });
+}
+
+export function badRequest(message: string): StatusError {
+  return new StatusError({ code: 400, reason: "BadRequest", message });
+}
+
+/** A patch that could not be applied: the API server keeps the cause to itself. */
+export function unprocessable(): StatusError {
+  const message = "the server rejected our request due to an error in our request";
+  return new StatusError({ code: 422, reason: "Invalid", message, details: {} });
+}
+
+export function methodNotAllowed(): StatusError {
+  const message = "the server does not allow this method on the requested resource";
+  return new StatusError({ code: 405, reason: "MethodNotAllowed", message, details: {} });
+}
+
+export function unsupportedMediaType(accepted: readonly string[]): StatusError {
+  const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`;
+  return new StatusError({ code: 415, reason: "UnsupportedMediaType", message });
+}
+
+export function notAcceptable(): StatusError {
+  const message = "only the following media types are accepted: application/json, application/yaml";
+  return new StatusError({ code: 406, reason: "NotAcceptable", message });
+}
+
+export function tooLarge(message: string): StatusError {
+  return new StatusError({ code: 413, reason: "RequestEntityTooLarge", message });
+}
+
+export function expired(message: string, continueToken?: string): StatusError {
+  return new StatusError({
+    code: 410,
+    reason: "Expired",
+    message,
+    ...(continueToken === undefined ? {} : { continue: continueToken }),
+  });
+}
+
+export function tooLargeResourceVersion(wanted: number, current: number): StatusError {
+  const cause = { reason: "ResourceVersionTooLarge", message: "Too large resource version" };
+  return new StatusError({
+    code: 504,
+    reason: "Timeout",
+    message: `Timeout: Too large resource version: ${wanted}, current: ${current}`,
+    details: { causes: [cause], retryAfterSeconds: 1 },
+  });
+}
+
+export function unauthorized(): StatusError {
+  return new StatusError({ code: 401, reason: "Unauthorized", message: "Unauthorized" });
+}
+
+export function internalError(message: string): StatusError {
+  return new StatusError({
+    code: 500,
+    reason: "InternalError",
+    message: `Internal error occurred: ${message}`,
+    details: { causes: [{ message }] },
+  });
+}
+
+export function isStatus(error: unknown, code: number): boolean {
+  return error instanceof StatusError && error.code === code;
+}

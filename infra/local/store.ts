@@ -1,0 +1,135 @@
+/** All objects in memory, one resourceVersion for all, and the changes of late: for watches and consistent pages. */
+import { type ApiObject, keyOf, storageKey } from "./object.ts";
+
+export interface Change {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly resourceVersion: number;
+  /** "group/plural" */
+  readonly collection: string;
+  readonly key: string;
+  /** The state written; for DELETED the last state, carrying the resourceVersion of the deletion. */
+  readonly object: ApiObject;
+  readonly previous: ApiObject | undefined;
+}
+
+interface Collection {
+  readonly objects: Map<string, ApiObject>;
+  /** sorted, or undefined after a key came or went */
+  keys: readonly string[] | undefined;
+}
+
+export class Store {
+  readonly #collections = new Map<string, Collection>();
+  readonly #listeners = new Set<(change: Change) => void>();
+  readonly #historyLimit: number;
+  #changes: Change[] = [];
+  #resourceVersion = 1;
+  /** Changes up to and including this one are forgotten. */
+  #compacted = 1;
+
+  constructor(historyLimit: number) {
+    this.#historyLimit = historyLimit;
+  }
+
+  get resourceVersion(): number {
+    return this.#resourceVersion;
+  }
+
+  /** Everything older than this is forgotten. */
+  get oldestKnown(): number {
+    return this.#compacted;
+  }
+
+  get(collection: string, key: string): ApiObject | undefined {
+    return this.#collections.get(collection)?.objects.get(key);
+  }
+
+  /** In key order. */
+  list(collection: string): readonly ApiObject[] {
+    const stored = this.#collections.get(collection);
+    if (stored === undefined) return [];
+    stored.keys ??= [...stored.objects.keys()].sort();
+    return stored.keys.flatMap((key) => stored.objects.get(key) ?? []);
+  }
+
+  /** The list as it was at a resourceVersion; undefined when that is forgotten. */
+  listAt(collection: string, resourceVersion: number): readonly ApiObject[] | undefined {
+    if (resourceVersion < this.#compacted) return undefined;
+    const later = this.#changes.filter((change) => {
+      return change.collection === collection && change.resourceVersion > resourceVersion;
+    });
+    if (later.length === 0) return this.list(collection);
+    const objects = new Map(this.list(collection).map((object) => [storageKey(keyOf(object)), object]));
+    for (const change of later.reverse()) {
+      if (change.previous === undefined) objects.delete(change.key);
+      else objects.set(change.key, change.previous);
+    }
+    return [...objects.keys()].sort().flatMap((key) => objects.get(key) ?? []);
+  }
+
+  /** Stores a new state and answers it with its resourceVersion. */
+  put(collection: string, object: ApiObject): ApiObject {
+    const key = storageKey(keyOf(object));
+    const stored = this.#collection(collection);
+    const previous = stored.objects.get(key);
+    const resourceVersion = this.#next();
+    const written = { ...object, metadata: { ...object.metadata, resourceVersion: String(resourceVersion) } };
+    stored.objects.set(key, written);
+    if (previous === undefined) stored.keys = undefined;
+    const type = previous === undefined ? "ADDED" : "MODIFIED";
+    this.#publish({ type, resourceVersion, collection, key, object: written, previous });
+    return written;
+  }
+
+  remove(collection: string, key: string): ApiObject | undefined {
+    const stored = this.#collection(collection);
+    const previous = stored.objects.get(key);
+    if (previous === undefined) return undefined;
+    const resourceVersion = this.#next();
+    stored.objects.delete(key);
+    stored.keys = undefined;
+    const last = { ...previous, metadata: { ...previous.metadata, resourceVersion: String(resourceVersion) } };
+    this.#publish({ type: "DELETED", resourceVersion, collection, key, object: last, previous });
+    return last;
+  }
+
+  /** Changes after a resourceVersion; undefined when some are forgotten. */
+  changesAfter(resourceVersion: number): readonly Change[] | undefined {
+    if (resourceVersion < this.#compacted) return undefined;
+    return this.#changes.filter((change) => change.resourceVersion > resourceVersion);
+  }
+
+  subscribe(listener: (change: Change) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Forgets every change so far, as etcd's compaction does. */
+  compact(): void {
+    this.#next();
+    this.#changes = [];
+    this.#compacted = this.#resourceVersion;
+  }
+
+  #collection(name: string): Collection {
+    const known = this.#collections.get(name);
+    if (known !== undefined) return known;
+    const made: Collection = { objects: new Map(), keys: undefined };
+    this.#collections.set(name, made);
+    return made;
+  }
+
+  #next(): number {
+    this.#resourceVersion += 1;
+    return this.#resourceVersion;
+  }
+
+  #publish(change: Change): void {
+    this.#changes.push(change);
+    if (this.#changes.length > this.#historyLimit * 2) {
+      const forgotten = this.#changes.splice(0, this.#changes.length - this.#historyLimit);
+      this.#compacted = forgotten.at(-1)?.resourceVersion ?? this.#compacted;
+    }
+    for (const listener of [...this.#listeners]) listener(change);
+  }
+}
