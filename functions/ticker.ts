@@ -1,0 +1,39 @@
+/** Passes on a timer, one after the other: a process never overlaps itself. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { runPass } from "../shared/controller/pass.ts";
+import type { Cluster } from "../shared/kube/port.ts";
+import type { Log } from "../shared/log.ts";
+
+export interface TickerOptions {
+  readonly connect: () => Promise<Cluster>;
+  readonly kruiseNamespace: string;
+  /** from the beginning of one pass to that of the next, unless it takes longer */
+  readonly tickMs: number;
+  readonly log: Log;
+  /** ends the ticks, and the pass under way between two of its rounds */
+  readonly signal: AbortSignal;
+}
+
+/** A pass follows its rollouts for as long, so that SidecarSets that are new are not kept waiting. */
+const LEAST_DEADLINE_MS = 10_000;
+
+/** Resolves once the signal came and the last pass is over. Never rejects: the next tick may go better. */
+export async function tickUntilAborted({
+  connect,
+  kruiseNamespace,
+  tickMs,
+  log,
+  signal,
+}: TickerOptions): Promise<void> {
+  const deadlineMs = Math.max(tickMs, LEAST_DEADLINE_MS);
+  while (!signal.aborted) {
+    const next = performance.now() + tickMs;
+    try {
+      const report = await runPass(await connect(), { kruiseNamespace, deadlineMs, follow: true, signal });
+      log[report.problems.length > 0 ? "warn" : "info"]("pass", { ...report });
+    } catch (error) {
+      log.error("pass failed", { error });
+    }
+    await sleep(Math.max(0, next - performance.now()), undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,84 @@
+/** The webhooks on a port of their own, over TLS. */
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import type { Hono } from "hono";
+
+export interface ServerOptions {
+  /** 0: any free one */
+  readonly port: number;
+  /** address to listen on; absent: all */
+  readonly host?: string;
+  /** PEM, with the chain */
+  readonly certificate: string;
+  /** PEM */
+  readonly key: string;
+}
+
+export interface WebhookServer {
+  readonly port: number;
+  /** Takes no more connections; resolves when the requests in flight are answered, or cut off after 10 seconds. */
+  close(): Promise<void>;
+}
+
+/** The server cannot start; the message is one sentence for the one who started it. */
+export class ServerError extends Error {
+  override readonly name = "ServerError";
+}
+
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const CLOSE_TIMEOUT_MS = 10_000;
+const CLOSE_IDLE_EVERY_MS = 50;
+
+/** @throws ServerError: the certificate is none, or the port cannot be had */
+export async function serveHttps(app: Pick<Hono, "fetch">, options: ServerOptions): Promise<WebhookServer> {
+  const server = create(app, options);
+  await listen(server, options);
+  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+}
+
+function create(app: Pick<Hono, "fetch">, { certificate, key }: ServerOptions): Server {
+  const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
+  const listener = getRequestListener((request) => app.fetch(request), { overrideGlobalObjects: false });
+  try {
+    return createServer({ cert: certificate, key, ...timeouts }, listener);
+  } catch (cause) {
+    const problem = cause instanceof Error ? cause.message : cause;
+    throw new ServerError(
+      `the TLS certificate and key cannot be used, both must be PEM and belong together: ${problem}`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+function listen(server: Server, { port, host }: ServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause: NodeJS.ErrnoException) => {
+      reject(new ServerError(`port ${port} cannot be had: ${reasonOf(cause)}`, { cause }));
+    });
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
+  });
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: "somebody else listens on it",
+  EACCES: "this user may not listen on it",
+  EADDRNOTAVAIL: "this machine has no such address",
+  ENOTFOUND: "the host name cannot be resolved",
+};
+
+function reasonOf({ code = "", message }: NodeJS.ErrnoException): string {
+  return REASONS[code] ?? message;
+}
+
+/** A connection that was busy when closing began is kept alive by Node afterwards: look for idle ones again and again. */
+async function close(server: Server): Promise<void> {
+  const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+  const late = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  clearInterval(idle);
+  clearTimeout(late);
+}
