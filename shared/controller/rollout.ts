@@ -9,6 +9,8 @@ import { type RoundResult, round } from "./round.ts";
 const GATHER_MS = 500;
 /** Where no watch is to be had, lists take its place. */
 const RELIST_MS = 5_000;
+/** What is reserved is looked after this soon, whether or not there is news: it was written to, or could not be. */
+const RETRY_MS = 1_000;
 /** Without any progress for this long the rest is left to a later pass: waiting costs as much as working. */
 const IDLE_MS = 60_000;
 /** Kept for the last writes before the time is up. */
@@ -35,7 +37,8 @@ export function beginRollout(context: RolloutContext, name: string): Promise<Pro
 
 interface Following {
   progress: Progress;
-  feed: PodFeed | undefined;
+  /** opened when there is something to wait for */
+  feed?: PodFeed | undefined;
   /** when anything last came nearer to the end */
   movedAtMs: number;
 }
@@ -46,11 +49,7 @@ export async function followRollout(
   first: Progress,
   limits: Limits,
 ): Promise<{ readonly stop: Stop; readonly progress: Progress }> {
-  const following: Following = {
-    progress: first,
-    feed: openFeed(context, first.look),
-    movedAtMs: context.clock.now(),
-  };
+  const following: Following = { progress: first, movedAtMs: context.clock.now() };
   try {
     for (;;) {
       const stop = await step(context, following, limits);
@@ -62,18 +61,21 @@ export async function followRollout(
 }
 
 async function step(context: RolloutContext, following: Following, limits: Limits): Promise<Stop | undefined> {
-  const { progress, feed, movedAtMs } = following;
+  const { progress, movedAtMs } = following;
   const stop = stopOf(progress.result) ?? stopByTime(context.clock.now(), movedAtMs, limits);
-  if (stop || !feed) return stop ?? "settled";
-  const look = await nextLook(context, progress.look, feed, limits);
+  if (stop) return stop;
+  following.feed ??= openFeed(context, progress.look);
+  const { feed } = following;
+  if (!feed) return "settled";
+  const look = await nextLook(context, progress, feed, limits);
   if (look === "quiet") return undefined;
   const next = await runRound(context, progress.look.sidecarSet.metadata?.name ?? "", look);
   if (typeof next === "string") return next;
   if (next.look !== progress.look) {
     feed.close();
-    following.feed = openFeed(context, next.look);
+    following.feed = undefined;
   }
-  if (hasMoved(progress.result, next.result)) following.movedAtMs = context.clock.now();
+  if (hasMoved(progress, next)) following.movedAtMs = context.clock.now();
   following.progress = next;
   return undefined;
 }
@@ -109,19 +111,19 @@ function openFeed(context: RolloutContext, { observed }: Look): PodFeed | undefi
 /** What to decide on next; undefined: look anew. "quiet": nothing changed. */
 async function nextLook(
   context: RolloutContext,
-  look: Look,
+  { look, result }: Progress,
   feed: PodFeed,
   limits: Limits,
 ): Promise<Look | undefined | "quiet"> {
   const { clock, cluster } = context;
   const leftMs = limits.endsAtMs - RESERVE_MS - clock.now();
-  await feed.wait(Math.max(0, Math.min(leftMs, IDLE_MS)));
+  await feed.wait(Math.max(0, Math.min(leftMs, result.reserved > 0 ? RETRY_MS : IDLE_MS)));
   await clock.sleep(GATHER_MS, limits.signal);
   if (!(await feed.wait(0))) {
     await clock.sleep(RELIST_MS, limits.signal);
     return undefined;
   }
-  if (feed.applyTo(look.observed.view) === 0) return "quiet";
+  if (feed.applyTo(look.observed.view) === 0 && result.reserved === 0) return "quiet";
   const sidecarSet = await readSidecarSet(cluster, look.sidecarSet.metadata?.name ?? "");
   const isSame =
     sidecarSet?.metadata?.uid === look.sidecarSet.metadata?.uid &&
@@ -146,8 +148,8 @@ function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limi
   return nowMs - movedAtMs >= IDLE_MS ? "stalled" : undefined;
 }
 
-function hasMoved(before: RoundResult, after: RoundResult): boolean {
-  const a = before.decision.summary;
-  const b = after.decision.summary;
-  return after.written > 0 || a.updated !== b.updated || a.updatedReady !== b.updatedReady || a.matched !== b.matched;
+function hasMoved(before: Progress, after: Progress): boolean {
+  const a = before.result.decision.summary;
+  const b = after.result.decision.summary;
+  return a.updated !== b.updated || a.updatedReady !== b.updatedReady || a.matched !== b.matched;
 }

@@ -20,6 +20,8 @@ export interface ClusterAccess {
   readonly clientKey?: string;
   /** A bearer token, asked for before each request. */
   readonly token?: () => Promise<string | undefined>;
+  /** default sidecarset-serverless; it stands in the API server's audit log */
+  readonly userAgent?: string;
   /** until the whole answer is there; default 30,000 */
   readonly requestTimeoutMs?: number;
   /** Called after every HTTP request, also a failed one. */
@@ -93,7 +95,7 @@ function tlsOptions(access: ClusterAccess): https.AgentOptions {
 async function headersFor(outgoing: OutgoingRequest, access: ClusterAccess): Promise<Record<string, string>> {
   const token = await access.token?.();
   return {
-    "User-Agent": "sidecarset-serverless",
+    "User-Agent": access.userAgent ?? "sidecarset-serverless",
     Accept: outgoing.accept ?? "application/json",
     ...(outgoing.method === "GET" ? { "Accept-Encoding": "gzip" } : {}),
     ...(token ? { Authorization: `Bearer ${token}` } : {}),
@@ -115,6 +117,7 @@ function send(outgoing: OutgoingRequest, url: URL, start: () => http.ClientReque
     const timer = setTimeout(() => request.destroy(timeoutFailure(attempt(), outgoing.timeoutMs)), outgoing.timeoutMs);
     request.on("socket", (socket) => {
       isSent = request.reusedSocket;
+      if (isSent) return;
       socket.once(url.protocol === "http:" ? "connect" : "secureConnect", () => {
         isSent = true;
       });
