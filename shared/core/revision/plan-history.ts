@@ -1,0 +1,129 @@
+/** Decides which ControllerRevision stands for the SidecarSet as it is: the newest, an older one, or a new one. */
+import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import { CUSTOM_VERSION_LABEL, REVISION_HASH_LABEL } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { Action } from "../lib/action.ts";
+import { compareUtf8 } from "../lib/go-json.ts";
+import { newRevision, revisionName } from "./new-revision.ts";
+import { revisionText } from "./revision-data.ts";
+import { truncateHistory } from "./truncate-history.ts";
+
+export interface RevisionsSeen {
+  readonly sidecarSet: SidecarSet;
+  /** by label, whoever owns them */
+  readonly revisions: readonly ControllerRevision[];
+  /** found under names that were wanted */
+  readonly taken: readonly ControllerRevision[];
+}
+
+export interface HistoryPlan {
+  readonly actions: readonly Action[];
+  readonly latest: { readonly name: string; readonly collisionCount: number };
+}
+
+/** The revision that the SidecarSet is at, and what was done for it. */
+interface Registered {
+  readonly actions: readonly Action[];
+  readonly latest: ControllerRevision;
+  /** oldest first, as they will be; `latest` is among them */
+  readonly history: readonly ControllerRevision[];
+  readonly collisionCount: number;
+}
+
+/** `matched` pods keep the revisions alive that they were brought to. */
+export function planHistory(seen: RevisionsSeen, matched: readonly Pod[], namespace: string): HistoryPlan {
+  const { actions, latest, history, collisionCount } = register(seen, namespace);
+  return {
+    actions: [
+      ...actions,
+      ...labelCustomVersion(seen.sidecarSet, latest, namespace),
+      ...truncateHistory(seen.sidecarSet, { history, latest, matched }, namespace),
+    ],
+    latest: { name: nameOf(latest), collisionCount },
+  };
+}
+
+function register(seen: RevisionsSeen, namespace: string): Registered {
+  const { sidecarSet } = seen;
+  const collisionCount = sidecarSet.status?.collisionCount ?? 0;
+  const history = seen.revisions.filter((revision) => isOurs(revision, sidecarSet)).sort(compareRevisions);
+  const last = history.at(-1);
+  const next = (last?.revision ?? 0) + 1;
+  const candidate = newRevision(sidecarSet, { revision: next, collisionCount, namespace });
+  const equal = history.findLast((revision) => isEqual(revision, candidate));
+  if (equal === undefined) return create(seen, candidate, history, collisionCount);
+  if (equal === last) return { actions: [], latest: equal, history, collisionCount };
+  const latest = { ...equal, revision: next };
+  return {
+    actions: [{ kind: "RenumberRevision", name: nameOf(equal), namespace, revision: next }],
+    latest,
+    history: [...history.filter((revision) => revision !== equal), latest],
+    collisionCount,
+  };
+}
+
+/**
+ * Under the first free name; or the same revision, found under a name that is taken.
+ * Compat: one that is found is neither labelled nor renumbered, and the hash label is that of the first name
+ * (reconcile, revision-exists-unlabelled-same-data and revision-name-collision).
+ */
+function create(
+  { sidecarSet, revisions, taken }: RevisionsSeen,
+  candidate: ControllerRevision,
+  history: readonly ControllerRevision[],
+  collisionCount: number,
+): Registered {
+  const existing = new Map([...revisions, ...taken].map((revision) => [nameOf(revision), revision]));
+  const text = revisionText(candidate.data);
+  for (let count = collisionCount; ; count++) {
+    const name = revisionName(sidecarSet.metadata?.name ?? "", text, count);
+    const there = existing.get(name);
+    if (there === undefined) {
+      const latest = { ...candidate, metadata: { ...candidate.metadata, name } };
+      const actions: readonly Action[] = [{ kind: "CreateRevision", revision: latest }];
+      return { actions, latest, history: [...history, latest], collisionCount: count };
+    }
+    if (revisionText(there.data) === text) {
+      return { actions: [], latest: there, history: [...history, there], collisionCount: count };
+    }
+  }
+}
+
+/** Names of the label are moved to the latest revision; a label that is no longer asked for stays. */
+function labelCustomVersion({ spec }: SidecarSet, latest: ControllerRevision, namespace: string): readonly Action[] {
+  const { customVersion } = spec;
+  if (!customVersion || latest.metadata?.labels?.[CUSTOM_VERSION_LABEL] === customVersion) return [];
+  return [{ kind: "LabelRevision", name: nameOf(latest), namespace, customVersion }];
+}
+
+/** Without a controller, or with the SidecarSet as such. */
+function isOurs({ metadata }: ControllerRevision, sidecarSet: SidecarSet): boolean {
+  const controller = metadata?.ownerReferences?.find((owner) => owner.controller === true);
+  return controller === undefined || controller.uid === sidecarSet.metadata?.uid;
+}
+
+/** Oldest first. */
+function compareRevisions(a: ControllerRevision, b: ControllerRevision): number {
+  return (
+    a.revision - b.revision ||
+    compareUtf8(a.metadata?.creationTimestamp ?? "", b.metadata?.creationTimestamp ?? "") ||
+    compareUtf8(nameOf(a), nameOf(b))
+  );
+}
+
+/** Compat: hash labels count only where both happen to be 32-bit numbers, as history.EqualRevision reads them. */
+function isEqual(a: ControllerRevision, b: ControllerRevision): boolean {
+  const [hashA, hashB] = [numericHash(a), numericHash(b)];
+  const isSameHash = hashA === undefined || hashB === undefined || hashA === hashB;
+  return isSameHash && revisionText(a.data) === revisionText(b.data);
+}
+
+function numericHash({ metadata }: ControllerRevision): number | undefined {
+  const label = metadata?.labels?.[REVISION_HASH_LABEL] ?? "";
+  const hash = Number(label);
+  return /^[+-]?\d+$/.test(label) && hash === (hash | 0) ? hash : undefined;
+}
+
+function nameOf({ metadata }: ControllerRevision): string {
+  return metadata?.name ?? "";
+}

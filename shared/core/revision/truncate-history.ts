@@ -1,0 +1,46 @@
+/** Decides which old ControllerRevisions are deleted, and which are kept because something still refers to them. */
+import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { parseUpgradeRecords } from "../hash/pod-records.ts";
+import type { Action } from "../lib/action.ts";
+
+const DEFAULT_LIMIT = 10;
+
+export interface History {
+  /** oldest first */
+  readonly history: readonly ControllerRevision[];
+  readonly latest: ControllerRevision;
+  readonly matched: readonly Pod[];
+}
+
+/** Oldest first, until the limit is kept. If too many are in use, more than the limit stay. */
+export function truncateHistory(sidecarSet: SidecarSet, seen: History, namespace: string): readonly Action[] {
+  const limit = Math.max(1, sidecarSet.spec.revisionHistoryLimit ?? DEFAULT_LIMIT);
+  const excess = seen.history.length - limit;
+  if (excess <= 0) return [];
+  const inUse = namesInUse(sidecarSet, seen);
+  const unused = seen.history.filter(
+    (revision) => revision !== seen.latest && !inUse.has(revision.metadata?.name ?? ""),
+  );
+  return unused.slice(0, excess).map(({ metadata }) => ({
+    kind: "DeleteRevision",
+    name: metadata?.name ?? "",
+    namespace,
+    ...(metadata?.uid === undefined ? {} : { uid: metadata.uid }),
+  }));
+}
+
+/** Named by a pod or by the injection strategy, there by name or by custom version. */
+function namesInUse(sidecarSet: SidecarSet, { history, matched }: History): ReadonlySet<string> {
+  const { revisionName, customVersion } = sidecarSet.spec.injectionStrategy?.revision ?? {};
+  const byVersion = history.findLast(
+    ({ metadata }) => customVersion && metadata?.labels?.[CUSTOM_VERSION_LABEL] === customVersion,
+  );
+  const sidecarSetName = sidecarSet.metadata?.name ?? "";
+  const byPods = matched.map(({ metadata }) => {
+    return parseUpgradeRecords(metadata?.annotations?.[HASH_ANNOTATION]).records[sidecarSetName]?.controllerRevision;
+  });
+  const names = [...byPods, revisionName, byVersion?.metadata?.name];
+  return new Set(names.flatMap((name) => (name ? [name] : [])));
+}
