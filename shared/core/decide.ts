@@ -2,6 +2,12 @@
 import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
 import type { Action } from "./lib/action.ts";
+import { isMatched } from "./pod/is-matched.ts";
+import { podStateOf } from "./pod/pod-state.ts";
+import { planHistory } from "./revision/plan-history.ts";
+import { calculateStatus, isStatusChanged } from "./status/calculate-status.ts";
+import { maxUnavailableOf, usedBudget } from "./upgrade/budget.ts";
+import { type Batch, planBatch, planFlips } from "./upgrade/plan-batch.ts";
 
 export interface Observation {
   /** v1beta1, as read at the beginning of the pass */
@@ -23,7 +29,7 @@ export interface DecideContext {
 }
 
 /** Why a pass does no more than it does. */
-export type Hold =
+type Hold =
   | "paused"
   | "NotUpdate"
   /** every matched pod is updated */
@@ -40,11 +46,7 @@ export type Hold =
   | "none";
 
 /** A pod that could not be handled; it is left alone, the others are not held up by it. */
-export interface PodProblem {
-  readonly namespace: string;
-  readonly name: string;
-  readonly message: string;
-}
+export type PodProblem = Batch["problems"][number];
 
 /** Counts of pods, for the report. */
 export interface Summary {
@@ -75,22 +77,66 @@ export interface Decision {
 }
 
 /** Pure: the same observation and `now` give the same decision. Never throws for what a user can write into objects. */
-export function decide(observation: Observation, _context: DecideContext): Decision {
-  const { pods } = observation;
-  const status = { matchedPods: pods.length, updatedPods: 0, readyPods: 0, collisionCount: 0 };
-  const summary: Summary = {
-    matched: pods.length,
-    updated: 0,
-    ready: 0,
-    updatedReady: 0,
-    waiting: 0,
-    notUpgradable: 0,
-    partition: 0,
-    maxUnavailable: 1,
-    used: 0,
-    selected: 0,
-    hold: "none",
-    problems: [],
+export function decide(observation: Observation, { now, kruiseNamespace }: DecideContext): Decision {
+  const { sidecarSet, reserved } = observation;
+  const strategy = sidecarSet.spec.updateStrategy;
+  const matched = observation.pods.filter((pod) => isMatched(pod, sidecarSet));
+
+  const history = planHistory(observation, matched, kruiseNamespace);
+
+  const pods = matched.map((pod) => podStateOf(pod, sidecarSet));
+  const status = calculateStatus(sidecarSet, pods, history.latest);
+  const record = [...history.actions, ...recordStatus(sidecarSet, status)];
+  const counts: Counts = {
+    ...countsOf(status),
+    maxUnavailable: maxUnavailableOf(strategy, pods.length),
+    used: usedBudget(pods, reserved),
   };
-  return { actions: [], status, summary };
+  const recordOnly = (hold: Hold): Decision => ({ actions: record, status, summary: { ...NOTHING, ...counts, hold } });
+
+  if (strategy?.type === "NotUpdate") return recordOnly("NotUpdate");
+  if (strategy?.paused) return recordOnly("paused");
+
+  const flips = planFlips(sidecarSet, pods, now);
+  if (flips.length > 0) {
+    const selected = flips.filter(({ kind }) => kind === "PatchPod").length;
+    return { actions: [...record, ...flips], status, summary: { ...NOTHING, ...counts, selected, hold: "flip" } };
+  }
+
+  if (counts.updated >= counts.matched) return recordOnly("finished");
+
+  const batch = planBatch(sidecarSet, pods, reserved, { now, latestRevision: history.latest.name });
+  return { actions: [...record, ...batch.actions], status, summary: { ...counts, ...summarize(batch) } };
+}
+
+type Counts = Pick<Summary, "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used">;
+type Plans = Omit<Summary, keyof Counts>;
+
+const NOTHING: Omit<Plans, "hold"> = { waiting: 0, notUpgradable: 0, partition: 0, selected: 0, problems: [] };
+
+function recordStatus(sidecarSet: SidecarSet, status: SidecarSetStatus): readonly Action[] {
+  if (!isStatusChanged(sidecarSet.status, status)) return [];
+  return [{ kind: "PatchStatus", sidecarSet: sidecarSet.metadata?.name ?? "", status }];
+}
+
+function countsOf({ matchedPods = 0, updatedPods = 0, readyPods = 0, updatedReadyPods = 0 }: SidecarSetStatus) {
+  return { matched: matchedPods, updated: updatedPods, ready: readyPods, updatedReady: updatedReadyPods };
+}
+
+function summarize(batch: Batch): Plans {
+  const { selection, problems } = batch;
+  return {
+    waiting: selection.waiting.length,
+    notUpgradable: selection.notUpgradable.length,
+    partition: selection.kept,
+    selected: selection.selected.length,
+    hold: holdOf(batch),
+    problems,
+  };
+}
+
+function holdOf({ selection }: Batch): Hold {
+  if (selection.blocked > 0) return "budget";
+  if (selection.kept > 0) return "partition";
+  return selection.selected.length > 0 ? "none" : "nothingWaits";
 }

@@ -3,6 +3,12 @@ import type { UpdateStrategy } from "../../api/sidecarset.ts";
 import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../lib/int-or-percent.ts";
 import type { PodState } from "../pod/pod-state.ts";
 
+export interface Taken {
+  readonly taken: readonly PodState[];
+  /** how many did not get their turn because the budget is used up */
+  readonly blocked: number;
+}
+
 /**
  * How many waiting pods stay old. `total` is the number of all matched pods.
  * Compat: what cannot be read counts as 0, so everything is upgraded (upgrade-select, hand/partition-abc-of-10).
@@ -30,22 +36,28 @@ export function usedBudget(pods: readonly PodState[], reserved: ReadonlySet<stri
 
 /**
  * From the front of the line: pods that are down cost nothing, others one each. The first that does not fit ends it,
- * but for reserved ones, whose cost is counted in `used` already.
+ * but for reserved ones, whose cost is counted in `used` already. One that cannot be taken is passed over at no cost.
  */
 export function takeWithin(
   line: readonly PodState[],
   budget: { readonly used: number; readonly maxUnavailable: number },
   reserved: ReadonlySet<string>,
-): readonly PodState[] {
-  let used = budget.used;
+  canTake: (state: PodState) => boolean,
+): Taken {
+  const taken: PodState[] = [];
+  let left = budget.maxUnavailable - budget.used;
   let isBlocked = false;
-  return line.filter((state) => {
-    if (isReserved(state, reserved)) return true;
-    if (isBlocked || !state.isReady) return !isBlocked;
-    isBlocked = used >= budget.maxUnavailable;
-    used++;
-    return !isBlocked;
-  });
+  let blocked = 0;
+  for (const state of line) {
+    const cost = state.isReady && !isReserved(state, reserved) ? 1 : 0;
+    isBlocked ||= cost > left && cost > 0;
+    if (isBlocked && !isReserved(state, reserved)) blocked++;
+    else if (canTake(state)) {
+      taken.push(state);
+      left -= cost;
+    }
+  }
+  return { taken, blocked };
 }
 
 function isReserved({ pod }: PodState, reserved: ReadonlySet<string>): boolean {

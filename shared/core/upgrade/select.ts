@@ -17,13 +17,16 @@ export interface Selection {
   readonly kept: number;
   readonly maxUnavailable: number;
   readonly used: number;
+  /** how many the budget does not allow yet */
+  readonly blocked: number;
 }
 
-/** `pods` are all matched pods in the order of the list, updated ones included: percentages are shares of them. */
+/** `pods` are all matched pods in the order of the list, updated ones included: percentages are shares of them. `canTake` is asked of those who get their turn. */
 export function selectPods(
   sidecarSet: SidecarSet,
   pods: readonly PodState[],
   reserved: ReadonlySet<string>,
+  canTake: (state: PodState) => boolean = () => true,
 ): Selection {
   const strategy = sidecarSet.spec.updateStrategy;
   const classes = new Map(pods.map((state) => [state, classify(state, sidecarSet)]));
@@ -32,13 +35,15 @@ export function selectPods(
   const line = waiting.slice(0, Math.max(0, waiting.length - partitionOf(strategy, pods.length)));
   const used = usedBudget(pods, reserved);
   const maxUnavailable = maxUnavailableOf(strategy, pods.length);
+  const { taken, blocked } = takeWithin(line, { used, maxUnavailable }, reserved, canTake);
   return {
-    selected: takeWithin(line, { used, maxUnavailable }, reserved),
+    selected: taken,
     notUpgradable: ofClass("notUpgradable"),
     waiting,
     kept: waiting.length - line.length,
     maxUnavailable,
     used,
+    blocked,
   };
 }
 

@@ -1,0 +1,129 @@
+/** Decides what is done to the pods in one round of a rollout: the next batch, or the end of hot upgrades. */
+
+import type { Pod } from "../../api/kubernetes.ts";
+import { NOT_UPGRADABLE_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { Action, PodPrecondition } from "../lib/action.ts";
+import type { PodState } from "../pod/pod-state.ts";
+import { canFlip } from "./hot-slot.ts";
+import { planFlip, planUpgrade } from "./plan-upgrade.ts";
+import type { PodPlan } from "./pod-change.ts";
+import type { UpgradeFacts } from "./record-upgrade.ts";
+import { type Selection, selectPods } from "./select.ts";
+import { planCondition } from "./upgradable-condition.ts";
+
+/** A pod that could not be handled; it is left alone, the others are not held up by it. */
+interface PodProblem {
+  readonly namespace: string;
+  readonly name: string;
+  readonly message: string;
+}
+
+export interface Batch {
+  readonly actions: readonly Action[];
+  readonly selection: Selection;
+  readonly problems: readonly PodProblem[];
+}
+
+interface Planned {
+  readonly actions: readonly Action[];
+  readonly problems: readonly PodProblem[];
+}
+
+/** Empties the slots that hot upgrades have left behind: of all pods that are through, whatever the budget is. */
+export function planFlips(sidecarSet: SidecarSet, pods: readonly PodState[], now: string): readonly Action[] {
+  return pods
+    .filter(({ pod }) => canFlip(pod, sidecarSet))
+    .flatMap(({ pod }) => [...patchPod(pod, planFlip(pod, sidecarSet, now), "flip", false), flipEvent(pod)]);
+}
+
+export function planBatch(
+  sidecarSet: SidecarSet,
+  pods: readonly PodState[],
+  reserved: ReadonlySet<string>,
+  facts: UpgradeFacts,
+): Batch {
+  const plans = new Map<PodState, PodPlan>();
+  const canTake = (state: PodState) => {
+    const plan = planUpgrade(state.pod, sidecarSet, facts);
+    plans.set(state, plan);
+    return plan.kind === "planned";
+  };
+  const selection = selectPods(sidecarSet, pods, reserved, canTake);
+  const { selected, notUpgradable } = selection;
+  const planned = [
+    ...notUpgradable.map(({ pod }) => mark(pod, sidecarSet, false, facts.now)),
+    { actions: notUpgradableEvent(sidecarSet, notUpgradable.length), problems: [] },
+    ...selected.map((state) => upgrade(state, plans.get(state), sidecarSet, facts.now)),
+  ];
+  const refused = [...plans].flatMap(([{ pod }, plan]) =>
+    plan.kind === "refused" ? [problem(pod, plan.message)] : [],
+  );
+  return {
+    actions: planned.flatMap(({ actions }) => actions),
+    selection,
+    problems: [...planned.flatMap(({ problems }) => problems), ...refused],
+  };
+}
+
+function upgrade({ pod, isReady }: PodState, plan: PodPlan | undefined, sidecarSet: SidecarSet, now: string): Planned {
+  const { actions, problems } = mark(pod, sidecarSet, true, now);
+  return { actions: [...(plan ? patchPod(pod, plan, "upgrade", isReady) : []), ...actions], problems };
+}
+
+/** The condition, if it has to change. */
+function mark(pod: Pod, sidecarSet: SidecarSet, isUpgradable: boolean, now: string): Planned {
+  const plan = planCondition(pod, { sidecarSet: sidecarSet.metadata?.name ?? "", isUpgradable, now });
+  switch (plan.kind) {
+    case "unchanged":
+      return { actions: [], problems: [] };
+    case "refused":
+      return { actions: [], problems: [problem(pod, plan.message)] };
+    case "changed": {
+      const { condition } = plan;
+      return { actions: [{ kind: "PatchPodCondition", pod: preconditionOf(pod), condition }], problems: [] };
+    }
+    default:
+      return plan satisfies never;
+  }
+}
+
+function patchPod(pod: Pod, plan: PodPlan, purpose: "upgrade" | "flip", usesBudget: boolean): readonly Action[] {
+  if (plan.kind === "refused") return [];
+  const { images, annotations } = plan;
+  const isFirstAnnotation = pod.metadata?.annotations === undefined;
+  return [{ kind: "PatchPod", purpose, pod: preconditionOf(pod), images, annotations, isFirstAnnotation, usesBudget }];
+}
+
+function preconditionOf({ metadata = {} }: Pod): PodPrecondition {
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata;
+  return { namespace, name, uid, resourceVersion };
+}
+
+function problem({ metadata }: Pod, message: string): PodProblem {
+  return { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "", message };
+}
+
+function flipEvent(pod: Pod): Action {
+  const { namespace, name, uid } = preconditionOf(pod);
+  return {
+    kind: "RecordEvent",
+    regarding: { kind: "Pod", namespace, name, uid },
+    type: "Normal",
+    reason: RESET_CONTAINER_SUCCEED_EVENT,
+    message: "reset sidecar container image empty successfully",
+  };
+}
+
+function notUpgradableEvent({ metadata }: SidecarSet, count: number): readonly Action[] {
+  if (count === 0) return [];
+  return [
+    {
+      kind: "RecordEvent",
+      regarding: { kind: "SidecarSet", name: metadata?.name ?? "", uid: metadata?.uid ?? "" },
+      type: "Normal",
+      reason: NOT_UPGRADABLE_EVENT,
+      message: `SidecarSet in-place update detected ${count} not upgradable pod(s) in this round, will skip them.`,
+    },
+  ];
+}
