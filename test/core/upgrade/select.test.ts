@@ -1,0 +1,192 @@
+import { array, assert, boolean, constantFrom, integer, property, record } from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { IntOrString, Pod } from "../../../shared/api/kubernetes.ts";
+import type { UpdateStrategy } from "../../../shared/api/sidecarset.ts";
+import { type PodState, podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import { selectPods } from "../../../shared/core/upgrade/select.ts";
+import { NEW_HASH, OLD_HASH, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
+
+const NONE: ReadonlySet<string> = new Set();
+const CREATED = "2025-01-01T00:00:";
+
+const anyPod = record({
+  isUpdated: boolean(),
+  isReady: boolean(),
+  isUpgradable: boolean(),
+  zone: constantFrom("a", "b", "c"),
+});
+/** each created in another second, so that no two compare equal */
+const anyPods = array(anyPod, { maxLength: 40 }).map((facts) =>
+  facts.map(({ isUpdated, isReady, isUpgradable, zone }, index) =>
+    podOf({
+      name: `p${index}`,
+      hash: isUpdated ? NEW_HASH : OLD_HASH,
+      isReady,
+      withoutImage: isUpgradable ? "same" : "other",
+      labels: { zone, canary: String(index % 3 === 0) },
+      creationTimestamp: `${CREATED}${String(index).padStart(2, "0")}Z`,
+    }),
+  ),
+);
+const anyLimit = constantFrom<IntOrString>(0, 1, 2, 5, 100, -1, "0%", "10%", "50%", "100%", "150%", "x");
+const selector = { matchLabels: { canary: "true" } };
+const anyStrategy = record({
+  partition: anyLimit,
+  maxUnavailable: anyLimit,
+  selector: constantFrom(undefined, {}, selector),
+  priority: constantFrom(
+    undefined,
+    { weightPriority: [{ weight: 5, matchSelector: { matchLabels: { zone: "b" } } }] },
+    { orderPriority: [{ orderedKey: "zone" }] },
+  ),
+}).map(
+  ({ partition, maxUnavailable, selector, priority }): UpdateStrategy => ({
+    partition,
+    maxUnavailable,
+    ...(selector ? { selector } : {}),
+    ...(priority ? { priorityStrategy: priority } : {}),
+  }),
+);
+
+function select(pods: readonly Pod[], updateStrategy: UpdateStrategy, reserved = NONE) {
+  const sidecarSet = sidecarSetOf({ updateStrategy });
+  const states = pods.map((pod) => podStateOf(pod, sidecarSet));
+  return { states, ...selectPods(sidecarSet, states, reserved) };
+}
+
+const namesOf = (states: readonly PodState[]) => states.map(({ pod }) => pod.metadata?.name);
+const uidOf = ({ pod }: PodState) => pod.metadata?.uid ?? "";
+
+describe("selectPods", () => {
+  test("never takes more ready pods than the budget has left", () => {
+    assert(
+      property(anyPods, anyStrategy, (pods, strategy) => {
+        const { selected, used, maxUnavailable } = select(pods, strategy);
+        const taken = selected.filter(({ isReady }) => isReady).length;
+        expect(taken).toBeLessThanOrEqual(Math.max(0, maxUnavailable - used));
+      }),
+      { numRuns: 700 },
+    );
+  });
+
+  test("never crosses the partition", () => {
+    assert(
+      property(anyPods, anyStrategy, (pods, strategy) => {
+        const { selected, waiting, kept } = select(pods, strategy);
+        expect(selected.length).toBeLessThanOrEqual(waiting.length - kept);
+        if (typeof strategy.partition === "number") {
+          expect(kept).toBe(Math.max(0, Math.min(strategy.partition, pods.length, waiting.length)));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("takes only old pods that can be upgraded and that the selector names", () => {
+    assert(
+      property(anyPods, anyStrategy, (pods, strategy) => {
+        const { selected, notUpgradable } = select(pods, strategy);
+        const isNamed = ({ pod }: PodState) =>
+          strategy.selector !== selector || pod.metadata?.labels?.["canary"] === "true";
+        expect(selected.every((state) => !state.isUpdated && isNamed(state))).toBe(true);
+        expect(notUpgradable.every((state) => !state.isUpdated && isNamed(state))).toBe(true);
+        expect(selected.filter((state) => notUpgradable.includes(state))).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("does not depend on the order of the list where no two pods compare equal", () => {
+    assert(
+      property(anyPods, anyStrategy, integer({ min: 1, max: 39 }), (pods, strategy, turn) => {
+        const turned = [...pods.slice(turn), ...pods.slice(0, turn)].toReversed();
+        expect(namesOf(select(turned, strategy).selected)).toEqual(namesOf(select(pods, strategy).selected));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("reservations use the budget once, whether or not their pods are taken", () => {
+    assert(
+      property(anyPods, anyStrategy, array(integer({ min: 0, max: 39 })), (pods, strategy, indexes) => {
+        const reserved = new Set(indexes.map((index) => `uid-p${index}`));
+        const { states, selected, used, maxUnavailable } = select(pods, strategy, reserved);
+        const isHeld = (state: PodState) => reserved.has(uidOf(state));
+        const down = states.filter((state) => state.isUpdated && !state.isReady);
+        expect(used).toBe(new Set([...down, ...states.filter(isHeld)]).size);
+        const fresh = selected.filter((state) => state.isReady && !isHeld(state)).length;
+        expect(fresh).toBeLessThanOrEqual(Math.max(0, maxUnavailable - used));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("what is taken once is taken again while its reservation stands", () => {
+    assert(
+      property(anyPods, anyStrategy, (pods, strategy) => {
+        const { selected } = select(pods, strategy);
+        const again = select(pods, strategy, new Set(selected.map(uidOf)));
+        expect(namesOf(again.selected)).toEqual(namesOf(selected));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("selectPods, line by line", () => {
+  const ready = (name: string) => podOf({ name });
+  const down = (name: string) => podOf({ name, isReady: false });
+
+  test("pods that are down cost nothing", () => {
+    expect(namesOf(select([ready("a"), down("b"), down("c")], { maxUnavailable: 0 }).selected)).toEqual(["b", "c"]);
+  });
+
+  test("nobody is taken past the first that does not fit", () => {
+    const priorityStrategy = { weightPriority: [{ weight: 1, matchSelector: { matchLabels: { first: "y" } } }] };
+    const pods = [
+      podOf({ name: "a", labels: { first: "y" } }),
+      podOf({ name: "b", labels: { first: "y" } }),
+      down("c"),
+    ];
+    const { selected, blocked } = select(pods, { maxUnavailable: 1, priorityStrategy });
+    expect([namesOf(selected), blocked]).toEqual([["a"], 2]);
+  });
+
+  test("a pod that cannot be taken is passed over and costs nothing", () => {
+    const sidecarSet = sidecarSetOf({ updateStrategy: { maxUnavailable: 1 } });
+    const states = [ready("a"), ready("b"), ready("c")].map((pod) => podStateOf(pod, sidecarSet));
+    const { selected, blocked } = selectPods(sidecarSet, states, NONE, ({ pod }) => pod.metadata?.name !== "a");
+    expect([namesOf(selected), blocked]).toEqual([["b"], 1]);
+  });
+
+  test("an update selector with an unknown operator selects no pod", () => {
+    const broken = { matchExpressions: [{ key: "a", operator: "Near" }] };
+    expect(select([ready("a")], { selector: broken }).waiting).toEqual([]);
+  });
+
+  test("a star scatters over every value of the label", () => {
+    const pods = ["a", "a", "a", "b", "b", "b"].map((zone, index) => podOf({ name: `p${index}`, labels: { zone } }));
+    const { waiting } = select(pods, { maxUnavailable: 6, scatterStrategy: [{ key: "zone", value: "*" }] });
+    const zones = waiting.map(({ pod }) => pod.metadata?.labels?.["zone"]).join("");
+    expect(zones).not.toBe("aaabbb");
+    expect(namesOf(waiting).toSorted()).toEqual(["p0", "p1", "p2", "p3", "p4", "p5"]);
+  });
+});
+
+describe("scattering", () => {
+  const anyTerms = array(
+    record({ key: constantFrom("zone", "canary", "none"), value: constantFrom("*", "a", "b", "true", "", "z") }),
+    { maxLength: 4 },
+  );
+
+  test("loses nobody and doubles nobody", () => {
+    assert(
+      property(anyPods, anyTerms, (pods, scatterStrategy) => {
+        const plain = select(pods, {});
+        const scattered = select(pods, { scatterStrategy });
+        expect(namesOf(scattered.waiting).toSorted()).toEqual(namesOf(plain.waiting).toSorted());
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
