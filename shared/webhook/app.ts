@@ -1,6 +1,7 @@
 /** HTTP in, reviews out: every request is answered within its time, with its uid where it has one, whatever happens. */
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import { Hono } from "hono/tiny";
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import type { Admission } from "../core/lib/admission.ts";
