@@ -2,7 +2,7 @@
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION, IS_INJECTED_ENV } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { recordedHash } from "../../shared/core/hash/pod-records.ts";
+import { parseUpgradeRecords } from "../../shared/core/hash/pod-records.ts";
 import { maxUnavailableOf } from "../../shared/core/upgrade/budget.ts";
 import type { RecordedWrite } from "../local/history.ts";
 
@@ -40,8 +40,8 @@ function isUnavailable(pod: Pod): boolean {
 
 function isUpdated(pod: Pod, hashes: ReadonlyMap<string, string>): boolean {
   const names = injectedBy(pod);
-  const recorded = pod.metadata?.annotations?.[HASH_ANNOTATION];
-  return names.length > 0 && names.every((name) => recordedHash(recorded, name) === hashes.get(name));
+  const { records } = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]);
+  return names.length > 0 && names.every((name) => records[name]?.hash === hashes.get(name));
 }
 
 /** Where the pods stand now. A pod that no SidecarSet was injected into is counted in `pods` alone. */

@@ -1,0 +1,118 @@
+/** The story of one demonstration: apply, wait for the pods, change every sidecar's image, and follow the ticks. */
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { isKubeError } from "../../shared/kube/error.ts";
+import { type JsonPatchOperation, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import type { Manifest } from "./manifests.ts";
+import { nextImage } from "./next-image.ts";
+import type { ProgressView } from "./progress.ts";
+import type { Stage } from "./stage.ts";
+import { countPods, maxUnavailableSum, type PodCounts } from "./summary.ts";
+
+const POLL_MS = 100;
+/** The pods are considered complete when nothing about them changed for this long. */
+const QUIET_MS = 1_000;
+const PODS_TIMEOUT_MS = 20_000;
+const ROLLOUT_TIMEOUT_MS = 25_000;
+
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+export interface Scene {
+  readonly sidecarSets: readonly SidecarSet[];
+  readonly pods: readonly Pod[];
+  readonly counts: PodCounts;
+}
+
+/** What the API server says now. */
+export async function look({ client }: Pick<Stage, "client">): Promise<Scene> {
+  const { items: sidecarSets } = await client.list<SidecarSet>(SIDECARSETS);
+  const { items: pods } = await client.list<Pod>(PODS);
+  return { sidecarSets, pods, counts: countPods(pods, sidecarSets) };
+}
+
+function show(view: ProgressView, { sidecarSets, pods, counts }: Scene): void {
+  view.show({ ...counts, pods: counts.injected, maxUnavailable: maxUnavailableSum(sidecarSets, pods) });
+}
+
+/** Creates the objects in order; a Namespace that is there already is fine. */
+export async function applyAll({ client }: Stage, manifests: readonly Manifest[]): Promise<void> {
+  for (const { resource, object } of manifests) {
+    const namespace = resource.namespaced ? (object.metadata.namespace ?? "default") : undefined;
+    const named: KubernetesObject = namespace ? { ...object, metadata: { ...object.metadata, namespace } } : object;
+    await client.create(resource, named).catch((error: unknown) => {
+      if (object.kind !== "Namespace" || !isKubeError(error, 409)) throw error;
+    });
+  }
+}
+
+/** @returns the pods, all ready, or as many as were ready in time */
+export async function untilPodsStand(stage: Stage): Promise<Scene> {
+  const deadline = performance.now() + PODS_TIMEOUT_MS;
+  let last = "";
+  let since = performance.now();
+  for (;;) {
+    const scene = await look(stage);
+    const { pods, ready } = scene.counts;
+    if (`${pods} ${ready}` !== last) since = performance.now();
+    last = `${pods} ${ready}`;
+    const isQuiet = performance.now() - since > QUIET_MS;
+    if ((isQuiet && pods > 0 && pods === ready) || performance.now() > deadline) return scene;
+    await sleep(POLL_MS);
+  }
+}
+
+/** Gives every sidecar of every SidecarSet the image after its present one. */
+export async function changeImages({ client }: Stage, { sidecarSets }: Scene): Promise<readonly string[]> {
+  const changes: string[] = [];
+  for (const { metadata, spec } of sidecarSets) {
+    const containers = (spec.containers ?? []).map(({ image = "" }) => ({ from: image, to: nextImage(image) }));
+    const operations = containers.map(
+      ({ to }, index): JsonPatchOperation => ({ op: "replace", path: `/spec/containers/${index}/image`, value: to }),
+    );
+    if (operations.length > 0)
+      await client.patch(SIDECARSETS, { name: metadata?.name ?? "" }, { type: "json", operations });
+    changes.push(...containers.map(({ from, to }) => `${metadata?.name}: ${from} → ${to}`));
+  }
+  return changes;
+}
+
+/** Sets `partition` to 0 wherever it holds pods back. */
+export async function promote({ client }: Stage, { sidecarSets }: Scene): Promise<readonly string[]> {
+  const held = sidecarSets.filter(({ spec }) => ![undefined, 0, "0%"].includes(spec.updateStrategy?.partition));
+  const operations: readonly JsonPatchOperation[] = [
+    { op: "replace", path: "/spec/updateStrategy/partition", value: 0 },
+  ];
+  for (const { metadata } of held) {
+    await client.patch(SIDECARSETS, { name: metadata?.name ?? "" }, { type: "json", operations });
+  }
+  return held.map(({ metadata, spec }) => `${metadata?.name}: partition ${spec.updateStrategy?.partition} → 0`);
+}
+
+/** True when the last tick that saw every present generation says that there is nothing left to do for now. */
+function isSettled({ reports }: Stage, { sidecarSets }: Scene): boolean {
+  return sidecarSets.every(({ metadata }) => {
+    const last = reports.findLast(({ sidecarSets: sets }) => sets.some(({ name }) => name === metadata?.name));
+    const report = last?.sidecarSets.find(({ name }) => name === metadata?.name);
+    return report?.stop === "settled" && report.generation === metadata?.generation;
+  });
+}
+
+/** Shows the rollout until the ticks have nothing left to do. @returns false when that took too long */
+export async function followTicks(stage: Stage, view: ProgressView): Promise<boolean> {
+  const deadline = performance.now() + ROLLOUT_TIMEOUT_MS;
+  for (;;) {
+    const scene = await look(stage);
+    show(view, scene);
+    if (isSettled(stage, scene) && scene.counts.unavailable === 0) return true;
+    if (performance.now() > deadline) return false;
+    await sleep(POLL_MS);
+  }
+}
+
+/** Shows whatever happens until `signal` aborts. */
+export async function showUntil(stage: Stage, view: ProgressView, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    show(view, await look(stage));
+    await sleep(POLL_MS);
+  }
+}
