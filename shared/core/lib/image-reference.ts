@@ -1,4 +1,4 @@
-/** Decides which repository and digest the text of a container image names. */
+/** Decides which repository, tag and digest the text of a container image names. */
 
 const HOST = "[a-zA-Z0-9]+(?:-+[a-zA-Z0-9]+)*";
 const DOMAIN = `(?:${HOST}(?:\\.${HOST})*|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?`;
@@ -6,6 +6,8 @@ const PATH = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
 const NAME = `(?:${DOMAIN}/)?${PATH}(?:/${PATH})*`;
 const REFERENCE = new RegExp(`^(${NAME})(?::([a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}))?(?:@([^@]+))?$`);
 const DIGEST = /^(?:sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})$/;
+/** the hex of an image's id, which docker keeps apart from names */
+const IDENTIFIER = /^[a-f0-9]{64}$/;
 const MAX_NAME = 255;
 /** name, tag and the longest digest: nothing longer can be a reference */
 const MAX_REFERENCE = 600;
@@ -13,6 +15,7 @@ const MAX_REFERENCE = 600;
 export interface ImageReference {
   /** as written: docker.io/library is not filled in */
   readonly repository: string;
+  readonly tag?: string;
   /** algorithm and hex, absent for an image named by tag */
   readonly digest?: string;
 }
@@ -20,8 +23,9 @@ export interface ImageReference {
 /** Undefined when the text is no image reference. Source: the grammar of github.com/distribution/reference. */
 export function parseImageReference(image: string): ImageReference | undefined {
   if (image.length > MAX_REFERENCE) return undefined;
-  const [, repository = "", , digest] = REFERENCE.exec(image) ?? [];
-  if (repository === "" || repository.length > MAX_NAME) return undefined;
-  if (digest === undefined) return { repository };
-  return DIGEST.test(digest) ? { repository, digest } : undefined;
+  const [, repository = "", tag, digest] = REFERENCE.exec(image) ?? [];
+  if (repository === "" || repository.length > MAX_NAME || IDENTIFIER.test(image)) return undefined;
+  const named = tag === undefined ? { repository } : { repository, tag };
+  if (digest === undefined) return named;
+  return DIGEST.test(digest) ? { ...named, digest } : undefined;
 }
