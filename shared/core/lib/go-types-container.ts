@@ -1,0 +1,139 @@
+/** Go types of core/v1 Container and everything inside. Source: k8s.io/api v0.32, core/v1. */
+import type { EnvVar, LocalObjectReference, ResourceRequirements } from "../../api/kubernetes.ts";
+import type { FieldReference } from "../../api/sidecarset.ts";
+import {
+  always,
+  BOOLEAN,
+  each,
+  type GoFields,
+  INT_OR_STRING,
+  INT32,
+  INT64,
+  list,
+  map,
+  nullable,
+  optional,
+  pointer,
+  QUANTITY,
+  STRING,
+  struct,
+} from "./go-type.ts";
+
+export const LOCAL_OBJECT_REFERENCE = struct<LocalObjectReference>({ name: optional(STRING) });
+
+export const OBJECT_FIELD_SELECTOR = struct<FieldReference>({
+  apiVersion: optional(STRING),
+  fieldPath: always(STRING),
+});
+
+export const RESOURCE_FIELD_SELECTOR = struct({
+  containerName: optional(STRING),
+  resource: always(STRING),
+  divisor: always(QUANTITY),
+});
+
+/** of a ConfigMap or a Secret */
+const KEY_SELECTOR = struct({ name: optional(STRING), key: always(STRING), optional: pointer(BOOLEAN) });
+
+const ENV_VAR = struct<EnvVar>({
+  name: always(STRING),
+  value: optional(STRING),
+  valueFrom: pointer(
+    struct({
+      fieldRef: pointer(OBJECT_FIELD_SELECTOR),
+      resourceFieldRef: pointer(RESOURCE_FIELD_SELECTOR),
+      ...each("configMapKeyRef secretKeyRef", pointer(KEY_SELECTOR)),
+    }),
+  ),
+});
+
+const ENV_FROM_SOURCE = struct({
+  prefix: optional(STRING),
+  ...each("configMapRef secretRef", pointer(struct({ name: optional(STRING), optional: pointer(BOOLEAN) }))),
+});
+
+const CONTAINER_PORT = struct({
+  name: optional(STRING),
+  hostPort: optional(INT32),
+  containerPort: always(INT32),
+  ...each("protocol hostIP", optional(STRING)),
+});
+
+export const RESOURCE_LISTS: GoFields = each("limits requests", optional(map(QUANTITY)));
+
+const RESOURCE_REQUIREMENTS = struct<ResourceRequirements>({
+  ...RESOURCE_LISTS,
+  claims: optional(list(struct({ name: always(STRING), request: optional(STRING) }))),
+});
+
+const VOLUME_MOUNT = struct({
+  name: always(STRING),
+  readOnly: optional(BOOLEAN),
+  recursiveReadOnly: pointer(STRING),
+  mountPath: always(STRING),
+  subPath: optional(STRING),
+  mountPropagation: pointer(STRING),
+  subPathExpr: optional(STRING),
+});
+
+const ACTIONS: GoFields = {
+  exec: pointer(struct({ command: optional(list(STRING)) })),
+  httpGet: pointer(
+    struct({
+      path: optional(STRING),
+      port: always(INT_OR_STRING),
+      ...each("host scheme", optional(STRING)),
+      httpHeaders: optional(list(struct(each("name value", always(STRING))))),
+    }),
+  ),
+  tcpSocket: pointer(struct({ port: always(INT_OR_STRING), host: optional(STRING) })),
+};
+
+const PROBE = struct({
+  ...ACTIONS,
+  grpc: pointer(struct({ port: always(INT32), service: nullable(STRING) })),
+  ...each("initialDelaySeconds timeoutSeconds periodSeconds successThreshold failureThreshold", optional(INT32)),
+  terminationGracePeriodSeconds: pointer(INT64),
+});
+
+const LIFECYCLE_HANDLER = struct({ ...ACTIONS, sleep: pointer(struct({ seconds: always(INT64) })) });
+
+/** seccomp and AppArmor */
+const SECURITY_PROFILE = struct({ type: always(STRING), localhostProfile: pointer(STRING) });
+
+const SECURITY_CONTEXT = struct({
+  capabilities: pointer(struct(each("add drop", optional(list(STRING))))),
+  privileged: pointer(BOOLEAN),
+  seLinuxOptions: pointer(struct(each("user role type level", optional(STRING)))),
+  windowsOptions: pointer(
+    struct({
+      ...each("gmsaCredentialSpecName gmsaCredentialSpec runAsUserName", pointer(STRING)),
+      hostProcess: pointer(BOOLEAN),
+    }),
+  ),
+  ...each("runAsUser runAsGroup", pointer(INT64)),
+  ...each("runAsNonRoot readOnlyRootFilesystem allowPrivilegeEscalation", pointer(BOOLEAN)),
+  procMount: pointer(STRING),
+  ...each("seccompProfile appArmorProfile", pointer(SECURITY_PROFILE)),
+});
+
+/** To be inlined: a SidecarContainer begins with them. */
+export const CONTAINER_FIELDS: GoFields = {
+  name: always(STRING),
+  image: optional(STRING),
+  ...each("command args", optional(list(STRING))),
+  workingDir: optional(STRING),
+  ports: optional(list(CONTAINER_PORT)),
+  envFrom: optional(list(ENV_FROM_SOURCE)),
+  env: optional(list(ENV_VAR)),
+  resources: always(RESOURCE_REQUIREMENTS),
+  resizePolicy: optional(list(struct(each("resourceName restartPolicy", always(STRING))))),
+  restartPolicy: pointer(STRING),
+  volumeMounts: optional(list(VOLUME_MOUNT)),
+  volumeDevices: optional(list(struct(each("name devicePath", always(STRING))))),
+  ...each("livenessProbe readinessProbe startupProbe", pointer(PROBE)),
+  lifecycle: pointer(struct(each("postStart preStop", pointer(LIFECYCLE_HANDLER)))),
+  ...each("terminationMessagePath terminationMessagePolicy imagePullPolicy", optional(STRING)),
+  securityContext: pointer(SECURITY_CONTEXT),
+  ...each("stdin stdinOnce tty", optional(BOOLEAN)),
+};
