@@ -1,0 +1,24 @@
+/** Decides which part of a SidecarSet a ControllerRevision records, and the bytes of it. */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { decodeGo } from "../lib/decode-go.ts";
+import { goJson, sortedGoJson } from "../lib/go-json.ts";
+import { SIDECAR_SET_SPEC } from "../lib/go-types-sidecarset.ts";
+
+/**
+ * The `data` of a revision of the SidecarSet as it is, raw or decoded: what is injected, and nothing of where and how
+ * it rolls out. Compat: numbers pass through float64 (vector controllerrevision, big-ints). Throws where the spec
+ * does not fit its type, which the API server never stores behind the webhook.
+ */
+export function revisionData({ spec }: SidecarSet): unknown {
+  const decoded = decodeGo(SIDECAR_SET_SPEC, spec);
+  if (decoded.kind === "DecodeError") throw new TypeError(`the spec cannot be recorded: ${decoded.message}`);
+  const { containers, imagePullSecrets, initContainers, patchPodMetadata, volumes } = decoded.value;
+  const recorded = { $patch: "replace", containers, imagePullSecrets, initContainers, patchPodMetadata, volumes };
+  const withNulls = Object.entries(recorded).map(([field, value]) => [field, value ?? null]);
+  return { spec: JSON.parse(goJson(Object.fromEntries(withNulls))) };
+}
+
+/** The bytes that the reference stores and hashes for this data: two revisions are equal if these are. */
+export function revisionText(data: unknown): string {
+  return sortedGoJson(data);
+}
