@@ -1,11 +1,16 @@
 /** Which suite runs which file of the controller's vectors. */
 import type { SuiteTable } from "./suite.ts";
 import { podUpdateSuite } from "./suites/pod-update.ts";
+import { reconcileSuite } from "./suites/reconcile.ts";
+import { revisionSuite } from "./suites/revision.ts";
 import { statusSuite } from "./suites/status.ts";
 import { upgradeSelectSuite } from "./suites/upgrade-select.ts";
 
 export const controllerSuites: SuiteTable = {
+  "hot-upgrade": reconcileSuite,
   "pod-update": podUpdateSuite,
+  reconcile: reconcileSuite,
+  revision: revisionSuite,
   status: statusSuite,
   "upgrade-select": upgradeSelectSuite,
   "upgrade-select-big": upgradeSelectSuite,

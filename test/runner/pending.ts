@@ -2,9 +2,6 @@
 
 export const pending: Readonly<Record<string, readonly string[]>> = {
   webhook: [
-    "controllerrevision-sequences",
-    "controllerrevision",
-    "helpers",
     "launch-priority",
     "match",
     "pod-handle-jsonpatch",
@@ -18,19 +15,14 @@ export const pending: Readonly<Record<string, readonly string[]>> = {
     "pod-inject-transferenv",
     "pod-inject-update",
     "pod-inject-volumes",
-    "sidecarset-conversion",
-    "sidecarset-default-and-hash",
     "sidecarset-validate",
   ],
   controller: [
     "container-recreate-request-daemon-states",
     "container-recreate-request-webhook",
     "container-recreate-request",
-    "hot-upgrade",
     "inplace-update",
     "launch-priority",
-    "reconcile",
-    "revision",
     "sidecar-terminator",
   ],
   statefulset: [

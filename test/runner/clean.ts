@@ -1,0 +1,29 @@
+/** Brings objects into the form in which the controller's vectors are written: nulls and empty structs dropped. */
+
+const DROPPED_WHEN_EMPTY: ReadonlySet<string> = new Set([
+  "resources",
+  "status",
+  "strategy",
+  "spec",
+  "state",
+  "lastState",
+  "updateStrategy",
+  "injectionStrategy",
+  "upgradeStrategy",
+  "shareVolumePolicy",
+]);
+
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
+}
+
+/** Without nulls, and without the empty `{}` of the fields that Go always prints. */
+export function withoutNoise(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNoise);
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).map(([key, member]) => [key, withoutNoise(member)] as const);
+  const kept = members.filter(
+    ([key, member]) => member !== null && !(DROPPED_WHEN_EMPTY.has(key) && isEmptyObject(member)),
+  );
+  return Object.fromEntries(kept);
+}
