@@ -15,7 +15,6 @@ export const pending: Readonly<Record<string, readonly string[]>> = {
     "pod-inject-transferenv",
     "pod-inject-update",
     "pod-inject-volumes",
-    "sidecarset-validate",
   ],
   controller: [
     "container-recreate-request-daemon-states",

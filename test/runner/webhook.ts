@@ -5,6 +5,7 @@ import { helpersSuite } from "./suites/helpers.ts";
 import { revisionSequenceSuite } from "./suites/revision-sequence.ts";
 import { sidecarSetConversionSuite } from "./suites/sidecarset-conversion.ts";
 import { sidecarSetDefaultAndHashSuite } from "./suites/sidecarset-default-and-hash.ts";
+import { sidecarSetValidateSuite } from "./suites/sidecarset-validate.ts";
 
 export const webhookSuites: SuiteTable = {
   controllerrevision: controllerRevisionSuite,
@@ -12,4 +13,5 @@ export const webhookSuites: SuiteTable = {
   helpers: helpersSuite,
   "sidecarset-conversion": sidecarSetConversionSuite,
   "sidecarset-default-and-hash": sidecarSetDefaultAndHashSuite,
+  "sidecarset-validate": sidecarSetValidateSuite,
 };
