@@ -50,7 +50,7 @@ export interface PersistentVolumeClaimSpec {
   readonly dataSourceRef?: TypedReference;
 }
 
-export interface PersistentVolumeClaimTemplate {
+interface PersistentVolumeClaimTemplate {
   readonly metadata?: ObjectMeta;
   readonly spec?: PersistentVolumeClaimSpec;
 }

@@ -8,7 +8,7 @@ function baseNameOf(sidecarSet: SidecarSet): string {
   return sidecarSet.metadata?.annotations?.[BASE_ANNOTATION] ?? "";
 }
 
-export function isCanary(sidecarSet: SidecarSet): boolean {
+function isCanary(sidecarSet: SidecarSet): boolean {
   return sidecarSet.metadata?.annotations?.[CANARY_ANNOTATION] === "true" && baseNameOf(sidecarSet) !== "";
 }
 

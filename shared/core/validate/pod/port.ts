@@ -6,7 +6,7 @@ import { duplicate, invalidEach, notSupported, required } from "../../lib/field-
 import { portNameErrors } from "../../lib/label-name.ts";
 import { validateRange } from "../integer.ts";
 
-export const PORT_RANGE: readonly [number, number] = [1, 65535];
+const PORT_RANGE: readonly [number, number] = [1, 65535];
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 
 /** An action's port: a number, or the name of a container's port. */

@@ -35,7 +35,7 @@ export function isHugePages(name: string): boolean {
 }
 
 /** A name without prefix, or one of Kubernetes' own. */
-export function isNative(name: string): boolean {
+function isNative(name: string): boolean {
   return !name.includes("/") || name.includes("kubernetes.io/");
 }
 

@@ -18,7 +18,7 @@ function quantityOf(quantity: Quantity): ParsedQuantity {
 }
 
 /** Source: Kubernetes' ValidateResourceQuantityValue. */
-export function validateAmount(name: string, amount: Quantity, field: string): readonly FieldError[] {
+function validateAmount(name: string, amount: Quantity, field: string): readonly FieldError[] {
   const quantity = quantityOf(amount);
   const isNegative = quantity.unscaled < 0n;
   const hasFraction = isInteger(name) && milliValue(quantity) % 1000n !== 0n;
