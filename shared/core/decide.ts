@@ -76,7 +76,10 @@ export interface Decision {
   readonly summary: Summary;
 }
 
-/** Pure: the same observation and `now` give the same decision. Never throws for what a user can write into objects. */
+/**
+ * Pure: the same observation and `now` give the same decision. Nothing in a pod makes it throw.
+ * @throws TypeError for a spec that the API server would not have stored
+ */
 export function decide(observation: Observation, { now, kruiseNamespace }: DecideContext): Decision {
   const { sidecarSet, reserved } = observation;
   const strategy = sidecarSet.spec.updateStrategy;

@@ -20,7 +20,8 @@ interface Verdict {
 /** True as long as no SidecarSet says false. Refused when the message is there and no JSON object. */
 export function planCondition(pod: Pod, { sidecarSet, isUpgradable, now }: Verdict): ConditionPlan {
   const before = pod.status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION);
-  const verdicts = before?.message ? (jsonOf(before.message) ?? undefined) : {};
+  const said = before?.message ? jsonOf(before.message) : null;
+  const verdicts = said === null ? {} : said;
   if (!isJsonObject(verdicts)) {
     return { kind: "refused", message: `the message of the condition ${UPGRADABLE_CONDITION} is not a JSON object` };
   }

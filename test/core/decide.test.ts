@@ -1,0 +1,292 @@
+import { array, assert, boolean, constantFrom, integer, property, record } from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
+import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import { type Decision, decide, type Observation } from "../../shared/core/decide.ts";
+import { projectPod } from "../../shared/core/upgrade/project-pod.ts";
+import { ReconcileCluster } from "../runner/suites/reconcile-cluster.ts";
+import {
+  hotPodOf,
+  hotSidecarSetOf,
+  NEW_HASH,
+  NOW,
+  OLD_HASH,
+  podOf,
+  sidecarSetOf,
+  statusesOf,
+} from "../support/rollout-fixture.ts";
+
+const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system" };
+const NAMES = ["a", "b", "c"];
+
+function observe(sidecarSet: SidecarSet, pods: readonly Pod[], more: Partial<Observation> = {}): Decision {
+  const observation = { sidecarSet, pods, revisions: [], taken: [], reserved: new Set<string>(), ...more };
+  return decide(observation, CONTEXT);
+}
+
+const rolling = (updateStrategy: UpdateStrategy) => sidecarSetOf({ updateStrategy });
+const old = NAMES.map((name) => podOf({ name }));
+const kindsOf = ({ actions }: Decision) => actions.map(({ kind }) => kind);
+const patchedBy = ({ actions }: Decision) =>
+  actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
+
+describe("decide, step by step", () => {
+  test("a first look: the revision, the status, the first pod and its condition", () => {
+    const decision = observe(rolling({ maxUnavailable: 1 }), old);
+    expect(kindsOf(decision)).toEqual(["CreateRevision", "PatchStatus", "PatchPod", "PatchPodCondition"]);
+    expect(decision.summary).toMatchObject({ matched: 3, waiting: 3, selected: 1, used: 0, hold: "budget" });
+    expect(decision.status.latestRevision).toMatch(/^ss-/);
+  });
+
+  test("the same look again changes nothing but the pods", () => {
+    const first = observe(rolling({ paused: true }), old);
+    const [create] = first.actions;
+    const revisions = create?.kind === "CreateRevision" ? [create.revision] : [];
+    const sidecarSet = { ...rolling({ paused: true }), status: first.status };
+    expect(observe(sidecarSet, old, { revisions }).actions).toEqual([]);
+  });
+
+  test.each([
+    ["paused", { paused: true }, old, ["paused"]],
+    ["NotUpdate", { type: "NotUpdate" }, old, ["NotUpdate"]],
+    ["everything updated", {}, [podOf({ hash: NEW_HASH })], ["finished"]],
+    ["nothing matched", {}, [], ["finished"]],
+    ["partition keeps all", { partition: "100%" }, old, ["partition"]],
+    ["partition keeps some", { partition: 1, maxUnavailable: 5 }, old, ["partition", "a", "b"]],
+    ["budget used up", {}, [podOf({ name: "d", hash: NEW_HASH, isReady: false }), ...old], ["budget"]],
+    ["everything at once", { maxUnavailable: "100%" }, old, ["none", ...NAMES]],
+    ["not selected", { selector: { matchLabels: { x: "y" } } }, old, ["nothingWaits"]],
+  ])("%s", (_, strategy, pods, expected) => {
+    const decision = observe(rolling(strategy), pods);
+    expect([decision.summary.hold, ...patchedBy(decision)]).toEqual(expected);
+  });
+
+  test("pods that are not injected are in no count", () => {
+    const stranger = podOf({ name: "x", annotations: { "kruise.io/sidecarset-injected-list": "other" } });
+    expect(observe(rolling({}), [stranger]).status.matchedPods).toBe(0);
+  });
+
+  test("pods that only a new one can replace are marked and counted", () => {
+    const decision = observe(rolling({}), [podOf({ withoutImage: "other" })]);
+    expect(decision.summary).toMatchObject({ notUpgradable: 1, hold: "nothingWaits" });
+    expect(decision.actions).toContainEqual(
+      expect.objectContaining({ kind: "PatchPodCondition", condition: expect.objectContaining({ status: "False" }) }),
+    );
+    expect(decision.actions).toContainEqual(expect.objectContaining({ reason: "NotUpgradablePods" }));
+  });
+
+  test("hot upgrades are finished before others begin, whatever the budget is", () => {
+    const flipping = hotPodOf(["reg/mesh:v1", "reg/mesh:v2"], "mesh-2", { name: "f", hash: NEW_HASH });
+    const waiting = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { name: "w" });
+    const decision = observe(hotSidecarSetOf("reg/mesh:v2", { updateStrategy: { maxUnavailable: 0 } }), [
+      waiting,
+      flipping,
+    ]);
+    expect([decision.summary.hold, patchedBy(decision)]).toEqual(["flip", ["f"]]);
+    expect(decision.actions).toContainEqual(expect.objectContaining({ purpose: "flip", usesBudget: false }));
+  });
+
+  test("what a patch costs is said with it", () => {
+    const pods = [podOf({ name: "up" }), podOf({ name: "down", isReady: false })];
+    const { actions } = observe(rolling({ maxUnavailable: 1 }), pods);
+    const costs = actions.flatMap((action) =>
+      action.kind === "PatchPod" ? [[action.pod.name, action.usesBudget]] : [],
+    );
+    expect(costs).toEqual([
+      ["down", false],
+      ["up", true],
+    ]);
+  });
+});
+
+describe("decide, one bad pod", () => {
+  const merging = { patchPodMetadata: [{ annotations: { key: "{}" }, patchPolicy: "MergePatchJson" }] };
+
+  test("a pod whose annotation cannot be merged holds nobody up", () => {
+    const bad = podOf({ name: "0-bad", annotations: { key: "no" } });
+    const decision = observe(sidecarSetOf({ ...merging, updateStrategy: { maxUnavailable: 1 } }), [bad, ...old]);
+    expect(patchedBy(decision)).toEqual(["a"]);
+    expect(decision.summary.problems).toEqual([
+      { namespace: "default", name: "0-bad", message: "annotation key: Invalid JSON Document" },
+    ]);
+  });
+
+  test("a condition that cannot be read is reported, and the pod upgraded all the same", () => {
+    const pod = podOf();
+    const condition = { type: UPGRADABLE_CONDITION, status: "True", message: "zzz" };
+    const bad = { ...pod, status: { ...pod.status, conditions: [...(pod.status?.conditions ?? []), condition] } };
+    const decision = observe(rolling({}), [bad]);
+    expect(patchedBy(decision)).toEqual(["p"]);
+    expect(kindsOf(decision)).not.toContain("PatchPodCondition");
+    expect(decision.summary.problems).toHaveLength(1);
+  });
+
+  test("a pod with next to nothing in it is in no count", () => {
+    expect(observe(rolling({}), [{ spec: { containers: [] } }]).summary.matched).toBe(0);
+  });
+});
+
+describe("decide, history", () => {
+  const sidecarSet = rolling({ paused: true });
+  const created = () => {
+    const [create] = observe(sidecarSet, []).actions;
+    if (create?.kind !== "CreateRevision") throw new Error("no revision");
+    return create.revision;
+  };
+  const named = (name: string, revision: number, data: unknown = {}): ControllerRevision => ({
+    metadata: { name, namespace: "kruise-system", labels: { "kruise.io/sidecarset-name": "ss" } },
+    revision,
+    data,
+  });
+
+  test("a taken name moves the collision count on", () => {
+    const first = created();
+    const decision = observe(sidecarSet, [], { taken: [{ ...first, data: { other: 1 } }] });
+    const [create] = decision.actions;
+    expect(create).toMatchObject({ kind: "CreateRevision" });
+    expect(create?.kind === "CreateRevision" && create.revision.metadata?.name).not.toBe(first.metadata?.name);
+    expect(decision.status.collisionCount).toBe(1);
+  });
+
+  test("the same revision under that name is used", () => {
+    const first = created();
+    const decision = observe(sidecarSet, [], { taken: [first] });
+    expect(kindsOf(decision)).toEqual(["PatchStatus"]);
+    expect(decision.status.latestRevision).toBe(first.metadata?.name);
+  });
+
+  test("a rollback gives the older revision the newest number", () => {
+    const first = { ...created(), revision: 3 };
+    const decision = observe(sidecarSet, [], { revisions: [named("newer", 4), first] });
+    const name = first.metadata?.name ?? "";
+    expect(decision.actions[0]).toEqual({ kind: "RenumberRevision", name, namespace: "kruise-system", revision: 5 });
+  });
+
+  test("the limit keeps what is in use, and always the latest", () => {
+    const pinned = { injectionStrategy: { revision: { revisionName: "r2" } }, revisionHistoryLimit: 0 };
+    const set = sidecarSetOf({ ...pinned, updateStrategy: { paused: true } });
+    const revisions = [1, 2, 3, 4].map((number) => named(`r${number}`, number, { number }));
+    const record = { ss: { hash: OLD_HASH, controllerRevision: "r3" } };
+    const pod = podOf({ annotations: { [HASH_ANNOTATION]: JSON.stringify(record) } });
+    const { actions } = observe(set, [pod], { revisions });
+    const deleted = actions.flatMap((action) => (action.kind === "DeleteRevision" ? [action.name] : []));
+    expect(deleted).toEqual(["r1", "r4"]);
+  });
+
+  test("a rollback with a smaller limit does not delete what it went back to", () => {
+    const first = { ...created(), revision: 1 };
+    const set = { ...sidecarSet, spec: { ...sidecarSet.spec, revisionHistoryLimit: 1 } };
+    const { actions } = observe(set, [], { revisions: [first, named("r2", 2), named("r3", 3)] });
+    const deleted = actions.flatMap((action) => (action.kind === "DeleteRevision" ? [action.name] : []));
+    expect(deleted).toEqual(["r2", "r3"]);
+  });
+});
+
+const anyPods = array(
+  record({ isUpdated: boolean(), isReady: boolean(), isUpgradable: boolean(), isMatched: boolean() }),
+  { maxLength: 12 },
+).map((facts) =>
+  facts.map(({ isUpdated, isReady, isUpgradable, isMatched }, index) =>
+    podOf({
+      name: `p${index}`,
+      hash: isUpdated ? NEW_HASH : OLD_HASH,
+      image: isUpdated ? "reg/sc:v2" : "reg/sc:v1",
+      isReady,
+      withoutImage: isUpgradable ? "same" : "other",
+      creationTimestamp: `2025-01-01T00:00:${String(index).padStart(2, "0")}Z`,
+      ...(isMatched ? {} : { phase: "Failed" }),
+    }),
+  ),
+);
+
+describe("decide, whatever the pods are", () => {
+  test("the projection of a pod keeps all that a decision reads", () => {
+    assert(
+      property(anyPods, (pods) => {
+        const sidecarSet = rolling({ maxUnavailable: 2 });
+        const projected = pods.map((pod) => projectPod(pod, sidecarSet));
+        expect(observe(sidecarSet, projected)).toEqual(observe(sidecarSet, pods));
+        expect(projected.map((pod) => projectPod(pod, sidecarSet))).toEqual(projected);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+/** Lets the kubelet finish what it was given: the containers run their images, and the pod is ready again. */
+function finish(pod: Pod): Pod {
+  return { ...pod, status: { ...podOf({ spec: pod.spec, statuses: statusesOf(pod.spec) }).status } };
+}
+
+/** The kubelet has begun: containers whose image changed are down. */
+function restart(pod: Pod): Pod {
+  const wanted = new Map(pod.spec.containers.map(({ name, image }) => [name, image]));
+  const statuses = pod.status?.containerStatuses ?? [];
+  const isRunning = statuses.every(({ name, image }) => wanted.get(name) === image);
+  return isRunning
+    ? pod
+    : { ...pod, status: { ...podOf({ isReady: false, statuses: statusesOf(pod.spec, false) }).status } };
+}
+
+function isDown({ status }: Pod): boolean {
+  return status?.conditions?.find(({ type }) => type === "Ready")?.status !== "True";
+}
+
+interface Rollout {
+  readonly size: number;
+  readonly maxUnavailable: number | string;
+  readonly partition: number | string;
+  readonly isHot: boolean;
+  /** which pod the kubelet finishes after each pass; when it is through, all of them */
+  readonly order: readonly number[];
+}
+
+function clusterFor({ size, isHot, maxUnavailable, partition }: Rollout): ReconcileCluster {
+  const spec = { updateStrategy: { maxUnavailable, partition }, selector: {} };
+  const cluster = new ReconcileCluster();
+  cluster.add(isHot ? hotSidecarSetOf("reg/mesh:v2", spec) : sidecarSetOf(spec));
+  for (let index = 0; index < size; index++) {
+    const name = `p${index}`;
+    const pod = isHot ? hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { name }) : podOf({ name });
+    cluster.add({ kind: "Pod", ...pod });
+  }
+  return cluster;
+}
+
+/** Calls back after every pass with how many pods are down; returns what the last pass found. */
+function runRollout(rollout: Rollout, watch: (down: number, limit: number) => void): Decision | undefined {
+  const cluster = clusterFor(rollout);
+  const keys = [...cluster.pods.keys()];
+  let decision = cluster.reconcile("ss", CONTEXT);
+  const one = rollout.order.map((turn) => [keys[turn % keys.length] ?? ""]);
+  const all = Array.from({ length: 3 * keys.length }, () => keys);
+  for (const finished of [...one, ...all]) {
+    for (const key of keys) cluster.updatePod(key, restart);
+    watch([...cluster.pods.values()].filter(isDown).length, decision?.summary.maxUnavailable ?? 0);
+    for (const key of finished) cluster.updatePod(key, finish);
+    decision = cluster.reconcile("ss", CONTEXT);
+  }
+  return decision;
+}
+
+describe("decide, over and over", () => {
+  const anyRollout = record({
+    size: integer({ min: 1, max: 6 }),
+    maxUnavailable: constantFrom(1, 2, 3, "30%"),
+    partition: constantFrom(0, 2, "100%"),
+    isHot: boolean(),
+    order: array(integer({ min: 0, max: 5 }), { maxLength: 12 }),
+  });
+
+  test("every rollout gets as far as its partition, never with more pods down than allowed", () => {
+    assert(
+      property(anyRollout, (rollout) => {
+        const end = runRollout(rollout, (down, limit) => expect(down).toBeLessThanOrEqual(limit));
+        const kept = rollout.partition === "100%" ? rollout.size : Math.min(Number(rollout.partition), rollout.size);
+        expect(end?.status.updatedPods).toBe(rollout.size - kept);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});

@@ -1,0 +1,178 @@
+import { describe, expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import {
+  HASH_ANNOTATION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  WORKING_HOT_UPGRADE_ANNOTATION,
+} from "../../../shared/api/names.ts";
+import type { PatchPodMetadata, SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { planFlip, planUpgrade } from "../../../shared/core/upgrade/plan-upgrade.ts";
+import { hotPodOf, hotSidecarSetOf, NEW_HASH, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
+
+const FACTS = { now: NOW, latestRevision: "ss-2" };
+
+function plan(pod: Pod, sidecarSet: SidecarSet = sidecarSetOf()) {
+  const planned = planUpgrade(pod, sidecarSet, FACTS);
+  if (planned.kind === "refused") throw new Error(planned.message);
+  return planned;
+}
+
+const jsonOf = (annotations: Readonly<Record<string, string>>, key: string) => JSON.parse(annotations[key] ?? "null");
+
+describe("planUpgrade, cold", () => {
+  test("changes the image by its place, and records hash, revision and the imageID from before", () => {
+    const { images, annotations } = plan(podOf());
+    expect(images).toEqual([{ index: 1, container: "sc", from: "reg/sc:v1", to: "reg/sc:v2" }]);
+    expect(Object.keys(annotations).toSorted()).toEqual([HASH_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION]);
+    expect(jsonOf(annotations, HASH_ANNOTATION)).toEqual({
+      ss: {
+        updateTimestamp: NOW,
+        hash: NEW_HASH,
+        sidecarSetName: "ss",
+        sidecarList: ["sc"],
+        controllerRevision: "ss-2",
+      },
+    });
+    expect(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION)).toEqual({
+      ss: {
+        revision: NEW_HASH,
+        updateTimestamp: NOW,
+        lastContainerStatuses: { sc: { imageID: "cri://reg/sc:v1@id" } },
+      },
+    });
+  });
+
+  test("a pod that has the image already is only recorded", () => {
+    const { images, annotations } = plan(podOf({ image: "reg/sc:v2" }));
+    expect(images).toEqual([]);
+    expect(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION).ss.lastContainerStatuses).toEqual({});
+  });
+
+  test("states of other SidecarSets stay as they are, unreadable ones go", () => {
+    const other = { revision: "o", lastContainerStatuses: { x: { imageID: "1" } }, later: "field" };
+    const state = JSON.stringify({ other, broken: 1 });
+    const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: state } }));
+    const written = jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION);
+    expect([written.other, written.broken]).toEqual([other, undefined]);
+  });
+
+  test("a state that is null is as good as none", () => {
+    const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: '{"ss":null}' } }));
+    expect(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION).ss.revision).toBe(NEW_HASH);
+  });
+
+  test("a pod without the container is refused", () => {
+    const pod = podOf({ spec: { containers: [{ name: "main" }], initContainers: [{ name: "sc" }] } });
+    expect(planUpgrade(pod, sidecarSetOf(), FACTS)).toEqual({
+      kind: "refused",
+      message: "the pod has no container sc",
+    });
+  });
+
+  test("a missing list of SidecarSets is filled in only when it is known", () => {
+    const pod = podOf({ annotations: { [INJECTED_LIST_ANNOTATION]: "" } });
+    expect(plan(pod).annotations[INJECTED_LIST_ANNOTATION]).toBeUndefined();
+    const planned = planUpgrade(pod, sidecarSetOf(), { ...FACTS, matching: ["a", "ss"] });
+    expect(planned).toMatchObject({ annotations: { [INJECTED_LIST_ANNOTATION]: "a,ss" } });
+  });
+});
+
+describe("planUpgrade, patchPodMetadata", () => {
+  const patched = (annotations: Record<string, string>, ...patchPodMetadata: PatchPodMetadata[]) =>
+    planUpgrade(podOf({ annotations }), sidecarSetOf({ patchPodMetadata }), FACTS);
+  const patch = (value: string, patchPolicy?: string): PatchPodMetadata => ({
+    annotations: { key: value },
+    ...(patchPolicy === undefined ? {} : { patchPolicy }),
+  });
+
+  test.each([
+    ["Retain adds what is absent", {}, patch("a", "Retain"), "a"],
+    ["and so does no policy", {}, patch("a"), "a"],
+    ["Retain leaves what is there, even if empty", { key: "" }, patch("a", "Retain"), undefined],
+    ["Overwrite replaces", { key: "b" }, patch("a", "Overwrite"), "a"],
+    ["Overwrite with the same value changes nothing", { key: "a" }, patch("a", "Overwrite"), undefined],
+    ["MergePatchJson merges", { key: '{"b":1}' }, patch('{"a":2}', "MergePatchJson"), '{"a":2,"b":1}'],
+    ["MergePatchJson without a value takes the patch as it is", { key: "" }, patch("{ }", "MergePatchJson"), "{ }"],
+    ["an unknown policy does nothing", {}, patch("a", "Append"), undefined],
+  ])("%s", (_, before, given, expected) => {
+    const planned = patched(before, given);
+    const written = planned.kind === "planned" ? planned.annotations["key"] : planned.message;
+    if (expected?.startsWith("{") && written !== undefined) expect(JSON.parse(written)).toEqual(JSON.parse(expected));
+    else expect(written).toBe(expected);
+  });
+
+  test("patches build on each other", () => {
+    const planned = patched({}, patch('{"a":1}', "MergePatchJson"), patch('{"b":2}', "MergePatchJson"));
+    expect(planned).toMatchObject({ annotations: { key: '{"a":1,"b":2}' } });
+  });
+
+  test("what cannot be merged refuses the pod as a whole", () => {
+    expect(patched({ key: "no" }, patch("{}", "MergePatchJson"))).toEqual({
+      kind: "refused",
+      message: "annotation key: Invalid JSON Document",
+    });
+  });
+});
+
+describe("planUpgrade, hot", () => {
+  const version = (name: string) => `version.sidecarset.kruise.io/${name}`;
+  const versionAlt = (name: string) => `versionalt.sidecarset.kruise.io/${name}`;
+
+  test("the empty slot gets the new image and works from now on", () => {
+    const pod = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { annotations: { [version("mesh-1")]: "5" } });
+    const { images, annotations } = plan(pod, hotSidecarSetOf());
+    expect(images).toEqual([{ index: 2, container: "mesh-2", from: "reg/empty:1", to: "reg/mesh:v2" }]);
+    expect(annotations).toMatchObject({
+      [WORKING_HOT_UPGRADE_ANNOTATION]: '{"mesh":"mesh-2"}',
+      [version("mesh-2")]: "100",
+      [versionAlt("mesh-2")]: "5",
+      [versionAlt("mesh-1")]: "100",
+    });
+  });
+
+  test("what other hot sidecars work with is kept", () => {
+    const annotations = { [WORKING_HOT_UPGRADE_ANNOTATION]: '{"zeta":"zeta-1","mesh":"mesh-1"}' };
+    const pod = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { annotations });
+    expect(plan(pod, hotSidecarSetOf()).annotations[WORKING_HOT_UPGRADE_ANNOTATION]).toBe(
+      '{"mesh":"mesh-2","zeta":"zeta-1"}',
+    );
+  });
+
+  test.each([
+    ["the slot that is down", ["mesh-1"], "mesh-1"],
+    ["either way round", ["mesh-2"], "mesh-2"],
+    ["both up: the one that does not work", [], "mesh-1"],
+    ["both down: the one that does not work", ["mesh-1", "mesh-2"], "mesh-1"],
+  ])("in the middle of an upgrade it is %s", (_, down, expected) => {
+    const pod = hotPodOf(["reg/mesh:v0", "reg/mesh:v1"], "mesh-2");
+    const statuses = (pod.status?.containerStatuses ?? []).map((status) => ({
+      ...status,
+      ready: !down.includes(status.name),
+    }));
+    const { images } = plan({ ...pod, status: { ...pod.status, containerStatuses: statuses } }, hotSidecarSetOf());
+    expect(images.map(({ container }) => container)).toEqual([expected]);
+  });
+
+  test("nothing changes when the partner has the image already", () => {
+    const pod = hotPodOf(["reg/mesh:v2", "reg/empty:1"], "mesh-1");
+    const { images, annotations } = plan(pod, hotSidecarSetOf());
+    expect([images, annotations[WORKING_HOT_UPGRADE_ANNOTATION]]).toEqual([[], undefined]);
+  });
+
+  test("a pod without its second slot is refused", () => {
+    const pod = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1");
+    const half = { ...pod, spec: { ...pod.spec, containers: pod.spec.containers.slice(0, 2) } };
+    expect(planUpgrade(half, hotSidecarSetOf(), FACTS)).toMatchObject({ kind: "refused" });
+  });
+
+  test("a flip empties the old slot and leaves the hash alone", () => {
+    const flip = planFlip(hotPodOf(["reg/mesh:v1", "reg/mesh:v2"], "mesh-2"), hotSidecarSetOf(), NOW);
+    expect(flip).toMatchObject({
+      kind: "planned",
+      images: [{ container: "mesh-1", to: "reg/empty:1" }],
+      annotations: { [version("mesh-1")]: "0", [versionAlt("mesh-2")]: "0" },
+    });
+    expect(flip.kind === "planned" && flip.annotations[HASH_ANNOTATION]).toBeUndefined();
+  });
+});
