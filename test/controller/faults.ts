@@ -1,0 +1,82 @@
+/** A cluster that fails on purpose: what happens to processes, networks and answers, at a call of one's choice. */
+import { KubeError } from "../../shared/kube/error.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
+
+export type Fault =
+  /** the process ends when the call is carried out, before it sees the answer */
+  | "killAfter"
+  /** the process ends, and the call, held up on the way, is carried out when `releaseLate` says so */
+  | "killLate"
+  /** the process stands still, before the call is sent, until `thaw` */
+  | "freeze"
+  /** the call is carried out, its answer is lost */
+  | "lostAnswer"
+  /** 503 without being carried out */
+  | "unavailable"
+  | "tooManyRequests";
+
+export interface FaultyCluster extends Cluster {
+  /** calls so far: "PATCH pods", in order */
+  readonly calls: string[];
+  /** resolves when the fault strikes for the first time */
+  readonly struck: Promise<void>;
+  readonly thaw: () => void;
+  /** carries out what was held up; resolves when it is through, whatever came of it */
+  readonly releaseLate: () => Promise<void>;
+}
+
+const NEVER = new Promise<never>(() => undefined);
+
+const failures: Readonly<Record<Exclude<Fault, "killAfter" | "killLate" | "freeze">, () => KubeError>> = {
+  lostAnswer: () => new KubeError("the connection was closed", { code: 0, reason: "Reset", isOutcomeKnown: false }),
+  unavailable: () => new KubeError("try again", { code: 503, reason: "ServiceUnavailable" }),
+  tooManyRequests: () => new KubeError("slow", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 1 }),
+};
+
+/** `fault` strikes at each call for which `isStruck(index, call)` says so, counted from 0. After a kill nothing answers. */
+export function faultyCluster(
+  cluster: Cluster,
+  fault: Fault,
+  isStruck: (index: number, call: string) => boolean,
+): FaultyCluster {
+  const calls: string[] = [];
+  const struck = Promise.withResolvers<void>();
+  const thawed = Promise.withResolvers<void>();
+  let isKilled = false;
+  let late: (() => Promise<unknown>) | undefined;
+  const strike = async <T>(work: () => Promise<T>): Promise<T> => {
+    isKilled = fault === "killAfter" || fault === "killLate";
+    if (fault === "killAfter" || fault === "lostAnswer") await work().catch(() => undefined);
+    if (fault === "killLate") late = work;
+    struck.resolve();
+    if (isKilled) return NEVER;
+    if (fault in failures) throw failures[fault as keyof typeof failures]();
+    await thawed.promise;
+    return await work();
+  };
+  const run = async <T>(call: string, work: () => Promise<T>): Promise<T> => {
+    if (isKilled) return NEVER;
+    const isHit = isStruck(calls.length, call);
+    calls.push(call);
+    const result = await (isHit ? strike(work) : work());
+    return isKilled ? NEVER : result;
+  };
+  return {
+    calls,
+    struck: struck.promise,
+    thaw: thawed.resolve,
+    releaseLate: async () => {
+      await late?.().catch(() => undefined);
+    },
+    get: (resource, key) => run(`GET ${resource.plural}`, () => cluster.get(resource, key)),
+    list: (resource, options) => run(`LIST ${resource.plural}`, () => cluster.list(resource, options)),
+    create: (resource, object, options) =>
+      run(`CREATE ${resource.plural}`, () => cluster.create(resource, object, options)),
+    patch: (resource, key, patch, options) =>
+      run(`PATCH ${resource.plural}${options?.subresource ? "/status" : ""}`, () =>
+        cluster.patch(resource, key, patch, options),
+      ),
+    delete: (resource, key, options) => run(`DELETE ${resource.plural}`, () => cluster.delete(resource, key, options)),
+    watch: (resource, options) => cluster.watch(resource, options),
+  };
+}

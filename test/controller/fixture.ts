@@ -1,0 +1,155 @@
+/** SidecarSets, injected pods and what became of them, on the embedded cluster. */
+import { readFile } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
+import { vi } from "vitest";
+import { parse } from "yaml";
+import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import {
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  SIDECARSET_V1BETA1,
+} from "../../shared/api/names.ts";
+import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import type { Clock } from "../../shared/controller/clock.ts";
+import { connectCluster } from "../../shared/kube/client.ts";
+import { type Cluster, NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+
+export const KRUISE_NAMESPACE = "kruise-system";
+export const NAMESPACE = "shop";
+
+/** The image says the version, and so does the hash; the hash without image never changes. */
+export const imageOf = (version: number) => `registry.example/proxy:${version}`;
+const hashOf = (version: number) => `hash${version}`;
+
+/** A pod as the webhook leaves it: main container and injected proxy of `version`. */
+export function injectedPod(set: string, name: string, version = 1): Pod {
+  const record = (hash: string) =>
+    JSON.stringify({
+      [set]: { updateTimestamp: "2025-06-01T00:00:00Z", hash, sidecarSetName: set, sidecarList: ["proxy"] },
+    });
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      namespace: NAMESPACE,
+      labels: { app: set },
+      annotations: {
+        [INJECTED_LIST_ANNOTATION]: set,
+        [HASH_ANNOTATION]: record(hashOf(version)),
+        [HASH_WITHOUT_IMAGE_ANNOTATION]: record("hash0"),
+      },
+    },
+    spec: {
+      containers: [
+        { name: "main", image: "registry.example/main:1" },
+        { name: "proxy", image: imageOf(version) },
+      ],
+    },
+  };
+}
+
+export function sidecarSet(name: string, version: number, updateStrategy: UpdateStrategy): SidecarSet {
+  return {
+    apiVersion: SIDECARSET_V1BETA1,
+    kind: "SidecarSet",
+    metadata: {
+      name,
+      annotations: { [HASH_ANNOTATION]: hashOf(version), [HASH_WITHOUT_IMAGE_ANNOTATION]: "hash0" },
+    },
+    spec: {
+      selector: { matchLabels: { app: name } },
+      containers: [{ name: "proxy", image: imageOf(version) }],
+      updateStrategy: { type: "RollingUpdate", ...updateStrategy },
+    },
+  };
+}
+
+/** What a user's apply leaves behind, after the webhook: image and hash move together. */
+export async function release(cluster: Cluster, name: string, version: number, updateStrategy: UpdateStrategy = {}) {
+  const { metadata, spec } = sidecarSet(name, version, updateStrategy);
+  const { annotations } = metadata ?? {};
+  const body = {
+    metadata: { annotations },
+    spec: { containers: spec.containers, updateStrategy: spec.updateStrategy },
+  };
+  await cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body });
+}
+
+export const readSet = (cluster: Cluster, name: string) => cluster.get<SidecarSet>(SIDECARSETS, { name });
+
+export async function readPods(cluster: Cluster, set: string): Promise<readonly Pod[]> {
+  return (await cluster.list<Pod>(PODS, { namespace: NAMESPACE, labelSelector: `app=${set}` })).items;
+}
+
+export function versionsOf(pods: readonly Pod[]): readonly string[] {
+  return pods.map(({ spec }) => spec.containers[1]?.image?.split(":")[1] ?? "none");
+}
+
+export const isReady = ({ status }: Pod) =>
+  status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") === true;
+
+/** Real time, many times faster: what waits a second waits milliseconds. */
+export function fastClock(factor: number): Clock {
+  const begin = Date.now();
+  return {
+    now: () => begin + (Date.now() - begin) * factor,
+    sleep: (ms, signal) => setTimeout(ms / factor, undefined, signal ? { signal } : {}).catch(() => undefined),
+    random: Math.random,
+  };
+}
+
+export interface TestCluster {
+  readonly cluster: Cluster;
+  /** every write since the start */
+  readonly history: LocalCluster["history"];
+  /** forgets old versions, so that page tokens expire */
+  readonly compact: () => void;
+  readonly close: () => Promise<void>;
+}
+
+/** An API server with the CRD, both namespaces and fast kubelets. No webhook: the fixtures are what webhooks leave behind. */
+export async function startTestCluster(): Promise<TestCluster> {
+  const local = await startLocalCluster({ startDelayMs: 5, readyDelayMs: 5 });
+  const cluster = connectCluster({
+    server: local.url,
+    certificateAuthority: local.caCertificate,
+    token: async () => local.token,
+  });
+  const definition = parse(await readFile(new URL("../../infra/crd/sidecarsets.yaml", import.meta.url), "utf8"));
+  delete definition.spec.conversion;
+  await cluster.create(DEFINITIONS, definition);
+  for (const name of [KRUISE_NAMESPACE, NAMESPACE]) await cluster.create(NAMESPACES, { metadata: { name } });
+  return {
+    cluster,
+    history: local.history,
+    compact: local.compact,
+    close: local.close,
+  };
+}
+
+const DEFINITIONS: Resource = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
+
+/** Every container runs the image that it should. */
+export function isRunning({ spec, status }: Pod): boolean {
+  const isStarted = status?.containerStatuses?.length === spec.containers.length;
+  return isStarted && (status?.containerStatuses ?? []).every(({ image }, i) => image === spec.containers[i]?.image);
+}
+
+/** Creates a SidecarSet at version 1 and its pods, and waits until they are ready. */
+export async function deploy(cluster: Cluster, name: string, count: number, updateStrategy: UpdateStrategy) {
+  await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet(name, 1, updateStrategy));
+  await Promise.all(
+    Array.from({ length: count }, (_, index) => cluster.create<Pod>(PODS, injectedPod(name, `${name}-${index}`))),
+  );
+  await vi.waitFor(async () => {
+    if (!(await readPods(cluster, name)).every(isReady)) throw new Error("not all pods are ready");
+  });
+}

@@ -1,0 +1,61 @@
+/** What passes may never do, looked for in everything that was written to the cluster. */
+import type { RecordedWrite } from "../../infra/local/history.ts";
+import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import {
+  EMPTY_LEDGER,
+  isGenerationObservable,
+  type Ledger,
+  ledgerName,
+  parseLedger,
+} from "../../shared/core/upgrade/ledger.ts";
+import { isReady, isRunning } from "./fixture.ts";
+
+/**
+ * What the rules of the ledger forbid: a pod written to without a reservation for the state that it was in, and a
+ * generation shown as observed while the ledger names another one or holds reservations under another.
+ */
+export function ledgerViolations(history: readonly RecordedWrite[], set: string): readonly string[] {
+  let ledger: Ledger = EMPTY_LEDGER;
+  return history.flatMap((write) => {
+    const { resource, subresource, name, object } = write;
+    if (resource === "configmaps" && name === ledgerName(set))
+      ledger = parseLedger((object as unknown as ConfigMap).data) ?? EMPTY_LEDGER;
+    if (resource === "pods" && object.metadata.labels?.["app"] === set) return podViolations(write, ledger);
+    return resource === "sidecarsets" && subresource === "status" && name === set
+      ? statusViolations(write, ledger)
+      : [];
+  });
+}
+
+/** Our writes are the patches of the pod that are not its status and not a label. */
+function podViolations({ verb, subresource, name, object, previous }: RecordedWrite, ledger: Ledger): string[] {
+  if (subresource !== "" || verb !== "patch" || !previous) return [];
+  const { uid, resourceVersion, labels } = previous.metadata;
+  if (JSON.stringify(labels) !== JSON.stringify(object.metadata.labels)) return [];
+  const isReserved = ledger.reservations.some((pod) => pod.uid === uid && pod.resourceVersion === resourceVersion);
+  return isReserved ? [] : [`${name} was written to at ${resourceVersion} without a reservation`];
+}
+
+function statusViolations({ object, previous }: RecordedWrite, ledger: Ledger): string[] {
+  const observed = (set: unknown) => (set as SidecarSet | undefined)?.status?.observedGeneration ?? 0;
+  const [before, generation] = [observed(previous), observed(object)];
+  const subject = { uid: object.metadata.uid ?? "", generation, revision: "" };
+  if (generation < before) return [`observedGeneration went back from ${before} to ${generation}`];
+  if (generation === before || isGenerationObservable(ledger, subject)) return [];
+  return [`generation ${generation} was shown as observed too early`];
+}
+
+/** How many of a SidecarSet's pods were at once not ready, at most, since they were all ready first. */
+export function mostUnavailable(history: readonly RecordedWrite[], set: string, since: number): number {
+  const down = new Set<string>();
+  let most = 0;
+  for (const { resource, object, isRemoved, name, sequence } of history) {
+    const pod = object as unknown as Pod;
+    if (resource !== "pods" || pod.metadata?.labels?.["app"] !== set) continue;
+    if (isRemoved || (isReady(pod) && isRunning(pod))) down.delete(name);
+    else down.add(name);
+    if (sequence > since) most = Math.max(most, down.size);
+  }
+  return most;
+}

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { readLedger, swapLedger } from "../../shared/controller/ledger-store.ts";
+import { EMPTY_LEDGER, type Ledger } from "../../shared/core/upgrade/ledger.ts";
+import { type Cluster, CONFIG_MAPS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { faultyCluster } from "./faults.ts";
+import { KRUISE_NAMESPACE, sidecarSet, startTestCluster, type TestCluster } from "./fixture.ts";
+
+let test: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+});
+afterAll(() => test.close());
+
+const generation = (number: number): Ledger => ({ uid: "u", generation: number, reservations: [] });
+
+it("a ledger is swapped by one of those who read it, from the first write on", async () => {
+  const set = await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("swap", 1, {}));
+  const place = { namespace: KRUISE_NAMESPACE, sidecarSet: set };
+  const none = await readLedger(cluster, KRUISE_NAMESPACE, "swap");
+  expect(none).toEqual({ ledger: EMPTY_LEDGER });
+  const first = await swapLedger(cluster, place, none, generation(1));
+  expect(first?.ledger).toEqual(generation(1));
+  expect(await swapLedger(cluster, place, none, generation(7))).toBeUndefined();
+
+  if (!first) throw new Error("the first write was lost");
+  const second = await swapLedger(cluster, place, first, generation(2));
+  expect(await swapLedger(cluster, place, first, generation(7))).toBeUndefined();
+  expect(await readLedger(cluster, KRUISE_NAMESPACE, "swap")).toEqual(second);
+  expect(second?.ledger).toEqual(generation(2));
+
+  const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-swap" };
+  const owner = { kind: "SidecarSet", name: "swap", uid: set.metadata?.uid };
+  expect((await cluster.get(CONFIG_MAPS, key)).metadata?.ownerReferences).toMatchObject([owner]);
+  if (!second) throw new Error("the second write was lost");
+  const lossy = faultyCluster(cluster, "lostAnswer", () => true);
+  expect(await swapLedger(lossy, place, second, generation(3))).toBeUndefined();
+  await cluster.delete(CONFIG_MAPS, key);
+  expect(await swapLedger(cluster, place, second, generation(4))).toBeUndefined();
+});

@@ -1,0 +1,191 @@
+/** maxUnavailable and the pause hold whatever happens to passes: as the history of the cluster shows afterwards. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ConfigMap } from "../../shared/api/kubernetes.ts";
+import { mapLimited } from "../../shared/controller/concurrency.ts";
+import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { type Cluster, CONFIG_MAPS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Fault, faultyCluster } from "./faults.ts";
+import {
+  deploy,
+  fastClock,
+  KRUISE_NAMESPACE,
+  NAMESPACE,
+  readPods,
+  readSet,
+  release,
+  startTestCluster,
+  type TestCluster,
+  versionsOf,
+} from "./fixture.ts";
+import { ledgerViolations, mostUnavailable } from "./history.ts";
+
+let test: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+});
+afterAll(() => test.close());
+
+const options = (sidecarSet: string): PassOptions => ({
+  deadlineMs: 600_000,
+  kruiseNamespace: KRUISE_NAMESPACE,
+  sidecarSet,
+  follow: true,
+  clock: fastClock(50),
+});
+
+const reservationsOf = async (name: string) => {
+  const key = { namespace: KRUISE_NAMESPACE, name: `sidecarset-ledger-${name}` };
+  return (await cluster.get<ConfigMap>(CONFIG_MAPS, key)).data?.["reservations"];
+};
+
+/** Three pods, one at a time; the history from here on. */
+async function prepare(name: string, pods = 3): Promise<number> {
+  await deploy(cluster, name, pods, { maxUnavailable: 1 });
+  await release(cluster, name, 2, { maxUnavailable: 1 });
+  return test.history().length;
+}
+
+async function expectDone(name: string, since: number, pods = 3): Promise<void> {
+  expect(versionsOf(await readPods(cluster, name)), name).toEqual(new Array(pods).fill("2"));
+  expect(mostUnavailable(test.history(), name, since), name).toBe(1);
+  expect(ledgerViolations(test.history(), name), name).toEqual([]);
+  expect(await reservationsOf(name), name).toBe("");
+  const { status, metadata } = await readSet(cluster, name);
+  expect(status, name).toMatchObject({ observedGeneration: metadata?.generation, updatedReadyPods: pods });
+}
+
+describe("overlapping passes", () => {
+  it("three at once stay within the budget together", async () => {
+    const since = await prepare("three", 8);
+    const reports = await Promise.all([1, 2, 3].map(() => runPass(cluster, options("three"))));
+    await runPass(cluster, options("three"));
+    await expectDone("three", since, 8);
+    expect(reports.flatMap(({ problems }) => problems)).toEqual([]);
+    expect(reports.flatMap(({ sidecarSets }) => sidecarSets.map(({ stop }) => stop))).not.toContain("failed");
+  });
+});
+
+describe("a pass that is killed", () => {
+  /** How many calls a whole rollout makes. */
+  async function countCalls(name: string): Promise<number> {
+    await prepare(name);
+    const counting = faultyCluster(cluster, "unavailable", () => false);
+    await runPass(counting, options(name));
+    return counting.calls.length;
+  }
+
+  async function killAndResume(fault: Fault, at: number): Promise<void> {
+    const name = `${fault.toLowerCase()}-${at}`;
+    const since = await prepare(name);
+    const faulty = faultyCluster(cluster, fault, (index) => index === at);
+    const finished = await Promise.race([runPass(faulty, options(name)), faulty.struck]);
+    const resumed = runPass(cluster, options(name));
+    if (!finished) await faulty.releaseLate();
+    await resumed;
+    await expectDone(name, since);
+  }
+
+  it.each(["killAfter", "killLate"] as const)(
+    "%s, at each of its calls, is taken over by the next one",
+    async (fault) => {
+      const calls = await countCalls(`count-${fault.toLowerCase()}`);
+      expect(calls).toBeGreaterThan(20);
+      await mapLimited([...new Array(calls).keys()], 8, (at) => killAndResume(fault, at));
+    },
+  );
+
+  it("frozen at each of its calls and thawed after another pass had a turn, it breaks nothing", async () => {
+    const calls = await countCalls("count-freeze");
+    await mapLimited([...new Array(calls).keys()], 8, async (at) => {
+      const name = `freeze-${at}`;
+      const since = await prepare(name);
+      const faulty = faultyCluster(cluster, "freeze", (index) => index === at);
+      const first = runPass(faulty, options(name));
+      await Promise.race([first, faulty.struck]);
+      await runPass(cluster, { ...options(name), follow: false });
+      faulty.thaw();
+      await first;
+      await runPass(cluster, options(name));
+      await expectDone(name, since);
+    });
+  });
+
+  it("its late patch does not land once observedGeneration shows a pause", async () => {
+    await prepare("fence");
+    const faulty = faultyCluster(cluster, "killLate", (_, call) => call === "PATCH pods");
+    await Promise.race([runPass(faulty, options("fence")), faulty.struck]);
+    expect(await reservationsOf("fence")).toMatch(/^shop\/fence-\d /);
+    await cluster.patch(
+      SIDECARSETS,
+      { name: "fence" },
+      { type: "merge", body: { spec: { updateStrategy: { paused: true } } } },
+    );
+    const report = await runPass(cluster, options("fence"));
+    expect(report.sidecarSets).toMatchObject([{ stop: "settled", tally: { fenced: 1, upgraded: 0 } }]);
+    const { status, metadata } = await readSet(cluster, "fence");
+    expect(status?.observedGeneration).toBe(metadata?.generation);
+    await faulty.releaseLate();
+    expect(versionsOf(await readPods(cluster, "fence"))).toEqual(["1", "1", "1"]);
+    expect(ledgerViolations(test.history(), "fence")).toEqual([]);
+  });
+
+  it("its reservation, kept back by a partition now, does not let one pod too many through", async () => {
+    await prepare("turn");
+    const faulty = faultyCluster(cluster, "killLate", (_, call) => call === "PATCH pods");
+    await Promise.race([runPass(faulty, options("turn")), faulty.struck]);
+    const reserved = /turn-\d/.exec((await reservationsOf("turn")) ?? "")?.[0] ?? "";
+    const others = (await readPods(cluster, "turn")).flatMap(({ metadata }) => metadata?.name ?? []);
+    const name = others.find((other) => other !== reserved) ?? "";
+    const matchLabels = { turn: "first" };
+    await cluster.patch(
+      PODS,
+      { namespace: NAMESPACE, name },
+      { type: "merge", body: { metadata: { labels: matchLabels } } },
+    );
+    const priorityStrategy = { weightPriority: [{ weight: 1, matchSelector: { matchLabels } }] };
+    await release(cluster, "turn", 2, { maxUnavailable: 2, partition: 2, priorityStrategy });
+    expect((await runPass(cluster, options("turn"))).sidecarSets).toMatchObject([
+      { tally: { fenced: 1, upgraded: 1 } },
+    ]);
+    await faulty.releaseLate();
+    const pods = await readPods(cluster, "turn");
+    expect(versionsOf(pods.filter(({ metadata }) => metadata?.name === name))).toEqual(["2"]);
+    expect(versionsOf(pods).toSorted()).toEqual(["1", "1", "2"]);
+    expect(ledgerViolations(test.history(), "turn")).toEqual([]);
+  });
+
+  it("its reservation of a pod that is not selected any more is fenced as well", async () => {
+    await prepare("stray");
+    const faulty = faultyCluster(cluster, "killLate", (_, call) => call === "PATCH pods");
+    await Promise.race([runPass(faulty, options("stray")), faulty.struck]);
+    const selector = { matchLabels: { app: "nobody" } };
+    await cluster.patch(SIDECARSETS, { name: "stray" }, { type: "merge", body: { spec: { selector } } });
+    expect((await runPass(cluster, options("stray"))).sidecarSets).toMatchObject([{ tally: { fenced: 1 } }]);
+    expect(await reservationsOf("stray")).toBe("");
+    await faulty.releaseLate();
+    expect(versionsOf(await readPods(cluster, "stray"))).toEqual(["1", "1", "1"]);
+  });
+});
+
+describe("trouble with single calls", () => {
+  it.each(["lostAnswer", "unavailable", "tooManyRequests"] as const)(
+    "%s, at every third write: the rollout goes on",
+    async (fault) => {
+      const name = fault.toLowerCase();
+      const since = await prepare(name);
+      let writes = 0;
+      const faulty = faultyCluster(cluster, fault, (_, call) => call.startsWith("PATCH pods") && ++writes % 3 === 1);
+      const report = await runPass(faulty, options(name));
+      expect(report.sidecarSets).toMatchObject([{ stop: "settled" }]);
+      await expectDone(name, since);
+    },
+  );
+
+  it("an API server that is away fails the SidecarSet, not the pass", async () => {
+    await prepare("away");
+    const faulty = faultyCluster(cluster, "unavailable", () => true);
+    expect((await runPass(faulty, options("away"))).sidecarSets).toMatchObject([{ stop: "failed", why: "try again" }]);
+  });
+});

@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ConfigMap } from "../../shared/api/kubernetes.ts";
+import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import {
+  type Cluster,
+  CONFIG_MAPS,
+  CONTROLLER_REVISIONS,
+  EVENTS,
+  LEASES,
+  PODS,
+  SIDECARSETS,
+} from "../../shared/kube/port.ts";
+import {
+  deploy,
+  fastClock,
+  KRUISE_NAMESPACE,
+  NAMESPACE,
+  readPods,
+  readSet,
+  release,
+  startTestCluster,
+  type TestCluster,
+  versionsOf,
+} from "./fixture.ts";
+import { mostUnavailable } from "./history.ts";
+
+let test: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+});
+afterAll(() => test.close());
+
+const options = (sidecarSet: string, more: Partial<PassOptions> = {}): PassOptions => ({
+  deadlineMs: 120_000,
+  kruiseNamespace: KRUISE_NAMESPACE,
+  sidecarSet,
+  follow: true,
+  clock: fastClock(40),
+  ...more,
+});
+
+const readLedger = (name: string) =>
+  cluster.get<ConfigMap>(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE, name: `sidecarset-ledger-${name}` });
+
+describe("a pass over one SidecarSet", () => {
+  it("rolls a new image out batch by batch and says so", async () => {
+    await deploy(cluster, "plain", 5, { maxUnavailable: 2 });
+    await release(cluster, "plain", 2, { maxUnavailable: 2 });
+    const since = test.history().length;
+    const report = await runPass(cluster, options("plain"));
+    expect(report.problems).toEqual([]);
+    expect(report.sidecarSets).toMatchObject([
+      {
+        stop: "settled",
+        why: "5 of 5 pods updated, 5 of them ready",
+        tally: { upgraded: 5, restarts: 0, problems: [] },
+      },
+    ]);
+    expect(versionsOf(await readPods(cluster, "plain"))).toEqual(["2", "2", "2", "2", "2"]);
+    expect(mostUnavailable(test.history(), "plain", since)).toBe(2);
+    const { status, metadata } = await readSet(cluster, "plain");
+    const { generation } = metadata ?? {};
+    expect(status).toMatchObject({ observedGeneration: generation, matchedPods: 5, updatedReadyPods: 5 });
+    expect((await readLedger("plain")).data).toEqual({
+      sidecarSetUID: metadata?.uid,
+      generation: String(generation),
+      reservations: "",
+    });
+    expect(report.calls).toMatchObject({ "PATCH pods": 5, "LIST pods": 1, "WATCH pods": 1 });
+    expect(JSON.parse(JSON.stringify(report))).toEqual(report);
+  });
+
+  it("writes nothing when there is nothing to do", async () => {
+    const before = test.history().length;
+    const { sidecarSets, calls } = await runPass(cluster, options("plain"));
+    expect(sidecarSets).toMatchObject([{ stop: "settled" }]);
+    expect(test.history().length).toBe(before);
+    expect(Object.keys(calls).filter((call) => !/^(GET|LIST) /.test(call))).toEqual([]);
+  });
+
+  it("without following it is one batch, and its outcome stands in the status", async () => {
+    await deploy(cluster, "single", 3, { maxUnavailable: 1 });
+    await release(cluster, "single", 2, { maxUnavailable: 1 });
+    const report = await runPass(cluster, options("single", { follow: false }));
+    expect(report.sidecarSets).toMatchObject([{ stop: "oneRound", tally: { upgraded: 1, batches: 1 } }]);
+    expect((await readSet(cluster, "single")).status).toMatchObject({ matchedPods: 3, updatedPods: 1 });
+    expect((await readLedger("single")).data?.["reservations"]).toBe("");
+  });
+
+  it("a dry run writes nothing anywhere and lists what would be done", async () => {
+    await deploy(cluster, "dry", 2, { maxUnavailable: 1 });
+    await release(cluster, "dry", 2, { maxUnavailable: 1 });
+    const before = test.history().length;
+    const { sidecarSets, calls } = await runPass(cluster, options("dry", { dryRun: true }));
+    expect(test.history().length).toBe(before);
+    expect(Object.keys(calls).filter((call) => !/^(GET|LIST) /.test(call))).toEqual([]);
+    const planned = sidecarSets[0]?.planned ?? [];
+    expect(planned).toContainEqual(expect.stringMatching(/^create ControllerRevision dry-/));
+    expect(planned).toContainEqual(
+      expect.stringMatching(/^upgrade pod shop\/dry-\d: proxy registry.example\/proxy:1 → registry.example\/proxy:2$/),
+    );
+  });
+
+  it("a partition keeps its pods and the pass ends", async () => {
+    const strategy = { maxUnavailable: 4, partition: 3 };
+    await deploy(cluster, "part", 4, strategy);
+    await release(cluster, "part", 2, strategy);
+    const report = await runPass(cluster, options("part"));
+    expect(report.sidecarSets[0]?.why).toContain("partition keeps 3 at the old revision");
+    expect(versionsOf(await readPods(cluster, "part")).toSorted()).toEqual(["1", "1", "1", "2"]);
+  });
+
+  it("a paused SidecarSet gets its status and nothing else", async () => {
+    await deploy(cluster, "halt", 2, { paused: true });
+    await release(cluster, "halt", 2, { paused: true });
+    const report = await runPass(cluster, options("halt"));
+    expect(report.sidecarSets).toMatchObject([
+      { stop: "settled", why: "paused; 0 of 2 pods updated, 0 of them ready" },
+    ]);
+    expect(versionsOf(await readPods(cluster, "halt"))).toEqual(["1", "1"]);
+    expect((await readSet(cluster, "halt")).status).toMatchObject({ observedGeneration: 2, matchedPods: 2 });
+  });
+
+  it("tells pods that cannot be upgraded in place, once a pass", async () => {
+    await deploy(cluster, "fixed", 2, { maxUnavailable: 2 });
+    const annotations = { "kruise.io/sidecarset-hash": "hash2", "kruise.io/sidecarset-hash-without-image": "other" };
+    await cluster.patch(SIDECARSETS, { name: "fixed" }, { type: "merge", body: { metadata: { annotations } } });
+    await release(cluster, "fixed", 2, { maxUnavailable: 2 });
+    await cluster.patch(SIDECARSETS, { name: "fixed" }, { type: "merge", body: { metadata: { annotations } } });
+    const { sidecarSets } = await runPass(cluster, options("fixed"));
+    expect(sidecarSets[0]?.why).toContain("2 cannot be upgraded in place");
+    const conditions = (await readPods(cluster, "fixed")).map(({ status }) =>
+      status?.conditions?.find(({ type }) => type === "SidecarSetUpgradable"),
+    );
+    expect(conditions).toMatchObject([{ status: "False" }, { status: "False" }]);
+    const events = await cluster.list(EVENTS, { namespace: "default" });
+    expect(events.items).toMatchObject([{ reason: "NotUpgradablePods", involvedObject: { name: "fixed" } }]);
+    await runPass(cluster, options("fixed"));
+    expect((await cluster.list(EVENTS, { namespace: "default" })).items).toHaveLength(1);
+  });
+
+  it("a name that does not exist, and a namespace that is missing, are told in a sentence", async () => {
+    expect((await runPass(cluster, options("nobody"))).sidecarSets).toMatchObject([
+      { stop: "gone", why: "there is no such SidecarSet" },
+    ]);
+    await deploy(cluster, "homeless", 1, {});
+    const { sidecarSets } = await runPass(cluster, options("homeless", { kruiseNamespace: "nowhere" }));
+    expect(sidecarSets).toMatchObject([{ stop: "failed", why: 'namespaces "nowhere" not found' }]);
+  });
+
+  it("reads all pages, also when their token expires on the way", async () => {
+    await deploy(cluster, "paged", 3, {});
+    let lists = 0;
+    const paging: Cluster = {
+      ...cluster,
+      list: async (resource, query) => {
+        if (resource !== PODS) return cluster.list(resource, query);
+        lists++;
+        if (lists === 2) test.compact();
+        return cluster.list(resource, { ...query, limit: 2 });
+      },
+    };
+    const { sidecarSets } = await runPass(paging, options("paged", { follow: false }));
+    expect(sidecarSets).toMatchObject([{ status: { matchedPods: 3 } }]);
+    expect(lists).toBe(4);
+  });
+
+  it("namespaces are selected by their labels", async () => {
+    await deploy(cluster, "spaces", 2, { maxUnavailable: 2 });
+    const narrow = (label: string) => {
+      const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": label } };
+      return cluster.patch(SIDECARSETS, { name: "spaces" }, { type: "merge", body: { spec: { namespaceSelector } } });
+    };
+    await narrow("default");
+    expect((await runPass(cluster, options("spaces"))).sidecarSets).toMatchObject([{ status: { matchedPods: 0 } }]);
+    await narrow(NAMESPACE);
+    await release(cluster, "spaces", 2, { maxUnavailable: 2 });
+    expect((await runPass(cluster, options("spaces"))).sidecarSets).toMatchObject([
+      { status: { updatedReadyPods: 2 } },
+    ]);
+  });
+});
+
+describe("a pass over all SidecarSets", () => {
+  const everything = (more: Partial<PassOptions> = {}): PassOptions => {
+    const { sidecarSet: _, ...rest } = options("", more);
+    return rest;
+  };
+
+  it("handles each on its own: what is broken stops nobody else", async () => {
+    await cluster.create<ConfigMap>(CONFIG_MAPS, {
+      metadata: { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-broken" },
+      data: { reservations: "nonsense" },
+    });
+    await deploy(cluster, "broken", 1, {});
+    await deploy(cluster, "whole", 1, {});
+    await release(cluster, "whole", 2);
+    const { sidecarSets, problems } = await runPass(cluster, everything());
+    expect(problems).toEqual([]);
+    expect(sidecarSets.find(({ name }) => name === "whole")).toMatchObject({ stop: "settled", tally: { upgraded: 1 } });
+    expect(sidecarSets.find(({ name }) => name === "broken")).toMatchObject({
+      stop: "failed",
+      why: expect.stringContaining("kruise-system/sidecarset-ledger-broken is no ledger"),
+    });
+  });
+
+  it("a pass leaves everything to the one that holds the Lease, and takes an expired one", async () => {
+    const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
+    const hold = (renewTime: string) => {
+      const spec = { holderIdentity: "somebody", leaseDurationSeconds: 30, renewTime };
+      return cluster.patch(LEASES, key, { type: "merge", body: { spec } });
+    };
+    await hold(new Date(Date.now() + 1000).toISOString().replace("Z", "000Z"));
+    expect(await runPass(cluster, everything())).toMatchObject({ heldBy: "somebody", sidecarSets: [] });
+    await hold("2020-01-01T00:00:00.000000Z");
+    const report = await runPass(cluster, everything({ follow: false }));
+    expect(report.heldBy).toBeUndefined();
+    expect(report.sidecarSets.length).toBeGreaterThan(5);
+    expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: "" } });
+  });
+
+  it("begins behind the SidecarSet whose turn came last", async () => {
+    const names = async () =>
+      (await runPass(cluster, everything({ follow: false }))).sidecarSets.map(({ name }) => name);
+    const all = (await names()).toSorted();
+    const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
+    const annotations = { "sidecarset.kruise.io/last-served": "halt" };
+    await cluster.patch(LEASES, key, { type: "merge", body: { metadata: { annotations } } });
+    const place = all.indexOf("halt") + 1;
+    expect(await names()).toEqual([...all.slice(place), ...all.slice(0, place)]);
+  });
+
+  it("a deadline ends it in time, and says whom it did not reach", async () => {
+    const report = await runPass(cluster, everything({ deadlineMs: 1_000 }));
+    expect(report.sidecarSets).toEqual([]);
+    expect(report.notReached.length).toBeGreaterThan(5);
+  });
+
+  it("the revisions of a SidecarSet are registered once", async () => {
+    const { items } = await cluster.list(CONTROLLER_REVISIONS, { namespace: KRUISE_NAMESPACE });
+    const ofPlain = items.filter(({ metadata }) => metadata?.name?.startsWith("plain-"));
+    expect(ofPlain).toHaveLength(1);
+  });
+});
