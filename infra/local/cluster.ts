@@ -3,11 +3,14 @@ import { randomBytes } from "node:crypto";
 import { type Api, component, internalCall, type User } from "./api.ts";
 import { NAMESPACE, NODE } from "./built-in-kinds.ts";
 import { createCertificates } from "./certificates.ts";
-import { systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { runControlPlane } from "./control-plane.ts";
 import { createObject } from "./create.ts";
 import { createHistory, type RecordedAdmission, type RecordedWrite } from "./history.ts";
 import { serveHttps } from "./https-server.ts";
+import { type ImageBehaviour, imageBehaviour } from "./image.ts";
 import { type Access, kubeconfigText } from "./kubeconfig.ts";
+import type { KubeletSettings } from "./kubelet-settings.ts";
 import { nodeObject } from "./nodes.ts";
 import { timestamp } from "./object.ts";
 import { createRegistry } from "./registry.ts";
@@ -22,6 +25,14 @@ export interface LocalClusterOptions {
   readonly historyLimit?: number;
   /** default 60 s, as in kube-apiserver */
   readonly bookmarkIntervalMs?: number;
+  /** How long a container takes to run once it is wanted; default 100. */
+  readonly startDelayMs?: number;
+  /** How long a container that runs takes to be ready; default 100. */
+  readonly readyDelayMs?: number;
+  /** How long a deleted pod takes to be gone; default 50. */
+  readonly terminationDelayMs?: number;
+  /** default: by its tag, see image.ts */
+  readonly imageBehaviour?: (image: string) => ImageBehaviour;
   /** in [0, 1); default Math.random */
   readonly random?: () => number;
 }
@@ -57,14 +68,25 @@ async function furnish(api: Api, nodes: number): Promise<void> {
   }
 }
 
+function kubeletSettings(clock: Clock, options: LocalClusterOptions): KubeletSettings {
+  return {
+    clock,
+    startDelayMs: options.startDelayMs ?? 100,
+    readyDelayMs: options.readyDelayMs ?? 100,
+    terminationDelayMs: options.terminationDelayMs ?? 50,
+    imageBehaviour: options.imageBehaviour ?? imageBehaviour,
+  };
+}
+
 /** Resolves when the cluster answers. Call `close` when done: it leaves no timer and no socket behind. */
 export async function startLocalCluster(options: LocalClusterOptions = {}): Promise<LocalCluster> {
   const clock = systemClock();
   const store = new Store(options.historyLimit ?? 50_000);
   const history = createHistory(clock.now);
   const api: Api = { store, registry: createRegistry(store), history, clock, random: options.random ?? Math.random };
-  await furnish(api, options.nodes ?? 3);
   const certificates = await createCertificates();
+  const controlPlane = runControlPlane(api, kubeletSettings(clock, options), certificates.authority);
+  await furnish(api, options.nodes ?? 3);
   const token = randomBytes(16).toString("hex");
   const server = await serveHttps(api, {
     port: options.port ?? 0,
@@ -81,8 +103,9 @@ export async function startLocalCluster(options: LocalClusterOptions = {}): Prom
     apiCalls: (prefix = "") => history.calls(prefix),
     compact: () => store.compact(),
     async close() {
-      await server.close();
       clock.close();
+      await server.close();
+      await controlPlane.close();
     },
   };
 }
