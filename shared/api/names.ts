@@ -41,6 +41,7 @@ export const CONTAINER_BARRIER_ENV = "KRUISE_CONTAINER_BARRIER";
 export const CONTAINER_LAUNCH_PRIORITY_ANNOTATION = "apps.kruise.io/container-launch-priority";
 
 // conditions, reasons, events
+export const POD_READY_CONDITION = "KruisePodReady";
 export const UPGRADABLE_CONDITION = "SidecarSetUpgradable";
 export const ALL_UPGRADABLE_REASON = "AllSidecarsetUpgradable";
 export const IMMUTABLE_FIELD_REASON = "UpdateImmutableField";

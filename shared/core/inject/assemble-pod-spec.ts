@@ -1,0 +1,70 @@
+/** Decides where injected containers, volumes and pull secrets stand among the pod's own. */
+import type { Container, LocalObjectReference, PodSpec, Volume } from "../../api/kubernetes.ts";
+import { compareUtf8 } from "../lib/go-json.ts";
+
+export interface InjectedContainer {
+  readonly container: Container;
+  readonly isBeforeApps: boolean;
+}
+
+/** What all SidecarSets bring, in the order in which they bring it. */
+export interface InjectedParts {
+  readonly initContainers: readonly InjectedContainer[];
+  readonly containers: readonly InjectedContainer[];
+  readonly volumes: readonly Volume[];
+  readonly imagePullSecrets: readonly LocalObjectReference[];
+}
+
+function byName(one: InjectedContainer, other: InjectedContainer): number {
+  return compareUtf8(one.container.name, other.container.name);
+}
+
+/** Compat: a container of the pod with the same name is overwritten where it stands (vector existing-container-same-name-overwritten-in-place). */
+function mergeContainers(existing: readonly Container[], injected: readonly InjectedContainer[]): readonly Container[] {
+  const places = new Map(existing.map(({ name }, index) => [name, index]));
+  const merged = [...existing];
+  const before: Container[] = [];
+  const after: Container[] = [];
+  for (const { container, isBeforeApps } of injected) {
+    const place = places.get(container.name);
+    if (place !== undefined) merged[place] = container;
+    else (isBeforeApps ? before : after).push(container);
+  }
+  return [...before, ...merged, ...after];
+}
+
+/** The first of a name wins, so the pod's own always does. */
+function firstByName<T extends { readonly name?: string }>(items: readonly T[]): readonly T[] {
+  const names = new Set<string | undefined>();
+  return items.filter(({ name }) => !names.has(name ?? "") && names.add(name ?? ""));
+}
+
+/** Volumes of the pod stay even where they share a name. */
+function mergeVolumes(existing: readonly Volume[], injected: readonly Volume[]): readonly Volume[] {
+  const names = new Set(existing.map(({ name }) => name));
+  return [...existing, ...firstByName(injected.filter(({ name }) => !names.has(name)))];
+}
+
+function unlessEmpty<K extends keyof PodSpec>(key: K, list: readonly unknown[]): Partial<PodSpec> {
+  return list.length > 0 ? { [key]: list } : {};
+}
+
+/**
+ * Init containers are sorted by name among themselves, containers only if `sortContainersByName`. Everything else in
+ * the spec is as it was.
+ */
+export function assemblePodSpec(
+  spec: PodSpec | undefined,
+  parts: InjectedParts,
+  sortContainersByName: boolean,
+): PodSpec {
+  const containers = sortContainersByName ? parts.containers.toSorted(byName) : parts.containers;
+  const initContainers = mergeContainers(spec?.initContainers ?? [], parts.initContainers.toSorted(byName));
+  return {
+    ...spec,
+    ...unlessEmpty("initContainers", initContainers),
+    containers: mergeContainers(spec?.containers ?? [], containers),
+    ...unlessEmpty("volumes", mergeVolumes(spec?.volumes ?? [], parts.volumes)),
+    ...unlessEmpty("imagePullSecrets", firstByName([...(spec?.imagePullSecrets ?? []), ...parts.imagePullSecrets])),
+  };
+}

@@ -1,0 +1,84 @@
+/** Decides what a pod's annotations record about the SidecarSets injected into it. */
+import type { Pod } from "../../api/kubernetes.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import {
+  formatUpgradeRecords,
+  parseUpgradeRecords,
+  type UpgradeRecord,
+  type UpgradeRecords,
+} from "../hash/pod-records.ts";
+import { compareUtf8 } from "../lib/go-json.ts";
+import { Refusal } from "../lib/refusal.ts";
+import type { Annotations } from "./patch-pod-annotations.ts";
+
+/** Containers and native sidecars; the other init containers are gone once the pod runs. */
+function sidecarList({ spec }: SidecarSet): readonly string[] {
+  const native = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
+  const names = [...(spec.containers ?? []), ...native].map(({ name }) => name);
+  return [...new Set(names)].sort(compareUtf8);
+}
+
+/** What the pod's annotations already say, about SidecarSets that are injected now or were before. */
+export interface ExistingRecords {
+  readonly withImage: UpgradeRecords;
+  readonly withoutImage: UpgradeRecords;
+}
+
+function readRecords({ metadata }: Pod, namespace: string, key: string): UpgradeRecords | Refusal {
+  const text = metadata?.annotations?.[key];
+  const { records, error } = parseUpgradeRecords(text);
+  if (error === undefined) return records;
+  const name = `${namespace}/${metadata?.name ?? ""}`;
+  return new Refusal(`pod(${name}) invalid annotations[${key}] value ${text}, unmarshal failed: ${error}`);
+}
+
+/** Refuses a pod whose annotations cannot be read, rather than to lose what they recorded. */
+export function existingRecords(pod: Pod, namespace: string): ExistingRecords | Refusal {
+  const withImage = readRecords(pod, namespace, HASH_ANNOTATION);
+  if (withImage instanceof Refusal) return withImage;
+  const withoutImage = readRecords(pod, namespace, HASH_WITHOUT_IMAGE_ANNOTATION);
+  return withoutImage instanceof Refusal ? withoutImage : { withImage, withoutImage };
+}
+
+function recordOf(sidecarSet: SidecarSet, hashAnnotation: string, now: string): UpgradeRecord {
+  return {
+    updateTimestamp: now,
+    hash: sidecarSet.metadata?.annotations?.[hashAnnotation] ?? "",
+    sidecarSetName: sidecarSet.metadata?.name ?? "",
+    sidecarList: sidecarList(sidecarSet),
+  };
+}
+
+/** SidecarSet by SidecarSet, over what was there. */
+function withRecords(existing: UpgradeRecords, added: readonly UpgradeRecord[]): string {
+  const records: Record<string, UpgradeRecord> = Object.assign(Object.create(null), existing);
+  for (const record of added) records[record.sidecarSetName] = record;
+  return formatUpgradeRecords(records);
+}
+
+function injectedList(existing: string | undefined, sidecarSets: readonly SidecarSet[]): string {
+  const before = existing ? existing.split(",") : [];
+  const names = new Set([...before, ...sidecarSets.map(({ metadata }) => metadata?.name ?? "")]);
+  return [...names].sort(compareUtf8).join(",");
+}
+
+/** The three annotations that change. `now` is RFC 3339, UTC, in whole seconds. */
+export function recordInjection(
+  existing: ExistingRecords,
+  list: string | undefined,
+  sidecarSets: readonly SidecarSet[],
+  now: string,
+): Annotations {
+  const withImage = sidecarSets.map((sidecarSet) => {
+    const record = recordOf(sidecarSet, HASH_ANNOTATION, now);
+    const controllerRevision = sidecarSet.status?.latestRevision;
+    return controllerRevision ? { ...record, controllerRevision } : record;
+  });
+  const withoutImage = sidecarSets.map((sidecarSet) => recordOf(sidecarSet, HASH_WITHOUT_IMAGE_ANNOTATION, now));
+  return {
+    [HASH_ANNOTATION]: withRecords(existing.withImage, withImage),
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: withRecords(existing.withoutImage, withoutImage),
+    [INJECTED_LIST_ANNOTATION]: injectedList(list, sidecarSets),
+  };
+}

@@ -1,0 +1,14 @@
+/** Decides which SidecarSets step back because their canary takes their place in a pod. */
+import { BASE_ANNOTATION, CANARY_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+
+function baseOf({ metadata }: SidecarSet): string | undefined {
+  const { [CANARY_ANNOTATION]: isCanary, [BASE_ANNOTATION]: base } = metadata?.annotations ?? {};
+  return isCanary === "true" && base ? base : undefined;
+}
+
+/** Without the bases of the canaries among them. Compat: two canaries of each other drop both (vector canary-mutual-cycle). */
+export function replaceByCanary(sidecarSets: readonly SidecarSet[]): readonly SidecarSet[] {
+  const bases = new Set(sidecarSets.map(baseOf));
+  return sidecarSets.filter(({ metadata }) => !bases.has(metadata?.name ?? ""));
+}

@@ -1,0 +1,46 @@
+/** Decides which environment variables a sidecar takes over from the pod's containers. */
+import type { Container, EnvVar, ObjectMeta } from "../../api/kubernetes.ts";
+import type { FieldReference, SidecarContainer, TransferEnvVar } from "../../api/sidecarset.ts";
+import { compareUtf8 } from "../lib/go-json.ts";
+import { qualifiedNameErrors } from "../lib/label-name.ts";
+
+const SUBSCRIPTED = /^(.+?)\['(.*)'\]$/s;
+
+/** A label or annotation, "" when it is missing; undefined for any other field. */
+function fieldOf({ fieldPath }: FieldReference, { labels, annotations }: ObjectMeta): string | undefined {
+  const [, path, key = ""] = SUBSCRIPTED.exec(fieldPath) ?? [];
+  if (path === "metadata.labels") return qualifiedNameErrors(key).length > 0 ? undefined : (labels?.[key] ?? "");
+  if (path !== "metadata.annotations") return undefined;
+  return qualifiedNameErrors(key.toLowerCase()).length > 0 ? undefined : (annotations?.[key] ?? "");
+}
+
+function sourceOf({ sourceContainerName, sourceContainerNameFrom }: TransferEnvVar, metadata: ObjectMeta) {
+  const fieldRef = sourceContainerNameFrom?.fieldRef;
+  return fieldRef ? fieldOf(fieldRef, metadata) : (sourceContainerName ?? "");
+}
+
+function envNamesOf({ envName, envNames }: TransferEnvVar): readonly string[] {
+  return [...new Set([...(envName ? [envName] : []), ...(envNames ?? [])])].sort(compareUtf8);
+}
+
+/** The last of a name wins. */
+function envByContainer(containers: readonly Container[]): ReadonlyMap<string, EnvVar> {
+  return new Map(
+    containers.flatMap(({ name, env }) => (env ?? []).map((variable) => [`${name}/${variable.name}`, variable])),
+  );
+}
+
+/** Whole variables, valueFrom included; what the source does not have is skipped. `metadata` is the pod's. */
+export function transferredEnv(
+  { transferEnv }: SidecarContainer,
+  containers: readonly Container[],
+  metadata: ObjectMeta,
+): readonly EnvVar[] {
+  if (!transferEnv?.length) return [];
+  const variables = envByContainer(containers);
+  return transferEnv.flatMap((transfer) => {
+    const source = sourceOf(transfer, metadata);
+    if (source === undefined) return [];
+    return envNamesOf(transfer).flatMap((name) => variables.get(`${source}/${name}`) ?? []);
+  });
+}
