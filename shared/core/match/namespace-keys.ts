@@ -11,8 +11,7 @@ function namedIn({ matchLabels, matchExpressions }: LabelSelector): readonly str
   return requirement === undefined ? undefined : (requirement.values ?? []);
 }
 
-/** Names of namespaces, each once, in the order of the selector; undefined: any namespace. */
+/** Names of namespaces as the selector lists them; undefined: any namespace. */
 export function namespaceKeys({ spec }: SidecarSet): readonly string[] | undefined {
-  const names = spec.namespaceSelector ? namedIn(spec.namespaceSelector) : undefined;
-  return names === undefined ? undefined : [...new Set(names)];
+  return spec.namespaceSelector ? namedIn(spec.namespaceSelector) : undefined;
 }

@@ -90,7 +90,7 @@ export function indexSidecarSets(sidecarSets: readonly SidecarSet[]): SidecarSet
   for (const [rank, sidecarSet] of byName.entries()) {
     const namespaces = namespaceKeys(sidecarSet);
     if (namespaces === undefined) clusterWide.push({ rank, sidecarSet });
-    else for (const namespace of namespaces) append(byNamespace, namespace, { rank, sidecarSet });
+    else for (const namespace of new Set(namespaces)) append(byNamespace, namespace, { rank, sidecarSet });
   }
   return {
     clusterWide: indexByLabel(clusterWide),
