@@ -1,21 +1,7 @@
 /** The vector files that nothing here answers yet, by side. A file is taken out of this list when its suite is complete. */
 
 export const pending: Readonly<Record<string, readonly string[]>> = {
-  webhook: [
-    "launch-priority",
-    "match",
-    "pod-handle-jsonpatch",
-    "pod-inject-basic",
-    "pod-inject-canary",
-    "pod-inject-hotupgrade",
-    "pod-inject-metadata",
-    "pod-inject-random",
-    "pod-inject-resources",
-    "pod-inject-revision",
-    "pod-inject-transferenv",
-    "pod-inject-update",
-    "pod-inject-volumes",
-  ],
+  webhook: [],
   controller: [
     "container-recreate-request-daemon-states",
     "container-recreate-request-webhook",

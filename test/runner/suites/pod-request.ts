@@ -1,0 +1,84 @@
+/** The request and the cluster of a pod vector, and how its placeholders are filled in. */
+import type { AdmissionRequest } from "../../../shared/api/admission.ts";
+import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
+import { KRUISE_NAMESPACE, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { admitPod, type PodAdmissionView } from "../../../shared/core/admit-pod.ts";
+import { convertSidecarSet } from "../../../shared/core/conversion.ts";
+import type { Admission } from "../../../shared/core/lib/admission.ts";
+import { indexSidecarSets } from "../../../shared/core/match/sidecarset-index.ts";
+
+export interface PodInput {
+  readonly operation: string;
+  readonly namespace?: string;
+  readonly subResource?: string;
+  readonly resource?: string;
+  readonly pod: Pod;
+  readonly oldPod?: Pod;
+  readonly cluster?: {
+    readonly namespaces?: readonly Namespace[];
+    readonly sidecarSets?: readonly KubernetesObject[];
+    readonly controllerRevisions?: readonly ControllerRevision[];
+  };
+  readonly featureGates?: Readonly<Record<string, boolean>>;
+}
+
+/** A time that no vector holds. */
+const NOW = "2031-05-06T07:08:09Z";
+/** What `randomOf(1, 2, 3, 4, 5)` makes of five characters. */
+const RANDOM_CHARACTERS = "cdfgh";
+
+/** Numbers that pick the characters of RANDOM_CHARACTERS. */
+export function randomCharacters(): () => number {
+  let index = 0;
+  return () => (((index++ % 5) + 1.5) / 27) % 1;
+}
+
+/** The value with the placeholders replaced by what our side is given. */
+export function fillIn<T>(value: T): T {
+  if (typeof value === "string") {
+    return value.replaceAll("__NOW__", NOW).replaceAll("__RAND5__", RANDOM_CHARACTERS) as T;
+  }
+  if (Array.isArray(value)) return value.map(fillIn) as T;
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, fillIn(member)])) as T;
+}
+
+/** As the hub version, which is all that a view holds. */
+export function hubSidecarSet(object: KubernetesObject): SidecarSet {
+  if (object.apiVersion !== SIDECARSET_V1ALPHA1) return object as SidecarSet;
+  const converted = convertSidecarSet(object, SIDECARSET_V1BETA1);
+  if (converted.kind === "DecodeError") throw new Error(converted.message);
+  return converted.value as SidecarSet;
+}
+
+export function podRequest(input: PodInput): AdmissionRequest {
+  const { operation, namespace, subResource, resource = "pods", pod, oldPod } = input;
+  return {
+    uid: "request",
+    operation,
+    resource: { group: "", version: "v1", resource },
+    object: pod,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(subResource === undefined ? {} : { subResource }),
+    ...(oldPod === undefined ? {} : { oldObject: oldPod }),
+  };
+}
+
+function viewOf({ pod, namespace, cluster = {} }: PodInput): PodAdmissionView {
+  const name = pod.metadata?.namespace || namespace || "default";
+  return {
+    index: indexSidecarSets((cluster.sidecarSets ?? []).map(hubSidecarSet)),
+    namespace: cluster.namespaces?.find(({ metadata }) => metadata?.name === name),
+    revisions: cluster.controllerRevisions ?? [],
+  };
+}
+
+export function admit(input: PodInput, random = randomCharacters()): Admission {
+  return admitPod(podRequest(input), viewOf(input), {
+    now: NOW,
+    random,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    gates: input.featureGates ?? {},
+  });
+}

@@ -1,0 +1,54 @@
+/** What is left of a pod's JSON once Go has read it and printed it, as far as injection can change it. */
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { decodeGo } from "../../shared/core/lib/decode-go.ts";
+import { type GoType, list, struct } from "../../shared/core/lib/go-type.ts";
+import { CONTAINER_FIELDS } from "../../shared/core/lib/go-types-container.ts";
+import { OBJECT_META } from "../../shared/core/lib/go-types-meta.ts";
+import { VOLUME } from "../../shared/core/lib/go-types-volume.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const CONTAINERS = list(struct(CONTAINER_FIELDS));
+
+function typed(type: GoType, value: unknown): unknown {
+  if (value === undefined || value === null) return undefined;
+  const decoded = decodeGo(type, value);
+  if (decoded.kind === "DecodeError") throw new Error(decoded.message);
+  return decoded.value;
+}
+
+/** A list with omitempty is absent when it is empty. */
+function typedList(type: GoType, value: unknown): unknown {
+  return Array.isArray(value) && value.length > 0 ? typed(type, value) : undefined;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value === "object" && value !== null) return Object.keys(value).length === 0;
+  return value === undefined || value === null || value === "" || value === 0 || value === false;
+}
+
+/** Without anything empty: a check that is blunt, for fields that injection never touches. */
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).map(([key, member]) => [key, withoutEmpty(member)] as const);
+  return Object.fromEntries(members.filter(([, member]) => !isEmpty(member)));
+}
+
+/** `namespace` is where the pod goes when it does not say so itself: the reference fills it in. */
+export function goPod(object: KubernetesObject, namespace: string | undefined): unknown {
+  const { metadata, spec, status, ...rest } = object as KubernetesObject & Fields;
+  const { containers, initContainers, volumes, ...others } = (spec ?? {}) as Fields;
+  const named = { ...metadata, namespace: metadata?.namespace || namespace };
+  return {
+    ...(withoutEmpty(rest) as Fields),
+    metadata: withoutEmpty(typed(OBJECT_META, named)),
+    spec: {
+      containers: typedList(CONTAINERS, containers),
+      initContainers: typedList(CONTAINERS, initContainers),
+      volumes: typedList(list(VOLUME), volumes),
+      others: withoutEmpty(others),
+    },
+    status: withoutEmpty(status ?? {}),
+  };
+}
