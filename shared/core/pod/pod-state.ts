@@ -27,7 +27,7 @@ export function podStateOf(pod: Pod, sidecarSet: SidecarSet): PodState {
   };
 }
 
-export function isUpdated(pod: Pod, sidecarSet: SidecarSet): boolean {
+function isUpdated(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isSameHash(pod, sidecarSet, HASH_ANNOTATION);
 }
 

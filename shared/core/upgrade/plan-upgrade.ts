@@ -9,9 +9,9 @@ import {
 } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
 import { sortedGoJson } from "../lib/go-json.ts";
+import { patchPodMetadata } from "../pod/patch-pod-metadata.ts";
 import { isHotUpgrade, workingSlots } from "../pod/sidecar-containers.ts";
 import { slotsToEmpty, targetSlot } from "./hot-slot.ts";
-import { patchPodMetadata } from "./patch-pod-metadata.ts";
 import {
   type Annotations,
   changedAnnotations,

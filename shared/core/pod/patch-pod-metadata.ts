@@ -1,7 +1,8 @@
-/** Decides what spec.patchPodMetadata makes of a pod's annotations when the pod is upgraded. */
+/** Decides what spec.patchPodMetadata makes of a pod's annotations, patch by patch. */
 import type { PatchPodMetadata } from "../../api/sidecarset.ts";
 import { mergePatch } from "../lib/merge-patch.ts";
-import type { Annotations } from "./pod-change.ts";
+
+type Annotations = Readonly<Record<string, string>>;
 
 type Patched =
   | { readonly kind: "patched"; readonly annotations: Annotations }
