@@ -1,6 +1,7 @@
 /** Passes on a timer, one after the other: a process never overlaps itself. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { runPass } from "../shared/controller/pass.ts";
+import type { PassReport } from "../shared/controller/report.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 import type { Log } from "../shared/log.ts";
 
@@ -10,6 +11,7 @@ export interface TickerOptions {
   /** from the beginning of one pass to that of the next, unless it takes longer */
   readonly tickMs: number;
   readonly log: Log;
+  readonly onReport: ((report: PassReport) => void) | undefined;
   /** ends the ticks, and the pass under way between two of its rounds */
   readonly signal: AbortSignal;
 }
@@ -18,19 +20,15 @@ export interface TickerOptions {
 const LEAST_DEADLINE_MS = 10_000;
 
 /** Resolves once the signal came and the last pass is over. Never rejects: the next tick may go better. */
-export async function tickUntilAborted({
-  connect,
-  kruiseNamespace,
-  tickMs,
-  log,
-  signal,
-}: TickerOptions): Promise<void> {
+export async function tickUntilAborted(options: TickerOptions): Promise<void> {
+  const { connect, kruiseNamespace, tickMs, log, onReport, signal } = options;
   const deadlineMs = Math.max(tickMs, LEAST_DEADLINE_MS);
   while (!signal.aborted) {
     const next = performance.now() + tickMs;
     try {
       const report = await runPass(await connect(), { kruiseNamespace, deadlineMs, follow: true, signal });
       log[report.problems.length > 0 ? "warn" : "info"]("pass", { ...report });
+      onReport?.(report);
     } catch (error) {
       log.error("pass failed", { error });
     }

@@ -4,6 +4,7 @@ import { KRUISE_NAMESPACE } from "./api/names.ts";
 /** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults. */
 const DEFAULT_FEATURE_GATES = {
   EnableSortSidecarContainerByName: false,
+  KruisePodReadinessGate: false,
   SidecarSetPatchPodMetadataDefaultsAllowed: false,
 };
 

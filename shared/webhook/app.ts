@@ -70,11 +70,12 @@ async function answerAdmission(c: Context<Env>, admit: Admit, log: Log): Promise
   const { apiVersion, request } = readAdmissionReview(await c.req.text());
   const answer = (admission: Admission) => {
     const response = admissionResponse(request, admission);
-    log.info("admission", {
+    log[response.warnings ? "warn" : "info"]("admission", {
       path: c.req.path,
       ...describe(request),
       allowed: response.allowed,
       ...(response.status ? { code: response.status.code, denial: response.status.message } : {}),
+      ...(response.warnings ? { warnings: response.warnings } : {}),
       patchBytes: response.patch?.length ?? 0,
       ms: Math.round(performance.now() - begin),
     });

@@ -1,4 +1,5 @@
 /** The webhooks on a port of their own, over TLS. */
+import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
@@ -9,10 +10,10 @@ export interface ServerOptions {
   readonly port: number;
   /** address to listen on; absent: all */
   readonly host?: string;
-  /** PEM, with the chain */
-  readonly certificate: string;
-  /** PEM */
-  readonly key: string;
+  /** path of a PEM file: the certificate with its chain */
+  readonly tlsCert: string;
+  /** path of a PEM file */
+  readonly tlsKey: string;
 }
 
 export interface WebhookServer {
@@ -31,26 +32,34 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 10_000;
 const CLOSE_IDLE_EVERY_MS = 50;
 
-/** @throws ServerError: the certificate is none, or the port cannot be had */
+/** @throws ServerError: the certificate or key is none, or the port cannot be had */
 export async function serveHttps(app: Pick<Hono, "fetch">, options: ServerOptions): Promise<WebhookServer> {
-  const server = create(app, options);
+  const server = create(app, options, { cert: await readPem(options.tlsCert), key: await readPem(options.tlsKey) });
   await listen(server, options);
   return { port: (server.address() as AddressInfo).port, close: () => close(server) };
 }
 
-function create(app: Pick<Hono, "fetch">, { certificate, key }: ServerOptions): Server {
+interface Pem {
+  readonly cert: string;
+  readonly key: string;
+}
+
+async function readPem(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    throw new ServerError(`${path} cannot be read: ${reasonOf(cause as NodeJS.ErrnoException)}`, { cause });
+  }
+}
+
+function create(app: Pick<Hono, "fetch">, { tlsCert, tlsKey }: ServerOptions, pem: Pem): Server {
   const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
   const listener = getRequestListener((request) => app.fetch(request), { overrideGlobalObjects: false });
   try {
-    return createServer({ cert: certificate, key, ...timeouts }, listener);
+    return createServer({ ...pem, ...timeouts }, listener);
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : cause;
-    throw new ServerError(
-      `the TLS certificate and key cannot be used, both must be PEM and belong together: ${problem}`,
-      {
-        cause,
-      },
-    );
+    throw new ServerError(`${tlsCert} and ${tlsKey} are not a certificate and its key in PEM: ${problem}`, { cause });
   }
 }
 
@@ -65,7 +74,8 @@ function listen(server: Server, { port, host }: ServerOptions): Promise<void> {
 
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: "somebody else listens on it",
-  EACCES: "this user may not listen on it",
+  EACCES: "this user may not",
+  ENOENT: "there is no such file",
   EADDRNOTAVAIL: "this machine has no such address",
   ENOTFOUND: "the host name cannot be resolved",
 };

@@ -1,24 +1,18 @@
-/** Finds the ControllerRevisions that a SidecarSet's injectionStrategy names. */
+/** Finds the ControllerRevision that a SidecarSet's injectionStrategy names. */
 import type { ControllerRevision } from "../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, SIDECARSET_NAME_LABEL } from "../api/names.ts";
-import type { InjectionStrategy } from "../api/sidecarset.ts";
+import type { RevisionWanted } from "../core/revision/choose-revision.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, CONTROLLER_REVISIONS } from "../kube/port.ts";
-
-/** A revision by its name, or by the custom version of a SidecarSet; the name wins. */
-export interface RevisionWanted {
-  readonly sidecarSet: string;
-  readonly revision: NonNullable<InjectionStrategy["revision"]>;
-}
 
 /** What there is of it; none for a name or version that nothing carries. */
 export async function lookUpRevision(
   cluster: Cluster,
   namespace: string,
-  { sidecarSet, revision: { revisionName, customVersion } }: RevisionWanted,
+  { sidecarSet, revisionName, customVersion }: RevisionWanted,
 ): Promise<readonly ControllerRevision[]> {
-  if (revisionName != null) return getByName(cluster, namespace, revisionName);
-  if (customVersion == null || !isLabelValue(sidecarSet) || !isLabelValue(customVersion)) return [];
+  if (revisionName !== undefined) return getByName(cluster, namespace, revisionName);
+  if (customVersion === undefined || !isLabelValue(sidecarSet) || !isLabelValue(customVersion)) return [];
   const labelSelector = `${SIDECARSET_NAME_LABEL}=${sidecarSet},${CUSTOM_VERSION_LABEL}=${customVersion}`;
   return (await cluster.list<ControllerRevision>(CONTROLLER_REVISIONS, { namespace, labelSelector })).items;
 }

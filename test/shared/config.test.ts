@@ -6,7 +6,11 @@ describe("readConfig", () => {
     expect(readConfig({})).toEqual({
       kruiseNamespace: "kruise-system",
       freshnessMs: 1000,
-      featureGates: { EnableSortSidecarContainerByName: false, SidecarSetPatchPodMetadataDefaultsAllowed: false },
+      featureGates: {
+        EnableSortSidecarContainerByName: false,
+        KruisePodReadinessGate: false,
+        SidecarSetPatchPodMetadataDefaultsAllowed: false,
+      },
       logLevel: "info",
     });
   });
@@ -23,7 +27,11 @@ describe("readConfig", () => {
       kruiseNamespace: "kruise",
       kubeconfig: "/etc/kubeconfig",
       freshnessMs: 0,
-      featureGates: { EnableSortSidecarContainerByName: true, SidecarSetPatchPodMetadataDefaultsAllowed: false },
+      featureGates: {
+        EnableSortSidecarContainerByName: true,
+        KruisePodReadinessGate: false,
+        SidecarSetPatchPodMetadataDefaultsAllowed: false,
+      },
       logLevel: "debug",
     });
   });
@@ -36,7 +44,7 @@ describe("readConfig", () => {
     [
       "FEATURE_GATES",
       "Sort=true",
-      "FEATURE_GATES names Sort, which is none of EnableSortSidecarContainerByName, SidecarSetPatchPodMetadataDefaultsAllowed.",
+      "FEATURE_GATES names Sort, which is none of EnableSortSidecarContainerByName, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed.",
     ],
     [
       "FEATURE_GATES",
@@ -46,7 +54,7 @@ describe("readConfig", () => {
     [
       "FEATURE_GATES",
       "toString=true",
-      "FEATURE_GATES names toString, which is none of EnableSortSidecarContainerByName, SidecarSetPatchPodMetadataDefaultsAllowed.",
+      "FEATURE_GATES names toString, which is none of EnableSortSidecarContainerByName, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed.",
     ],
   ])("%s=%s is refused in one sentence", (variable, value, sentence) => {
     expect(() => readConfig({ [variable]: value })).toThrow(new ConfigError(sentence));

@@ -1,0 +1,53 @@
+/** Every webhook on one HTTPS port and passes on a timer, for clusters without a cloud. */
+import { once } from "node:events";
+import { readConfig } from "../shared/config.ts";
+import type { PassReport } from "../shared/controller/report.ts";
+import { connect } from "../shared/kube/connect.ts";
+import { createLog, type Log } from "../shared/log.ts";
+import { allWebhooks } from "../shared/webhook/all-webhooks.ts";
+import { type ServerOptions, serveHttps, type WebhookServer } from "../shared/webhook/https-server.ts";
+import { tickUntilAborted } from "./ticker.ts";
+
+export interface ServeOptions extends ServerOptions {
+  /** path */
+  readonly kubeconfig: string;
+  readonly tickMs: number;
+  /** absent: nothing is logged */
+  readonly log?: Log;
+  /** called after every pass */
+  readonly onReport?: (report: PassReport) => void;
+}
+
+/** `close` resolves when the requests in flight are answered and the pass under way has ended between two rounds. */
+export type Server = WebhookServer;
+
+/**
+ * Begins to serve and to tick. The environment's settings apply, but for the kubeconfig.
+ * @throws ServerError, ConfigError or KubeError: one sentence on what cannot be used
+ */
+export async function startServer(options: ServeOptions): Promise<Server> {
+  const { log = createLog("error", () => undefined), onReport, tickMs } = options;
+  const config = readConfig();
+  const { kruiseNamespace } = config;
+  const toCluster = () => connect(options.kubeconfig);
+  await toCluster();
+  const app = allWebhooks({ ...config, connect: toCluster, now: Date.now, log });
+  const server = await serveHttps(app, options);
+  const end = new AbortController();
+  const ticks = tickUntilAborted({ connect: toCluster, kruiseNamespace, tickMs, log, onReport, signal: end.signal });
+  const close = async () => {
+    end.abort();
+    await Promise.all([server.close(), ticks]);
+  };
+  return { port: server.port, close };
+}
+
+/** Resolves after SIGTERM or SIGINT, when everything in flight is done. */
+export async function serveUntilSignal(options: ServeOptions): Promise<void> {
+  const log = createLog(readConfig().logLevel);
+  const server = await startServer({ log, ...options });
+  log.info("serving", { port: server.port, tickMs: options.tickMs });
+  const signal = await Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
+  log.info("stopping", { signal: signal[0] as unknown });
+  await server.close();
+}

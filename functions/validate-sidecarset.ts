@@ -1,0 +1,20 @@
+/** Lambda: refuses SidecarSets that are invalid or conflict with others. */
+import { handle } from "hono/aws-lambda";
+import { readConfig } from "../shared/config.ts";
+import { connect } from "../shared/kube/connect.ts";
+import { createLog } from "../shared/log.ts";
+import { webhookApp } from "../shared/webhook/app.ts";
+import { clusterView } from "../shared/webhook/cluster-view.ts";
+import { OLDER_VALIDATE_SIDECARSET_PATH, VALIDATE_SIDECARSET_PATH } from "../shared/webhook/paths.ts";
+import { sidecarSetValidation } from "../shared/webhook/sidecarset-validation.ts";
+
+const config = readConfig();
+const view = clusterView({ ...config, connect: () => connect(config.kubeconfig), now: Date.now });
+const validate = sidecarSetValidation({ ...config, view });
+const app = webhookApp({
+  log: createLog(config.logLevel),
+  admissions: { [VALIDATE_SIDECARSET_PATH]: validate, [OLDER_VALIDATE_SIDECARSET_PATH]: validate },
+  checkReady: view.listSidecarSets,
+});
+
+export const handler = handle(app);

@@ -1,0 +1,41 @@
+/** Every webhook in one app, for a process that serves them all. */
+import type { FeatureGates } from "../config.ts";
+import { mutateSidecarSet } from "../core/admit-sidecarset.ts";
+import type { Log } from "../log.ts";
+import { webhookApp } from "./app.ts";
+import { clusterView, type ViewOptions } from "./cluster-view.ts";
+import {
+  CONVERT_PATH,
+  MUTATE_POD_PATH,
+  MUTATE_SIDECARSET_PATH,
+  OLDER_MUTATE_SIDECARSET_PATH,
+  OLDER_VALIDATE_SIDECARSET_PATH,
+  VALIDATE_SIDECARSET_PATH,
+} from "./paths.ts";
+import { podAdmission } from "./pod-admission.ts";
+import { convertSidecarSets } from "./sidecarset-conversion.ts";
+import { sidecarSetValidation } from "./sidecarset-validation.ts";
+
+export interface WebhooksOptions extends ViewOptions {
+  readonly featureGates: FeatureGates;
+  readonly log: Log;
+}
+
+/** Ready when the cluster can be read. */
+export function allWebhooks(options: WebhooksOptions) {
+  const view = clusterView(options);
+  const { featureGates, kruiseNamespace, log, connect } = options;
+  const validate = sidecarSetValidation({ view, featureGates, kruiseNamespace });
+  return webhookApp({
+    log,
+    admissions: {
+      [MUTATE_POD_PATH]: podAdmission({ view, featureGates, kruiseNamespace }),
+      [MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
+      [OLDER_MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
+      [VALIDATE_SIDECARSET_PATH]: validate,
+      [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
+    },
+    conversions: { [CONVERT_PATH]: convertSidecarSets },
+    checkReady: connect,
+  });
+}

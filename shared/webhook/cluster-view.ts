@@ -1,0 +1,107 @@
+/** What admissions see of the cluster, no older than it may be, read once for all who ask at the same time. */
+import type { ConfigMap, ControllerRevision, Namespace } from "../api/kubernetes.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { indexSidecarSets, type SidecarSetIndex } from "../core/match/sidecarset-index.ts";
+import type { RevisionWanted } from "../core/revision/choose-revision.ts";
+import { isKubeError } from "../kube/error.ts";
+import { type Cluster, CONFIG_MAPS, NAMESPACES, type ObjectList, SIDECARSETS } from "../kube/port.ts";
+import { type Fresh, fresh } from "./fresh.ts";
+import { lookUpRevision } from "./revision-lookup.ts";
+
+export interface SidecarSetList {
+  readonly sidecarSets: readonly SidecarSet[];
+  /** built once per list, not per pod */
+  readonly index: SidecarSetIndex;
+}
+
+export interface ClusterView {
+  readonly listSidecarSets: () => Promise<Fresh<SidecarSetList>>;
+  /** undefined: there is none of that name */
+  readonly getNamespace: (name: string) => Promise<Fresh<Namespace | undefined>>;
+  /** those that the wanted one is to be chosen from; none when there is none */
+  readonly findRevisions: (wanted: RevisionWanted) => Promise<Fresh<readonly ControllerRevision[]>>;
+  /** undefined: there is none of that name in the kruise namespace */
+  readonly getConfigMap: (name: string) => Promise<Fresh<ConfigMap | undefined>>;
+}
+
+export interface ViewOptions {
+  /** The way to the cluster; asked for before every reading, so that one that failed is tried again. */
+  readonly connect: () => Promise<Cluster>;
+  readonly kruiseNamespace: string;
+  readonly freshnessMs: number;
+  /** epoch milliseconds */
+  readonly now: () => number;
+}
+
+const PAGE_SIZE = 500;
+/** A list whose pages expire (410) while they are read is begun again this often. */
+const MAX_LIST_ATTEMPTS = 3;
+/** Values kept in memory for each kind; the one that came first makes room. */
+const MAX_KEYS = 1_000;
+
+/** Caches that may be lost at any time: nothing but speed depends on them. */
+export function clusterView({ connect, kruiseNamespace: namespace, freshnessMs, now }: ViewOptions): ClusterView {
+  const reading = <T>(read: (cluster: Cluster) => Promise<T>) =>
+    fresh({ read: async () => read(await connect()), freshnessMs, now });
+  const namespaces = byKey((name) => reading((cluster) => orUndefined(cluster.get<Namespace>(NAMESPACES, { name }))));
+  const configMaps = byKey((name) =>
+    reading((cluster) => orUndefined(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name }))),
+  );
+  const revisions = byKey((key) =>
+    reading((cluster) => lookUpRevision(cluster, namespace, JSON.parse(key) as RevisionWanted)),
+  );
+  return {
+    listSidecarSets: reading(readSidecarSets),
+    getNamespace: (name) => namespaces(name)(),
+    getConfigMap: (name) => configMaps(name)(),
+    findRevisions: (wanted) => revisions(JSON.stringify(wanted))(),
+  };
+}
+
+/** One reader for each key, kept while there is room. */
+function byKey<T>(create: (key: string) => T): (key: string) => T {
+  const kept = new Map<string, T>();
+  return (key) => {
+    const known = kept.get(key);
+    if (known !== undefined) return known;
+    const [oldest] = kept.keys();
+    if (oldest !== undefined && kept.size >= MAX_KEYS) kept.delete(oldest);
+    const created = create(key);
+    kept.set(key, created);
+    return created;
+  };
+}
+
+async function readSidecarSets(cluster: Cluster): Promise<SidecarSetList> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const sidecarSets = await listAllPages(cluster);
+      return { sidecarSets, index: indexSidecarSets(sidecarSets) };
+    } catch (error) {
+      if (attempt === MAX_LIST_ATTEMPTS || !isKubeError(error, 410)) throw error;
+    }
+  }
+}
+
+async function listAllPages(cluster: Cluster): Promise<readonly SidecarSet[]> {
+  const sidecarSets: SidecarSet[] = [];
+  let position: string | undefined;
+  do {
+    const page: ObjectList<SidecarSet> = await cluster.list<SidecarSet>(SIDECARSETS, {
+      limit: PAGE_SIZE,
+      ...(position ? { continue: position } : {}),
+    });
+    for (const sidecarSet of page.items) sidecarSets.push(sidecarSet);
+    position = page.metadata.continue;
+  } while (position);
+  return sidecarSets;
+}
+
+async function orUndefined<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,53 @@
+/** The validating webhook for SidecarSets: reads of the cluster what this one is to be held against. */
+import type { AdmissionRequest } from "../api/admission.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
+import type { FeatureGates } from "../config.ts";
+import { wantedRevision } from "../core/revision/choose-revision.ts";
+import { validateSidecarSet } from "../core/validate-sidecarset.ts";
+import type { Admit } from "./app.ts";
+import type { ClusterView } from "./cluster-view.ts";
+import { Staleness } from "./staleness.ts";
+
+export interface ValidationOptions {
+  readonly view: ClusterView;
+  readonly kruiseNamespace: string;
+  readonly featureGates: FeatureGates;
+}
+
+const WHITELIST = "kruise-configuration";
+
+/** Rejects with KubeError when the cluster cannot be read and what is known of it is too old. */
+export function sidecarSetValidation({ view, kruiseNamespace, featureGates }: ValidationOptions): Admit {
+  return async (request) => {
+    const staleness = new Staleness();
+    const [{ sidecarSets }, controllerRevisions, configMap] = await Promise.all([
+      view.listSidecarSets().then((list) => staleness.note("SidecarSets", list)),
+      readRevisions(request, view, staleness),
+      readWhitelist(request, view, staleness),
+    ]);
+    const configMaps = configMap === undefined ? [] : [configMap];
+    return staleness.warn(
+      validateSidecarSet(request, { sidecarSets, controllerRevisions, configMaps, kruiseNamespace, featureGates }),
+    );
+  };
+}
+
+/** Not checked yet: whatever the request has in the place of a spec. */
+function specOf({ object }: AdmissionRequest): Readonly<Partial<SidecarSet["spec"]>> {
+  const spec: unknown = (object as Partial<SidecarSet> | null | undefined)?.spec;
+  return typeof spec === "object" && spec !== null ? spec : {};
+}
+
+async function readRevisions(request: AdmissionRequest, view: ClusterView, staleness: Staleness) {
+  const { injectionStrategy } = specOf(request);
+  const wanted =
+    typeof injectionStrategy === "object" && injectionStrategy !== null
+      ? wantedRevision({ metadata: { name: request.object?.metadata?.name ?? "" }, spec: { injectionStrategy } })
+      : undefined;
+  return wanted === undefined ? [] : staleness.note("ControllerRevisions", await view.findRevisions(wanted));
+}
+
+async function readWhitelist(request: AdmissionRequest, view: ClusterView, staleness: Staleness) {
+  if (specOf(request).patchPodMetadata === undefined) return undefined;
+  return staleness.note(`the ConfigMap ${WHITELIST}`, await view.getConfigMap(WHITELIST));
+}
