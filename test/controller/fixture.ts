@@ -107,6 +107,8 @@ export interface TestCluster {
   readonly history: LocalCluster["history"];
   /** forgets old versions, so that page tokens expire */
   readonly compact: () => void;
+  /** YAML text */
+  readonly kubeconfig: string;
   readonly close: () => Promise<void>;
 }
 
@@ -126,6 +128,7 @@ export async function startTestCluster(): Promise<TestCluster> {
     cluster,
     history: local.history,
     compact: local.compact,
+    kubeconfig: local.kubeconfig(),
     close: local.close,
   };
 }
@@ -149,7 +152,11 @@ export async function deploy(cluster: Cluster, name: string, count: number, upda
   await Promise.all(
     Array.from({ length: count }, (_, index) => cluster.create<Pod>(PODS, injectedPod(name, `${name}-${index}`))),
   );
+  await allReady(cluster, name);
+}
+
+export async function allReady(cluster: Cluster, set: string): Promise<void> {
   await vi.waitFor(async () => {
-    if (!(await readPods(cluster, name)).every(isReady)) throw new Error("not all pods are ready");
+    if (!(await readPods(cluster, set)).every(isReady)) throw new Error(`not all pods of ${set} are ready`);
   });
 }

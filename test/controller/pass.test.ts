@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ConfigMap } from "../../shared/api/kubernetes.ts";
+import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import {
   type Cluster,
@@ -11,18 +12,22 @@ import {
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
 import {
+  allReady,
   deploy,
   fastClock,
+  imageOf,
+  injectedPod,
   KRUISE_NAMESPACE,
   NAMESPACE,
   readPods,
   readSet,
   release,
+  sidecarSet,
   startTestCluster,
   type TestCluster,
   versionsOf,
 } from "./fixture.ts";
-import { mostUnavailable } from "./history.ts";
+import { ledgerViolations, mostUnavailable } from "./history.ts";
 
 let test: TestCluster;
 let cluster: Cluster;
@@ -139,6 +144,45 @@ describe("a pass over one SidecarSet", () => {
     expect(events.items).toMatchObject([{ reason: "NotUpgradablePods", involvedObject: { name: "fixed" } }]);
     await runPass(cluster, options("fixed"));
     expect((await cluster.list(EVENTS, { namespace: "default" })).items).toHaveLength(1);
+  });
+
+  it("finishes hot upgrades: the new image beside the old one, then the old one emptied", async () => {
+    const hot = {
+      name: "proxy",
+      upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "registry.example/empty:1" },
+    };
+    const base = sidecarSet("hot", 1, { maxUnavailable: 1 });
+    const withImage = (version: number) => ({ ...base.spec, containers: [{ ...hot, image: imageOf(version) }] });
+    await cluster.create<SidecarSet>(SIDECARSETS, { ...base, spec: withImage(1) });
+    for (const name of ["hot-0", "hot-1"]) {
+      const pod = injectedPod("hot", name);
+      const [main] = pod.spec.containers;
+      if (!main) throw new Error("the fixture has no main container");
+      const containers = [
+        main,
+        { name: "proxy-1", image: imageOf(1) },
+        { name: "proxy-2", image: "registry.example/empty:1" },
+      ];
+      const annotations = {
+        ...pod.metadata?.annotations,
+        "kruise.io/sidecarset-working-hotupgrade-container": '{"proxy":"proxy-1"}',
+      };
+      await cluster.create<Pod>(PODS, { ...pod, metadata: { ...pod.metadata, annotations }, spec: { containers } });
+    }
+    await allReady(cluster, "hot");
+    const { annotations } = sidecarSet("hot", 2, {}).metadata ?? {};
+    await cluster.patch(
+      SIDECARSETS,
+      { name: "hot" },
+      { type: "merge", body: { metadata: { annotations }, spec: withImage(2) } },
+    );
+    const { sidecarSets } = await runPass(cluster, options("hot"));
+    expect(sidecarSets).toMatchObject([{ stop: "settled", tally: { upgraded: 2, flipped: 2, problems: [] } }]);
+    const images = (await readPods(cluster, "hot")).map(({ spec }) =>
+      spec.containers.slice(1).map(({ image }) => image),
+    );
+    expect(images).toEqual(new Array(2).fill(["registry.example/empty:1", imageOf(2)]));
+    expect(ledgerViolations(test.history(), "hot")).toEqual([]);
   });
 
   it("a name that does not exist, and a namespace that is missing, are told in a sentence", async () => {

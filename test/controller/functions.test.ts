@@ -1,0 +1,60 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { handler as dryRun } from "../../functions/dry-run.ts";
+import { handler as rollout } from "../../functions/rollout.ts";
+import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "./fixture.ts";
+
+let test: TestCluster;
+let folder = "";
+beforeAll(async () => {
+  test = await startTestCluster();
+  folder = await mkdtemp(join(tmpdir(), "rollout-"));
+  await writeFile(join(folder, "config"), test.kubeconfig);
+  vi.stubEnv("KUBECONFIG", join(folder, "config"));
+  vi.stubEnv("LOG_LEVEL", "info");
+  await deploy(test.cluster, "lambda", 1, {});
+  await release(test.cluster, "lambda", 2);
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await rm(folder, { recursive: true });
+  await test.close();
+});
+afterEach(() => vi.restoreAllMocks());
+
+const context = { getRemainingTimeInMillis: () => 20_000 };
+
+function captureLog(): { readonly lines: () => readonly Record<string, unknown>[] } {
+  const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  return { lines: () => write.mock.calls.map(([line]) => JSON.parse(String(line))) };
+}
+
+describe("the Lambda functions", () => {
+  it("dry-run plans and writes nothing", async () => {
+    captureLog();
+    const before = test.history().length;
+    const report = await dryRun({ sidecarSet: "lambda" }, context);
+    expect(report.isDryRun).toBe(true);
+    expect(report.sidecarSets[0]?.planned).toContainEqual(expect.stringContaining("upgrade pod shop/lambda-0"));
+    expect(test.history().length).toBe(before);
+  });
+
+  it("rollout serves a scheduled event, and logs a line for each SidecarSet and one for the pass", async () => {
+    const log = captureLog();
+    const scheduled = { source: "aws.events", "detail-type": "Scheduled Event", detail: {} };
+    const report = await rollout(scheduled as object, context);
+    expect(report).toMatchObject({ isDryRun: false, problems: [], sidecarSets: [{ name: "lambda", stop: "settled" }] });
+    expect(versionsOf(await readPods(test.cluster, "lambda"))).toEqual(["2"]);
+    expect(log.lines()).toMatchObject([
+      { level: "info", message: "SidecarSet lambda", stop: "settled", tally: { upgraded: 1 } },
+      { level: "info", message: "pass", calls: { "PATCH pods": 1 } },
+    ]);
+  });
+
+  it("a kubeconfig that is not there fails the invocation with one sentence", async () => {
+    vi.stubEnv("KUBECONFIG", join(folder, "missing"));
+    await expect(rollout({}, context)).rejects.toThrow(/there is no file .*missing: set KUBECONFIG/);
+  });
+});
