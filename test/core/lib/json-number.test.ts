@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { isRawNumber, parseJson } from "../../../shared/core/lib/json-number.ts";
+
+describe("parseJson", () => {
+  const kept: readonly (readonly [string, string])[] = [
+    ["an integer beyond 2^53", "9007199254740993"],
+    ["the smallest int64", "-9223372036854775808"],
+    ["an integer beyond int64", "123456789012345678901234567890"],
+    ["a number beyond float64", "1e400"],
+  ];
+  it.each(kept)("keeps %s as its text", (_what, text) => {
+    const value = parseJson(`{"a":[${text}]}`) as { readonly a: readonly unknown[] };
+    expect(isRawNumber(value.a[0])).toBe(true);
+    expect(JSON.stringify(value)).toBe(`{"a":[${text}]}`);
+  });
+
+  const plain: readonly (readonly [string, string, unknown])[] = [
+    ["the largest safe integer", "9007199254740991", 9007199254740991],
+    ["a fraction with more digits than float64 has", "0.10000000000000000000001", 0.1],
+    ["digits inside a string", '"9007199254740993"', "9007199254740993"],
+    ["null", "null", null],
+  ];
+  it.each(plain)("reads %s as JSON.parse does", (_what, text, value) => expect(parseJson(text)).toBe(value));
+
+  it("refuses what is no JSON", () => expect(() => parseJson("{")).toThrow(SyntaxError));
+});

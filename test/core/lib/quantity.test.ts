@@ -1,0 +1,188 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { formatQuantity, type ParsedQuantity, parseQuantity, readQuantity } from "../../../shared/core/lib/quantity.ts";
+import {
+  addQuantities,
+  compareQuantities,
+  integerValue,
+  milliValue,
+  quantityOfMilli,
+  roundUpToMilli,
+} from "../../../shared/core/lib/quantity-arithmetic.ts";
+
+function parsed(text: string | number): ParsedQuantity {
+  const quantity = parseQuantity(text);
+  if (quantity === undefined) throw new Error(`${text} is no quantity`);
+  return quantity;
+}
+
+describe("formatQuantity", () => {
+  const rows: readonly (readonly [string, string | number, string])[] = [
+    ["keeps a text that counts as canonical", "+1.500", "+1.500"],
+    ["keeps leading zeros of one that does", "0001Mi", "0001Mi"],
+    ["moves thousands into the suffix", "1000m", "1"],
+    ["moves 1024s into the binary suffix", "2048Ki", "2Mi"],
+    ["leaves no fraction", "1.5Gi", "1536Mi"],
+    ["shows a binary fraction of a byte in thousandths", "0.1Ki", "102400m"],
+    ["shows fewer than 1024 bytes plainly", "0.5Ki", "512"],
+    ["reads a bare number by its text", 0.5, "500m"],
+    ["reads blanks around it", " 1Gi\t", "1Gi"],
+    ["rounds up to nano", "0.0000000001", "1n"],
+    ["rounds a negative one away from zero too", "-0.0000000001", "-1n"],
+    ["keeps exponents", "12e-1", "1200e-3"],
+    ["tells the suffix E from an exponent", "1E", "1E"],
+    ["caps binary quantities at int64", "16Ei", "9223372036854775807"],
+    ["holds decimal ones beyond int64", "123456789012345678901234567890", "123456789012345678901234567890"],
+    ["knows one zero", "-0.00Gi", "0"],
+  ];
+  it.each(rows)("%s", (_sentence, text, shown) => expect(formatQuantity(parsed(text))).toBe(shown));
+});
+
+describe("parseQuantity", () => {
+  const rows: readonly (readonly [string, string])[] = [
+    ["", "regular expression"],
+    ["one", "regular expression"],
+    ["1 Gi", "regular expression"],
+    ["1.2.3", "regular expression"],
+    ["--1", "suffix"],
+    ["1x", "regular expression"],
+    ["1K", "suffix"],
+    ["1e", "suffix"],
+    ["1Gi2", "suffix"],
+    ["1e99999999999", "suffix"],
+  ];
+  it.each(rows)("refuses %j", (text, reason) => {
+    expect(parseQuantity(text)).toBeUndefined();
+    expect(readQuantity(text)).toMatchObject({ kind: "InvalidQuantity", message: expect.stringContaining(reason) });
+  });
+});
+
+describe("arithmetic", () => {
+  it("rounds up to thousandths only what is finer", () => {
+    const shown = ["100u", "1.1239", "-0.0001", "+1.5", "1.500", "1e-9"].map((text) =>
+      formatQuantity(roundUpToMilli(parsed(text))),
+    );
+    expect(shown).toEqual(["1m", "1124m", "-1m", "1500m", "1.500", "1e-3"]);
+  });
+
+  it("adds in the format of the first that is not zero", () => {
+    const add = (a: string, b: string): string => formatQuantity(addQuantities(parsed(a), parsed(b)));
+    expect(add("1Gi", "1G")).toBe("2073741824");
+    expect(add("0", "1Gi")).toBe("1Gi");
+    expect(add("1Gi", "0")).toBe("1Gi");
+    expect(add("100m", "1Ki")).toBe("1024100m");
+    expect(add("9223372036854775807", "1")).toBe("9223372036854775808");
+  });
+
+  it("compares by value, not by text", () => {
+    expect(compareQuantities(parsed("1024Mi"), parsed("1Gi"))).toBe(0);
+    expect(compareQuantities(parsed("999m"), parsed("1"))).toBe(-1);
+    expect(compareQuantities(parsed("1Ei"), parsed("1E"))).toBe(1);
+  });
+
+  it("makes a quantity of thousandths", () => {
+    expect(formatQuantity(quantityOfMilli(1500n, "DecimalSI"))).toBe("1500m");
+    expect(formatQuantity(quantityOfMilli(2n ** 20n * 1000n, "BinarySI"))).toBe("1Mi");
+  });
+});
+
+/** An exact fraction: independent of how the quantity is held. */
+interface Rational {
+  readonly top: bigint;
+  readonly bottom: bigint;
+}
+
+const SUFFIX_VALUES: Readonly<Record<string, Rational>> = {
+  ...Object.fromEntries(
+    ["k", "M", "G", "T", "P", "E"].map((suffix, index) => [suffix, { top: 1000n ** BigInt(index + 1), bottom: 1n }]),
+  ),
+  ...Object.fromEntries(
+    ["m", "u", "n"].map((suffix, index) => [suffix, { top: 1n, bottom: 1000n ** BigInt(index + 1) }]),
+  ),
+  ...Object.fromEntries(
+    ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map((suffix, index) => [
+      suffix,
+      { top: 1024n ** BigInt(index + 1), bottom: 1n },
+    ]),
+  ),
+  "": { top: 1n, bottom: 1n },
+};
+
+function rational(text: string): Rational {
+  const [, sign = "", whole = "", fraction = "", suffix = ""] = /^([+-]?)(\d*)\.?(\d*)(.*)$/.exec(text) ?? [];
+  const digits = BigInt(`${whole}${fraction}` || "0") * (sign === "-" ? -1n : 1n);
+  const scale = 10n ** BigInt(fraction.length);
+  const exponent = /^[eE]([+-]?)(\d+)$/.exec(suffix);
+  if (exponent !== null) {
+    const power = 10n ** BigInt(exponent[2] ?? "0");
+    return exponent[1] === "-" ? { top: digits, bottom: scale * power } : { top: digits * power, bottom: scale };
+  }
+  const { top, bottom } = SUFFIX_VALUES[suffix] ?? { top: 0n, bottom: 1n };
+  return { top: digits * top, bottom: scale * bottom };
+}
+
+function ceilAway({ top, bottom }: Rational, parts: bigint): bigint {
+  const scaled = (top < 0n ? -top : top) * parts;
+  const up = (scaled + bottom - 1n) / bottom;
+  return top < 0n ? -up : up;
+}
+
+/** Up to 12 digits: no value overflows int64 below, none is finer than nano, no binary one is capped. */
+const quantityText = fc
+  .record({
+    sign: fc.constantFrom("", "", "+", "-"),
+    whole: fc.nat({ max: 999_999 }),
+    fraction: fc.option(fc.nat({ max: 9_999 }), { nil: undefined }),
+    suffix: fc.constantFrom("", "m", "k", "M", "G", "Ki", "Mi", "Gi", "e3", "E-3", "e+6"),
+  })
+  .map(
+    ({ sign, whole, fraction, suffix }) => `${sign}${whole}${fraction === undefined ? "" : `.${fraction}`}${suffix}`,
+  );
+
+describe("any quantity", () => {
+  it("keeps its exact value through text", () => {
+    fc.assert(
+      fc.property(quantityText, (text) => {
+        const shown = rational(formatQuantity(parsed(text)));
+        const meant = rational(text);
+        expect(shown.top * meant.bottom).toBe(meant.top * shown.bottom);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  it("prints a text that it prints again", () => {
+    fc.assert(
+      fc.property(quantityText, (text) => {
+        const shown = formatQuantity(parsed(text));
+        expect(formatQuantity(parsed(shown))).toBe(shown);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("has the oracle's integer values and thousandths", () => {
+    fc.assert(
+      fc.property(quantityText, (text) => {
+        expect(integerValue(parsed(text))).toBe(ceilAway(rational(text), 1n));
+        expect(milliValue(parsed(text))).toBe(ceilAway(rational(text), 1000n));
+        expect(milliValue(roundUpToMilli(parsed(text)))).toBe(milliValue(parsed(text)));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it("adds and compares as the oracle does", () => {
+    fc.assert(
+      fc.property(quantityText, quantityText, (a, b) => {
+        const [left, right] = [rational(a), rational(b)];
+        const sum = rational(formatQuantity(addQuantities(parsed(a), parsed(b))));
+        const top = left.top * right.bottom + right.top * left.bottom;
+        expect(sum.top * left.bottom * right.bottom).toBe(top * sum.bottom);
+        const difference = left.top * right.bottom - right.top * left.bottom;
+        expect(compareQuantities(parsed(a), parsed(b))).toBe(difference === 0n ? 0 : difference < 0n ? -1 : 1);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
