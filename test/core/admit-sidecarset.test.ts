@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
+import { parseJson } from "../../shared/core/lib/json-number.ts";
+
+const META = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", metadata: { name: "s" } };
+
+function request(object: unknown, changes: Partial<AdmissionRequest> = {}): AdmissionRequest {
+  return {
+    uid: "1",
+    operation: "CREATE",
+    resource: { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" },
+    object: object as KubernetesObject,
+    ...changes,
+  };
+}
+
+function container(fields: object): object {
+  return { ...META, spec: { containers: [{ name: "c", image: "c:1", ...fields }] } };
+}
+
+/** The first container as it comes out. */
+function admitted(fields: object): Record<string, unknown> {
+  const admission = mutateSidecarSet(request(container(fields)));
+  if (admission.kind === "denied") throw new Error(admission.message);
+  const { spec } = admission.object as { readonly spec?: { readonly containers?: readonly Record<string, unknown>[] } };
+  return spec?.containers?.[0] ?? {};
+}
+
+describe("mutateSidecarSet", () => {
+  it("fills in defaults and hashes, and changes nothing the second time", () => {
+    const first = mutateSidecarSet(request(container({})));
+    expect(first).toMatchObject({
+      kind: "allowed",
+      object: {
+        metadata: { annotations: { "kruise.io/sidecarset-hash": expect.stringMatching(/^\w{64}$/) } },
+        spec: {
+          updateStrategy: { type: "RollingUpdate", maxUnavailable: 1, partition: 0 },
+          revisionHistoryLimit: 10,
+          containers: [{ podInjectPolicy: "BeforeAppContainer", imagePullPolicy: "IfNotPresent" }],
+        },
+      },
+    });
+    const { object } = first as { readonly object?: KubernetesObject };
+    expect(mutateSidecarSet(request(object, { operation: "UPDATE" }))).toEqual({ kind: "allowed" });
+    const withUnknown = { ...object, spec: { ...(object as { spec?: object }).spec, later: true } };
+    expect(mutateSidecarSet(request(withUnknown)), "unknown fields survive").toEqual({ kind: "allowed" });
+  });
+
+  const PROBE = { httpGet: { port: 80 } };
+  const rows: readonly (readonly [string, object, object])[] = [
+    ["says how it is upgraded", { tty: false }, { upgradeStrategy: { upgradeType: "ColdUpgrade" } }],
+    [
+      "takes a zero for not given",
+      { livenessProbe: { ...PROBE, timeoutSeconds: 0 } },
+      { livenessProbe: { timeoutSeconds: 1 } },
+    ],
+    [
+      "fills in a probe's path and scheme",
+      { readinessProbe: PROBE },
+      { readinessProbe: { httpGet: { path: "/", scheme: "HTTP" } } },
+    ],
+    ["leaves a startup probe as it is", { startupProbe: PROBE }, { startupProbe: { httpGet: { port: 80 } } }],
+    [
+      "says which service a gRPC probe has not named",
+      { livenessProbe: { grpc: { port: 1 } } },
+      { livenessProbe: { grpc: { port: 1, service: null } } },
+    ],
+    ["rounds quantities up", { resources: { limits: { cpu: "0.0001" } } }, { resources: { limits: { cpu: "1m" } } }],
+    ["names a port's protocol", { ports: [{ containerPort: 1 }] }, { ports: [{ containerPort: 1, protocol: "TCP" }] }],
+    [
+      "keeps a user id beyond 2^53",
+      parseJson('{"securityContext":{"runAsUser":9007199254740993}}') as object,
+      parseJson('{"securityContext":{"runAsUser":9007199254740993}}') as object,
+    ],
+  ];
+  it.each(rows)("%s", (_sentence, fields, expected) => expect(admitted(fields)).toMatchObject(expected));
+
+  it("pulls latest always", () => {
+    const policies = ["c", "c:latest", "c:1", "C", `c@sha256:${"a".repeat(64)}`, "a".repeat(64)].map(
+      (image) => admitted({ image })["imagePullPolicy"],
+    );
+    expect(policies).toEqual(["Always", "Always", "IfNotPresent", "IfNotPresent", "IfNotPresent", "IfNotPresent"]);
+  });
+
+  const denials: readonly (readonly [string, AdmissionRequest, number, string])[] = [
+    [
+      "a version there is not",
+      request(META, { resource: { group: "apps.kruise.io", version: "v2", resource: "sidecarsets" } }),
+      400,
+      "unsupported version: v2",
+    ],
+    ["no object", request(null), 400, "there is no content to decode"],
+    [
+      "an object of another version",
+      request({ ...META, apiVersion: "apps.kruise.io/v1alpha1" }),
+      400,
+      "the object is a SidecarSet of apps.kruise.io/v1alpha1, not of apps.kruise.io/v1beta1",
+    ],
+    [
+      "a field of the wrong kind",
+      request(container({ env: {} })),
+      400,
+      "spec.containers[0].env must be a list, not an object",
+    ],
+    [
+      "an env source that names no field",
+      request(container({ transferEnv: [{ envName: "A" }, { sourceContainerNameFrom: {}, envName: "B" }] })),
+      422,
+      "spec.containers[0].transferEnv[1].sourceContainerNameFrom.fieldRef: Required value",
+    ],
+    [
+      "every such source",
+      request({
+        ...META,
+        spec: {
+          initContainers: [{ name: "i", transferEnv: [{ sourceContainerNameFrom: {} }] }],
+          containers: [{ name: "c", transferEnv: [{ sourceContainerNameFrom: {} }] }],
+        },
+      }),
+      422,
+      "[spec.initContainers[0].transferEnv[0].sourceContainerNameFrom.fieldRef: Required value, spec.containers[0].transferEnv[0].sourceContainerNameFrom.fieldRef: Required value]",
+    ],
+  ];
+  it.each(denials)("denies %s", (_what, refused, code, message) => {
+    expect(mutateSidecarSet(refused)).toMatchObject({ kind: "denied", code, message });
+  });
+
+  it.each(["DELETE", "CONNECT"])("leaves a %s alone", (operation) => {
+    expect(mutateSidecarSet(request(null, { operation }))).toEqual({ kind: "allowed" });
+  });
+
+  it("answers in v1alpha1 what comes in v1alpha1, with the same hash", () => {
+    const { spec } = container({}) as { readonly spec: object };
+    const old = { ...META, apiVersion: "apps.kruise.io/v1alpha1", spec: { ...spec, namespace: "n" } };
+    const resource = { group: "apps.kruise.io", version: "v1alpha1", resource: "sidecarsets" };
+    const admission = mutateSidecarSet(request(old, { resource }));
+    const current = mutateSidecarSet(request(container({})));
+    expect(admission).toMatchObject({ object: { apiVersion: "apps.kruise.io/v1alpha1", spec: { namespace: "n" } } });
+    const hash = (object: typeof admission): unknown =>
+      (object as { object?: KubernetesObject }).object?.metadata?.annotations?.["kruise.io/sidecarset-hash"];
+    expect(hash(admission)).toBe(hash(current));
+  });
+});

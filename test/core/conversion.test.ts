@@ -1,0 +1,91 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import { convertSidecarSet } from "../../shared/core/conversion.ts";
+
+const LABEL = "apps.kruise.io/sidecarset-custom-version";
+
+function converted(object: unknown, version: string): KubernetesObject {
+  const result = convertSidecarSet(object as KubernetesObject, version);
+  if (result.kind === "DecodeError") throw new Error(result.message);
+  return result.value;
+}
+
+const label = fc.constantFrom("a", "team", "kubernetes.io/metadata.name");
+const value = fc.constantFrom("", "1", "v2");
+const labels = fc.dictionary(label, value, { maxKeys: 3 });
+const selector = fc.record({ matchLabels: labels }, { requiredKeys: [] });
+
+const sidecarSet = fc.record({
+  apiVersion: fc.constant(SIDECARSET_V1BETA1),
+  kind: fc.constant("SidecarSet"),
+  metadata: fc.record({ name: fc.constant("s"), labels }, { requiredKeys: ["name"] }),
+  spec: fc.record(
+    {
+      selector,
+      namespaceSelector: selector,
+      containers: fc.array(fc.record({ name: fc.string(), image: value, tty: fc.boolean() })),
+      customVersion: value,
+      revisionHistoryLimit: fc.nat(),
+      updateStrategy: fc.record({ partition: fc.oneof(fc.nat(), value), paused: fc.boolean() }, { requiredKeys: [] }),
+    },
+    { requiredKeys: [] },
+  ),
+  status: fc.record({ matchedPods: fc.nat(), collisionCount: fc.nat() }, { requiredKeys: [] }),
+});
+
+describe("convertSidecarSet", () => {
+  it("comes back to the same hub object, there and back again", () => {
+    fc.assert(
+      fc.property(sidecarSet, (object) => {
+        const there = converted(object, SIDECARSET_V1ALPHA1);
+        const back = converted(there, SIDECARSET_V1BETA1);
+        const again = converted(converted(back, SIDECARSET_V1ALPHA1), SIDECARSET_V1BETA1);
+        expect(there.apiVersion).toBe(SIDECARSET_V1ALPHA1);
+        expect(back.apiVersion).toBe(SIDECARSET_V1BETA1);
+        expect(again).toEqual(back);
+        expect(converted(back, SIDECARSET_V1ALPHA1)).toEqual(there);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  const rows: readonly (readonly [string, object, object])[] = [
+    [
+      "a namespace becomes a selector and drops the given one",
+      { namespace: "n", namespaceSelector: { matchLabels: { a: "b" } } },
+      { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "n" } } },
+    ],
+    ["an empty namespace does not", { namespace: "", namespaceSelector: {} }, { namespaceSelector: {} }],
+  ];
+  it.each(rows)("%s", (_sentence, spec, expected) => {
+    const hub = converted({ apiVersion: SIDECARSET_V1ALPHA1, spec }, SIDECARSET_V1BETA1);
+    expect(hub).toMatchObject({ spec: expected });
+    expect((hub as { spec?: object }).spec).not.toHaveProperty("namespace");
+  });
+
+  it("moves the custom version between label and field", () => {
+    const old = { apiVersion: SIDECARSET_V1ALPHA1, metadata: { name: "s", labels: { [LABEL]: "2" } }, spec: {} };
+    const hub = converted(old, SIDECARSET_V1BETA1);
+    expect(hub).toMatchObject({ spec: { customVersion: "2" } });
+    expect(hub.metadata).not.toHaveProperty("labels");
+    expect(converted(hub, SIDECARSET_V1ALPHA1).metadata?.labels).toEqual({ [LABEL]: "2" });
+  });
+
+  it("leaves an object of the desired version as it is", () => {
+    const object = { apiVersion: SIDECARSET_V1BETA1, later: true };
+    expect(converted(object, SIDECARSET_V1BETA1)).toBe(object);
+  });
+
+  it("says what it cannot convert", () => {
+    const to = (object: object, version: string): unknown => convertSidecarSet(object, version);
+    expect(to({ apiVersion: SIDECARSET_V1BETA1 }, "apps.kruise.io/v2")).toEqual({
+      kind: "DecodeError",
+      message: "there is no conversion from apps.kruise.io/v1beta1 to apps.kruise.io/v2",
+    });
+    expect(to({ apiVersion: SIDECARSET_V1ALPHA1, spec: { containers: 1 } }, SIDECARSET_V1BETA1)).toMatchObject({
+      message: "spec.containers must be a list, not the number 1",
+    });
+  });
+});

@@ -1,0 +1,92 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { SidecarContainer, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
+import { safeEncode } from "../../../shared/core/hash/safe-encode.ts";
+import { hashInput, sidecarSetHash, sidecarSetHashWithoutImage } from "../../../shared/core/hash/sidecarset-hash.ts";
+import { decodeGo } from "../../../shared/core/lib/decode-go.ts";
+import { SIDECAR_SET_SPEC } from "../../../shared/core/lib/go-types-sidecarset.ts";
+
+function typed(spec: unknown): SidecarSetSpec {
+  const decoded = decodeGo(SIDECAR_SET_SPEC, spec);
+  if (decoded.kind === "DecodeError") throw new Error(decoded.message);
+  return decoded.value;
+}
+
+const NATIVE: SidecarContainer = { name: "native", image: "n:1", restartPolicy: "Always" };
+const PLAIN: SidecarContainer = { name: "plain", image: "p:1" };
+const SIDECAR: SidecarContainer = { name: "c", image: "c:1" };
+
+describe("what is hashed", () => {
+  it("is null without containers and an empty list with none in it", () => {
+    expect(hashInput({})).toBe('{"containers":null}');
+    expect(hashInput({ containers: [] })).toBe('{"containers":[]}');
+  });
+
+  it("leaves plain init containers out", () => {
+    expect(hashInput({ containers: [SIDECAR], initContainers: [PLAIN] })).toBe(hashInput({ containers: [SIDECAR] }));
+  });
+
+  it("takes in every init container as soon as one is native", () => {
+    expect(hashInput({ initContainers: [PLAIN, NATIVE] })).toBe(
+      '{"containers":null,"initContainers":[{"name":"plain","image":"p:1"},{"name":"native","image":"n:1","restartPolicy":"Always"}]}',
+    );
+  });
+});
+
+describe("the hashes", () => {
+  it("are 64 characters of the safe alphabet", () => {
+    expect(sidecarSetHash({ containers: [SIDECAR] })).toMatch(/^[bcdfghjklmnpqrstvwxz2456789]{64}$/);
+  });
+
+  it("without images stay when only images change", () => {
+    const before = { containers: [SIDECAR], initContainers: [NATIVE, PLAIN] };
+    const after = { containers: [{ ...SIDECAR, image: "c:2" }], initContainers: [NATIVE, { ...PLAIN, image: "p:2" }] };
+    expect(sidecarSetHashWithoutImage(after)).toBe(sidecarSetHashWithoutImage(before));
+    expect(sidecarSetHash(after)).not.toBe(sidecarSetHash(before));
+  });
+
+  it("without images change with the image of an empty hot-upgrade slot", () => {
+    const slot = (image: string): SidecarContainer => ({
+      ...SIDECAR,
+      upgradeStrategy: { hotUpgradeEmptyImage: image },
+    });
+    expect(sidecarSetHashWithoutImage({ containers: [slot("e:1")] })).not.toBe(
+      sidecarSetHashWithoutImage({ containers: [slot("e:2")] }),
+    );
+  });
+
+  const member = fc.constantFrom("args", "command", "image", "stdin", "tty", "workingDir", "restartPolicy", "unknown");
+  const VALUES = {
+    args: ["<a>"],
+    command: ["sh"],
+    image: "c:2",
+    stdin: true,
+    tty: false,
+    workingDir: "/",
+    restartPolicy: "Always",
+    unknown: 1,
+  };
+
+  it("do not depend on the order of keys, nor on unknown ones", () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(member), (names) => {
+        const container = (keys: readonly (keyof typeof VALUES)[]): object => ({
+          name: "c",
+          ...Object.fromEntries(keys.map((key) => [key, VALUES[key]])),
+        });
+        const one = typed({ containers: [container(names)], initContainers: [container(names)] });
+        const reversed = container([...names].reverse().filter((name) => name !== "unknown"));
+        const other = typed({ initContainers: [reversed], containers: [reversed] });
+        expect(sidecarSetHash(other)).toBe(sidecarSetHash(one));
+        expect(sidecarSetHashWithoutImage(other)).toBe(sidecarSetHashWithoutImage(one));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe("safeEncode", () => {
+  it("writes hexadecimal digits as the reference does", () => {
+    expect(safeEncode("0123456789abcdef")).toBe("456789bcdfvwxz24");
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { newRevision } from "../../../shared/core/revision/new-revision.ts";
+import { restoreRevision } from "../../../shared/core/revision/restore-revision.ts";
+import { revisionData, revisionText } from "../../../shared/core/revision/revision-data.ts";
+
+const SIDECAR_SET: SidecarSet = {
+  apiVersion: "apps.kruise.io/v1beta1",
+  kind: "SidecarSet",
+  metadata: { name: "s", uid: "u", labels: { team: "a" }, annotations: { "kruise.io/sidecarset-hash": "H" } },
+  spec: {
+    selector: { matchLabels: { app: "web" } },
+    containers: [{ name: "c", image: "c:1" }],
+    volumes: [],
+    updateStrategy: { paused: true },
+    customVersion: "v1",
+  },
+  status: { matchedPods: 3 },
+};
+const PLACE = { namespace: "kruise-system", revision: 2, collisionCount: 0 };
+
+describe("newRevision", () => {
+  it("records what is injected, with sorted keys and null for what is not there", () => {
+    expect(revisionText(revisionData(SIDECAR_SET))).toBe(
+      '{"spec":{"$patch":"replace","containers":[{"image":"c:1","name":"c","resources":{},"shareVolumePolicy":{},' +
+        '"upgradeStrategy":{}}],"imagePullSecrets":null,"initContainers":null,"patchPodMetadata":null,"volumes":null}}',
+    );
+  });
+
+  it("names and labels it after its content", () => {
+    const { metadata, revision } = newRevision(SIDECAR_SET, PLACE);
+    const hash = metadata?.labels?.["controller.kubernetes.io/hash"];
+    expect(revision).toBe(2);
+    expect(metadata).toMatchObject({
+      name: `s-${hash}`,
+      namespace: "kruise-system",
+      labels: { team: "a", "kruise.io/sidecarset-name": "s", "apps.kruise.io/sidecarset-custom-version": "v1" },
+      annotations: { "kruise.io/sidecarset-hash": "H" },
+      ownerReferences: [{ kind: "SidecarSet", uid: "u", controller: true }],
+    });
+  });
+
+  it("does not change with selector or strategy", () => {
+    const { containers } = SIDECAR_SET.spec;
+    const other: SidecarSet = { ...SIDECAR_SET, spec: { ...(containers === undefined ? {} : { containers }) } };
+    expect(newRevision(other, PLACE).metadata?.name).toBe(newRevision(SIDECAR_SET, PLACE).metadata?.name);
+  });
+
+  it("cuts a long name to make room for the hash", () => {
+    const long = { ...SIDECAR_SET, metadata: { name: "n".repeat(250) } };
+    expect(newRevision(long, PLACE).metadata?.name).toMatch(/^n{223}-\w+$/);
+  });
+
+  it("throws over a spec that does not fit its type", () => {
+    const broken = { spec: { containers: 1 } } as unknown as SidecarSet;
+    expect(() => newRevision(broken, PLACE)).toThrow("containers must be a list");
+  });
+});
+
+describe("restoreRevision", () => {
+  const revision = newRevision(SIDECAR_SET, PLACE);
+  const current: SidecarSet = {
+    ...SIDECAR_SET,
+    metadata: { ...SIDECAR_SET.metadata, annotations: { "kruise.io/sidecarset-hash": "now", note: "n" } },
+    spec: { containers: [{ name: "c", image: "c:2" }], selector: {} },
+  };
+
+  it("brings back the recorded spec alone, under the present metadata", () => {
+    const restored = restoreRevision(current, revision);
+    expect(restored).toMatchObject({
+      kind: "Decoded",
+      value: {
+        metadata: { uid: "u", annotations: { "kruise.io/sidecarset-hash": "H", note: "n" } },
+        spec: { containers: [{ image: "c:1" }] },
+        status: { matchedPods: 3, latestRevision: revision.metadata?.name },
+      },
+    });
+    expect(restored).not.toHaveProperty("value.spec.selector");
+  });
+
+  it("computes a hash that was not recorded", () => {
+    const { annotations: _annotations, ...metadata } = revision.metadata ?? {};
+    const restored = restoreRevision(current, { ...revision, metadata });
+    const hash = expect.stringMatching(/^\w{64}$/);
+    expect(restored).toMatchObject({
+      value: { metadata: { annotations: { "kruise.io/sidecarset-hash": hash } } },
+    });
+  });
+
+  it("says when a revision records something else", () => {
+    expect(restoreRevision(current, { ...revision, data: { spec: { containers: "none" } } })).toEqual({
+      kind: "DecodeError",
+      message: `revision ${revision.metadata?.name}: spec: containers must be a list, not a string`,
+    });
+  });
+});
