@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import type { PatchPodMetadata, SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { type Annotations, patchPodAnnotations } from "../../../shared/core/inject/patch-pod-annotations.ts";
+import { Refusal } from "../../../shared/core/lib/refusal.ts";
+
+function patching(...patchPodMetadata: readonly PatchPodMetadata[]): SidecarSet {
+  return { spec: { patchPodMetadata } };
+}
+
+const POD: Annotations = { kept: "1", empty: "", json: '{"a":1,"b":2}' };
+
+describe("patchPodMetadata", () => {
+  const rows: readonly [sentence: string, sidecarSets: readonly SidecarSet[], changes: Annotations][] = [
+    [
+      "Retain sets what is missing only",
+      [patching({ patchPolicy: "Retain", annotations: { kept: "2", empty: "2", new: "2" } })],
+      { new: "2" },
+    ],
+    ["no policy is Retain", [patching({ annotations: { kept: "2", new: "2" } })], { new: "2" }],
+    ["Overwrite sets everything", [patching({ patchPolicy: "Overwrite", annotations: { kept: "2" } })], { kept: "2" }],
+    [
+      "MergePatchJson merges, and sets what is empty or missing",
+      [
+        patching({
+          patchPolicy: "MergePatchJson",
+          annotations: { json: '{"b":null,"c":3}', empty: '{"c":null}', new: "{}" },
+        }),
+      ],
+      { json: '{"a":1,"c":3}', empty: '{"c":null}', new: "{}" },
+    ],
+    ["any other policy is ignored", [patching({ patchPolicy: "Other", annotations: { new: "2" } })], {}],
+    [
+      "patches follow each other",
+      [
+        patching({ annotations: { new: "first" } }),
+        patching({ annotations: { new: "second" }, patchPolicy: "Overwrite" }),
+      ],
+      { new: "second" },
+    ],
+  ];
+  test.each(rows)("%s", (_, sidecarSets, changes) => {
+    expect(patchPodAnnotations(POD, sidecarSets)).toEqual({ ...POD, ...changes });
+  });
+
+  test("without a change the annotations are the same object", () => {
+    expect(patchPodAnnotations(POD, [patching({ annotations: { kept: "2" } })])).toBe(POD);
+  });
+
+  const refused: readonly [key: string, patch: string, message: string][] = [
+    ["json", "{bad", "Invalid JSON Patch"],
+    ["kept", "{}", ""],
+    ["json", "7", "Invalid JSON Patch"],
+  ];
+  test.each(refused)("a merge of %j with %j", (key, patch, message) => {
+    const result = patchPodAnnotations(POD, [
+      patching({ patchPolicy: "MergePatchJson", annotations: { [key]: patch } }),
+    ]);
+    expect(result instanceof Refusal ? result.message : "").toBe(message);
+  });
+});

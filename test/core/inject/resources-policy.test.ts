@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import type { PodSpec, ResourceRequirements } from "../../../shared/api/kubernetes.ts";
+import type { ResourcesPolicy } from "../../../shared/api/sidecarset.ts";
+import { resourcesByPolicy } from "../../../shared/core/inject/resources-policy.ts";
+import { Refusal } from "../../../shared/core/lib/refusal.ts";
+
+const SPEC: PodSpec = {
+  initContainers: [
+    { name: "native", restartPolicy: "Always", resources: { requests: { cpu: "100m" }, limits: { cpu: "1" } } },
+    { name: "plain", resources: { requests: { cpu: "64" } } },
+  ],
+  containers: [
+    { name: "app", resources: { requests: { cpu: "300m", memory: "1Gi" }, limits: { cpu: "2", memory: "2Gi" } } },
+    { name: "log", resources: { requests: { cpu: "32" } } },
+  ],
+};
+
+function policy(targetContainersMode: string, resourcesExpr: ResourcesPolicy["resourcesExpr"], regex = ".*") {
+  return { targetContainersMode, resourcesExpr, targetContainersNameRegex: regex };
+}
+
+describe("a resources policy", () => {
+  const rows: readonly [sentence: string, policy: ResourcesPolicy, resources: ResourceRequirements][] = [
+    [
+      "adds up native sidecars and containers, without those of SidecarSets",
+      policy("sum", { requests: { cpu: "cpu*50%", memory: "memory" }, limits: { cpu: "cpu" } }),
+      { requests: { cpu: "200m", memory: "1Gi" }, limits: { cpu: "3" } },
+    ],
+    ["takes the largest", policy("max", { requests: { cpu: "cpu" } }), { requests: { cpu: "300m" } }],
+    ["sets no limit where one target has none", policy("sum", { limits: { memory: "memory" } }), {}],
+    [
+      "counts a missing request as 0",
+      policy("max", { requests: { memory: "memory" } }, "native"),
+      { requests: { memory: "0" } },
+    ],
+    [
+      "aggregates nothing under an unknown mode",
+      policy("avg", { limits: { cpu: "cpu" }, requests: { cpu: "cpu + 5m" } }),
+      { requests: { cpu: "5m" } },
+    ],
+    [
+      "reads a plain number as cores or bytes",
+      policy("sum", { requests: { cpu: "1.5", memory: "1.5" } }),
+      { requests: { cpu: "1500m", memory: "1" } },
+    ],
+  ];
+  test.each(rows)("%s", (_, given, resources) => {
+    expect(resourcesByPolicy(given, SPEC, new Set(["log"]))).toEqual(resources);
+  });
+
+  const refused: readonly [sentence: string, policy: ResourcesPolicy, message: string][] = [
+    ["no target", policy("sum", {}, "^log$"), 'no containers match the regex pattern "^log$"'],
+    [
+      "a result below 0",
+      policy("sum", { limits: { cpu: "cpu - 9" } }, "app"),
+      'failed to evaluate CPU limits expression: failed to parse expression "cpu - 9": calculation result is negative: -7',
+    ],
+    [
+      "a division by zero",
+      policy("sum", { requests: { memory: "memory/0" } }),
+      'failed to evaluate memory requests expression: failed to parse expression "memory/0": division by zero',
+    ],
+  ];
+  test.each(refused)("refuses %s", (_, given, message) => {
+    expect(resourcesByPolicy(given, SPEC, new Set(["log"]))).toEqual(new Refusal(message));
+  });
+});
