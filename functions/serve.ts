@@ -12,6 +12,8 @@ export interface ServeOptions extends ServerOptions {
   /** path */
   readonly kubeconfig: string;
   readonly tickMs: number;
+  /** absent: VIEW_FRESHNESS_MS */
+  readonly freshnessMs?: number;
   /** absent: nothing is logged */
   readonly log?: Log;
   /** called after every pass */
@@ -27,7 +29,10 @@ export type Server = WebhookServer;
  */
 export async function startServer(options: ServeOptions): Promise<Server> {
   const { log = createLog("error", () => undefined), onReport, tickMs } = options;
-  const config = readConfig();
+  const config = {
+    ...readConfig(),
+    ...(options.freshnessMs === undefined ? {} : { freshnessMs: options.freshnessMs }),
+  };
   const { kruiseNamespace } = config;
   const toCluster = () => connect(options.kubeconfig);
   await toCluster();
@@ -45,9 +50,10 @@ export async function startServer(options: ServeOptions): Promise<Server> {
 /** Resolves after SIGTERM or SIGINT, when everything in flight is done. */
 export async function serveUntilSignal(options: ServeOptions): Promise<void> {
   const log = createLog(readConfig().logLevel);
+  const ended = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
   const server = await startServer({ log, ...options });
   log.info("serving", { port: server.port, tickMs: options.tickMs });
-  const signal = await Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
-  log.info("stopping", { signal: signal[0] as unknown });
+  await ended;
+  log.info("stopping");
   await server.close();
 }

@@ -25,7 +25,10 @@ export interface WebhooksOptions extends ViewOptions {
 export function allWebhooks(options: WebhooksOptions) {
   const view = clusterView(options);
   const { featureGates, kruiseNamespace, log, connect } = options;
-  const validate = sidecarSetValidation({ view, featureGates, kruiseNamespace });
+  // Conflicts are looked for in what is there now. And a list shared with pods would be from before this SidecarSet is
+  // stored, so the pods that are created right after it would miss it.
+  const present = clusterView({ ...options, freshnessMs: 0 });
+  const validate = sidecarSetValidation({ view: present, featureGates, kruiseNamespace });
   return webhookApp({
     log,
     admissions: {

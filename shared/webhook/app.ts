@@ -59,7 +59,7 @@ export function webhookApp(options: WebhookOptions): Hono<Env> {
   }
   app.get("/healthz", (c) => c.text("ok"));
   app.get("/readyz", (c) => answerReady(c, options));
-  app.notFound((c) => c.json(failure(404, "NotFound", `there is no webhook at ${c.req.path}`), 404));
+  app.notFound((c) => refuse(c, 404, "NotFound", `there is no webhook at ${c.req.path}`));
   app.onError((error, c) => answerError(error, c, log));
   return app;
 }
@@ -110,11 +110,16 @@ async function answerReady(c: Context<Env>, { checkReady, log }: WebhookOptions)
 function answerError(error: Error, c: Context<Env>, log: Log): Response {
   if (error instanceof ReviewError) {
     log.warn("request refused", { path: c.req.path, code: error.code, error: error.message });
-    return c.json(failure(error.code, error.reason, error.message), error.code);
+    return refuse(c, error.code, error.reason, error.message);
   }
   log.error("request failed", { path: c.req.path, error });
   const answer = c.get("answerError") as Env["Variables"]["answerError"] | undefined;
-  return answer?.(messageOf(error)) ?? c.json(failure(500, "InternalError", messageOf(error)), 500);
+  return answer?.(messageOf(error)) ?? refuse(c, 500, "InternalError", messageOf(error));
+}
+
+/** What is left of the body is not read, so the connection cannot be used again. */
+function refuse(c: Context, code: 400 | 404 | 405 | 413 | 415 | 500, reason: string, message: string): Response {
+  return c.json(failure(code, reason, message), code, { Connection: "close" });
 }
 
 function refuseLargeBody(): never {
@@ -125,8 +130,8 @@ function refuseLargeBody(): never {
 }
 
 function refuseMethod(c: Context): Response {
-  const message = `${c.req.method} is not allowed at ${c.req.path}, expected POST`;
-  return c.json(failure(405, "MethodNotAllowed", message), 405, { Allow: "POST" });
+  c.header("Allow", "POST");
+  return refuse(c, 405, "MethodNotAllowed", `${c.req.method} is not allowed at ${c.req.path}, expected POST`);
 }
 
 /** API servers say in the URL how long they wait. A tenth of it is left to carry the answer. */

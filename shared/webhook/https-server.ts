@@ -54,7 +54,7 @@ async function readPem(path: string): Promise<string> {
 
 function create(app: Pick<Hono, "fetch">, { tlsCert, tlsKey }: ServerOptions, pem: Pem): Server {
   const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
-  const listener = getRequestListener((request) => app.fetch(request), { overrideGlobalObjects: false });
+  const listener = getRequestListener((request) => app.fetch(request));
   try {
     return createServer({ ...pem, ...timeouts }, listener);
   } catch (cause) {

@@ -1,0 +1,74 @@
+/** An embedded cluster with everything installed and served, on free ports, for tests that need both ends. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generate } from "selfsigned";
+import { type Server, startServer } from "../../functions/serve.ts";
+import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import { installation } from "../../infra/manifests.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { connectCluster } from "../../shared/kube/client.ts";
+import type { Cluster, Resource } from "../../shared/kube/port.ts";
+
+export interface TlsFiles {
+  readonly tlsCert: string;
+  readonly tlsKey: string;
+  /** PEM */
+  readonly certificate: string;
+}
+
+export async function writeTlsFiles(folder: string): Promise<TlsFiles> {
+  const { cert, private: key } = await generate([{ name: "commonName", value: "webhooks" }], {
+    keyType: "ec",
+    algorithm: "sha256",
+    extensions: [
+      { name: "basicConstraints", cA: true },
+      { name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] },
+    ],
+  });
+  const files = { tlsCert: join(folder, "tls.crt"), tlsKey: join(folder, "tls.key"), certificate: cert };
+  await writeFile(files.tlsCert, cert);
+  await writeFile(files.tlsKey, key);
+  return files;
+}
+
+/** Every kind that is installed has a regular plural. */
+export function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  return { group, version, plural: `${kind.toLowerCase()}s`, namespaced: metadata?.namespace !== undefined };
+}
+
+export interface ServedCluster {
+  readonly local: LocalCluster;
+  readonly client: Cluster;
+  readonly server: Server;
+  readonly kubeconfig: string;
+  readonly folder: string;
+  readonly tls: TlsFiles;
+  close(): Promise<void>;
+}
+
+export async function startServedCluster(tickMs = 60_000): Promise<ServedCluster> {
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-test-"));
+  const local = await startLocalCluster();
+  const kubeconfig = join(folder, "kubeconfig");
+  await writeFile(kubeconfig, local.kubeconfig());
+  const tls = await writeTlsFiles(folder);
+  const server = await startServer({ kubeconfig, ...tls, host: "127.0.0.1", port: 0, tickMs });
+  const client = connectCluster({
+    server: local.url,
+    certificateAuthority: local.caCertificate,
+    token: async () => local.token,
+    userAgent: "test",
+  });
+  const caBundle = Buffer.from(tls.certificate).toString("base64");
+  for (const object of installation({ url: `https://127.0.0.1:${server.port}`, caBundle })) {
+    await client.create(resourceOf(object), object);
+  }
+  const close = async () => {
+    await server.close();
+    await local.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { local, client, server, kubeconfig, folder, tls, close };
+}

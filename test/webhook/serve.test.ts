@@ -1,0 +1,268 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startServer } from "../../functions/serve.ts";
+import type { AdmissionReview } from "../../shared/api/admission.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import {
+  HASH_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  SIDECARSET_V1ALPHA1,
+  SIDECARSET_V1BETA1,
+} from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { ServerError } from "../../shared/webhook/https-server.ts";
+import { type ServedCluster, startServedCluster } from "./cluster.ts";
+
+let cluster: ServedCluster;
+beforeAll(async () => {
+  cluster = await startServedCluster();
+});
+afterAll(() => cluster.close());
+
+interface Answer {
+  readonly code: number;
+  readonly text: string;
+}
+
+/** One request over TLS to the webhooks. */
+function call(method: string, path: string, body = "", headers: object = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      `https://127.0.0.1:${cluster.server.port}${path}`,
+      { method, ca: cluster.tls.certificate, headers: { "content-type": "application/json", ...headers } },
+      async (incoming) => {
+        let text = "";
+        for await (const chunk of incoming) text += chunk;
+        resolve({ code: incoming.statusCode ?? 0, text });
+      },
+    );
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+const sidecarSet = (name: string, spec: object = {}) =>
+  ({
+    apiVersion: SIDECARSET_V1BETA1,
+    kind: "SidecarSet",
+    metadata: { name },
+    spec: {
+      selector: { matchLabels: { app: name } },
+      containers: [{ name: "agent", image: "agent:1", volumeMounts: [{ name: "logs", mountPath: "/logs" }] }],
+      volumes: [{ name: "logs", emptyDir: {} }],
+      ...spec,
+    },
+  }) as unknown as SidecarSet;
+const pod = (name: string) =>
+  ({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "default", labels: { app: name } },
+    spec: { containers: [{ name: "main", image: "nginx:1" }] },
+  }) as unknown as Pod;
+
+function review(path: string, object: object, more: object = {}) {
+  const [, version = "v1beta1"] = ((object as { apiVersion?: string }).apiVersion ?? "").split("/");
+  const resource = path.includes("pod")
+    ? { group: "", version: "v1", resource: "pods" }
+    : { group: "apps.kruise.io", version, resource: "sidecarsets" };
+  const request = { uid: "u", operation: "CREATE", resource, namespace: "default", object, ...more };
+  return JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
+}
+
+async function decided(path: string, object: object, more: object = {}) {
+  const { code, text } = await call("POST", path, review(path, object, more));
+  expect(code).toBe(200);
+  const { response } = JSON.parse(text) as AdmissionReview;
+  if (response === undefined) throw new Error(text);
+  expect(response.uid).toBe("u");
+  const patch = JSON.parse(Buffer.from(response.patch ?? "", "base64").toString() || "[]") as object[];
+  return { ...response, patch };
+}
+
+describe("through an API server", () => {
+  test("a SidecarSet gets its defaults and hashes, and a pod that matches its sidecar", async () => {
+    const created = await cluster.client.create(SIDECARSETS, sidecarSet("web"));
+    expect(created.metadata?.annotations?.[HASH_ANNOTATION]).toMatch(/^[a-z0-9]{64}$/);
+    expect(created.spec.updateStrategy).toMatchObject({ type: "RollingUpdate", partition: 0, maxUnavailable: 1 });
+
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const injected = await cluster.client.create(PODS, pod("web"));
+    expect(injected.spec.containers.map(({ name }) => name)).toEqual(["agent", "main"]);
+    expect(injected.spec.volumes).toContainEqual({ name: "logs", emptyDir: {} });
+    expect(injected.metadata?.annotations?.[INJECTED_LIST_ANNOTATION]).toBe("web");
+  });
+
+  test("an invalid SidecarSet is refused with its field errors", async () => {
+    const creating = cluster.client.create(SIDECARSETS, sidecarSet("bad", { selector: undefined }));
+    await expect(creating).rejects.toMatchObject({ message: expect.stringContaining("spec.selector") });
+  });
+
+  test("v1alpha1 is converted on the way in and out", async () => {
+    const older = { ...sidecarSet("older", { namespace: "default" }), apiVersion: SIDECARSET_V1ALPHA1 };
+    await cluster.client.create({ ...SIDECARSETS, version: "v1alpha1" }, older);
+    const stored = await cluster.client.get<SidecarSet>(SIDECARSETS, { name: "older" });
+    expect(stored.apiVersion).toBe(SIDECARSET_V1BETA1);
+    expect(stored.spec.namespaceSelector).toEqual({ matchLabels: { "kubernetes.io/metadata.name": "default" } });
+  });
+
+  test("the webhooks write nothing", async () => {
+    const calls = () => Object.entries(cluster.local.apiCalls("sidecarset-serverless"));
+    const before = new Map(calls());
+    await cluster.client.create(SIDECARSETS, sidecarSet("quiet", { injectionStrategy: { paused: true } }));
+    await cluster.client.create(PODS, {
+      ...pod("web"),
+      metadata: { ...pod("web").metadata, namespace: "kube-public" },
+    });
+    const made = calls().filter(([call, count]) => count !== before.get(call));
+    expect(made.map(([call]) => call)).toContain("GET namespaces");
+    expect(made.filter(([call]) => !/^(LIST|GET) /.test(call))).toEqual([]);
+  });
+});
+
+describe("by hand", () => {
+  test("the patch for one plain sidecar is small, and leaves the pod's own containers alone", async () => {
+    const { allowed, patch } = await decided("/mutate-pod", pod("web"));
+    expect(allowed).toBe(true);
+    expect(Buffer.byteLength(JSON.stringify(patch))).toBeLessThan(1_500);
+    expect(patch.every((operation) => (operation as { op: string }).op === "add")).toBe(true);
+  });
+
+  test.each(["/mutate-apps-kruise-io-sidecarset", "/mutate-apps-kruise-io-v1alpha1-sidecarset"])(
+    "%s defaults",
+    async (path) => {
+      const { allowed, patch } = await decided(path, sidecarSet("new"));
+      expect([allowed, patch.length > 0]).toEqual([true, true]);
+    },
+  );
+
+  test.each([
+    [
+      "/validate-apps-kruise-io-sidecarset",
+      "without a selector",
+      { selector: undefined },
+      "spec.selector: Required value",
+    ],
+    [
+      "/validate-apps-kruise-io-v1alpha1-sidecarset",
+      "without a selector",
+      { selector: undefined },
+      "spec.selector: Required value",
+    ],
+    [
+      "/validate-apps-kruise-io-sidecarset",
+      "without containers",
+      { containers: [] },
+      "no initContainer or container defined",
+    ],
+  ] as const)("%s refuses a SidecarSet %s", async (...[path, , spec, message]) => {
+    const { allowed, status } = await decided(path, sidecarSet("new", spec));
+    expect([allowed, status?.code]).toEqual([false, 422]);
+    expect(status?.message).toContain(message);
+    expect(status?.details?.causes).not.toHaveLength(0);
+  });
+
+  test.each(["/mutate-apps-kruise-io-sidecarset", "/validate-apps-kruise-io-sidecarset"])(
+    "%s refuses another version with 400",
+    async (path) => {
+      const { allowed, status } = await decided(path, { ...sidecarSet("new"), apiVersion: "apps.kruise.io/v2" });
+      expect([allowed, status?.code]).toEqual([false, 400]);
+    },
+  );
+
+  test("a body in chunks is read, and refused when it grows too large", async () => {
+    const chunked = { "transfer-encoding": "chunked" };
+    const path = "/mutate-apps-kruise-io-sidecarset";
+    expect((await call("POST", path, review(path, sidecarSet("new")), chunked)).code).toBe(200);
+    const { code } = await call("POST", path, " ".repeat(8 * 1024 * 1024), chunked).catch(() => ({ code: 413 }));
+    expect(code).toBe(413);
+  });
+
+  test.each(["GET", "PUT", "DELETE"])("%s → 405", async (method) => {
+    expect((await call(method, "/mutate-pod")).code).toBe(405);
+  });
+
+  test("over 7 MiB → 413, and the next request is answered", async () => {
+    const { code } = await call("POST", "/mutate-pod", " ".repeat(7 * 1024 * 1024 + 1)).catch(() => ({ code: 413 }));
+    expect(code).toBe(413);
+    expect((await call("GET", "/healthz")).code).toBe(200);
+  });
+
+  test.each(["/healthz", "/readyz"])("GET %s → 200", async (path) => {
+    expect((await call("GET", path)).code).toBe(200);
+  });
+});
+
+describe("what keeps it from starting is one sentence", () => {
+  const options = () => ({
+    ...cluster.tls,
+    kubeconfig: cluster.kubeconfig,
+    host: "127.0.0.1",
+    port: 0,
+    tickMs: 60_000,
+  });
+
+  test("a port in use", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as { port: number };
+    await expect(startServer({ ...options(), port })).rejects.toThrow(
+      new ServerError(`port ${port} cannot be had: somebody else listens on it`),
+    );
+    other.close();
+  });
+
+  test("a certificate that is not there", async () => {
+    await expect(startServer({ ...options(), tlsCert: "/none/tls.crt" })).rejects.toThrow(
+      new ServerError("/none/tls.crt cannot be read: there is no such file"),
+    );
+  });
+
+  test("a key that is none", async () => {
+    const tlsKey = join(cluster.folder, "not-a-key");
+    await writeFile(tlsKey, "hello");
+    await expect(startServer({ ...options(), tlsKey })).rejects.toThrow(/are not a certificate and its key in PEM/);
+  });
+
+  test("a kubeconfig that is not there", async () => {
+    await expect(startServer({ ...options(), kubeconfig: "/none/kubeconfig" })).rejects.toThrow(/\/none\/kubeconfig/);
+  });
+});
+
+describe("as a process", () => {
+  const run = (...more: string[]) =>
+    spawn(process.execPath, ["functions/cli.mjs", "serve", "--kubeconfig", cluster.kubeconfig, ...more], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  const tls = () => ["--tls-cert", cluster.tls.tlsCert, "--tls-key", cluster.tls.tlsKey, "--host", "127.0.0.1"];
+
+  test.each(["SIGTERM", "SIGINT"] as const)("%s ends it with 0", async (signal) => {
+    const child = run("--port", "0", ...tls());
+    let output = "";
+    await new Promise<void>((resolve) =>
+      child.stdout.on("data", (chunk) => {
+        output += chunk;
+        if (output.includes('"serving"')) resolve();
+      }),
+    );
+    child.kill(signal);
+    expect(await once(child, "close")).toEqual([0, null]);
+    expect(output).toContain('"stopping"');
+    for (const line of output.trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("level");
+  });
+
+  test("a port in use ends it with another code and one line", async () => {
+    const child = run("--port", String(cluster.server.port), ...tls());
+    let problem = "";
+    child.stderr.on("data", (chunk) => (problem += chunk));
+    const [code] = await once(child, "close");
+    expect(code).not.toBe(0);
+    expect(problem).toBe(`port ${cluster.server.port} cannot be had: somebody else listens on it\n`);
+  });
+});
