@@ -41,8 +41,9 @@ const BINARY_SUFFIX_OF = new Map([...BINARY_SUFFIXES].map(([suffix, exponent]) =
 const NANO = -9;
 const MAX_INT64 = 2n ** 63n - 1n;
 const MAX_INT64_DIGITS = 18;
-/** Ours: a longer exponent would cost memory, and no resource is counted in it. */
+/** Ours: more would cost time and memory, and no resource is counted in it. */
 const MAX_EXPONENT = 10_000;
+const MAX_LENGTH = 1_000;
 
 interface Suffix {
   readonly format: QuantityFormat;
@@ -118,7 +119,7 @@ function readBig(digits: Digits, suffix: Suffix): ParsedQuantity {
 /** The quantity, or why it is none, in apimachinery's words. A bare JSON number is read by its text. */
 export function readQuantity(quantity: Quantity): ParsedQuantity | QuantityError {
   const text = String(quantity).trim();
-  const parts = text === "" ? null : PARTS.exec(text);
+  const parts = text === "" || text.length > MAX_LENGTH ? null : PARTS.exec(text);
   if (parts === null) return WRONG_FORMAT;
   const [, sign = "", whole = "", fraction = "", suffixText = ""] = parts;
   const suffix = readSuffix(suffixText);

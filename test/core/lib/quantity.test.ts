@@ -46,6 +46,7 @@ describe("parseQuantity", () => {
     ["1.2.3", "regular expression"],
     ["--1", "suffix"],
     ["1x", "regular expression"],
+    ["1".repeat(1001), "regular expression"],
     ["1K", "suffix"],
     ["1e", "suffix"],
     ["1Gi2", "suffix"],
