@@ -9,7 +9,9 @@ import { OLDER_VALIDATE_SIDECARSET_PATH, VALIDATE_SIDECARSET_PATH } from "../sha
 import { sidecarSetValidation } from "../shared/webhook/sidecarset-validation.ts";
 
 const config = readConfig();
-const view = clusterView({ ...config, connect: () => connect(config.kubeconfig), now: Date.now });
+// Always anew: conflicts are looked for in what is there now.
+const options = { ...config, freshnessMs: 0, connect: () => connect(config.kubeconfig), now: Date.now };
+const view = clusterView(options);
 const validate = sidecarSetValidation({ ...config, view });
 const app = webhookApp({
   log: createLog(config.logLevel),
