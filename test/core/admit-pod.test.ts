@@ -1,0 +1,151 @@
+import { describe, expect, test } from "vitest";
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { admitPod, revisionsWanted } from "../../shared/core/admit-pod.ts";
+import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+
+const NAMESPACE = { metadata: { name: "shop", labels: { "kubernetes.io/metadata.name": "shop" } } };
+const CONTEXT = { now: "2026-01-02T03:04:05.678Z", random: () => 0.5, kruiseNamespace: "kruise-system", gates: {} };
+
+function request(object: KubernetesObject | null, operation = "CREATE"): AdmissionRequest {
+  return { uid: "u", resource: { group: "", version: "v1", resource: "pods" }, namespace: "shop", operation, object };
+}
+
+function admit(
+  given: AdmissionRequest,
+  sidecarSets: readonly SidecarSet[],
+  revisions: readonly ControllerRevision[] = [],
+) {
+  return admitPod(given, { index: indexSidecarSets(sidecarSets), namespace: NAMESPACE, revisions }, CONTEXT);
+}
+
+/** The pod afterwards; a refusal is a failed test. */
+function admitted(pod: Pod, sidecarSets: readonly SidecarSet[]): Pod {
+  const admission = admit(request(pod), sidecarSets);
+  if (admission.kind === "denied") throw new Error(admission.message);
+  return (admission.object ?? pod) as Pod;
+}
+
+function sidecarSet(name: string, spec: Partial<SidecarSet["spec"]> = {}): SidecarSet {
+  const selector = { matchLabels: { app: "web" } };
+  return { metadata: { name }, spec: { selector, containers: [{ name: `${name}-agent`, image: "agent:1" }], ...spec } };
+}
+
+const POD: Pod = { metadata: { name: "web", labels: { app: "web" } }, spec: { containers: [{ name: "main" }] } };
+
+function containerNames({ spec }: Pod): readonly string[] {
+  return spec.containers.map(({ name }) => name);
+}
+
+describe("admission of a pod", () => {
+  test("injects, and records what and when", () => {
+    const pod = admitted(POD, [sidecarSet("log")]);
+    expect(containerNames(pod)).toEqual(["main", "log-agent"]);
+    expect(pod.metadata).toEqual({
+      ...POD.metadata,
+      annotations: {
+        "kruise.io/sidecarset-hash":
+          '{"log":{"updateTimestamp":"2026-01-02T03:04:05Z","hash":"","sidecarSetName":"log","sidecarList":["log-agent"]}}',
+        "kruise.io/sidecarset-hash-without-image":
+          '{"log":{"updateTimestamp":"2026-01-02T03:04:05Z","hash":"","sidecarSetName":"log","sidecarList":["log-agent"]}}',
+        "kruise.io/sidecarset-injected-list": "log",
+      },
+    });
+  });
+
+  const untouched: readonly [sentence: string, request: AdmissionRequest, sidecarSets: readonly SidecarSet[]][] = [
+    ["that no SidecarSet is for", request({ ...POD, metadata: { name: "web" } } as Pod), [sidecarSet("log")]],
+    ["whose SidecarSet pauses injection", request(POD), [sidecarSet("log", { injectionStrategy: { paused: true } })]],
+    ["that has ended", request({ ...POD, status: { phase: "Succeeded" } } as Pod), [sidecarSet("log")]],
+    ["of a subresource", { ...request(POD), subResource: "ephemeralcontainers" }, [sidecarSet("log")]],
+    [
+      "of another resource",
+      { ...request(POD), resource: { group: "", version: "v1", resource: "nodes" } },
+      [sidecarSet("log")],
+    ],
+    ["that exists already", { ...request(POD, "UPDATE"), oldObject: POD }, [sidecarSet("log")]],
+    ["whose SidecarSet brings nothing", request(POD), [sidecarSet("log", { containers: [] })]],
+  ];
+  test.each(untouched)("leaves a pod alone %s", (_, given, sidecarSets) => {
+    expect(admit(given, sidecarSets)).toEqual({ kind: "allowed" });
+  });
+
+  const broken = { matchExpressions: [{ key: "app", operator: "Bad" }] };
+  const denied: readonly [
+    sentence: string,
+    request: AdmissionRequest,
+    spec: Partial<SidecarSet["spec"]>,
+    denial: { code: number; message: string },
+  ][] = [
+    ["without a pod", request(null), {}, { code: 400, message: "there is no content to decode" }],
+    [
+      "whose containers are no list",
+      request({ spec: { containers: "x" } } as KubernetesObject),
+      {},
+      { code: 400, message: "spec.containers must be a list, not a string" },
+    ],
+    ["that changes from nothing", request(POD, "UPDATE"), {}, { code: 500, message: "there is no content to decode" }],
+    [
+      "for a selector that cannot be evaluated",
+      request(POD),
+      { selector: broken },
+      { code: 500, message: '"Bad" is not a valid pod selector operator' },
+    ],
+    [
+      "for a revision that is gone",
+      request(POD),
+      { injectionStrategy: { revision: { revisionName: "r" } } },
+      { code: 500, message: 'controllerrevisions.apps "r" not found' },
+    ],
+    [
+      "whose hash annotation is null, where the reference panics",
+      request({ ...POD, metadata: { ...POD.metadata, annotations: { "kruise.io/sidecarset-hash": "null" } } } as Pod),
+      {},
+      {
+        code: 500,
+        message:
+          "pod(shop/web) invalid annotations[kruise.io/sidecarset-hash] value null, unmarshal failed: null is no map",
+      },
+    ],
+    [
+      "whose working containers are null, where the reference panics",
+      request({
+        ...POD,
+        metadata: { ...POD.metadata, annotations: { "kruise.io/sidecarset-working-hotupgrade-container": "null" } },
+      } as Pod),
+      { containers: [{ name: "hot", upgradeStrategy: { upgradeType: "HotUpgrade" } }] },
+      { code: 500, message: "annotations[kruise.io/sidecarset-working-hotupgrade-container] is null, not a map" },
+    ],
+  ];
+  test.each(denied)("refuses a request %s", (_, given, spec, denial) => {
+    expect(admit(given, [sidecarSet("log", spec)])).toMatchObject({ kind: "denied", ...denial });
+  });
+
+  test("names the SidecarSet that stands in the way", () => {
+    const admission = admit(request(POD), [sidecarSet("fine"), sidecarSet("log", { selector: broken })]);
+    expect(admission).toMatchObject({ errors: [{ field: "sidecarsets/log" }] });
+  });
+
+  test("asks for the revisions of the SidecarSets that match, and of no other", () => {
+    const pinned = (name: string, spec: Partial<SidecarSet["spec"]> = {}) =>
+      sidecarSet(name, { injectionStrategy: { revision: { customVersion: `${name}-v1` } }, ...spec });
+    const index = indexSidecarSets([
+      pinned("b"),
+      pinned("a"),
+      pinned("other", { selector: { matchLabels: { app: "other" } } }),
+      sidecarSet("current"),
+    ]);
+    expect(revisionsWanted(request(POD), index, NAMESPACE)).toEqual([
+      { sidecarSet: "a", customVersion: "a-v1" },
+      { sidecarSet: "b", customVersion: "b-v1" },
+    ]);
+    expect(revisionsWanted({ ...request(POD), operation: "UPDATE" }, index, NAMESPACE)).toEqual([]);
+  });
+
+  test("a canary takes the place of its base", () => {
+    const annotations = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "log" };
+    const canary = { ...sidecarSet("log-canary"), metadata: { name: "log-canary", annotations } };
+    expect(containerNames(admitted(POD, [sidecarSet("log"), canary]))).toEqual(["main", "log-canary-agent"]);
+  });
+});
