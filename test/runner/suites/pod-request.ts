@@ -29,7 +29,7 @@ const NOW = "2031-05-06T07:08:09Z";
 const RANDOM_CHARACTERS = "cdfgh";
 
 /** Numbers that pick the characters of RANDOM_CHARACTERS. */
-export function randomCharacters(): () => number {
+function randomCharacters(): () => number {
   let index = 0;
   return () => (((index++ % 5) + 1.5) / 27) % 1;
 }
@@ -52,7 +52,7 @@ export function hubSidecarSet(object: KubernetesObject): SidecarSet {
   return converted.value as SidecarSet;
 }
 
-export function podRequest(input: PodInput): AdmissionRequest {
+function podRequest(input: PodInput): AdmissionRequest {
   const { operation, namespace, subResource, resource = "pods", pod, oldPod } = input;
   return {
     uid: "request",
