@@ -31,7 +31,8 @@ export async function handler(event: RolloutEvent, context: Pick<Context, "getRe
 
 function logReport(log: Log, { sidecarSets, problems, ...pass }: PassReport): void {
   for (const { name, stop, ...rest } of sidecarSets) {
-    const level = stop === "failed" || rest.tally.problems.length > 0 ? "warn" : "info";
+    const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
+    const level = stop === "failed" || problems.length > 0 ? "warn" : "info";
     log[level](`SidecarSet ${name}`, { stop, ...rest });
   }
   for (const problem of problems) log.error(problem);

@@ -11,8 +11,8 @@ const WATCH_SECONDS = 240;
 const REOPEN_MS = 1_000;
 
 export interface PodFeed {
-  /** Resolves when there is news, or after `ms`. False: the feed is lost, and only a new list tells what is. */
-  readonly wait: (ms: number) => Promise<boolean>;
+  /** Resolves when there is news, `signal` aborts, or after `ms`. False: the feed is lost, only a new list tells what is. */
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<boolean>;
   /** Applies what has come to `view`; how many pods changed. */
   readonly applyTo: (view: PodView) => number;
   readonly close: () => void;
@@ -44,8 +44,9 @@ export function openPodFeed(
     wake.abort();
   });
   return {
-    wait: async (ms) => {
-      if (events.length === 0 && !isLost) await clock.sleep(ms, wake.signal);
+    wait: async (ms, signal) => {
+      const waking = signal ? AbortSignal.any([signal, wake.signal]) : wake.signal;
+      if (events.length === 0 && !isLost) await clock.sleep(ms, waking);
       wake = new AbortController();
       return !isLost;
     },

@@ -117,7 +117,7 @@ async function nextLook(
 ): Promise<Look | undefined | "quiet"> {
   const { clock, cluster } = context;
   const leftMs = limits.endsAtMs - RESERVE_MS - clock.now();
-  await feed.wait(Math.max(0, Math.min(leftMs, result.reserved > 0 ? RETRY_MS : IDLE_MS)));
+  await feed.wait(Math.max(0, Math.min(leftMs, result.reserved > 0 ? RETRY_MS : IDLE_MS)), limits.signal);
   await clock.sleep(GATHER_MS, limits.signal);
   if (!(await feed.wait(0))) {
     await clock.sleep(RELIST_MS, limits.signal);

@@ -68,12 +68,17 @@ export function sidecarSet(name: string, version: number, updateStrategy: Update
 }
 
 /** What a user's apply leaves behind, after the webhook: image and hash move together. */
-export async function release(cluster: Cluster, name: string, version: number, updateStrategy: UpdateStrategy = {}) {
+export async function release(
+  cluster: Cluster,
+  name: string,
+  version: number,
+  { image = imageOf(version), ...updateStrategy }: UpdateStrategy & { readonly image?: string } = {},
+) {
   const { metadata, spec } = sidecarSet(name, version, updateStrategy);
   const { annotations } = metadata ?? {};
   const body = {
     metadata: { annotations },
-    spec: { containers: spec.containers, updateStrategy: spec.updateStrategy },
+    spec: { containers: [{ name: "proxy", image }], updateStrategy: spec.updateStrategy },
   };
   await cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body });
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
@@ -248,6 +248,21 @@ describe("a pass over all SidecarSets", () => {
       stop: "failed",
       why: expect.stringContaining("kruise-system/sidecarset-ledger-broken is no ledger"),
     });
+  });
+
+  it("while one rollout is followed, what others change has its turn in the same pass", async () => {
+    await deploy(cluster, "slow", 2, { maxUnavailable: 1 });
+    await deploy(cluster, "quick", 1, {});
+    await release(cluster, "slow", 2, { maxUnavailable: 1, image: "registry.example/proxy:never-ready" });
+    const abort = new AbortController();
+    const pass = runPass(cluster, everything({ deadlineMs: 600_000, signal: abort.signal, clock: fastClock(20) }));
+    await vi.waitFor(async () => expect((await readSet(cluster, "slow")).status?.updatedPods).toBe(1));
+    await release(cluster, "quick", 2);
+    await vi.waitFor(async () => expect(versionsOf(await readPods(cluster, "quick"))).toEqual(["2"]), 5_000);
+    abort.abort();
+    const { sidecarSets } = await pass;
+    expect(sidecarSets.find(({ name }) => name === "quick")).toMatchObject({ tally: { upgraded: 1 } });
+    expect(versionsOf(await readPods(cluster, "slow")).toSorted()).toEqual(["1", "never-ready"]);
   });
 
   it("a pass leaves everything to the one that holds the Lease, and takes an expired one", async () => {

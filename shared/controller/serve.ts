@@ -1,0 +1,180 @@
+/** Gives each SidecarSet its turn: one round for all of them first, then those under way are followed side by side. */
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { KubeError } from "../kube/error.ts";
+import { type Cluster, SIDECARSETS } from "../kube/port.ts";
+import type { Clock } from "./clock.ts";
+import { mapLimited } from "./concurrency.ts";
+import { planOnly } from "./dry-run.ts";
+import { type RolloutContext, subjectOf } from "./look.ts";
+import { listAll } from "./observe.ts";
+import { explain, newTally, type SidecarSetReport, type Stop } from "./report.ts";
+import { beginRollout, followRollout, type Limits, type Progress, settleRollout } from "./rollout.ts";
+
+const BEGUN_AT_ONCE = 4;
+/** Each holds a watch. Those beyond get another round when their turn comes again. */
+const FOLLOWED_AT_ONCE = 16;
+/** Less time than this is not enough to begin with another SidecarSet. */
+const LAST_BEGIN_MS = 3_000;
+/** While some are followed the others are looked after: changed ones this soon, all of them in a minute. */
+const RESCAN_MS = 10_000;
+const RETURN_MS = 60_000;
+
+export interface Service {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly kruiseNamespace: string;
+  readonly limits: Limits;
+  readonly isDryRun: boolean;
+  readonly isFollowing: boolean;
+  /** false: nobody but those named is served */
+  readonly isRescanning: boolean;
+  readonly problems: string[];
+  readonly notReached: string[];
+  /** the SidecarSet whose turn came last */
+  cursor: string;
+}
+
+interface Turn {
+  readonly context: RolloutContext;
+  report: SidecarSetReport;
+  /** when it ended last, on the pass's clock */
+  endedAtMs: number;
+  following?: Promise<void> | undefined;
+}
+
+type Turns = Map<string, Turn>;
+
+export interface Listed {
+  readonly name: string;
+  readonly generation: number;
+}
+
+export async function listSidecarSets(cluster: Cluster): Promise<readonly Listed[]> {
+  const { items } = await listAll<SidecarSet, Listed>(cluster, SIDECARSETS, {}, ({ metadata }) => ({
+    name: metadata?.name ?? "",
+    generation: metadata?.generation ?? 0,
+  }));
+  return items;
+}
+
+/** Ends when nothing is under way any more, or the time is up. Trouble with one SidecarSet is in its report. */
+export async function serve(service: Service, names: readonly string[]): Promise<readonly SidecarSetReport[]> {
+  const turns: Turns = new Map();
+  await takeTurns(service, turns, names);
+  for (;;) {
+    const following = [...turns.values()].flatMap((turn) => turn.following ?? []);
+    if (following.length === 0) return reportsOf(turns, names);
+    const all = Promise.all(following);
+    if (!service.isRescanning || !isTimeLeft(service)) await all;
+    else if ((await firstOf(service.clock, all)) === "rescan")
+      await takeTurns(service, turns, await dueNames(service, turns));
+  }
+}
+
+/** In the order of the turns, which overlap. */
+function reportsOf(turns: Turns, names: readonly string[]): readonly SidecarSetReport[] {
+  return [...new Set([...names, ...turns.keys()])].flatMap((name) => turns.get(name)?.report ?? []);
+}
+
+async function firstOf(clock: Clock, all: Promise<unknown>): Promise<"all" | "rescan"> {
+  const done = new AbortController();
+  const rescan = clock.sleep(RESCAN_MS, done.signal).then(() => "rescan" as const);
+  const first = await Promise.race([all.then(() => "all" as const), rescan]);
+  done.abort();
+  return first;
+}
+
+/** Whoever is new, has changed, or has not been looked at for a while. */
+async function dueNames(service: Service, turns: Turns): Promise<readonly string[]> {
+  const isDue = ({ name, generation }: Listed) => {
+    const turn = turns.get(name);
+    if (!turn) return true;
+    if (turn.following) return false;
+    return turn.report.generation !== generation || service.clock.now() - turn.endedAtMs >= RETURN_MS;
+  };
+  try {
+    return (await listSidecarSets(service.cluster)).filter(isDue).map(({ name }) => name);
+  } catch (error) {
+    note(service, messageOf(error));
+    return [];
+  }
+}
+
+async function takeTurns(service: Service, turns: Turns, names: readonly string[]): Promise<void> {
+  await mapLimited(names, BEGUN_AT_ONCE, async (name) => {
+    if (isTimeLeft(service)) await takeTurn(service, turns, name);
+    else if (!turns.has(name)) service.notReached.push(name);
+  });
+}
+
+async function takeTurn(service: Service, turns: Turns, name: string): Promise<void> {
+  const { clock, cluster, kruiseNamespace } = service;
+  service.cursor = name;
+  const context = turns.get(name)?.context ?? { cluster, clock, kruiseNamespace, tally: newTally(), told: new Set() };
+  const begun = await begin(service, context, name);
+  const report = "look" in begun ? reportOn(context, name, "oneRound", begun) : begun;
+  const turn: Turn = { context, report, endedAtMs: clock.now() };
+  turns.set(name, turn);
+  if (!("look" in begun)) return;
+  const followed = [...turns.values()].filter(({ following }) => following).length;
+  const isFollowed = service.isFollowing && followed < FOLLOWED_AT_ONCE;
+  turn.following = finish(service, context, begun, isFollowed).then((last) => {
+    turn.report = last;
+    turn.endedAtMs = clock.now();
+    turn.following = undefined;
+  });
+  if (!isFollowed) await turn.following;
+}
+
+/** The first round, or all there is to say. */
+async function begin(service: Service, context: RolloutContext, name: string): Promise<Progress | SidecarSetReport> {
+  try {
+    if (service.isDryRun) return await planOnly(context, name);
+    const progress = await beginRollout(context, name);
+    return typeof progress === "string" ? reportOn(context, name, progress) : progress;
+  } catch (error) {
+    return failed(context, name, error);
+  }
+}
+
+async function finish(
+  { limits }: Service,
+  context: RolloutContext,
+  progress: Progress,
+  isFollowed: boolean,
+): Promise<SidecarSetReport> {
+  const name = progress.look.sidecarSet.metadata?.name ?? "";
+  try {
+    const end = isFollowed ? await followRollout(context, progress, limits) : { stop: "oneRound" as const, progress };
+    return reportOn(context, name, end.stop, await settleRollout(context, end.progress));
+  } catch (error) {
+    return failed(context, name, error);
+  }
+}
+
+function reportOn({ tally }: RolloutContext, name: string, stop: Stop, progress?: Progress): SidecarSetReport {
+  if (!progress) return { name, stop, why: explain(stop, undefined), tally };
+  const { look, result } = progress;
+  const { status, summary } = result.decision;
+  const { generation } = subjectOf(look.sidecarSet);
+  return { name, stop, why: explain(stop, summary), generation, status, summary, tally };
+}
+
+/** Whatever goes wrong with one SidecarSet, a bug of ours too, concerns no other. */
+function failed({ tally }: RolloutContext, name: string, error: unknown): SidecarSetReport {
+  const stop = error instanceof KubeError && error.reason === "DeadlineExceeded" ? "deadline" : "failed";
+  return { name, stop, why: messageOf(error), tally };
+}
+
+function isTimeLeft({ limits, clock }: Service): boolean {
+  return limits.signal?.aborted !== true && clock.now() <= limits.endsAtMs - LAST_BEGIN_MS;
+}
+
+/** The same trouble is told once. */
+export function note({ problems }: Pick<Service, "problems">, problem: string): void {
+  if (!problems.includes(problem)) problems.push(problem);
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
