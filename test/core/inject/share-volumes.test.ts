@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import type { Container } from "../../../shared/api/kubernetes.ts";
+import type { SidecarContainer } from "../../../shared/api/sidecarset.ts";
+import {
+  appContainers,
+  devicesWithShared,
+  mountsWithShared,
+  subPathEnv,
+} from "../../../shared/core/inject/share-volumes.ts";
+
+const APP: Container = {
+  name: "app",
+  env: [
+    { name: "POD", value: "first" },
+    { name: "POD", value: "second" },
+  ],
+  volumeMounts: [
+    { name: "data", mountPath: "/data", subPathExpr: "$(POD)/$(MISSING)/$POD/$(1BAD)" },
+    { name: "again", mountPath: "/data" },
+    { name: "disk", mountPath: "/dev/disk" },
+  ],
+  volumeDevices: [
+    { name: "block", devicePath: "/dev/block" },
+    { name: "onMount", devicePath: "/data" },
+  ],
+};
+const SHARING: SidecarContainer = {
+  name: "sidecar",
+  shareVolumePolicy: { type: "enabled" },
+  shareVolumeDevicePolicy: { type: "enabled" },
+};
+
+function pathsOf(sidecar: SidecarContainer): {
+  readonly mounts: readonly string[];
+  readonly devices: readonly string[];
+} {
+  const mounts = mountsWithShared(sidecar, [APP]);
+  return {
+    mounts: mounts.map(({ name, mountPath }) => `${name} ${mountPath}`),
+    devices: devicesWithShared(sidecar, [APP], mounts).map(({ name, devicePath }) => `${name} ${devicePath}`),
+  };
+}
+
+describe("what a sidecar shares with the containers of the pod", () => {
+  const rows: readonly [sentence: string, sidecar: SidecarContainer, paths: ReturnType<typeof pathsOf>][] = [
+    [
+      "is every path once, and no device where something is mounted",
+      SHARING,
+      { mounts: ["data /data", "disk /dev/disk"], devices: ["block /dev/block"] },
+    ],
+    [
+      "leaves its own paths alone, those of its devices too",
+      {
+        ...SHARING,
+        volumeMounts: [{ name: "own", mountPath: "/data" }],
+        volumeDevices: [{ name: "dev", devicePath: "/dev/disk" }],
+      },
+      { mounts: ["own /data"], devices: ["dev /dev/disk", "block /dev/block"] },
+    ],
+    ["is nothing unless it asks", { name: "sidecar" }, { mounts: [], devices: [] }],
+    [
+      "may be devices alone",
+      { name: "sidecar", shareVolumeDevicePolicy: { type: "enabled" } },
+      { mounts: [], devices: ["block /dev/block", "onMount /data"] },
+    ],
+  ];
+  test.each(rows)("%s", (_, sidecar, paths) => {
+    expect(pathsOf(sidecar)).toEqual(paths);
+  });
+
+  test("brings the variables of its sub-paths, the first of a name", () => {
+    expect(subPathEnv(SHARING, [APP])).toEqual([{ name: "POD", value: "first" }]);
+    expect(subPathEnv({ name: "sidecar" }, [APP])).toEqual([]);
+  });
+
+  test("comes from no container that was injected", () => {
+    const injected: Container = { name: "other", env: [{ name: "IS_INJECTED", value: "true" }] };
+    const alike: Container = { name: "alike", env: [{ name: "IS_INJECTED", value: "yes" }] };
+    expect(appContainers([APP, injected, alike])).toEqual([APP, alike]);
+  });
+});
