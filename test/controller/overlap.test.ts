@@ -32,7 +32,7 @@ const options = (sidecarSet: string): PassOptions => ({
   kruiseNamespace: KRUISE_NAMESPACE,
   sidecarSet,
   follow: true,
-  clock: fastClock(50),
+  clock: fastClock(20),
 });
 
 const reservationsOf = async (name: string) => {

@@ -42,7 +42,7 @@ const options = (sidecarSet: string, more: Partial<PassOptions> = {}): PassOptio
   kruiseNamespace: KRUISE_NAMESPACE,
   sidecarSet,
   follow: true,
-  clock: fastClock(40),
+  clock: fastClock(20),
   ...more,
 });
 
