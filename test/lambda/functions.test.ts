@@ -1,0 +1,141 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bundle } from "../../infra/build.ts";
+import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
+import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
+
+type Handler = (event: APIGatewayProxyEventV2) => Promise<APIGatewayProxyStructuredResultV2>;
+
+let cluster: ServedCluster;
+let directory: string;
+const bytes = new Map<string, number>();
+const handlers = new Map<string, Handler>();
+
+/** The bundles that are deployed, loaded as Lambda loads them. */
+beforeAll(async () => {
+  cluster = await startServedCluster();
+  directory = await mkdtemp(join(tmpdir(), "sidecarset-bundles-"));
+  process.env["KUBECONFIG"] = cluster.kubeconfig;
+  process.env["LOG_LEVEL"] = "error";
+  const load = createRequire(import.meta.url);
+  for (const name of ["mutate-pod", "mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"]) {
+    bytes.set(name, (await bundle(name, directory)).bytes);
+    handlers.set(name, (load(join(directory, `${name}.cjs`)) as { handler: Handler }).handler);
+  }
+});
+afterAll(async () => {
+  await cluster.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** What API Gateway's HTTP API and Function URLs send: payload version 2.0. */
+function event(path: string, body: string, more: Partial<APIGatewayProxyEventV2> = {}): APIGatewayProxyEventV2 {
+  const headers = { "content-type": "application/json", host: "x.lambda-url.eu-central-1.on.aws" };
+  const http = {
+    method: "POST",
+    path,
+    protocol: "HTTP/1.1",
+    sourceIp: "192.0.2.1",
+    userAgent: "kube-apiserver-admission",
+  };
+  const requestContext = { http } as APIGatewayProxyEventV2["requestContext"];
+  return {
+    version: "2.0",
+    routeKey: "$default",
+    rawPath: path,
+    rawQueryString: "timeout=10s",
+    headers,
+    requestContext,
+    body,
+    isBase64Encoded: false,
+    ...more,
+  };
+}
+
+async function invoke(name: string, given: APIGatewayProxyEventV2) {
+  const handler = handlers.get(name);
+  if (handler === undefined) throw new Error(`no function ${name}`);
+  const { statusCode, body = "" } = await handler(given);
+  return { statusCode, review: JSON.parse(body) as AdmissionReview & ConversionReview };
+}
+
+const sidecarSet = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", metadata: { name: "web" }, spec: {} };
+const pod = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "web", namespace: "default" },
+  spec: { containers: [{ name: "main", image: "nginx:1" }] },
+};
+function review(object: object, [group, version, resource]: readonly [string, string, string]): string {
+  const request = {
+    uid: "u",
+    operation: "CREATE",
+    resource: { group, version, resource },
+    namespace: "default",
+    object,
+  };
+  return JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
+}
+const SIDECARSETS = ["apps.kruise.io", "v1beta1", "sidecarsets"] as const;
+
+describe("as a bundle, on an event of Lambda", () => {
+  test("mutate-pod reads the cluster and allows", async () => {
+    const { statusCode, review: answer } = await invoke(
+      "mutate-pod",
+      event("/mutate-pod", review(pod, ["", "v1", "pods"])),
+    );
+    expect([statusCode, answer.response]).toEqual([200, { uid: "u", allowed: true }]);
+  });
+
+  test("mutate-sidecarset answers with a patch", async () => {
+    const { review: answer } = await invoke(
+      "mutate-sidecarset",
+      event("/mutate-apps-kruise-io-sidecarset", review(sidecarSet, SIDECARSETS)),
+    );
+    expect(answer.response).toMatchObject({ uid: "u", allowed: true, patchType: "JSONPatch" });
+  });
+
+  test("a body in base64 is the same", async () => {
+    const body = Buffer.from(review(sidecarSet, SIDECARSETS)).toString("base64");
+    const given = event("/mutate-apps-kruise-io-sidecarset", body, { isBase64Encoded: true });
+    expect((await invoke("mutate-sidecarset", given)).review.response).toMatchObject({ uid: "u", allowed: true });
+  });
+
+  test("validate-sidecarset reads the cluster and refuses", async () => {
+    const { review: answer } = await invoke(
+      "validate-sidecarset",
+      event("/validate-apps-kruise-io-sidecarset", review(sidecarSet, SIDECARSETS)),
+    );
+    expect(answer.response).toMatchObject({ uid: "u", allowed: false, status: { code: 422, reason: "Invalid" } });
+  });
+
+  test("convert-sidecarset converts", async () => {
+    const request = { uid: "u", desiredAPIVersion: "apps.kruise.io/v1alpha1", objects: [sidecarSet] };
+    const body = JSON.stringify({ apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview", request });
+    const { review: answer } = await invoke("convert-sidecarset", event("/convert", body));
+    expect(answer.response).toMatchObject({ uid: "u", result: { status: "Success" } });
+    expect(answer.response).toMatchObject({ convertedObjects: [{ apiVersion: "apps.kruise.io/v1alpha1" }] });
+  });
+
+  test.each([
+    ["another function's path", event("/mutate-pod", "{}"), 404],
+    ["not JSON", event("/mutate-apps-kruise-io-sidecarset", "{"), 400],
+    ["no body", event("/mutate-apps-kruise-io-sidecarset", ""), 400],
+    ["another content type", event("/mutate-apps-kruise-io-sidecarset", "{}", { headers: { host: "x" } }), 415],
+  ] as const)("mutate-sidecarset: %s → %i", async (...[, given, code]) => {
+    expect((await invoke("mutate-sidecarset", given)).statusCode).toBe(code);
+  });
+});
+
+test.each(["mutate-sidecarset", "convert-sidecarset"])("%s is a bundle of less than 60 kB", (name) => {
+  expect(bytes.get(name)).toBeLessThan(60_000);
+  expect(bytes.get(name)).toBeGreaterThan(10_000);
+});
+
+test.each(["mutate-pod", "validate-sidecarset"])("%s is a bundle of less than 2 MB", (name) => {
+  expect(bytes.get(name)).toBeLessThan(2_000_000);
+});
