@@ -94,7 +94,7 @@ async function tick(args: readonly string[]): Promise<void> {
   });
   const kubeconfig = required(values, "kubeconfig");
   const deadlineMs = durationMs("deadline", values.deadline ?? "55s");
-  const { runTick } = await import("./tick.ts");
+  const { runTick, troubleOf } = await import("./tick.ts");
   const report = await runTick({
     kubeconfig,
     deadlineMs,
@@ -102,6 +102,9 @@ async function tick(args: readonly string[]): Promise<void> {
     ...(values.sidecarset === undefined ? {} : { sidecarSet: values.sidecarset }),
   });
   process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+  const trouble = troubleOf(report);
+  for (const sentence of trouble) process.stderr.write(`${sentence}\n`);
+  if (trouble.length > 0) process.exitCode = 1;
 }
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { demo, serve, tick };

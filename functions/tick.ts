@@ -13,6 +13,12 @@ export interface TickOptions {
   readonly sidecarSet?: string;
 }
 
+/** What went wrong in a pass, one sentence each; none: it did what there was to do. Of a cluster that can't be reached, the last word. */
+export function troubleOf({ problems, sidecarSets }: PassReport): readonly string[] {
+  const failed = sidecarSets.filter(({ stop }) => stop === "failed" || stop === "gone");
+  return [...problems.slice(-1), ...failed.map(({ name, why }) => `SidecarSet ${name}: ${why}`)];
+}
+
 /** @throws KubeError or ConfigError when there is no way to the cluster */
 export async function runTick({ kubeconfig, ...options }: TickOptions): Promise<PassReport> {
   const { kruiseNamespace } = readConfig();

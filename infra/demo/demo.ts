@@ -1,7 +1,7 @@
 /** `npm run demo`: injection and a rollout on an embedded cluster, told line by line and summed up from the API's record. */
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { readManifests } from "./manifests.ts";
+import { type Manifest, readManifests } from "./manifests.ts";
 import { nextImage } from "./next-image.ts";
 import { type ProgressView, progressView } from "./progress.ts";
 import {
@@ -45,8 +45,8 @@ interface DemoSummary {
 const FUNCTIONS_USER_AGENT = "sidecarset-serverless";
 const SAMPLE = ["log-agent.yaml", "web.yaml"].map((name) => fileURLToPath(new URL(name, import.meta.url)));
 
-async function inject(stage: Stage, view: ProgressView, files: readonly string[]): Promise<Scene> {
-  await applyAll(stage, await readManifests(files.length > 0 ? files : SAMPLE));
+async function inject(stage: Stage, view: ProgressView, manifests: readonly Manifest[]): Promise<Scene> {
+  await applyAll(stage, manifests);
   const scene = await untilPodsStand(stage);
   const { pods, injected, ready } = scene.counts;
   view.note(
@@ -125,10 +125,11 @@ The next rollout:
 export async function runDemo({ json, keep, files }: DemoOptions): Promise<void> {
   const startedMs = performance.now();
   const view = progressView(json ? process.stderr : process.stdout);
+  const manifests = await readManifests(files.length > 0 ? files : SAMPLE);
   const stage = await setStage();
   try {
     view.note(`An embedded cluster at ${stage.local.url}, our webhooks registered there, a tick every second.`);
-    const scene = await inject(stage, view, files);
+    const scene = await inject(stage, view, manifests);
     const since = { sequence: stage.local.history().at(-1)?.sequence ?? 0, tick: stage.reports.length, startedMs };
     await rollOut(stage, view, scene);
     const summary = await summarise(stage, since);

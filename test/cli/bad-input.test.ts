@@ -1,0 +1,138 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generate } from "selfsigned";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import { runCli } from "./run-cli.ts";
+
+let folder: string;
+let cluster: LocalCluster;
+let busyPort: number;
+const busy = createServer();
+const path = (name: string) => join(folder, name);
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "bad-input-"));
+  cluster = await startLocalCluster();
+  await new Promise<void>((resolve) => busy.listen(0, "127.0.0.1", resolve));
+  busyPort = (busy.address() as { port: number }).port;
+  const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], { keyType: "ec" });
+  const nowhere = cluster.kubeconfig().replace(cluster.url, "https://127.0.0.1:1");
+  const files: Readonly<Record<string, string>> = {
+    kubeconfig: cluster.kubeconfig(),
+    "kubeconfig-nowhere": nowhere,
+    "kubeconfig-expired": cluster.kubeconfig().replace(cluster.token, "of-yesterday"),
+    "kubeconfig-broken": "clusters: [",
+    "kubeconfig-empty": "{}",
+    "tls.crt": cert,
+    "tls.key": key,
+    "not-a.crt": "hello",
+    "syntax.yaml": "apiVersion: v1\nkind: Pod\nmetadata:\n  name: x\n   labels: y\n",
+    "syntax.json": '{"apiVersion": "v1",\n "kind": "Pod"',
+    "kind.yaml": "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: x}\n",
+    "nameless.yaml": "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {}\n",
+    "list.yaml": "- a\n- b\n",
+    "empty.yaml": "# nothing\n",
+    "wrong-version.yaml": "apiVersion: apps.kruise.io/v1\nkind: SidecarSet\nmetadata: {name: x}\nspec: {}\n",
+    "no-selector.yaml":
+      "apiVersion: apps.kruise.io/v1beta1\nkind: SidecarSet\nmetadata: {name: x}\nspec: {containers: [{name: a, image: 'b:1'}]}\n",
+    "no-containers.yaml":
+      "apiVersion: apps.kruise.io/v1beta1\nkind: SidecarSet\nmetadata: {name: x}\nspec: {selector: {matchLabels: {a: b}}}\n",
+  };
+  for (const [name, text] of Object.entries(files)) await writeFile(path(name), text);
+});
+
+afterAll(async () => {
+  await cluster.close();
+  busy.close();
+  await rm(folder, { recursive: true });
+});
+
+const serve = (options: Readonly<Record<string, string>>) => {
+  const all = {
+    kubeconfig: path("kubeconfig"),
+    port: "0",
+    "tls-cert": path("tls.crt"),
+    "tls-key": path("tls.key"),
+    ...options,
+  };
+  return ["serve", ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])];
+};
+
+/** What is typed wrong, the arguments, and what the one sentence must say. */
+const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
+  ["no command", () => [], /expected demo, serve or tick/],
+  ["an unknown command", () => ["roll"], /^roll: expected demo, serve or tick/],
+  ["a name that every object has", () => ["constructor"], /^constructor: expected/],
+  ["an unknown option", () => ["demo", "--jsn"], /'--jsn'/],
+  ["a file without -f", () => ["demo", "web.yaml"], /web\.yaml: unexpected; write -f/],
+  ["a manifest that is not there", () => ["demo", "-f", path("nope.yaml")], /nope\.yaml: cannot be read \(ENOENT\)/],
+  ["a YAML error, with line and column", () => ["demo", "-f", path("syntax.yaml")], /syntax\.yaml:4:9: /],
+  ["a JSON error, with line and column", () => ["demo", "-f", path("syntax.json")], /syntax\.json:2:\d+: /],
+  [
+    "a kind that the demo does not run",
+    () => ["demo", "-f", path("kind.yaml")],
+    /kind\.yaml:1:1: batch\/v1 CronJob is not/,
+  ],
+  [
+    "an object without a name",
+    () => ["demo", "-f", path("nameless.yaml")],
+    /nameless\.yaml:2:1: ConfigMap has no metadata\.name/,
+  ],
+  ["a manifest that is a list", () => ["demo", "-f", path("list.yaml")], /list\.yaml:1:1: not a Kubernetes object/],
+  ["a manifest with nothing in it", () => ["demo", "-f", path("empty.yaml")], /no Kubernetes object in there/],
+  [
+    "a SidecarSet of an unknown version",
+    () => ["demo", "-f", path("wrong-version.yaml")],
+    /apps\.kruise\.io\/v1 SidecarSet is not/,
+  ],
+  [
+    "a SidecarSet without a selector",
+    () => ["demo", "-f", path("no-selector.yaml")],
+    /no selector defined for SidecarSet/,
+  ],
+  [
+    "a SidecarSet without containers",
+    () => ["demo", "-f", path("no-containers.yaml")],
+    /no initContainer or container defined/,
+  ],
+  ["a tick without a kubeconfig", () => ["tick"], /--kubeconfig is missing/],
+  ["a kubeconfig that is not there", () => ["tick", "--kubeconfig", path("nope")], /nope/],
+  ["a kubeconfig that is not YAML", () => ["tick", "--kubeconfig", path("kubeconfig-broken")], /is not YAML/],
+  ["a kubeconfig with nothing in it", () => ["tick", "--kubeconfig", path("kubeconfig-empty")], /kubeconfig/],
+  ["a kubeconfig that points nowhere", () => ["tick", "--kubeconfig", path("kubeconfig-nowhere")], /127\.0\.0\.1:1\b/],
+  ["an expired token", () => ["tick", "--kubeconfig", path("kubeconfig-expired")], /401|expired|Unauthorized/i],
+  [
+    "a SidecarSet that does not exist",
+    () => ["tick", "--kubeconfig", path("kubeconfig"), "--sidecarset", "nope"],
+    /nope/,
+  ],
+  [
+    "a duration without a unit",
+    () => ["tick", "--kubeconfig", path("kubeconfig"), "--deadline", "5"],
+    /--deadline 5: not a duration/,
+  ],
+  ["serve without its options", () => ["serve"], /--kubeconfig is missing/],
+  ["a port that is none", () => serve({ port: "http" }), /--port http: not a port/],
+  [
+    "a port in use",
+    () => serve({ port: String(busyPort), host: "127.0.0.1" }),
+    /^port \d+ cannot be had: somebody else listens on it/,
+  ],
+  ["a certificate that is not there", () => serve({ "tls-cert": path("nope.crt") }), /nope\.crt/],
+  ["a certificate that is none", () => serve({ "tls-cert": path("not-a.crt") }), /not-a\.crt|certificate/],
+  ["a kubeconfig for serve that is not there", () => serve({ kubeconfig: path("nope") }), /nope/],
+];
+
+describe("bad input on the command line gets one clear sentence and a failing exit code", () => {
+  it.concurrent.each(ROWS)("%s", async (_title, args, sentence) => {
+    const { code, stdout, stderr } = await runCli(args());
+    expect(stderr).toMatch(sentence);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+    expect(stderr).not.toMatch(/^\s+at /m);
+    expect(stdout).not.toMatch(/^\s+at /m);
+    expect(code).toBeGreaterThan(0);
+  });
+});
