@@ -20,7 +20,7 @@ import {
 export type Admit = (request: AdmissionRequest) => Admission | Promise<Admission>;
 
 /** All objects of the request in its desired version, in order. What it throws becomes a failed conversion. */
-export type Convert = (request: ConversionRequest) => readonly KubernetesObject[];
+type Convert = (request: ConversionRequest) => readonly KubernetesObject[];
 
 export interface WebhookOptions {
   readonly log: Log;

@@ -8,7 +8,7 @@ import { type Cluster, CONFIG_MAPS, NAMESPACES, type ObjectList, SIDECARSETS } f
 import { type Fresh, fresh } from "./fresh.ts";
 import { lookUpRevision } from "./revision-lookup.ts";
 
-export interface SidecarSetList {
+interface SidecarSetList {
   readonly sidecarSets: readonly SidecarSet[];
   /** built once per list, not per pod */
   readonly index: SidecarSetIndex;

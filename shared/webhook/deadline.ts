@@ -1,7 +1,7 @@
 /** A bound on how long somebody is kept waiting. */
 
 /** Not there in time. What was begun goes on; nobody waits for it any more. */
-export class DeadlineError extends Error {
+class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }
 

@@ -18,6 +18,6 @@ export class Staleness {
   /** The same decision with the warnings, if it allows. */
   warn(admission: Admission): Admission {
     if (admission.kind === "denied" || this.#warnings.size === 0) return admission;
-    return { ...admission, warnings: [...(admission.warnings ?? []), ...this.#warnings] };
+    return { ...admission, warnings: [...(admission.warnings ?? []), ...[...this.#warnings].toSorted()] };
   }
 }

@@ -10,14 +10,14 @@ import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import type { Cluster, Resource } from "../../shared/kube/port.ts";
 
-export interface TlsFiles {
+interface TlsFiles {
   readonly tlsCert: string;
   readonly tlsKey: string;
   /** PEM */
   readonly certificate: string;
 }
 
-export async function writeTlsFiles(folder: string): Promise<TlsFiles> {
+async function writeTlsFiles(folder: string): Promise<TlsFiles> {
   const { cert, private: key } = await generate([{ name: "commonName", value: "webhooks" }], {
     keyType: "ec",
     algorithm: "sha256",

@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
+import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import { kruiseNamespace } from "../../infra/rbac/access.ts";
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
+import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { readConfig } from "../../shared/config.ts";
+import { connectCluster } from "../../shared/kube/client.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import {
+  type Cluster,
+  CONTROLLER_REVISIONS,
+  type ListOptions,
+  NAMESPACES,
+  SIDECARSETS,
+} from "../../shared/kube/port.ts";
+import { type ClusterView, clusterView } from "../../shared/webhook/cluster-view.ts";
+import { podAdmission } from "../../shared/webhook/pod-admission.ts";
+import { sidecarSetValidation } from "../../shared/webhook/sidecarset-validation.ts";
+import { resourceOf } from "./cluster.ts";
+
+const CRDS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", namespaced: false };
+const { kruiseNamespace: namespace, featureGates } = readConfig({});
+
+let local: LocalCluster;
+let cluster: Cluster;
+const sidecarSet = (name: string, spec: object = {}) =>
+  ({
+    apiVersion: SIDECARSET_V1BETA1,
+    kind: "SidecarSet",
+    metadata: { name },
+    spec: {
+      selector: { matchLabels: { app: name } },
+      containers: [{ name: "agent", image: "agent:1", podInjectPolicy: "BeforeAppContainer" }],
+      ...spec,
+    },
+  }) as unknown as SidecarSet;
+
+beforeAll(async () => {
+  local = await startLocalCluster();
+  cluster = connectCluster({
+    server: local.url,
+    certificateAuthority: local.caCertificate,
+    token: async () => local.token,
+  });
+  // Without conversion: no webhook listens here.
+  const { spec, ...crd } = sidecarSetCrd({ url: "https://127.0.0.1:1" });
+  await cluster.create(CRDS, { ...crd, spec: { ...spec, conversion: { strategy: "None" } } } as typeof crd);
+  await cluster.create(resourceOf(kruiseNamespace()), kruiseNamespace());
+  const names = Array.from({ length: 1_001 }, (_, index) => `set-${index}`);
+  for (const name of names) await cluster.create(SIDECARSETS, sidecarSet(name));
+});
+afterAll(() => local.close());
+
+/** The cluster as the webhooks reach it: what is listed is counted, and the way to it can be cut. */
+let lists: ListOptions[];
+let fault: (() => Error | undefined) | undefined;
+let clock: number;
+const watched = (): Cluster => ({
+  ...cluster,
+  list: (resource, options = {}) => {
+    lists.push(options);
+    const error = fault?.();
+    return error ? Promise.reject(error) : cluster.list(resource, options);
+  },
+  get: (resource, key) => {
+    const error = fault?.();
+    return error ? Promise.reject(error) : cluster.get(resource, key);
+  },
+});
+let view: ClusterView;
+beforeEach(() => {
+  lists = [];
+  fault = undefined;
+  clock = 0;
+  view = clusterView({
+    connect: async () => watched(),
+    kruiseNamespace: namespace,
+    freshnessMs: 1000,
+    now: () => clock,
+  });
+});
+
+describe("the list of SidecarSets", () => {
+  test("has all pages, each of 500 at most", async () => {
+    const { value } = await view.listSidecarSets();
+    expect(value.sidecarSets).toHaveLength(1_001);
+    expect(lists).toHaveLength(3);
+    expect(lists.every(({ limit }) => limit === 500)).toBe(true);
+  });
+
+  test("is read once for fifty pods at a time", async () => {
+    await Promise.all(Array.from({ length: 50 }, () => view.listSidecarSets()));
+    expect(lists).toHaveLength(3);
+  });
+
+  test("is begun again when its pages expire", async () => {
+    let count = 0;
+    fault = () => (++count === 2 ? new KubeError("too old", { code: 410, reason: "Expired" }) : undefined);
+    expect((await view.listSidecarSets()).value.sidecarSets).toHaveLength(1_001);
+    expect(lists).toHaveLength(5);
+  });
+
+  test("is given up after three attempts", async () => {
+    fault = () => new KubeError("too old", { code: 410, reason: "Expired" });
+    await expect(view.listSidecarSets()).rejects.toThrow("too old");
+    expect(lists).toHaveLength(3);
+  });
+});
+
+test("a Namespace that is not there is undefined, and seen once it is", async () => {
+  expect(await view.getNamespace("new")).toEqual({ value: undefined });
+  await cluster.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: "new" } });
+  clock = 1000;
+  expect((await view.getNamespace("new")).value?.metadata?.name).toBe("new");
+});
+
+describe("revisions", () => {
+  const revision = (name: string, number: number, labels: Record<string, string>) =>
+    ({
+      apiVersion: "apps/v1",
+      kind: "ControllerRevision",
+      metadata: { name, namespace, labels },
+      revision: number,
+      data: {},
+    }) as ControllerRevision;
+  beforeAll(async () => {
+    const labels = { "kruise.io/sidecarset-name": "a", "apps.kruise.io/sidecarset-custom-version": "v1" };
+    await cluster.create(CONTROLLER_REVISIONS, revision("a-1", 1, labels));
+    await cluster.create(CONTROLLER_REVISIONS, revision("a-2", 2, labels));
+    await cluster.create(CONTROLLER_REVISIONS, revision("b-1", 1, { "kruise.io/sidecarset-name": "b" }));
+  });
+
+  test.each([
+    ["a name", { revisionName: "a-1" }, ["a-1"]],
+    ["a name that nothing has", { revisionName: "a-9" }, []],
+    ["an empty name", { revisionName: "" }, []],
+    ["a custom version: all that carry it", { customVersion: "v1" }, ["a-1", "a-2"]],
+    ["a custom version that nothing carries", { customVersion: "v9" }, []],
+    ["a custom version that is no label, and would select all", { customVersion: "v1,a!=b" }, []],
+  ])("%s", async (...[, wanted, names]) => {
+    const { value } = await view.findRevisions({ sidecarSet: "a", ...wanted });
+    expect(value.map(({ metadata }) => metadata?.name)).toEqual(names);
+  });
+});
+
+describe("while the API server does not answer", () => {
+  const request = (object: object, resource: string): AdmissionRequest => ({
+    uid: "u",
+    operation: "CREATE",
+    namespace: "default",
+    resource: { group: resource === "pods" ? "" : "apps.kruise.io", version: "v1beta1", resource },
+    object,
+  });
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p", labels: { app: "set-7" } },
+    spec: { containers: [{ name: "main", image: "nginx" }] },
+  };
+  const cut = () => {
+    fault = () => new KubeError("nobody listens", { code: 0, reason: "ConnectionRefused" });
+  };
+
+  test("pods are injected for five minutes with what was known, and their creators are warned", async () => {
+    const admit = podAdmission({ view, kruiseNamespace: namespace, featureGates });
+    expect(await admit(request(pod, "pods"))).not.toHaveProperty("warnings");
+    cut();
+    clock = 300_000;
+    expect(await admit(request(pod, "pods"))).toMatchObject({
+      kind: "allowed",
+      object: { spec: { containers: [{ name: "agent" }, { name: "main" }] } },
+      warnings: [
+        "decided on an earlier state of SidecarSets, which cannot be read now: nobody listens",
+        "decided on an earlier state of the Namespace, which cannot be read now: nobody listens",
+      ],
+    });
+    clock = 300_001;
+    await expect(admit(request(pod, "pods"))).rejects.toThrow("nobody listens");
+  });
+
+  test("a SidecarSet that nothing is known for is not decided", async () => {
+    cut();
+    const validate = sidecarSetValidation({ view, kruiseNamespace: namespace, featureGates });
+    await expect(validate(request(sidecarSet("new"), "sidecarsets"))).rejects.toThrow("nobody listens");
+  });
+});
+
+test("validation reads the whitelist and the revision that the SidecarSet asks for, and only then", async () => {
+  const validate = sidecarSetValidation({ view, kruiseNamespace: namespace, featureGates });
+  const decide = (spec: object) =>
+    validate({
+      uid: "u",
+      operation: "CREATE",
+      resource: { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" },
+      object: sidecarSet("new", spec),
+    });
+  const message = async (spec: object) => {
+    const admission = await decide(spec);
+    return admission.kind === "denied" ? admission.message : "";
+  };
+  expect(await message({ injectionStrategy: { revision: { revisionName: "none" } } })).toContain('"none" not found');
+  expect(await message({ injectionStrategy: { revision: { revisionName: "a-1" } } })).not.toContain("not found");
+  const patchPodMetadata = [{ annotations: { key: "value" }, patchPolicy: "Retain" }];
+  expect(await message({ patchPodMetadata })).toContain("whitelist not found");
+});
