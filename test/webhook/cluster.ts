@@ -17,7 +17,7 @@ interface TlsFiles {
   readonly certificate: string;
 }
 
-async function writeTlsFiles(folder: string): Promise<TlsFiles> {
+export async function writeTlsFiles(folder: string): Promise<TlsFiles> {
   const { cert, private: key } = await generate([{ name: "commonName", value: "webhooks" }], {
     keyType: "ec",
     algorithm: "sha256",

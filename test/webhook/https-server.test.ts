@@ -1,0 +1,82 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { Agent, request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { tickUntilAborted } from "../../functions/ticker.ts";
+import { createLog } from "../../shared/log.ts";
+import { webhookApp } from "../../shared/webhook/app.ts";
+import { serveHttps } from "../../shared/webhook/https-server.ts";
+import { writeTlsFiles } from "./cluster.ts";
+
+const silent = createLog("error", () => undefined);
+const review = JSON.stringify({
+  apiVersion: "admission.k8s.io/v1",
+  kind: "AdmissionReview",
+  request: { uid: "u", operation: "CREATE", resource: { group: "", version: "v1", resource: "pods" } },
+});
+
+test("closing answers the request in flight, also on a kept-alive connection, and takes no new one", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-test-"));
+  const tls = await writeTlsFiles(folder);
+  let begun: () => void = () => undefined;
+  const isBegun = new Promise<void>((resolve) => {
+    begun = resolve;
+  });
+  const app = webhookApp({
+    log: silent,
+    admissions: {
+      "/slow": async () => {
+        begun();
+        await sleep(300);
+        return { kind: "allowed" };
+      },
+    },
+  });
+  const server = await serveHttps(app, { ...tls, host: "127.0.0.1", port: 0 });
+  const agent = new Agent({ keepAlive: true, ca: tls.certificate });
+  const call = () =>
+    new Promise<number>((resolve, reject) => {
+      const headers = { "content-type": "application/json" };
+      const options = { method: "POST", agent, headers };
+      const outgoing = request(`https://127.0.0.1:${server.port}/slow`, options, (incoming) => {
+        incoming.resume().on("end", () => resolve(incoming.statusCode ?? 0));
+      });
+      outgoing.on("error", reject);
+      outgoing.end(review);
+    });
+  const inFlight = call();
+  await isBegun;
+  const begin = performance.now();
+  const closed = server.close();
+  expect(await inFlight).toBe(200);
+  await closed;
+  expect(performance.now() - begin).toBeLessThan(2_000);
+  await expect(call()).rejects.toThrow();
+  agent.destroy();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("ticks come one after the other, go on after a failure, and end when told to", async () => {
+  const end = new AbortController();
+  let [underWay, most, ticks] = [0, 0, 0];
+  const connect = async () => {
+    most = Math.max(most, ++underWay);
+    await sleep(20);
+    underWay--;
+    if (++ticks === 3) end.abort();
+    throw new Error("no way to the cluster");
+  };
+  const lines: string[] = [];
+  await tickUntilAborted({
+    connect,
+    kruiseNamespace: "kruise-system",
+    tickMs: 1,
+    log: createLog("info", (line) => lines.push(line)),
+    onReport: undefined,
+    signal: end.signal,
+  });
+  expect([most, ticks]).toEqual([1, 3]);
+  expect(lines.map((line) => (JSON.parse(line) as { message: string }).message)).toEqual(Array(3).fill("pass failed"));
+});
