@@ -112,6 +112,7 @@ export interface ContainerStatus {
   readonly image?: string;
   readonly imageID?: string;
   readonly containerID?: string;
+  readonly resources?: ResourceRequirements;
 }
 
 export interface PodCondition {
@@ -128,6 +129,7 @@ export interface PodSpec {
   readonly containers: readonly Container[];
   readonly volumes?: readonly Volume[];
   readonly imagePullSecrets?: readonly LocalObjectReference[];
+  readonly readinessGates?: readonly { readonly conditionType: string }[];
 }
 
 export interface PodStatus {

@@ -25,6 +25,14 @@ export const VERSION_ALT_ANNOTATION_PREFIX = "versionalt.sidecarset.kruise.io/";
 /** ours: moves a pod's resourceVersion so that a late patch fails (the fence of the ledger protocol) */
 export const FENCE_ANNOTATION = "sidecarset.kruise.io/fence";
 
+// annotations of a pod that a workload updates in place; the old keys are read, never written
+export const IN_PLACE_STATE_ANNOTATION = "apps.kruise.io/inplace-update-state";
+export const IN_PLACE_STATE_OLD_ANNOTATION = "inplace-update-state";
+export const IN_PLACE_GRACE_ANNOTATION = "apps.kruise.io/inplace-update-grace";
+export const IN_PLACE_GRACE_OLD_ANNOTATION = "inplace-update-grace";
+/** hashes of the containers as a node agent started them */
+export const RUNTIME_CONTAINERS_ANNOTATION = "apps.kruise.io/runtime-containers-meta";
+
 // labels
 export const CUSTOM_VERSION_LABEL = "apps.kruise.io/sidecarset-custom-version";
 export const REVISION_HASH_LABEL = "controller.kubernetes.io/hash";
@@ -42,6 +50,7 @@ export const CONTAINER_LAUNCH_PRIORITY_ANNOTATION = "apps.kruise.io/container-la
 
 // conditions, reasons, events
 export const POD_READY_CONDITION = "KruisePodReady";
+export const IN_PLACE_READY_CONDITION = "InPlaceUpdateReady";
 export const UPGRADABLE_CONDITION = "SidecarSetUpgradable";
 export const ALL_UPGRADABLE_REASON = "AllSidecarsetUpgradable";
 export const IMMUTABLE_FIELD_REASON = "UpdateImmutableField";

@@ -1,0 +1,142 @@
+/** Decides whether pods get from one revision of their template to another in place, and by which changes. */
+import type { ContainerDetails } from "../../api/container.ts";
+import type { ControllerRevision, Labels, ResourceRequirements } from "../../api/kubernetes.ts";
+import { diffJson, type JsonChange } from "../lib/json-diff.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
+import { planMetadata } from "./plan-metadata.ts";
+import { qosClassOf } from "./qos-class.ts";
+import type { UpdateSpec } from "./update-spec.ts";
+
+export interface CalculateOptions {
+  readonly gracePeriodSeconds: number;
+  /** containers that read a changed label or annotation into their environment are restarted for it */
+  readonly isEnvFromMetadataUpdated: boolean;
+  /** resources may change in place */
+  readonly isVerticalScalingAllowed: boolean;
+}
+
+export interface PodTemplate {
+  readonly metadata: { readonly labels?: Labels; readonly annotations?: Labels };
+  readonly containers: readonly ContainerDetails[];
+}
+
+type Images = Readonly<Record<string, string>>;
+type Resources = Readonly<Record<string, ResourceRequirements>>;
+
+/** Undefined: only a new pod gets there. Source: OpenKruise pkg/util/inplaceupdate. */
+export function calculateSpec(
+  before: ControllerRevision,
+  after: ControllerRevision,
+  options: CalculateOptions,
+): UpdateSpec | undefined {
+  const changes = diffJson(before.data, after.data).map(({ path, ...change }) => ({
+    ...change,
+    path: inTemplate(path),
+  }));
+  const inSpec = changes.filter(({ path }) => path[0] === "spec");
+  const inMetadata = changes.filter(({ path }) => path[0] === "metadata" && path.length > 1);
+  if (inSpec.length + inMetadata.length < changes.length) return undefined;
+  const [oldTemplate, newTemplate] = [templateOf(before.data), templateOf(after.data)];
+  const parts = specParts(inSpec, oldTemplate, options);
+  const metadata = planMetadata(oldTemplate, newTemplate, inMetadata, options.isEnvFromMetadataUpdated);
+  if (!parts || !metadata) return undefined;
+  const hasResources = Object.keys(parts.containerResources).length > 0;
+  if (hasResources && qosClassOf(oldTemplate.containers) !== qosClassOf(newTemplate.containers)) return undefined;
+  return {
+    revision: after.metadata?.name ?? "",
+    ...parts,
+    ...metadata,
+    graceSeconds: options.gracePeriodSeconds,
+    verticalUpdateOnly:
+      hasResources &&
+      Object.keys(parts.containerImages).length === 0 &&
+      !metadata.updateEnvFromMetadata &&
+      !restartsForResources(oldTemplate, parts.containerResources),
+  };
+}
+
+function inTemplate(path: readonly string[]): readonly string[] {
+  return path[0] === "spec" && path[1] === "template" ? path.slice(2) : path;
+}
+
+interface SpecParts {
+  readonly containerImages: Images;
+  readonly containerResources: Resources;
+}
+
+/** Undefined as soon as anything else than images and, where allowed, resources changes. */
+function specParts(
+  changes: readonly JsonChange[],
+  template: PodTemplate,
+  { isVerticalScalingAllowed }: CalculateOptions,
+): SpecParts | undefined {
+  const images = new Map<string, string>();
+  const resources = new Map<string, ResourceRequirements>();
+  for (const change of changes) {
+    const target = targetOf(change, template);
+    if (target?.kind === "image") images.set(target.container, target.image);
+    else if (target?.kind === "resource" && isVerticalScalingAllowed) {
+      resources.set(target.container, withResource(resources.get(target.container), target));
+    } else return undefined;
+  }
+  return { containerImages: Object.fromEntries(images), containerResources: Object.fromEntries(resources) };
+}
+
+type Target =
+  | { readonly kind: "image"; readonly container: string; readonly image: string }
+  | {
+      readonly kind: "resource";
+      readonly container: string;
+      readonly list: "limits" | "requests";
+      readonly resource: string;
+      readonly quantity: string | number;
+    };
+
+/** Names are those of the old template. */
+function targetOf({ op, path, value }: JsonChange, { containers }: PodTemplate): Target | undefined {
+  const [, list, index = "", field, ...rest] = path;
+  const container = /^\d+$/.test(index) ? containers[Number(index)]?.name : undefined;
+  if (op !== "replace" || list !== "containers" || container === undefined) return undefined;
+  if (field === "image" && rest.length === 0 && typeof value === "string")
+    return { kind: "image", container, image: value };
+  return field === "resources" ? resourceTarget(container, rest, value) : undefined;
+}
+
+function resourceTarget(container: string, path: readonly string[], value: unknown): Target | undefined {
+  const [list, resource = "", ...deeper] = path;
+  const isQuantity = typeof value === "string" || typeof value === "number";
+  if (deeper.length > 0 || !isQuantity || !["cpu", "memory"].includes(resource)) return undefined;
+  if (list !== "limits" && list !== "requests") return undefined;
+  return { kind: "resource", container, list, resource, quantity: value };
+}
+
+function withResource(
+  before: ResourceRequirements | undefined,
+  { list, resource, quantity }: Extract<Target, { kind: "resource" }>,
+): ResourceRequirements {
+  return { ...before, [list]: { ...before?.[list], [resource]: quantity } };
+}
+
+function restartsForResources({ containers }: PodTemplate, resources: Resources): boolean {
+  return containers.some(({ name, resizePolicy = [] }) => {
+    const { limits = {}, requests = {} } = resources[name] ?? {};
+    const changed = [...Object.keys(limits), ...Object.keys(requests)];
+    return resizePolicy.some(
+      ({ resourceName = "", restartPolicy }) => restartPolicy === "RestartContainer" && changed.includes(resourceName),
+    );
+  });
+}
+
+function templateOf(data: unknown): PodTemplate {
+  const template = memberOf(memberOf(data, "spec"), "template");
+  const { containers } = memberOf(template, "spec");
+  return {
+    metadata: memberOf(template, "metadata") as PodTemplate["metadata"],
+    containers: Array.isArray(containers) ? (containers as readonly ContainerDetails[]) : [],
+  };
+}
+
+function memberOf(value: unknown, key: string): JsonObject {
+  const member = isJsonObject(value) ? value[key] : undefined;
+  return isJsonObject(member) ? member : {};
+}

@@ -1,0 +1,89 @@
+/** Decides which changes of a template's labels and annotations restart a container, and which are merely written. */
+import type { Labels } from "../../api/kubernetes.ts";
+import { sortedGoJson } from "../lib/go-json.ts";
+import { diffJson, type JsonChange } from "../lib/json-diff.ts";
+import type { JsonObject } from "../lib/json-object.ts";
+import type { PodTemplate } from "./calculate-spec.ts";
+import { metadataReferences } from "./metadata-references.ts";
+import type { RefMetadata, UpdateSpec } from "./update-spec.ts";
+
+type MetadataParts = Pick<UpdateSpec, "containerRefMetadata" | "updateEnvFromMetadata" | "metaDataPatch">;
+
+const MAPS = ["labels", "annotations"] as const;
+type MapName = (typeof MAPS)[number];
+
+interface Reference {
+  readonly container: string;
+  readonly map: MapName;
+  readonly key: string;
+  readonly value: string;
+}
+
+/** Undefined for a change of a list in the metadata, which cannot be merged into a pod's own. */
+export function planMetadata(
+  before: PodTemplate,
+  after: PodTemplate,
+  changes: readonly JsonChange[],
+  isEnvFromMetadataUpdated: boolean,
+): MetadataParts | undefined {
+  if (changes.length === 0) return { containerRefMetadata: {}, updateEnvFromMetadata: false };
+  if (changes.some(({ value }) => Array.isArray(value))) return undefined;
+  const references = isEnvFromMetadataUpdated ? changes.flatMap((change) => referencesTo(change, after)) : [];
+  return {
+    containerRefMetadata: byContainer(references),
+    updateEnvFromMetadata: references.length > 0,
+    metaDataPatch: sortedGoJson(patchOf(changes, { before, after, references })),
+  };
+}
+
+/** The containers that read the label or annotation into their environment. A removal restarts nobody. */
+function referencesTo({ op, path, value }: JsonChange, { containers }: PodTemplate): readonly Reference[] {
+  const [, name, key] = path;
+  const map = MAPS.find((candidate) => candidate === name);
+  if (op === "remove" || path.length !== 3 || map === undefined || key === undefined) return [];
+  if (typeof value !== "string") return [];
+  const reading = containers.filter(({ env }) =>
+    metadataReferences(env).some((reference) => reference.map === map && reference.key === key),
+  );
+  return reading.map((container) => ({ container: container.name, map, key, value }));
+}
+
+function byContainer(references: readonly Reference[]): Readonly<Record<string, RefMetadata>> {
+  const grouped = new Map<string, { labels?: Labels; annotations?: Labels }>();
+  for (const { container, map, key, value } of references) {
+    const metadata = grouped.get(container) ?? {};
+    grouped.set(container, { ...metadata, [map]: { ...metadata[map], [key]: value } });
+  }
+  return Object.fromEntries(grouped);
+}
+
+interface Sides {
+  readonly before: PodTemplate;
+  readonly after: PodTemplate;
+  readonly references: readonly Reference[];
+}
+
+/** A merge patch, without what containers refer to: null removes. */
+function patchOf(changes: readonly JsonChange[], sides: Sides): JsonObject {
+  const maps = MAPS.map((map) => [map, patchOfMap(map, sides)] as const);
+  const others = changes.flatMap(({ path: [, field = ""], op, value }) =>
+    MAPS.some((map) => map === field) ? [] : [[field, op === "remove" ? null : value] as const],
+  );
+  const metadata = Object.fromEntries([...maps, ...others].filter(([, change]) => change !== undefined));
+  return Object.keys(metadata).length === 0 ? {} : { metadata };
+}
+
+/**
+ * Undefined when nothing changes.
+ * Compat: a map that is left empty is removed as a whole, with what others wrote into the pod's
+ * (inplace-update, rand/10).
+ */
+function patchOfMap(map: MapName, { before, after, references }: Sides): JsonObject | null | undefined {
+  const taken = new Set(references.flatMap((reference) => (reference.map === map ? [reference.key] : [])));
+  const [old, wanted] = [before, after].map(({ metadata }) =>
+    Object.fromEntries(Object.entries(metadata[map] ?? {}).filter(([key]) => !taken.has(key))),
+  );
+  const changes = diffJson(old, wanted).map(({ path: [key = ""], value = null }) => [key, value]);
+  if (changes.length === 0) return undefined;
+  return Object.keys(wanted ?? {}).length === 0 ? null : Object.fromEntries(changes);
+}

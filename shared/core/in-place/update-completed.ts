@@ -1,0 +1,72 @@
+/** Decides whether an in-place update of a pod is complete, and what it waits for if not. */
+import type { ContainerStatus, Pod, ResourceRequirements } from "../../api/kubernetes.ts";
+import { isSame } from "./qos-class.ts";
+import { areHashesConsistent, hasRuntimeMeta } from "./runtime-meta.ts";
+import { type InPlaceState, readGrace, readState } from "./update-spec.ts";
+
+/** Undefined when complete, or when there never was one; else the reason in OpenKruise's words. */
+export function whyNotCompleted(pod: Pod): string | undefined {
+  if (readGrace(pod).kind !== "absent") return "still in grace period of in-place update";
+  const state = readState(pod);
+  switch (state.kind) {
+    case "absent":
+      return undefined;
+    case "malformed":
+      return state.message;
+    case "present":
+      return hasNextBatch(state.value)
+        ? "existing containers to in-place update in next batches"
+        : whyBatchNotCompleted(pod, state.value);
+    default:
+      return state satisfies never;
+  }
+}
+
+export function hasNextBatch(state: InPlaceState): boolean {
+  const { nextContainerImages = {}, nextContainerRefMetadata = {}, nextContainerResources = {} } = state;
+  return [nextContainerImages, nextContainerRefMetadata, nextContainerResources].some(
+    (map) => Object.keys(map).length > 0,
+  );
+}
+
+/** The same about the containers that were updated so far. */
+export function whyBatchNotCompleted(pod: Pod, state: InPlaceState): string | undefined {
+  if (state.updateEnvFromMetadata) {
+    if (!hasRuntimeMeta(pod)) return "waiting for all containers hash consistent, but runtime-container-meta not found";
+    if (!areHashesConsistent(pod, "environment")) return "waiting for all containers hash consistent";
+  }
+  if (state.updateResources) {
+    const behind = pod.spec.containers.find(({ name, resources }) => !hasResources(statusOf(pod, name), resources));
+    if (behind) return `container ${behind.name} resources not changed`;
+  }
+  return hasRuntimeMeta(pod) && areHashesConsistent(pod, "plain") ? undefined : whyImagesNotChanged(pod, state);
+}
+
+function whyImagesNotChanged(pod: Pod, { lastContainerStatuses }: InPlaceState): string | undefined {
+  for (const [name, { imageID = "" }] of Object.entries(lastContainerStatuses ?? {})) {
+    const status = statusOf(pod, name);
+    if (!status) return `not found statuses of containers ${name}`;
+    if (imageID === (status.imageID ?? "") && imageOf(pod, name) !== (status.image ?? "")) {
+      return `container ${name} imageID not changed`;
+    }
+  }
+  return undefined;
+}
+
+/** As a status has it: an image without a colon is at its tag latest. */
+function imageOf(pod: Pod, container: string): string {
+  const image = pod.spec.containers.find(({ name }) => name === container)?.image ?? "";
+  return image.includes(":") ? image : `${image}:latest`;
+}
+
+function statusOf(pod: Pod, container: string): ContainerStatus | undefined {
+  return pod.status?.containerStatuses?.find(({ name }) => name === container);
+}
+
+function hasResources(status: ContainerStatus | undefined, wanted: ResourceRequirements = {}): boolean {
+  return (["limits", "requests"] as const).every((list) =>
+    Object.entries(wanted[list] ?? {}).every(([resource, quantity]) =>
+      isSame(quantity, status?.resources?.[list]?.[resource]),
+    ),
+  );
+}

@@ -1,0 +1,117 @@
+/** Decides nothing: what an in-place update is to change, and what a pod's annotations remember of it, as Go's JSON. */
+import type { Labels, Pod, ResourceRequirements } from "../../api/kubernetes.ts";
+import {
+  IN_PLACE_GRACE_ANNOTATION,
+  IN_PLACE_GRACE_OLD_ANNOTATION,
+  IN_PLACE_STATE_ANNOTATION,
+  IN_PLACE_STATE_OLD_ANNOTATION,
+} from "../../api/names.ts";
+import { type JsonObject, jsonObjectOf } from "../lib/json-object.ts";
+
+/** Labels and annotations that a container reads into its environment. */
+export interface RefMetadata {
+  readonly labels?: Labels;
+  readonly annotations?: Labels;
+}
+
+type ByContainer<T> = Readonly<Record<string, T>>;
+
+export interface UpdateSpec {
+  readonly revision: string;
+  readonly containerImages: ByContainer<string>;
+  readonly containerRefMetadata: ByContainer<RefMetadata>;
+  readonly containerResources: ByContainer<ResourceRequirements>;
+  /** text of a merge patch of the pod's metadata; absent when metadata does not change */
+  readonly metaDataPatch?: string;
+  readonly updateEnvFromMetadata: boolean;
+  /** 0: at once */
+  readonly graceSeconds: number;
+  /** nothing but resources changes, and no container restarts for it */
+  readonly verticalUpdateOnly: boolean;
+}
+
+export interface InPlaceState {
+  readonly revision: string;
+  readonly updateTimestamp: string;
+  readonly lastContainerStatuses: ByContainer<{ readonly imageID?: string }> | null;
+  readonly updateEnvFromMetadata?: boolean;
+  readonly updateResources?: boolean;
+  readonly updateImages?: boolean;
+  readonly nextContainerImages?: ByContainer<string>;
+  readonly nextContainerRefMetadata?: ByContainer<RefMetadata>;
+  readonly nextContainerResources?: ByContainer<ResourceRequirements>;
+  readonly preCheckBeforeNext?: { readonly containersRequiredReady?: readonly string[] };
+  readonly containerBatchesRecord?: readonly { readonly timestamp: string; readonly containers: readonly string[] }[];
+}
+
+/** An annotation as it is: absent, JSON of an object, or something else. */
+export type Remembered<T> =
+  | { readonly kind: "absent" }
+  | { readonly kind: "present"; readonly value: T }
+  | { readonly kind: "malformed"; readonly message: string };
+
+export function readState(pod: Pod): Remembered<InPlaceState> {
+  return read(
+    pod,
+    [IN_PLACE_STATE_ANNOTATION, IN_PLACE_STATE_OLD_ANNOTATION],
+    (state) => state as unknown as InPlaceState,
+  );
+}
+
+/** The update that waits for the end of its grace period. */
+export function readGrace(pod: Pod): Remembered<UpdateSpec> {
+  return read(pod, [IN_PLACE_GRACE_ANNOTATION, IN_PLACE_GRACE_OLD_ANNOTATION], specOf);
+}
+
+function read<T>(pod: Pod, keys: readonly string[], convert: (object: JsonObject) => T): Remembered<T> {
+  const key = keys.find((candidate) => pod.metadata?.annotations?.[candidate] !== undefined);
+  if (key === undefined) return { kind: "absent" };
+  const object = jsonObjectOf(pod.metadata?.annotations?.[key]);
+  return object
+    ? { kind: "present", value: convert(object) }
+    : { kind: "malformed", message: `annotation ${key} is not a JSON object` };
+}
+
+function specOf(stored: JsonObject): UpdateSpec {
+  const { metaDataPatch, ...rest } = stored;
+  return {
+    revision: "",
+    containerImages: {},
+    containerRefMetadata: {},
+    containerResources: {},
+    updateEnvFromMetadata: false,
+    graceSeconds: 0,
+    verticalUpdateOnly: false,
+    ...rest,
+    ...(typeof metaDataPatch === "string" ? { metaDataPatch: fromBase64(metaDataPatch) } : {}),
+  };
+}
+
+/** As Go stores it: bytes in base64, zeros left out. */
+export function storedSpec(spec: UpdateSpec): JsonObject {
+  const { revision, metaDataPatch, updateEnvFromMetadata, graceSeconds } = spec;
+  return {
+    ...(revision === "" ? {} : { revision }),
+    ...withoutEmpty({
+      containerImages: spec.containerImages,
+      containerRefMetadata: spec.containerRefMetadata,
+      containerResources: spec.containerResources,
+    }),
+    ...(metaDataPatch === undefined ? {} : { metaDataPatch: toBase64(metaDataPatch) }),
+    ...(updateEnvFromMetadata ? { updateEnvFromMetadata } : {}),
+    ...(graceSeconds === 0 ? {} : { graceSeconds }),
+  };
+}
+
+/** Without the members that are empty objects. */
+export function withoutEmpty<T extends Readonly<Record<string, object>>>(members: T): Partial<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, map]) => Object.keys(map).length > 0)) as Partial<T>;
+}
+
+function toBase64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+}
+
+function fromBase64(text: string): string {
+  return new TextDecoder().decode(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)));
+}

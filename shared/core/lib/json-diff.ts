@@ -1,0 +1,32 @@
+/** Decides in which places two JSON values differ, as RFC 6902 operations without their order. */
+
+export interface JsonChange {
+  readonly op: "add" | "remove" | "replace";
+  /** the members on the way, not escaped; indexes of lists as digits */
+  readonly path: readonly string[];
+  /** the new value; undefined for a removal */
+  readonly value?: unknown;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Lists of one length are compared by place; otherwise what they have too many or too few of is added or removed. */
+export function diffJson(before: unknown, after: unknown, path: readonly string[] = []): readonly JsonChange[] {
+  if (Array.isArray(before) && Array.isArray(after)) return diffMembers({ ...before }, { ...after }, path);
+  if (isMembers(before) && isMembers(after)) return diffMembers(before, after, path);
+  return Object.is(before, after) ? [] : [{ op: "replace", path, value: after }];
+}
+
+function diffMembers(before: Members, after: Members, path: readonly string[]): readonly JsonChange[] {
+  const kept = Object.entries(after).flatMap(([key, value]): readonly JsonChange[] =>
+    Object.hasOwn(before, key)
+      ? diffJson(before[key], value, [...path, key])
+      : [{ op: "add", path: [...path, key], value }],
+  );
+  const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
+  return [...kept, ...removed.map((key): JsonChange => ({ op: "remove", path: [...path, key] }))];
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
