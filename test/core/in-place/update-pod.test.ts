@@ -1,0 +1,174 @@
+import { describe, expect, test } from "vitest";
+import type { Container, ControllerRevision, Labels, Pod } from "../../../shared/api/kubernetes.ts";
+import {
+  IN_PLACE_GRACE_ANNOTATION,
+  IN_PLACE_READY_CONDITION,
+  IN_PLACE_STATE_ANNOTATION,
+} from "../../../shared/api/names.ts";
+import { type CalculateOptions, calculateSpec } from "../../../shared/core/in-place/calculate-spec.ts";
+import { qosClassOf } from "../../../shared/core/in-place/qos-class.ts";
+import { whyNotCompleted } from "../../../shared/core/in-place/update-completed.ts";
+import { type InPlaceStep, refreshPod, updatePod } from "../../../shared/core/in-place/update-pod.ts";
+import { NOW } from "../../support/rollout-fixture.ts";
+
+const OPTIONS: CalculateOptions = {
+  gracePeriodSeconds: 0,
+  isEnvFromMetadataUpdated: true,
+  isVerticalScalingAllowed: true,
+};
+const CONTEXT = { now: NOW, revisionLabel: "rev" };
+
+interface Template {
+  readonly labels?: Labels;
+  readonly containers?: readonly Container[];
+  readonly more?: Readonly<Record<string, unknown>>;
+}
+
+const A: Container = { name: "a", image: "a:1" };
+
+function revisionOf(name: string, { labels = {}, containers = [A], more = {} }: Template): ControllerRevision {
+  const data = { spec: { template: { metadata: { labels }, spec: { containers, ...more } } } };
+  return { metadata: { name }, revision: 1, data };
+}
+
+function podAt(containers: readonly Container[], conditions: readonly string[] = []): Pod {
+  return {
+    metadata: { name: "p", labels: { rev: "old" } },
+    spec: { containers, readinessGates: conditions.map((conditionType) => ({ conditionType })) },
+    status: {
+      conditions: ["Ready", "ContainersReady", ...conditions].map((type) => ({ type, status: "True" })),
+      containerStatuses: containers.map(({ name, image = "" }) => ({ name, image, imageID: image, ready: true })),
+    },
+  };
+}
+
+const spec = (before: Template, after: Template, options = OPTIONS) =>
+  calculateSpec(revisionOf("old", before), revisionOf("new", after), options);
+
+function begin(pod: Pod, after: Template, options = OPTIONS): Pod {
+  const revisions = { before: revisionOf("old", { containers: pod.spec.containers }), after: revisionOf("new", after) };
+  return podOf(updatePod(pod, revisions, options, CONTEXT));
+}
+
+function podOf(step: InPlaceStep): Pod {
+  if (step.kind !== "step") throw new Error(step.kind);
+  return step.pod;
+}
+
+const statusOf = (pod: Pod, type: string) =>
+  pod.status?.conditions?.find((condition) => condition.type === type)?.status;
+
+/** The kubelet runs what the spec says. */
+function settle(pod: Pod): Pod {
+  const { containerStatuses } = podAt(pod.spec.containers).status ?? {};
+  return { ...pod, status: { ...pod.status, ...(containerStatuses ? { containerStatuses } : {}) } };
+}
+
+describe("calculateSpec", () => {
+  const b: Container = { name: "b", image: "b:1" };
+  test.each([
+    ["an image", { containers: [{ ...A, image: "a:2" }] }, true],
+    ["an image that is gone", { containers: [{ name: "a" }] }, false],
+    ["another container", { containers: [A, b] }, false],
+    ["another name", { containers: [{ ...A, name: "z" }] }, false],
+    ["an init container", { more: { initContainers: [b] } }, false],
+    ["a label", { labels: { x: "1" } }, true],
+  ])("%s", (_, after, isInPlace) => {
+    expect(spec({}, after) !== undefined).toBe(isInPlace);
+  });
+
+  test("lists in the metadata cannot be merged", () => {
+    const withFinalizers = (finalizers: readonly string[]): ControllerRevision => ({
+      revision: 1,
+      data: { spec: { template: { metadata: { finalizers }, spec: { containers: [A] } } } },
+    });
+    const [before, after] = [
+      { revision: 1, data: { spec: { template: { metadata: {}, spec: { containers: [A] } } } } },
+      withFinalizers(["f"]),
+    ];
+    expect(calculateSpec(before, after, OPTIONS)).toBeUndefined();
+  });
+
+  test("resources that restart a container count as more than resources", () => {
+    const limited = (cpu: string, restartPolicy: string): Container =>
+      ({
+        ...A,
+        resources: { limits: { cpu, memory: "1Gi" } },
+        resizePolicy: [{ resourceName: "cpu", restartPolicy }],
+      }) as Container;
+    const change = (policy: string) =>
+      spec({ containers: [limited("1", policy)] }, { containers: [limited("2", policy)] })?.verticalUpdateOnly;
+    expect([change("NotRequired"), change("RestartContainer")]).toEqual([true, false]);
+  });
+
+  test("resources do not change in place where that is not allowed", () => {
+    const limited = (cpu: string) => ({ containers: [{ ...A, resources: { limits: { cpu } } }] });
+    expect(spec(limited("1"), limited("2"), { ...OPTIONS, isVerticalScalingAllowed: false })).toBeUndefined();
+  });
+});
+
+describe("an update in place", () => {
+  const after = { containers: [{ ...A, image: "a:2" }] };
+
+  test("closes the gate, restarts, and opens it again", () => {
+    const begun = begin(podAt([A], [IN_PLACE_READY_CONDITION]), after);
+    expect([statusOf(begun, IN_PLACE_READY_CONDITION), statusOf(begun, "Ready")]).toEqual(["False", "False"]);
+    expect(whyNotCompleted(begun)).toBe("container a imageID not changed");
+    expect(refreshPod(begun, CONTEXT)).toMatchObject({ pod: begun });
+    const ended = podOf(refreshPod(settle(begun), CONTEXT));
+    expect([whyNotCompleted(ended), statusOf(ended, IN_PLACE_READY_CONDITION)]).toEqual([undefined, "True"]);
+  });
+
+  test("waits for the grace period", () => {
+    const begun = begin(podAt([A]), after, { ...OPTIONS, gracePeriodSeconds: 10 });
+    expect(begun.spec.containers[0]?.image).toBe("a:1");
+    expect(refreshPod(begun, { ...CONTEXT, now: "2025-06-01T00:00:04Z" })).toMatchObject({ delaySeconds: 6 });
+    const due = podOf(refreshPod(begun, { ...CONTEXT, now: "2025-06-01T00:00:10Z" }));
+    expect(due.spec.containers[0]?.image).toBe("a:2");
+    expect(due.metadata?.annotations?.[IN_PLACE_GRACE_ANNOTATION]).toBeUndefined();
+  });
+
+  test("metadata survives the grace period, whatever its letters", () => {
+    const begun = begin(podAt([A]), { ...after, labels: { x: "ü" } }, { ...OPTIONS, gracePeriodSeconds: 1 });
+    const due = podOf(refreshPod(begun, { ...CONTEXT, now: "2025-06-01T00:01:00Z" }));
+    expect(due.metadata?.labels).toEqual({ rev: "new", x: "ü" });
+  });
+
+  test("goes batch by batch along the launch priorities", () => {
+    const barrier = (key: string) => [{ name: "KRUISE_CONTAINER_BARRIER", valueFrom: { configMapKeyRef: { key } } }];
+    const containers = ["p_1", "p_-1", "p_1"].map((key, index) => ({
+      name: `c${index}`,
+      image: "c:1",
+      env: barrier(key),
+    }));
+    const next = { containers: containers.map((container) => ({ ...container, image: "c:2" })) };
+    const imagesOf = (pod: Pod) => pod.spec.containers.map(({ image }) => image).join(" ");
+    const begun = begin(podAt(containers), next);
+    expect(imagesOf(begun)).toBe("c:2 c:1 c:2");
+    expect(whyNotCompleted(begun)).toMatch("next batches");
+    const second = podOf(refreshPod(settle(begun), CONTEXT));
+    expect(imagesOf(second)).toBe("c:2 c:2 c:2");
+    expect(whyNotCompleted(settle(second))).toBeUndefined();
+  });
+
+  test.each([["{"], ["[]"], ["1"]])("is left alone when its state is %s", (state) => {
+    const pod = podAt([A]);
+    const broken = { ...pod, metadata: { ...pod.metadata, annotations: { [IN_PLACE_STATE_ANNOTATION]: state } } };
+    expect(refreshPod(broken, CONTEXT).kind).toBe("refused");
+    expect(whyNotCompleted(broken)).toBeDefined();
+  });
+});
+
+describe("qosClassOf", () => {
+  const both = { cpu: "1", memory: "1Gi" };
+  test.each([
+    ["nothing given", [{}], "BestEffort"],
+    ["zeros do not count", [{ requests: { cpu: "0" } }], "BestEffort"],
+    ["other resources do not count", [{ limits: { "x/y": "1" } }], "BestEffort"],
+    ["requests only", [{ requests: both }], "Burstable"],
+    ["requests as limits", [{ requests: { cpu: "1000m", memory: "1024Mi" }, limits: both }], "Guaranteed"],
+    ["one container less", [{ requests: both, limits: both }, {}], "Burstable"],
+  ])("%s", (_, resources, expected) => {
+    expect(qosClassOf(resources.map((given) => ({ resources: given })))).toBe(expected);
+  });
+});
