@@ -1,11 +1,11 @@
 /** Decides whether pods get from one revision of their template to another in place, and by which changes. */
 import type { ContainerDetails } from "../../api/container.ts";
-import type { ControllerRevision, Labels, ResourceRequirements } from "../../api/kubernetes.ts";
+import type { ControllerRevision, ResourceRequirements } from "../../api/kubernetes.ts";
 import { diffJson, type JsonChange } from "../lib/json-diff.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { planMetadata } from "./plan-metadata.ts";
 import { qosClassOf } from "./qos-class.ts";
-import type { UpdateSpec } from "./update-spec.ts";
+import type { PodTemplate, UpdateSpec } from "./update-spec.ts";
 
 export interface CalculateOptions {
   readonly gracePeriodSeconds: number;
@@ -13,11 +13,6 @@ export interface CalculateOptions {
   readonly isEnvFromMetadataUpdated: boolean;
   /** resources may change in place */
   readonly isVerticalScalingAllowed: boolean;
-}
-
-export interface PodTemplate {
-  readonly metadata: { readonly labels?: Labels; readonly annotations?: Labels };
-  readonly containers: readonly ContainerDetails[];
 }
 
 type Images = Readonly<Record<string, string>>;

@@ -3,9 +3,8 @@ import type { Labels } from "../../api/kubernetes.ts";
 import { sortedGoJson } from "../lib/go-json.ts";
 import { diffJson, type JsonChange } from "../lib/json-diff.ts";
 import type { JsonObject } from "../lib/json-object.ts";
-import type { PodTemplate } from "./calculate-spec.ts";
 import { metadataReferences } from "./metadata-references.ts";
-import type { RefMetadata, UpdateSpec } from "./update-spec.ts";
+import type { PodTemplate, RefMetadata, UpdateSpec } from "./update-spec.ts";
 
 type MetadataParts = Pick<UpdateSpec, "containerRefMetadata" | "updateEnvFromMetadata" | "metaDataPatch">;
 

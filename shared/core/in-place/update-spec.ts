@@ -1,4 +1,5 @@
 /** Decides nothing: what an in-place update is to change, and what a pod's annotations remember of it, as Go's JSON. */
+import type { ContainerDetails } from "../../api/container.ts";
 import type { Labels, Pod, ResourceRequirements } from "../../api/kubernetes.ts";
 import {
   IN_PLACE_GRACE_ANNOTATION,
@@ -12,6 +13,12 @@ import { type JsonObject, jsonObjectOf } from "../lib/json-object.ts";
 export interface RefMetadata {
   readonly labels?: Labels;
   readonly annotations?: Labels;
+}
+
+/** What a revision records of the pods made from it. */
+export interface PodTemplate {
+  readonly metadata: { readonly labels?: Labels; readonly annotations?: Labels };
+  readonly containers: readonly ContainerDetails[];
 }
 
 type ByContainer<T> = Readonly<Record<string, T>>;
