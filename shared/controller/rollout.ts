@@ -11,6 +11,8 @@ const GATHER_MS = 500;
 const RELIST_MS = 5_000;
 /** What is reserved is looked after this soon, whether or not there is news: it was written to, or could not be. */
 const RETRY_MS = 1_000;
+/** Without news of pods the SidecarSet is read again this often: a new image or a pause takes effect at once. */
+const RECHECK_MS = 2_000;
 /** Without any progress for this long the rest is left to a later pass: waiting costs as much as working. */
 const IDLE_MS = 60_000;
 /** Kept for the last writes before the time is up. */
@@ -117,18 +119,19 @@ async function nextLook(
 ): Promise<Look | undefined | "quiet"> {
   const { clock, cluster } = context;
   const leftMs = limits.endsAtMs - RESERVE_MS - clock.now();
-  await feed.wait(Math.max(0, Math.min(leftMs, result.reserved > 0 ? RETRY_MS : IDLE_MS)), limits.signal);
+  await feed.wait(Math.max(0, Math.min(leftMs, result.reserved > 0 ? RETRY_MS : RECHECK_MS)), limits.signal);
   await clock.sleep(GATHER_MS, limits.signal);
   if (!(await feed.wait(0))) {
     await clock.sleep(RELIST_MS, limits.signal);
     return undefined;
   }
-  if (feed.applyTo(look.observed.view) === 0 && result.reserved === 0) return "quiet";
+  const isQuiet = feed.applyTo(look.observed.view) === 0 && result.reserved === 0;
   const sidecarSet = await readSidecarSet(cluster, look.sidecarSet.metadata?.name ?? "");
   const isSame =
     sidecarSet?.metadata?.uid === look.sidecarSet.metadata?.uid &&
     sidecarSet?.metadata?.generation === look.sidecarSet.metadata?.generation;
   if (!sidecarSet || !isSame) return undefined;
+  if (isQuiet) return "quiet";
   look.sidecarSet = sidecarSet;
   return look;
 }
