@@ -42,6 +42,8 @@ interface DemoSummary {
   readonly seconds: number;
 }
 
+/** Of a rollout that cannot end, as that of an image nobody can pull. */
+const ROLLOUT_TIMEOUT_MS = 30_000;
 const FUNCTIONS_USER_AGENT = "sidecarset-serverless";
 const SAMPLE = ["log-agent.yaml", "web.yaml"].map((name) => fileURLToPath(new URL(name, import.meta.url)));
 
@@ -59,15 +61,17 @@ async function inject(stage: Stage, view: ProgressView, manifests: readonly Mani
 }
 
 async function rollOut(stage: Stage, view: ProgressView, scene: Scene): Promise<void> {
+  const deadline = performance.now() + ROLLOUT_TIMEOUT_MS;
   for (const change of await changeImages(stage, scene)) view.note(`\nNew image. ${change}`);
-  let isDone = await followTicks(stage, view);
+  let isDone = await followTicks(stage, view, deadline);
   view.done();
   for (const step of await promote(stage, await look(stage))) {
     view.note(`\nThe partition keeps the other pods as they are. Promote ${step}`);
-    isDone = await followTicks(stage, view);
+    isDone = await followTicks(stage, view, deadline);
     view.done();
   }
-  if (!isDone) view.note("The rollout did not end in time; here is how far it came.");
+  if (!isDone)
+    view.note("\nThe rollout is not over, and the demo does not wait longer for it. Here is how far it came.");
 }
 
 async function summarise(

@@ -12,8 +12,7 @@ import { countPods, maxUnavailableSum, type PodCounts } from "./summary.ts";
 const POLL_MS = 100;
 /** The pods are considered complete when nothing about them changed for this long. */
 const QUIET_MS = 1_000;
-const PODS_TIMEOUT_MS = 20_000;
-const ROLLOUT_TIMEOUT_MS = 25_000;
+const PODS_TIMEOUT_MS = 15_000;
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
@@ -31,7 +30,9 @@ export async function look({ client }: Pick<Stage, "client">): Promise<Scene> {
 }
 
 function show(view: ProgressView, { sidecarSets, pods, counts }: Scene): void {
-  view.show({ ...counts, pods: counts.injected, maxUnavailable: maxUnavailableSum(sidecarSets, pods) });
+  const { injected, updated, unavailable } = counts;
+  const maxUnavailable = maxUnavailableSum(sidecarSets, pods);
+  view.show({ pods: injected, updated, ready: injected - unavailable, unavailable, maxUnavailable });
 }
 
 /** Creates the objects in order; a Namespace that is there already is fine. */
@@ -97,9 +98,12 @@ function isSettled({ reports }: Stage, { sidecarSets }: Scene): boolean {
   });
 }
 
-/** Shows the rollout until the ticks have nothing left to do. @returns false when that took too long */
-export async function followTicks(stage: Stage, view: ProgressView): Promise<boolean> {
-  const deadline = performance.now() + ROLLOUT_TIMEOUT_MS;
+/**
+ * Shows the rollout until the ticks have nothing left to do.
+ * @param deadline by performance.now()
+ * @returns false when that took longer
+ */
+export async function followTicks(stage: Stage, view: ProgressView, deadline: number): Promise<boolean> {
   for (;;) {
     const scene = await look(stage);
     show(view, scene);
