@@ -1,5 +1,6 @@
 /** Everything that works on the store by itself: controllers, scheduler, kubelets. */
 import type { Api } from "./api.ts";
+import { runDefinitionController } from "./definition-controller.ts";
 import { runDeploymentController } from "./deployment-controller.ts";
 import { runGarbageCollector } from "./garbage-collector.ts";
 import { runKubelet } from "./kubelet.ts";
@@ -16,6 +17,7 @@ export function runControlPlane(api: Api, kubelet: KubeletSettings, caCertificat
   const ownership = trackOwnership(api.store);
   const controllers: readonly Controller[] = [
     runNamespaceController(api, caCertificate),
+    runDefinitionController(api),
     runScheduler(api),
     runKubelet(api, kubelet),
     runReplicaSetController(api, ownership),

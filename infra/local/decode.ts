@@ -1,6 +1,6 @@
 /** From a request's body to an object: type check, unknown fields, defaults. What Go's decoder does before admission. */
 import type { Call } from "./api.ts";
-import { isObject, type JsonObject } from "./json.ts";
+import { asObject, isObject, type JsonObject } from "./json.ts";
 import { apiVersionOf, type Kind, typed } from "./kind.ts";
 import type { ApiObject, Metadata } from "./object.ts";
 import { withDefaults } from "./schema-default.ts";
@@ -8,18 +8,32 @@ import { pruned } from "./schema-prune.ts";
 import { badRequest } from "./status-error.ts";
 import { strategyOf } from "./strategy.ts";
 
-/** Go's structs have no null: it decodes as absent. Raw JSON is kept whole. */
-function withoutNulls(value: unknown, rawFields: ReadonlySet<string>): unknown {
-  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, rawFields));
+interface Reading {
+  /** Raw JSON, kept whole. */
+  readonly rawFields: ReadonlySet<string>;
+  /** Whether empty lists are left out, as `omitempty` does for all lists but the containers. */
+  readonly dropsEmptyLists: boolean;
+}
+
+function isDropped(key: string, field: unknown, reading: Reading): boolean {
+  if (field === null || field === undefined) return true;
+  return reading.dropsEmptyLists && key !== "containers" && Array.isArray(field) && field.length === 0;
+}
+
+/** What decoding into Go's structs and encoding again leaves: no null, for one. */
+function asStructs(value: unknown, reading: Reading): unknown {
+  if (Array.isArray(value)) return value.map((item) => asStructs(item, reading));
   if (!isObject(value)) return value;
   const result: JsonObject = {};
   for (const [key, field] of Object.entries(value)) {
-    if (field !== null) result[key] = rawFields.has(key) ? field : withoutNulls(field, rawFields);
+    if (isDropped(key, field, reading)) continue;
+    result[key] = reading.rawFields.has(key) ? field : asStructs(field, reading);
   }
   return result;
 }
 
 const NOTHING_RAW: ReadonlySet<string> = new Set();
+const LEAN_GROUPS: ReadonlySet<string> = new Set(["", "apps"]);
 const RAW_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   ControllerRevision: new Set(["data"]),
   CustomResourceDefinition: new Set(["default", "enum", "example"]),
@@ -30,7 +44,11 @@ function metadataOf(body: JsonObject): Metadata {
   if (!isObject(metadata)) {
     throw badRequest("json: cannot unmarshal value into Go struct field .metadata of type v1.ObjectMeta");
   }
-  return withoutNulls(metadata, NOTHING_RAW) as JsonObject;
+  const typed = asObject(asStructs(metadata, { rawFields: NOTHING_RAW, dropsEmptyLists: true }));
+  for (const map of ["labels", "annotations"]) {
+    if (isObject(typed[map]) && Object.keys(typed[map]).length === 0) delete typed[map];
+  }
+  return typed;
 }
 
 function checkType(kind: Kind, body: JsonObject): void {
@@ -75,8 +93,8 @@ export function decodeObject(call: Call, body: unknown): ApiObject {
   if (kind.custom !== undefined) {
     return typed(kind, customObject(call, { ...structuredClone(body), metadata }, kind.custom.schema));
   }
-  const whole = withoutNulls(body, RAW_FIELDS[kind.kind] ?? NOTHING_RAW) as JsonObject;
-  const object = structuredClone({ ...whole, metadata });
+  const reading = { rawFields: RAW_FIELDS[kind.kind] ?? NOTHING_RAW, dropsEmptyLists: LEAN_GROUPS.has(kind.group) };
+  const object = structuredClone({ ...asObject(asStructs(body, reading)), metadata });
   strategyOf(kind).default(object);
   return typed(kind, object);
 }

@@ -36,7 +36,7 @@ function qualifiedKeyErrors(key: string, field: string): readonly FieldError[] {
 }
 
 /** Of metadata.labels, and of labels elsewhere. */
-export function labelErrors(labels: unknown, field: string): readonly FieldError[] {
+function labelErrors(labels: unknown, field: string): readonly FieldError[] {
   return Object.entries(textMap(labels)).flatMap(([key, value]) => {
     const isGood = isWhole(VALUE, value) && value.length <= 63;
     return [...qualifiedKeyErrors(key, field), ...(isGood ? [] : [invalid(field, value, VALUE_TEXT)])];

@@ -1,12 +1,12 @@
 /** The API server's answers other than success, with the words of k8s.io/apimachinery/pkg/api/errors. */
 
-export interface StatusCause {
+interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
   readonly field?: string;
 }
 
-export interface StatusDetails {
+interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
   readonly kind?: string;

@@ -6,7 +6,7 @@ import type { Kind } from "./kind.ts";
 import type { ApiObject } from "./object.ts";
 import { matchesLabels } from "./selector.ts";
 
-export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
 export interface AdmissionRequest {
   readonly call: Call;

@@ -1,0 +1,77 @@
+/** Webhook configurations for one case: they see only its namespace and are gone afterwards. */
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Resource } from "../../shared/kube/port.ts";
+import type { Context, ContractCase } from "./contract.ts";
+import { startWebhookServer, type WebhookServer } from "./webhook-server.ts";
+
+const GROUP = "admissionregistration.k8s.io";
+
+function configurations(type: Hook["type"]): Resource {
+  return { group: GROUP, version: "v1", plural: `${type}webhookconfigurations`, namespaced: false };
+}
+
+export interface Hook {
+  readonly type: "mutating" | "validating";
+  /** path on the server, and the first part of the webhook's name */
+  readonly path: string;
+  /** Over the defaults: CREATE and UPDATE of ConfigMaps, v1 reviews, no side effects. */
+  readonly webhook?: Readonly<Record<string, unknown>>;
+}
+
+export interface Admission extends Context {
+  readonly server: WebhookServer;
+  /** Puts webhooks in force, in the order of the list. */
+  install(...hooks: readonly Hook[]): Promise<void>;
+}
+
+export const CONFIG_MAP_RULE = {
+  operations: ["CREATE", "UPDATE"],
+  apiGroups: [""],
+  apiVersions: ["v1"],
+  resources: ["configmaps"],
+};
+
+export function hookName(path: string): string {
+  return `${path.slice(1)}.contract.example.com`;
+}
+
+function webhookOf(context: Context, server: WebhookServer, { path, webhook }: Hook): object {
+  return {
+    name: hookName(path),
+    clientConfig: { url: server.url(path), caBundle: server.caBundle },
+    rules: [CONFIG_MAP_RULE],
+    admissionReviewVersions: ["v1"],
+    sideEffects: "None",
+    failurePolicy: "Fail",
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": context.namespace } },
+    ...webhook,
+  };
+}
+
+/** A case with a webhook server of its own. */
+export function withWebhooks(sentence: string, run: (admission: Admission) => Promise<void>): ContractCase {
+  return {
+    sentence,
+    async run(context) {
+      const server = await startWebhookServer();
+      const installed: [Resource, string][] = [];
+      const install = async (...hooks: readonly Hook[]): Promise<void> => {
+        for (const [index, hook] of hooks.entries()) {
+          const name = `contract-${index}-${randomBytes(4).toString("hex")}`;
+          const resource = configurations(hook.type);
+          const webhooks = [webhookOf(context, server, hook)];
+          await context.cluster.create(resource, { metadata: { name }, webhooks } as object);
+          installed.push([resource, name]);
+        }
+        await sleep(context.settleMs);
+      };
+      try {
+        await run({ ...context, server, install });
+      } finally {
+        for (const [resource, name] of installed) await context.cluster.delete(resource, { name });
+        await server.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,168 @@
+/** Cases of admission webhooks: what they are asked, what their answers do, what happens when they fail. */
+import { expect } from "vitest";
+import { CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
+import { CONFIG_MAP_RULE, hookName, withWebhooks } from "./admission-setup.ts";
+import { type ConfigMap, type ContractCase, createMap, createPod, refused } from "./contract.ts";
+import { patching } from "./webhook-server.ts";
+
+const ADD_DATA = patching({ op: "add", path: "/data", value: { added: "yes" } });
+const MUTATE = { type: "mutating", path: "/mutate" } as const;
+const VALIDATE = { type: "validating", path: "/validate" } as const;
+
+export const ADMISSION_CASES: readonly ContractCase[] = [
+  withWebhooks("a mutating webhook's patch is stored", async ({ server, install, ...context }) => {
+    server.answer("/mutate", () => ADD_DATA);
+    await install(MUTATE);
+    expect((await createMap(context, "a")).data).toEqual({ added: "yes" });
+  }),
+  withWebhooks("a review of a create has every field", async ({ server, install, ...context }) => {
+    const { namespace } = context;
+    await install(MUTATE);
+    await createMap(context, "a", { data: { k: "v" } });
+    const kind = { group: "", version: "v1", kind: "ConfigMap" };
+    const resource = { group: "", version: "v1", resource: "configmaps" };
+    expect(server.requests("/mutate")).toMatchObject([
+      {
+        uid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        kind,
+        resource,
+        requestKind: kind,
+        requestResource: resource,
+        name: "a",
+        namespace,
+        operation: "CREATE",
+        userInfo: { username: expect.any(String), groups: expect.arrayContaining(["system:authenticated"]) },
+        object: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace }, data: { k: "v" } },
+        oldObject: null,
+        dryRun: false,
+        options: { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1" },
+      },
+    ]);
+    expect(server.requests("/mutate")[0]?.object?.metadata?.resourceVersion).toBeUndefined();
+  }),
+  withWebhooks("a review of an update has old and new", async ({ server, install, ...context }) => {
+    const { cluster, namespace } = context;
+    await createMap(context, "a", { data: { k: "v" } });
+    await install(VALIDATE);
+    await cluster.patch(CONFIG_MAPS, { namespace, name: "a" }, { type: "merge", body: { data: { k: "w" } } });
+    expect(server.requests("/validate")).toMatchObject([
+      {
+        operation: "UPDATE",
+        object: { data: { k: "w" } },
+        oldObject: { kind: "ConfigMap", data: { k: "v" } },
+        options: { kind: "PatchOptions" },
+      },
+    ]);
+  }),
+  withWebhooks("a review of a delete has only the old", async ({ server, install, ...context }) => {
+    const { cluster, namespace } = context;
+    await createMap(context, "a", { data: { k: "v" } });
+    await install({ ...VALIDATE, webhook: { rules: [{ ...CONFIG_MAP_RULE, operations: ["DELETE"] }] } });
+    server.answer("/validate", () => ({ allowed: false, status: { message: "kept" } }));
+    await refused(cluster.delete(CONFIG_MAPS, { namespace, name: "a" }), {
+      code: 400,
+      message: /denied the request: kept$/,
+    });
+    expect(server.requests("/validate")).toMatchObject([
+      { operation: "DELETE", object: null, oldObject: { data: { k: "v" } }, options: { kind: "DeleteOptions" } },
+    ]);
+  }),
+  withWebhooks("a pod is defaulted before admission and again after it", async ({ server, install, ...context }) => {
+    const rules = [{ ...CONFIG_MAP_RULE, resources: ["pods"] }];
+    server.answer("/mutate", () =>
+      patching({ op: "add", path: "/spec/containers/-", value: { name: "side", image: "side:1" } }),
+    );
+    await install({ ...MUTATE, webhook: { rules } });
+    const created = await createPod(context, "p");
+    const sent = server.requests("/mutate")[0]?.object;
+    expect(sent).toMatchObject({
+      spec: { restartPolicy: "Always", containers: [{ imagePullPolicy: "IfNotPresent" }] },
+    });
+    const [main, side] = created.spec.containers;
+    expect(side).toMatchObject({ imagePullPolicy: "IfNotPresent", terminationMessagePath: "/dev/termination-log" });
+    expect(side?.["volumeMounts"]).toEqual(main?.["volumeMounts"]);
+  }),
+  withWebhooks("a generated name is not yet there when a mutating webhook is asked", async (admission) => {
+    const { server, install, ...context } = admission;
+    await install(MUTATE, VALIDATE);
+    const created = await createMap(context, "", { metadata: { name: undefined, generateName: "a-" } });
+    expect(server.requests("/mutate")[0]?.object?.metadata).not.toHaveProperty("name");
+    expect(server.requests("/validate")[0]?.object?.metadata?.name).toBe(created.metadata?.name);
+  }),
+  withWebhooks("mutating webhooks follow each other by name", async ({ server, install, ...context }) => {
+    server.answer("/first", () => patching({ op: "add", path: "/data", value: { order: "1" } }));
+    server.answer("/second", ({ object }) => {
+      const { data } = object as ConfigMap;
+      return patching({ op: "replace", path: "/data/order", value: `${data?.["order"]}2` });
+    });
+    await install({ type: "mutating", path: "/first" }, { type: "mutating", path: "/second" });
+    expect((await createMap(context, "a")).data).toEqual({ order: "12" });
+  }),
+  withWebhooks("validating webhooks see what mutating ones made", async ({ server, install, ...context }) => {
+    server.answer("/mutate", () => ADD_DATA);
+    await install(MUTATE, VALIDATE);
+    const { metadata } = await createMap(context, "a");
+    expect(server.requests("/validate")).toMatchObject([
+      { object: { data: { added: "yes" }, metadata: { uid: metadata?.uid } } },
+    ]);
+  }),
+  withWebhooks("a denial is refused with its code, reason and message", async ({ server, install, ...context }) => {
+    const status = { code: 403, reason: "Forbidden", message: "not today" };
+    server.answer("/validate", () => ({ allowed: false, status }));
+    await install(VALIDATE);
+    const message = `admission webhook "${hookName("/validate")}" denied the request: not today`;
+    await refused(createMap(context, "a"), { code: 403, reason: "Forbidden", message });
+  }),
+  withWebhooks("a denial without a word says so", async ({ server, install, ...context }) => {
+    server.answer("/mutate", () => ({ allowed: false }));
+    await install(MUTATE);
+    const message = `admission webhook "${hookName("/mutate")}" denied the request without explanation`;
+    await refused(createMap(context, "a"), { code: 400, message });
+  }),
+  withWebhooks("warnings of a webhook reach the client", async ({ server, install, raw, namespace }) => {
+    server.answer("/mutate", () => ({ allowed: true, warnings: ["mind the gap"] }));
+    await install(MUTATE);
+    const path = `/api/v1/namespaces/${namespace}/configmaps`;
+    const { headers } = await raw({ method: "POST", path, body: { metadata: { name: "a" } } });
+    expect(headers["warning"]).toBe('299 - "mind the gap"');
+  }),
+  withWebhooks("a dry run says so to the webhook", async ({ server, install, cluster, namespace }) => {
+    await install(MUTATE);
+    await cluster.create(CONFIG_MAPS, { metadata: { name: "a", namespace } }, { dryRun: true });
+    expect(server.requests("/mutate")).toMatchObject([{ dryRun: true }]);
+  }),
+  withWebhooks("rules decide which resources, operations and subresources are asked about", async (admission) => {
+    const { server, install, ...context } = admission;
+    const rules = [{ operations: ["UPDATE"], apiGroups: [""], apiVersions: ["*"], resources: ["pods/status"] }];
+    await install({ ...VALIDATE, webhook: { rules } });
+    const { cluster, namespace } = context;
+    await createPod(context, "p");
+    const key = { namespace, name: "p" };
+    await cluster.patch(PODS, key, { type: "merge", body: { metadata: { labels: { a: "b" } } } });
+    expect(server.requests("/validate")).toHaveLength(0);
+    const body = { status: { message: "x" } };
+    await cluster.patch(PODS, key, { type: "merge", body }, { subresource: "status" });
+    expect(server.requests("/validate")).toMatchObject([{ subResource: "status", operation: "UPDATE" }]);
+  }),
+  withWebhooks("an objectSelector decides by labels of the object", async ({ server, install, ...context }) => {
+    await install({ ...MUTATE, webhook: { objectSelector: { matchLabels: { inject: "yes" } } } });
+    await createMap(context, "a");
+    expect(server.requests("/mutate")).toHaveLength(0);
+    await createMap(context, "b", { metadata: { labels: { inject: "yes" } } });
+    expect(server.requests("/mutate")).toHaveLength(1);
+  }),
+  withWebhooks("a namespaceSelector decides by labels of the namespace", async ({ server, install, ...context }) => {
+    const matchExpressions = [
+      { key: "kubernetes.io/metadata.name", operator: "NotIn", values: [context.namespace, "default", "kube-system"] },
+      { key: "contract", operator: "Exists" },
+    ];
+    await install({ ...MUTATE, webhook: { namespaceSelector: { matchExpressions } } });
+    await createMap(context, "a");
+    expect(server.requests("/mutate")).toHaveLength(0);
+  }),
+  withWebhooks("a patch that makes the object invalid is 422", async ({ server, install, ...context }) => {
+    server.answer("/mutate", () => patching({ op: "add", path: "/metadata/labels", value: { a: "b c" } }));
+    await install(MUTATE);
+    await refused(createMap(context, "a"), { code: 422, message: /metadata\.labels: Invalid value: "b c"/ });
+  }),
+];

@@ -1,0 +1,115 @@
+/** What every API server owes its clients: cases keyed by sentences, run against any cluster. */
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
+import { type RawAnswer, type RawRequest, type RawTarget, sendRaw } from "./raw.ts";
+
+/** What not every cluster offers. */
+export interface Capabilities {
+  /** Makes the API server forget old resourceVersions. */
+  readonly compact?: () => Promise<void>;
+  /** Something schedules and runs pods. */
+  readonly runsPods: boolean;
+  /** Something deletes what has lost its owners, and empties deleted namespaces. */
+  readonly collectsGarbage: boolean;
+  /** How long a new webhook configuration may take to be in force. */
+  readonly settleMs: number;
+}
+
+export interface ContractTarget extends Capabilities {
+  readonly cluster: Cluster;
+  readonly access: RawTarget;
+  close(): Promise<void>;
+}
+
+export interface Context extends ContractTarget {
+  /** A namespace of this case alone. */
+  readonly namespace: string;
+  /** For what the port has no call for: "/api/v1/…" with any method, headers and body. */
+  raw(request: RawRequest): Promise<RawAnswer>;
+}
+
+export interface ContractCase {
+  readonly sentence: string;
+  readonly needs?: "compact" | "runsPods" | "collectsGarbage";
+  run(context: Context): Promise<void>;
+}
+
+/** Declares the cases as tests; a cluster that lacks what a case needs skips it. */
+export function describeContract(
+  cluster: string,
+  open: () => Promise<ContractTarget>,
+  subjects: Readonly<Record<string, readonly ContractCase[]>>,
+): void {
+  describe.each(Object.entries(subjects))(`${cluster}: %s`, (_subject, cases) => {
+    let target: ContractTarget;
+    beforeAll(async () => {
+      target = await open();
+    });
+    afterAll(() => target.close());
+    it.each(cases.map((one) => [one.sentence, one] as const))("%s", async (_sentence, one) => {
+      const isMissing = one.needs !== undefined && !target[one.needs];
+      if (isMissing) return;
+      const namespace = `contract-${randomBytes(4).toString("hex")}`;
+      await target.cluster.create(NAMESPACES, { metadata: { name: namespace } });
+      await one.run({ ...target, namespace, raw: (request) => sendRaw(target.access, request) });
+    });
+  });
+}
+
+export interface Refusal {
+  readonly code: number;
+  readonly reason?: string;
+  readonly message?: string | RegExp;
+}
+
+/** The promise must reject with a KubeError like this. */
+export async function refused(promise: Promise<unknown>, refusal: Refusal): Promise<KubeError> {
+  const outcome = await promise.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+  if (!("error" in outcome)) throw new Error(`expected ${refusal.code}, got ${JSON.stringify(outcome.value)}`);
+  const error = outcome.error;
+  if (!(error instanceof KubeError)) throw error;
+  expect({ code: error.code, message: error.message }).toMatchObject({ code: refusal.code });
+  if (refusal.reason !== undefined) expect(error.reason).toBe(refusal.reason);
+  if (refusal.message !== undefined) expect(error.message).toMatch(refusal.message);
+  return error;
+}
+
+export interface ConfigMap extends KubernetesObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** Creates a ConfigMap in the namespace of the case. */
+export function createMap(
+  { cluster, namespace }: Context,
+  name: string,
+  rest: { metadata?: object; data?: object } = {},
+): Promise<ConfigMap> {
+  const { metadata, ...fields } = rest;
+  return cluster.create<ConfigMap>(CONFIG_MAPS, { metadata: { name, namespace, ...metadata }, ...fields } as ConfigMap);
+}
+
+export interface TestPod extends KubernetesObject {
+  readonly spec: { readonly containers: readonly Record<string, unknown>[]; readonly [field: string]: unknown };
+  readonly status?: Readonly<Record<string, unknown>>;
+}
+
+/** A pod that no scheduler touches, so that nothing but the case changes it. */
+export function createPod(
+  { cluster, namespace }: Context,
+  name: string,
+  rest: Partial<TestPod> = {},
+): Promise<TestPod> {
+  const spec = { schedulerName: "nobody", containers: [{ name: "main", image: "nginx:1.25" }], ...rest.spec };
+  const metadata = { name, namespace, ...rest.metadata };
+  return cluster.create<TestPod>(PODS, { ...rest, metadata, spec });
+}
+
+export function versionOf(object: KubernetesObject): string {
+  return object.metadata?.resourceVersion ?? "";
+}

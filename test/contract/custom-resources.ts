@@ -1,0 +1,250 @@
+/** Cases of custom resources: schema, defaults, pruning, generation, status, versions. */
+import { expect } from "vitest";
+import { type Context, type ContractCase, refused } from "./contract.ts";
+import { defineGadgets, type Gadget, type Gadgets, gadget, removeGadgets } from "./gadgets.ts";
+
+type Run = (context: Context, gadgets: Gadgets) => Promise<void>;
+
+/** A case with a kind of its own, which is gone afterwards. */
+function withGadgets(sentence: string, run: Run): ContractCase {
+  return {
+    sentence,
+    async run(context) {
+      const gadgets = await defineGadgets(context);
+      try {
+        await run(context, gadgets);
+      } finally {
+        await removeGadgets(context, gadgets);
+      }
+    },
+  };
+}
+
+function create({ cluster, namespace }: Context, gadgets: Gadgets, spec: object = {}): Promise<Gadget> {
+  return cluster.create<Gadget>(gadgets.v1, gadget(gadgets, namespace, spec));
+}
+
+function merge({ cluster, namespace }: Context, gadgets: Gadgets, body: object, isStatus = false): Promise<Gadget> {
+  const options = isStatus ? { subresource: "status" as const } : {};
+  return cluster.patch<Gadget>(gadgets.v1, { namespace, name: "a" }, { type: "merge", body }, options);
+}
+
+function pathOf({ namespace }: Context, { group }: Gadgets, version = "v1"): string {
+  return `/apis/${group}/${version}/namespaces/${namespace}/gadgets`;
+}
+
+interface Invalid {
+  readonly spec: object;
+  readonly message: string;
+  readonly cause: { readonly reason: string; readonly field: string };
+}
+
+const INVALID: Readonly<Record<string, Invalid>> = {
+  "a value of another type": {
+    spec: { size: "big" },
+    message: 'spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"',
+    cause: { reason: "FieldValueTypeInvalid", field: "spec.size" },
+  },
+  "a value outside of its enum": {
+    spec: { mode: "medium" },
+    message: 'spec.mode: Unsupported value: "medium": supported values: "fast", "slow"',
+    cause: { reason: "FieldValueNotSupported", field: "spec.mode" },
+  },
+  "a required field that is missing": {
+    spec: { parts: [{ count: 2 }] },
+    message: "spec.parts[0].name: Required value",
+    cause: { reason: "FieldValueRequired", field: "spec.parts[0].name" },
+  },
+  "a value below its minimum": {
+    spec: { size: -1 },
+    message: "spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 0",
+    cause: { reason: "FieldValueInvalid", field: "spec.size" },
+  },
+  "a value above its maximum": {
+    spec: { size: 10 },
+    message: "spec.size: Invalid value: 10: spec.size in body should be less than or equal to 9",
+    cause: { reason: "FieldValueInvalid", field: "spec.size" },
+  },
+  "a text that its pattern does not match": {
+    spec: { code: "A1" },
+    message: `spec.code: Invalid value: "A1": spec.code in body should match '^[a-z]+$'`,
+    cause: { reason: "FieldValueInvalid", field: "spec.code" },
+  },
+  "a text that is too long": {
+    spec: { code: "abcdef" },
+    message: "spec.code: Too long: may not be more than 5 bytes",
+    cause: { reason: "FieldValueTooLong", field: "spec.code" },
+  },
+  "a list that is too long": {
+    spec: { parts: ["a", "b", "c", "d"].map((name) => ({ name })) },
+    message: "spec.parts: Too many: 4: must have at most 3 items",
+    cause: { reason: "FieldValueTooMany", field: "spec.parts" },
+  },
+  "an int-or-string that is a boolean": {
+    spec: { budget: true },
+    message: 'spec.budget: Invalid value: "boolean": spec.budget in body must be of type integer,string: "boolean"',
+    cause: { reason: "FieldValueTypeInvalid", field: "spec.budget" },
+  },
+  "an object where a list belongs": {
+    spec: { parts: {} },
+    message: 'spec.parts: Invalid value: "object": spec.parts in body must be of type array: "object"',
+    cause: { reason: "FieldValueTypeInvalid", field: "spec.parts" },
+  },
+  "a value of a map that has another type": {
+    spec: { labels: { a: 1 } },
+    message: 'spec.labels.a: Invalid value: "integer": spec.labels.a in body must be of type string: "integer"',
+    cause: { reason: "FieldValueTypeInvalid", field: "spec.labels.a" },
+  },
+};
+
+export const SCHEMA_CASES: readonly ContractCase[] = [
+  withGadgets("defaults fill objects that are there, not those that are missing", async (context, gadgets) => {
+    const created = await create(context, gadgets, { parts: [{ name: "x" }] });
+    expect(created.spec).toEqual({ mode: "fast", size: 3, parts: [{ name: "x", count: 1 }] });
+    const other = await merge(context, gadgets, { spec: { nested: {} } });
+    expect(other.spec?.["nested"]).toEqual({ flag: true });
+  }),
+  withGadgets("unknown fields are dropped, but for where the schema keeps them", async (context, gadgets) => {
+    const created = await create(context, gadgets, {
+      extra: 1,
+      nested: { flag: false, extra: 1 },
+      free: { extra: 1 },
+      parts: [{ name: "x", extra: 1 }],
+    });
+    expect(created.spec).toEqual({
+      mode: "fast",
+      size: 3,
+      nested: { flag: false },
+      free: { extra: 1 },
+      parts: [{ name: "x", count: 1, extra: 1 }],
+    });
+  }),
+  withGadgets("an unknown field is a warning", async (context, gadgets) => {
+    const body = gadget(gadgets, context.namespace, { extra: 1 });
+    const answer = await context.raw({ method: "POST", path: pathOf(context, gadgets), body });
+    expect(answer.code).toBe(201);
+    expect(String(answer.headers["warning"])).toContain('299 - "unknown field \\"spec.extra\\""');
+  }),
+  withGadgets("an unknown field is 400 when validation is strict", async (context, gadgets) => {
+    const body = gadget(gadgets, context.namespace, { extra: 1 });
+    const path = `${pathOf(context, gadgets)}?fieldValidation=Strict`;
+    const answer = await context.raw({ method: "POST", path, body });
+    expect(answer).toMatchObject({ code: 400, body: { reason: "BadRequest" } });
+    expect(answer.text).toContain('strict decoding error: unknown field \\"spec.extra\\"');
+  }),
+  withGadgets("an int-or-string takes both", async (context, gadgets) => {
+    expect((await create(context, gadgets, { budget: "25%" })).spec?.["budget"]).toBe("25%");
+    expect((await merge(context, gadgets, { spec: { budget: 2 } })).spec?.["budget"]).toBe(2);
+  }),
+  withGadgets("a missing spec is 422", async (context, gadgets) => {
+    const body = { ...gadget(gadgets, context.namespace, {}), spec: undefined };
+    const answer = await context.raw({ method: "POST", path: pathOf(context, gadgets), body });
+    expect(answer).toMatchObject({ code: 422, body: { details: { causes: [{ field: "spec" }] } } });
+  }),
+  ...Object.entries(INVALID).map(([what, { spec, message, cause }]) =>
+    withGadgets(`${what} is 422`, async (context, gadgets) => {
+      const body = gadget(gadgets, context.namespace, spec);
+      const answer = await context.raw({ method: "POST", path: pathOf(context, gadgets), body });
+      const text = `Gadget.${gadgets.group} "a" is invalid: ${message}`;
+      const details = { name: "a", group: gadgets.group, kind: "Gadget", causes: [cause] };
+      expect(answer.body).toMatchObject({ code: 422, reason: "Invalid", message: text, details });
+    }),
+  ),
+];
+
+export const CUSTOM_CASES: readonly ContractCase[] = [
+  withGadgets("generation counts changes of the spec", async (context, gadgets) => {
+    expect((await create(context, gadgets)).metadata?.generation).toBe(1);
+    expect((await merge(context, gadgets, { metadata: { labels: { a: "b" } } })).metadata?.generation).toBe(1);
+    expect((await merge(context, gadgets, { status: { seen: 1 } }, true)).metadata?.generation).toBe(1);
+    expect((await merge(context, gadgets, { spec: { mode: "slow" } })).metadata?.generation).toBe(2);
+    expect((await merge(context, gadgets, { spec: { mode: "slow" } })).metadata?.generation).toBe(2);
+  }),
+  withGadgets("a write of the object ignores the status", async (context, gadgets) => {
+    const created = await context.cluster.create<Gadget>(gadgets.v1, {
+      ...gadget(gadgets, context.namespace, {}),
+      status: { seen: 1 },
+    });
+    expect(created.status).toBeUndefined();
+    expect((await merge(context, gadgets, { status: { seen: 2 } })).status).toBeUndefined();
+  }),
+  withGadgets("a write of the status ignores spec, labels and annotations", async (context, gadgets) => {
+    await create(context, gadgets);
+    const body = { metadata: { labels: { a: "b" } }, spec: { mode: "slow" }, status: { seen: 2 } };
+    const written = await merge(context, gadgets, body, true);
+    expect(written).toMatchObject({ spec: { mode: "fast" }, status: { seen: 2 } });
+    expect(written.metadata?.labels).toBeUndefined();
+  }),
+  withGadgets("a status of the wrong type is 422", async (context, gadgets) => {
+    await create(context, gadgets);
+    const written = merge(context, gadgets, { status: { seen: "twice" } }, true);
+    await refused(written, { code: 422, message: /status\.seen: Invalid value: "string"/ });
+  }),
+  withGadgets("a replacement without a resourceVersion is 422", async (context, gadgets) => {
+    await create(context, gadgets);
+    const body = gadget(gadgets, context.namespace, { mode: "slow" });
+    const answer = await context.raw({ method: "PUT", path: `${pathOf(context, gadgets)}/a`, body });
+    expect(answer).toMatchObject({ code: 422, body: { reason: "Invalid" } });
+    expect(answer.text).toContain("metadata.resourceVersion: Invalid value: 0: must be specified for an update");
+  }),
+  withGadgets("a strategic merge patch is 415", async (context, gadgets) => {
+    const { cluster, namespace } = context;
+    await create(context, gadgets);
+    const patched = cluster.patch(gadgets.v1, { namespace, name: "a" }, { type: "strategic", body: {} });
+    await refused(patched, { code: 415, reason: "UnsupportedMediaType", message: /application\/merge-patch\+json/ });
+  }),
+  withGadgets("an object is served in every version", async (context, gadgets) => {
+    const { cluster, namespace } = context;
+    const created = await create(context, gadgets);
+    const read = await cluster.get<Gadget>(gadgets.v1beta1, { namespace, name: "a" });
+    expect(read).toEqual({ ...created, apiVersion: `${gadgets.group}/v1beta1` });
+    const { items } = await cluster.list<Gadget>(gadgets.v1beta1, { namespace });
+    expect(items).toEqual([read]);
+  }),
+  withGadgets("a watch shows the version that was asked for", async (context, gadgets) => {
+    const { cluster, namespace } = context;
+    const created = await create(context, gadgets);
+    await merge(context, gadgets, { spec: { mode: "slow" } });
+    const options = { namespace, resourceVersion: created.metadata?.resourceVersion ?? "", timeoutSeconds: 10 };
+    for await (const event of cluster.watch<Gadget>(gadgets.v1beta1, options)) {
+      expect(event).toMatchObject({ type: "MODIFIED", object: { apiVersion: `${gadgets.group}/v1beta1` } });
+      expect(event.object.spec?.["mode"]).toBe("slow");
+      break;
+    }
+  }),
+  withGadgets("a body of a version other than the URL's is 400", async (context, gadgets) => {
+    const body = gadget(gadgets, context.namespace, {}, "v1beta1");
+    const answer = await context.raw({ method: "POST", path: pathOf(context, gadgets), body });
+    expect(answer).toMatchObject({ code: 400, body: { reason: "BadRequest" } });
+  }),
+  withGadgets("a version that is not served is 404", async (context, gadgets) => {
+    expect(await context.raw({ path: pathOf(context, gadgets, "v2") })).toMatchObject({ code: 404 });
+  }),
+  withGadgets("a Table has the printer columns", async (context, gadgets) => {
+    await create(context, gadgets);
+    const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+    const { body } = await context.raw({ path: pathOf(context, gadgets), headers });
+    expect(body).toMatchObject({
+      columnDefinitions: [{ name: "Name" }, { name: "Mode" }, { name: "Size", type: "integer" }, { name: "Age" }],
+      rows: [{ cells: ["a", "fast", 3, expect.any(String)] }],
+    });
+  }),
+  withGadgets("discovery names the kind, its versions and its short name", async ({ raw }, gadgets) => {
+    const group = await raw({ path: `/apis/${gadgets.group}` });
+    const v1 = { groupVersion: `${gadgets.group}/v1`, version: "v1" };
+    expect(group.body).toMatchObject({ kind: "APIGroup", preferredVersion: v1 });
+    const list = await raw({ path: `/apis/${gadgets.group}/v1` });
+    const named = { name: "gadgets", singularName: "gadget", kind: "Gadget", namespaced: true, shortNames: ["gd"] };
+    expect(list.body).toMatchObject({ resources: [named, { name: "gadgets/status", kind: "Gadget" }] });
+  }),
+  {
+    sentence: "with its definition go the objects",
+    async run(context) {
+      const gadgets = await defineGadgets(context);
+      await create(context, gadgets);
+      await removeGadgets(context, gadgets);
+      const code = async () => (await context.raw({ path: pathOf(context, gadgets) })).code;
+      await expect.poll(code, { timeout: 15_000 }).toBe(404);
+    },
+  },
+];

@@ -1,0 +1,243 @@
+/** Cases of lists: pages, snapshots, selectors. */
+import { expect } from "vitest";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { CONFIG_MAPS, type ListOptions, NAMESPACES, type ObjectList, PODS } from "../../shared/kube/port.ts";
+import { type Context, type ContractCase, createMap, createPod, refused, versionOf } from "./contract.ts";
+
+type List = ObjectList<KubernetesObject>;
+
+/** Only what the case made: a cluster may put a ConfigMap of its own into every namespace. */
+const OURS = "made-by=contract";
+const LABELS = { labels: { "made-by": "contract" } };
+
+async function makeFive(context: Context): Promise<void> {
+  for (const name of ["a", "b", "c", "d", "e"]) await createMap(context, name, { metadata: LABELS });
+}
+
+function list({ cluster, namespace }: Context, options: ListOptions = {}): Promise<List> {
+  return cluster.list(CONFIG_MAPS, { namespace, labelSelector: OURS, ...options });
+}
+
+function names(page: List): readonly (string | undefined)[] {
+  return page.items.map((item) => item.metadata?.name);
+}
+
+function next(context: Context, page: List, limit = 2): Promise<List> {
+  return list(context, { limit, continue: page.metadata.continue ?? "" });
+}
+
+export const PAGE_CASES: readonly ContractCase[] = [
+  {
+    sentence: "a list is in the order of names",
+    async run(context) {
+      for (const name of ["b", "a-1", "a.b", "a"]) await createMap(context, name, { metadata: LABELS });
+      expect(names(await list(context))).toEqual(["a", "a-1", "a.b", "b"]);
+    },
+  },
+  {
+    sentence: "pages of two hold every item once",
+    async run(context) {
+      await makeFive(context);
+      const first = await list(context, { limit: 2 });
+      const second = await next(context, first);
+      const third = await next(context, second);
+      expect([first, second, third].map(names)).toEqual([["a", "b"], ["c", "d"], ["e"]]);
+      expect(third.metadata.continue ?? "").toBe("");
+    },
+  },
+  {
+    sentence: "all pages have the first one's resourceVersion and state, whatever is written meanwhile",
+    async run(context) {
+      const { cluster, namespace } = context;
+      await makeFive(context);
+      const first = await list(context, { limit: 2 });
+      await createMap(context, "ba", { metadata: LABELS });
+      await cluster.delete(CONFIG_MAPS, { namespace, name: "d" });
+      const body = { data: { k: "v" } };
+      await cluster.patch(CONFIG_MAPS, { namespace, name: "e" }, { type: "merge", body });
+      const rest = await next(context, first, 10);
+      expect(names(rest)).toEqual(["c", "d", "e"]);
+      expect(rest.items.at(-1)).not.toHaveProperty("data");
+      expect(rest.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
+    },
+  },
+  {
+    sentence: "without a selector the first page says how many items remain",
+    async run(context) {
+      await makeFive(context);
+      const { cluster, namespace } = context;
+      const all = await cluster.list(CONFIG_MAPS, { namespace });
+      const page = await cluster.list(CONFIG_MAPS, { namespace, limit: 2 });
+      expect(page.metadata.remainingItemCount).toBe(all.items.length - 2);
+    },
+  },
+  {
+    sentence: "a continue token that is none is 400",
+    async run(context) {
+      await refused(list(context, { limit: 2, continue: "nonsense" }), { code: 400, reason: "BadRequest" });
+    },
+  },
+  {
+    sentence:
+      "a continue token whose resourceVersion is forgotten is 410 Expired, with a token to go on without consistency",
+    needs: "compact",
+    async run(context) {
+      await makeFive(context);
+      const first = await list(context, { limit: 2 });
+      await context.compact?.();
+      await refused(next(context, first), {
+        code: 410,
+        reason: "Expired",
+        message: /^The provided continue parameter is too old to display a consistent list result/,
+      });
+      const query = `limit=9&labelSelector=${encodeURIComponent(OURS)}`;
+      const path = `/api/v1/namespaces/${context.namespace}/configmaps?${query}&continue=`;
+      const { body } = await context.raw({ path: path + first.metadata.continue });
+      const token = (body as { metadata: { continue: string } }).metadata.continue;
+      const { body: rest } = await context.raw({ path: path + token });
+      expect(names(rest as List)).toEqual(["c", "d", "e"]);
+    },
+  },
+  {
+    sentence: "a list at an exact resourceVersion shows the state of that time",
+    async run(context) {
+      await createMap(context, "a", { metadata: LABELS });
+      const before = await list(context);
+      await createMap(context, "b", { metadata: LABELS });
+      const { resourceVersion } = before.metadata;
+      const again = await list(context, { resourceVersion, resourceVersionMatch: "Exact" });
+      expect(names(again)).toEqual(["a"]);
+      expect(again.metadata.resourceVersion).toBe(resourceVersion);
+    },
+  },
+  {
+    sentence: "a list at a resourceVersion that is forgotten is 410 Expired",
+    needs: "compact",
+    async run(context) {
+      await makeFive(context);
+      const { resourceVersion } = (await list(context)).metadata;
+      await createMap(context, "f");
+      await context.compact?.();
+      const old = list(context, { resourceVersion, resourceVersionMatch: "Exact" });
+      await refused(old, { code: 410, reason: "Expired" });
+    },
+  },
+  {
+    sentence: "a list not older than an object holds that object",
+    async run(context) {
+      const created = await createMap(context, "a", { metadata: LABELS });
+      const options = { resourceVersion: versionOf(created), resourceVersionMatch: "NotOlderThan" as const };
+      expect(names(await list(context, options))).toEqual(["a"]);
+    },
+  },
+  {
+    sentence: "a list at a resourceVersion of the future is 504 with a time to retry",
+    async run(context) {
+      const current = Number((await list(context)).metadata.resourceVersion);
+      const query = `resourceVersion=${current + 1_000_000}&resourceVersionMatch=NotOlderThan`;
+      const answer = await context.raw({ path: `/api/v1/namespaces/${context.namespace}/configmaps?${query}` });
+      expect(answer).toMatchObject({ code: 504, body: { reason: "Timeout", details: { retryAfterSeconds: 1 } } });
+      expect(answer.text).toContain("Too large resource version");
+    },
+  },
+  {
+    sentence: "resourceVersionMatch without resourceVersion is 422",
+    async run(context) {
+      const answer = await context.raw({
+        path: `/api/v1/namespaces/${context.namespace}/configmaps?resourceVersionMatch=Exact`,
+      });
+      expect(answer).toMatchObject({ code: 422, body: { reason: "Invalid" } });
+    },
+  },
+];
+
+async function makeTiers(context: Context): Promise<void> {
+  const make = (name: string, labels: object) =>
+    createMap(context, name, { metadata: { labels: { "made-by": "contract", ...labels } } });
+  await make("web", { tier: "front", zone: "a" });
+  await make("api", { tier: "back" });
+  await make("job", {});
+}
+
+async function matching(context: Context, selector: string): Promise<readonly (string | undefined)[]> {
+  return names(await list(context, { labelSelector: `${OURS},${selector}` }));
+}
+
+const SELECTORS: readonly (readonly [string, string, readonly string[]])[] = [
+  ["key=value takes what has that value", "tier=front", ["web"]],
+  ["key==value is the same", "tier==front", ["web"]],
+  ["key!=value takes what has another value or none", "tier!=front", ["api", "job"]],
+  ["key in (…) takes what has one of the values", "tier in (front, back)", ["api", "web"]],
+  ["key notin (…) takes what has another value or none", "tier notin (front)", ["api", "job"]],
+  ["key takes what has the key", "tier", ["api", "web"]],
+  ["!key takes what lacks it", "!tier", ["job"]],
+  ["terms are anded", "tier in (front,back),zone=a", ["web"]],
+];
+
+export const SELECTOR_CASES: readonly ContractCase[] = [
+  ...SELECTORS.map(([sentence, selector, wanted]) => ({
+    sentence,
+    async run(context: Context) {
+      await makeTiers(context);
+      expect(await matching(context, selector)).toEqual(wanted);
+    },
+  })),
+  {
+    sentence: "a label selector that cannot be read is 400",
+    async run(context) {
+      await refused(list(context, { labelSelector: "tier in front" }), { code: 400, reason: "BadRequest" });
+    },
+  },
+  {
+    sentence: "metadata.name selects one object",
+    async run(context) {
+      await makeTiers(context);
+      expect(names(await list(context, { fieldSelector: "metadata.name=api" }))).toEqual(["api"]);
+      expect(names(await list(context, { fieldSelector: "metadata.name!=api" }))).toEqual(["job", "web"]);
+    },
+  },
+  {
+    sentence: "metadata.namespace selects over all namespaces",
+    async run({ cluster, namespace, ...rest }) {
+      await createMap({ cluster, namespace, ...rest }, "a", { metadata: LABELS });
+      const page = await cluster.list(CONFIG_MAPS, {
+        labelSelector: OURS,
+        fieldSelector: `metadata.namespace=${namespace}`,
+      });
+      expect(page.items.map(({ metadata }) => [metadata?.namespace, metadata?.name])).toEqual([[namespace, "a"]]);
+    },
+  },
+  {
+    sentence: "spec.nodeName and status.phase select pods",
+    async run(context) {
+      const { cluster, namespace } = context;
+      await createPod(context, "p", { spec: { containers: [{ name: "main", image: "a:1" }], nodeName: "nowhere" } });
+      await createPod(context, "q");
+      const select = async (fieldSelector: string) => names(await cluster.list(PODS, { namespace, fieldSelector }));
+      expect(await select("spec.nodeName=nowhere")).toEqual(["p"]);
+      expect(await select("spec.nodeName=")).toEqual(["q"]);
+      expect(await select("status.phase=Running")).toEqual([]);
+      expect(await select("status.phase!=Running,spec.nodeName=")).toEqual(["q"]);
+    },
+  },
+  {
+    sentence: "a field that the kind does not offer is 400",
+    async run(context) {
+      const page = list(context, { fieldSelector: "data.k=v" });
+      await refused(page, { code: 400, reason: "BadRequest", message: /field label not supported: data\.k/ });
+    },
+  },
+  {
+    sentence: "cluster-scoped kinds are listed without a namespace",
+    async run({ cluster, namespace }) {
+      const page = await cluster.list(NAMESPACES, { fieldSelector: `metadata.name=${namespace}` });
+      expect(names(page)).toEqual([namespace]);
+    },
+  },
+  {
+    sentence: "a list of a namespace that is not there is empty",
+    async run({ cluster }) {
+      expect((await cluster.list(PODS, { namespace: "nowhere" })).items).toEqual([]);
+    },
+  },
+];

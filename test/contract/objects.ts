@@ -1,0 +1,497 @@
+/** Cases of create, get, replace and delete. */
+import { expect } from "vitest";
+import { CONFIG_MAPS, CONTROLLER_REVISIONS, NAMESPACES } from "../../shared/kube/port.ts";
+import {
+  type ConfigMap,
+  type Context,
+  type ContractCase,
+  createMap,
+  createPod,
+  refused,
+  versionOf,
+} from "./contract.ts";
+
+const UID = "00000000-0000-0000-0000-000000000000";
+
+function get({ cluster, namespace }: Context, name: string): Promise<ConfigMap> {
+  return cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name });
+}
+
+function put({ raw, namespace }: Context, name: string, body: object) {
+  return raw({ method: "PUT", path: `/api/v1/namespaces/${namespace}/configmaps/${name}`, body });
+}
+
+function post({ raw, namespace }: Context, body: unknown, headers: Record<string, string> = {}) {
+  return raw({ method: "POST", path: `/api/v1/namespaces/${namespace}/configmaps`, body, headers });
+}
+
+export const CREATE_CASES: readonly ContractCase[] = [
+  {
+    sentence: "a created object has kind, uid, resourceVersion and creationTimestamp",
+    async run(context) {
+      const created = await createMap(context, "a", { data: { k: "v" } });
+      expect(created).toMatchObject({ apiVersion: "v1", kind: "ConfigMap", data: { k: "v" } });
+      expect(created.metadata?.uid).toMatch(/^[0-9a-f-]{36}$/);
+      expect(created.metadata?.creationTimestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+      expect(await get(context, "a")).toEqual(created);
+    },
+  },
+  {
+    sentence: "generateName gives a name of five more characters",
+    async run(context) {
+      const created = await createMap(context, "", { metadata: { name: undefined, generateName: "web-" } });
+      expect(created.metadata?.name).toMatch(/^web-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+      expect(created.metadata?.generateName).toBe("web-");
+    },
+  },
+  {
+    sentence: "a name that is taken is 409 AlreadyExists",
+    async run(context) {
+      await createMap(context, "a");
+      await refused(createMap(context, "a"), {
+        code: 409,
+        reason: "AlreadyExists",
+        message: 'configmaps "a" already exists',
+      });
+    },
+  },
+  {
+    sentence: "creating in a namespace that is not there is 404 of the namespace",
+    async run(context) {
+      const nowhere = { ...context, namespace: "nowhere" };
+      await refused(createMap(nowhere, "a"), {
+        code: 404,
+        reason: "NotFound",
+        message: 'namespaces "nowhere" not found',
+      });
+    },
+  },
+  {
+    sentence: "an object without a name is 422",
+    async run(context) {
+      const message = "metadata.name: Required value: name or generateName is required";
+      await refused(createMap(context, "", { metadata: { name: undefined } }), {
+        code: 422,
+        reason: "Invalid",
+        message,
+      });
+    },
+  },
+  {
+    sentence: "a name that is no DNS subdomain is 422",
+    async run(context) {
+      const answer = await post(context, { metadata: { name: "Web_1" } });
+      expect(answer.code).toBe(422);
+      expect(answer.body).toMatchObject({ reason: "Invalid", details: { name: "Web_1", kind: "ConfigMap" } });
+      expect(answer.body).toMatchObject({
+        details: { causes: [{ reason: "FieldValueInvalid", field: "metadata.name" }] },
+      });
+      expect(answer.text).toContain('Invalid value: \\"Web_1\\": a lowercase RFC 1123 subdomain must consist of');
+    },
+  },
+  {
+    sentence: "a label value with a space is 422",
+    async run(context) {
+      const created = createMap(context, "a", { metadata: { labels: { tier: "a b" } } });
+      await refused(created, {
+        code: 422,
+        message: /metadata\.labels: Invalid value: "a b": a valid label must be an empty/,
+      });
+    },
+  },
+  {
+    sentence: "annotations of more than 256 KiB are 422",
+    async run(context) {
+      const created = createMap(context, "a", { metadata: { annotations: { big: "x".repeat(262_200) } } });
+      await refused(created, { code: 422, message: /metadata\.annotations: Too long/ });
+    },
+  },
+  {
+    sentence: "a body of another kind is 400",
+    async run(context) {
+      const answer = await post(context, { apiVersion: "v1", kind: "Secret", metadata: { name: "a" } });
+      expect(answer.body).toMatchObject({ code: 400, reason: "BadRequest" });
+    },
+  },
+  {
+    sentence: "a body of another API version is 400",
+    async run(context) {
+      const answer = await post(context, { apiVersion: "v2", kind: "ConfigMap", metadata: { name: "a" } });
+      expect(answer.body).toMatchObject({ code: 400, reason: "BadRequest" });
+    },
+  },
+  {
+    sentence: "a body of another namespace is 400",
+    async run(context) {
+      const answer = await post(context, { metadata: { name: "a", namespace: "other" } });
+      const message = "the namespace of the provided object does not match the namespace sent on the request";
+      expect(answer.body).toMatchObject({ code: 400, reason: "BadRequest", message });
+    },
+  },
+  {
+    sentence: "a body that is no JSON is 400",
+    async run(context) {
+      expect(await post(context, "{")).toMatchObject({ code: 400, body: { kind: "Status", reason: "BadRequest" } });
+    },
+  },
+  {
+    sentence: "a body of an unknown media type is 415",
+    async run(context) {
+      const answer = await post(context, "name=a", { "content-type": "application/x-www-form-urlencoded" });
+      expect(answer).toMatchObject({ code: 415, body: { reason: "UnsupportedMediaType" } });
+    },
+  },
+  {
+    sentence: "YAML is a body as good as JSON",
+    async run(context) {
+      const answer = await post(context, "metadata:\n  name: a\ndata: {k: v}\n", {
+        "content-type": "application/yaml",
+      });
+      expect(answer).toMatchObject({ code: 201, body: { data: { k: "v" } } });
+    },
+  },
+  {
+    sentence: "a dry run answers the object and stores nothing",
+    async run(context) {
+      const { cluster, namespace } = context;
+      const object = { metadata: { name: "a", namespace }, data: { k: "v" } } as ConfigMap;
+      const created = await cluster.create(CONFIG_MAPS, object, { dryRun: true });
+      expect(created.metadata?.uid).toBeDefined();
+      await refused(get(context, "a"), { code: 404 });
+    },
+  },
+  {
+    sentence: "a dry run of a name that is taken is 409",
+    async run(context) {
+      await createMap(context, "a");
+      const object = { metadata: { name: "a", namespace: context.namespace } };
+      await refused(context.cluster.create(CONFIG_MAPS, object, { dryRun: true }), {
+        code: 409,
+        reason: "AlreadyExists",
+      });
+    },
+  },
+  {
+    sentence: "a new namespace carries its name as a label",
+    async run({ cluster, namespace }) {
+      const read = await cluster.get(NAMESPACES, { name: namespace });
+      expect(read).toMatchObject({ metadata: { labels: { "kubernetes.io/metadata.name": namespace } } });
+      expect(read).toMatchObject({ status: { phase: "Active" } });
+    },
+  },
+];
+
+export const READ_CASES: readonly ContractCase[] = [
+  {
+    sentence: "an object that is not there is 404 with its name and plural",
+    async run(context) {
+      const answer = await context.raw({ path: `/api/v1/namespaces/${context.namespace}/configmaps/gone` });
+      expect(answer.body).toEqual({
+        kind: "Status",
+        apiVersion: "v1",
+        metadata: {},
+        status: "Failure",
+        message: 'configmaps "gone" not found',
+        reason: "NotFound",
+        details: { name: "gone", kind: "configmaps" },
+        code: 404,
+      });
+    },
+  },
+  {
+    sentence: "an object of a named group that is not there is 404 with plural and group",
+    async run({ cluster, namespace }) {
+      const message = 'controllerrevisions.apps "gone" not found';
+      await refused(cluster.get(CONTROLLER_REVISIONS, { namespace, name: "gone" }), { code: 404, message });
+    },
+  },
+  {
+    sentence: "an unknown resource of a known version is 404",
+    async run({ raw }) {
+      const answer = await raw({ path: "/api/v1/gadgets" });
+      const message = "the server could not find the requested resource";
+      expect(answer).toMatchObject({ code: 404, body: { reason: "NotFound", message, details: {} } });
+    },
+  },
+  {
+    sentence: "an unknown group is 404 in plain text",
+    async run({ raw }) {
+      expect(await raw({ path: "/apis/nothing.example.com/v1/gadgets" })).toMatchObject({
+        code: 404,
+        text: "404 page not found\n",
+      });
+    },
+  },
+  {
+    sentence: "a method that a path does not know is 405",
+    async run({ raw, namespace }) {
+      const path = `/api/v1/namespaces/${namespace}/configmaps`;
+      const answer = await raw({ method: "PUT", path, body: {} });
+      const message = "the server does not allow this method on the requested resource";
+      expect(answer).toMatchObject({ code: 405, body: { reason: "MethodNotAllowed", message } });
+    },
+  },
+  {
+    sentence: "a client without a token is 401 or 403, never served",
+    async run({ raw }) {
+      const answer = await raw({ path: "/api/v1/namespaces", token: "" });
+      expect([401, 403]).toContain(answer.code);
+    },
+  },
+  {
+    sentence: "a wrong token is 401 Unauthorized",
+    async run({ raw }) {
+      const answer = await raw({ path: "/api/v1/namespaces", token: "wrong" });
+      expect(answer).toMatchObject({ code: 401, body: { reason: "Unauthorized", message: "Unauthorized" } });
+    },
+  },
+  {
+    sentence: "a client that accepts nothing we can write is 406",
+    async run({ raw }) {
+      const answer = await raw({ path: "/api/v1/namespaces", headers: { accept: "image/png" } });
+      expect(answer).toMatchObject({ code: 406, body: { reason: "NotAcceptable" } });
+    },
+  },
+  {
+    sentence: "PartialObjectMetadata holds the metadata and nothing else",
+    async run(context) {
+      const created = await createMap(context, "a", { data: { k: "v" } });
+      const accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+      const path = `/api/v1/namespaces/${context.namespace}/configmaps/a`;
+      const answer = await context.raw({ path, headers: { accept } });
+      expect(answer.body).toEqual({
+        kind: "PartialObjectMetadata",
+        apiVersion: "meta.k8s.io/v1",
+        metadata: created.metadata,
+      });
+    },
+  },
+  {
+    sentence: "a Table holds a row with a cell for every column",
+    async run(context) {
+      await createMap(context, "a", { data: { k: "v" } });
+      const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+      const path = `/api/v1/namespaces/${context.namespace}/configmaps/a`;
+      const { body } = await context.raw({ path, headers: { accept } });
+      expect(body).toMatchObject({
+        kind: "Table",
+        columnDefinitions: [{ name: "Name" }, { name: "Data" }, { name: "Age" }],
+        rows: [{ cells: ["a", 1, expect.stringMatching(/^\d+s$/)], object: { kind: "PartialObjectMetadata" } }],
+      });
+    },
+  },
+];
+
+export const REPLACE_CASES: readonly ContractCase[] = [
+  {
+    sentence: "a replaced object keeps uid and creationTimestamp and moves its resourceVersion",
+    async run(context) {
+      const before = await createMap(context, "a", { data: { k: "v" } });
+      const answer = await put(context, "a", { metadata: { name: "a" }, data: { k: "w" } });
+      const { uid, creationTimestamp } = before.metadata ?? {};
+      expect(answer).toMatchObject({ code: 200, body: { metadata: { uid, creationTimestamp }, data: { k: "w" } } });
+      expect(versionOf(answer.body as ConfigMap)).not.toBe(versionOf(before));
+    },
+  },
+  {
+    sentence: "a replacement at an old resourceVersion is 409 Conflict",
+    async run(context) {
+      const before = await createMap(context, "a");
+      await put(context, "a", { metadata: { name: "a" }, data: { k: "v" } });
+      const answer = await put(context, "a", { ...before, data: { k: "w" } });
+      const message =
+        'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again';
+      expect(answer).toMatchObject({ code: 409, body: { reason: "Conflict", message } });
+    },
+  },
+  {
+    sentence: "a replacement for another uid is 409 Conflict",
+    async run(context) {
+      await createMap(context, "a");
+      const answer = await put(context, "a", { metadata: { name: "a", uid: UID } });
+      expect(answer).toMatchObject({ code: 409, body: { reason: "Conflict" } });
+      expect(answer.text).toContain(`Precondition failed: UID in precondition: ${UID}, UID in object meta: `);
+    },
+  },
+  {
+    sentence: "a replacement with another name is 400",
+    async run(context) {
+      await createMap(context, "a");
+      const answer = await put(context, "a", { metadata: { name: "b" } });
+      const message = "the name of the object (b) does not match the name on the URL (a)";
+      expect(answer).toMatchObject({ code: 400, body: { reason: "BadRequest", message } });
+    },
+  },
+  {
+    sentence: "a replacement of nothing is 404",
+    async run(context) {
+      expect(await put(context, "a", { metadata: { name: "a" } })).toMatchObject({ code: 404 });
+    },
+  },
+  {
+    sentence: "a replacement that changes nothing keeps the resourceVersion",
+    async run(context) {
+      const before = await createMap(context, "a", { data: { k: "v" } });
+      expect((await put(context, "a", before)).body).toEqual(before);
+    },
+  },
+  {
+    sentence: "an immutable ConfigMap refuses other data with 422",
+    async run(context) {
+      const body = { metadata: { name: "a", namespace: context.namespace }, immutable: true, data: { k: "v" } };
+      await context.cluster.create(CONFIG_MAPS, body as ConfigMap);
+      const answer = await put(context, "a", { ...body, data: { k: "w" } });
+      expect(answer).toMatchObject({ code: 422, body: { reason: "Invalid" } });
+      expect(answer.text).toContain("data: Forbidden: field is immutable when `immutable` is set");
+    },
+  },
+  {
+    sentence: "a ControllerRevision refuses other data with 422",
+    async run({ cluster, namespace }) {
+      const revision = { metadata: { name: "r", namespace }, revision: 1, data: { spec: { a: null, b: 1 } } };
+      const created = await cluster.create(CONTROLLER_REVISIONS, revision);
+      expect(created).toMatchObject({ data: { spec: { a: null, b: 1 } } });
+      const operations = [{ op: "replace" as const, path: "/data/spec/b", value: 2 }];
+      const patched = cluster.patch(CONTROLLER_REVISIONS, { namespace, name: "r" }, { type: "json", operations });
+      await refused(patched, { code: 422, message: /data: .*field is immutable/ });
+    },
+  },
+];
+
+export const DELETE_CASES: readonly ContractCase[] = [
+  {
+    sentence: "a deleted object is gone, and gone is 404",
+    async run(context) {
+      const { cluster, namespace } = context;
+      await createMap(context, "a");
+      await cluster.delete(CONFIG_MAPS, { namespace, name: "a" });
+      await refused(get(context, "a"), { code: 404 });
+      await refused(cluster.delete(CONFIG_MAPS, { namespace, name: "a" }), { code: 404, reason: "NotFound" });
+    },
+  },
+  {
+    sentence: "a delete answers Success with the object's name and uid",
+    async run(context) {
+      const created = await createMap(context, "a");
+      const path = `/api/v1/namespaces/${context.namespace}/configmaps/a`;
+      const answer = await context.raw({ method: "DELETE", path });
+      const details = { name: "a", kind: "configmaps", uid: created.metadata?.uid };
+      expect(answer.body).toEqual({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details });
+    },
+  },
+  {
+    sentence: "a delete for another uid is 409 and deletes nothing",
+    async run(context) {
+      const { cluster, namespace } = context;
+      const created = await createMap(context, "a");
+      const other = cluster.delete(CONFIG_MAPS, { namespace, name: "a" }, { uid: UID });
+      await refused(other, { code: 409, reason: "Conflict", message: /UID in (the )?precondition/ });
+      expect(await get(context, "a")).toEqual(created);
+      await cluster.delete(CONFIG_MAPS, { namespace, name: "a" }, { uid: created.metadata?.uid ?? "" });
+    },
+  },
+  {
+    sentence: "a delete at an old resourceVersion is 409",
+    async run(context) {
+      const { cluster, namespace } = context;
+      const created = await createMap(context, "a");
+      await put(context, "a", { metadata: { name: "a" }, data: { k: "v" } });
+      const key = { namespace, name: "a" };
+      const late = cluster.delete(CONFIG_MAPS, key, { resourceVersion: versionOf(created) });
+      await refused(late, { code: 409, reason: "Conflict" });
+    },
+  },
+  {
+    sentence: "a dry run deletes nothing",
+    async run(context) {
+      const { cluster, namespace } = context;
+      const created = await createMap(context, "a");
+      await cluster.delete(CONFIG_MAPS, { namespace, name: "a" }, { dryRun: true });
+      expect(await get(context, "a")).toEqual(created);
+    },
+  },
+  {
+    sentence: "a finalizer keeps a deleted object until it is taken off",
+    async run(context) {
+      const { cluster, namespace } = context;
+      const key = { namespace, name: "a" };
+      await createMap(context, "a", { metadata: { finalizers: ["example.com/wait"] } });
+      await cluster.delete(CONFIG_MAPS, key);
+      expect((await get(context, "a")).metadata?.deletionTimestamp).toBeDefined();
+      await cluster.patch(CONFIG_MAPS, key, { type: "merge", body: { metadata: { finalizers: null } } });
+      await refused(get(context, "a"), { code: 404 });
+    },
+  },
+  {
+    sentence: "an object that is being deleted takes no further finalizer",
+    async run(context) {
+      const { cluster, namespace } = context;
+      const key = { namespace, name: "a" };
+      await createMap(context, "a", { metadata: { finalizers: ["example.com/wait"] } });
+      await cluster.delete(CONFIG_MAPS, key);
+      const finalizers = ["example.com/wait", "example.com/more"];
+      const added = cluster.patch(CONFIG_MAPS, key, { type: "merge", body: { metadata: { finalizers } } });
+      await refused(added, { code: 422, message: /no new finalizers can be added if the object is being deleted/ });
+    },
+  },
+  {
+    sentence: "deletecollection takes what its selector matches",
+    async run(context) {
+      await createMap(context, "a", { metadata: { labels: { tier: "x" } } });
+      await createMap(context, "b");
+      const path = `/api/v1/namespaces/${context.namespace}/configmaps?labelSelector=tier%3Dx`;
+      expect(await context.raw({ method: "DELETE", path })).toMatchObject({ code: 200 });
+      await refused(get(context, "a"), { code: 404 });
+      expect((await get(context, "b")).metadata?.name).toBe("b");
+    },
+  },
+  {
+    sentence: "a pod without a node is deleted at once",
+    async run(context) {
+      await createPod(context, "p");
+      const path = `/api/v1/namespaces/${context.namespace}/pods/p`;
+      const answer = await context.raw({ method: "DELETE", path });
+      expect(answer).toMatchObject({ code: 200, body: { kind: "Pod", metadata: { name: "p" } } });
+      expect(await context.raw({ path })).toMatchObject({ code: 404 });
+    },
+  },
+  {
+    sentence: "what has lost its owner is deleted",
+    needs: "collectsGarbage",
+    async run(context) {
+      const owner = await createMap(context, "owner");
+      const { name = "", uid = "" } = owner.metadata ?? {};
+      const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name, uid }];
+      await createMap(context, "owned", { metadata: { ownerReferences } });
+      await context.cluster.delete(CONFIG_MAPS, { namespace: context.namespace, name: "owner" });
+      await expect
+        .poll(() =>
+          get(context, "owned").then(
+            () => "there",
+            () => "gone",
+          ),
+        )
+        .toBe("gone");
+    },
+  },
+  {
+    sentence: "a deleted namespace ends with all that is in it",
+    needs: "collectsGarbage",
+    async run(context) {
+      await createMap(context, "a");
+      await context.cluster.delete(NAMESPACES, { name: context.namespace });
+      const read = () => context.cluster.get(NAMESPACES, { name: context.namespace });
+      await expect
+        .poll(
+          () =>
+            read().then(
+              () => "there",
+              () => "gone",
+            ),
+          { timeout: 10_000 },
+        )
+        .toBe("gone");
+      await refused(get(context, "a"), { code: 404 });
+    },
+  },
+];

@@ -1,0 +1,238 @@
+/** Cases of pods that are scheduled and run: only where something runs them. */
+import { expect } from "vitest";
+import { CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
+import { type Context, type ContractCase, createMap, refused, type TestPod } from "./contract.ts";
+
+const MAIN = { name: "main", image: "nginx:1.25" };
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly ready: boolean;
+  readonly restartCount: number;
+  readonly image: string;
+  readonly imageID: string;
+  readonly containerID?: string;
+  readonly state: Readonly<Record<string, { readonly reason?: string } | undefined>>;
+}
+
+function read({ cluster, namespace }: Context, name = "p"): Promise<TestPod> {
+  return cluster.get<TestPod>(PODS, { namespace, name });
+}
+
+function containers(pod: TestPod): readonly ContainerStatus[] {
+  return (pod.status?.["containerStatuses"] ?? []) as readonly ContainerStatus[];
+}
+
+function condition(pod: TestPod, type: string): string | undefined {
+  const conditions = (pod.status?.["conditions"] ?? []) as readonly { type: string; status: string }[];
+  return conditions.find((one) => one.type === type)?.status;
+}
+
+async function run(context: Context, spec: TestPod["spec"] = { containers: [MAIN] }): Promise<TestPod> {
+  const { cluster, namespace } = context;
+  return cluster.create<TestPod>(PODS, { metadata: { name: "p", namespace, labels: { app: "web" } }, spec });
+}
+
+async function untilReady(context: Context): Promise<TestPod> {
+  await expect.poll(async () => condition(await read(context), "Ready"), { timeout: 20_000 }).toBe("True");
+  return read(context);
+}
+
+function setImage({ cluster, namespace }: Context, name: string, image: string): Promise<TestPod> {
+  const body = { spec: { containers: [{ name, image }] } };
+  return cluster.patch<TestPod>(PODS, { namespace, name: "p" }, { type: "strategic", body });
+}
+
+const TWO = { containers: [MAIN, { name: "side", image: "side:1" }] };
+
+export const RUNNING_POD_CASES: readonly ContractCase[] = [
+  {
+    sentence: "a pod is scheduled, starts and becomes ready",
+    needs: "runsPods",
+    async run(context) {
+      await run(context, TWO);
+      const pod = await untilReady(context);
+      expect(pod.spec["nodeName"]).toMatch(/./);
+      expect(pod.status).toMatchObject({ phase: "Running", podIP: expect.any(String), startTime: expect.any(String) });
+      for (const type of ["PodScheduled", "Initialized", "ContainersReady"]) expect(condition(pod, type)).toBe("True");
+      expect(containers(pod)).toMatchObject([
+        { name: "main", image: "nginx:1.25", ready: true, restartCount: 0, state: { running: {} } },
+        { name: "side", image: "side:1", ready: true, restartCount: 0, state: { running: {} } },
+      ]);
+      for (const { imageID } of containers(pod)) expect(imageID).toMatch(/@sha256:[0-9a-f]{64}$/);
+    },
+  },
+  {
+    sentence: "a new image restarts that container and no other",
+    needs: "runsPods",
+    async run(context) {
+      await run(context, TWO);
+      const before = containers(await untilReady(context));
+      await setImage(context, "side", "side:2");
+      await expect.poll(async () => containers(await read(context))[1]?.image).toBe("side:2");
+      const after = containers(await untilReady(context));
+      expect(after[0]).toEqual(before[0]);
+      expect(after[1]).toMatchObject({ image: "side:2", restartCount: 1, ready: true });
+      expect(after[1]?.imageID).not.toBe(before[1]?.imageID);
+      expect(after[1]?.containerID).not.toBe(before[1]?.containerID);
+    },
+  },
+  {
+    sentence: "a pod is not ready while a container restarts",
+    needs: "runsPods",
+    async run(context) {
+      const { cluster, namespace } = context;
+      await run(context, TWO);
+      const ready = await untilReady(context);
+      const states: (string | undefined)[] = [];
+      const abort = new AbortController();
+      const watching = (async () => {
+        const options = { namespace, resourceVersion: ready.metadata?.resourceVersion ?? "", timeoutSeconds: 20 };
+        for await (const event of cluster.watch<TestPod>(PODS, { ...options, signal: abort.signal })) {
+          states.push(condition(event.object, "Ready"));
+        }
+      })();
+      await setImage(context, "side", "side:2");
+      await expect.poll(async () => containers(await read(context))[1]?.image).toBe("side:2");
+      await untilReady(context);
+      await expect.poll(() => states.at(-1)).toBe("True");
+      abort.abort();
+      await watching;
+      expect(states).toContain("False");
+    },
+  },
+  {
+    sentence: "an image that is not there keeps the container waiting and the pod not ready",
+    needs: "runsPods",
+    async run(context) {
+      await run(context, TWO);
+      const before = containers(await untilReady(context));
+      await setImage(context, "side", "side:does-not-exist");
+      const reason = async () => containers(await read(context))[1]?.state["waiting"]?.reason;
+      await expect.poll(reason, { timeout: 20_000 }).toMatch(/^(ErrImagePull|ImagePullBackOff)$/);
+      const after = await read(context);
+      expect(condition(after, "Ready")).toBe("False");
+      expect(containers(after)[1]).toMatchObject({ ready: false, imageID: before[1]?.imageID });
+      await setImage(context, "side", "side:1");
+      await untilReady(context);
+    },
+  },
+  {
+    sentence: "init containers end before containers start, native sidecars keep running",
+    needs: "runsPods",
+    async run(context) {
+      const initContainers = [
+        { name: "init", image: "init:1" },
+        { name: "native", image: "native:1", restartPolicy: "Always" },
+      ];
+      await run(context, { containers: [MAIN], initContainers });
+      const pod = await untilReady(context);
+      expect(pod.status?.["initContainerStatuses"]).toMatchObject([
+        { name: "init", state: { terminated: { exitCode: 0 } } },
+        { name: "native", started: true, ready: true, state: { running: {} } },
+      ]);
+    },
+  },
+  {
+    sentence: "a container whose ConfigMap is missing waits for it",
+    needs: "runsPods",
+    async run(context) {
+      const valueFrom = { configMapKeyRef: { name: "settings", key: "k" } };
+      await run(context, { containers: [{ ...MAIN, env: [{ name: "K", valueFrom }] }] });
+      const reason = async () => containers(await read(context))[0]?.state["waiting"]?.reason;
+      await expect.poll(reason, { timeout: 20_000 }).toBe("CreateContainerConfigError");
+      await createMap(context, "settings", { data: { k: "v" } });
+      await untilReady(context);
+      await context.cluster.delete(CONFIG_MAPS, { namespace: context.namespace, name: "settings" });
+    },
+  },
+  {
+    sentence: "a pod whose readiness gate lacks its condition is not ready until it has it",
+    needs: "runsPods",
+    async run(context) {
+      const { cluster, namespace } = context;
+      await run(context, { containers: [MAIN], readinessGates: [{ conditionType: "example.com/gate" }] });
+      await expect.poll(async () => condition(await read(context), "ContainersReady")).toBe("True");
+      expect(condition(await read(context), "Ready")).toBe("False");
+      const body = { status: { conditions: [{ type: "example.com/gate", status: "True" }] } };
+      const options = { subresource: "status" } as const;
+      await cluster.patch(PODS, { namespace, name: "p" }, { type: "strategic", body }, options);
+      await untilReady(context);
+    },
+  },
+  {
+    sentence: "a pod on a node is marked first and gone later",
+    needs: "runsPods",
+    async run(context) {
+      const { cluster, namespace } = context;
+      await run(context, { containers: [MAIN], terminationGracePeriodSeconds: 1 });
+      await untilReady(context);
+      const path = `/api/v1/namespaces/${namespace}/pods/p`;
+      const answer = await context.raw({ method: "DELETE", path });
+      expect(answer).toMatchObject({
+        code: 200,
+        body: { kind: "Pod", metadata: { deletionTimestamp: expect.any(String), deletionGracePeriodSeconds: 1 } },
+      });
+      const read = () => cluster.get(PODS, { namespace, name: "p" });
+      await expect
+        .poll(
+          () =>
+            read().then(
+              () => "there",
+              () => "gone",
+            ),
+          { timeout: 20_000 },
+        )
+        .toBe("gone");
+      await refused(read(), { code: 404 });
+    },
+  },
+  {
+    sentence: "a Deployment makes pods, owned by its ReplicaSet, and all go with it",
+    needs: "runsPods",
+    async run(context) {
+      const { cluster, namespace } = context;
+      const DEPLOYMENTS = { group: "apps", version: "v1", plural: "deployments", namespaced: true };
+      const labels = { app: "web" };
+      const template = { metadata: { labels }, spec: { containers: [MAIN], terminationGracePeriodSeconds: 1 } };
+      const spec = { replicas: 2, selector: { matchLabels: labels }, template };
+      await cluster.create(DEPLOYMENTS, { metadata: { name: "web", namespace }, spec } as object);
+      const pods = async () => (await cluster.list<TestPod>(PODS, { namespace, labelSelector: "app=web" })).items;
+      const ready = async () => (await pods()).filter((pod) => condition(pod, "Ready") === "True").length;
+      await expect.poll(ready, { timeout: 20_000 }).toBe(2);
+      for (const { metadata } of await pods()) {
+        expect(metadata?.name).toMatch(/^web-[a-z0-9]+-[a-z0-9]{5}$/);
+        expect(metadata?.ownerReferences).toMatchObject([{ kind: "ReplicaSet", controller: true }]);
+      }
+      await cluster.delete(DEPLOYMENTS, { namespace, name: "web" });
+      await expect.poll(async () => (await pods()).length, { timeout: 20_000 }).toBe(0);
+    },
+  },
+  {
+    sentence: "a StatefulSet makes numbered pods and replaces them from the last",
+    needs: "runsPods",
+    async run(context) {
+      const { cluster, namespace } = context;
+      const SETS = { group: "apps", version: "v1", plural: "statefulsets", namespaced: true };
+      const labels = { app: "db" };
+      const template = (image: string) => {
+        return {
+          metadata: { labels },
+          spec: { containers: [{ name: "main", image }], terminationGracePeriodSeconds: 1 },
+        };
+      };
+      const spec = { replicas: 2, serviceName: "db", selector: { matchLabels: labels }, template: template("db:1") };
+      await cluster.create(SETS, { metadata: { name: "db", namespace }, spec } as object);
+      const images = async () => {
+        const pods = (await cluster.list<TestPod>(PODS, { namespace, labelSelector: "app=db" })).items;
+        return pods.map((pod) => [pod.metadata?.name, pod.spec.containers[0]?.["image"], condition(pod, "Ready")]);
+      };
+      const all = (image: string) => ["db-0", "db-1"].map((name) => [name, image, "True"]);
+      await expect.poll(images, { timeout: 20_000 }).toEqual(all("db:1"));
+      const body = { spec: { template: template("db:2") } };
+      await cluster.patch(SETS, { namespace, name: "db" }, { type: "merge", body });
+      await expect.poll(images, { timeout: 20_000 }).toEqual(all("db:2"));
+      await cluster.delete(SETS, { namespace, name: "db" });
+    },
+  },
+];

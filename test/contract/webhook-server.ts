@@ -1,0 +1,74 @@
+/** An admission webhook over HTTPS whose answers a case decides, and which keeps what it was asked. */
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { createCertificates } from "../../infra/local/certificates.ts";
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+
+/** Every field that a kube-apiserver sends. */
+export interface SentRequest extends AdmissionRequest {
+  readonly requestKind?: object;
+  readonly requestResource?: object;
+  readonly userInfo?: { readonly username: string; readonly groups?: readonly string[] };
+  readonly options?: { readonly kind: string };
+}
+
+/** A response without its uid; "hang" answers nothing; `text` is sent as it is; a number is an HTTP code. */
+export type Reaction = Readonly<Record<string, unknown>> | "hang" | number;
+
+export interface WebhookServer {
+  /** of one path */
+  url(path: string): string;
+  /** base64 of the PEM that signs the server's certificate */
+  readonly caBundle: string;
+  /** What `path` was asked so far. */
+  requests(path: string): readonly SentRequest[];
+  /** What `path` answers from now on; before: everything is allowed. */
+  answer(path: string, react: (request: SentRequest) => Reaction): void;
+  close(): Promise<void>;
+}
+
+interface Review {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly request: SentRequest;
+}
+
+function bodyOf(reaction: Exclude<Reaction, "hang">, { apiVersion, kind, request }: Review): string {
+  if (typeof reaction === "number") return "no";
+  if (typeof reaction["text"] === "string") return reaction["text"];
+  return JSON.stringify({ apiVersion, kind, response: { uid: request.uid, ...reaction } });
+}
+
+export async function startWebhookServer(): Promise<WebhookServer> {
+  const { authority, certificate, key } = await createCertificates();
+  const asked = new Map<string, SentRequest[]>();
+  const reactions = new Map<string, (request: SentRequest) => Reaction>();
+  const server = createServer({ key, cert: certificate }, async (incoming, outgoing) => {
+    const path = new URL(incoming.url ?? "/", "https://localhost").pathname;
+    const review = JSON.parse(await text(incoming));
+    asked.set(path, [...(asked.get(path) ?? []), review.request]);
+    const reaction = reactions.get(path)?.(review.request) ?? { allowed: true };
+    if (reaction === "hang") return;
+    outgoing.writeHead(typeof reaction === "number" ? reaction : 200, { "content-type": "application/json" });
+    outgoing.end(bodyOf(reaction, review));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: (path) => `https://127.0.0.1:${port}${path}`,
+    caBundle: Buffer.from(authority).toString("base64"),
+    requests: (path) => asked.get(path) ?? [],
+    answer: (path, react) => void reactions.set(path, react),
+    close() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** A reaction that patches. */
+export function patching(...operations: readonly object[]): Reaction {
+  const patch = Buffer.from(JSON.stringify(operations)).toString("base64");
+  return { allowed: true, patchType: "JSONPatch", patch };
+}
