@@ -11,7 +11,6 @@ export interface Manifest {
 }
 
 const apps = (plural: string): Resource => ({ group: "apps", version: "v1", plural, namespaced: true });
-export const DEPLOYMENTS = apps("deployments");
 
 /** In the order in which they are applied: what others need comes first. */
 const KINDS: ReadonlyMap<string, Resource> = new Map([
@@ -20,7 +19,7 @@ const KINDS: ReadonlyMap<string, Resource> = new Map([
   ["v1 Secret", { group: "", version: "v1", plural: "secrets", namespaced: true }],
   ["apps.kruise.io/v1beta1 SidecarSet", SIDECARSETS],
   ["apps.kruise.io/v1alpha1 SidecarSet", { ...SIDECARSETS, version: "v1alpha1" }],
-  ["apps/v1 Deployment", DEPLOYMENTS],
+  ["apps/v1 Deployment", apps("deployments")],
   ["apps/v1 ReplicaSet", apps("replicasets")],
   ["apps/v1 StatefulSet", apps("statefulsets")],
   ["v1 Pod", PODS],

@@ -1,7 +1,7 @@
 /** Shows a rollout while it runs: bars on a terminal, one plain line per change when piped. */
 import type { WriteStream } from "node:tty";
 
-export interface Progress {
+interface Progress {
   readonly pods: number;
   readonly updated: number;
   readonly ready: number;

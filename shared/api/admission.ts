@@ -1,13 +1,13 @@
 /** AdmissionReview and ConversionReview, v1 (and v1beta1 of the former, which has the same shape). */
 import type { KubernetesObject } from "./kubernetes.ts";
 
-export interface GroupVersionKind {
+interface GroupVersionKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
 }
 
-export interface GroupVersionResource {
+interface GroupVersionResource {
   readonly group: string;
   readonly version: string;
   readonly resource: string;

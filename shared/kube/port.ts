@@ -54,7 +54,7 @@ export interface ObjectList<T> {
   readonly items: readonly T[];
 }
 
-export interface WriteOptions {
+interface WriteOptions {
   readonly dryRun?: boolean;
 }
 
