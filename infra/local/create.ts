@@ -8,7 +8,7 @@ import { decodeObject } from "./decode.ts";
 import type { JsonObject } from "./json.ts";
 import { generatedName } from "./names.ts";
 import { type ApiObject, keyOf, storageKey, timestamp } from "./object.ts";
-import { alreadyExists, badRequest, forbidden, notFound } from "./status-error.ts";
+import { alreadyExists, badRequest, forbidden, notFound, plainError } from "./status-error.ts";
 import { strategyOf } from "./strategy.ts";
 import type { AdmissionRequest } from "./webhook-match.ts";
 import { admitted, commit, objectErrors, throwFieldErrors } from "./write.ts";
@@ -56,7 +56,7 @@ function fillSystemFields(api: Api, call: Call, object: ApiObject): void {
 
 function checkResourceVersion(object: ApiObject): void {
   const version = object.metadata.resourceVersion ?? "";
-  if (version !== "" && version !== "0") throw badRequest("resourceVersion should not be set on objects to be created");
+  if (version !== "" && version !== "0") throw plainError("resourceVersion should not be set on objects to be created");
 }
 
 /** Answers the stored object in the version of the call. */

@@ -56,7 +56,9 @@ function checkType(kind: Kind, body: JsonObject): void {
   const name = body["kind"] ?? kind.kind;
   if (version !== apiVersionOf(kind)) {
     throw badRequest(
-      `the API version in the data (${version}) does not match the expected API version (${apiVersionOf(kind)})`,
+      kind.custom === undefined
+        ? `${name} in version "${version}" cannot be handled as a ${kind.kind}: no kind "${name}" is registered for version "${version}" in scheme "pkg/runtime/scheme.go:110"`
+        : `the API version in the data (${version}) does not match the expected API version (${apiVersionOf(kind)})`,
     );
   }
   if (name !== kind.kind) {

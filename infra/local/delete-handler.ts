@@ -10,7 +10,7 @@ import { listObjects } from "./read.ts";
 import { objectAnswer } from "./read-handler.ts";
 import { badRequest, isStatus } from "./status-error.ts";
 
-/** Options come in the body, or as parameters. */
+/** Options come in the body, and only without one as parameters: a dryRun beside a body is not seen. */
 function deleteOptions(request: ApiRequest): JsonObject {
   if (request.body.length > 0) return checked(asObject(parsedBody(request)));
   const options: JsonObject = {};
@@ -32,8 +32,9 @@ function checked(options: JsonObject): JsonObject {
   return options;
 }
 
-function withDryRun(call: Call, options: JsonObject): Call {
-  return Array.isArray(options["dryRun"]) && options["dryRun"].includes("All") ? { ...call, dryRun: true } : call;
+function withDryRun(call: Call, request: ApiRequest, options: JsonObject): Call {
+  if (request.body.length === 0) return call;
+  return { ...call, dryRun: Array.isArray(options["dryRun"]) && options["dryRun"].includes("All") };
 }
 
 function success(call: Call, object: ApiObject): JsonObject {
@@ -51,13 +52,13 @@ function answerOf(api: Api, call: Call, request: ApiRequest, deletion: Deletion)
 
 export async function deleteOne(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
   const options = deleteOptions(request);
-  const actual = withDryRun(call, options);
+  const actual = withDryRun(call, request, options);
   return answerOf(api, actual, request, await deleteObject(api, actual, options));
 }
 
 export async function deleteCollection(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
   const options = deleteOptions(request);
-  const actual = withDryRun(call, options);
+  const actual = withDryRun(call, request, options);
   const page = await listObjects(api, call, listQuery(call, request.parameters));
   for (const item of page.items) {
     const one = { ...actual, namespace: item.metadata.namespace ?? "", name: item.metadata.name ?? "" };

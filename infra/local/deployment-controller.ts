@@ -66,7 +66,7 @@ async function scale(api: Api, set: ApiObject, replicas: number): Promise<void> 
     spec: { ...asObject(current["spec"]), replicas },
   });
   const call = internalCall(CALLER, REPLICA_SET, keyOf(set));
-  await changeObject(api, call, { verb: "update", transform, optionsKind: "UpdateOptions" });
+  await changeObject(api, call, { verb: "update", transform });
 }
 
 interface Rollout {

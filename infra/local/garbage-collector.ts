@@ -87,7 +87,7 @@ class GarbageCollector {
 
   #change(place: Located, object: ApiObject, transform: Transform): Promise<unknown> {
     const call = internalCall(CALLER, this.#kindOf(place), keyOf(object));
-    return changeObject(this.#api, call, { verb: "patch", transform, optionsKind: "PatchOptions" });
+    return changeObject(this.#api, call, { verb: "patch", transform });
   }
 
   #setOwners(place: Located, object: ApiObject, ownerReferences: OwnerReference[]): Promise<unknown> {

@@ -59,13 +59,14 @@ function remove(document: unknown, path: readonly string[]): unknown {
   return document;
 }
 
+/** Of an object also a key that is not there yet: the API server's library is lenient here, and only here. */
 function replace(document: unknown, path: readonly string[], value: unknown): unknown {
   const last = path.at(-1);
   if (last === undefined) return value;
-  read(document, path);
   const parent = read(document, path.slice(0, -1));
   if (Array.isArray(parent)) parent[indexOf(parent, last, parent.length - 1)] = value;
   else if (isObject(parent)) parent[last] = value;
+  else throw unprocessable();
   return document;
 }
 
@@ -99,7 +100,10 @@ function isOperation(value: unknown): value is Operation {
 
 /** Answers a new document. Throws 400 for what is no patch, 422 for what does not apply, 413 for too much. */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
-  if (!Array.isArray(patch)) throw badRequest("json: cannot unmarshal object into Go value of type jsonpatch.Patch");
+  if (!Array.isArray(patch))
+    throw badRequest(
+      "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
+    );
   if (patch.length > MOST_OPERATIONS) {
     throw tooLarge(`The allowed maximum operations in a JSON patch is ${MOST_OPERATIONS}, got ${patch.length}`);
   }

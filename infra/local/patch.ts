@@ -7,7 +7,7 @@ import { applyMergePatch } from "./merge-patch.ts";
 import type { ApiObject } from "./object.ts";
 import { badRequest, unprocessable, unsupportedMediaType } from "./status-error.ts";
 import { applyStrategicPatch } from "./strategic-patch.ts";
-import { changeObject } from "./update.ts";
+import { changeObject, checkName } from "./update.ts";
 
 const JSON_PATCH = "application/json-patch+json";
 const MERGE_PATCH = "application/merge-patch+json";
@@ -29,7 +29,9 @@ export function patchObject(api: Api, call: Call, mediaType: string, patch: unkn
   const transform = (current: ApiObject): ApiObject => {
     const result = patched(call, current, mediaType, patch);
     if (!isObject(result)) throw unprocessable();
-    return decodeObject(call, result);
+    const next = decodeObject(call, result);
+    checkName(call, next);
+    return next;
   };
-  return changeObject(api, call, { verb: "patch", transform, optionsKind: "PatchOptions" });
+  return changeObject(api, call, { verb: "patch", transform });
 }

@@ -125,7 +125,7 @@ export class PodWorker {
     };
     const call = internalCall(this.#caller, POD, key, "status");
     try {
-      await changeObject(this.#api, call, { verb: "patch", transform, optionsKind: "PatchOptions" });
+      await changeObject(this.#api, call, { verb: "patch", transform });
     } catch (error) {
       if (!isStatus(error, 404)) this.#api.clock.after(RETRY_MS, () => this.#report());
     }

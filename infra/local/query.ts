@@ -25,9 +25,7 @@ function numberOf(parameters: URLSearchParams, name: string): number | undefined
   const text = parameters.get(name);
   if (text === null || text === "") return undefined;
   if (!/^-?\d+$/.test(text)) {
-    throw badRequest(
-      `unable to decode query parameters: strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`,
-    );
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
   }
   return Number(text);
 }
@@ -67,7 +65,7 @@ export function listQuery(call: Call, parameters: URLSearchParams): ListQuery {
 
 function badVersion(text: string): Error {
   return badRequest(
-    `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
+    `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
   );
 }
 

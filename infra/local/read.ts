@@ -32,11 +32,15 @@ function positionOf(token: string): Position {
   try {
     parsed = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
   } catch (error) {
-    throw badRequest(`continue key is not valid: ${error instanceof Error ? error.message : String(error)}`);
+    throw badRequest(
+      `invalid continue token: continue key is not valid: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   const start = asText(parsed?.["start"]);
   if (parsed?.["v"] !== "meta.k8s.io/v1" || !start.endsWith("\u0000")) {
-    throw badRequest("continue key is not valid: server does not recognize this encoded version");
+    throw badRequest(
+      "invalid continue token: continue key is not valid: server does not recognize this encoded version",
+    );
   }
   return { resourceVersion: Number(parsed["rv"]), after: start.slice(0, -1) };
 }

@@ -2,6 +2,7 @@
 import type { Api, Call, Caller } from "./api.ts";
 import { createObject } from "./create.ts";
 import { deleteCollection, deleteOne } from "./delete-handler.ts";
+import { invalidObject, notSupported } from "./field-error.ts";
 import { type Answer, type ApiRequest, parsedBody, parsedPatch } from "./http-message.ts";
 import { checkListOptions } from "./list-options.ts";
 import { patchObject } from "./patch.ts";
@@ -10,7 +11,7 @@ import { isTrue } from "./query.ts";
 import { listAnswer, objectAnswer, readOne, watchAnswer } from "./read-handler.ts";
 import type { ResourcePath } from "./route.ts";
 import { patchScale, readScale, replaceScale } from "./scale.ts";
-import { badRequest, methodNotAllowed, unknownResource, unsupportedMediaType } from "./status-error.ts";
+import { badRequest, methodNotAllowed, unknownResource, unsupportedPatch } from "./status-error.ts";
 import { replaceObject } from "./update.ts";
 
 export interface HandlerSettings {
@@ -29,7 +30,7 @@ function fieldValidation(parameters: URLSearchParams): Call["fieldValidation"] {
 function isDryRun(parameters: URLSearchParams): boolean {
   const values = parameters.getAll("dryRun").filter((value) => value !== "");
   if (values.some((value) => value !== "All")) {
-    throw badRequest(`dryRun: Unsupported value: ${JSON.stringify(values)}: supported values: "All"`);
+    throw invalidObject(WRITE_OPTIONS, "", [notSupported("dryRun", values, ["All"])]);
   }
   return values.length > 0;
 }
@@ -53,10 +54,13 @@ function callOf(api: Api, path: ResourcePath, request: ApiRequest, caller: Calle
   };
 }
 
+const WRITE_OPTIONS = { group: "meta.k8s.io", plural: "", kind: "CreateOptions" };
+
 const PATCH_TYPES = [
   "application/json-patch+json",
   "application/merge-patch+json",
   "application/strategic-merge-patch+json",
+  "application/apply-patch+yaml",
 ];
 
 const OBJECT_HANDLERS: Readonly<Record<string, Handler>> = {
@@ -64,7 +68,7 @@ const OBJECT_HANDLERS: Readonly<Record<string, Handler>> = {
   PUT: async (api, call, request) =>
     objectAnswer(api, call, request, await replaceObject(api, call, parsedBody(request))),
   PATCH: async (api, call, request) => {
-    if (!PATCH_TYPES.includes(request.mediaType)) throw unsupportedMediaType(PATCH_TYPES);
+    if (!PATCH_TYPES.includes(request.mediaType)) throw unsupportedPatch();
     const patched = await patchObject(api, call, request.mediaType, parsedPatch(request));
     return objectAnswer(api, call, request, patched);
   },

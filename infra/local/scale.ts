@@ -36,7 +36,7 @@ async function changed(api: Api, call: Call, scale: (current: ApiObject) => unkn
   // The write is the object's own; only the admission of a scale differs, which nothing here hooks into.
   const whole: Call = { ...call, subresource: "" };
   const transform = (current: ApiObject): ApiObject => scaled(current, scale(current));
-  const object = await changeObject(api, whole, { verb: "update", transform, optionsKind: "UpdateOptions" });
+  const object = await changeObject(api, whole, { verb: "update", transform });
   return { code: 200, body: scaleOf(object) };
 }
 

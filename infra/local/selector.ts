@@ -92,14 +92,22 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   "/namespaces": ["status.phase"],
   "/secrets": ["type"],
   "/nodes": ["spec.unschedulable"],
-  "apps/replicasets": ["status.replicas"],
 };
+
+/** Kinds with fields of their own and custom resources say it in other words. */
+function unknownField(field: string, collection: string): Error {
+  const [group = ""] = collection.split("/");
+  const isShort = FIELDS[collection] !== undefined || group.includes(".");
+  if (isShort && !collection.startsWith("apps/")) return badRequest(`field label not supported: ${field}`);
+  const known = 'only "metadata.name", "metadata.namespace"';
+  return badRequest(`${JSON.stringify(field)} is not a known field selector: ${known}`);
+}
 
 function fieldTest(term: string, collection: string): Test {
   const [, field = "", operator = "", value = ""] = /^([^=!]+)(!=|==?)(.*)$/.exec(term.trim()) ?? [];
   if (field === "") throw badRequest(`invalid selector: '${term}'; can't understand '${term}'`);
   const known = ["metadata.name", "metadata.namespace", ...(FIELDS[collection] ?? [])];
-  if (!known.includes(field)) throw badRequest(`field label not supported: ${field}`);
+  if (!known.includes(field)) throw unknownField(field, collection);
   const path = field === "source" ? ["source", "component"] : field.split(".");
   return (object) => {
     const actual = at(object, ...path);

@@ -46,7 +46,7 @@ export class StatusError extends Error {
       metadata: failure.continue === undefined ? {} : { continue: failure.continue },
       status: "Failure",
       message: failure.message,
-      reason: failure.reason,
+      ...(failure.reason === "" ? {} : { reason: failure.reason }),
       ...(failure.details === undefined ? {} : { details: failure.details }),
       code: failure.code,
     };
@@ -121,6 +121,12 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
   return new StatusError({ code: 415, reason: "UnsupportedMediaType", message });
 }
 
+/** A patch of a type that no kind takes. */
+export function unsupportedPatch(): StatusError {
+  const message = "415: Unsupported Media Type";
+  return new StatusError({ code: 415, reason: "UnsupportedMediaType", message, details: {} });
+}
+
 export function notAcceptable(): StatusError {
   const message = "only the following media types are accepted: application/json, application/yaml";
   return new StatusError({ code: 406, reason: "NotAcceptable", message });
@@ -160,6 +166,11 @@ export function internalError(message: string): StatusError {
     message: `Internal error occurred: ${message}`,
     details: { causes: [{ message }] },
   });
+}
+
+/** A failure that the API server gives no reason for. */
+export function plainError(message: string): StatusError {
+  return new StatusError({ code: 500, reason: "", message });
 }
 
 export function isStatus(error: unknown, code: number): boolean {

@@ -37,11 +37,11 @@ function mergeKeyed(current: unknown, patch: readonly unknown[], mergeKey: strin
   }
   let result = [...asList(current)];
   for (const item of items) result = mergeItem(result, item, mergeKey, schema);
-  return result;
+  return inElementOrder(result, items, asList(current), mergeKey);
 }
 
 function mergeSet(current: unknown, patch: readonly unknown[]): unknown[] {
-  return [...new Set([...asList(current), ...patch])];
+  return inElementOrder([...new Set([...asList(current), ...patch])], patch, asList(current), "");
 }
 
 function mergeList(current: unknown, patch: readonly unknown[], strategy: ListStrategy, schema: Schema): unknown[] {

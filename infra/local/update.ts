@@ -18,11 +18,11 @@ export type Transform = (current: ApiObject) => ApiObject;
 export interface Change {
   readonly verb: WriteVerb;
   readonly transform: Transform;
-  /** For admission: UpdateOptions or PatchOptions. */
-  readonly optionsKind: string;
 }
 
 const ATTEMPTS = 5;
+/** Of patches too. */
+const UPDATE_OPTIONS = { kind: "UpdateOptions", apiVersion: "meta.k8s.io/v1" };
 
 function specOf(object: ApiObject): JsonObject {
   const { metadata: _metadata, status: _status, kind: _kind, apiVersion: _apiVersion, ...spec } = object;
@@ -93,11 +93,7 @@ async function attempt(api: Api, call: Call, change: Change, stored: ApiObject):
   const [current = stored] = await convert([stored], call.kind);
   const wanted = change.transform(current);
   checkVersion(call, wanted, current);
-  const options = {
-    kind: change.optionsKind,
-    apiVersion: "meta.k8s.io/v1",
-    ...(call.dryRun ? { dryRun: ["All"] } : {}),
-  };
+  const options = { ...UPDATE_OPTIONS, ...(call.dryRun ? { dryRun: ["All"] } : {}) };
   const request = { call, operation: "UPDATE" as const, object: wanted, oldObject: current, options };
   const mutated = (await mutate(api, request)) ?? wanted;
   const next = settle(call, structuredClone(mutated), current);
@@ -139,14 +135,17 @@ function checkPut(call: Call, object: ApiObject, current: ApiObject): void {
   }
 }
 
+/** Throws 400 for an object of another name than the URL's. */
+export function checkName(call: Call, { metadata }: ApiObject): void {
+  if (metadata.name === call.name) return;
+  throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${call.name})`);
+}
+
 /** PUT of a whole object. */
 export function replaceObject(api: Api, call: Call, body: unknown): Promise<ApiObject> {
   const decoded = decodeObject(call, body);
-  const { name, namespace } = decoded.metadata;
-  if (name !== call.name) {
-    const sent = name ?? "";
-    throw badRequest(`the name of the object (${sent}) does not match the name on the URL (${call.name})`);
-  }
+  const { namespace } = decoded.metadata;
+  checkName(call, decoded);
   if (call.kind.namespaced && namespace !== undefined && namespace !== call.namespace) {
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   }
@@ -155,5 +154,5 @@ export function replaceObject(api: Api, call: Call, body: unknown): Promise<ApiO
     const metadata = call.kind.namespaced ? { ...decoded.metadata, namespace: call.namespace } : decoded.metadata;
     return { ...decoded, metadata };
   };
-  return changeObject(api, call, { verb: "update", transform, optionsKind: "UpdateOptions" });
+  return changeObject(api, call, { verb: "update", transform });
 }

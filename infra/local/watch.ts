@@ -19,6 +19,7 @@ export interface WatchSession {
 }
 
 const LONGEST_WATCH_SECONDS = 1800;
+const BOOKMARK_BEFORE_END_SECONDS = 2;
 
 /** What a change is to a watcher that sees only some of the objects. */
 function visible(
@@ -56,7 +57,7 @@ class Watch implements WatchSession {
   readonly #sink: WatchSink;
   readonly #cleanups: (() => void)[] = [];
   #isClosed = false;
-  #sent: number;
+  readonly #begun: number;
   #order: Promise<void> = Promise.resolve();
 
   constructor(api: Api, call: Call, query: WatchQuery, sink: WatchSink) {
@@ -64,20 +65,24 @@ class Watch implements WatchSession {
     this.#call = call;
     this.#query = query;
     this.#sink = sink;
-    this.#sent = api.store.resourceVersion;
+    const version = Number(query.resourceVersion);
+    this.#begun = version > 0 ? version : api.store.resourceVersion;
   }
 
   begin(bookmarkIntervalMs: number): void {
     const { store, clock } = this.#api;
+    const initialVersion = store.resourceVersion;
     const version = this.#query.resourceVersion;
     const isFromNow = version === "" || version === "0";
     if (isFromNow || this.#query.sendInitialEvents) this.#sendAll();
     else this.#sendSince(Number(version));
-    if (this.#query.sendInitialEvents) this.#enqueue(() => [bookmark(this.#call, this.#sent, true)]);
+    if (this.#query.sendInitialEvents) this.#enqueue(() => [bookmark(this.#call, initialVersion, true)]);
     this.#cleanups.push(store.subscribe((change) => this.#sendChange(change)));
     const seconds = Math.min(this.#query.timeoutSeconds ?? LONGEST_WATCH_SECONDS, LONGEST_WATCH_SECONDS);
     this.#cleanups.push(clock.after(seconds * 1000, () => this.#finish()));
-    if (this.#query.allowBookmarks) this.#bookmarkEvery(bookmarkIntervalMs);
+    if (!this.#query.allowBookmarks) return;
+    const lastMs = (seconds - BOOKMARK_BEFORE_END_SECONDS) * 1000;
+    if (lastMs > 0) this.#bookmarkAfter(Math.min(bookmarkIntervalMs, lastMs), Math.min(bookmarkIntervalMs, lastMs));
   }
 
   close(): void {
@@ -86,7 +91,6 @@ class Watch implements WatchSession {
   }
 
   #finish(): void {
-    if (this.#query.allowBookmarks) this.#bookmark();
     this.#enqueue(() => {
       this.close();
       this.#sink.end();
@@ -94,18 +98,18 @@ class Watch implements WatchSession {
     });
   }
 
-  #bookmarkEvery(intervalMs: number): void {
+  #bookmarkAfter(delayMs: number, intervalMs: number): void {
     const tick = (): void => {
       this.#bookmark();
-      this.#cleanups.push(this.#api.clock.after(intervalMs, tick));
+      this.#bookmarkAfter(intervalMs, intervalMs);
     };
-    this.#cleanups.push(this.#api.clock.after(intervalMs, tick));
+    this.#cleanups.push(this.#api.clock.after(delayMs, tick));
   }
 
   #bookmark(): void {
     // Read now: by the time it is sent there may be later changes that wait behind it.
     const version = this.#api.store.resourceVersion;
-    this.#enqueue(() => [bookmark(this.#call, version, false)]);
+    if (version > this.#begun) this.#enqueue(() => [bookmark(this.#call, version, false)]);
   }
 
   #sendAll(): void {

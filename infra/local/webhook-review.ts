@@ -49,6 +49,12 @@ function reviewOf(request: AdmissionRequest, target: Kind, uid: string, version:
 function checked(answer: JsonObject, uid: string, version: string): JsonObject {
   const fail = (why: string): Error => new WebhookCallError(`received invalid webhook response: ${why}`);
   const type = `admission.k8s.io/${version}, Kind=AdmissionReview`;
+  if (!asText(answer["apiVersion"]).startsWith("admission.k8s.io/")) {
+    const { kind, apiVersion } = answer;
+    throw new WebhookCallError(
+      `failed to call webhook: no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`,
+    );
+  }
   const actual = `${asText(answer["apiVersion"])}, Kind=${asText(answer["kind"])}`;
   if (type !== actual) throw fail(`expected webhook response of ${type}, got ${actual}`);
   const response = answer["response"];

@@ -66,5 +66,5 @@ export async function writeStatus(
   if (isEqual(owner["status"], status)) return;
   const call = internalCall(caller, kind, keyOf(owner), "status");
   const transform = (current: ApiObject): ApiObject => ({ ...current, status });
-  await changeObject(api, call, { verb: "update", transform, optionsKind: "UpdateOptions" });
+  await changeObject(api, call, { verb: "update", transform });
 }

@@ -24,6 +24,10 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   "answers another kind": {
     reaction: { text: JSON.stringify({ apiVersion: "v1", kind: "Pod" }) },
+    message: /failed to call webhook: no kind "Pod" is registered for version "v1"/,
+  },
+  "answers another version": {
+    reaction: { text: JSON.stringify({ ...REVIEW, apiVersion: "admission.k8s.io/v1beta1" }) },
     message:
       /received invalid webhook response: expected webhook response of admission\.k8s\.io\/v1, Kind=AdmissionReview/,
   },

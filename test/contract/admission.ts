@@ -40,20 +40,23 @@ export const ADMISSION_CASES: readonly ContractCase[] = [
     ]);
     expect(server.requests("/mutate")[0]?.object?.metadata?.resourceVersion).toBeUndefined();
   }),
-  withWebhooks("a review of an update has old and new", async ({ server, install, ...context }) => {
-    const { cluster, namespace } = context;
-    await createMap(context, "a", { data: { k: "v" } });
-    await install(VALIDATE);
-    await cluster.patch(CONFIG_MAPS, { namespace, name: "a" }, { type: "merge", body: { data: { k: "w" } } });
-    expect(server.requests("/validate")).toMatchObject([
-      {
-        operation: "UPDATE",
-        object: { data: { k: "w" } },
-        oldObject: { kind: "ConfigMap", data: { k: "v" } },
-        options: { kind: "PatchOptions" },
-      },
-    ]);
-  }),
+  withWebhooks(
+    "a review of a patch has old and new, and the options of an update",
+    async ({ server, install, ...context }) => {
+      const { cluster, namespace } = context;
+      await createMap(context, "a", { data: { k: "v" } });
+      await install(VALIDATE);
+      await cluster.patch(CONFIG_MAPS, { namespace, name: "a" }, { type: "merge", body: { data: { k: "w" } } });
+      expect(server.requests("/validate")).toMatchObject([
+        {
+          operation: "UPDATE",
+          object: { data: { k: "w" } },
+          oldObject: { kind: "ConfigMap", data: { k: "v" } },
+          options: { kind: "UpdateOptions" },
+        },
+      ]);
+    },
+  ),
   withWebhooks("a review of a delete has only the old", async ({ server, install, ...context }) => {
     const { cluster, namespace } = context;
     await createMap(context, "a", { data: { k: "v" } });

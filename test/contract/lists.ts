@@ -224,7 +224,9 @@ export const SELECTOR_CASES: readonly ContractCase[] = [
     sentence: "a field that the kind does not offer is 400",
     async run(context) {
       const page = list(context, { fieldSelector: "data.k=v" });
-      await refused(page, { code: 400, reason: "BadRequest", message: /field label not supported: data\.k/ });
+      await refused(page, { code: 400, reason: "BadRequest", message: '"data.k" is not a known field selector' });
+      const pods = context.cluster.list(PODS, { fieldSelector: "spec.color=red" });
+      await refused(pods, { code: 400, message: "field label not supported: spec.color" });
     },
   },
   {

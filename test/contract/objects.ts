@@ -402,6 +402,27 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
+    sentence: "an object to be created may not have a resourceVersion",
+    async run(context) {
+      const answer = await post(context, { metadata: { name: "a", resourceVersion: "5" } });
+      const message = "resourceVersion should not be set on objects to be created";
+      expect(answer).toMatchObject({ code: 500, body: { message } });
+    },
+  },
+  {
+    sentence: "dryRun beside a body of options is not seen: the body's own counts",
+    async run(context) {
+      const path = `/api/v1/namespaces/${context.namespace}/configmaps/a`;
+      const options = { kind: "DeleteOptions", apiVersion: "v1" };
+      await createMap(context, "a");
+      await context.raw({ method: "DELETE", path, body: { ...options, dryRun: ["All"] } });
+      await context.raw({ method: "DELETE", path: `${path}?dryRun=All` });
+      expect((await get(context, "a")).metadata?.name).toBe("a");
+      await context.raw({ method: "DELETE", path: `${path}?dryRun=All`, body: options });
+      await refused(get(context, "a"), { code: 404 });
+    },
+  },
+  {
     sentence: "a dry run deletes nothing",
     async run(context) {
       const { cluster, namespace } = context;

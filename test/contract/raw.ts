@@ -47,7 +47,9 @@ export function sendRaw(
       ca: target.caCertificate,
       headers: {
         accept: "application/json",
-        ...(text === undefined ? {} : { "content-type": "application/json" }),
+        ...(text === undefined
+          ? {}
+          : { "content-type": "application/json", "content-length": Buffer.byteLength(text) }),
         ...(bearer === "" ? {} : { authorization: `Bearer ${bearer}` }),
         ...headers,
       },
