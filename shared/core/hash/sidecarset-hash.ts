@@ -24,12 +24,12 @@ function withoutImages({ containers, initContainers }: HashedSpec): HashedSpec {
  * every init container, plain ones too; without any, init containers do not count.
  */
 export function hashInput({ containers, initContainers }: HashedSpec): string {
-  const isInitHashed = initContainers?.some(isNative) ?? false;
+  const isInitHashed = initContainers?.some(isNative);
   return goJson({ containers: containers ?? null, ...(isInitHashed ? { initContainers } : {}) });
 }
 
 function digest(text: string): string {
-  return safeEncode(createHash("sha256").update(text, "utf8").digest("hex"));
+  return safeEncode(createHash("sha256").update(text).digest("hex"));
 }
 
 /** Value of the annotation `kruise.io/sidecarset-hash`: 64 characters. Source: OpenKruise SidecarSetHash. */

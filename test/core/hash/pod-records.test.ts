@@ -46,6 +46,19 @@ describe("the hash annotations of a pod", () => {
       "legacy",
       '{"__proto__":{"updateTimestamp":null,"hash":"h","sidecarSetName":"__proto__","sidecarList":null}}',
     ],
+    [
+      "a field that is null is as if it were absent",
+      '{"a":{"updateTimestamp":null,"hash":null,"sidecarSetName":null,"sidecarList":null}}',
+      "current",
+      '{"a":{"updateTimestamp":null,"hash":"","sidecarSetName":"","sidecarList":null}}',
+    ],
+    [
+      "Go's zero time is none",
+      '{"a":{"updateTimestamp":"0001-01-01T00:00:00Z","hash":"h"}}',
+      "current",
+      '{"a":{"updateTimestamp":null,"hash":"h","sidecarSetName":"","sidecarList":null}}',
+    ],
+    ["a sidecarList that is a text is malformed", '{"a":{"sidecarList":"x"}}', "malformed", "{}"],
     ["text that is no JSON is malformed", "{bad", "malformed", "{}"],
     ["null is malformed", "null", "malformed", "{}"],
     ["a list is malformed", "[]", "malformed", "{}"],
@@ -64,6 +77,8 @@ describe("the hash annotations of a pod", () => {
   const errors: readonly [text: string, error: string][] = [
     ["{bad", "invalid character 'b' looking for beginning of object key string"],
     ['{"a":"str","b":{"hash":"h"}}', "json: cannot unmarshal object into Go value of type string"],
+    ['{"a":true}', "json: cannot unmarshal bool into Go value of type string"],
+    ['{"a":1}', "json: cannot unmarshal number into Go value of type string"],
     ["[]", "json: cannot unmarshal array into Go value of type map[string]string"],
   ];
   test.each(errors)("%s is refused as Go refuses it", (text, error) => {
