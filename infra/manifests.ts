@@ -22,6 +22,11 @@ export function manifestFiles(): ReadonlyMap<string, string> {
   ]);
 }
 
+/** YAML text of the webhook registrations as OpenKruise has them. */
+export function registrationsLikeOpenKruise(): string {
+  return ADDRESS_NOTE + yaml(webhookConfigurations(PLACEHOLDER, { likeOpenKruise: true }));
+}
+
 /** The same objects for a webhook that answers at `address`, in the order to create them in. */
 export function installation(address: WebhookAddress): readonly KubernetesObject[] {
   return [kruiseNamespace(), ...accessObjects(), sidecarSetCrd(address), ...webhookConfigurations(address)];

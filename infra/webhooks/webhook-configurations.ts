@@ -1,12 +1,29 @@
 /** What the API server asks about before it stores it: pods when they are created, SidecarSets always. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { CONTROL_PLANE_LABEL, SIDECARSET_GROUP } from "../../shared/api/names.ts";
+import { CONTROL_PLANE_LABEL, NAMESPACE_NAME_LABEL, SIDECARSET_GROUP } from "../../shared/api/names.ts";
 import { MUTATE_POD_PATH, MUTATE_SIDECARSET_PATH, VALIDATE_SIDECARSET_PATH } from "../../shared/webhook/paths.ts";
 import { clientConfig, type WebhookAddress } from "./address.ts";
 
 interface WebhookConfiguration extends KubernetesObject {
   readonly webhooks: readonly object[];
 }
+
+/** What tells our registrations from OpenKruise's, apart from the address. */
+interface Registration {
+  /** before "mutating-webhook-configuration" and "validating-webhook-configuration" */
+  readonly prefix: string;
+  /** their pods are not asked about */
+  readonly excludedNamespaces: readonly string[];
+}
+
+/**
+ * Our own prefix, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
+ * The cluster's own namespaces are left out, as Kubernetes advises: DNS must start while the webhook is down.
+ */
+const OURS: Registration = { prefix: "sidecarset", excludedNamespaces: ["kube-node-lease", "kube-system"] };
+
+/** Source: OpenKruise config/webhook. */
+const LIKE_OPENKRUISE: Registration = { prefix: "kruise", excludedNamespaces: [] };
 
 const ADMISSION = "admissionregistration.k8s.io/v1";
 
@@ -19,32 +36,37 @@ const COMMON = {
   admissionReviewVersions: ["v1", "v1beta1"],
 };
 
+/** Never reinvoked: not every injection gives the same pod when it is done twice. */
+const MUTATING = { reinvocationPolicy: "Never", ...COMMON };
+
+const POD_RULES = [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"] }];
+
 const SIDECARSET_RULES = [
   {
     operations: ["CREATE", "UPDATE"],
     apiGroups: [SIDECARSET_GROUP],
     apiVersions: ["v1alpha1", "v1beta1"],
     resources: ["sidecarsets"],
-    scope: "Cluster",
   },
 ];
 
-/**
- * Our own names, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
- * The webhooks keep its names.
- */
-export function webhookConfigurations(address: WebhookAddress): readonly WebhookConfiguration[] {
+/** The webhooks have OpenKruise's names; with `likeOpenKruise` all else is as it registers them, but for the address. */
+export function webhookConfigurations(
+  address: WebhookAddress,
+  { likeOpenKruise = false }: { readonly likeOpenKruise?: boolean } = {},
+): readonly WebhookConfiguration[] {
+  const { prefix, excludedNamespaces } = likeOpenKruise ? LIKE_OPENKRUISE : OURS;
   return [
     {
       apiVersion: ADMISSION,
       kind: "MutatingWebhookConfiguration",
-      metadata: { name: "sidecarset-mutating-webhook-configuration" },
-      webhooks: [podWebhook(address), sidecarSetMutation(address)],
+      metadata: { name: `${prefix}-mutating-webhook-configuration` },
+      webhooks: [podWebhook(address, excludedNamespaces), sidecarSetMutation(address)],
     },
     {
       apiVersion: ADMISSION,
       kind: "ValidatingWebhookConfiguration",
-      metadata: { name: "sidecarset-validating-webhook-configuration" },
+      metadata: { name: `${prefix}-validating-webhook-configuration` },
       webhooks: [
         {
           name: "vsidecarset.kb.io",
@@ -57,20 +79,20 @@ export function webhookConfigurations(address: WebhookAddress): readonly Webhook
   ];
 }
 
-/**
- * The reference's selection, kept: namespaces with a control-plane label are left out, kube-system is not, since a
- * SidecarSet for its pods is a use that exists. Who has none there does well to add kube-system to the selector: then
- * its pods start while the webhook is down.
- * Never reinvoked: injecting twice would add the sidecars twice.
- */
-function podWebhook(address: WebhookAddress) {
+/** Namespaces with a control-plane label are left out either way. */
+function podWebhook(address: WebhookAddress, excluded: readonly string[]) {
+  const byName = { key: NAMESPACE_NAME_LABEL, operator: "NotIn", values: excluded };
   return {
     name: "mpod.kb.io",
     clientConfig: clientConfig(address, MUTATE_POD_PATH),
-    rules: [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], scope: "Namespaced" }],
-    namespaceSelector: { matchExpressions: [{ key: CONTROL_PLANE_LABEL, operator: "DoesNotExist" }] },
-    reinvocationPolicy: "Never",
-    ...COMMON,
+    rules: POD_RULES,
+    namespaceSelector: {
+      matchExpressions: [
+        { key: CONTROL_PLANE_LABEL, operator: "DoesNotExist" },
+        ...(excluded.length > 0 ? [byName] : []),
+      ],
+    },
+    ...MUTATING,
   };
 }
 
@@ -79,7 +101,6 @@ function sidecarSetMutation(address: WebhookAddress) {
     name: "msidecarset.kb.io",
     clientConfig: clientConfig(address, MUTATE_SIDECARSET_PATH),
     rules: SIDECARSET_RULES,
-    reinvocationPolicy: "Never",
-    ...COMMON,
+    ...MUTATING,
   };
 }
