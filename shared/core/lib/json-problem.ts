@@ -1,6 +1,9 @@
 /** Decides what is wrong with a text that is not JSON, in the words of Go's encoding/json. */
 import { quote } from "./field-error.ts";
 
+/** Go reads ten times as deep; here the stack would be exhausted. */
+const DEEPEST = 1000;
+
 const SHORT_ESCAPES = '"\\/bfnrt';
 
 /** Thrown to leave the reader at the first problem; never leaves this file. */
@@ -10,6 +13,7 @@ class Problem extends Error {}
 class Reader {
   private readonly characters: readonly string[];
   private position = 0;
+  private depth = 0;
 
   constructor(text: string) {
     // Go looks at bytes and shows each as a Latin-1 character.
@@ -63,9 +67,11 @@ class Reader {
       n: () => this.literal("null"),
     };
     const read = readers[character];
+    if (++this.depth > DEEPEST) throw new Problem("exceeded max depth");
     if (read !== undefined) read();
     else if (/[-0-9]/.test(character)) this.number();
     else this.fail("looking for beginning of value");
+    this.depth--;
   }
 
   private literal(word: string): void {

@@ -25,6 +25,11 @@ describe("what is wrong with a JSON text", () => {
     expect(jsonProblem(text)).toBe(problem);
   });
 
+  it.each(["[", '{"a":', "[{}, "])("is its depth where %j nests without end", (opening) => {
+    expect(jsonProblem(opening.repeat(100_000))).toBe("exceeded max depth");
+    expect(jsonProblem(opening.repeat(999))).toBe("unexpected end of JSON input");
+  });
+
   it("is nothing exactly where JSON.parse takes it", () => {
     fc.assert(
       fc.property(
