@@ -3,6 +3,7 @@
 import type { IncomingMessage } from "node:http";
 import { parse as parseYaml } from "yaml";
 import type { JsonObject } from "./json.ts";
+import { fromProtobuf, PROTOBUF } from "./protobuf.ts";
 import { badRequest, StatusError, tooLarge, unsupportedMediaType } from "./status-error.ts";
 import type { WatchEvent, WatchSession, WatchSink } from "./watch.ts";
 
@@ -54,6 +55,8 @@ const JSON_TYPES = ["application/json", "application/yaml"];
 /** The body of a create, an update or a delete. Throws 400 and 415. */
 export function parsedBody(request: ApiRequest): unknown {
   const type = request.mediaType === "" ? "application/json" : request.mediaType;
+  const decoded = type === PROTOBUF ? fromProtobuf(request.body) : undefined;
+  if (decoded !== undefined) return decoded;
   if (!JSON_TYPES.includes(type)) throw unsupportedMediaType(JSON_TYPES);
   return parsedText(request.body.toString("utf8"), type === "application/yaml");
 }

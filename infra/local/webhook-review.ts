@@ -48,15 +48,16 @@ function reviewOf(request: AdmissionRequest, target: Kind, uid: string, version:
 
 function checked(answer: JsonObject, uid: string, version: string): JsonObject {
   const fail = (why: string): Error => new WebhookCallError(`received invalid webhook response: ${why}`);
-  const type = `admission.k8s.io/${version}, Kind=AdmissionReview`;
-  if (!asText(answer["apiVersion"]).startsWith("admission.k8s.io/")) {
-    const { kind, apiVersion } = answer;
-    throw new WebhookCallError(
-      `failed to call webhook: no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`,
-    );
+  const { kind, apiVersion } = answer;
+  if (!asText(apiVersion).startsWith("admission.k8s.io/")) {
+    const why = `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`;
+    throw new WebhookCallError(`failed to call webhook: ${why}`);
   }
-  const actual = `${asText(answer["apiVersion"])}, Kind=${asText(answer["kind"])}`;
-  if (type !== actual) throw fail(`expected webhook response of ${type}, got ${actual}`);
+  if (kind !== "AdmissionReview" || apiVersion !== `admission.k8s.io/${version}`) {
+    const other = `${asText(apiVersion).slice("admission.k8s.io/".length)}.${kind}`;
+    const why = `converting (${other}) to (${version}.AdmissionReview): unknown conversion`;
+    throw new WebhookCallError(`failed to call webhook: ${why}`);
+  }
   const response = answer["response"];
   if (!isObject(response)) throw fail("webhook response was absent");
   if (response["uid"] !== uid) throw fail(`expected response.uid="${uid}", got "${asText(response["uid"])}"`);

@@ -28,8 +28,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   "answers another version": {
     reaction: { text: JSON.stringify({ ...REVIEW, apiVersion: "admission.k8s.io/v1beta1" }) },
-    message:
-      /received invalid webhook response: expected webhook response of admission\.k8s\.io\/v1, Kind=AdmissionReview/,
+    message: /converting \(v1beta1\.AdmissionReview\) to \(v1\.AdmissionReview\): unknown conversion/,
   },
   "patches without saying how": {
     reaction: { allowed: true, patch: Buffer.from("[]").toString("base64") },

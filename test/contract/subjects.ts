@@ -2,6 +2,7 @@
 import { ADMISSION_CASES } from "./admission.ts";
 import { ADMISSION_FAILURE_CASES } from "./admission-failures.ts";
 import type { ContractCase } from "./contract.ts";
+import { CONVERSION_CASES } from "./conversion.ts";
 import { CUSTOM_CASES, SCHEMA_CASES } from "./custom-resources.ts";
 import { PAGE_CASES, SELECTOR_CASES } from "./lists.ts";
 import { CREATE_CASES, DELETE_CASES, READ_CASES, REPLACE_CASES } from "./objects.ts";
@@ -25,6 +26,7 @@ export const SUBJECTS: Readonly<Record<string, readonly ContractCase[]>> = {
   "running pods": RUNNING_POD_CASES,
   "custom resource schemas": SCHEMA_CASES,
   "custom resources": CUSTOM_CASES,
+  conversion: CONVERSION_CASES,
   admission: ADMISSION_CASES,
   "admission that fails": ADMISSION_FAILURE_CASES,
 };

@@ -1,9 +1,10 @@
-/** An admission webhook over HTTPS whose answers a case decides, and which keeps what it was asked. */
+/** An admission or conversion webhook over HTTPS whose answers a case decides, and which keeps what it was asked. */
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { createCertificates } from "../../infra/local/certificates.ts";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 
 /** Every field that a kube-apiserver sends. */
 export interface SentRequest extends AdmissionRequest {
@@ -11,6 +12,10 @@ export interface SentRequest extends AdmissionRequest {
   readonly requestResource?: object;
   readonly userInfo?: { readonly username: string; readonly groups?: readonly string[] };
   readonly options?: { readonly kind: string };
+  /** of a ConversionReview */
+  readonly desiredAPIVersion?: string;
+  /** of a ConversionReview */
+  readonly objects?: readonly KubernetesObject[];
 }
 
 /** A response without its uid; "hang" answers nothing; `text` is sent as it is; a number is an HTTP code. */
