@@ -78,6 +78,12 @@ describe("admission of a pod", () => {
     spec: Partial<SidecarSet["spec"]>,
     denial: { code: number; message: string },
   ][] = [
+    [
+      "without any object",
+      { uid: "u", resource: { group: "", version: "v1", resource: "pods" }, operation: "CREATE" },
+      {},
+      { code: 400, message: "there is no content to decode" },
+    ],
     ["without a pod", request(null), {}, { code: 400, message: "there is no content to decode" }],
     [
       "whose containers are no list",

@@ -17,7 +17,7 @@ const BASE_LENGTH = 63 - RANDOM_LENGTH;
 /** As Go's strconv.Atoi, 64 bits wide. */
 function parseInteger(text: string): bigint | Refusal {
   if (!INTEGER.test(text)) return new Refusal(`strconv.Atoi: parsing ${quote(text)}: invalid syntax`);
-  const value = BigInt(text.replace("+", ""));
+  const value = BigInt(text);
   if (BigInt.asIntN(64, value) === value) return value;
   return new Refusal(`strconv.Atoi: parsing ${quote(text)}: value out of range`);
 }

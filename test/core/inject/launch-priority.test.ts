@@ -36,6 +36,7 @@ describe("the launch priority of containers", () => {
     ["of a single container means nothing", pod(["x"])],
     ["that is the same everywhere means nothing", pod(["3", "3"])],
     ["that nobody asks for means nothing", pod([undefined, undefined])],
+    ["of no container means nothing", {} as Pod],
   ];
   test.each(untouched)("%s", (_, input) => {
     expect(initializeLaunchPriority(input, () => 0)).toBe(input);
@@ -48,6 +49,18 @@ describe("the launch priority of containers", () => {
   ];
   test.each(refused)("refuses %j", (value, message) => {
     expect(initializeLaunchPriority(pod(["1", value]), () => 0)).toEqual(new Refusal(message));
+  });
+
+  test("is refused for the first of several that is no integer", () => {
+    const env = ["x", "2"].map((value) => ({ name: "KRUISE_CONTAINER_PRIORITY", value }));
+    const given: Pod = { spec: { containers: [{ name: "a", env }, { name: "b" }] } };
+    expect(initializeLaunchPriority(given, () => 0)).toEqual(new Refusal('strconv.Atoi: parsing "x": invalid syntax'));
+  });
+
+  test("waits for the barrier of no pod where neither a name nor generateName is given", () => {
+    const { spec } = pod(["1", "2"]);
+    const [first] = (initializeLaunchPriority({ spec }, () => 0) as Pod).spec.containers;
+    expect(first?.env?.at(-1)?.valueFrom?.configMapKeyRef?.name).toBe("-barrier");
   });
 
   test("needs a name, and takes one that Kubernetes could have generated", () => {

@@ -17,6 +17,19 @@ describe("the readiness gate", () => {
     ["is for every pod where the feature gate says so", pod("apps/v1", true), true, true],
     ["is there once", pod("apps.kruise.io/v1beta1", true, [GATE]), true, false],
   ];
+  test("stands behind other gates", () => {
+    const other = { conditionType: "Other" };
+    expect(addReadinessGate(pod("apps.kruise.io/v1beta1", true, [other]), false).spec).toEqual({
+      containers: [],
+      readinessGates: [other, GATE],
+    });
+  });
+
+  test("needs neither metadata nor spec", () => {
+    expect(addReadinessGate({} as Pod, false)).toEqual({});
+    expect(addReadinessGate({} as Pod, true)).toEqual({ spec: { readinessGates: [GATE] } });
+  });
+
   test.each(rows)("%s", (_, given, isForAll, isAdded) => {
     const after = addReadinessGate(given, isForAll);
     expect(after === given).toBe(!isAdded);

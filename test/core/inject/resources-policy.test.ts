@@ -39,6 +39,11 @@ describe("a resources policy", () => {
       { requests: { cpu: "5m" } },
     ],
     [
+      "sets nothing without expressions",
+      { targetContainersMode: "sum", targetContainersNameRegex: "app" } as ResourcesPolicy,
+      {},
+    ],
+    [
       "reads a plain number as cores or bytes",
       policy("sum", { requests: { cpu: "1.5", memory: "1.5" } }),
       { requests: { cpu: "1500m", memory: "1" } },
@@ -46,6 +51,13 @@ describe("a resources policy", () => {
   ];
   test.each(rows)("%s", (_, given, resources) => {
     expect(resourcesByPolicy(given, SPEC, new Set(["log"]))).toEqual(resources);
+  });
+
+  test("writes the largest of equals as the first of them is written", () => {
+    const memory = (name: string, value: string) => ({ name, resources: { requests: { memory: value } } });
+    const spec: PodSpec = { containers: [memory("a", "1Gi"), memory("b", "1073741824")] };
+    const given = policy("max", { requests: { memory: "memory" } });
+    expect(resourcesByPolicy(given, spec, new Set())).toEqual({ requests: { memory: "1Gi" } });
   });
 
   const refused: readonly [sentence: string, policy: ResourcesPolicy, message: string][] = [

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { type InjectionOptions, injectSidecarSets } from "../../../shared/core/inject/inject-sidecar-sets.ts";
+import { Refusal } from "../../../shared/core/lib/refusal.ts";
+
+const OPTIONS: InjectionOptions = { now: "2026-01-02T03:04:05Z", namespace: "shop", sortContainersByName: false };
+const IS_INJECTED = { name: "IS_INJECTED", value: "true" };
+const WORKING = "kruise.io/sidecarset-working-hotupgrade-container";
+
+function injected(pod: Pod, sidecarSet: SidecarSet): Pod {
+  const after = injectSidecarSets(pod, [sidecarSet], OPTIONS);
+  if (after instanceof Refusal) throw new Error(after.message);
+  return after;
+}
+
+describe("injection", () => {
+  test("needs neither metadata nor spec, and adds no list that would be empty", () => {
+    const record = '{"":{"updateTimestamp":"2026-01-02T03:04:05Z","hash":"","sidecarSetName":"","sidecarList":["s"]}}';
+    expect(injected({} as Pod, { spec: { containers: [{ name: "s" }] } })).toStrictEqual({
+      metadata: {
+        annotations: {
+          "kruise.io/sidecarset-hash": record,
+          "kruise.io/sidecarset-hash-without-image": record,
+          "kruise.io/sidecarset-injected-list": "",
+        },
+      },
+      spec: { containers: [{ name: "s", env: [IS_INJECTED] }] },
+    });
+  });
+
+  test("takes one pull secret of those without a name", () => {
+    const sidecarSet = { spec: { containers: [{ name: "s" }], imagePullSecrets: [{}, { name: "a" }] } };
+    const pod: Pod = { spec: { containers: [], imagePullSecrets: [{}] } };
+    expect(injected(pod, sidecarSet).spec.imagePullSecrets).toEqual([{}, { name: "a" }]);
+  });
+
+  test("finds no target for a resources policy in a pod without a spec", () => {
+    const policy = { targetContainersMode: "sum", targetContainersNameRegex: ".*", resourcesExpr: {} };
+    const sidecarSet = { spec: { containers: [{ name: "s", resourcesPolicy: policy }] } };
+    expect(injectSidecarSets({} as Pod, [sidecarSet], OPTIONS)).toEqual(
+      new Refusal('no containers match the regex pattern ".*"'),
+    );
+  });
+
+  test("names the pod whose record cannot be read, as far as it has a name", () => {
+    const pod = { metadata: { annotations: { "kruise.io/sidecarset-hash": "[" } } } as unknown as Pod;
+    expect(injectSidecarSets(pod, [{ spec: {} }], OPTIONS)).toEqual(
+      new Refusal(
+        "pod(shop/) invalid annotations[kruise.io/sidecarset-hash] value [, unmarshal failed: unexpected end of JSON input",
+      ),
+    );
+  });
+
+  const HOT: SidecarSet = { spec: { containers: [{ name: "s", upgradeStrategy: { upgradeType: "HotUpgrade" } }] } };
+  const rows: readonly [sentence: string, before: string, after: string][] = [
+    ["keeps the slots of other sidecars", '{"other":"other-2"}', '{"other":"other-2","s":"s-1"}'],
+    ["makes the name of a slot that is no text an empty one", '{"other":1}', '{"other":"","s":"s-1"}'],
+    ["passes over a list of slots", '["other"]', '{"s":"s-1"}'],
+    ["passes over a text that is no JSON", "{other", '{"s":"s-1"}'],
+  ];
+  test.each(rows)("%s", (_, before, after) => {
+    const pod: Pod = { metadata: { annotations: { [WORKING]: before } }, spec: { containers: [] } };
+    expect(injected(pod, HOT).metadata?.annotations?.[WORKING]).toBe(after);
+  });
+});

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { replaceByCanary } from "../../../shared/core/inject/replace-by-canary.ts";
+
+function canary(name: string, isCanary: string, base: string): SidecarSet {
+  const annotations = { "apps.kruise.io/sidecarset-canary": isCanary, "apps.kruise.io/sidecarset-base": base };
+  return { metadata: { name, annotations }, spec: {} };
+}
+
+const LOG: SidecarSet = { metadata: { name: "log" }, spec: {} };
+const NAMELESS: SidecarSet = { spec: {} };
+
+const rows: readonly [sentence: string, given: readonly SidecarSet[], left: readonly (string | undefined)[]][] = [
+  ["a canary takes the place of its base", [LOG, canary("next", "true", "log")], ["next"]],
+  ["what is not quite a canary takes nobody's place", [LOG, canary("next", "True", "log")], ["log", "next"]],
+  ["a canary of nothing takes nobody's place", [NAMELESS, canary("next", "true", "")], [undefined, "next"]],
+];
+test.each(rows)("%s", (_, given, left) => {
+  expect(replaceByCanary(given).map(({ metadata }) => metadata?.name)).toEqual(left);
+});
