@@ -1,0 +1,76 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCli } from "../cli/run-cli.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "demo-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const MANIFESTS = `
+apiVersion: v1
+kind: Namespace
+metadata: { name: shop }
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: settings, namespace: shop }
+data: { a: b }
+---
+apiVersion: v1
+kind: Secret
+metadata: { name: pull, namespace: shop }
+stringData: { a: b }
+---
+apiVersion: apps.kruise.io/v1alpha1
+kind: SidecarSet
+metadata: { name: mesh }
+spec:
+  namespace: shop
+  selector: { matchLabels: { tier: db } }
+  containers: [{ name: proxy, image: "mesh/proxy:v9" }]
+  updateStrategy: { maxUnavailable: 2 }
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: db, namespace: shop }
+spec:
+  replicas: 3
+  serviceName: db
+  selector: { matchLabels: { app: db } }
+  template:
+    metadata: { labels: { app: db, tier: db } }
+    spec: { containers: [{ name: pg, image: "postgres:18" }] }
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: { name: replica, namespace: shop }
+spec:
+  replicas: 2
+  selector: { matchLabels: { app: replica } }
+  template:
+    metadata: { labels: { app: replica, tier: db } }
+    spec: { containers: [{ name: pg, image: "postgres:18" }] }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: lone, namespace: shop }
+spec: { containers: [{ name: a, image: "b:1" }] }
+`;
+
+describe("the demo with a user's own manifests", () => {
+  it("injects and rolls out what they ask for, and prints one JSON object on stdout", async () => {
+    const file = join(folder, "mine.yaml");
+    await writeFile(file, MANIFESTS);
+    const { code, stdout, stderr } = await runCli(["demo", "--json", "-f", file]);
+    expect(code, stderr).toBe(0);
+    expect(stdout.trimEnd().split("\n")).toHaveLength(1);
+    const summary = JSON.parse(stdout) as Record<string, unknown>;
+    expect(summary).toMatchObject({ pods: 6, injected: 5, updated: 5, updatedReady: 5, appContainerRestarts: 0 });
+    expect(summary).toMatchObject({ maxUnavailable: 2, maxUnavailableObserved: 2, apiCalls: { "PATCH pods": 5 } });
+    expect(stderr).toContain("mesh: mesh/proxy:v9 → mesh/proxy:v10");
+  });
+});

@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import { countPods, maxUnavailableSum, replay } from "../../infra/demo/summary.ts";
+import type { RecordedWrite } from "../../infra/local/history.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+
+const sidecarSet: SidecarSet = {
+  metadata: { name: "logs", annotations: { [HASH_ANNOTATION]: "new" } },
+  spec: { updateStrategy: { maxUnavailable: "50%" } },
+};
+
+interface Facts {
+  readonly hash?: string;
+  readonly ready?: boolean;
+  readonly image?: string;
+  readonly running?: string;
+  readonly appRestarts?: number;
+}
+
+function pod(name: string, facts: Facts = {}): Pod {
+  const { hash = "old", ready = true, image = "agent:1", running = image, appRestarts = 0 } = facts;
+  return {
+    metadata: {
+      name,
+      uid: name,
+      annotations: { [INJECTED_LIST_ANNOTATION]: "logs", [HASH_ANNOTATION]: JSON.stringify({ logs: { hash } }) },
+    },
+    spec: {
+      containers: [
+        { name: "app", image: "app:1" },
+        { name: "agent", image, env: [{ name: "IS_INJECTED", value: "true" }] },
+      ],
+    },
+    status: {
+      conditions: [{ type: "Ready", status: ready ? "True" : "False" }],
+      containerStatuses: [
+        { name: "app", image: "app:1", restartCount: appRestarts },
+        { name: "agent", image: running, restartCount: 7 },
+      ],
+    },
+  };
+}
+
+function history(...pods: readonly Pod[]): readonly RecordedWrite[] {
+  return pods.map((object, index) => ({
+    sequence: index + 1,
+    time: "2026-11-21T00:00:00.000Z",
+    verb: "patch",
+    userAgent: "kubelet",
+    group: "",
+    resource: "pods",
+    subresource: "",
+    namespace: "default",
+    name: object.metadata?.name ?? "",
+    resourceVersion: String(index + 1),
+    isRemoved: false,
+    object: object as unknown as RecordedWrite["object"],
+    previous: undefined,
+  }));
+}
+
+describe("what the record of a rollout says", () => {
+  it("sees two pods down at once even if both are up again at the end", () => {
+    const writes = history(
+      pod("a"),
+      pod("b"),
+      pod("a", { ready: false }),
+      pod("b", { ready: false }),
+      pod("a"),
+      pod("b"),
+    );
+    expect(replay(writes, 2, [sidecarSet])).toMatchObject({ maxUnavailable: 1, maxUnavailableObserved: 2 });
+  });
+
+  it("counts a pod as unavailable from the write of its new image on, before its container restarts", () => {
+    const writes = history(pod("a"), pod("a", { image: "agent:2", running: "agent:1" }));
+    expect(replay(writes, 1, [sidecarSet]).maxUnavailableObserved).toBe(1);
+  });
+
+  it("does not judge what happened before the rollout", () => {
+    const writes = history(pod("a", { ready: false }), pod("b", { ready: false }), pod("a"), pod("b"));
+    expect(replay(writes, 4, [sidecarSet]).maxUnavailableObserved).toBe(0);
+  });
+
+  it("adds up the restarts of app containers, and leaves out those of sidecars", () => {
+    const writes = history(pod("a"), pod("a", { appRestarts: 2 }), pod("b", { appRestarts: 1 }));
+    expect(replay(writes, 0, [sidecarSet]).appContainerRestarts).toBe(3);
+  });
+
+  it("forgets a pod that is gone, but not its restarts", () => {
+    const [first, second] = history(
+      pod("a", { ready: false, appRestarts: 1 }),
+      pod("a", { ready: false, appRestarts: 1 }),
+    );
+    const writes = [first, { ...second, isRemoved: true }] as readonly RecordedWrite[];
+    expect(replay(writes, 1, [sidecarSet])).toEqual({
+      maxUnavailable: 0,
+      maxUnavailableObserved: 0,
+      appContainerRestarts: 1,
+    });
+  });
+});
+
+describe("counts of pods", () => {
+  it("tell injected, updated and ready apart", () => {
+    const lone: Pod = { metadata: { name: "lone" }, spec: { containers: [] } };
+    const pods = [lone, pod("a"), pod("b", { hash: "new" }), pod("c", { hash: "new", ready: false })];
+    expect(countPods(pods, [sidecarSet])).toEqual({
+      pods: 4,
+      injected: 3,
+      updated: 2,
+      updatedReady: 1,
+      ready: 2,
+      unavailable: 1,
+    });
+    expect(maxUnavailableSum([sidecarSet], pods)).toBe(2);
+  });
+});
