@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
+import { sidecarSetOf } from "../../support/rollout-fixture.ts";
+
+const OURS = {
+  "kruise.io/sidecarset-hash": "1",
+  "kruise.io/sidecarset-hash-without-image": "2",
+  "kruise.io/sidecarset-injected-list": "3",
+  "kruise.io/sidecarset-inplace-update-state": "4",
+  "kruise.io/sidecarset-working-hotupgrade-container": "5",
+  "version.sidecarset.kruise.io/mesh-1": "6",
+  "versionalt.sidecarset.kruise.io/mesh-1": "7",
+};
+const METADATA = {
+  name: "p",
+  namespace: "shop",
+  uid: "u",
+  resourceVersion: "7",
+  creationTimestamp: "2025-01-01T00:00:00Z",
+  deletionTimestamp: "2025-01-02T00:00:00Z",
+  labels: { app: "web" },
+};
+const READY = { type: "Ready", status: "True" };
+const UPGRADABLE = { type: "SidecarSetUpgradable", status: "True" };
+const CONTAINER = { name: "c", image: "c:1", restartPolicy: "Always" };
+const STATUS = { name: "c", ready: true, restartCount: 2, image: "c:1", imageID: "id" };
+
+const POD = {
+  metadata: { ...METADATA, generateName: "p-", annotations: { ...OURS, patched: "8", other: "9" } },
+  spec: {
+    nodeName: "n",
+    hostNetwork: true,
+    initContainers: [{ ...CONTAINER, env: [] }],
+    containers: [{ ...CONTAINER, command: ["sh"] }],
+  },
+  status: {
+    phase: "Running",
+    podIP: "10.0.0.1",
+    conditions: [READY, { type: "Initialized", status: "True" }, UPGRADABLE],
+    containerStatuses: [{ ...STATUS, started: true }],
+    initContainerStatuses: [{ ...STATUS, started: true }],
+  },
+} as unknown as Pod;
+
+describe("what a rollout keeps of a pod", () => {
+  test("is what it reads, and nothing else", () => {
+    const sidecarSet = sidecarSetOf({ patchPodMetadata: [{ annotations: { patched: "x" } }, {}] });
+    expect(projectPod(POD, sidecarSet)).toStrictEqual({
+      metadata: { ...METADATA, annotations: { ...OURS, patched: "8" } },
+      spec: { nodeName: "n", initContainers: [CONTAINER], containers: [CONTAINER] },
+      status: {
+        phase: "Running",
+        conditions: [READY, UPGRADABLE],
+        containerStatuses: [STATUS],
+        initContainerStatuses: [STATUS],
+      },
+    });
+  });
+
+  test("is no foreign annotation where nothing is patched", () => {
+    expect(projectPod(POD, sidecarSetOf()).metadata?.annotations).toStrictEqual(OURS);
+  });
+
+  test("is every annotation where no SidecarSet is named", () => {
+    expect(projectPod(POD).metadata?.annotations).toStrictEqual(POD.metadata?.annotations);
+  });
+
+  test("leaves out what the pod does not have", () => {
+    expect(projectPod({ spec: {} } as Pod, sidecarSetOf())).toStrictEqual({ metadata: {}, spec: { containers: [] } });
+    expect(projectPod({ spec: { containers: [] }, status: {} })).toStrictEqual({
+      metadata: {},
+      spec: { containers: [] },
+      status: { conditions: [], containerStatuses: [], initContainerStatuses: [] },
+    });
+  });
+});
