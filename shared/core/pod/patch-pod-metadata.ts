@@ -6,7 +6,7 @@ type Annotations = Readonly<Record<string, string>>;
 
 type Patched =
   | { readonly kind: "patched"; readonly annotations: Annotations }
-  | { readonly kind: "refused"; readonly message: string };
+  | { readonly kind: "refused"; readonly annotation: string; readonly message: string };
 
 /** All annotations after all patches, each on the result of those before it. An unknown policy patches nothing. */
 export function patchPodMetadata(annotations: Annotations, patches: readonly PatchPodMetadata[]): Patched {
@@ -14,7 +14,7 @@ export function patchPodMetadata(annotations: Annotations, patches: readonly Pat
   for (const { annotations: wanted = {}, patchPolicy } of patches) {
     for (const [key, value] of Object.entries(wanted)) {
       const patched = patchOne(after.get(key), value, patchPolicy);
-      if (patched.kind === "refused") return { kind: "refused", message: `annotation ${key}: ${patched.message}` };
+      if (patched.kind === "refused") return { ...patched, annotation: key };
       if (patched.text !== undefined) after.set(key, patched.text);
     }
   }

@@ -47,7 +47,8 @@ export function planUpgrade(pod: Pod, sidecarSet: SidecarSet, options: UpgradeOp
     },
     sidecarSet.spec.patchPodMetadata ?? [],
   );
-  if (patched.kind === "refused") return patched;
+  if (patched.kind === "refused")
+    return { kind: "refused", message: `annotation ${patched.annotation}: ${patched.message}` };
   return {
     kind: "planned",
     images: imageChanges(pod, retargets),
