@@ -1,5 +1,5 @@
 /** ConfigMaps, Secrets and ControllerRevisions: kinds that only hold data, some of it for good. */
-import { type FieldError, forbiddenField, invalid } from "./field-error.ts";
+import { type FieldError, forbiddenField, invalid, required } from "./field-error.ts";
 import { asObject, isEqual, textMap } from "./json.ts";
 import type { ApiObject } from "./object.ts";
 
@@ -38,6 +38,14 @@ export const SECRET_STRATEGY = {
 export const REVISION_STRATEGY = {
   default(revision: ApiObject): void {
     if (revision["revision"] === undefined) revision["revision"] = 0;
+  },
+  validate(revision: ApiObject): readonly FieldError[] {
+    const number = Number(revision["revision"]);
+    const low = "must be greater than or equal to 0";
+    return [
+      ...(revision["data"] === undefined ? [required("data", "data is mandatory")] : []),
+      ...(number < 0 ? [invalid("revision", number, low)] : []),
+    ];
   },
   validateUpdate: (next: ApiObject, previous: ApiObject): readonly FieldError[] =>
     isEqual(next["data"], previous["data"]) ? [] : [invalid("data", next["data"], "field is immutable")],

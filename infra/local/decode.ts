@@ -1,5 +1,6 @@
 /** From a request's body to an object: type check, unknown fields, defaults. What Go's decoder does before admission. */
 import type { Call } from "./api.ts";
+import { goProblem, metadataProblem } from "./go-type.ts";
 import { asObject, isObject, type JsonObject } from "./json.ts";
 import { apiVersionOf, type Kind, typed } from "./kind.ts";
 import type { ApiObject, Metadata } from "./object.ts";
@@ -91,6 +92,10 @@ export function decodeObject(call: Call, body: unknown): ApiObject {
   if (!isObject(body)) throw badRequest("couldn't get version/kind; json parse error: the body is not an object");
   const kind = call.kind;
   checkType(kind, body);
+  const problem = kind.custom === undefined ? goProblem(kind.kind, body) : metadataProblem(body["metadata"]);
+  if (problem !== undefined) {
+    throw badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${problem}`);
+  }
   const metadata = metadataOf(body);
   if (kind.custom !== undefined) {
     return typed(kind, customObject(call, { ...structuredClone(body), metadata }, kind.custom.schema));

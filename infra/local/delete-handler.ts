@@ -1,6 +1,7 @@
 /** DELETE of one object and of a collection, as answers. */
 import type { Api, Call } from "./api.ts";
 import { type Deletion, deleteObject } from "./delete.ts";
+import { invalidObject, notSupported } from "./field-error.ts";
 import { type Answer, type ApiRequest, parsedBody } from "./http-message.ts";
 import { asObject, type JsonObject } from "./json.ts";
 import { apiVersionOf } from "./kind.ts";
@@ -8,7 +9,7 @@ import type { ApiObject } from "./object.ts";
 import { listQuery } from "./query.ts";
 import { listObjects } from "./read.ts";
 import { objectAnswer } from "./read-handler.ts";
-import { badRequest, isStatus } from "./status-error.ts";
+import { isStatus } from "./status-error.ts";
 
 /** Options come in the body, and only without one as parameters: a dryRun beside a body is not seen. */
 function deleteOptions(request: ApiRequest): JsonObject {
@@ -22,12 +23,13 @@ function deleteOptions(request: ApiRequest): JsonObject {
   return checked(options);
 }
 
-const POLICIES = ["Background", "Foreground", "Orphan"];
+const DELETE_OPTIONS = { group: "meta.k8s.io", plural: "", kind: "DeleteOptions" };
+const POLICIES = ["Foreground", "Background", "Orphan"];
 
 function checked(options: JsonObject): JsonObject {
   const policy = options["propagationPolicy"];
   if (policy !== undefined && !POLICIES.includes(String(policy))) {
-    throw badRequest(`propagationPolicy: Unsupported value: "${policy}": supported values: ${POLICIES.join(", ")}`);
+    throw invalidObject(DELETE_OPTIONS, "", [notSupported("propagationPolicy", policy, [...POLICIES, "nil"])]);
   }
   return options;
 }

@@ -63,7 +63,11 @@ export function parsedBody(request: ApiRequest): unknown {
 
 /** The body of a patch, whatever its media type. */
 export function parsedPatch(request: ApiRequest): unknown {
-  return parsedText(request.body.toString("utf8"), false);
+  try {
+    return JSON.parse(request.body.toString("utf8"));
+  } catch (error) {
+    throw badRequest(`error decoding patch: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 function parsedText(text: string, isYaml: boolean): unknown {

@@ -39,6 +39,13 @@ function read(document: unknown, path: readonly string[]): unknown {
   return current;
 }
 
+/** As copy reads: a key that is not there is null. */
+function readOrNull(document: unknown, path: readonly string[]): unknown {
+  const parent = read(document, path.slice(0, -1));
+  const last = path.at(-1) ?? "";
+  return isObject(parent) ? (parent[last] ?? null) : read(document, path);
+}
+
 function add(document: unknown, path: readonly string[], value: unknown): unknown {
   const last = path.at(-1);
   if (last === undefined) return value;
@@ -88,7 +95,7 @@ function applyOne(document: unknown, operation: Operation): unknown {
   if (operation.op === "replace") return replace(document, path, value);
   if (operation.op === "test") return test(document, path, value);
   const from = steps(operation.from ?? "");
-  const moved = copyOf(read(document, from));
+  const moved = operation.op === "copy" ? copyOf(readOrNull(document, from)) : copyOf(read(document, from));
   if (operation.op === "copy") return add(document, path, moved);
   if (operation.op === "move") return add(remove(document, from), path, moved);
   throw unprocessable();

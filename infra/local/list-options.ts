@@ -15,7 +15,7 @@ function matchErrors(parameters: URLSearchParams): readonly FieldError[] {
   if (parameters.get("continue"))
     return [forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")];
   if (match !== "Exact" && match !== "NotOlderThan") {
-    return [notSupported("resourceVersionMatch", match, ["Exact", "NotOlderThan"])];
+    return [notSupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""])];
   }
   return match === "Exact" && version === "0"
     ? [forbiddenField("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')]

@@ -53,12 +53,17 @@ function annotationErrors(annotations: unknown, field: string): readonly FieldEr
 /** Kinds whose names may hold more than a DNS subdomain. */
 const PATH_NAMES: ReadonlySet<string> = new Set(["roles", "rolebindings", "clusterroles", "clusterrolebindings"]);
 
+function labelObjectErrors(name: string): readonly FieldError[] {
+  if (name.includes(".")) return [invalid("metadata.name", name, "must not contain dots")];
+  return labelNameErrors(name, "metadata.name");
+}
+
 function nameErrors(object: ApiObject, plural: string): readonly FieldError[] {
   const name = object.metadata.name ?? "";
   if (name === "") return [required("metadata.name", "name or generateName is required")];
   if (PATH_NAMES.has(plural)) return [];
   return plural === "namespaces" || plural === "services"
-    ? labelNameErrors(name, "metadata.name")
+    ? labelObjectErrors(name)
     : subdomainErrors(name, "metadata.name");
 }
 

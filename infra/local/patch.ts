@@ -1,6 +1,8 @@
 /** PATCH: three ways to say a change; the change itself is guarded as any. */
 import type { Api, Call } from "./api.ts";
 import { decodeObject } from "./decode.ts";
+import { invalid, invalidObject } from "./field-error.ts";
+import { goProblem } from "./go-type.ts";
 import { isObject } from "./json.ts";
 import { applyJsonPatch } from "./json-patch.ts";
 import { applyMergePatch } from "./merge-patch.ts";
@@ -21,6 +23,12 @@ function patched(call: Call, current: ApiObject, mediaType: string, patch: unkno
   return applyStrategicPatch(current, patch, { group: call.kind.group, kind: call.kind.kind });
 }
 
+/** 422 without a kind, as the API server says that what a patch made is no object of the kind. */
+function unreadable(result: unknown, problem: string): Error {
+  const nothing = { group: "", plural: "", kind: "" };
+  return invalidObject(nothing, "", [invalid("patch", JSON.stringify(result), problem)]);
+}
+
 /** `mediaType` without parameters. Throws 415 for one that the kind does not take. */
 export function patchObject(api: Api, call: Call, mediaType: string, patch: unknown): Promise<ApiObject> {
   const accepted =
@@ -29,6 +37,8 @@ export function patchObject(api: Api, call: Call, mediaType: string, patch: unkn
   const transform = (current: ApiObject): ApiObject => {
     const result = patched(call, current, mediaType, patch);
     if (!isObject(result)) throw unprocessable();
+    const problem = goProblem(call.kind.kind, result);
+    if (problem !== undefined) throw unreadable(result, problem);
     const next = decodeObject(call, result);
     checkName(call, next);
     return next;

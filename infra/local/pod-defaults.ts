@@ -1,4 +1,5 @@
 /** Defaults of a pod spec, as pkg/apis/core/v1/defaults.go fills them in; used for pods and for pod templates. */
+import { formatQuantity, parseQuantity } from "../../shared/core/lib/quantity.ts";
 import { asObject, asText, at, isObject, type JsonObject, objectsIn, setDefault } from "./json.ts";
 
 const PROBES = ["livenessProbe", "readinessProbe", "startupProbe"];
@@ -26,11 +27,30 @@ function defaultProbe(probe: unknown): void {
   setDefault(probe, "failureThreshold", 3);
 }
 
+/** Quantities as Go prints them: 1000m is 1. */
+function canonical(amounts: unknown): JsonObject {
+  const entries = Object.entries(asObject(amounts)).map(([name, amount]) => {
+    const parsed = typeof amount === "string" || typeof amount === "number" ? parseQuantity(amount) : undefined;
+    return [name, parsed === undefined ? amount : formatQuantity(parsed)];
+  });
+  return Object.fromEntries(entries);
+}
+
 function defaultResources(container: JsonObject): void {
   setDefault(container, "resources", {});
   const resources = asObject(container["resources"]);
-  const limits = asObject(resources["limits"]);
-  if (Object.keys(limits).length > 0) resources["requests"] = { ...limits, ...asObject(resources["requests"]) };
+  const limits = canonical(resources["limits"]);
+  if (resources["requests"] !== undefined) resources["requests"] = canonical(resources["requests"]);
+  if (Object.keys(limits).length === 0) return;
+  resources["limits"] = limits;
+  resources["requests"] = { ...limits, ...asObject(resources["requests"]) };
+}
+
+function defaultVariable(variable: JsonObject): void {
+  if (variable["value"] === "") delete variable["value"];
+  defaultFieldRef(at(variable, "valueFrom"));
+  const resource = at(variable, "valueFrom", "resourceFieldRef");
+  if (isObject(resource)) setDefault(resource, "divisor", "0");
 }
 
 function defaultContainer(container: JsonObject): void {
@@ -39,10 +59,14 @@ function defaultContainer(container: JsonObject): void {
   setDefault(container, "imagePullPolicy", pullPolicy(asText(container["image"])));
   defaultResources(container);
   for (const port of objectsIn(container["ports"])) setDefault(port, "protocol", "TCP");
-  for (const variable of objectsIn(container["env"])) defaultFieldRef(at(variable, "valueFrom"));
+  for (const variable of objectsIn(container["env"])) defaultVariable(variable);
   for (const name of PROBES) defaultProbe(container[name]);
   defaultHttpGet(at(container, "lifecycle", "postStart"));
   defaultHttpGet(at(container, "lifecycle", "preStop"));
+}
+
+function defaultHostPorts(container: JsonObject): void {
+  for (const port of objectsIn(container["ports"])) setDefault(port, "hostPort", port["containerPort"]);
 }
 
 function defaultFieldRef(source: unknown): void {
@@ -80,8 +104,15 @@ export function defaultPodSpec(spec: JsonObject): void {
   const account = spec["serviceAccountName"] ?? spec["serviceAccount"];
   if (account !== undefined) Object.assign(spec, { serviceAccountName: account, serviceAccount: account });
   for (const volume of objectsIn(spec["volumes"])) defaultVolume(volume);
+  defaultContainers(spec);
+}
+
+function defaultContainers(spec: JsonObject): void {
   for (const list of ["initContainers", "containers"]) {
-    for (const container of objectsIn(spec[list])) defaultContainer(container);
+    for (const container of objectsIn(spec[list])) {
+      defaultContainer(container);
+      if (spec["hostNetwork"] === true) defaultHostPorts(container);
+    }
     if (Array.isArray(spec[list]) && spec[list].length === 0 && list === "initContainers") delete spec[list];
   }
 }

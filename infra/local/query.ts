@@ -1,7 +1,7 @@
 /** The query parameters of lists, watches and writes, read as the API server reads them. */
 import type { Call } from "./api.ts";
 import { fieldSelectorTest, labelSelectorTest, type Test } from "./selector.ts";
-import { badRequest } from "./status-error.ts";
+import { badRequest, plainError } from "./status-error.ts";
 
 export interface ListQuery {
   readonly matches: Test;
@@ -59,19 +59,20 @@ export function listQuery(call: Call, parameters: URLSearchParams): ListQuery {
     resourceVersion: parameters.get("resourceVersion") ?? "",
     resourceVersionMatch: parameters.get("resourceVersionMatch") ?? "",
   };
-  if (query.resourceVersion !== "" && !/^\d+$/.test(query.resourceVersion)) throw badVersion(query.resourceVersion);
+  if (query.resourceVersion !== "" && !/^\d+$/.test(query.resourceVersion)) {
+    throw badRequest(`invalid resource version: ${versionText(query.resourceVersion)}`);
+  }
   return query;
 }
 
-function badVersion(text: string): Error {
-  return badRequest(
-    `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
-  );
+function versionText(text: string): string {
+  const quoted = JSON.stringify(text);
+  return `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`;
 }
 
 export function watchQuery(call: Call, parameters: URLSearchParams): WatchQuery {
   const resourceVersion = parameters.get("resourceVersion") ?? "";
-  if (resourceVersion !== "" && !/^\d+$/.test(resourceVersion)) throw badVersion(resourceVersion);
+  if (resourceVersion !== "" && !/^\d+$/.test(resourceVersion)) throw plainError(versionText(resourceVersion));
   return {
     matches: selectorOf(call, parameters),
     resourceVersion,

@@ -7,7 +7,7 @@ import { clausesOf } from "./media-type.ts";
 import { openApiDocument, openApiIndex } from "./openapi.ts";
 import { type HandlerSettings, handleResource } from "./resource-handler.ts";
 import { resourcePath } from "./route.ts";
-import { unauthorized } from "./status-error.ts";
+import { unauthorized, unknownResource } from "./status-error.ts";
 
 /** Paths that anybody may read. */
 const PUBLIC = /^\/(healthz|livez|readyz|version)(\/|$)/;
@@ -47,7 +47,11 @@ function discovery(api: Api, request: ApiRequest): Answer {
   if (parts.length === 1) return roots(api, request);
   const [root, first = "", second = ""] = parts;
   if (root === "api") return orNotFound(resourceList(api.registry, "", first));
-  return orNotFound(parts.length === 2 ? apiGroup(api.registry, first) : resourceList(api.registry, first, second));
+  const group = apiGroup(api.registry, first);
+  if (parts.length === 2 || group === undefined) return orNotFound(group);
+  const resources = resourceList(api.registry, first, second);
+  if (resources === undefined) throw unknownResource();
+  return { code: 200, body: resources };
 }
 
 function orNotFound(body: JsonObject | undefined): Answer {

@@ -23,7 +23,13 @@ function clientErrors(config: JsonObject, path: string): readonly FieldError[] {
   if (url === "") return [required(path, "exactly one of url or service is required")];
   return url.startsWith("https://")
     ? []
-    : [invalid(`${path}.url`, url, `'https' is the only allowed URL scheme; desired format: https://host[/path]`)];
+    : [
+        invalid(
+          `${path}.url`,
+          url.split(":")[0],
+          `'https' is the only allowed URL scheme; desired format: https://host[/path]`,
+        ),
+      ];
 }
 
 function webhookErrors(webhook: JsonObject, path: string): readonly FieldError[] {
@@ -35,9 +41,6 @@ function webhookErrors(webhook: JsonObject, path: string): readonly FieldError[]
   if (name.split(".").length < 3) {
     errors.push(invalid(`${path}.name`, name, "should be a domain with at least three segments separated by dots"));
   }
-  if (versions.length === 0) {
-    errors.push(required(`${path}.admissionReviewVersions`, `must specify one of ${VERSIONS.join(", ")}`));
-  }
   if (effects === undefined) errors.push(required(`${path}.sideEffects`, "must specify one of None, NoneOnDryRun"));
   else if (effects !== "None" && effects !== "NoneOnDryRun") {
     errors.push(notSupported(`${path}.sideEffects`, effects, ["None", "NoneOnDryRun"]));
@@ -45,7 +48,11 @@ function webhookErrors(webhook: JsonObject, path: string): readonly FieldError[]
   if (timeout < 1 || timeout > 30) {
     errors.push(invalid(`${path}.timeoutSeconds`, timeout, "the timeout value must be between 1 and 30 seconds"));
   }
-  return [...errors, ...clientErrors(asObject(webhook["clientConfig"]), `${path}.clientConfig`)];
+  errors.push(...clientErrors(asObject(webhook["clientConfig"]), `${path}.clientConfig`));
+  if (versions.length === 0) {
+    errors.push(required(`${path}.admissionReviewVersions`, `must specify one of ${VERSIONS.join(", ")}`));
+  }
+  return errors;
 }
 
 export const WEBHOOK_STRATEGY = {

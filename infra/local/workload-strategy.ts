@@ -20,7 +20,7 @@ function templateErrors(workload: ApiObject): readonly FieldError[] {
   const labels = textMap(at(spec, "template", "metadata", "labels"));
   const errors: FieldError[] = [];
   if (!isObject(spec["selector"])) errors.push(required("spec.selector"));
-  else if (!matchesLabels(spec["selector"], labels)) {
+  if (!isObject(spec["selector"]) || !matchesLabels(spec["selector"], labels)) {
     errors.push(invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`"));
   }
   const replicas = Number(spec["replicas"]);

@@ -11,7 +11,7 @@ function configurations(type: Hook["type"]): Resource {
   return { group: GROUP, version: "v1", plural: `${type}webhookconfigurations`, namespaced: false };
 }
 
-export interface Hook {
+interface Hook {
   readonly type: "mutating" | "validating";
   /** path on the server, and the first part of the webhook's name */
   readonly path: string;

@@ -7,7 +7,7 @@ import { type Cluster, CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/p
 import { type RawAnswer, type RawRequest, type RawTarget, sendRaw } from "./raw.ts";
 
 /** What not every cluster offers. */
-export interface Capabilities {
+interface Capabilities {
   /** Makes the API server forget old resourceVersions. */
   readonly compact?: () => Promise<void>;
   /** Something schedules and runs pods. */

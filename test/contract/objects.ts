@@ -90,6 +90,16 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
+    sentence: "a label that is no text is 400",
+    async run(context) {
+      const answer = await post(context, { metadata: { name: "a", labels: { n: 1 } } });
+      expect(answer).toMatchObject({ code: 400, body: { reason: "BadRequest" } });
+      expect(answer.text).toContain(
+        "cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
+      );
+    },
+  },
+  {
     sentence: "a label value with a space is 422",
     async run(context) {
       const created = createMap(context, "a", { metadata: { labels: { tier: "a b" } } });

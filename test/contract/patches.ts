@@ -226,6 +226,17 @@ export const MERGE_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
+    sentence: "an annotation that is no text is 422",
+    async run(context) {
+      await createMap(context, "a");
+      const answer = await rawPatch(context, "merge-patch+json", { metadata: { annotations: { n: 1 } } });
+      expect(answer).toMatchObject({ code: 422, body: { reason: "Invalid" } });
+      expect(answer.text).toContain(
+        "cannot unmarshal number into Go struct field ObjectMeta.metadata.annotations of type string",
+      );
+    },
+  },
+  {
     sentence: "a patch that is no object is 400",
     async run(context) {
       await createMap(context, "a");

@@ -106,6 +106,20 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
+    sentence: "quantities are written as Go prints them, empty values left out",
+    async run(context) {
+      const resources = { limits: { cpu: "1000m", memory: "1024Mi" }, requests: { cpu: "0.5", memory: "1Gi" } };
+      const pod = await createPod(
+        context,
+        "p",
+        withContainers({ ...MAIN, resources, env: [{ name: "A", value: "" }] }),
+      );
+      const canonical = { limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "500m", memory: "1Gi" } };
+      expect(pod.spec.containers[0]).toMatchObject({ resources: canonical });
+      expect(pod.spec.containers[0]?.["env"]).toEqual([{ name: "A" }]);
+    },
+  },
+  {
     sentence: "sources of volumes and environment have their defaults",
     async run(context) {
       const fieldRef = { fieldPath: "metadata.name" };
