@@ -1,0 +1,38 @@
+/** Admission of a generated pod. */
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { admitPod } from "../../shared/core/admit-pod.ts";
+import type { Admission } from "../../shared/core/lib/admission.ts";
+import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+import { KRUISE_NAMESPACE, NAMESPACE, type Scene } from "./arbitraries.ts";
+
+interface Circumstances {
+  /** what every draw gives */
+  readonly draw?: number;
+  readonly sortByName?: boolean;
+}
+
+export function podRequest(object: Pod): AdmissionRequest {
+  const resource = { group: "", version: "v1", resource: "pods" };
+  return { uid: "u", resource, namespace: "shop", operation: "CREATE", object };
+}
+
+export function admission({ pod, sidecarSets, revisions }: Scene, circumstances: Circumstances = {}): Admission {
+  const { draw = 0.3, sortByName = false } = circumstances;
+  return admitPod(
+    podRequest(pod),
+    { index: indexSidecarSets(sidecarSets), namespace: NAMESPACE, revisions },
+    {
+      now: "2026-01-02T03:04:05Z",
+      random: () => draw,
+      kruiseNamespace: KRUISE_NAMESPACE,
+      gates: { EnableSortSidecarContainerByName: sortByName },
+    },
+  );
+}
+
+/** The pod afterwards; undefined when it is refused. */
+export function admitted(scene: Scene, circumstances: Circumstances = {}): Pod | undefined {
+  const result = admission(scene, circumstances);
+  return result.kind === "denied" ? undefined : ((result.object ?? scene.pod) as Pod);
+}
