@@ -4,6 +4,7 @@ import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../..
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
 import { newRevision } from "../../shared/core/revision/new-revision.ts";
+import { limits, mountsOf, pick, pods, some, variables } from "./pods.ts";
 
 export const KRUISE_NAMESPACE = "kruise-system";
 export const NAMESPACE: Namespace = {
@@ -26,96 +27,6 @@ export function defaulted(object: object, version = "v1beta1"): SidecarSet {
   if (admission.kind === "denied") throw new Error(admission.message);
   return (admission.object ?? object) as SidecarSet;
 }
-
-const optional = <T extends object>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }, requiredKeys: (keyof T)[] = []) =>
-  fc.record(model, { requiredKeys: requiredKeys as never, noNullPrototype: true });
-const pick = <T>(...values: T[]) => fc.constantFrom(...values);
-const some = <T>(values: readonly T[], maxLength: number) => fc.shuffledSubarray([...values], { maxLength });
-const byName = ({ name }: { readonly name: string }) => name;
-
-const variables = fc.uniqueArray(
-  fc.oneof(
-    fc.record({ name: pick("A", "B", "C", "PATH_PART"), value: pick("", "1", "2<") }, { noNullPrototype: true }),
-    fc.constant({ name: "NODE", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } }),
-  ),
-  { selector: byName, maxLength: 3 },
-);
-const quantities = optional({ cpu: pick("100m", "0.5", "2"), memory: pick("64Mi", "1G", "1.5Gi") });
-const limits = fc.record({ limits: quantities, requests: pick({}, { cpu: "1m" }) }, { noNullPrototype: true });
-
-/** `volumes` are to mount from; no two paths are the same. */
-const mountsOf = (volumes: readonly string[]) =>
-  some(["/a", "/b", "/c", "/d"], 2).chain((paths) =>
-    fc.tuple(
-      ...paths.map((mountPath) =>
-        fc
-          .tuple(pick(...volumes), pick(undefined, undefined, "$(A)/x", "$(PATH_PART)"))
-          .map(([name, subPathExpr]) => ({ name, mountPath, ...(subPathExpr ? { subPathExpr } : {}) })),
-      ),
-    ),
-  );
-
-/** What the API server of a later version may have. */
-const LATER = { laterField: { kept: [1, null, { deep: true }] } };
-
-const appContainer = (name: string) =>
-  optional(
-    {
-      name: fc.constant(name),
-      image: fc.constant("app:1"),
-      env: variables,
-      volumeMounts: mountsOf(["data", "cache"]),
-      volumeDevices: pick([{ name: "disk", devicePath: "/dev/x" }]),
-      resources: limits,
-      laterField: fc.constant(LATER),
-    },
-    ["name", "image"],
-  );
-const named = (names: readonly string[], minLength: number) =>
-  fc.shuffledSubarray([...names], { minLength }).chain((chosen) => fc.tuple(...chosen.map(appContainer)));
-
-const annotations = optional({
-  note: pick("mine"),
-  json: pick('{"a":0,"x":null}', "{}", ""),
-  "kruise.io/sidecarset-injected-list": pick("before", "alpha"),
-  "kruise.io/sidecarset-hash": pick('{"before":"legacy"}', "{}"),
-  "kruise.io/sidecarset-working-hotupgrade-container": pick('{"before":"before-2"}', "broken"),
-  "apps.kruise.io/container-launch-priority": pick("Ordered", "", "", "", ""),
-});
-
-export const pods: fc.Arbitrary<Pod> = fc
-  .record(
-    {
-      metadata: optional(
-        {
-          name: pick("web-0", "web-1"),
-          generateName: fc.constant("web-"),
-          labels: fc.constant({ app: "web", source: "main" }),
-          annotations,
-          finalizers: fc.constant(["later.example.com"]),
-          laterField: fc.constant(LATER),
-        },
-        ["labels"],
-      ),
-      spec: optional(
-        {
-          containers: named(["main", "helper", "worker"], 1),
-          initContainers: named(["setup", "migrate"], 0),
-          volumes: fc.constant([
-            { name: "data", emptyDir: {} },
-            { name: "disk", ...LATER },
-          ]),
-          imagePullSecrets: some([{ name: "own" }, { name: "pull-a" }], 2),
-          tolerations: fc.constant([{ operator: "Exists", ...LATER }]),
-          laterField: fc.constant(LATER),
-        },
-        ["containers"],
-      ),
-      laterField: fc.constant(LATER),
-    },
-    { noNullPrototype: true },
-  )
-  .map((pod) => ({ apiVersion: "v1", kind: "Pod", ...pod }) as unknown as Pod);
 
 const transfers = (set: string) =>
   fc.array(
@@ -273,8 +184,13 @@ function revisionOf({ metadata, spec }: SidecarSet): ControllerRevision {
   return newRevision(old, { namespace: KRUISE_NAMESPACE, revision: 1, collisionCount: 0 });
 }
 
-export const sidecarSets: fc.Arbitrary<readonly SidecarSet[]> = fc
-  .shuffledSubarray(["alpha", "beta", "gamma"], { minLength: 1 })
+const NAMES = ["alpha", "beta", "gamma"];
+
+export const sidecarSet: fc.Arbitrary<SidecarSet> = fc.constantFrom(...NAMES).chain(writtenSidecarSet);
+
+/** Several that may be together in one cluster. */
+const sidecarSets: fc.Arbitrary<readonly SidecarSet[]> = fc
+  .shuffledSubarray(NAMES, { minLength: 1 })
   .chain((names) => fc.tuple(...names.map(writtenSidecarSet)));
 
 export const scenes: fc.Arbitrary<Scene> = fc
