@@ -1,0 +1,23 @@
+/** What Kubernetes would say of one volume, or of one container, in a pod that is fine otherwise. */
+import type { SidecarSetSpec } from "../../../../shared/api/sidecarset.ts";
+import { printFieldError } from "../../../../shared/core/lib/field-error.ts";
+import { validatePod } from "../../../../shared/core/validate/pod/pod.ts";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+const CONTAINER = { name: "c", image: "i", imagePullPolicy: "Always", terminationMessagePolicy: "File" };
+
+function errorsOf(spec: Fields): readonly string[] {
+  return validatePod(spec as unknown as SidecarSetSpec).map(printFieldError);
+}
+
+/** `volume.` stands for the path of the volume. */
+export function errorsOfVolume(source: Fields): readonly string[] {
+  return errorsOf({ volumes: [{ name: "v", ...source }] }).map((error) => error.replace("spec.volumes[0]", "volume"));
+}
+
+/** `container.` stands for the path of the container. */
+export function errorsOfContainer(changes: Fields, volumes: readonly Fields[] = []): readonly string[] {
+  const errors = errorsOf({ containers: [{ ...CONTAINER, ...changes }], volumes });
+  return errors.map((error) => error.replace("spec.containers[0]", "container"));
+}
