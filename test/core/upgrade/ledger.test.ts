@@ -34,12 +34,27 @@ describe("the ledger as a ConfigMap", () => {
     });
     expect(parseLedger(written)).toEqual(ledger(reserved("a"), reserved("b", 1)));
     expect(parseLedger(formatLedger(EMPTY_LEDGER))).toEqual(EMPTY_LEDGER);
+    const many = { ...reserved("web-0", 123), resourceVersion: "4567", revision: "" };
+    const late = { uid: "set", generation: 123, reservations: [many] };
+    expect(parseLedger(formatLedger(late))).toEqual(late);
+  });
+
+  it("may lack the list of reservations", () => {
+    expect(parseLedger({ sidecarSetUID: "set", generation: "2" })).toEqual(ledger());
   });
 
   it.each([
     { name: "no data", data: undefined },
     { name: "no generation", data: { sidecarSetUID: "set", reservations: "" } },
     { name: "a generation that is no number", data: { sidecarSetUID: "set", generation: "x", reservations: "" } },
+    { name: "no SidecarSet", data: { generation: "2", reservations: "" } },
+    { name: "a generation below 0", data: { sidecarSetUID: "set", generation: "-1", reservations: "" } },
+    { name: "a generation and more", data: { sidecarSetUID: "set", generation: "2a", reservations: "" } },
+    { name: "a line with more", data: { sidecarSetUID: "set", generation: "2", reservations: "shop/a u 7 2 old x" } },
+    {
+      name: "a line that begins wrong",
+      data: { sidecarSetUID: "set", generation: "2", reservations: "/shop/a u 7 2 o" },
+    },
     { name: "half a line", data: { sidecarSetUID: "set", generation: "2", reservations: "shop/a uid-a 7" } },
   ])("is not read as empty when it is broken: $name", ({ data }) => {
     expect(parseLedger(data)).toBeUndefined();
@@ -47,6 +62,8 @@ describe("the ledger as a ConfigMap", () => {
 
   it("fits its name and its size", () => {
     expect(ledgerName("proxy")).toBe("sidecarset-ledger-proxy");
+    const longest = "x".repeat(235);
+    expect(ledgerName(longest)).toBe(`sidecarset-ledger-${longest}`);
     const long = "x".repeat(253);
     expect(ledgerName(long)).toHaveLength(253);
     expect(ledgerName(long)).not.toBe(ledgerName(`${long.slice(0, -1)}y`));

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
   IN_PLACE_UPDATE_STATE_ANNOTATION,
   INJECTED_LIST_ANNOTATION,
   WORKING_HOT_UPGRADE_ANNOTATION,
@@ -57,6 +58,28 @@ describe("planUpgrade, cold", () => {
     expect([written.other, written.broken]).toEqual([other, undefined]);
   });
 
+  test("states are sorted by their names, and so are the containers in them", () => {
+    const state = (container: string) => ({
+      revision: "r",
+      updateTimestamp: "2025-01-01T00:00:00Z",
+      lastContainerStatuses: { [container]: { imageID: "1" } },
+    });
+    const before = JSON.stringify({ zz: state("x"), ss: state("zc"), aa: state("x") });
+    const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: before } }));
+    const written = jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION);
+    expect(Object.keys(written)).toEqual(["aa", "ss", "zz"]);
+    expect(Object.keys(written.ss.lastContainerStatuses)).toEqual(["sc", "zc"]);
+  });
+
+  test("hashes by name are brought to the form of today, each annotation by itself", () => {
+    const annotations = { [HASH_ANNOTATION]: '{"ss":"a","other":"b"}' };
+    const written = plan(podOf({ annotations })).annotations;
+    expect(Object.keys(jsonOf(written, HASH_ANNOTATION))).toEqual(["other", "ss"]);
+    expect(written[HASH_WITHOUT_IMAGE_ANNOTATION]).toBeUndefined();
+    const current = plan(podOf({ annotations: { [HASH_WITHOUT_IMAGE_ANNOTATION]: '{"ss":"a"}' } })).annotations;
+    expect(current[HASH_WITHOUT_IMAGE_ANNOTATION]).toBeUndefined();
+  });
+
   test("a state that is null is as good as none", () => {
     const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: '{"ss":null}' } }));
     expect(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION).ss.revision).toBe(NEW_HASH);
@@ -75,6 +98,8 @@ describe("planUpgrade, cold", () => {
     expect(plan(pod).annotations[INJECTED_LIST_ANNOTATION]).toBeUndefined();
     const planned = planUpgrade(pod, sidecarSetOf(), { ...FACTS, matching: ["a", "ss"] });
     expect(planned).toMatchObject({ annotations: { [INJECTED_LIST_ANNOTATION]: "a,ss" } });
+    const kept = planUpgrade(podOf(), sidecarSetOf(), { ...FACTS, matching: ["a", "ss"] });
+    expect(kept.kind === "planned" && kept.annotations[INJECTED_LIST_ANNOTATION]).toBeUndefined();
   });
 });
 
@@ -163,7 +188,51 @@ describe("planUpgrade, hot", () => {
   test("a pod without its second slot is refused", () => {
     const pod = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1");
     const half = { ...pod, spec: { ...pod.spec, containers: pod.spec.containers.slice(0, 2) } };
-    expect(planUpgrade(half, hotSidecarSetOf(), FACTS)).toMatchObject({ kind: "refused" });
+    expect(planUpgrade(half, hotSidecarSetOf(), FACTS)).toEqual({
+      kind: "refused",
+      message: "the pod has no container mesh-2",
+    });
+  });
+
+  test("a pod without its first slot is refused", () => {
+    const pod = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1");
+    const half = { ...pod, spec: { ...pod.spec, containers: pod.spec.containers.slice(2) } };
+    expect(planUpgrade(half, hotSidecarSetOf(), FACTS)).toEqual({
+      kind: "refused",
+      message: "the pod has no container mesh-1",
+    });
+  });
+
+  test("the slot that has not been restarted yet gets the new image", () => {
+    const state = { revision: "r", updateTimestamp: NOW, lastContainerStatuses: { "mesh-1": { imageID: "same" } } };
+    const annotations = { [IN_PLACE_UPDATE_STATE_ANNOTATION]: JSON.stringify({ ss: state }) };
+    const pod = hotPodOf(["reg/mesh:v0", "reg/mesh:v1"], "mesh-1", { annotations });
+    const containerStatuses = ["main", "mesh-1", "mesh-2"].map((name) => ({ name, ready: true, imageID: "same" }));
+    const { images } = plan({ ...pod, status: { ...pod.status, containerStatuses } }, hotSidecarSetOf());
+    expect(images.map(({ container }) => container)).toEqual(["mesh-1"]);
+  });
+
+  test("a version is the SidecarSet's resourceVersion, and nothing where there is none", () => {
+    const { annotations } = plan(hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1"), {
+      spec: hotSidecarSetOf().spec,
+    });
+    expect([version("mesh-2"), versionAlt("mesh-2"), versionAlt("mesh-1")].map((key) => annotations[key])).toEqual([
+      "",
+      "",
+      "",
+    ]);
+  });
+
+  test("a pod without metadata is upgraded as well", () => {
+    const { spec, status = {} } = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1");
+    const { annotations } = plan({ spec, status }, hotSidecarSetOf());
+    expect(annotations).toMatchObject({ [WORKING_HOT_UPGRADE_ANNOTATION]: '{"mesh":"mesh-2"}' });
+    const { annotations: cold } = plan({ metadata: {}, spec: podOf().spec });
+    expect(jsonOf(cold, IN_PLACE_UPDATE_STATE_ANNOTATION).ss.lastContainerStatuses).toEqual({ sc: {} });
+    expect(planFlip({ spec, status }, hotSidecarSetOf(), NOW)).toMatchObject({
+      kind: "planned",
+      images: [{ container: "mesh-1", from: "reg/mesh:v1", to: "reg/empty:1" }],
+    });
   });
 
   test("a flip empties the old slot and leaves the hash alone", () => {

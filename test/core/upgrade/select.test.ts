@@ -173,6 +173,44 @@ describe("selectPods, line by line", () => {
   });
 });
 
+describe("selectPods, of pods about which little is known", () => {
+  const bare = (uid: string, metadata: Pod["metadata"] = {}): Pod => ({
+    metadata: { uid, ...metadata },
+    spec: { containers: [] },
+  });
+  const waitingOf = (pods: readonly Pod[], updateStrategy: UpdateStrategy) => {
+    const states = pods.map((pod) => podStateOf(pod, { spec: {} }));
+    const old = states.map((state) => ({ ...state, isUpdated: false }));
+    return selectPods({ spec: { updateStrategy } }, old, NONE).waiting.map(({ pod }) => pod.metadata?.uid);
+  };
+
+  test("takes a pod without metadata", () => {
+    const strategies: readonly UpdateStrategy[] = [
+      {},
+      { priorityStrategy: { orderPriority: [{ orderedKey: "a" }] } },
+      { priorityStrategy: { weightPriority: [{ weight: 1, matchSelector: { matchLabels: { a: "b" } } }] } },
+      { scatterStrategy: [{ key: "a", value: "*" }] },
+      { scatterStrategy: [{ key: "a", value: "b" }] },
+    ];
+    const nobody: Pod = { spec: { containers: [] } };
+    for (const strategy of strategies) expect(waitingOf([nobody, nobody, nobody], strategy)).toHaveLength(3);
+    expect(waitingOf([nobody], { selector: { matchLabels: { a: "b" } } })).toEqual([]);
+  });
+
+  test("keeps the order of pods whose labels end in the same number", () => {
+    const pods = ["x1", "y1", "z1", "w2"].map((value) => bare(value, { labels: { order: value } }));
+    const priorityStrategy = { orderPriority: [{ orderedKey: "order" }] };
+    expect(waitingOf(pods, { priorityStrategy })).toEqual(["w2", "x1", "y1", "z1"]);
+  });
+
+  test("a star stands for no pod without the label", () => {
+    const zones = ["a", "a", "", "a", "", "", "a", ""];
+    const pods = zones.map((zone, index) => bare(`${index}`, zone === "" ? {} : { labels: { zone } }));
+    const named = waitingOf(pods, { scatterStrategy: [{ key: "zone", value: "a" }] });
+    expect(waitingOf(pods, { scatterStrategy: [{ key: "zone", value: "*" }] })).toEqual(named);
+  });
+});
+
 describe("scattering", () => {
   const anyTerms = array(
     record({ key: constantFrom("zone", "canary", "none"), value: constantFrom("*", "a", "b", "true", "", "z") }),

@@ -38,6 +38,17 @@ describe("planCondition", () => {
     expect(plan(podWith({ ...FALSE, message: '{"ss":false}' }), true)).toMatchObject({ condition });
   });
 
+  test("the same word for another reason is said again", () => {
+    expect(plan(podWith({ ...FALSE, reason: "Other", message: '{"ss":false}' }), false)).toMatchObject({
+      condition: { ...FALSE, lastTransitionTime: BEFORE },
+    });
+  });
+
+  test("a pod without a status gets a first word", () => {
+    expect(plan({ spec: { containers: [] } }, true)).toMatchObject({ condition: { ...TRUE, lastTransitionTime: NOW } });
+    expect(plan({ spec: { containers: [] }, status: {} }, true)).toMatchObject({ condition: TRUE });
+  });
+
   test("only the boolean false counts", () => {
     expect(plan(podWith({ message: '{"a":"false","b":0,"c":null}' }), true)).toMatchObject({ condition: TRUE });
   });

@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import type { Pod, PodCondition } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import type { PodState } from "../../../shared/core/pod/pod-state.ts";
+import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import { planBatch, planFlips } from "../../../shared/core/upgrade/plan-batch.ts";
+import { hotPodOf, hotSidecarSetOf, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
+
+const FACTS = { now: NOW, latestRevision: "ss-2" };
+const AT_P = { namespace: "default", name: "p", uid: "uid-p", resourceVersion: "7" };
+
+function batch(pods: readonly Pod[], sidecarSet: SidecarSet = sidecarSetOf()) {
+  const states: readonly PodState[] = pods.map((pod) => podStateOf(pod, sidecarSet));
+  return planBatch(sidecarSet, states, new Set(), FACTS);
+}
+
+function saying(pod: Pod, message: string, status = "True", reason = "AllSidecarsetUpgradable"): Pod {
+  const condition: PodCondition = { type: "SidecarSetUpgradable", status, reason, message };
+  return { ...pod, status: { ...pod.status, conditions: [...(pod.status?.conditions ?? []), condition] } };
+}
+
+describe("a batch", () => {
+  test("patches the pod first, then says that it can be upgraded", () => {
+    const { actions, problems } = batch([podOf()]);
+    expect(actions).toMatchObject([
+      { kind: "PatchPod", purpose: "upgrade", pod: AT_P, isFirstAnnotation: false, usesBudget: true },
+      { kind: "PatchPodCondition", pod: AT_P, condition: { status: "True", message: '{"ss":true}' } },
+    ]);
+    expect(problems).toEqual([]);
+  });
+
+  test("says nothing that has been said", () => {
+    const { actions, problems } = batch([saying(podOf(), '{"ss":true}')]);
+    expect(actions.map(({ kind }) => kind)).toEqual(["PatchPod"]);
+    expect(problems).toEqual([]);
+  });
+
+  test("upgrades a pod whose condition cannot be read, and names it", () => {
+    const { actions, problems } = batch([saying(podOf(), "zzz")]);
+    expect(actions.map(({ kind }) => kind)).toEqual(["PatchPod"]);
+    const message = "the message of the condition SidecarSetUpgradable is not a JSON object";
+    expect(problems).toEqual([{ namespace: "default", name: "p", message }]);
+  });
+
+  test("leaves alone and names a pod without the container", () => {
+    const { actions, problems } = batch([podOf({ spec: { containers: [] }, statuses: [] })]);
+    expect(actions).toEqual([]);
+    expect(problems).toEqual([{ namespace: "default", name: "p", message: "the pod has no container sc" }]);
+  });
+
+  test("marks pods that cannot be upgraded, and records one event for all of them", () => {
+    const { actions } = batch(["a", "b"].map((name) => podOf({ name, withoutImage: "other" })));
+    expect(actions).toMatchObject([
+      { kind: "PatchPodCondition", pod: { name: "a" }, condition: { status: "False", message: '{"ss":false}' } },
+      { kind: "PatchPodCondition", pod: { name: "b" } },
+      {
+        kind: "RecordEvent",
+        regarding: { kind: "SidecarSet", name: "ss", uid: "uid-ss" },
+        type: "Normal",
+        message: "SidecarSet in-place update detected 2 not upgradable pod(s) in this round, will skip them.",
+      },
+    ]);
+    expect(actions).toHaveLength(3);
+  });
+
+  test("needs metadata neither of the SidecarSet nor of the pod", () => {
+    const spec = { containers: [{ name: "sc", image: "reg/sc:v1" }] };
+    const sidecarSet: SidecarSet = { spec: { containers: [{ name: "sc", image: "reg/sc:v2" }] } };
+    const state: PodState = { pod: { spec }, isUpdated: false, isConsistent: true, isReady: true };
+    const { actions } = planBatch(sidecarSet, [state], new Set(), FACTS);
+    const nobody = { namespace: "", name: "", uid: "", resourceVersion: "" };
+    expect(actions).toMatchObject([
+      {
+        kind: "PatchPod",
+        pod: nobody,
+        images: [{ index: 0, container: "sc", from: "reg/sc:v1", to: "reg/sc:v2" }],
+        isFirstAnnotation: true,
+        annotations: {
+          "kruise.io/sidecarset-hash": `{"":{"updateTimestamp":"${NOW}","hash":"","sidecarSetName":"","sidecarList":["sc"],"controllerRevision":"ss-2"}}`,
+          "kruise.io/sidecarset-inplace-update-state": `{"":{"revision":"","updateTimestamp":"${NOW}","lastContainerStatuses":{"sc":{}}}}`,
+        },
+      },
+      { kind: "PatchPodCondition", pod: nobody, condition: { message: '{"":true}' } },
+    ]);
+  });
+
+  test("names as nobody's what lacks metadata", () => {
+    const state: PodState = { pod: { spec: { containers: [] } }, isUpdated: false, isConsistent: true, isReady: true };
+    const { problems } = planBatch({ spec: { containers: [{ name: "sc" }] } }, [state], new Set(), FACTS);
+    expect(problems).toEqual([{ namespace: "", name: "", message: "the pod has no container sc" }]);
+    const hashed = { "kruise.io/sidecarset-hash-without-image": "x" };
+    const { actions } = planBatch({ metadata: { annotations: hashed }, spec: {} }, [state], new Set(), FACTS);
+    expect(actions.at(-1)).toMatchObject({ regarding: { kind: "SidecarSet", name: "", uid: "" } });
+  });
+});
+
+test("a flip patches the pod and records an event for it", () => {
+  const sidecarSet = hotSidecarSetOf();
+  const pods = [hotPodOf(["m:1", "m:2"], "mesh-2"), hotPodOf(["reg/empty:1", "m:2"], "mesh-2", { name: "through" })];
+  const actions = planFlips(
+    sidecarSet,
+    pods.map((pod) => podStateOf(pod, sidecarSet)),
+    NOW,
+  );
+  expect(actions).toMatchObject([
+    { kind: "PatchPod", purpose: "flip", pod: AT_P, usesBudget: false },
+    {
+      kind: "RecordEvent",
+      regarding: { kind: "Pod", namespace: "default", name: "p", uid: "uid-p" },
+      type: "Normal",
+      message: "reset sidecar container image empty successfully",
+    },
+  ]);
+});
