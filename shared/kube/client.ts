@@ -73,7 +73,7 @@ export function connectCluster(access: ClusterAccess): Cluster {
         verb: "DELETE",
         resource: resource.plural,
         method: "DELETE",
-        path: pathOf(resource, key) + queryOf(dryRunQuery(options)),
+        path: pathOf(resource, key),
         body: JSON.stringify(deleteBody(options)),
       });
     },
@@ -200,7 +200,8 @@ function dryRunQuery({ dryRun }: { readonly dryRun?: boolean }): Query {
   return { dryRun: dryRun ? "All" : undefined };
 }
 
-function deleteBody({ uid, resourceVersion }: DeleteOptions): object {
+/** With a body, the API server takes every option from there and none from the query. */
+function deleteBody({ uid, resourceVersion, dryRun }: DeleteOptions): object {
   const preconditions = {
     ...(uid === undefined ? {} : { uid }),
     ...(resourceVersion === undefined ? {} : { resourceVersion }),
@@ -209,5 +210,6 @@ function deleteBody({ uid, resourceVersion }: DeleteOptions): object {
     apiVersion: "v1",
     kind: "DeleteOptions",
     ...(Object.keys(preconditions).length === 0 ? {} : { preconditions }),
+    ...(dryRun ? { dryRun: ["All"] } : {}),
   };
 }
