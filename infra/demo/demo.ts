@@ -51,22 +51,19 @@ async function inject(stage: Stage, view: ProgressView, manifests: readonly Mani
   await applyAll(stage, manifests);
   const scene = await untilPodsStand(stage);
   const { pods, injected, ready } = scene.counts;
-  view.note(
-    `Injected: ${injected} of ${pods} pods got sidecars as they were created, ${ready} are ready. One of them:`,
-  );
+  view.note(`Injected ${injected} of ${pods} pods as they were created, ${ready} ready. One of them:`);
   const example = scene.pods.find(({ metadata }) => metadata?.annotations?.["kruise.io/sidecarset-injected-list"]);
-  for (const { name, image } of example?.spec.containers ?? [])
-    view.note(`  ${example?.metadata?.name}  ${name}  ${image}`);
+  for (const { name, image } of example?.spec.containers ?? []) view.note(`  ${name.padEnd(12)}${image}`);
   return scene;
 }
 
 async function rollOut(stage: Stage, view: ProgressView, scene: Scene): Promise<void> {
   const deadline = performance.now() + ROLLOUT_TIMEOUT_MS;
-  for (const change of await changeImages(stage, scene)) view.note(`\nNew image. ${change}`);
+  for (const change of await changeImages(stage, scene)) view.note(`\n${change}`);
   let isDone = await followTicks(stage, view, deadline);
   view.done();
   for (const step of await promote(stage, await look(stage))) {
-    view.note(`\nThe partition keeps the other pods as they are. Promote ${step}`);
+    view.note(`\nThe partition keeps the others. Promote ${step}`);
     isDone = await followTicks(stage, view, deadline);
     view.done();
   }
@@ -99,13 +96,15 @@ function tell(view: ProgressView, summary: DemoSummary): void {
   const { apiCalls, ...rest } = summary;
   view.note(`
 Summary, from the API server's own record
-  pods                     ${rest.injected} of ${rest.pods} injected, ${rest.updated} updated, ${rest.updatedReady} of these ready
+  pods                     ${rest.pods}
+  injected                 ${rest.injected}
+  updated                  ${rest.updated}, ${rest.updatedReady} of them ready
   batches                  ${rest.batches}, in ${rest.ticks} ticks
   unavailable at once      ${rest.maxUnavailableObserved} at most, ${rest.maxUnavailable} allowed
   app container restarts   ${rest.appContainerRestarts}
   time                     ${rest.seconds} s
   API calls`);
-  for (const [call, count] of Object.entries(apiCalls).sort()) view.note(`    ${call.padEnd(23)}${count}`);
+  for (const [call, count] of Object.entries(apiCalls).sort()) view.note(`    ${call.padEnd(27)}${count}`);
 }
 
 async function stay(stage: Stage, view: ProgressView): Promise<void> {
@@ -132,7 +131,9 @@ export async function runDemo({ json, keep, files }: DemoOptions): Promise<void>
   const manifests = await readManifests(files.length > 0 ? files : SAMPLE);
   const stage = await setStage();
   try {
-    view.note(`An embedded cluster at ${stage.local.url}, our webhooks registered there, a tick every second.`);
+    view.note(
+      `An embedded cluster at ${stage.local.url}\nOur webhooks are registered there, and a tick runs every second.`,
+    );
     const scene = await inject(stage, view, manifests);
     const since = { sequence: stage.local.history().at(-1)?.sequence ?? 0, tick: stage.reports.length, startedMs };
     await rollOut(stage, view, scene);

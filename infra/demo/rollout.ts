@@ -72,7 +72,7 @@ export async function changeImages({ client }: Stage, { sidecarSets }: Scene): P
     );
     if (operations.length > 0)
       await client.patch(SIDECARSETS, { name: metadata?.name ?? "" }, { type: "json", operations });
-    changes.push(...containers.map(({ from, to }) => `${metadata?.name}: ${from} → ${to}`));
+    changes.push(...containers.map(({ from, to }) => `${metadata?.name}: new image ${to}, after ${from}`));
   }
   return changes;
 }

@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+
+const readme = readFileSync("README.md", "utf8");
+const manifest = JSON.parse(readFileSync("package.json", "utf8")) as {
+  readonly scripts: Readonly<Record<string, string>>;
+};
+
+describe("README", () => {
+  it("names only npm scripts that exist", () => {
+    const named = [...readme.matchAll(/npm (?:run (?:--silent )?)?([a-z][a-z:]*)/g)].map(([, name = ""]) => name);
+    const scripts = [...new Set(named)].filter((name) => !["ci", "run", "registry"].includes(name));
+    expect(scripts.length).toBeGreaterThan(4);
+    for (const script of scripts) expect(Object.keys(manifest.scripts)).toContain(script);
+  });
+
+  it("links only to files that exist", () => {
+    const links = [...readme.matchAll(/\]\(([^)#]+)\)/g)].map(([, target = ""]) => target);
+    const local = links.filter((target) => !target.includes("://"));
+    expect(local.length).toBeGreaterThan(3);
+    for (const target of local) expect(() => readFileSync(target), target).not.toThrow();
+  });
+
+  it("shows settings that config.ts reads, and all of them", () => {
+    const source = readFileSync("shared/config.ts", "utf8");
+    const read = new Set([...source.matchAll(/env\["([A-Z_]+)"\]/g)].map(([, name]) => name));
+    const shown = new Set([...readme.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name));
+    expect(read.size).toBeGreaterThan(3);
+    expect(shown).toEqual(read);
+  });
+});
