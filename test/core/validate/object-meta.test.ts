@@ -1,0 +1,174 @@
+import { describe, expect, it } from "vitest";
+import { errorsOf, sidecarSet } from "./fixture.ts";
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+const rows: readonly (readonly [sentence: string, given: Metadata, errors: readonly string[]])[] = [
+  [
+    "owned by one controller",
+    {
+      ownerReferences: [
+        { apiVersion: "apps/v1", kind: "Deployment", name: "d", uid: "u", controller: true },
+        { apiVersion: "apps/v1", kind: "Deployment", name: "d", uid: "u" },
+      ],
+    },
+    [],
+  ],
+  [
+    "owned by two controllers",
+    {
+      ownerReferences: [
+        { apiVersion: "apps/v1", kind: "Deployment", name: "d", uid: "u" },
+        { apiVersion: "apps/v1", kind: "Deployment", name: "d", uid: "u", controller: true },
+        { apiVersion: "apps/v1", kind: "Job", name: "j", uid: "u", controller: true },
+      ],
+    },
+    [
+      'metadata.ownerReferences: Invalid value: [{"apiVersion":"apps/v1","kind":"Deployment","name":"d","uid":"u"},{"apiVersion":"apps/v1","kind":"Deployment","name":"d","uid":"u","controller":true},{"apiVersion":"apps/v1","kind":"Job","name":"j","uid":"u","controller":true}]: Only one reference can have Controller set to true. Found "true" in references for Deployment/d and Job/j',
+    ],
+  ],
+  [
+    "owned by nothing",
+    { ownerReferences: [{}] },
+    [
+      'metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty',
+      'metadata.ownerReferences.kind: Invalid value: "": kind must not be empty',
+      'metadata.ownerReferences.name: Invalid value: "": name must not be empty',
+      'metadata.ownerReferences.uid: Invalid value: "": uid must not be empty',
+    ],
+  ],
+  [
+    "owned by something of a version with two slashes",
+    { ownerReferences: [{ apiVersion: "a/b/c", kind: "Deployment", name: "d", uid: "u" }] },
+    ['metadata.ownerReferences.apiVersion: Invalid value: "a/b/c": version must not be empty'],
+  ],
+  ["owned by something of the core", { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "d", uid: "u" }] }, []],
+  [
+    "owned by an event",
+    { ownerReferences: [{ apiVersion: "v1", kind: "Event", name: "d", uid: "u" }] },
+    [
+      'metadata.ownerReferences: Invalid value: {"apiVersion":"v1","kind":"Event","name":"d","uid":"u"}: /v1, Kind=Event is disallowed from being an owner',
+    ],
+  ],
+  [
+    "owned by an event of another group",
+    { ownerReferences: [{ apiVersion: "events.k8s.io/v1", kind: "Event", name: "d", uid: "u" }] },
+    [],
+  ],
+  ["with finalizers", { finalizers: ["orphan", "example.com/a"] }, []],
+  ["with the other finalizer of Kubernetes", { finalizers: ["foregroundDeletion"] }, []],
+  [
+    "with finalizers that exclude each other",
+    { finalizers: ["orphan", "foregroundDeletion"] },
+    [
+      'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and foregroundDeletion cannot be both set',
+    ],
+  ],
+  [
+    "with a finalizer that is none",
+    { finalizers: ["a b", "orphan"] },
+    [
+      "metadata.finalizers: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+    ],
+  ],
+  [
+    "with the names of managers",
+    {
+      managedFields: [
+        { manager: "kubectl", operation: "Apply", fieldsType: "FieldsV1", subresource: "status" },
+        { operation: "Update" },
+      ],
+    },
+    [],
+  ],
+  [
+    "with managers that say nothing",
+    { managedFields: [{}] },
+    ['metadata.managedFields[0].operation: Invalid value: "": must be `Apply` or `Update`'],
+  ],
+  [
+    "with managers of unknown operations and types",
+    { managedFields: [{ operation: "Apply" }, { operation: "Read", fieldsType: "FieldsV2" }] },
+    [
+      'metadata.managedFields[1].operation: Invalid value: "Read": must be `Apply` or `Update`',
+      'metadata.managedFields[1].fieldsType: Invalid value: "FieldsV2": must be `FieldsV1`',
+    ],
+  ],
+  ["with a generated name", { generateName: "logs-" }, []],
+  [
+    "with a generated name that is none",
+    { generateName: "logs." },
+    [
+      "metadata.generateName: Invalid value: \"logs.\": sidecarset name must consist of alphanumeric characters or '-' (e.g. 'example-com', regex used for validation is '^[a-zA-Z0-9\\-]+$')",
+    ],
+  ],
+  [
+    "of a generation below 0",
+    { generation: -1 },
+    ["metadata.generation: Invalid value: -1: must be greater than or equal to 0"],
+  ],
+  [
+    "with labels and annotations that are none",
+    { labels: { "a b": "c d" }, annotations: { "A B": "c d" } },
+    [
+      "metadata.labels: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+      "metadata.labels: Invalid value: \"c d\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+      "metadata.annotations: Invalid value: \"A B\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+    ],
+  ],
+  ["with an annotation in capitals", { annotations: { "Example.COM/A": "free text" } }, []],
+  [
+    "by a name with a dot",
+    { name: "a.b" },
+    [
+      "metadata.name: Invalid value: \"a.b\": sidecarset name must consist of alphanumeric characters or '-' (e.g. 'example-com', regex used for validation is '^[a-zA-Z0-9\\-]+$')",
+    ],
+  ],
+  ["by a name in capitals", { name: "A-1" }, []],
+];
+
+describe("the metadata of a SidecarSet", () => {
+  it.each(rows)("%s", (_sentence, given, errors) => {
+    expect(errorsOf(sidecarSet({}, given))).toEqual(errors);
+  });
+});
+
+describe("what is too long in the metadata of a SidecarSet", () => {
+  const size = 256 * 1024;
+  const sizes: readonly (readonly [sentence: string, metadata: Metadata, errors: readonly string[]])[] = [
+    ["annotations of 256 KiB are not", { annotations: { a: "x".repeat(size - 1) } }, []],
+    [
+      "annotations of a byte more are, their keys counted",
+      { annotations: { a: "x".repeat(size - 3), b: "é" } },
+      ["metadata.annotations: Too long: may not be more than 262144 bytes"],
+    ],
+    [
+      "a manager of 128 bytes and a subresource of 256 are not",
+      { managedFields: [{ operation: "Apply", manager: "m".repeat(128), subresource: "s".repeat(256) }] },
+      [],
+    ],
+    [
+      "a manager of 129 bytes and a subresource of 257 are",
+      { managedFields: [{ operation: "Apply", manager: "m".repeat(129), subresource: "s".repeat(257) }] },
+      [
+        "metadata.managedFields[0].manager: Too long: may not be more than 128 bytes",
+        "metadata.managedFields[0].subresource: Too long: may not be more than 256 bytes",
+      ],
+    ],
+    ["a name of 63 characters is not", { name: "a".repeat(63) }, []],
+    [
+      "a name of 64 characters is",
+      { name: "a".repeat(64) },
+      [`metadata.name: Invalid value: "${"a".repeat(64)}": must be no more than 63 characters`],
+    ],
+  ];
+  it.each(sizes)("%s", (_sentence, given, errors) => {
+    expect(errorsOf(sidecarSet({}, given))).toEqual(errors);
+  });
+
+  it("a SidecarSet without metadata lacks its name", () => {
+    expect(errorsOf({ spec: sidecarSet().spec })).toEqual([
+      "metadata.name: Required value: name or generateName is required",
+    ]);
+  });
+});

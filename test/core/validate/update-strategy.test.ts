@@ -1,0 +1,376 @@
+import { describe, expect, it } from "vitest";
+import { errorsOf, sidecarSet } from "./fixture.ts";
+
+const rows: readonly (readonly [
+  sentence: string,
+  given: Readonly<Record<string, unknown>>,
+  errors: readonly string[],
+])[] = [
+  [
+    "a partition of 0 beside a selector",
+    { updateStrategy: { type: "RollingUpdate", partition: 0, selector: { matchLabels: { a: "b" } } } },
+    [],
+  ],
+  [
+    "a partition beside a selector of labels and expressions",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        partition: 1,
+        paused: true,
+        maxUnavailable: "10%",
+        selector: {
+          matchLabels: { b: "2", a: "1" },
+          matchExpressions: [
+            { key: "c", operator: "In", values: ["3", "4"] },
+            { key: "d", operator: "Exists" },
+          ],
+        },
+        priorityStrategy: { orderPriority: [{ orderedKey: "o" }] },
+        scatterStrategy: [
+          { key: "k", value: "v" },
+          { key: "l", value: "w" },
+        ],
+      },
+    },
+    [
+      'updateStrategy: Invalid value: "&{Type:RollingUpdate Paused:true Selector:&LabelSelector{MatchLabels:map[string]string{a: 1,b: 2,},MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:c,Operator:In,Values:[3 4],},LabelSelectorRequirement{Key:d,Operator:Exists,Values:[],},},} Partition:1 MaxUnavailable:10% PriorityStrategy:0xPTR ScatterStrategy:[{Key:k Value:v} {Key:l Value:w}]}": Partition and Selector cannot be used together',
+    ],
+  ],
+  [
+    "a partition that is no percentage",
+    { updateStrategy: { type: "RollingUpdate", partition: "half" } },
+    [
+      "spec.updateStrategy.partition: Invalid value: \"half\": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+    ],
+  ],
+  [
+    "a maxUnavailable below 0",
+    { updateStrategy: { type: "RollingUpdate", maxUnavailable: -1 } },
+    ["spec.updateStrategy.maxUnavailable: Invalid value: -1: must be greater than or equal to 0"],
+  ],
+  [
+    "a maxUnavailable that is no percentage",
+    { updateStrategy: { type: "RollingUpdate", maxUnavailable: "5" } },
+    [
+      "spec.updateStrategy.maxUnavailable: Invalid value: \"5\": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+    ],
+  ],
+  [
+    "a selector that selects everything",
+    { updateStrategy: { type: "RollingUpdate", selector: {} } },
+    ["spec.updateStrategy.selector: Invalid value: {}: empty selector is not valid for sidecarset."],
+  ],
+  [
+    "a weight of 0",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: { weightPriority: [{ weight: 0, matchSelector: { matchLabels: { a: "b" } } }] },
+      },
+    },
+    [],
+  ],
+  [
+    "no weight",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: { weightPriority: [{ matchSelector: { matchLabels: { a: "b" } } }] },
+      },
+    },
+    [],
+  ],
+  [
+    "a weight of 100",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: { weightPriority: [{ weight: 100, matchSelector: { matchLabels: { a: "b" } } }] },
+      },
+    },
+    [],
+  ],
+  [
+    "a weight beyond 100",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: { weightPriority: [{ weight: 101, matchSelector: { matchLabels: { a: "b" } } }] },
+      },
+    },
+    ["spec.updateStrategy.priorityStrategy: Required value: weight must be valid number in the range 1-100"],
+  ],
+  [
+    "a weight below 0",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: { weightPriority: [{ weight: -1, matchSelector: { matchLabels: { a: "b" } } }] },
+      },
+    },
+    ["spec.updateStrategy.priorityStrategy: Required value: weight must be valid number in the range 1-100"],
+  ],
+  [
+    "a weight without a selector",
+    { updateStrategy: { type: "RollingUpdate", priorityStrategy: { weightPriority: [{ weight: 1 }] } } },
+    ["spec.updateStrategy.priorityStrategy: Required value: selector can not be empty"],
+  ],
+  [
+    "a weight of everything",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: { weightPriority: [{ weight: 1, matchSelector: {} }] },
+      },
+    },
+    ["spec.updateStrategy.priorityStrategy: Required value: selector can not be empty"],
+  ],
+  [
+    "a second weight that is wrong",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [{ weight: 1, matchSelector: { matchLabels: { a: "b" } } }, { weight: 1 }],
+        },
+      },
+    },
+    ["spec.updateStrategy.priorityStrategy: Required value: selector can not be empty"],
+  ],
+  [
+    "a weight by every operator",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [
+            {
+              weight: 1,
+              matchSelector: {
+                matchExpressions: [
+                  { key: "a", operator: "In", values: ["b"] },
+                  { key: "a", operator: "NotIn", values: ["b"] },
+                  { key: "a", operator: "Exists" },
+                  { key: "a", operator: "DoesNotExist" },
+                ],
+              },
+            },
+          ],
+        },
+      },
+    },
+    [],
+  ],
+  [
+    "a weight by an unknown operator",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [{ weight: 1, matchSelector: { matchExpressions: [{ key: "a", operator: "Near" }] } }],
+        },
+      },
+    },
+    [
+      'spec.updateStrategy.priorityStrategy: Required value: invalid selector "Near" is not a valid label selector operator',
+    ],
+  ],
+  [
+    "a weight by NotIn without values",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [
+            { weight: 1, matchSelector: { matchExpressions: [{ key: "a", operator: "NotIn", values: [] }] } },
+          ],
+        },
+      },
+    },
+    [
+      "spec.updateStrategy.priorityStrategy: Required value: invalid selector values: Invalid value: []string(nil): for 'in', 'notin' operators, values set can't be empty",
+    ],
+  ],
+  [
+    "a weight by Exists with values",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [
+            { weight: 1, matchSelector: { matchExpressions: [{ key: "a", operator: "Exists", values: ["b", "c"] }] } },
+          ],
+        },
+      },
+    },
+    [
+      'spec.updateStrategy.priorityStrategy: Required value: invalid selector values: Invalid value: []string{"b", "c"}: values set must be empty for exists and does not exist',
+    ],
+  ],
+  [
+    "a weight by DoesNotExist with a value",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [
+            { weight: 1, matchSelector: { matchExpressions: [{ key: "a", operator: "DoesNotExist", values: ["b"] }] } },
+          ],
+        },
+      },
+    },
+    [
+      'spec.updateStrategy.priorityStrategy: Required value: invalid selector values: Invalid value: []string{"b"}: values set must be empty for exists and does not exist',
+    ],
+  ],
+  [
+    "a weight by a key that is none",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [{ weight: 1, matchSelector: { matchExpressions: [{ key: "", operator: "Exists" }] } }],
+        },
+      },
+    },
+    [
+      "spec.updateStrategy.priorityStrategy: Required value: invalid selector key: Invalid value: \"\": name part must be non-empty; name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+    ],
+  ],
+  [
+    "a weight by a value that is none",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [
+            { weight: 1, matchSelector: { matchExpressions: [{ key: "a", operator: "In", values: ["b", "c d"] }] } },
+          ],
+        },
+      },
+    },
+    [
+      "spec.updateStrategy.priorityStrategy: Required value: invalid selector values[1][a]: Invalid value: \"c d\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+    ],
+  ],
+  [
+    "a weight by a key and values that are none",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [
+            {
+              weight: 1,
+              matchSelector: {
+                matchExpressions: [
+                  {
+                    key: "a b",
+                    operator: "In",
+                    values: ["c d", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx!"],
+                  },
+                ],
+              },
+            },
+          ],
+        },
+      },
+    },
+    [
+      "spec.updateStrategy.priorityStrategy: Required value: invalid selector [key: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'), values[0][a b]: Invalid value: \"c d\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'), values[1][a b]: Invalid value: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx!\": must be no more than 63 characters; a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')]",
+    ],
+  ],
+  [
+    "a weight by a second requirement that is wrong",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [
+            {
+              weight: 1,
+              matchSelector: {
+                matchExpressions: [
+                  { key: "a", operator: "Exists" },
+                  { key: "a", operator: "Near" },
+                ],
+              },
+            },
+          ],
+        },
+      },
+    },
+    [
+      'spec.updateStrategy.priorityStrategy: Required value: invalid selector "Near" is not a valid label selector operator',
+    ],
+  ],
+  [
+    "weights and orders",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        priorityStrategy: {
+          weightPriority: [{ weight: 1, matchSelector: { matchLabels: { a: "b" } } }],
+          orderPriority: [{ orderedKey: "a" }],
+        },
+      },
+    },
+    ["spec.updateStrategy.priorityStrategy: Required value: only one of weightPriority and orderPriority can be used"],
+  ],
+  [
+    "an order",
+    { updateStrategy: { type: "RollingUpdate", priorityStrategy: { orderPriority: [{ orderedKey: "a" }] } } },
+    [],
+  ],
+  [
+    "an order by nothing",
+    { updateStrategy: { type: "RollingUpdate", priorityStrategy: { orderPriority: [{ orderedKey: "a" }, {}] } } },
+    ["spec.updateStrategy.priorityStrategy: Required value: order key can not be empty"],
+  ],
+  ["a priority by nothing", { updateStrategy: { type: "RollingUpdate", priorityStrategy: {} } }, []],
+  [
+    "scattering by one key and two values",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        scatterStrategy: [
+          { key: "a", value: "b" },
+          { key: "a", value: "c" },
+          { key: "b", value: "c" },
+        ],
+      },
+    },
+    [],
+  ],
+  [
+    "scattering by the same twice",
+    {
+      updateStrategy: {
+        type: "RollingUpdate",
+        scatterStrategy: [
+          { key: "a", value: "b" },
+          { key: "a", value: "b" },
+        ],
+      },
+    },
+    ["spec.updateStrategy.scatterStrategy: Required value: duplicated key=a value=b"],
+  ],
+  [
+    "scattering by a key without a value, twice",
+    { updateStrategy: { type: "RollingUpdate", scatterStrategy: [{ key: "a" }, { key: "a" }] } },
+    ["spec.updateStrategy.scatterStrategy: Required value: duplicated key=a value="],
+  ],
+  [
+    "scattering by no key",
+    { updateStrategy: { type: "RollingUpdate", scatterStrategy: [{ value: "b" }] } },
+    ["spec.updateStrategy.scatterStrategy: Required value: key should not be empty"],
+  ],
+  ["an unknown type, whatever else", { updateStrategy: { type: "Other", partition: -1 } }, []],
+];
+
+describe("an update strategy", () => {
+  it.each(rows)("%s", (_sentence, given, errors) => {
+    expect(errorsOf(sidecarSet(given))).toEqual(errors);
+  });
+});
