@@ -27,7 +27,8 @@ export function scaleIntOrPercentLegacy(value: IntOrString, total: number): numb
 }
 
 function isInt64(digits: string): boolean {
-  return BigInt.asIntN(64, BigInt(digits.replace("+", ""))) === BigInt(digits.replace("+", ""));
+  const value = BigInt(digits);
+  return BigInt.asIntN(64, value) === value;
 }
 
 function share(percent: number, total: number): number {
