@@ -6,6 +6,7 @@ import type { KubeletSettings } from "./kubelet-settings.ts";
 import type { ApiObject } from "./object.ts";
 import { PodWorker } from "./pod-worker.ts";
 import type { Change } from "./store.ts";
+import { storedPods } from "./stored-pods.ts";
 import type { Controller } from "./work-queue.ts";
 
 class Kubelet implements Controller {
@@ -61,7 +62,7 @@ class Kubelet implements Controller {
     this.#placed += 1;
     const node = Number(/(\d+)$/.exec(textAt(pod, "spec", "nodeName"))?.[1] ?? 1);
     const podIP = `10.244.${Math.floor(this.#placed / 250) % 250}.${(this.#placed % 250) + 1}`;
-    const worker = new PodWorker(this.#api, this.#settings, pod, { podIP, hostIP: `10.0.0.${node}` });
+    const worker = new PodWorker(storedPods(this.#api), this.#settings, pod, { podIP, hostIP: `10.0.0.${node}` });
     this.#workers.set(uid, worker);
     return worker;
   }

@@ -1,15 +1,19 @@
 /** One pod on its node: runs its containers in order and reports what they do, until the pod is gone. */
-import { type Api, type Caller, internalCall } from "./api.ts";
-import { POD } from "./built-in-kinds.ts";
-import { configProblem } from "./container-config.ts";
 import { ContainerRun, type Role } from "./container-run.ts";
-import { deleteObject } from "./delete.ts";
-import { asText, at, type JsonObject, objectsIn, textAt } from "./json.ts";
+import { asText, at, type JsonObject, objectsIn } from "./json.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
-import { type ApiObject, keyOf, storageKey, timestamp } from "./object.ts";
+import { type ApiObject, timestamp } from "./object.ts";
 import { podStatus } from "./pod-status.ts";
-import { isStatus } from "./status-error.ts";
-import { changeObject } from "./update.ts";
+
+/** The API server as a kubelet uses it. Whatever it rejects with, it is asked again soon. */
+export interface PodApi {
+  /** Gives the pod the status that `next` makes of it as it is now; nothing when it is gone. */
+  writeStatus(pod: ApiObject, next: (current: ApiObject) => JsonObject): Promise<void>;
+  /** Makes a pod that has ended be gone; nothing when it is. */
+  remove(pod: ApiObject): Promise<void>;
+  /** Why a container of that namespace cannot be created now. */
+  configProblem(namespace: string, container: JsonObject): string | undefined;
+}
 
 export interface Placement {
   readonly podIP: string;
@@ -19,11 +23,9 @@ export interface Placement {
 const RETRY_MS = 20;
 
 export class PodWorker {
-  readonly uid: string;
-  readonly #api: Api;
+  readonly #api: PodApi;
   readonly #settings: KubeletSettings;
   readonly #placement: Placement;
-  readonly #caller: Caller;
   readonly #startTime: string;
   readonly #runs = new Map<string, ContainerRun>();
   #pod: ApiObject;
@@ -31,18 +33,12 @@ export class PodWorker {
   #isEnding = false;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(api: Api, settings: KubeletSettings, pod: ApiObject, placement: Placement) {
-    const node = textAt(pod, "spec", "nodeName");
-    this.uid = pod.metadata.uid ?? "";
+  constructor(api: PodApi, settings: KubeletSettings, pod: ApiObject, placement: Placement) {
     this.#api = api;
     this.#settings = settings;
     this.#pod = pod;
     this.#placement = placement;
-    this.#startTime = timestamp(api.clock.now());
-    this.#caller = {
-      userAgent: "kubelet",
-      user: { username: `system:node:${node}`, groups: ["system:nodes", "system:authenticated"] },
-    };
+    this.#startTime = timestamp(settings.clock.now());
   }
 
   /** Looks at the pod as it is now. */
@@ -88,7 +84,7 @@ export class PodWorker {
     if (known !== undefined) return known;
     const run = new ContainerRun(container, this.#roleOf(container), {
       settings: this.#settings,
-      configProblem: (one) => configProblem(this.#api, this.#pod.metadata.namespace ?? "", one),
+      configProblem: (one) => this.#api.configProblem(this.#pod.metadata.namespace ?? "", one),
       changed: () => this.#changed(),
     });
     this.#runs.set(name, run);
@@ -111,23 +107,18 @@ export class PodWorker {
 
   async #write(): Promise<void> {
     this.#isDirty = false;
-    const key = keyOf(this.#pod);
-    if (this.#api.store.get(POD.collection, storageKey(key))?.metadata.uid !== this.uid) return;
     const runs = [...this.#runs.values()];
-    const transform = (current: ApiObject): ApiObject => {
-      const parts = {
-        init: runs.filter((run) => run.role !== "container"),
-        containers: runs.filter((run) => run.role === "container"),
-        startTime: this.#startTime,
-        ...this.#placement,
-      };
-      return { ...current, status: podStatus(current, parts, timestamp(this.#api.clock.now())) };
+    const parts = {
+      init: runs.filter((run) => run.role !== "container"),
+      containers: runs.filter((run) => run.role === "container"),
+      startTime: this.#startTime,
+      ...this.#placement,
     };
-    const call = internalCall(this.#caller, POD, key, "status");
+    const now = timestamp(this.#settings.clock.now());
     try {
-      await changeObject(this.#api, call, { verb: "patch", transform });
-    } catch (error) {
-      if (!isStatus(error, 404)) this.#api.clock.after(RETRY_MS, () => this.#report());
+      await this.#api.writeStatus(this.#pod, (current) => podStatus(current, parts, now));
+    } catch {
+      this.#settings.clock.after(RETRY_MS, () => this.#report());
     }
   }
 
@@ -139,16 +130,14 @@ export class PodWorker {
     const remove = (): void => {
       this.#writing = this.#writing.then(() => this.#remove());
     };
-    this.#api.clock.after(Math.min(grace, this.#settings.terminationDelayMs), remove);
+    this.#settings.clock.after(Math.min(grace, this.#settings.terminationDelayMs), remove);
   }
 
   async #remove(): Promise<void> {
-    const call = internalCall(this.#caller, POD, keyOf(this.#pod));
     try {
-      await deleteObject(this.#api, call, { gracePeriodSeconds: 0, preconditions: { uid: this.uid } });
-    } catch (error) {
-      if (isStatus(error, 404) || isStatus(error, 409)) return;
-      this.#api.clock.after(RETRY_MS, () => {
+      await this.#api.remove(this.#pod);
+    } catch {
+      this.#settings.clock.after(RETRY_MS, () => {
         this.#writing = this.#writing.then(() => this.#remove());
       });
     }

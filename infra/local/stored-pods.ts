@@ -1,0 +1,40 @@
+/** What a kubelet asks of the API server, answered by this process's own store. */
+import { type Api, type Caller, internalCall } from "./api.ts";
+import { POD } from "./built-in-kinds.ts";
+import { configProblem } from "./container-config.ts";
+import { deleteObject } from "./delete.ts";
+import { textAt } from "./json.ts";
+import { type ApiObject, keyOf, storageKey } from "./object.ts";
+import type { PodApi } from "./pod-worker.ts";
+import { isStatus } from "./status-error.ts";
+import { changeObject } from "./update.ts";
+
+function kubeletOf(pod: ApiObject): Caller {
+  const username = `system:node:${textAt(pod, "spec", "nodeName")}`;
+  return { userAgent: "kubelet", user: { username, groups: ["system:nodes", "system:authenticated"] } };
+}
+
+export function storedPods(api: Api): PodApi {
+  return {
+    async writeStatus(pod, next) {
+      const key = keyOf(pod);
+      if (api.store.get(POD.collection, storageKey(key))?.metadata.uid !== pod.metadata.uid) return;
+      const transform = (current: ApiObject): ApiObject => ({ ...current, status: next(current) });
+      try {
+        await changeObject(api, internalCall(kubeletOf(pod), POD, key, "status"), { verb: "patch", transform });
+      } catch (error) {
+        if (!isStatus(error, 404)) throw error;
+      }
+    },
+    async remove(pod) {
+      const preconditions = { uid: pod.metadata.uid };
+      try {
+        const call = internalCall(kubeletOf(pod), POD, keyOf(pod));
+        await deleteObject(api, call, { gracePeriodSeconds: 0, preconditions });
+      } catch (error) {
+        if (!isStatus(error, 404) && !isStatus(error, 409)) throw error;
+      }
+    },
+    configProblem: (namespace, container) => configProblem(api, namespace, container),
+  };
+}
