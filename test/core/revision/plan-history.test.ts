@@ -1,0 +1,258 @@
+import { describe, expect, test } from "vitest";
+import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
+import { newRevision } from "../../../shared/core/revision/new-revision.ts";
+import { planHistory } from "../../../shared/core/revision/plan-history.ts";
+
+const NAMESPACE = "kruise-system";
+const HASH_LABEL = "controller.kubernetes.io/hash";
+const VERSION_LABEL = "apps.kruise.io/sidecarset-custom-version";
+
+function sidecarSet(image: string, spec: SidecarSetSpec = {}): SidecarSet {
+  return { metadata: { name: "log", uid: "set" }, spec: { containers: [{ name: "agent", image }], ...spec } };
+}
+
+/** Of the SidecarSet at this image; without changes it is named, labelled and owned as it should be. */
+function revisionOf(
+  image: string,
+  revision: number,
+  metadata: ControllerRevision["metadata"] = {},
+): ControllerRevision {
+  const made = newRevision(sidecarSet(image), { namespace: NAMESPACE, revision, collisionCount: 0 });
+  return { ...made, metadata: { ...made.metadata, ...metadata } };
+}
+
+function plan(
+  given: SidecarSet,
+  revisions: readonly ControllerRevision[],
+  { taken = [], matched = [] }: { taken?: readonly ControllerRevision[]; matched?: readonly Pod[] } = {},
+) {
+  return planHistory({ sidecarSet: given, revisions, taken }, matched, NAMESPACE);
+}
+
+const nameOf = (revision: ControllerRevision) => revision.metadata?.name ?? "";
+
+describe("the history of a SidecarSet", () => {
+  test("begins with revision 1", () => {
+    const { actions, latest } = plan(sidecarSet("a:1"), []);
+    const created = revisionOf("a:1", 1);
+    expect(actions).toEqual([{ kind: "CreateRevision", revision: created }]);
+    expect(latest).toEqual({ name: nameOf(created), collisionCount: 0 });
+  });
+
+  test("goes on with the next number", () => {
+    const { actions } = plan(sidecarSet("a:2"), [revisionOf("a:1", 7)]);
+    expect(actions).toMatchObject([{ kind: "CreateRevision", revision: { revision: 8 } }]);
+  });
+
+  test("stays as it is while the newest says the same", () => {
+    const newest = revisionOf("a:2", 2);
+    expect(plan(sidecarSet("a:2"), [newest, revisionOf("a:1", 1)])).toEqual({
+      actions: [],
+      latest: { name: nameOf(newest), collisionCount: 0 },
+    });
+  });
+
+  test("gives an older one that says the same the newest number", () => {
+    const older = revisionOf("a:1", 1);
+    expect(plan(sidecarSet("a:1"), [older, revisionOf("a:2", 2)])).toEqual({
+      actions: [{ kind: "RenumberRevision", name: nameOf(older), namespace: NAMESPACE, revision: 3 }],
+      latest: { name: nameOf(older), collisionCount: 0 },
+    });
+  });
+
+  const ties: readonly [
+    sentence: string,
+    first: ControllerRevision["metadata"],
+    second: ControllerRevision["metadata"],
+  ][] = [
+    ["the later one", { creationTimestamp: "2025-01-01T00:00:00Z" }, { creationTimestamp: "2025-01-02T00:00:00Z" }],
+    ["the one that has a time", {}, { creationTimestamp: "2025-01-02T00:00:00Z" }],
+    ["the one whose name comes later", { name: "a" }, { name: "b" }],
+  ];
+  test.each(ties)("takes of two with one number %s for the newest", (_, first, second) => {
+    const [older, newer] = [revisionOf("a:1", 3, first), revisionOf("a:2", 3, second)];
+    for (const revisions of [
+      [older, newer],
+      [newer, older],
+    ]) {
+      expect(plan(sidecarSet("a:2"), revisions).actions).toEqual([]);
+      expect(plan(sidecarSet("a:1"), revisions).actions).toMatchObject([{ kind: "RenumberRevision", revision: 4 }]);
+    }
+  });
+
+  const owners: readonly [sentence: string, uid: string, controller: boolean, isOurs: boolean][] = [
+    ["counts what it controls", "set", true, true],
+    ["does not count what another controls", "other", true, false],
+    ["counts what another merely owns", "other", false, true],
+  ];
+  test.each(owners)("%s", (_, uid, controller, isOurs) => {
+    const owner = { apiVersion: "v1", kind: "K", name: "n", uid, controller };
+    const { actions } = plan(sidecarSet("a:2"), [revisionOf("a:1", 4, { ownerReferences: [owner] })]);
+    expect(actions).toMatchObject([{ kind: "CreateRevision", revision: { revision: isOurs ? 5 : 1 } }]);
+  });
+
+  test("counts what nobody owns, and what lacks metadata", () => {
+    const { metadata: _, ...bare } = revisionOf("a:1", 4);
+    expect(plan(sidecarSet("a:2"), [bare]).actions).toMatchObject([{ revision: { revision: 5 } }]);
+    expect(plan(sidecarSet("a:1"), [bare])).toEqual({ actions: [], latest: { name: "", collisionCount: 0 } });
+    expect(plan({ spec: sidecarSet("a:1").spec }, [bare]).actions).toEqual([]);
+  });
+
+  const hashes: readonly [sentence: string, hash: string, isSame: boolean][] = [
+    ["its own hash", "", true],
+    ["another hash that is a number of 32 bits", "7", false],
+    ["another hash with a sign", "-7", false],
+    ["the same number with a sign", "+5", true],
+    ["another hash that is no number", "7a", true],
+    ["another hash that is a longer number", "2147483648", true],
+    ["another hash with a decimal point", "7.0", true],
+  ];
+  test.each(hashes)("finds a revision of the same content again under %s", (_, hash, isSame) => {
+    const image = numericImage();
+    const labels = { ...revisionOf(image, 1).metadata?.labels, ...(hash === "" ? {} : { [HASH_LABEL]: hash }) };
+    const own = revisionOf(image, 1).metadata?.labels?.[HASH_LABEL] ?? "";
+    if (hash === "+5") labels[HASH_LABEL] = `+${own}`;
+    const { actions } = plan(sidecarSet(image), [revisionOf(image, 1, { labels, name: "found" })]);
+    expect(actions.map(({ kind }) => kind)).toEqual(isSame ? [] : ["CreateRevision"]);
+  });
+
+  /** One whose revision has a hash of digits only; most have letters. */
+  function numericImage(): string {
+    for (let tag = 0; ; tag++) {
+      const hash = revisionOf(`a:${tag}`, 1).metadata?.labels?.[HASH_LABEL] ?? "";
+      if (/^\d+$/.test(hash) && Number(hash) < 2 ** 31) return `a:${tag}`;
+    }
+  }
+});
+
+describe("a name that is taken", () => {
+  const other = revisionOf("b:1", 1);
+  const wanted = nameOf(revisionOf("a:1", 1));
+
+  test("by other content makes way for the next one", () => {
+    const { actions, latest } = plan(sidecarSet("a:1"), [], { taken: [{ ...other, metadata: { name: wanted } }] });
+    expect(latest.collisionCount).toBe(1);
+    expect(latest.name).not.toBe(wanted);
+    expect(actions).toMatchObject([
+      { kind: "CreateRevision", revision: { revision: 1, metadata: { name: latest.name } } },
+    ]);
+  });
+
+  test("by the same content is the revision", () => {
+    const taken = [revisionOf("a:1", 9, { labels: {} })];
+    const { actions, latest } = plan(sidecarSet("a:1"), [], { taken });
+    expect([actions, latest]).toEqual([[], { name: wanted, collisionCount: 0 }]);
+  });
+
+  test("goes on counting where the last pass stopped", () => {
+    const { latest } = plan({ ...sidecarSet("a:1"), status: { collisionCount: 3 } }, []);
+    expect(latest.collisionCount).toBe(3);
+  });
+
+  test("is one of a SidecarSet without a name, too", () => {
+    expect(plan({ spec: sidecarSet("a:1").spec }, []).latest.name).toMatch(/^-\w+$/);
+  });
+});
+
+describe("a custom version", () => {
+  const newest = revisionOf("a:1", 1);
+
+  test("labels the latest revision once", () => {
+    const given = sidecarSet("a:1", { customVersion: "v1" });
+    expect(plan(given, [newest]).actions).toEqual([
+      { kind: "LabelRevision", name: nameOf(newest), namespace: NAMESPACE, customVersion: "v1" },
+    ]);
+    const labels = { ...newest.metadata?.labels, [VERSION_LABEL]: "v1" };
+    expect(plan(given, [revisionOf("a:1", 1, { labels })]).actions).toEqual([]);
+  });
+
+  test("that is gone leaves its label", () => {
+    const labels = { ...newest.metadata?.labels, [VERSION_LABEL]: "v1" };
+    expect(plan(sidecarSet("a:1"), [revisionOf("a:1", 1, { labels })]).actions).toEqual([]);
+  });
+
+  test("labels a revision that has no labels, or no metadata", () => {
+    const { labels: _, ...metadata } = newest.metadata ?? {};
+    const { metadata: __, ...bare } = newest;
+    const given = sidecarSet("a:1", { customVersion: "v1" });
+    for (const revision of [{ ...bare, metadata }, bare]) {
+      expect(plan(given, [revision]).actions).toMatchObject([{ kind: "LabelRevision" }]);
+    }
+  });
+});
+
+describe("old revisions", () => {
+  /** r1 to r12, the last of which the SidecarSet is at. */
+  const images = Array.from({ length: 12 }, (_, index) => `a:${index + 1}`);
+  const revisions = images.map((image, index) =>
+    revisionOf(image, index + 1, { name: `r${index + 1}`, uid: `u${index + 1}` }),
+  );
+  const deleted = (spec: SidecarSetSpec, matched: readonly Pod[] = [], history = revisions) =>
+    plan(sidecarSet("a:12", spec), history, { matched }).actions.map((action) =>
+      action.kind === "DeleteRevision" ? `${action.name} ${action.uid}` : action.kind,
+    );
+  const podAt = (controllerRevision: string): Pod => ({
+    metadata: {
+      annotations: { "kruise.io/sidecarset-hash": JSON.stringify({ log: { hash: "h", controllerRevision } }) },
+    },
+    spec: { containers: [] },
+  });
+
+  test("beyond ten are deleted, the oldest first", () => {
+    expect(deleted({})).toEqual(["r1 u1", "r2 u2"]);
+  });
+
+  test("stay up to the limit", () => {
+    expect(deleted({ revisionHistoryLimit: 12 })).toEqual([]);
+    expect(deleted({ revisionHistoryLimit: 11 })).toEqual(["r1 u1"]);
+  });
+
+  test("leave one at a limit of 0", () => {
+    expect(deleted({ revisionHistoryLimit: 0 })).toHaveLength(11);
+    expect(deleted({ revisionHistoryLimit: -5 })).toHaveLength(11);
+  });
+
+  test("that pods were brought to stay", () => {
+    const unknown: readonly Pod[] = [
+      { spec: { containers: [] } },
+      { metadata: {}, spec: { containers: [] } },
+      podAt(""),
+    ];
+    expect(deleted({}, [podAt("r1"), ...unknown])).toEqual(["r2 u2", "r3 u3"]);
+  });
+
+  test("that are injected by name stay", () => {
+    expect(deleted({ injectionStrategy: { revision: { revisionName: "r2" } } })).toEqual(["r1 u1", "r3 u3"]);
+  });
+
+  test("of a version that is injected stay, the newest of them", () => {
+    const labels = { [VERSION_LABEL]: "v1" };
+    const labelled = revisions.map((revision, index) =>
+      index < 2 ? { ...revision, metadata: { ...revision.metadata, labels } } : revision,
+    );
+    const spec = { injectionStrategy: { revision: { customVersion: "v1" } } };
+    expect(deleted(spec, [], labelled)).toEqual(["r1 u1", "r3 u3"]);
+  });
+
+  test("are none where all are in use", () => {
+    const matched = revisions.map((revision) => podAt(nameOf(revision)));
+    expect(deleted({}, matched)).toEqual([]);
+  });
+
+  test("without metadata are deleted by no name and no uid", () => {
+    const { metadata: _, ...bare } = revisionOf("b:1", 0);
+    const { actions } = plan(sidecarSet("a:12", { revisionHistoryLimit: 12 }), [bare, ...revisions]);
+    expect(actions).toEqual([{ kind: "DeleteRevision", name: "", namespace: NAMESPACE }]);
+  });
+
+  test("of a SidecarSet without a name are in use by pods of no name", () => {
+    const { spec } = sidecarSet("a:12");
+    const { actions } = planHistory(
+      { sidecarSet: { metadata: { uid: "set" }, spec }, revisions, taken: [] },
+      [podAt("r1")],
+      NAMESPACE,
+    );
+    expect(actions).toMatchObject([{ name: "r1" }, { name: "r2" }]);
+  });
+});
