@@ -32,8 +32,9 @@ function keptOf(partition: IntOrString | undefined, total: number): number {
   if (typeof partition === "number") return Math.min(partition, total);
   const percent = /^([\d.]+)%$/.exec(partition ?? "")?.[1];
   if (percent === undefined) return 0;
-  const share = Math.min(total, Math.ceil((Number(percent) * total) / 100));
-  return partition !== "100%" && total > 1 && share === total ? total - 1 : share;
+  const share = Math.ceil((Number(percent) * total) / 100);
+  // Only what comes to all of them exactly: 101% keeps all.
+  return partition !== "100%" && total > 1 && share === total ? total - 1 : Math.min(share, total);
 }
 
 interface Told {
@@ -87,18 +88,35 @@ describe("a plan", () => {
     });
   });
 
-  test("goes as far as budget and partition let it, past pods that cannot be handled", () => {
-    const classes = ["all", "up to the partition", "past a broken one"];
+  /** Pods that are reserved or down are free; the others use what is left, as long as nobody stands behind who is free. */
+  function mustGo(rollout: Rollout): { readonly least: number; readonly most: number } {
+    const { waiting, mayGo, budgetLeft } = told(rollout);
+    const { priorityStrategy, scatterStrategy } = rollout.sidecarSet.spec.updateStrategy ?? {};
+    const all = factsOf(rollout, [...waiting]);
+    const sound = all.filter(({ isBroken }) => !isBroken);
+    const free = sound.filter(({ isReady, isReserved }) => !isReady || isReserved).length;
+    const isPlain = !priorityStrategy && !scatterStrategy && mayGo === waiting.size;
+    const exactly = free + Math.min(sound.length - free, budgetLeft);
+    if (isPlain) return { least: exactly, most: exactly };
+    const isUnlimited = budgetLeft >= waiting.size;
+    return { least: isUnlimited ? mayGo - (all.length - sound.length) : 0, most: Math.min(mayGo, sound.length) };
+  }
+
+  test("goes as far as budget and partition let it, past pods that cannot be handled, which cost nothing", () => {
+    const classes = ["all", "up to the partition", "up to the budget", "past a broken one"];
     holds(rollouts, classes, (rollout, seen) => {
       const decision = decided(rollout, rollout.pods);
-      const { waiting, mayGo, budgetLeft } = told(rollout);
-      if (patches(decision, "flip").length > 0 || budgetLeft < waiting.size) return;
+      if (patches(decision, "flip").length > 0) return;
+      const { waiting, mayGo } = told(rollout);
       const taken = namesOf(patches(decision, "upgrade"));
       const broken = factsOf(rollout, [...waiting]).filter(({ isBroken }) => isBroken).length;
-      expect(taken.length).toBeGreaterThanOrEqual(mayGo - broken);
+      const { least, most } = mustGo(rollout);
+      expect(taken.length).toBeGreaterThanOrEqual(least);
+      expect(taken.length).toBeLessThanOrEqual(most);
       expect(factsOf(rollout, taken).filter(({ isBroken }) => isBroken)).toEqual([]);
       seen("all", taken.length > 0 && taken.length === waiting.size);
       seen("up to the partition", taken.length > 0 && taken.length === mayGo && mayGo < waiting.size);
+      seen("up to the budget", taken.length > 0 && taken.length < waiting.size - broken && least === most);
       seen("past a broken one", taken.length > 0 && decision.summary.problems.length > 0);
     });
   });
