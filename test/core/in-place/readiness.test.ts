@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import type { Pod, PodCondition } from "../../../shared/api/kubernetes.ts";
+import { closeGate, hasReadinessGate, openGate } from "../../../shared/core/in-place/readiness.ts";
+
+const NOW = "2025-06-01T00:00:00Z";
+const GATE = "InPlaceUpdateReady";
+const CLOSED: PodCondition = { type: GATE, status: "False", reason: "StartInPlaceUpdate", lastTransitionTime: NOW };
+const OPEN: PodCondition = { type: GATE, status: "True", lastTransitionTime: NOW };
+
+function podOf(conditions: readonly PodCondition[], gates: readonly string[] = [GATE]): Pod {
+  return {
+    spec: { containers: [], readinessGates: gates.map((conditionType) => ({ conditionType })) },
+    status: { phase: "Running", conditions },
+  };
+}
+
+const condition = (type: string, status: string): PodCondition => ({ type, status });
+
+describe("the readiness gate", () => {
+  test("is there or not", () => {
+    expect(hasReadinessGate(podOf([]))).toBe(true);
+    expect(hasReadinessGate(podOf([], ["other", GATE]))).toBe(true);
+    expect(hasReadinessGate(podOf([], ["other"]))).toBe(false);
+    expect(hasReadinessGate({ spec: { containers: [] } })).toBe(false);
+  });
+
+  const closings: readonly [sentence: string, before: readonly PodCondition[], after: readonly PodCondition[]][] = [
+    ["closes where it never was", [], [CLOSED]],
+    ["closes where it was open, in its place", [OPEN, condition("X", "True")], [CLOSED, condition("X", "True")]],
+    ["stays closed as it is", [condition(GATE, "False")], [condition(GATE, "False")]],
+    [
+      "leaves Ready alone while containers are not",
+      [condition("Ready", "True"), condition("ContainersReady", "False")],
+      [condition("Ready", "True"), condition("ContainersReady", "False"), CLOSED],
+    ],
+    [
+      "leaves Ready alone where there is none",
+      [condition("ContainersReady", "True")],
+      [condition("ContainersReady", "True"), CLOSED],
+    ],
+    [
+      "leaves Ready alone where nothing is known of the containers",
+      [condition("Ready", "True")],
+      [condition("Ready", "True"), CLOSED],
+    ],
+    [
+      "closes Ready with it",
+      [condition("Ready", "True"), condition("ContainersReady", "True")],
+      [
+        {
+          type: "Ready",
+          status: "False",
+          reason: "ReadinessGatesNotReady",
+          message: `the status of pod readiness gate "${GATE}" is not "True", but False`,
+        },
+        condition("ContainersReady", "True"),
+        CLOSED,
+      ],
+    ],
+  ];
+  test.each(closings)("%s", (_, before, after) => {
+    expect(closeGate(podOf(before), NOW).status).toEqual({ phase: "Running", conditions: after });
+  });
+
+  test("names every gate that is not open", () => {
+    const before = [
+      condition("Ready", "True"),
+      condition("ContainersReady", "True"),
+      condition("a", "True"),
+      condition("b", "Unknown"),
+    ];
+    const { status } = closeGate(podOf(before, ["a", "b", "c", GATE]), NOW);
+    expect(status?.conditions?.[0]?.message).toBe(
+      [
+        'the status of pod readiness gate "b" is not "True", but Unknown',
+        'corresponding condition of pod readiness gate "c" does not exist.',
+        `the status of pod readiness gate "${GATE}" is not "True", but False`,
+      ].join(", "),
+    );
+  });
+
+  test("closes Ready for no pod that does not have the gate", () => {
+    const before = [condition("Ready", "False"), condition("ContainersReady", "True")];
+    const { status } = closeGate(podOf(before, []), NOW);
+    expect(status?.conditions?.[0]).toEqual({ type: "Ready", status: "True" });
+    const { spec, status: given = {} } = podOf(before);
+    expect(closeGate({ spec: { containers: spec.containers }, status: given }, NOW).status?.conditions).toHaveLength(3);
+  });
+
+  test("opens, and leaves Ready to the kubelet", () => {
+    const ready = condition("Ready", "False");
+    expect(openGate(podOf([CLOSED, ready]), NOW).status?.conditions).toEqual([OPEN, ready]);
+    expect(openGate({ spec: { containers: [] } }, NOW).status).toEqual({ conditions: [OPEN] });
+    const open = podOf([{ ...OPEN, lastTransitionTime: "2020-01-01T00:00:00Z" }]);
+    expect(openGate(open, NOW)).toBe(open);
+  });
+});

@@ -1,0 +1,135 @@
+import { describe, expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { areHashesConsistent, hasRuntimeMeta } from "../../../shared/core/in-place/runtime-meta.ts";
+import { whyBatchNotCompleted, whyNotCompleted } from "../../../shared/core/in-place/update-completed.ts";
+import type { InPlaceState } from "../../../shared/core/in-place/update-spec.ts";
+
+const META = "apps.kruise.io/runtime-containers-meta";
+
+function podOf(meta: unknown, changes: Partial<Pod["spec"]> = {}): Pod {
+  return {
+    metadata: { annotations: { [META]: typeof meta === "string" ? meta : JSON.stringify(meta) }, labels: { l: "v" } },
+    spec: { containers: [{ name: "a" }], ...changes },
+    status: { containerStatuses: [{ name: "a", containerID: "id" }] },
+  };
+}
+
+const reported = (hashes: unknown, containerID: string | undefined = "id") => ({
+  containers: ["x", { name: "b" }, { name: "a", containerID, hashes }],
+});
+
+describe("the hashes that a node agent reports", () => {
+  test("are there as soon as the annotation is an object", () => {
+    expect([
+      hasRuntimeMeta(podOf({})),
+      hasRuntimeMeta(podOf("[]")),
+      hasRuntimeMeta({ spec: { containers: [] } }),
+    ]).toEqual([true, false, false]);
+  });
+
+  const rows: readonly [sentence: string, pod: Pod, isConsistent: boolean][] = [
+    ["agree for a container that reads nothing", podOf(reported({})), true],
+    ["agree where none are reported", podOf(reported(undefined)), true],
+    ["agree at 0", podOf(reported({ extractedEnvFromMetadataHash: 0 })), true],
+    ["disagree at another number", podOf(reported({ extractedEnvFromMetadataHash: 1 })), false],
+    ["disagree for another container of the name", podOf(reported({}, "before")), false],
+    ["disagree where the container is not reported", podOf({ containers: [] }), false],
+    ["disagree where nothing is a list", podOf({ containers: { a: 1 } }), false],
+    ["disagree without a status", { ...podOf(reported({})), status: {} }, false],
+    [
+      "disagree before there is any status",
+      { metadata: podOf(reported({})).metadata ?? {}, spec: { containers: [{ name: "a" }] } },
+      false,
+    ],
+    ["agree for no container", podOf({}, { containers: [] }), true],
+  ];
+  test.each(rows)("%s", (_, pod, isConsistent) => {
+    expect(areHashesConsistent(pod, "environment")).toBe(isConsistent);
+  });
+
+  test("agree for containers without an id", () => {
+    const pod = podOf({ containers: [{ name: "a" }] });
+    expect(areHashesConsistent({ ...pod, status: { containerStatuses: [{ name: "a" }] } }, "environment")).toBe(true);
+  });
+
+  test("of a plain container never agree where none is reported", () => {
+    expect(areHashesConsistent(podOf(reported({})), "plain")).toBe(false);
+    expect(areHashesConsistent(podOf({}, { containers: [] }), "plain")).toBe(true);
+  });
+});
+
+describe("an update is not complete", () => {
+  const STATE: InPlaceState = { revision: "r", updateTimestamp: "2025-06-01T00:00:00Z", lastContainerStatuses: null };
+  const bare = (status: Pod["status"] = {}): Pod => ({ spec: { containers: [{ name: "a", image: "a" }] }, status });
+  const at = (imageID: string, image?: string) =>
+    bare({ containerStatuses: [{ name: "a", imageID, ...(image === undefined ? {} : { image }) }] });
+  const before: InPlaceState = { ...STATE, lastContainerStatuses: { a: { imageID: "1" } } };
+  const rows: readonly [sentence: string, pod: Pod, state: InPlaceState, why: string | undefined][] = [
+    ["unless nothing was recorded", bare(), STATE, undefined],
+    ["without a status", bare(), before, "not found statuses of containers a"],
+    ["at the same imageID and another image", at("1", "b"), before, "container a imageID not changed"],
+    ["at the same imageID and no image", at("1"), before, "container a imageID not changed"],
+    ["unless the image is there, at its tag latest", at("1", "a:latest"), before, undefined],
+    ["unless the imageID is another", at("2", "b"), before, undefined],
+    [
+      "at no imageID, as before",
+      bare({ containerStatuses: [{ name: "a", image: "b" }] }),
+      { ...STATE, lastContainerStatuses: { a: {} } },
+      "container a imageID not changed",
+    ],
+    [
+      "while the environment has no hashes",
+      bare(),
+      { ...STATE, updateEnvFromMetadata: true },
+      "waiting for all containers hash consistent, but runtime-container-meta not found",
+    ],
+    [
+      "while the hashes of the environment differ",
+      podOf(reported({ extractedEnvFromMetadataHash: 1 })),
+      { ...STATE, updateEnvFromMetadata: true },
+      "waiting for all containers hash consistent",
+    ],
+    [
+      "once the hashes of the environment agree",
+      podOf(reported({})),
+      { ...STATE, updateEnvFromMetadata: true },
+      undefined,
+    ],
+  ];
+  test.each(rows)("%s", (_, pod, state, why) => {
+    expect(whyBatchNotCompleted(pod, state)).toBe(why);
+  });
+
+  test("while resources are not what they should be", () => {
+    const state = { ...STATE, updateResources: true };
+    const resources = { limits: { cpu: "1" }, requests: { cpu: "1" } };
+    const spec = { containers: [{ name: "b" }, { name: "a", resources }] };
+    const status = (given: object) => ({ containerStatuses: [{ name: "a", resources: given }] });
+    const why = "container a resources not changed";
+    expect(whyBatchNotCompleted({ spec }, state)).toBe(why);
+    expect(whyBatchNotCompleted({ spec, status: status({}) }, state)).toBe(why);
+    expect(whyBatchNotCompleted({ spec, status: status({ limits: { cpu: "1" } }) }, state)).toBe(why);
+    expect(
+      whyBatchNotCompleted({ spec, status: status({ ...resources, limits: { cpu: "1000m" } }) }, state),
+    ).toBeUndefined();
+    expect(whyBatchNotCompleted({ spec }, STATE)).toBeUndefined();
+  });
+
+  test("in its grace period, nor before the last batch", () => {
+    const pod = (key: string, value: unknown): Pod => ({
+      ...bare(),
+      metadata: { annotations: { [key]: JSON.stringify(value) } },
+    });
+    expect(whyNotCompleted(pod("apps.kruise.io/inplace-update-grace", {}))).toBe(
+      "still in grace period of in-place update",
+    );
+    const key = "apps.kruise.io/inplace-update-state";
+    for (const next of ["nextContainerImages", "nextContainerRefMetadata", "nextContainerResources"]) {
+      expect(whyNotCompleted(pod(key, { ...STATE, [next]: { a: {} } }))).toBe(
+        "existing containers to in-place update in next batches",
+      );
+      expect(whyNotCompleted(pod(key, { ...STATE, [next]: {} }))).toBeUndefined();
+    }
+    expect(whyNotCompleted(bare())).toBeUndefined();
+  });
+});
