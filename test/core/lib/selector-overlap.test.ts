@@ -42,6 +42,55 @@ describe("two selectors", () => {
     );
   });
 
+  const of = (key: string, operator: string, ...values: readonly string[]): LabelSelector => ({
+    matchExpressions: [{ key, operator, values }],
+  });
+  const any: LabelSelector = { matchLabels: { a: "x" } };
+  const rows: readonly (readonly [sentence: string, one: LabelSelector, other: LabelSelector, overlap: boolean])[] = [
+    ["of one value overlap", any, any, true],
+    ["of two values of a label do not", any, { matchLabels: { a: "y" } }, false],
+    ["of two labels do", any, { matchLabels: { b: "y" } }, true],
+    ["In with the value", any, of("a", "In", "y", "x"), true],
+    ["In without the value", any, of("a", "In", "y", "z"), false],
+    ["In with one value in common", of("a", "In", "x", "y"), of("a", "In", "y", "z"), true],
+    [
+      "In twice, of which NotIn leaves a value",
+      { matchExpressions: ["x", "y"].map((value) => ({ key: "a", operator: "In", values: [value] })) },
+      of("a", "NotIn", "y"),
+      true,
+    ],
+    [
+      "In beside a label, of which NotIn leaves a value",
+      { ...any, ...of("a", "In", "y") },
+      of("a", "NotIn", "y"),
+      true,
+    ],
+    ["In beside a label, with another value", { ...any, ...of("a", "In", "y") }, of("a", "In", "y"), false],
+    ["In without values asks for nothing", of("a", "In"), of("a", "DoesNotExist"), true],
+    ["NotIn with the value", any, of("a", "NotIn", "x"), false],
+    ["NotIn without the value", any, of("a", "NotIn", "y"), true],
+    ["NotIn with one of two values", of("a", "In", "x", "y"), of("a", "NotIn", "x"), true],
+    ["NotIn of a label that nobody asks for", { matchLabels: { b: "x" } }, of("a", "NotIn", "x"), true],
+    ["Exists with a value", any, of("a", "Exists"), true],
+    ["Exists, which is any value", of("a", "Exists"), of("a", "In", "y"), true],
+    ["Exists twice", of("a", "Exists"), of("a", "Exists"), true],
+    ["Exists of a label that nobody asks for", { matchLabels: { b: "x" } }, of("a", "Exists"), false],
+    ["DoesNotExist with a value", any, of("a", "DoesNotExist"), false],
+    ["DoesNotExist and Exists", of("a", "Exists"), of("a", "DoesNotExist"), false],
+    ["DoesNotExist twice", of("a", "DoesNotExist"), of("a", "DoesNotExist"), true],
+    ["an unknown operator excludes nothing", any, of("a", "Near", "y"), true],
+    ["empty ones overlap with everything", {}, any, true],
+  ];
+  it.each(rows)("%s", (_sentence, one, other, overlap) => {
+    expect(selectorsOverlap(one, other)).toBe(overlap);
+  });
+
+  it("without values in an expression ask for none", () => {
+    const bare: LabelSelector = { matchExpressions: [{ key: "a", operator: "In" }] };
+    expect(selectorsOverlap(any, bare)).toBe(false);
+    expect(selectorsOverlap(any, { matchExpressions: [{ key: "a", operator: "NotIn" }] })).toBe(true);
+  });
+
   it("are left as they are", () => {
     const one = Object.freeze({ matchExpressions: Object.freeze([{ key: "a", operator: "Exists" }]) });
     expect(selectorsOverlap(one, one)).toBe(true);

@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import type { LabelSelector } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { matches } from "../../../shared/core/match/matches.ts";
+import { namespaceKeys } from "../../../shared/core/match/namespace-keys.ts";
+import { candidates, indexSidecarSets } from "../../../shared/core/match/sidecarset-index.ts";
+
+const WEB: LabelSelector = { matchLabels: { app: "web" } };
+const NAMELESS: SidecarSet = { spec: { selector: WEB } };
+
+describe("a SidecarSet without metadata", () => {
+  test("is matched like any other", () => {
+    expect(matches(NAMELESS, { namespace: undefined, podLabels: { app: "web" } })).toBe(true);
+    expect(matches(NAMELESS, { namespace: undefined, podLabels: undefined })).toBe(false);
+  });
+
+  test("stands before those with a name", () => {
+    const named: SidecarSet = { metadata: { name: "a" }, spec: { selector: WEB } };
+    expect(candidates(indexSidecarSets([named, NAMELESS]), "n", { app: "web" })).toEqual([NAMELESS, named]);
+    expect(candidates(indexSidecarSets([NAMELESS, named]), "n", { app: "web" })).toEqual([NAMELESS, named]);
+  });
+
+  test("has no name to be told by", () => {
+    const broken: SidecarSet = { spec: { selector: { matchExpressions: [{ key: "a", operator: "Bad" }] } } };
+    expect(matches(broken, { namespace: undefined, podLabels: {} })).toMatchObject({ sidecarSet: "" });
+  });
+});
+
+describe("a pod without labels", () => {
+  const ofExpressions = (...matchExpressions: NonNullable<LabelSelector["matchExpressions"]>): SidecarSet => ({
+    metadata: { name: JSON.stringify(matchExpressions) },
+    spec: { selector: { matchExpressions } },
+  });
+
+  test("meets those that ask for no label", () => {
+    const absent = ofExpressions({ key: "a", operator: "DoesNotExist" });
+    const not = ofExpressions({ key: "a", operator: "NotIn", values: ["x"] });
+    const present = ofExpressions({ key: "a", operator: "Exists" });
+    const one = ofExpressions({ key: "a", operator: "In", values: ["x"] });
+    const found = candidates(indexSidecarSets([absent, not, present, one]), "n", undefined);
+    expect(new Set(found)).toEqual(new Set([absent, not]));
+    expect(candidates(indexSidecarSets([present, one]), "n", { a: "x" })).toHaveLength(2);
+    expect(candidates(indexSidecarSets([present, one]), "n", { a: "y" })).toEqual([present]);
+  });
+
+  test("meets nobody who asks for one of no values", () => {
+    const none = ofExpressions({ key: "a", operator: "In" });
+    expect(candidates(indexSidecarSets([none]), "n", { a: "x" })).toEqual([]);
+  });
+});
+
+describe("a SidecarSet with a namespaceSelector", () => {
+  const inNamespaces = (namespaceSelector: LabelSelector): SidecarSet => ({
+    spec: { selector: WEB, namespaceSelector },
+  });
+  const podLabels = { app: "web" };
+
+  test("matches in no namespace that is not there", () => {
+    expect(matches(inNamespaces({}), { namespace: undefined, podLabels })).toBe(false);
+  });
+
+  test("matches by the labels of a namespace, of which there may be none", () => {
+    const given = inNamespaces({ matchLabels: { env: "prod" } });
+    expect(matches(given, { namespace: { metadata: { labels: { env: "prod" } } }, podLabels })).toBe(true);
+    expect(matches(given, { namespace: { metadata: {} }, podLabels })).toBe(false);
+    expect(matches(given, { namespace: {}, podLabels })).toBe(false);
+  });
+
+  test("of an unknown operator matches in no namespace", () => {
+    const given = inNamespaces({ matchExpressions: [{ key: "env", operator: "Bad" }] });
+    expect(matches(given, { namespace: { metadata: { labels: {} } }, podLabels })).toBe(false);
+  });
+
+  test("names none with an In without values", () => {
+    const selector = { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In" }] };
+    expect(namespaceKeys(inNamespaces(selector))).toEqual([]);
+    const other = { matchExpressions: [{ key: "env", operator: "In", values: ["prod"] }] };
+    expect(namespaceKeys(inNamespaces(other))).toBeUndefined();
+  });
+
+  test("is found once in a namespace that it names twice", () => {
+    const values = ["n", "n"];
+    const given = inNamespaces({ matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In", values }] });
+    expect(candidates(indexSidecarSets([given]), "n", podLabels)).toEqual([given]);
+    expect(candidates(indexSidecarSets([given]), "m", podLabels)).toEqual([]);
+  });
+});
+
+test("a SidecarSet that selects nothing is left out", () => {
+  const nothing = [{ spec: {} }, { spec: { selector: {} } }, { spec: { selector: null } }] as unknown as SidecarSet[];
+  for (const given of nothing) {
+    expect(candidates(indexSidecarSets([given]), "n", { a: "b" })).toEqual([]);
+    expect(matches(given, { namespace: undefined, podLabels: {} })).toBe(false);
+  }
+});
