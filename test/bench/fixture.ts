@@ -1,0 +1,127 @@
+/** What the benchmarks of the core work on: a pod of about 6 KB, SidecarSets of which one matches it, pods of a rollout. */
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
+
+export const NAMESPACE: Namespace = {
+  metadata: { name: "shop", labels: { "kubernetes.io/metadata.name": "shop" } },
+};
+
+const container = (name: string) => ({
+  name,
+  image: `registry.example/shop/${name}:1.27.3`,
+  args: ["--listen=:8080", "--log-format=json", `--service=${name}`],
+  ports: [{ containerPort: 8080, protocol: "TCP" }],
+  env: Array.from({ length: 14 }, (_, index) => ({
+    name: `SETTING_${index}`,
+    value: `value-of-setting-${index}-of-${name}`,
+  })),
+  resources: { limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "250m", memory: "512Mi" } },
+  volumeMounts: [
+    { name: "data", mountPath: "/data" },
+    { name: "logs", mountPath: "/var/log/app" },
+    { name: "kube-api-access-x7k2p", readOnly: true, mountPath: "/var/run/secrets/kubernetes.io/serviceaccount" },
+  ],
+  livenessProbe: { httpGet: { path: "/healthz", port: 8080, scheme: "HTTP" }, periodSeconds: 10, failureThreshold: 3 },
+  readinessProbe: { httpGet: { path: "/readyz", port: 8080, scheme: "HTTP" }, periodSeconds: 5, failureThreshold: 3 },
+  terminationMessagePath: "/dev/termination-log",
+  terminationMessagePolicy: "File",
+  imagePullPolicy: "IfNotPresent",
+});
+
+/** An AdmissionReview as the API server sends it for a new pod. */
+export function reviewBody(): string {
+  const labels = { app: "web", "pod-template-hash": "6bfb5d9c7b", team: "shop", tier: "frontend" };
+  const object = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { generateName: "web-6bfb5d9c7b-", namespace: "shop", labels },
+    spec: {
+      containers: ["web", "cache", "metrics"].map(container),
+      volumes: [{ name: "data", emptyDir: {} }, { name: "logs", emptyDir: {} }, { name: "kube-api-access-x7k2p" }],
+      restartPolicy: "Always",
+      terminationGracePeriodSeconds: 30,
+      dnsPolicy: "ClusterFirst",
+      serviceAccountName: "default",
+      schedulerName: "default-scheduler",
+      tolerations: [{ key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" }],
+    },
+    status: {},
+  };
+  const resource = { group: "", version: "v1", resource: "pods" };
+  const request: AdmissionRequest = { uid: "705ab4f5", resource, operation: "CREATE", namespace: "shop", object };
+  return JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
+}
+
+/** A CREATE of a SidecarSet as a user writes it: one container, and a volume of its own. */
+export function sidecarSetRequest(name: string, app: string): AdmissionRequest {
+  const object = {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: { name },
+    spec: {
+      selector: { matchLabels: { app } },
+      containers: [
+        {
+          name: "agent",
+          image: "fluent/fluent-bit:4.1.0",
+          args: ["-i", "tail"],
+          resources: { requests: { cpu: "20m", memory: "32Mi" } },
+          volumeMounts: [{ name: "state", mountPath: "/state" }],
+        },
+      ],
+      volumes: [{ name: "state", emptyDir: {} }],
+    },
+  };
+  const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
+  return { uid: name, resource, operation: "CREATE", object: object as KubernetesObject };
+}
+
+/** As many as asked for, gone through the webhook; the last one matches the pod. */
+export function sidecarSets(count: number): readonly SidecarSet[] {
+  const [template] = [mutateSidecarSet(sidecarSetRequest("template", "web"))];
+  if (template?.kind !== "allowed") throw new Error("the benchmark's SidecarSet was refused");
+  const { metadata, spec } = template.object as SidecarSet;
+  return Array.from({ length: count }, (_, index) => ({
+    metadata: { ...metadata, name: `set-${index}`, uid: `uid-${index}` },
+    spec: { ...spec, selector: { matchLabels: { app: index === count - 1 ? "web" : `app-${index}` } } },
+  }));
+}
+
+/** Ready pods that a SidecarSet named `set-0` was injected into under another hash: all of them wait for their upgrade. */
+export function rolloutPods(count: number, sidecarSet: SidecarSet): readonly Pod[] {
+  const withoutImage = sidecarSet.metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";
+  const record = (hash: string) =>
+    JSON.stringify({ "set-0": { updateTimestamp: null, hash, sidecarSetName: "set-0", sidecarList: ["agent"] } });
+  return Array.from({ length: count }, (_, index) => ({
+    metadata: {
+      name: `web-${index}`,
+      namespace: "shop",
+      uid: `pod-${index}`,
+      resourceVersion: String(1000 + index),
+      creationTimestamp: new Date(1_767_000_000_000 + index * 1000).toISOString(),
+      labels: { app: "web" },
+      annotations: {
+        "kruise.io/sidecarset-injected-list": "set-0",
+        "kruise.io/sidecarset-hash": record("another"),
+        "kruise.io/sidecarset-hash-without-image": record(withoutImage),
+      },
+    },
+    spec: {
+      nodeName: `node-${index % 100}`,
+      containers: [
+        { name: "web", image: "web:1" },
+        { name: "agent", image: "fluent/fluent-bit:4.0.0" },
+      ],
+    },
+    status: {
+      phase: "Running",
+      conditions: [{ type: "Ready", status: "True", lastTransitionTime: "2026-01-01T00:00:00Z" }],
+      containerStatuses: [
+        { name: "web", image: "web:1", imageID: "web@1", ready: true, restartCount: 0 },
+        { name: "agent", image: "fluent/fluent-bit:4.0.0", imageID: "agent@1", ready: true, restartCount: 0 },
+      ],
+    },
+  }));
+}

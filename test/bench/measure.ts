@@ -1,0 +1,69 @@
+/** Times small functions side by side: alternating rounds, medians, and how time grows with size. */
+
+export interface Subject {
+  readonly name: string;
+  readonly run: () => unknown;
+  /** calls a round; enough for some milliseconds */
+  readonly calls: number;
+}
+
+export interface Measured {
+  readonly name: string;
+  /** per call, median of all rounds */
+  readonly microseconds: number;
+  /** allocated per call; undefined without --expose-gc */
+  readonly bytes?: number;
+}
+
+/** The results are looked at, so that no call can be left out as useless. */
+function repeat({ name, run, calls }: Subject): void {
+  for (let call = 0; call < calls; call++) {
+    if (run() === undefined) throw new Error(`${name} gave nothing`);
+  }
+}
+
+function timeRound(subject: Subject): number {
+  const begin = performance.now();
+  repeat(subject);
+  return ((performance.now() - begin) * 1000) / subject.calls;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+/** Fresh heap before and after as many calls as fit into the young generation. */
+function bytesPerCall(subject: Subject): number | undefined {
+  const { gc } = globalThis;
+  if (gc === undefined) return undefined;
+  const rounds = Array.from({ length: 5 }, () => {
+    gc();
+    const before = process.memoryUsage().heapUsed;
+    repeat(subject);
+    return (process.memoryUsage().heapUsed - before) / subject.calls;
+  });
+  return Math.round(median(rounds));
+}
+
+/** One round of each in turn, so that a busy moment of the machine hits all of them. */
+export function measure(subjects: readonly Subject[], rounds: number): readonly Measured[] {
+  const times = subjects.map((): number[] => []);
+  for (const subject of subjects) timeRound(subject);
+  for (let round = 0; round < rounds; round++) {
+    for (const [index, subject] of subjects.entries()) times[index]?.push(timeRound(subject));
+  }
+  return subjects.map((subject, index) => {
+    const bytes = bytesPerCall(subject);
+    return { name: subject.name, microseconds: median(times[index] ?? []), ...(bytes === undefined ? {} : { bytes }) };
+  });
+}
+
+/** The k of time = c · sizeᵏ that fits best (least squares over logarithms). */
+export function growthExponent(points: readonly (readonly [size: number, time: number])[]): number {
+  const logs = points.map(([size, time]) => [Math.log(size), Math.log(time)] as const);
+  const mean = (axis: 0 | 1) => logs.reduce((sum, point) => sum + point[axis], 0) / logs.length;
+  const [x, y] = [mean(0), mean(1)];
+  const covariance = logs.reduce((sum, [a, b]) => sum + (a - x) * (b - y), 0);
+  return covariance / logs.reduce((sum, [a]) => sum + (a - x) ** 2, 0);
+}
