@@ -11,6 +11,8 @@ export interface Measured {
   readonly name: string;
   /** per call, median of all rounds */
   readonly microseconds: number;
+  /** per call, the least disturbed round: what a gate on a busy machine can rely on */
+  readonly best: number;
   /** allocated per call; undefined without --expose-gc */
   readonly bytes?: number;
 }
@@ -47,15 +49,17 @@ function bytesPerCall(subject: Subject): number | undefined {
 }
 
 /** One round of each in turn, so that a busy moment of the machine hits all of them. */
-export function measure(subjects: readonly Subject[], rounds: number): readonly Measured[] {
+export function measure(subjects: readonly Subject[], roundCount: number): readonly Measured[] {
   const times = subjects.map((): number[] => []);
   for (const subject of subjects) timeRound(subject);
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < roundCount; round++) {
     for (const [index, subject] of subjects.entries()) times[index]?.push(timeRound(subject));
   }
   return subjects.map((subject, index) => {
     const bytes = bytesPerCall(subject);
-    return { name: subject.name, microseconds: median(times[index] ?? []), ...(bytes === undefined ? {} : { bytes }) };
+    const rounds = times[index] ?? [];
+    const timed = { microseconds: median(rounds), best: Math.min(...rounds) };
+    return { name: subject.name, ...timed, ...(bytes === undefined ? {} : { bytes }) };
   });
 }
 
