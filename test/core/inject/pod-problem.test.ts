@@ -1,0 +1,88 @@
+import { describe, expect, test } from "vitest";
+import { podProblem } from "../../../shared/core/inject/pod-problem.ts";
+import { parseJson } from "../../../shared/core/lib/json-number.ts";
+
+/** Every place that is read, with `@` where a value can stand. */
+const TEXTS = [
+  ...["name", "generateName", "namespace", "deletionTimestamp"].map((field) => `{"metadata":{"${field}":@}}`),
+  ...["labels", "annotations"].map((field) => `{"metadata":{"${field}":{"first":"value","key":@}}}`),
+  ...["apiVersion", "kind", "name", "uid"].map((field) => `{"metadata":{"ownerReferences":[{},{"${field}":@}]}}`),
+  ...["initContainers", "containers"].flatMap((containers) =>
+    [
+      ...["name", "image", "restartPolicy"].map((field) => `"${field}":@`),
+      ...["name", "value"].map((field) => `"env":[{},{"${field}":@}]`),
+      ...["name", "mountPath", "subPathExpr"].map((field) => `"volumeMounts":[{},{"${field}":@}]`),
+      ...["name", "devicePath"].map((field) => `"volumeDevices":[{},{"${field}":@}]`),
+    ].map((container) => `{"spec":{"${containers}":[{},{${container}}]}}`),
+  ),
+  ...["volumes", "imagePullSecrets"].map((field) => `{"spec":{"${field}":[{},{"name":@}]}}`),
+  '{"spec":{"readinessGates":[{},{"conditionType":@}]}}',
+  '{"status":{"phase":@}}',
+];
+const OBJECTS = [
+  "@",
+  '{"metadata":@}',
+  '{"metadata":{"labels":@}}',
+  '{"metadata":{"annotations":@}}',
+  '{"metadata":{"ownerReferences":[@]}}',
+  '{"spec":@}',
+  ...["containers", "initContainers", "volumes", "imagePullSecrets", "readinessGates"].map(
+    (field) => `{"spec":{"${field}":[@]}}`,
+  ),
+  ...["env", "volumeMounts", "volumeDevices"].map((field) => `{"spec":{"containers":[{"${field}":[@]}]}}`),
+  '{"spec":{"containers":[{"resources":@}]}}',
+  '{"spec":{"containers":[{"resources":{"limits":@}}]}}',
+  '{"spec":{"containers":[{"resources":{"requests":@}}]}}',
+  '{"status":@}',
+];
+const LISTS = [
+  '{"metadata":{"ownerReferences":@}}',
+  ...["containers", "initContainers", "volumes", "imagePullSecrets", "readinessGates"].map(
+    (field) => `{"spec":{"${field}":@}}`,
+  ),
+  ...["env", "volumeMounts", "volumeDevices"].map((field) => `{"spec":{"containers":[{"${field}":@}]}}`),
+];
+const BOOLEANS = ['{"metadata":{"ownerReferences":[{"controller":@}]}}'];
+const QUANTITIES = ["limits", "requests"].map(
+  (bound) => `{"spec":{"containers":[{"resources":{"${bound}":{"cpu":"1","memory":@}}}]}}`,
+);
+
+/** One of each kind; the last is a number that JavaScript cannot carry. */
+const TEXT = '"text"';
+const QUANTITY = '"100m"';
+const VALUES = [TEXT, QUANTITY, "true", "1", "[]", "{}", "12345678901234567890"];
+
+const KINDS: readonly [kind: string, places: readonly string[], fitting: readonly string[], wanted: string][] = [
+  ["a text", TEXTS, [TEXT, QUANTITY], "must be a string, not "],
+  ["an object", OBJECTS, ["{}"], "must be an object, not "],
+  ["a list", LISTS, ["[]"], "must be a list, not "],
+  ["true or false", BOOLEANS, ["true"], "must be true or false, not "],
+  ["a quantity", QUANTITIES, [QUANTITY, "1", "12345678901234567890"], ""],
+];
+
+function problemAt(place: string, value: string): string | undefined {
+  return podProblem(parseJson(place.replace("@", value)));
+}
+
+describe.each(KINDS)("where %s is read", (_kind, places, fitting, wanted) => {
+  test.each(places)("in %s it is taken, and nothing else", (place) => {
+    for (const value of fitting) expect(problemAt(place, value), value).toBeUndefined();
+    for (const value of VALUES.filter((other) => !fitting.includes(other)))
+      expect(problemAt(place, value), value).toContain(wanted);
+  });
+
+  test.each(places.filter((place) => place !== "@"))("in %s null is as good as nothing", (place) => {
+    expect(problemAt(place, "null")).toBeUndefined();
+  });
+});
+
+test("the sentence names the place", () => {
+  expect(problemAt('{"spec":{"containers":[{},{"env":[{"name":@}]}]}}', "1")).toBe(
+    "spec.containers[1].env[0].name must be a string, not the number 1",
+  );
+});
+
+test("a field that is not read may be anything", () => {
+  for (const value of VALUES)
+    expect(problemAt('{"spec":{"containers":[{"name":"a","stdin":@}]}}', value)).toBeUndefined();
+});
