@@ -1,11 +1,14 @@
 /** Properties that cannot pass by looking away: every class of cases they are about has to come up. */
 import fc from "fast-check";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 
 /** Counts the case towards a class, unless `isSeen` is false. */
 export type Seen = (what: string, isSeen?: boolean) => void;
 
 const CASES = 2_000;
+
+// Thousands of cases take their time where others need the machine too.
+vi.setConfig({ testTimeout: 180_000 });
 
 /** fast-check prints seed and path of a case that fails: `fc.assert(…, { seed, path })` repeats it. */
 export function holds<T>(

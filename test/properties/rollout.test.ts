@@ -92,14 +92,13 @@ describe("a plan", () => {
   function mustGo(rollout: Rollout): { readonly least: number; readonly most: number } {
     const { waiting, mayGo, budgetLeft } = told(rollout);
     const { priorityStrategy, scatterStrategy } = rollout.sidecarSet.spec.updateStrategy ?? {};
-    const all = factsOf(rollout, [...waiting]);
-    const sound = all.filter(({ isBroken }) => !isBroken);
+    const sound = factsOf(rollout, [...waiting]).filter(({ isBroken }) => !isBroken);
     const free = sound.filter(({ isReady, isReserved }) => !isReady || isReserved).length;
     const isPlain = !priorityStrategy && !scatterStrategy && mayGo === waiting.size;
     const exactly = free + Math.min(sound.length - free, budgetLeft);
     if (isPlain) return { least: exactly, most: exactly };
-    const isUnlimited = budgetLeft >= waiting.size;
-    return { least: isUnlimited ? mayGo - (all.length - sound.length) : 0, most: Math.min(mayGo, sound.length) };
+    const least = budgetLeft >= waiting.size ? mayGo - (waiting.size - sound.length) : 0;
+    return { least, most: Math.min(mayGo, sound.length) };
   }
 
   test("goes as far as budget and partition let it, past pods that cannot be handled, which cost nothing", () => {
@@ -230,9 +229,6 @@ describe("whatever anybody writes into a pod", () => {
         ...rollout.sidecarSet,
         spec: { ...rollout.sidecarSet.spec, updateStrategy: { maxUnavailable: "100%" } },
       };
-      // Slots to empty would come first.
-      const isFlipping = rollout.facts.some(({ isFlipDue }) => isFlipDue);
-      if (isFlipping) return;
       const plain = { ...rollout, sidecarSet, reserved: new Set<string>() };
       const [victim, ...others] = rollout.pods;
       const conditions = message === undefined ? [] : [{ type: "SidecarSetUpgradable", status: "True", message }];
@@ -241,11 +237,12 @@ describe("whatever anybody writes into a pod", () => {
         metadata: { ...victim?.metadata, annotations: { ...victim?.metadata?.annotations, ...annotations } },
         status: { ...victim?.status, conditions: [...(victim?.status?.conditions ?? []), ...conditions] },
       } as Pod;
-      const decision = decided(plain, [broken, ...others]);
-      if (patches(decision, "flip").length > 0) return;
-      const ofOthers = (names: readonly string[]) => names.filter((name) => name !== "web-0");
-      const taken = ofOthers(namesOf(patches(decision, "upgrade")));
-      expect(taken).toEqual(ofOthers(namesOf(patches(decided(plain, rollout.pods), "upgrade"))));
+      const [before, after] = [decided(plain, rollout.pods), decided(plain, [broken, ...others])];
+      // Slots to empty come first, and are another property.
+      if ([before, after].some((decision) => patches(decision, "flip").length > 0)) return;
+      const ofOthers = (decision: Decision) => namesOf(patches(decision, "upgrade")).filter((name) => name !== "web-0");
+      const taken = ofOthers(after);
+      expect(taken).toEqual(ofOthers(before));
       seen("upgrades", taken.length > 0);
       seen("condition", conditions.length > 0);
     });
