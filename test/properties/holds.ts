@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, vi } from "vitest";
 
 /** Counts the case towards a class, unless `isSeen` is false. */
-export type Seen = (what: string, isSeen?: boolean) => void;
+type Seen = (what: string, isSeen?: boolean) => void;
 
 const CASES = 2_000;
 
