@@ -125,12 +125,59 @@ describe("admission of a pod", () => {
     ],
   ];
   test.each(denied)("refuses a request %s", (_, given, spec, denial) => {
-    expect(admit(given, [sidecarSet("log", spec)])).toMatchObject({ kind: "denied", ...denial });
+    const reason = denial.code === 400 ? "BadRequest" : "InternalError";
+    expect(admit(given, [sidecarSet("log", spec)])).toMatchObject({ kind: "denied", reason, ...denial });
   });
 
   test("names the SidecarSet that stands in the way", () => {
     const admission = admit(request(POD), [sidecarSet("fine"), sidecarSet("log", { selector: broken })]);
-    expect(admission).toMatchObject({ errors: [{ field: "sidecarsets/log" }] });
+    const detail = '"Bad" is not a valid pod selector operator';
+    expect(admission).toMatchObject({ errors: [{ type: "InternalError", field: "sidecarsets/log", detail }] });
+  });
+
+  test("names no SidecarSet where the pod itself stands in the way", () => {
+    const annotations = { "kruise.io/sidecarset-hash": "null" };
+    const admission = admit(request({ ...POD, metadata: { ...POD.metadata, annotations } } as Pod), [
+      sidecarSet("log"),
+    ]);
+    expect(admission).not.toHaveProperty("errors");
+  });
+
+  test("refuses a change of a pod for which every SidecarSet steps back, where the reference panics", () => {
+    const canary = (name: string, base: string): SidecarSet => ({
+      ...sidecarSet(name),
+      metadata: {
+        name,
+        annotations: { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": base },
+      },
+    });
+    const given = { ...request(POD, "UPDATE"), oldObject: POD };
+    expect(admit(given, [canary("a", "b"), canary("b", "a")])).toMatchObject({
+      message: "every SidecarSet that matches the pod is the base of another's canary",
+    });
+  });
+
+  test("sees a pod without metadata in the namespace default", () => {
+    const named = sidecarSet("log", {
+      selector: { matchExpressions: [{ key: "a", operator: "DoesNotExist" }] },
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "shop" } },
+    });
+    const { spec } = POD;
+    const bare = { ...request({ spec } as Pod), namespace: "" };
+    expect(admit(bare, [named])).toEqual({ kind: "allowed" });
+    expect(admit(request({ spec } as Pod), [named])).toHaveProperty("object");
+    const everywhere = sidecarSet("log", { selector: named.spec.selector ?? {} });
+    expect(admit(bare, [everywhere])).toHaveProperty("object");
+    expect(revisionsWanted(bare, indexSidecarSets([everywhere]), NAMESPACE)).toEqual([]);
+  });
+
+  test("asks for no revision for what is no pod, nor where a selector cannot be evaluated", () => {
+    const pinned = sidecarSet("log", { injectionStrategy: { revision: { revisionName: "r" } } });
+    const wanted = (given: AdmissionRequest, sidecarSets: readonly SidecarSet[]) =>
+      revisionsWanted(given, indexSidecarSets(sidecarSets), NAMESPACE);
+    expect(wanted(request(POD), [pinned])).toHaveLength(1);
+    expect(wanted(request({ ...POD, spec: { containers: "x" } } as KubernetesObject), [pinned])).toEqual([]);
+    expect(wanted(request(POD), [pinned, sidecarSet("bad", { selector: broken })])).toEqual([]);
   });
 
   test("asks for the revisions of the SidecarSets that match, and of no other", () => {
