@@ -9,13 +9,21 @@ describe("the speed of the core", () => {
   it("one admission costs a few times what parsing and printing its JSON costs", () => {
     expect(figures.bodyBytes).toBeGreaterThan(5_000);
     expect(figures.admissions).toHaveLength(4);
-    // 1.5 to 3 as measured; a walk over all 50,000 SidecarSets would be thousands.
-    for (const { bestTimesFloor } of figures.admissions) expect(bestTimesFloor, shown).toBeLessThan(8);
+    // 1.2 to 1.5 as measured; a walk over all 50,000 SidecarSets would be hundreds.
+    for (const { bestTimesFloor } of figures.admissions) expect(bestTimesFloor, shown).toBeLessThan(5);
+    // 8 as measured; half of it keeps numbers that JSON.parse would round.
+    expect(figures.request.bestTimesFloor, shown).toBeLessThan(16);
   });
 
   it("an admission does not grow with the number of SidecarSets", () => {
-    // Target 0.1, measured 0.0 to 0.1; a scan gives 0.6 and more. The rest is for a machine that others use too.
-    expect(figures.bestAdmissionExponent, shown).toBeLessThan(0.3);
+    // Over so wide a range 0.1 forgives noise of threefold, of which the least disturbed rounds show a tenth.
+    expect(figures.bestLongExponent, shown).toBeLessThan(0.1);
+    // Measured within 0.03 of 0; 0.15 forgives noise of twofold.
+    expect(figures.bestAdmissionExponent, shown).toBeLessThan(0.15);
+  });
+
+  it("it would show if every SidecarSet were looked at", () => {
+    expect(figures.bestScanExponent, shown).toBeGreaterThan(0.3);
   });
 
   it("the patch for one simple container stays small", () => {

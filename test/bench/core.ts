@@ -1,30 +1,41 @@
 /** What one admission costs beyond reading and writing its JSON, and how that and a rollout's plan grow. */
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
-import { admitPod } from "../../shared/core/admit-pod.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { admitPod, type PodAdmissionView, revisionsWanted } from "../../shared/core/admit-pod.ts";
 import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
 import { decide } from "../../shared/core/decide.ts";
 import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
 import { diff } from "../../shared/webhook/json-patch.ts";
-import { NAMESPACE, reviewBody, rolloutPods, sidecarSetRequest, sidecarSets } from "./fixture.ts";
+import { admissionResponse } from "../../shared/webhook/response.ts";
+import { readAdmissionReview } from "../../shared/webhook/review.ts";
+import { NAMESPACE, reviewBody, rolloutPods, sidecarSetRequest, sidecarSets, sidecarSetsToScan } from "./fixture.ts";
 import { growthExponent, type Measured, measure, median, type Subject } from "./measure.ts";
 
 const FEW = [1, 10, 200] as const;
 const MANY = 50_000;
 
+interface Compared extends Measured {
+  readonly sidecarSets: number;
+  readonly timesFloor: number;
+  readonly bestTimesFloor: number;
+}
+
 export interface CoreFigures {
   readonly bodyBytes: number;
   readonly patchBytes: number;
   /** JSON.parse of the review and JSON.stringify of the answer */
-  readonly floorMicroseconds: number;
+  readonly floor: Measured;
   /** admission and patch, by number of SidecarSets of which one matches; on top of the floor */
-  readonly admissions: readonly (Measured & {
-    readonly sidecarSets: number;
-    readonly timesFloor: number;
-    readonly bestTimesFloor: number;
-  })[];
+  readonly admissions: readonly Compared[];
+  /** from the body's text to the answer's, floor included */
+  readonly request: Compared;
   /** over 1, 10 and 200 SidecarSets */
   readonly admissionExponent: number;
   readonly bestAdmissionExponent: number;
+  /** over 1 to 50,000 */
+  readonly bestLongExponent: number;
+  /** the same where no index helps: what the figure above would be without one */
+  readonly bestScanExponent: number;
   readonly mutateSidecarSetMicroseconds: number;
   readonly indexMilliseconds: number;
   readonly decideMilliseconds: readonly {
@@ -38,15 +49,37 @@ export interface CoreFigures {
 
 const CONTEXT = { now: "2026-01-01T00:00:00Z", random: () => 0.5, kruiseNamespace: "kruise-system", gates: {} };
 
-function admission(body: string, count: number) {
-  const view = { index: indexSidecarSets(sidecarSets(count)), namespace: NAMESPACE, revisions: [] };
-  const { request } = JSON.parse(body) as { readonly request: AdmissionRequest };
+function patchFor(request: AdmissionRequest, view: PodAdmissionView): readonly unknown[] {
+  const admitted = admitPod(request, view, CONTEXT);
+  if (admitted.kind === "denied" || admitted.object === undefined) throw new Error("nothing was injected");
+  return diff(request.object, admitted.object);
+}
+
+function requestOf(body: string): AdmissionRequest {
+  return (JSON.parse(body) as { readonly request: AdmissionRequest }).request;
+}
+
+function viewOf(all: readonly SidecarSet[]) {
+  return { index: indexSidecarSets(all), namespace: NAMESPACE, revisions: [] };
+}
+
+function admission(body: string, all: readonly SidecarSet[], calls = 300): Subject {
+  const view = viewOf(all);
+  const request = requestOf(body);
+  const run = () => patchFor(request, view);
+  return { name: `admission, ${all.length} SidecarSets`, run, calls };
+}
+
+/** What the webhook does between the body's text and the answer's. */
+function wholeRequest(body: string, all: readonly SidecarSet[]): Subject {
+  const view = viewOf(all);
   const run = () => {
-    const admitted = admitPod(request, view, CONTEXT);
-    if (admitted.kind === "denied" || admitted.object === undefined) throw new Error("nothing was injected");
-    return diff(request.object, admitted.object);
+    const { apiVersion, request } = readAdmissionReview(body);
+    if (revisionsWanted(request, view.index, view.namespace).length > 0) throw new Error("a revision is wanted");
+    const response = admissionResponse(request, admitPod(request, view, CONTEXT));
+    return JSON.stringify({ apiVersion, kind: "AdmissionReview", response });
   };
-  return { name: `admission, ${count} SidecarSets`, run, calls: 300 };
+  return { name: `request, ${all.length} SidecarSets`, run, calls: 300 };
 }
 
 function answer(patch: readonly unknown[]) {
@@ -77,33 +110,55 @@ function decisions(rounds: number) {
   });
 }
 
+function compared(figure: Measured, sidecarSetCount: number, floor: Measured): Compared {
+  const timesFloor = figure.microseconds / floor.microseconds;
+  return { ...figure, sidecarSets: sidecarSetCount, timesFloor, bestTimesFloor: figure.best / floor.best };
+}
+
+function exponents(admissions: readonly Compared[], [one, many]: readonly [one: Measured, many: Measured]) {
+  const few = admissions.slice(0, FEW.length);
+  const best = (figures: readonly Compared[]) =>
+    growthExponent(figures.map((figure) => [figure.sidecarSets, figure.best]));
+  return {
+    admissionExponent: growthExponent(few.map((figure) => [figure.sidecarSets, figure.microseconds])),
+    bestAdmissionExponent: best(few),
+    bestLongExponent: best(admissions),
+    bestScanExponent: growthExponent([
+      [1, one.best],
+      [MANY, many.best],
+    ]),
+  };
+}
+
 export function measureCore(rounds: number): CoreFigures {
   const body = reviewBody();
-  const admissions = [...FEW, MANY].map((count) => ({ count, subject: admission(body, count) }));
-  const patch = admission(body, 1).run();
+  const counts = [...FEW, MANY];
+  const patch = patchFor(requestOf(body), viewOf(sidecarSets(1)));
   const reply = answer(patch);
-  const floor: Subject = { name: "floor", run: () => [JSON.parse(body), JSON.stringify(reply)], calls: 300 };
   const request = sidecarSetRequest("new", "web");
-  const mutate: Subject = { name: "mutateSidecarSet", run: () => mutateSidecarSet(request), calls: 100 };
-  const [base, mutation, ...measured] = measure([floor, mutate, ...admissions.map(({ subject }) => subject)], rounds);
-  const floorMicroseconds = base?.microseconds ?? Number.NaN;
-  const figures = measured.map((figure, index) => ({
-    ...figure,
-    sidecarSets: admissions[index]?.count ?? 0,
-    timesFloor: figure.microseconds / floorMicroseconds,
-    bestTimesFloor: figure.best / (base?.best ?? Number.NaN),
-  }));
-  const few = figures.slice(0, FEW.length);
+  const [floor, mutation, whole, scanOne, scanMany, ...measured] = measure(
+    [
+      { name: "floor", run: () => [JSON.parse(body), JSON.stringify(reply)], calls: 300 },
+      { name: "mutateSidecarSet", run: () => mutateSidecarSet(request), calls: 100 },
+      wholeRequest(body, sidecarSets(200)),
+      admission(body, sidecarSetsToScan(1)),
+      admission(body, sidecarSetsToScan(MANY), 1),
+      ...counts.map((count) => admission(body, sidecarSets(count))),
+    ],
+    rounds,
+  );
+  if (!(floor && mutation && whole && scanOne && scanMany)) throw new Error("nothing was measured");
+  const admissions = measured.map((figure, index) => compared(figure, counts[index] ?? 0, floor));
   const decided = decisions(5);
   const many = sidecarSets(MANY);
   return {
     bodyBytes: body.length,
     patchBytes: JSON.stringify(patch).length,
-    floorMicroseconds,
-    admissions: figures,
-    admissionExponent: growthExponent(few.map((figure) => [figure.sidecarSets, figure.microseconds])),
-    bestAdmissionExponent: growthExponent(few.map((figure) => [figure.sidecarSets, figure.best])),
-    mutateSidecarSetMicroseconds: mutation?.microseconds ?? Number.NaN,
+    floor,
+    admissions,
+    request: compared(whole, 200, floor),
+    ...exponents(admissions, [scanOne, scanMany]),
+    mutateSidecarSetMicroseconds: mutation.microseconds,
     indexMilliseconds: median(timesOf(5, () => indexSidecarSets(many))),
     decideMilliseconds: decided,
     decideExponent: growthExponent(decided.map(({ pods, milliseconds }) => [pods, milliseconds])),

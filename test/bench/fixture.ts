@@ -78,15 +78,34 @@ export function sidecarSetRequest(name: string, app: string): AdmissionRequest {
   return { uid: name, resource, operation: "CREATE", object: object as KubernetesObject };
 }
 
-/** As many as asked for, gone through the webhook; the last one matches the pod. */
-export function sidecarSets(count: number): readonly SidecarSet[] {
+type Place = (index: number) => Pick<SidecarSet["spec"], "selector" | "namespaceSelector">;
+
+function manySidecarSets(count: number, placeOf: Place): readonly SidecarSet[] {
   const [template] = [mutateSidecarSet(sidecarSetRequest("template", "web"))];
   if (template?.kind !== "allowed") throw new Error("the benchmark's SidecarSet was refused");
   const { metadata, spec } = template.object as SidecarSet;
   return Array.from({ length: count }, (_, index) => ({
     metadata: { ...metadata, name: `set-${index}`, uid: `uid-${index}` },
-    spec: { ...spec, selector: { matchLabels: { app: index === count - 1 ? "web" : `app-${index}` } } },
+    spec: { ...spec, ...(index === count - 1 ? {} : placeOf(index)) },
   }));
+}
+
+/**
+ * As many as asked for, gone through the webhook; the last one matches the pod. The others are for another namespace
+ * or for another app, in turn.
+ */
+export function sidecarSets(count: number): readonly SidecarSet[] {
+  return manySidecarSets(count, (index) =>
+    index % 2 === 0
+      ? { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": `namespace-${index}` } } }
+      : { selector: { matchLabels: { app: `app-${index}` } } },
+  );
+}
+
+/** The same, but no index helps: what a pod must not have leaves nothing to look up. */
+export function sidecarSetsToScan(count: number): readonly SidecarSet[] {
+  const selector = { matchExpressions: [{ key: "app", operator: "NotIn", values: ["web"] }] };
+  return manySidecarSets(count, () => ({ selector }));
 }
 
 /** Ready pods that a SidecarSet named `set-0` was injected into under another hash: all of them wait for their upgrade. */

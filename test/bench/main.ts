@@ -1,29 +1,40 @@
 /** `npm run bench -- core [--json]`: prints a table, or one JSON object. */
 import { type CoreFigures, measureCore } from "./core.ts";
+import type { Measured } from "./measure.ts";
 
 const ROUNDS = 15;
 const rounded = (value: number, digits = 1) => value.toFixed(digits).padStart(10);
 
+function line(title: string, { microseconds, best, bytes }: Measured, timesFloor?: number): string {
+  const times = (timesFloor?.toFixed(2) ?? "").padStart(9);
+  return `${title.padEnd(34)}${rounded(microseconds)}${rounded(best)}${times}${String(bytes ?? "").padStart(10)}`;
+}
+
+function value(title: string, figure: number, digits = 1): string {
+  return `${title.padEnd(34)}${rounded(figure, digits)}`;
+}
+
 function table(figures: CoreFigures): string {
-  const { admissions, decideMilliseconds } = figures;
+  const { admissions, request, decideMilliseconds } = figures;
   return [
-    `pod of ${figures.bodyBytes} bytes, patch of ${figures.patchBytes} bytes; medians of ${ROUNDS} rounds, Node ${process.version}`,
+    `pod of ${figures.bodyBytes} bytes, patch of ${figures.patchBytes} bytes; ${ROUNDS} rounds, Node ${process.version}`,
     "",
-    "                                      µs  × floor     bytes",
-    `floor: parse and stringify    ${rounded(figures.floorMicroseconds)}`,
-    ...admissions.map(
-      ({ sidecarSets, microseconds, timesFloor, bytes }) =>
-        `${`+ admission, ${sidecarSets} SidecarSets`.padEnd(30)}${rounded(microseconds)}${timesFloor.toFixed(2).padStart(9)}${String(bytes ?? "").padStart(10)}`,
-    ),
-    `growth exponent, 1 to 200     ${rounded(figures.admissionExponent, 3)}`,
-    `a SidecarSet: defaults, hashes${rounded(figures.mutateSidecarSetMicroseconds)}`,
+    "                                   median µs   best µs  × floor     bytes",
+    line("floor: parse and stringify", figures.floor),
+    ...admissions.map((figure) => line(`+ admission, ${figure.sidecarSets} SidecarSets`, figure, figure.timesFloor)),
+    line(`whole request, ${request.sidecarSets} SidecarSets`, request, request.timesFloor),
+    value("a SidecarSet: defaults, hashes", figures.mutateSidecarSetMicroseconds),
     "",
-    "                                      ms",
-    `index of 50000 SidecarSets    ${rounded(figures.indexMilliseconds)}`,
-    ...decideMilliseconds.map(
-      ({ pods, milliseconds }) => `${`decide, ${pods} pods`.padEnd(30)}${rounded(milliseconds)}`,
-    ),
-    `growth exponent of decide     ${rounded(figures.decideExponent, 3)}`,
+    "                                      growth exponent",
+    value("1 to 200 SidecarSets", figures.admissionExponent, 3),
+    value("1 to 200, best rounds", figures.bestAdmissionExponent, 3),
+    value("1 to 50000, best rounds", figures.bestLongExponent, 3),
+    value("1 to 50000 if no index helps", figures.bestScanExponent, 3),
+    value("decide", figures.decideExponent, 3),
+    "",
+    "                                          ms",
+    value("index of 50000 SidecarSets", figures.indexMilliseconds),
+    ...decideMilliseconds.map(({ pods, milliseconds }) => value(`decide, ${pods} pods`, milliseconds)),
     "",
   ].join("\n");
 }
