@@ -1,6 +1,6 @@
 /** The kubelets of all nodes: one worker for every pod that is bound. */
 import type { Api } from "./api.ts";
-import { CONFIG_MAP, POD } from "./built-in-kinds.ts";
+import { CONFIG_MAP, NODE, POD } from "./built-in-kinds.ts";
 import { textAt } from "./json.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
 import type { ApiObject } from "./object.ts";
@@ -52,7 +52,13 @@ class Kubelet implements Controller {
 
   #sync(key: string): void {
     const pod = this.#api.store.get(POD.collection, key);
-    if (pod !== undefined) this.#workerOf(pod).sync(pod);
+    if (pod !== undefined && this.#isOurs(pod)) this.#workerOf(pod).sync(pod);
+  }
+
+  /** Nobody runs what is bound to a node that does not exist; but it can be deleted, which is the pod GC's work elsewhere. */
+  #isOurs({ spec, metadata }: ApiObject): boolean {
+    const node = textAt({ spec }, "spec", "nodeName");
+    return metadata.deletionTimestamp !== undefined || this.#api.store.get(NODE.collection, `/${node}`) !== undefined;
   }
 
   #workerOf(pod: ApiObject): PodWorker {
