@@ -81,7 +81,7 @@ function appRestarts(pod: Pod): number {
  * @param since sequence number of the last write before the rollout; earlier writes set the scene, they are not judged
  */
 export function replay(
-  writes: readonly RecordedWrite[],
+  writes: readonly Pick<RecordedWrite, "sequence" | "group" | "resource" | "object" | "isRemoved">[],
   since: number,
   sidecarSets: readonly SidecarSet[],
 ): RolloutRecord {

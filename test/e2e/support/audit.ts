@@ -1,0 +1,23 @@
+/** Who did what to the API server, as its audit log says. */
+import { readFileSync } from "node:fs";
+
+export interface AuditEvent {
+  readonly verb: string;
+  readonly requestURI: string;
+  readonly user: { readonly username: string };
+  readonly objectRef?: {
+    readonly resource: string;
+    readonly apiGroup?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+    readonly subresource?: string;
+  };
+  readonly responseStatus?: { readonly code: number };
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** Oldest first. */
+export function readAudit(auditLog: string): readonly AuditEvent[] {
+  const lines = readFileSync(auditLog, "utf8").split("\n").filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as AuditEvent);
+}

@@ -1,0 +1,31 @@
+/** Every object of a kind and every change to one, for as long as it is wanted. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ApiObject } from "../../../infra/local/object.ts";
+import type { Cluster, Resource } from "../../../shared/kube/port.ts";
+
+const WATCH_SECONDS = 300;
+const RETRY_MS = 100;
+
+export interface Following {
+  readonly cluster: Cluster;
+  readonly resource: Resource;
+  /** absent: all */
+  readonly namespace?: string;
+  readonly signal: AbortSignal;
+  see(object: ApiObject, isGone: boolean): void;
+}
+
+async function listAndWatch({ cluster, resource, namespace, signal, see }: Following): Promise<void> {
+  const where = namespace === undefined ? {} : { namespace };
+  const { items, metadata } = await cluster.list<ApiObject>(resource, where);
+  for (const item of items) see(item, false);
+  const options = { ...where, resourceVersion: metadata.resourceVersion, timeoutSeconds: WATCH_SECONDS, signal };
+  for await (const { type, object } of cluster.watch<ApiObject>(resource, options)) {
+    if (type !== "BOOKMARK") see(object, type === "DELETED");
+  }
+}
+
+/** Resolves after the signal; an API server that is down is asked again until it answers. */
+export async function follow(following: Following): Promise<void> {
+  while (!following.signal.aborted) await listAndWatch(following).catch(() => sleep(RETRY_MS));
+}

@@ -1,0 +1,107 @@
+/** Our functions beside the real cluster, as `serve` runs them, but each with the service account we ship for it. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { tickUntilAborted } from "../../../functions/ticker.ts";
+import { createCertificates } from "../../../infra/local/certificates.ts";
+import { installation } from "../../../infra/manifests.ts";
+import { accessObjects, kruiseNamespace } from "../../../infra/rbac/access.ts";
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
+import { readConfig } from "../../../shared/config.ts";
+import type { PassReport } from "../../../shared/controller/report.ts";
+import { connect } from "../../../shared/kube/connect.ts";
+import { type Cluster, type Resource, SIDECARSETS } from "../../../shared/kube/port.ts";
+import { createLog } from "../../../shared/log.ts";
+import { allWebhooks } from "../../../shared/webhook/all-webhooks.ts";
+import { serveHttps } from "../../../shared/webhook/https-server.ts";
+import type { RawTarget } from "../../contract/raw.ts";
+import { asServiceAccount, clusterOf, writeKubeconfig } from "./clients.ts";
+import { until } from "./until.ts";
+
+export interface Functions {
+  /** one for each pass so far, oldest first */
+  readonly reports: readonly PassReport[];
+  /** Our functions' errors. */
+  readonly errors: readonly string[];
+  /** Ends them and takes away what was installed. */
+  close(): Promise<void>;
+}
+
+const TICK_MS = 1_000;
+
+/** Every kind that we install has a regular plural. */
+function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  return { group, version, plural: `${kind.toLowerCase()}s`, namespaced: metadata?.namespace !== undefined };
+}
+
+async function createAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
+  for (const object of objects) await cluster.create(resourceOf(object), object);
+}
+
+/** Registrations take a moment to be in force: a SidecarSet that is only tried gets its hash then. */
+async function untilInForce(cluster: Cluster): Promise<void> {
+  const probe = {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: { name: "probe" },
+    spec: { selector: { matchLabels: { probe: "x" } }, containers: [{ name: "probe", image: "probe:1" }] },
+  };
+  const hash = async () => {
+    const { metadata } = await cluster.create<KubernetesObject>(SIDECARSETS, probe, { dryRun: true });
+    return metadata?.annotations?.[HASH_ANNOTATION];
+  };
+  await until("webhooks in force", async () => (await hash()) !== undefined);
+}
+
+async function writeCertificate(folder: string) {
+  const { authority, certificate, key } = await createCertificates();
+  const paths = { tlsCert: join(folder, "tls.crt"), tlsKey: join(folder, "tls.key") };
+  await writeFile(paths.tlsCert, certificate);
+  await writeFile(paths.tlsKey, key, { mode: 0o600 });
+  return { ...paths, caBundle: Buffer.from(authority).toString("base64") };
+}
+
+/** Resolves when pods are injected and SidecarSets are rolled out. */
+export async function startFunctions(admin: RawTarget): Promise<Functions> {
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-functions-"));
+  const cluster = clusterOf(admin);
+  const access = [kruiseNamespace(), ...accessObjects()];
+  await createAll(cluster, access);
+  const identify = async (name: string) => {
+    const target = await asServiceAccount(admin, KRUISE_NAMESPACE, name);
+    const file = await writeKubeconfig(join(folder, name), target);
+    return () => connect(file);
+  };
+  const { caBundle, ...tls } = await writeCertificate(folder);
+  const config = readConfig({});
+  const errors: string[] = [];
+  const log = createLog("error", (line) => void errors.push(line));
+  // Scenes create pods right after their SidecarSets.
+  const webhooks = { ...config, freshnessMs: 0, connect: await identify("sidecarset-webhooks"), now: Date.now, log };
+  const server = await serveHttps(allWebhooks(webhooks), { ...tls, host: "127.0.0.1", port: 0 });
+  const address = { url: `https://127.0.0.1:${server.port}`, caBundle };
+  const rest = installation(address).slice(access.length);
+  await createAll(cluster, rest);
+  await untilInForce(cluster);
+  const reports: PassReport[] = [];
+  const end = new AbortController();
+  const ticks = tickUntilAborted({
+    connect: await identify("sidecarset-reconciler"),
+    kruiseNamespace: config.kruiseNamespace,
+    tickMs: TICK_MS,
+    log,
+    onReport: (report) => reports.push(report),
+    signal: end.signal,
+  });
+  const close = async () => {
+    end.abort();
+    await ticks;
+    for (const object of [...rest].reverse())
+      await cluster.delete(resourceOf(object), { name: object.metadata?.name ?? "" });
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { reports, errors, close };
+}

@@ -1,0 +1,145 @@
+/** Nodes of a real API server whose kubelet is the embedded cluster's stand-in. */
+import { systemClock } from "../../../infra/local/clock.ts";
+import { imageBehaviour } from "../../../infra/local/image.ts";
+import { asObject, asText, type JsonObject, objectsIn, textAt } from "../../../infra/local/json.ts";
+import type { KubeletSettings } from "../../../infra/local/kubelet-settings.ts";
+import { nodeObject } from "../../../infra/local/nodes.ts";
+import { type ApiObject, keyOf, timestamp } from "../../../infra/local/object.ts";
+import { type PodApi, PodWorker } from "../../../infra/local/pod-worker.ts";
+import { connectCluster } from "../../../shared/kube/client.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
+import { type Cluster, CONFIG_MAPS, PODS, type Resource } from "../../../shared/kube/port.ts";
+import { type RawTarget, sendRaw } from "../../contract/raw.ts";
+import { follow } from "./follow.ts";
+
+export interface Kubelet {
+  close(): Promise<void>;
+}
+
+const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
+const OURS: ReadonlySet<string> = new Set(["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"]);
+
+/** Conditions merge by type, so those of other writers are left out; a reason that is gone has to be said. */
+function ownStatus(pod: ApiObject, status: JsonObject): JsonObject {
+  const conditions = objectsIn(status["conditions"])
+    .filter((one) => OURS.has(asText(one["type"])))
+    .map((one) => ({ reason: null, message: null, ...one, observedGeneration: pod.metadata.generation }));
+  return { ...status, conditions, observedGeneration: pod.metadata.generation };
+}
+
+class Kubelets implements Kubelet {
+  readonly #cluster: Cluster;
+  readonly #target: RawTarget;
+  readonly #settings: KubeletSettings;
+  readonly #end = new AbortController();
+  readonly #workers = new Map<string, PodWorker>();
+  readonly #pods = new Map<string, ApiObject>();
+  readonly #maps = new Map<string, ApiObject>();
+  readonly #watching: Promise<unknown>;
+  #placed = 0;
+
+  constructor(cluster: Cluster, target: RawTarget, settings: KubeletSettings) {
+    this.#cluster = cluster;
+    this.#target = target;
+    this.#settings = settings;
+    const { signal } = this.#end;
+    this.#watching = Promise.all([
+      follow({ cluster, signal, resource: PODS, see: (pod, isGone) => this.#seePod(pod, isGone) }),
+      follow({ cluster, signal, resource: CONFIG_MAPS, see: (map, isGone) => this.#seeMap(map, isGone) }),
+    ]);
+  }
+
+  async close(): Promise<void> {
+    this.#end.abort();
+    for (const worker of this.#workers.values()) worker.stop();
+    this.#settings.clock.close();
+    await this.#watching;
+  }
+
+  #seeMap(map: ApiObject, isGone: boolean): void {
+    const { namespace, name } = keyOf(map);
+    if (isGone) this.#maps.delete(`${namespace}/${name}`);
+    else this.#maps.set(`${namespace}/${name}`, map);
+    for (const [uid, pod] of this.#pods) if (pod.metadata.namespace === namespace) this.#workers.get(uid)?.sync(pod);
+  }
+
+  #seePod(pod: ApiObject, isGone: boolean): void {
+    const uid = pod.metadata.uid ?? "";
+    if (textAt(pod, "spec", "nodeName") === "") return;
+    if (isGone) {
+      this.#workers.get(uid)?.stop();
+      this.#workers.delete(uid);
+      this.#pods.delete(uid);
+      return;
+    }
+    this.#pods.set(uid, pod);
+    this.#workerOf(uid, pod).sync(pod);
+  }
+
+  #workerOf(uid: string, pod: ApiObject): PodWorker {
+    const known = this.#workers.get(uid);
+    if (known !== undefined) return known;
+    this.#placed += 1;
+    const node = Number(/(\d+)$/.exec(textAt(pod, "spec", "nodeName"))?.[1] ?? 1);
+    const podIP = `10.244.${Math.floor(this.#placed / 250) % 250}.${(this.#placed % 250) + 1}`;
+    const worker = new PodWorker(this.#api(), this.#settings, pod, { podIP, hostIP: `10.0.0.${node}` });
+    this.#workers.set(uid, worker);
+    return worker;
+  }
+
+  #api(): PodApi {
+    return {
+      writeStatus: async (pod, next) => {
+        const current = this.#pods.get(pod.metadata.uid ?? "");
+        if (current === undefined) return;
+        const body = { metadata: { uid: pod.metadata.uid }, status: ownStatus(current, next(current)) };
+        try {
+          await this.#cluster.patch(PODS, keyOf(pod), { type: "strategic", body }, { subresource: "status" });
+        } catch (error) {
+          if (!isKubeError(error, 404)) throw error;
+        }
+      },
+      remove: async (pod) => {
+        const { namespace, name } = keyOf(pod);
+        const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+        const body = { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } };
+        const { code, text } = await sendRaw(this.#target, { method: "DELETE", path, body });
+        if (![200, 202, 404, 409].includes(code)) throw new Error(text);
+      },
+      configProblem: (namespace, container) => this.#configProblem(namespace, container),
+    };
+  }
+
+  #configProblem(namespace: string, container: JsonObject): string | undefined {
+    const names = [
+      ...objectsIn(container["envFrom"]).map((source) => asText(asObject(source["configMapRef"])["name"])),
+      ...objectsIn(container["env"]).map((one) =>
+        asText(asObject(asObject(one["valueFrom"])["configMapKeyRef"])["name"]),
+      ),
+    ];
+    const missing = names.find((name) => name !== "" && !this.#maps.has(`${namespace}/${name}`));
+    return missing === undefined ? undefined : `configmap "${missing}" not found`;
+  }
+}
+
+/** New nodes carry a taint that the node lifecycle controller would take away; ours have none to look after them. */
+async function addNode(cluster: Cluster, index: number): Promise<void> {
+  const { status, ...node } = nodeObject(index, timestamp(Date.now()));
+  const key = { name: `node-${index}` };
+  await cluster.create(NODES, node);
+  await cluster.patch(NODES, key, { type: "merge", body: { status } }, { subresource: "status" });
+  await cluster.patch(NODES, key, { type: "merge", body: { spec: { taints: null } } });
+}
+
+/** Resolves when pods can be scheduled. */
+export async function startKubelet(target: RawTarget, nodes = 3): Promise<Kubelet> {
+  const cluster = connectCluster({
+    server: target.url,
+    certificateAuthority: target.caCertificate,
+    token: async () => target.token,
+    userAgent: "kubelet",
+  });
+  for (let index = 1; index <= nodes; index += 1) await addNode(cluster, index);
+  const settings = { clock: systemClock(), startDelayMs: 50, readyDelayMs: 50, terminationDelayMs: 50, imageBehaviour };
+  return new Kubelets(cluster, target, settings);
+}

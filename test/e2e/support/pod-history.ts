@@ -1,0 +1,41 @@
+/** Every state that the pods of a namespace were ever in: a watch leaves no resourceVersion out. */
+import type { ApiObject } from "../../../infra/local/object.ts";
+import { type Cluster, PODS } from "../../../shared/kube/port.ts";
+import { follow } from "./follow.ts";
+import { until } from "./until.ts";
+
+interface PodVersion {
+  readonly sequence: number;
+  readonly group: string;
+  readonly resource: string;
+  readonly object: ApiObject;
+  readonly isRemoved: boolean;
+}
+
+export interface PodHistory {
+  /** Up to now, oldest first. */
+  versions(): Promise<readonly PodVersion[]>;
+  close(): Promise<void>;
+}
+
+export function recordPods(cluster: Cluster, namespace: string): PodHistory {
+  const seen: PodVersion[] = [];
+  const end = new AbortController();
+  const see = (object: ApiObject, isRemoved: boolean) => {
+    const sequence = Number(object.metadata.resourceVersion);
+    seen.push({ sequence, group: "", resource: "pods", object, isRemoved });
+  };
+  const following = follow({ cluster, resource: PODS, namespace, signal: end.signal, see });
+  return {
+    async versions() {
+      const { items } = await cluster.list<ApiObject>(PODS, { namespace });
+      const last = Math.max(0, ...items.map(({ metadata }) => Number(metadata.resourceVersion)));
+      await until("the watch has seen all pods", async () => last <= (seen.at(-1)?.sequence ?? 0));
+      return seen;
+    },
+    async close() {
+      end.abort();
+      await following;
+    },
+  };
+}

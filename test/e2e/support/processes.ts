@@ -1,0 +1,60 @@
+/** Child processes that end with this one, whatever happens to it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
+
+export interface Started {
+  readonly name: string;
+  readonly isRunning: () => boolean;
+  /** The last lines it wrote. */
+  readonly lastWords: () => string;
+  /** Resolves when it is gone. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+const running = new Set<ChildProcess>();
+const folders = new Set<string>();
+const STOP_TIMEOUT_MS = 5_000;
+
+function killAll(): void {
+  for (const child of running) child.kill("SIGKILL");
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+}
+
+process.on("exit", killAll);
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.once(signal, () => {
+    killAll();
+    process.kill(process.pid, signal);
+  });
+}
+
+/** What the processes leave behind in it goes with them. */
+export function removeAtEnd(folder: string): void {
+  folders.add(folder);
+}
+
+/** Its output goes to `logFile`. */
+export function start(name: string, command: readonly string[], logFile: string): Started {
+  const [program = "", ...args] = command;
+  const log = openSync(logFile, "a");
+  const child = spawn(program, args, { stdio: ["ignore", log, log] });
+  closeSync(log);
+  running.add(child);
+  const isRunning = () => child.exitCode === null && child.signalCode === null && child.pid !== undefined;
+  child.once("exit", () => running.delete(child));
+  child.once("error", () => running.delete(child));
+  return {
+    name,
+    isRunning,
+    lastWords: () => readFileSync(logFile, "utf8").split("\n").slice(-15).join("\n"),
+    async stop(signal = "SIGTERM") {
+      if (!isRunning()) return;
+      const gone = once(child, "exit");
+      child.kill(signal);
+      const late = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+      await gone;
+      clearTimeout(late);
+    },
+  };
+}
