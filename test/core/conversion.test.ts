@@ -73,6 +73,13 @@ describe("convertSidecarSet", () => {
     expect(converted(hub, SIDECARSET_V1ALPHA1).metadata?.labels).toEqual({ [LABEL]: "2" });
   });
 
+  it("needs no metadata", () => {
+    const hub = converted({ apiVersion: SIDECARSET_V1ALPHA1 }, SIDECARSET_V1BETA1);
+    expect(hub.metadata).not.toHaveProperty("labels");
+    const old = converted({ apiVersion: SIDECARSET_V1BETA1 }, SIDECARSET_V1ALPHA1);
+    expect(old.metadata).not.toHaveProperty("labels");
+  });
+
   it("leaves an object of the desired version as it is", () => {
     const object = { apiVersion: SIDECARSET_V1BETA1, later: true };
     expect(converted(object, SIDECARSET_V1BETA1)).toBe(object);
@@ -83,6 +90,14 @@ describe("convertSidecarSet", () => {
     expect(to({ apiVersion: SIDECARSET_V1BETA1 }, "apps.kruise.io/v2")).toEqual({
       kind: "DecodeError",
       message: "there is no conversion from apps.kruise.io/v1beta1 to apps.kruise.io/v2",
+    });
+    for (const version of [SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1]) {
+      const message = `there is no conversion from apps.kruise.io/v2 to ${version}`;
+      expect(to({ apiVersion: "apps.kruise.io/v2" }, version)).toEqual({ kind: "DecodeError", message });
+    }
+    expect(to({ apiVersion: SIDECARSET_V1ALPHA1 }, "apps.kruise.io/v2")).toMatchObject({ kind: "DecodeError" });
+    expect(to({ apiVersion: SIDECARSET_V1BETA1, spec: { containers: 1 } }, SIDECARSET_V1ALPHA1)).toMatchObject({
+      message: "spec.containers must be a list, not the number 1",
     });
     expect(to({ apiVersion: SIDECARSET_V1ALPHA1, spec: { containers: 1 } }, SIDECARSET_V1BETA1)).toMatchObject({
       message: "spec.containers must be a list, not the number 1",

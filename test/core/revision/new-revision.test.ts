@@ -87,6 +87,21 @@ describe("restoreRevision", () => {
     });
   });
 
+  it.each([undefined, null, "text", {}])("takes %j for a spec that says nothing", (data) => {
+    expect(restoreRevision(current, { ...revision, data })).toMatchObject({ kind: "Decoded", value: { spec: {} } });
+  });
+
+  it("needs metadata neither of the SidecarSet nor of the revision", () => {
+    const { metadata: _metadata, ...bare } = revision;
+    const restored = restoreRevision({ spec: {} }, bare);
+    expect(restored).toMatchObject({ kind: "Decoded", value: { spec: { containers: [{ image: "c:1" }] } } });
+    expect(restored).not.toHaveProperty("value.status.latestRevision");
+    expect(restoreRevision({ spec: {} }, { ...bare, data: { spec: 1 } })).toEqual({
+      kind: "DecodeError",
+      message: "revision : spec: the object must be an object, not the number 1",
+    });
+  });
+
   it("says when a revision records something else", () => {
     expect(restoreRevision(current, { ...revision, data: { spec: { containers: "none" } } })).toEqual({
       kind: "DecodeError",
