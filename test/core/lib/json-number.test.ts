@@ -7,11 +7,25 @@ describe("parseJson", () => {
     ["the smallest int64", "-9223372036854775808"],
     ["an integer beyond int64", "123456789012345678901234567890"],
     ["a number beyond float64", "1e400"],
+    ["a number beyond float64, with all that may stand in one", "-1.5E+0400"],
+    ["a number of 400 digits and a fraction", `${"9".repeat(400)}.5`],
   ];
   it.each(kept)("keeps %s as its text", (_what, text) => {
     const value = parseJson(`{"a":[${text}]}`) as { readonly a: readonly unknown[] };
     expect(isRawNumber(value.a[0])).toBe(true);
     expect(JSON.stringify(value)).toBe(`{"a":[${text}]}`);
+  });
+
+  const places = [
+    "9007199254740993",
+    " 9007199254740993",
+    "[0,9007199254740993]",
+    "[ \n9007199254740993]",
+    '{"a":9007199254740993}',
+  ];
+  it.each(places)("finds it wherever it stands: %j", (text) => {
+    expect(JSON.stringify(parseJson(text))).toBe(text.replace(/\s/g, ""));
+    expect(JSON.stringify(parseJson(text))).toContain("9007199254740993");
   });
 
   const plain: readonly (readonly [string, string, unknown])[] = [
