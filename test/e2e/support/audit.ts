@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 export interface AuditEvent {
   readonly verb: string;
   readonly requestURI: string;
+  readonly userAgent?: string;
   readonly user: { readonly username: string };
   readonly objectRef?: {
     readonly resource: string;

@@ -11,6 +11,7 @@ import { HASH_ANNOTATION, KRUISE_NAMESPACE } from "../../../shared/api/names.ts"
 import { readConfig } from "../../../shared/config.ts";
 import type { PassReport } from "../../../shared/controller/report.ts";
 import { connect } from "../../../shared/kube/connect.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type Resource, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { createLog } from "../../../shared/log.ts";
 import { allWebhooks } from "../../../shared/webhook/all-webhooks.ts";
@@ -30,14 +31,45 @@ export interface Functions {
 
 const TICK_MS = 1_000;
 
+/** Which annotations SidecarSets may give to pods is the administrator's to say. */
+const WHITELIST = {
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "kruise-configuration", namespace: KRUISE_NAMESPACE },
+  data: {
+    SidecarSet_PatchPodMetadata_WhiteList: JSON.stringify({
+      rules: [{ allowedAnnotationKeyExprs: ["^example\\.com/.*$"] }],
+    }),
+  },
+};
+
 /** Every kind that we install has a regular plural. */
 function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
   const [version = "", group = ""] = apiVersion.split("/").reverse();
   return { group, version, plural: `${kind.toLowerCase()}s`, namespaced: metadata?.namespace !== undefined };
 }
 
+/** What an earlier file of tests left is the same. */
 async function createAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
-  for (const object of objects) await cluster.create(resourceOf(object), object);
+  for (const object of objects) {
+    await cluster.create(resourceOf(object), object).catch((error: unknown) => {
+      if (!isKubeError(error, 409)) throw error;
+    });
+  }
+}
+
+/** A definition goes after all of its objects. */
+async function removeAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
+  for (const object of objects) {
+    const key = { name: object.metadata?.name ?? "" };
+    const isGone = () =>
+      cluster.get(resourceOf(object), key).then(
+        () => false,
+        (error: unknown) => isKubeError(error, 404),
+      );
+    await cluster.delete(resourceOf(object), key);
+    await until(`${key.name} is gone`, isGone);
+  }
 }
 
 /** Registrations take a moment to be in force: a SidecarSet that is only tried gets its hash then. */
@@ -68,7 +100,7 @@ export async function startFunctions(admin: RawTarget): Promise<Functions> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-functions-"));
   const cluster = clusterOf(admin);
   const access = [kruiseNamespace(), ...accessObjects()];
-  await createAll(cluster, access);
+  await createAll(cluster, [...access, WHITELIST]);
   const identify = async (name: string) => {
     const target = await asServiceAccount(admin, KRUISE_NAMESPACE, name);
     const file = await writeKubeconfig(join(folder, name), target);
@@ -98,8 +130,7 @@ export async function startFunctions(admin: RawTarget): Promise<Functions> {
   const close = async () => {
     end.abort();
     await ticks;
-    for (const object of [...rest].reverse())
-      await cluster.delete(resourceOf(object), { name: object.metadata?.name ?? "" });
+    await removeAll(cluster, [...rest].reverse());
     await server.close();
     await rm(folder, { recursive: true, force: true });
   };

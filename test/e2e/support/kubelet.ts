@@ -17,6 +17,7 @@ export interface Kubelet {
 }
 
 const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
+const OUR_NODE = /^node-\d+$/;
 const OURS: ReadonlySet<string> = new Set(["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"]);
 
 /** Conditions merge by type, so those of other writers are left out; a reason that is gone has to be said. */
@@ -65,7 +66,7 @@ class Kubelets implements Kubelet {
 
   #seePod(pod: ApiObject, isGone: boolean): void {
     const uid = pod.metadata.uid ?? "";
-    if (textAt(pod, "spec", "nodeName") === "") return;
+    if (!OUR_NODE.test(textAt(pod, "spec", "nodeName"))) return;
     if (isGone) {
       this.#workers.get(uid)?.stop();
       this.#workers.delete(uid);

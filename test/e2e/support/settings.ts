@@ -119,6 +119,8 @@ export function apiServerArguments(settings: Settings, { apiServer }: Ports): re
     "service-account-signing-key-file": file("sa.key"),
     "service-cluster-ip-range": "10.96.0.0/16",
     "authorization-mode": "RBAC",
+    // The strictest cluster asks who may block an owner's deletion.
+    "enable-admission-plugins": "OwnerReferencesPermissionEnforcement",
     "audit-policy-file": file("audit-policy.yaml"),
     "audit-log-path": settings.auditLog,
     "allow-privileged": "true",

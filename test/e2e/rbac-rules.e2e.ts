@@ -1,0 +1,79 @@
+/** That the roles we ship suffice, and that none of their rules can be done without. */
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { accessObjects } from "../../infra/rbac/access.ts";
+import type { Cluster, Resource } from "../../shared/kube/port.ts";
+import { readAudit } from "./support/audit.ts";
+import { clusterOf } from "./support/clients.ts";
+import { type Functions, startFunctions } from "./support/functions.ts";
+import { Scene, setImage } from "./support/scene.ts";
+import { until } from "./support/until.ts";
+
+let functions: Functions;
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = clusterOf(inject("controlPlane"));
+  functions = await startFunctions(inject("controlPlane"));
+});
+afterAll(() => functions?.close());
+
+/** What our functions were refused so far. */
+function refusals(): readonly string[] {
+  return readAudit(inject("controlPlane").auditLog)
+    .filter(({ responseStatus, userAgent }) => responseStatus?.code === 403 && userAgent === "sidecarset-serverless")
+    .map(({ verb, requestURI }) => `${verb} ${requestURI.replace(/\?.*/, "")}`);
+}
+
+/** Everything that our functions do with the API server, in a few seconds. */
+async function tour(scene: Scene): Promise<void> {
+  await scene.open({
+    customVersion: "1",
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": scene.name } },
+    patchPodMetadata: [{ annotations: { "example.com/mesh": "on" }, patchPolicy: "Retain" }],
+    updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 },
+  });
+  await scene.deploy(2);
+  await scene.untilSettled();
+  await scene.patchSet(setImage("agent:v2"));
+  await scene.untilUpdated(2);
+  await scene.patchSet({ op: "add", path: "/spec/containers/0/env", value: [{ name: "A", value: "b" }] });
+  await scene.untilSettled();
+  await scene.patchSet({ op: "add", path: "/spec/injectionStrategy", value: { revision: { customVersion: "1" } } });
+  await scene.createPod("one");
+}
+
+it("nothing is refused that our functions ask for", async () => {
+  const before = refusals().length;
+  const scene = new Scene(functions);
+  await tour(scene);
+  await scene.close();
+  expect(refusals().slice(before)).toEqual([]);
+});
+
+const ROLES = accessObjects().filter(({ rules }) => rules !== undefined);
+const RULES = ROLES.flatMap(({ kind, metadata, rules = [] }) =>
+  rules.map(({ resources, verbs }, index) => ({ kind, role: metadata?.name ?? "", resources, verbs, index })),
+);
+
+it.each(RULES)("$kind $role needs its rule for $resources: $verbs", async ({ kind, role, index }) => {
+  const before = refusals().length;
+  const { rules = [], metadata } = ROLES.find((one) => one.kind === kind && one.metadata?.name === role) ?? {};
+  const resource: Resource = {
+    group: "rbac.authorization.k8s.io",
+    version: "v1",
+    plural: kind === "Role" ? "roles" : "clusterroles",
+    namespaced: kind === "Role",
+  };
+  const setRules = (all: typeof rules) =>
+    cluster.patch(resource, { ...metadata, name: role }, { type: "merge", body: { rules: all } });
+  const scene = new Scene(functions);
+  await setRules(rules.toSpliced(index, 1));
+  try {
+    const touring = tour(scene).catch(() => undefined);
+    await until("a refusal", async () => refusals().length > before, 40_000);
+    await setRules(rules);
+    await touring;
+  } finally {
+    await setRules(rules);
+    await scene.close().catch(() => undefined);
+  }
+});
