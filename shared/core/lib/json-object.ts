@@ -1,7 +1,11 @@
 /** Decides what JSON in an annotation says when anybody may have written it: a value, or nothing. */
 import { parseJson } from "./json-number.ts";
+import { isJson } from "./json-text.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** No text up to this long nests so deep that printing it again would exhaust the stack. */
+const HARMLESS_LENGTH = 2_000;
 
 /** Undefined for absent or broken JSON, and for JSON that is no object. */
 export function jsonObjectOf(text: string | undefined): JsonObject | undefined {
@@ -9,9 +13,9 @@ export function jsonObjectOf(text: string | undefined): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
-/** Undefined for absent or broken JSON. */
+/** Undefined for absent or broken JSON, and for what nests too deep. */
 export function jsonOf(text: string | undefined): unknown {
-  if (text === undefined) return undefined;
+  if (text === undefined || (text.length > HARMLESS_LENGTH && !isJson(text))) return undefined;
   try {
     return parseJson(text);
   } catch {
