@@ -33,7 +33,7 @@ function parse<T extends Options>(args: readonly string[], options: T, allowPosi
   try {
     return parseArgs({ args: [...args], options, allowPositionals });
   } catch (cause) {
-    throw new CliError(`${(cause as Error).message.split(". ")[0]}; \`npm run demo -- --help\` lists the options`, {
+    throw new CliError(`${(cause as Error).message.split(". ")[0]}; \`--help\` lists the options`, {
       cause,
     });
   }
@@ -42,7 +42,7 @@ function parse<T extends Options>(args: readonly string[], options: T, allowPosi
 function required(values: Readonly<Record<string, unknown>>, option: string): string {
   const value = values[option];
   if (typeof value === "string" && value !== "") return value;
-  throw new CliError(`--${option} is missing; \`npm run demo -- --help\` lists the options`);
+  throw new CliError(`--${option} is missing; \`--help\` lists the options`);
 }
 
 async function demo(args: readonly string[]): Promise<void> {
