@@ -1,0 +1,7 @@
+/** How often a test repeats what it does: a little in CI, a lot in `npm run soak`. */
+export const IS_SOAK = process.env["E2E_SOAK"] === "1";
+
+/** `ci` in `npm run test:e2e`, `soak` in `npm run soak`. */
+export function size({ ci, soak }: { readonly ci: number; readonly soak: number }): number {
+  return IS_SOAK ? soak : ci;
+}
