@@ -38,10 +38,10 @@ export default {
       "One Kubernetes client.",
     ),
     only(
-      "hono-in-webhook",
-      { path: "^(shared|infra)", pathNot: "^shared/webhook" },
-      { path: "^node_modules/(@hono|hono)" },
-      "hono is the webhook's.",
+      "webhook-is-bare",
+      { path: "^shared/webhook" },
+      { path: "^node_modules/" },
+      "Every package is paid for at each cold start.",
     ),
     only("lambda-in-functions", { path: "^(shared|infra)" }, { path: "aws-lambda" }, "Only functions knows Lambda."),
     only(

@@ -1,10 +1,11 @@
 /** Lambda: SidecarSets from one API version to the other. Decides from the review alone. */
-import { handle } from "hono/aws-lambda";
+
 import { readConfig } from "../shared/config.ts";
 import { createLog } from "../shared/log.ts";
 import { webhookApp } from "../shared/webhook/app.ts";
 import { CONVERT_PATH } from "../shared/webhook/paths.ts";
 import { convertSidecarSets } from "../shared/webhook/sidecarset-conversion.ts";
+import { handle } from "./lambda-http.ts";
 
 const app = webhookApp({
   log: createLog(readConfig().logLevel),

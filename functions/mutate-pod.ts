@@ -1,5 +1,5 @@
 /** Lambda: sidecars for new pods. */
-import { handle } from "hono/aws-lambda";
+
 import { readConfig } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createLog } from "../shared/log.ts";
@@ -7,6 +7,7 @@ import { webhookApp } from "../shared/webhook/app.ts";
 import { clusterView } from "../shared/webhook/cluster-view.ts";
 import { MUTATE_POD_PATH } from "../shared/webhook/paths.ts";
 import { podAdmission } from "../shared/webhook/pod-admission.ts";
+import { handle } from "./lambda-http.ts";
 
 const config = readConfig();
 const view = clusterView({ ...config, connect: () => connect(config.kubeconfig), now: Date.now });

@@ -1,5 +1,5 @@
 /** Lambda: refuses SidecarSets that are invalid or conflict with others. */
-import { handle } from "hono/aws-lambda";
+
 import { readConfig } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createLog } from "../shared/log.ts";
@@ -7,6 +7,7 @@ import { webhookApp } from "../shared/webhook/app.ts";
 import { clusterView } from "../shared/webhook/cluster-view.ts";
 import { OLDER_VALIDATE_SIDECARSET_PATH, VALIDATE_SIDECARSET_PATH } from "../shared/webhook/paths.ts";
 import { sidecarSetValidation } from "../shared/webhook/sidecarset-validation.ts";
+import { handle } from "./lambda-http.ts";
 
 const config = readConfig();
 // Always anew: conflicts are looked for in what is there now.

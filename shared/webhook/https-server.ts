@@ -1,9 +1,9 @@
 /** The webhooks on a port of their own, over TLS. */
 import { readFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { getRequestListener } from "@hono/node-server";
-import type { Hono } from "hono";
+import type { Answerer, HttpRequest } from "./http.ts";
 
 export interface ServerOptions {
   /** 0: any free one */
@@ -31,9 +31,11 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 10_000;
 const CLOSE_IDLE_EVERY_MS = 50;
+/** Whoever still sends when the answer is out reads it only if the connection stays for a moment. */
+const LINGER_MS = 500;
 
 /** @throws ServerError: the certificate or key is none, or the port cannot be had */
-export async function serveHttps(app: Pick<Hono, "fetch">, options: ServerOptions): Promise<WebhookServer> {
+export async function serveHttps(app: Answerer, options: ServerOptions): Promise<WebhookServer> {
   const server = create(app, options, { cert: await readPem(options.tlsCert), key: await readPem(options.tlsKey) });
   await listen(server, options);
   return { port: (server.address() as AddressInfo).port, close: () => close(server) };
@@ -52,15 +54,52 @@ async function readPem(path: string): Promise<string> {
   }
 }
 
-function create(app: Pick<Hono, "fetch">, { tlsCert, tlsKey }: ServerOptions, pem: Pem): Server {
+function create(app: Answerer, { tlsCert, tlsKey }: ServerOptions, pem: Pem): Server {
   const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
-  const listener = getRequestListener((request) => app.fetch(request));
   try {
-    return createServer({ ...pem, ...timeouts }, listener);
+    return createServer({ ...pem, ...timeouts }, (incoming, outgoing) => void serve(app, incoming, outgoing));
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : cause;
     throw new ServerError(`${tlsCert} and ${tlsKey} are not a certificate and its key in PEM: ${problem}`, { cause });
   }
+}
+
+async function serve(app: Answerer, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  const { status, headers, body } = await app(toRequest(incoming));
+  if (outgoing.destroyed) return;
+  outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+  outgoing.end(incoming.method === "HEAD" ? "" : body);
+  if (incoming.complete) return;
+  incoming.on("error", () => undefined).resume();
+  setTimeout(() => incoming.destroy(), LINGER_MS).unref();
+}
+
+function toRequest(incoming: IncomingMessage): HttpRequest {
+  const [path = "/", query = ""] = (incoming.url ?? "/").split(/\?(.*)/s);
+  const headers = Object.entries(incoming.headers).map(([name, value]) => [name, value?.toString()]);
+  return {
+    method: incoming.method ?? "GET",
+    path,
+    query,
+    headers: Object.fromEntries(headers),
+    readBody: (maxBytes) => readBody(incoming, maxBytes),
+  };
+}
+
+async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string | undefined> {
+  if (Number(incoming.headers["content-length"]) > maxBytes) return undefined;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const isWhole = await new Promise<boolean>((resolve, reject) => {
+    incoming.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= maxBytes) chunks.push(chunk);
+      else resolve(false);
+    });
+    incoming.on("end", () => resolve(true));
+    incoming.on("error", reject);
+  });
+  return isWhole ? Buffer.concat(chunks).toString("utf8") : undefined;
 }
 
 function listen(server: Server, { port, host }: ServerOptions): Promise<void> {

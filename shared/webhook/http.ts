@@ -1,0 +1,32 @@
+/** One HTTP request and its answer as plain values, whichever door it came through. */
+
+export interface HttpRequest {
+  readonly method: string;
+  /** as sent, not decoded, without the query */
+  readonly path: string;
+  /** without the question mark */
+  readonly query: string;
+  /** names in lower case */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The whole body, read when it is asked for; undefined when it is larger than that many bytes. */
+  readonly readBody: (maxBytes: number) => Promise<string | undefined>;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Answers every request; never rejects. */
+export type Answerer = (request: HttpRequest) => Promise<HttpAnswer>;
+
+/** An answer in JSON. */
+export function jsonAnswer(status: number, value: object, headers: Readonly<Record<string, string>> = {}): HttpAnswer {
+  return { status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(value) };
+}
+
+/** An answer for people. */
+export function textAnswer(status: number, body: string): HttpAnswer {
+  return { status, headers: { "content-type": "text/plain; charset=utf-8" }, body };
+}
