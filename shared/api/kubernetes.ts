@@ -105,8 +105,16 @@ export interface LocalObjectReference {
   readonly name?: string;
 }
 
+/** At most one of the three; none means waiting. */
+export interface ContainerState {
+  readonly waiting?: { readonly reason?: string; readonly message?: string };
+  readonly running?: { readonly startedAt?: string | null };
+  readonly terminated?: { readonly exitCode?: number; readonly reason?: string };
+}
+
 export interface ContainerStatus {
   readonly name: string;
+  readonly state?: ContainerState;
   readonly ready?: boolean;
   readonly restartCount?: number;
   readonly image?: string;
@@ -125,6 +133,8 @@ export interface PodCondition {
 
 export interface PodSpec {
   readonly nodeName?: string;
+  readonly restartPolicy?: string;
+  readonly terminationGracePeriodSeconds?: number;
   readonly initContainers?: readonly Container[];
   readonly containers: readonly Container[];
   readonly volumes?: readonly Volume[];

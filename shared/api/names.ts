@@ -47,6 +47,8 @@ export const SIDECARSET_VERSION_ALT_ENV = "SIDECARSET_VERSION_ALT";
 export const CONTAINER_PRIORITY_ENV = "KRUISE_CONTAINER_PRIORITY";
 export const CONTAINER_BARRIER_ENV = "KRUISE_CONTAINER_BARRIER";
 export const CONTAINER_LAUNCH_PRIORITY_ANNOTATION = "apps.kruise.io/container-launch-priority";
+/** "true" once nothing is left to open for this pod */
+export const LAUNCH_COMPLETED_ANNOTATION = "apps.kruise.io/container-launch-priority-completed";
 
 // conditions, reasons, events
 export const POD_READY_CONDITION = "KruisePodReady";

@@ -1,6 +1,7 @@
 /** Which suite runs which file of the controller's vectors. */
 import type { SuiteTable } from "./suite.ts";
 import { inPlaceUpdateSuite } from "./suites/inplace-update.ts";
+import { launchPrioritySuite } from "./suites/launch-priority.ts";
 import { podUpdateSuite } from "./suites/pod-update.ts";
 import { reconcileSuite } from "./suites/reconcile.ts";
 import { revisionSuite } from "./suites/revision.ts";
@@ -10,6 +11,7 @@ import { upgradeSelectSuite } from "./suites/upgrade-select.ts";
 export const controllerSuites: SuiteTable = {
   "hot-upgrade": reconcileSuite,
   "inplace-update": inPlaceUpdateSuite,
+  "launch-priority": launchPrioritySuite,
   "pod-update": podUpdateSuite,
   reconcile: reconcileSuite,
   revision: revisionSuite,

@@ -6,7 +6,6 @@ export const pending: Readonly<Record<string, readonly string[]>> = {
     "container-recreate-request-daemon-states",
     "container-recreate-request-webhook",
     "container-recreate-request",
-    "launch-priority",
     "sidecar-terminator",
   ],
   statefulset: [

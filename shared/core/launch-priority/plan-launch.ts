@@ -1,0 +1,90 @@
+/** Decides which containers of a starting pod may start next, and when nothing is left to hold back. */
+import type { ConfigMap, Container, Pod } from "../../api/kubernetes.ts";
+import { CONTAINER_BARRIER_ENV, LAUNCH_COMPLETED_ANNOTATION } from "../../api/names.ts";
+
+/** What precedes the number in a barrier's key. */
+const KEY_PREFIX_LENGTH = 2;
+const INTEGER = /^[+-]?\d+$/;
+const HIGHEST = 2n ** 63n - 1n;
+const LOWEST = -(2n ** 63n);
+
+export type LaunchAction =
+  /** The pod owns it. Taken already counts as created: decide again with what is there. */
+  | { readonly kind: "CreateBarrier"; readonly configMap: ConfigMap }
+  /** Containers of that priority start as soon as the key is there. */
+  | { readonly kind: "OpenBarrier"; readonly namespace: string; readonly name: string; readonly key: string }
+  /** The pod's annotation that says that its launch needs no more looking after. */
+  | { readonly kind: "CompleteLaunch"; readonly namespace: string; readonly name: string };
+
+/** Priorities of the containers that wait for a key and are not known to be ready, lowest first; equal ones repeat. */
+export function notReadyPriorities(pod: Pod): readonly bigint[] {
+  const ready = new Set((pod.status?.containerStatuses ?? []).flatMap(({ name, ready }) => (ready ? [name] : [])));
+  return pod.spec.containers
+    .filter(({ name }) => !ready.has(name))
+    .flatMap((container) => priorityOf(container) ?? [])
+    .sort((a, b) => (a < b ? -1 : Number(a > b)));
+}
+
+/** Whether anything can be done for the pod now: a barrier to create, or one to open. */
+export function needsLaunchStep(pod: Pod, barrier: ConfigMap | undefined): boolean {
+  if (pod.metadata?.annotations?.[LAUNCH_COMPLETED_ANNOTATION] === "true") return false;
+  if (areContainersReady(pod)) return false;
+  const highest = notReadyPriorities(pod).at(-1);
+  if (highest === undefined) return false;
+  return barrier === undefined || !isOpen(barrier, highest);
+}
+
+/** The next step of the pod's launch; after a created barrier comes another at once. None when all is open. */
+export function planLaunch(pod: Pod, barrier: ConfigMap | undefined): readonly LaunchAction[] {
+  if (barrier === undefined) return [{ kind: "CreateBarrier", configMap: newBarrier(pod) }];
+  const { namespace = "", name = "" } = pod.metadata ?? {};
+  const complete = { kind: "CompleteLaunch", namespace, name } as const;
+  const priorities = notReadyPriorities(pod);
+  const [lowest, highest] = [priorities[0], priorities.at(-1)];
+  // Compat: a lower one that is open already ends the launch, whatever is closed above it (vector lowest-already-in-barrier).
+  if (lowest === undefined || highest === undefined || isOpen(barrier, lowest)) return [complete];
+  const open = { kind: "OpenBarrier", namespace, name: barrierName(pod), key: keyOf(highest) } as const;
+  return [...(isOpen(barrier, highest) ? [] : [open]), ...(highest === lowest ? [complete] : [])];
+}
+
+/** In the pod's namespace, and in no other pod's name. */
+export function barrierName({ metadata }: Pod): string {
+  return `${metadata?.name ?? ""}-barrier`;
+}
+
+function areContainersReady({ status }: Pod): boolean {
+  return (status?.conditions ?? []).some(({ type, status }) => type === "ContainersReady" && status === "True");
+}
+
+/** Undefined where nothing makes the container wait; OpenKruise crashes on a barrier that is no key of a ConfigMap. */
+function priorityOf({ env }: Container): bigint | undefined {
+  const key = env?.find(({ name }) => name === CONTAINER_BARRIER_ENV)?.valueFrom?.configMapKeyRef?.key;
+  if (key === undefined || key.length < KEY_PREFIX_LENGTH) return undefined;
+  return integerOf(key.slice(KEY_PREFIX_LENGTH));
+}
+
+/** As Go's strconv.Atoi where its error is not looked at: 0 for what is no integer, the nearest for one too long. */
+function integerOf(text: string): bigint {
+  if (!INTEGER.test(text)) return 0n;
+  const value = BigInt(text);
+  if (value > HIGHEST) return HIGHEST;
+  return value < LOWEST ? LOWEST : value;
+}
+
+function keyOf(priority: bigint): string {
+  return `p_${priority}`;
+}
+
+function isOpen({ data }: ConfigMap, priority: bigint): boolean {
+  return Object.hasOwn(data ?? {}, keyOf(priority));
+}
+
+function newBarrier(pod: Pod): ConfigMap {
+  const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
+  const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name, uid }];
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { namespace, name: barrierName(pod), ownerReferences },
+  };
+}
