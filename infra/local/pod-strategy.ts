@@ -1,6 +1,6 @@
 /** Pods: defaults, status of a new pod, and what of a running pod may change. */
 import { type FieldError, forbiddenField } from "./field-error.ts";
-import { asList, asObject, childOf, copyOf, isEqual, isObject, type JsonObject, objectsIn } from "./json.ts";
+import { asList, asObject, at, childOf, copyOf, isEqual, isObject, type JsonObject, objectsIn } from "./json.ts";
 import type { ApiObject } from "./object.ts";
 import { defaultPodSpec } from "./pod-defaults.ts";
 import { podSpecErrors } from "./pod-validate.ts";
@@ -48,6 +48,21 @@ function updateErrors(next: JsonObject, previous: JsonObject): readonly FieldErr
   return [...tolerationErrors(next, previous), ...(isSame ? [] : [forbiddenField("spec", IMMUTABLE)])];
 }
 
+/** A container that has ended stays so, where the pod's restart policy does not start it again. */
+function statusErrors(next: JsonObject, { spec, status }: ApiObject): readonly FieldError[] {
+  const policy = asObject(spec)["restartPolicy"];
+  const isFinal = (one: JsonObject): boolean => {
+    const exitCode = at(one, "state", "terminated", "exitCode");
+    return policy !== "Always" && exitCode !== undefined && (policy === "Never" || exitCode === 0);
+  };
+  return objectsIn(asObject(status)["containerStatuses"]).flatMap((one, index) => {
+    const now = objectsIn(next["containerStatuses"]).find(({ name }) => name === one["name"]);
+    if (now === undefined || !isFinal(one) || at(now, "state", "terminated") !== undefined) return [];
+    const why = "may not be transitioned to non-terminated state";
+    return [forbiddenField(`status.containerStatuses[${index}].state`, why)];
+  });
+}
+
 export const POD_STRATEGY = {
   default(pod: ApiObject): void {
     const spec = childOf(pod, "spec");
@@ -61,4 +76,6 @@ export const POD_STRATEGY = {
   validate: (pod: ApiObject): readonly FieldError[] => podSpecErrors(asObject(pod["spec"]), "spec"),
   validateUpdate: (next: ApiObject, previous: ApiObject): readonly FieldError[] =>
     updateErrors(asObject(next["spec"]), asObject(previous["spec"])),
+  validateStatus: (next: ApiObject, previous: ApiObject): readonly FieldError[] =>
+    statusErrors(asObject(next["status"]), previous),
 };

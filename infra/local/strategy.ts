@@ -16,6 +16,8 @@ export interface Strategy {
   prepareCreate(object: ApiObject): void;
   validate(object: ApiObject): readonly FieldError[];
   validateUpdate(next: ApiObject, previous: ApiObject): readonly FieldError[];
+  /** Of what is written to /status. */
+  validateStatus(next: ApiObject, previous: ApiObject): readonly FieldError[];
 }
 
 const PLAIN: Strategy = {
@@ -23,6 +25,7 @@ const PLAIN: Strategy = {
   prepareCreate: () => undefined,
   validate: () => [],
   validateUpdate: () => [],
+  validateStatus: () => [],
 };
 
 const STRATEGIES: Readonly<Record<string, Partial<Strategy>>> = {

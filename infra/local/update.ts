@@ -68,11 +68,12 @@ function finalizerErrors(next: ApiObject, current: ApiObject): readonly FieldErr
 }
 
 function updateErrors(call: Call, next: ApiObject, current: ApiObject): readonly FieldError[] {
-  const isMain = call.subresource === "";
+  const { validateUpdate, validateStatus } = strategyOf(call.kind);
   return [
     ...immutableErrors(next, current),
     ...finalizerErrors(next, current),
-    ...(isMain ? strategyOf(call.kind).validateUpdate(next, current) : []),
+    ...(call.subresource === "" ? validateUpdate(next, current) : []),
+    ...(call.subresource === "status" ? validateStatus(next, current) : []),
     ...objectErrors(call, next),
   ];
 }

@@ -228,4 +228,28 @@ export const POD_CASES: readonly ContractCase[] = [
       expect(await read(context)).toMatchObject({ metadata: { annotations: { a: "b" } } });
     },
   },
+  ...Object.entries({
+    Always: [true, true],
+    OnFailure: [false, true],
+    Never: [false, false],
+  }).map(([restartPolicy, mayRun]) => ({
+    sentence: `whether a container that has ended may run again is the restart policy's to say: ${restartPolicy}`,
+    async run({ cluster, namespace }: Context) {
+      for (const [exitCode, isAllowed] of mayRun.entries()) {
+        const key = { namespace, name: `exit-${exitCode}` };
+        const spec = { containers: [MAIN], restartPolicy, schedulerName: "nobody" };
+        await cluster.create<TestPod>(PODS, { metadata: key, spec });
+        const setState = (state: object) => {
+          const one = { name: "main", ready: false, restartCount: 0, image: MAIN.image, imageID: "", state };
+          const body = { status: { containerStatuses: [one] } };
+          return cluster.patch(PODS, key, { type: "merge", body }, { subresource: "status" });
+        };
+        await setState({ terminated: { exitCode } });
+        const again = setState({ running: { startedAt: "2026-01-01T00:00:00Z" } });
+        const message = /status\.containerStatuses\[0\]\.state: Forbidden: may not be transitioned to non-terminated/;
+        if (isAllowed) await again;
+        else await refused(again, { code: 422, message });
+      }
+    },
+  })),
 ];
