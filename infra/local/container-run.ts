@@ -1,7 +1,7 @@
 /** One container on a node: pulled, started, ready, killed and started anew when its image changes. */
 import { randomBytes } from "node:crypto";
-import { imageId } from "./image.ts";
-import { asText, type JsonObject } from "./json.ts";
+import { type ImageBehaviour, imageId } from "./image.ts";
+import { asText, at, type JsonObject } from "./json.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
 import { timestamp } from "./object.ts";
 
@@ -64,7 +64,7 @@ export class ContainerRun {
     const image = asText(container["image"]);
     if (this.#isSettled(image)) return;
     this.#cancel();
-    if (this.#state.type === "running") this.#terminate(this.#state.startedAt);
+    if (this.#state.type === "running") this.#kill(this.#state.startedAt);
     this.#wanted = image;
     this.#start();
   }
@@ -131,7 +131,6 @@ export class ContainerRun {
 
   #failPull(image: string): void {
     const why = `failed to pull and unpack image "${image}": failed to resolve reference "${image}": not found`;
-    if (this.#state.type === "terminated") this.#lastTerminated = this.#state.terminated;
     this.#set({ type: "waiting", reason: "ErrImagePull", message: `rpc error: code = NotFound desc = ${why}` });
     this.#after(this.#around.settings.startDelayMs, () => {
       this.#set({
@@ -144,22 +143,52 @@ export class ContainerRun {
 
   #run(image: string): void {
     const { settings } = this.#around;
-    if (this.#state.type === "terminated") this.#lastTerminated = this.#state.terminated;
+    const behaviour = this.#behaviourOf(image);
+    // A kubelet says nothing of a container before its hook has ended.
+    if (behaviour === "hook-never-ends") return;
     this.#restartCount += 1;
     this.#image = image;
     this.#imageId = imageId(image);
     this.#containerId = `containerd://${randomBytes(32).toString("hex")}`;
     const startedAt = this.#now();
+    if (behaviour === "hook-fails") {
+      this.#failHook(startedAt);
+      return;
+    }
     this.#set({ type: "running", startedAt, isReady: false });
-    if (this.role === "init") this.#after(settings.readyDelayMs, () => this.#terminate(startedAt));
-    else if (settings.imageBehaviour(image) !== "never-ready") {
+    if (this.role === "init") this.#after(settings.readyDelayMs, () => this.#complete(startedAt));
+    else if (behaviour !== "never-ready") {
       this.#after(settings.readyDelayMs, () => this.#set({ type: "running", startedAt, isReady: true }));
     }
   }
 
-  #terminate(startedAt: string): void {
-    const finishedAt = this.#now();
-    const terminated = { exitCode: 0, reason: "Completed", startedAt, finishedAt, containerID: this.#containerId };
-    this.#set({ type: "terminated", terminated });
+  #behaviourOf(image: string): ImageBehaviour {
+    const behaviour = this.#around.settings.imageBehaviour(image);
+    const hasHook = at(this.#container, "lifecycle", "postStart") !== undefined;
+    return behaviour.startsWith("hook-") && !hasHook ? "runs" : behaviour;
+  }
+
+  #failHook(startedAt: string): void {
+    this.#lastTerminated = this.#ended(startedAt, 137);
+    this.#set({ type: "waiting", reason: "PostStartHookError", message: "PostStartHook failed" });
+    this.#after(this.#around.settings.startDelayMs, () => {
+      const message = `back-off 10s restarting failed container=${this.name}`;
+      this.#set({ type: "waiting", reason: "CrashLoopBackOff", message });
+    });
+  }
+
+  #ended(startedAt: string, exitCode: number): JsonObject {
+    const reason = exitCode === 0 ? "Completed" : "Error";
+    return { exitCode, reason, startedAt, finishedAt: this.#now(), containerID: this.#containerId };
+  }
+
+  #complete(startedAt: string): void {
+    this.#set({ type: "terminated", terminated: this.#ended(startedAt, 0) });
+  }
+
+  /** By SIGTERM, for another image. It is never shown as ended: the API server keeps what has ended so, where nothing restarts it. */
+  #kill(startedAt: string): void {
+    this.#lastTerminated = this.#ended(startedAt, 143);
+    this.#set({ type: "waiting", reason: "ContainerCreating" });
   }
 }

@@ -1,13 +1,16 @@
 /** What a pulled image is called, and how an image behaves. */
 import { createHash } from "node:crypto";
 
-/** `unpullable`: no such image. `never-ready`: runs, and fails its readiness probe for ever. */
-export type ImageBehaviour = "runs" | "unpullable" | "never-ready";
+/**
+ * `unpullable`: no such image. `never-ready`: runs, and fails its readiness probe for ever. `hook-fails` and
+ * `hook-never-ends`: what its container's postStart hook does, if it has one; without one it runs.
+ */
+export type ImageBehaviour = "runs" | "unpullable" | "never-ready" | "hook-fails" | "hook-never-ends";
 
-/** By name: a tag that holds "does-not-exist" or "never-ready" does what it says. */
+/** By name: a tag that holds "does-not-exist" or another behaviour does what it says. */
 export function imageBehaviour(image: string): ImageBehaviour {
   if (image.includes("does-not-exist")) return "unpullable";
-  return image.includes("never-ready") ? "never-ready" : "runs";
+  return (["never-ready", "hook-fails", "hook-never-ends"] as const).find((word) => image.includes(word)) ?? "runs";
 }
 
 /** docker-pullable://REPOSITORY@sha256:…, always the same for the same image. */

@@ -13,6 +13,7 @@ interface ContainerStatus {
   readonly imageID: string;
   readonly containerID?: string;
   readonly state: Readonly<Record<string, { readonly reason?: string } | undefined>>;
+  readonly lastState: object;
 }
 
 function read({ cluster, namespace }: Context, name = "p"): Promise<TestPod> {
@@ -42,6 +43,17 @@ function setImage({ cluster, namespace }: Context, name: string, image: string):
   const body = { spec: { containers: [{ name, image }] } };
   return cluster.patch<TestPod>(PODS, { namespace, name: "p" }, { type: "strategic", body });
 }
+
+function waiting(pod: TestPod, index: number): string | undefined {
+  return containers(pod)[index]?.state["waiting"]?.reason;
+}
+
+const HOOKED = {
+  containers: [
+    MAIN,
+    { name: "side", image: "side:1", lifecycle: { postStart: { exec: { command: ["/migrate.sh"] } } } },
+  ],
+};
 
 const TWO = { containers: [MAIN, { name: "side", image: "side:1" }] };
 
@@ -101,6 +113,53 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       expect(states).toContain("False");
     },
   },
+  ...["OnFailure", "Never"].map((restartPolicy) => ({
+    sentence: `a new image restarts a container whose pod's restart policy is ${restartPolicy}`,
+    needs: "runsPods" as const,
+    async run(context: Context) {
+      await run(context, { ...TWO, restartPolicy });
+      await untilReady(context);
+      await setImage(context, "side", "side:2");
+      await expect
+        .poll(async () => containers(await read(context))[1], { timeout: 20_000 })
+        .toMatchObject({
+          image: "side:2",
+          ready: true,
+          restartCount: 1,
+          lastState: { terminated: { exitCode: 143, reason: "Error" } },
+        });
+    },
+  })),
+  {
+    sentence: "a container whose postStart hook fails is restarted and not ready, the others are left alone",
+    needs: "runsPods",
+    async run(context) {
+      await run(context, HOOKED);
+      const before = containers(await untilReady(context));
+      await setImage(context, "side", "side:hook-fails");
+      await expect.poll(async () => waiting(await read(context), 1), { timeout: 20_000 }).toBe("CrashLoopBackOff");
+      const after = containers(await read(context));
+      expect(after[0]).toEqual(before[0]);
+      expect(after[1]).toMatchObject({
+        image: "side:hook-fails",
+        ready: false,
+        lastState: { terminated: { exitCode: 137, reason: "Error" } },
+      });
+      await setImage(context, "side", "side:2");
+      await untilReady(context);
+    },
+  },
+  {
+    sentence: "a container whose postStart hook never ends is not shown as running",
+    needs: "runsPods",
+    async run(context) {
+      await run(context, { containers: HOOKED.containers.map((one) => ({ ...one, image: "side:hook-never-ends" })) });
+      await expect.poll(async () => containers(await read(context))[0]?.ready, { timeout: 20_000 }).toBe(true);
+      expect(waiting(await read(context), 1)).toBe("ContainerCreating");
+      await setImage(context, "side", "side:2");
+      await untilReady(context);
+    },
+  },
   {
     sentence: "an image that is not there keeps the container waiting and the pod not ready",
     needs: "runsPods",
@@ -108,7 +167,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       await run(context, TWO);
       const before = containers(await untilReady(context));
       await setImage(context, "side", "side:does-not-exist");
-      const reason = async () => containers(await read(context))[1]?.state["waiting"]?.reason;
+      const reason = async () => waiting(await read(context), 1);
       await expect.poll(reason, { timeout: 20_000 }).toMatch(/^(ErrImagePull|ImagePullBackOff)$/);
       const after = await read(context);
       expect(condition(after, "Ready")).toBe("False");
@@ -139,7 +198,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     async run(context) {
       const valueFrom = { configMapKeyRef: { name: "settings", key: "k" } };
       await run(context, { containers: [{ ...MAIN, env: [{ name: "K", valueFrom }] }] });
-      const reason = async () => containers(await read(context))[0]?.state["waiting"]?.reason;
+      const reason = async () => waiting(await read(context), 0);
       await expect.poll(reason, { timeout: 20_000 }).toBe("CreateContainerConfigError");
       await createMap(context, "settings", { data: { k: "v" } });
       await untilReady(context);
