@@ -84,13 +84,18 @@ describe("the readiness gate", () => {
     const { status } = closeGate(podOf(before, []), NOW);
     expect(status?.conditions?.[0]).toEqual({ type: "Ready", status: "True" });
     const { spec, status: given = {} } = podOf(before);
-    expect(closeGate({ spec: { containers: spec.containers }, status: given }, NOW).status?.conditions).toHaveLength(3);
+    expect(closeGate({ spec: { containers: spec.containers }, status: given }, NOW).status?.conditions).toEqual([
+      { type: "Ready", status: "True" },
+      condition("ContainersReady", "True"),
+      CLOSED,
+    ]);
   });
 
   test("opens, and leaves Ready to the kubelet", () => {
     const ready = condition("Ready", "False");
     expect(openGate(podOf([CLOSED, ready]), NOW).status?.conditions).toEqual([OPEN, ready]);
     expect(openGate({ spec: { containers: [] } }, NOW).status).toEqual({ conditions: [OPEN] });
+    expect(openGate({ spec: { containers: [] }, status: {} }, NOW).status).toEqual({ conditions: [OPEN] });
     const open = podOf([{ ...OPEN, lastTransitionTime: "2020-01-01T00:00:00Z" }]);
     expect(openGate(open, NOW)).toBe(open);
   });

@@ -52,6 +52,39 @@ describe("the hashes that a node agent reports", () => {
     expect(areHashesConsistent({ ...pod, status: { containerStatuses: [{ name: "a" }] } }, "environment")).toBe(true);
   });
 
+  test("of a plain container agree at the kubelet's own hash", () => {
+    const hashed = (name: string, plainHash: number, image?: string): Pod => ({
+      ...podOf({ containers: [{ name, hashes: { plainHash } }] }),
+      spec: { containers: [image === undefined ? { name } : { name, image }] },
+      status: { containerStatuses: [{ name }] },
+    });
+    // Source: Kubernetes pkg/kubelet/container, TestHashContainer.
+    expect(areHashesConsistent(hashed("test_container", 0x8e45cbd0, "foo/image:v1"), "plain")).toBe(true);
+    expect(areHashesConsistent(hashed("test_container", 0x8e45cbd1, "foo/image:v1"), "plain")).toBe(false);
+    expect(areHashesConsistent(hashed("a", 0x033f2e30), "plain")).toBe(true);
+  });
+
+  test("of the environment are of names and values", () => {
+    const env = [{ name: "A", valueFrom: { fieldRef: { fieldPath: "metadata.labels['l']" } } }];
+    const hashed = (extractedEnvFromMetadataHash: number, metadata: Pod["metadata"]): Pod => {
+      const pod = podOf(reported({ extractedEnvFromMetadataHash }), { containers: [{ name: "a", env }] });
+      const { annotations = {} } = pod.metadata ?? {};
+      return { ...pod, metadata: { ...metadata, annotations } };
+    };
+    expect(areHashesConsistent(hashed(0xe138e4db, { labels: { l: "v" } }), "environment")).toBe(true);
+    for (const metadata of [{}, { labels: {} }, { labels: { l: "" } }]) {
+      expect(areHashesConsistent(hashed(0xd21097fe, metadata), "environment")).toBe(true);
+    }
+  });
+
+  test("never agree where no metadata is there", () => {
+    const spec = { containers: [{ name: "a" }] };
+    for (const metadata of [undefined, {}, { annotations: {} }]) {
+      const pod = metadata ? { metadata, spec } : { spec };
+      expect([hasRuntimeMeta(pod), areHashesConsistent(pod, "plain")]).toEqual([false, false]);
+    }
+  });
+
   test("of a plain container never agree where none is reported", () => {
     expect(areHashesConsistent(podOf(reported({})), "plain")).toBe(false);
     expect(areHashesConsistent(podOf({}, { containers: [] }), "plain")).toBe(true);
@@ -100,6 +133,29 @@ describe("an update is not complete", () => {
     expect(whyBatchNotCompleted(pod, state)).toBe(why);
   });
 
+  const ran = (hashes: unknown): Pod => ({
+    ...podOf({ containers: [{ name: "test_container", hashes }] }),
+    spec: { containers: [{ name: "test_container", image: "foo/image:v1" }] },
+    status: { containerStatuses: [{ name: "test_container", imageID: "1", image: "before" }] },
+  });
+  const hashed: readonly [sentence: string, hashes: unknown, why: string | undefined][] = [
+    ["unless the kubelet started it as it should be", { plainHash: 0x8e45cbd0 }, undefined],
+    ["where the kubelet started something else", { plainHash: 1 }, "container test_container imageID not changed"],
+    ["where the kubelet reports no hash", {}, "container test_container imageID not changed"],
+  ];
+  test.each(hashed)("at the same imageID, %s", (_, hashes, why) => {
+    expect(
+      whyBatchNotCompleted(ran(hashes), { ...STATE, lastContainerStatuses: { test_container: { imageID: "1" } } }),
+    ).toBe(why);
+  });
+
+  test("for a container that the pod has no more, nor for its neighbour's image", () => {
+    const statuses = { containerStatuses: [{ name: "gone", imageID: "1", image: "a:latest" }] };
+    expect(whyBatchNotCompleted(bare(statuses), { ...STATE, lastContainerStatuses: { gone: { imageID: "1" } } })).toBe(
+      "container gone imageID not changed",
+    );
+  });
+
   test("while resources are not what they should be", () => {
     const state = { ...STATE, updateResources: true };
     const resources = { limits: { cpu: "1" }, requests: { cpu: "1" } };
@@ -107,6 +163,7 @@ describe("an update is not complete", () => {
     const status = (given: object) => ({ containerStatuses: [{ name: "a", resources: given }] });
     const why = "container a resources not changed";
     expect(whyBatchNotCompleted({ spec }, state)).toBe(why);
+    expect(whyBatchNotCompleted({ spec, status: { containerStatuses: [{ name: "a" }] } }, state)).toBe(why);
     expect(whyBatchNotCompleted({ spec, status: status({}) }, state)).toBe(why);
     expect(whyBatchNotCompleted({ spec, status: status({ limits: { cpu: "1" } }) }, state)).toBe(why);
     expect(

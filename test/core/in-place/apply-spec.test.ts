@@ -1,0 +1,170 @@
+import { describe, expect, test } from "vitest";
+import type { Container, Pod } from "../../../shared/api/kubernetes.ts";
+import { IN_PLACE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
+import { applySpec } from "../../../shared/core/in-place/apply-spec.ts";
+import type { InPlaceState } from "../../../shared/core/in-place/update-spec.ts";
+import { NOW } from "../../support/rollout-fixture.ts";
+
+type Spec = Parameters<typeof applySpec>[1];
+
+const NOTHING: Spec = { containerImages: {}, containerRefMetadata: {}, containerResources: {} };
+const STATE: InPlaceState = { revision: "r", updateTimestamp: NOW, lastContainerStatuses: null };
+
+const waitingFor = (name: string, key: string): Container => ({
+  name,
+  image: "x:1",
+  env: [{ name: "A" }, { name: "KRUISE_CONTAINER_BARRIER", valueFrom: { configMapKeyRef: { key } } }],
+});
+
+function apply(containers: readonly Container[], spec: Partial<Spec>, pod: Partial<Pod> = {}, state = STATE) {
+  const after = applySpec({ spec: { containers }, ...pod }, { ...NOTHING, ...spec }, state, NOW);
+  const recorded: InPlaceState = JSON.parse(after.metadata?.annotations?.[IN_PLACE_STATE_ANNOTATION] ?? "{}");
+  return { after, recorded };
+}
+
+const imagesOf = (containers: readonly Container[]) =>
+  Object.fromEntries(containers.map(({ name }) => [name, `${name}:2`]));
+
+/** Which containers are updated at once. */
+function batchOf(containers: readonly Container[], spec: Partial<Spec> = {}) {
+  const { recorded } = apply(containers, { containerImages: imagesOf(containers), ...spec });
+  return recorded.containerBatchesRecord?.[0]?.containers;
+}
+
+describe("the first batch", () => {
+  const high = waitingFor("high", "p_2");
+  const rows: readonly [sentence: string, other: Container, isFirst: boolean][] = [
+    ["is the highest priority", waitingFor("z", "p_1"), false],
+    ["is every container of that priority", waitingFor("z", "p_2"), true],
+    ["knows a sign", waitingFor("z", "p_+2"), true],
+    ["leaves 0 for what is below 0", waitingFor("z", "p_-3"), false],
+    ["counts digits with letters behind as 0", waitingFor("z", "p_2x"), false],
+    ["counts digits with letters in front as 0", waitingFor("z", "p_x2"), false],
+    ["has what waits for nothing, whatever else it reads", { name: "z", env: [{ name: "A" }] }, true],
+    ["has what has no environment", { name: "z" }, true],
+    ["counts a barrier without a key as 0", { name: "z", env: [{ name: "KRUISE_CONTAINER_BARRIER" }] }, false],
+    [
+      "counts a barrier of another source as 0",
+      { name: "z", env: [{ name: "KRUISE_CONTAINER_BARRIER", valueFrom: {} }] },
+      false,
+    ],
+  ];
+  test.each(rows)("%s", (_, other, isFirst) => {
+    expect(batchOf([high, other])).toEqual(isFirst ? ["high", "z"] : ["high"]);
+  });
+
+  test("tells priorities below 0 apart", () => {
+    expect(batchOf([waitingFor("a", "p_-2"), waitingFor("b", "p_-1")])).toEqual(["b"]);
+    expect(batchOf([waitingFor("a", "p_-12"), waitingFor("b", "p_x")])).toEqual(["b"]);
+  });
+
+  test("is recorded in the order of names", () => {
+    expect(batchOf([{ name: "b" }, { name: "a" }])).toEqual(["a", "b"]);
+  });
+
+  test("takes along whatever shares changed metadata, and what shares with that", () => {
+    const containers = [
+      waitingFor("top", "p_9"),
+      { name: "a" },
+      waitingFor("b", "p_1"),
+      waitingFor("c", "p_1"),
+      waitingFor("other-label", "p_1"),
+      waitingFor("same-key-of-annotations", "p_1"),
+      waitingFor("other-annotation", "p_1"),
+    ];
+    const containerRefMetadata = {
+      a: { labels: { x: "1" }, annotations: { n: "1" } },
+      b: { labels: { x: "1", y: "1" } },
+      c: { labels: { y: "1" } },
+      "other-label": { labels: { z: "1", n: "1" } },
+      "same-key-of-annotations": { annotations: { x: "1" } },
+      "other-annotation": { annotations: { m: "1" } },
+    };
+    expect(batchOf(containers, { containerRefMetadata })).toEqual(["a", "b", "c", "top"]);
+    const annotations = { n: "1", o: "1" };
+    expect(
+      batchOf(containers, {
+        containerRefMetadata: { ...containerRefMetadata, "other-annotation": { annotations } },
+      }),
+    ).toEqual(["a", "b", "c", "other-annotation", "top"]);
+  });
+});
+
+describe("what is written", () => {
+  const containers = [{ name: "now" }, waitingFor("later", "p_1"), waitingFor("first", "p_2")];
+
+  test("is the metadata that the batch reads, and no other", () => {
+    const containerRefMetadata = {
+      now: { labels: { a: "new" }, annotations: { b: "new" } },
+      later: { labels: { c: "new" }, annotations: { d: "new" } },
+      first: {},
+    };
+    const metadata = { labels: { a: "old", c: "old" }, annotations: { b: "old", d: "old", e: "old" } };
+    const { after, recorded } = apply(containers, { containerRefMetadata }, { metadata });
+    expect(after.metadata).toEqual({
+      labels: { a: "new", c: "old" },
+      annotations: { b: "new", d: "old", e: "old", [IN_PLACE_STATE_ANNOTATION]: expect.any(String) },
+    });
+    expect(recorded.nextContainerRefMetadata).toEqual({ later: containerRefMetadata.later });
+    expect(recorded.preCheckBeforeNext).toEqual({ containersRequiredReady: ["first", "now"] });
+  });
+
+  test("is resources over those that were there", () => {
+    const resources = { limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "1", memory: "1Gi" } };
+    const change = { limits: { cpu: "2" }, requests: { memory: "2Gi" } };
+    const { after } = apply([{ name: "a", resources }, { name: "b" }], {
+      containerResources: { a: change, b: change },
+    });
+    expect(after.spec.containers).toEqual([
+      { name: "a", resources: { limits: { cpu: "2", memory: "1Gi" }, requests: { cpu: "1", memory: "2Gi" } } },
+      { name: "b", resources: change },
+    ]);
+  });
+
+  test("is the patch of the metadata, where null removes", () => {
+    const metadata = { name: "p", generateName: "p-", labels: { a: "1", b: "1" } };
+    const patch = { generateName: null, labels: { a: null, c: "1" }, annotations: { d: "1" }, namespace: "n" };
+    const { after } = apply([], { metaDataPatch: JSON.stringify({ metadata: patch }) }, { metadata });
+    expect(after.metadata).toEqual({
+      name: "p",
+      namespace: "n",
+      labels: { b: "1", c: "1" },
+      annotations: { d: "1", [IN_PLACE_STATE_ANNOTATION]: expect.any(String) },
+    });
+    expect(Object.keys(after.metadata ?? {})).not.toContain("generateName");
+  });
+
+  test("is the whole map where the patch removes it", () => {
+    const metadata = { labels: { a: "1" }, annotations: { b: "1" } };
+    const { after } = apply([], { metaDataPatch: '{"metadata":{"labels":null}}' }, { metadata });
+    expect(after.metadata?.labels).toEqual({});
+    expect(after.metadata?.annotations?.["b"]).toBe("1");
+  });
+});
+
+describe("the images that ran before", () => {
+  const image = { containerImages: { a: "a:2" } };
+  const statusOf = (...names: readonly string[]): Partial<Pod> => ({
+    status: { containerStatuses: names.map((name) => ({ name, imageID: `${name}@id` })) },
+  });
+
+  test("are recorded for the containers that get another one", () => {
+    const both = [{ name: "a" }, { name: "b" }];
+    expect(apply(both, image, statusOf("a", "b")).recorded.lastContainerStatuses).toEqual({ a: { imageID: "a@id" } });
+    const noId = { status: { containerStatuses: [{ name: "a" }] } };
+    expect(apply(both, image, noId).recorded.lastContainerStatuses).toEqual({ a: {} });
+  });
+
+  test("are none without a status", () => {
+    expect(apply([{ name: "a" }], image).recorded.lastContainerStatuses).toBeNull();
+    expect(apply([{ name: "a" }], image, { status: {} }).recorded.lastContainerStatuses).toBeNull();
+  });
+
+  test("stay those of the batches before", () => {
+    const state = { ...STATE, lastContainerStatuses: { a: { imageID: "first" }, z: {} } };
+    const again = apply([{ name: "a" }], image, statusOf("a"), state);
+    expect(again.recorded.lastContainerStatuses).toEqual(state.lastContainerStatuses);
+    const metadataOnly = apply([{ name: "a" }], { containerRefMetadata: { a: { labels: { x: "1" } } } }, {}, state);
+    expect(metadataOnly.recorded.lastContainerStatuses).toEqual(state.lastContainerStatuses);
+  });
+});

@@ -1,0 +1,166 @@
+import { describe, expect, test } from "vitest";
+import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
+import { type CalculateOptions, calculateSpec } from "../../../shared/core/in-place/calculate-spec.ts";
+
+const OPTIONS: CalculateOptions = {
+  gracePeriodSeconds: 0,
+  isEnvFromMetadataUpdated: true,
+  isVerticalScalingAllowed: true,
+};
+
+type Members = Readonly<Record<string, unknown>>;
+
+const revisionOf = (data: unknown): ControllerRevision => ({ revision: 1, data });
+const templateOf = (template: Members) => revisionOf({ spec: { template } });
+
+/** Of templates with these containers and this metadata. */
+function plan(before: readonly Members[], after: readonly Members[], metadata: readonly [Members, Members] = [{}, {}]) {
+  return calculateSpec(
+    templateOf({ metadata: metadata[0], spec: { containers: before } }),
+    templateOf({ metadata: metadata[1], spec: { containers: after } }),
+    OPTIONS,
+  );
+}
+
+describe("only a new pod gets there", () => {
+  const label = (x: string) => ({ metadata: { labels: { x } } });
+  const outside: readonly [sentence: string, before: unknown, after: unknown][] = [
+    ["when metadata appears as a whole", { spec: { template: {} } }, { spec: { template: { metadata: {} } } }],
+    ["when the data is another value", null, {}],
+    ["when something changes beside the spec", { other: 1 }, { other: 2 }],
+    [
+      "when something in the spec but the template changes",
+      { spec: { other: label("1") } },
+      { spec: { other: label("2") } },
+    ],
+    [
+      "when a template outside the spec changes",
+      { other: { template: label("1") } },
+      { other: { template: label("2") } },
+    ],
+  ];
+  test.each(outside)("%s", (_, before, after) => {
+    expect(calculateSpec(revisionOf(before), revisionOf(after), OPTIONS)).toBeUndefined();
+  });
+
+  const named = (members: Members) => [{ name: "a", ...members }];
+  const inContainer: readonly [sentence: string, before: readonly Members[], after: readonly Members[]][] = [
+    ["when an image appears", named({}), named({ image: "a:2" })],
+    ["when the container has no name", [{ image: "a:1" }], [{ image: "a:2" }]],
+    ["when an image is no text any more", named({ image: "a:1" }), named({ image: null })],
+    ["when something inside an image changes", named({ image: { x: "1" } }), named({ image: { x: "2" } })],
+    [
+      "when a limit of something but resources changes",
+      named({ other: { limits: { cpu: "1" } } }),
+      named({ other: { limits: { cpu: "2" } } }),
+    ],
+    [
+      "when other resources than limits and requests change",
+      named({ resources: { other: { cpu: "1" } } }),
+      named({ resources: { other: { cpu: "2" } } }),
+    ],
+    [
+      "when a limit is no quantity any more",
+      named({ resources: { limits: { cpu: "1" } } }),
+      named({ resources: { limits: { cpu: null } } }),
+    ],
+    [
+      "when something inside a limit changes",
+      named({ resources: { limits: { cpu: { x: "1" } } } }),
+      named({ resources: { limits: { cpu: { x: "2" } } } }),
+    ],
+  ];
+  test.each(inContainer)("%s", (_, before, after) => {
+    expect(plan(before, after)).toBeUndefined();
+  });
+
+  test("when a list in the metadata changes beside a label", () => {
+    const metadata = [
+      { labels: { x: "1" }, finalizers: {} },
+      { labels: { x: "2" }, finalizers: ["f"] },
+    ] as const;
+    expect(plan([], [], metadata)).toBeUndefined();
+  });
+});
+
+describe("in place", () => {
+  test("a revision without a name is named by nothing", () => {
+    expect(plan([], [])?.revision).toBe("");
+  });
+
+  test("the eleventh container gets its image", () => {
+    const eleven = (image: string) =>
+      Array.from({ length: 11 }, (_, at) => ({ name: `c${at}`, image: at < 10 ? "x" : image }));
+    expect(plan(eleven("c:1"), eleven("c:2"))?.containerImages).toEqual({ c10: "c:2" });
+  });
+
+  test("a quantity may be a number", () => {
+    const limited = (cpu: number) => [{ name: "a", resources: { limits: { cpu, memory: "1Gi" } } }];
+    expect(plan(limited(1), limited(2))?.containerResources).toEqual({ a: { limits: { cpu: 2 } } });
+  });
+
+  test("one container that restarts for its resources is enough", () => {
+    const limited = (cpu: string, policy: string) => (name: string) => ({
+      name,
+      resources: { limits: { cpu, memory: "1Gi" } },
+      resizePolicy: [{ resourceName: "cpu", restartPolicy: policy }],
+    });
+    const both = (cpu: string) => [limited(cpu, "NotRequired")("a"), limited(cpu, "RestartContainer")("b")];
+    expect(plan(both("1"), both("2"))?.verticalUpdateOnly).toBe(false);
+    const other = (cpu: string) => [limited(cpu, "NotRequired")("a"), limited("1", "RestartContainer")("b")];
+    expect(plan(other("1"), other("2"))?.verticalUpdateOnly).toBe(true);
+  });
+});
+
+describe("metadata", () => {
+  const reading = (name: string, fieldPath: string) => ({
+    name,
+    env: [{ name: "X", valueFrom: { fieldRef: { fieldPath } } }],
+  });
+  const containers = [reading("labels", "metadata.labels['x']"), reading("annotations", "metadata.annotations['x']")];
+
+  test("restarts who reads it, and is no part of the patch then", () => {
+    const planned = plan(containers, containers, [
+      { labels: { x: "1", y: "1" }, annotations: { y: "1" } },
+      { labels: { x: "2", y: "2" }, annotations: { y: "2" } },
+    ]);
+    expect(planned).toMatchObject({
+      containerRefMetadata: { labels: { labels: { x: "2" } } },
+      updateEnvFromMetadata: true,
+      metaDataPatch: '{"metadata":{"annotations":{"y":"2"},"labels":{"y":"2"}}}',
+    });
+    expect(Object.keys(planned?.containerRefMetadata ?? {})).toEqual(["labels"]);
+  });
+
+  test("of one key is two things, as a label and as an annotation", () => {
+    const only = containers.slice(0, 1);
+    expect(
+      plan(only, only, [
+        { labels: { x: "1" }, annotations: { x: "1" } },
+        { labels: { x: "2" }, annotations: { x: "2" } },
+      ]),
+    ).toMatchObject({
+      containerRefMetadata: { labels: { labels: { x: "2" } } },
+      metaDataPatch: '{"metadata":{"annotations":{"x":"2"}}}',
+    });
+  });
+
+  const removals: readonly [sentence: string, after: Members, patch: string][] = [
+    ["is removed", { labels: { y: "1" } }, '{"metadata":{"labels":{"x":null}}}'],
+    ["is no text any more", { labels: { x: null, y: "1" } }, '{"metadata":{"labels":{"x":null}}}'],
+    ["goes with all others", {}, '{"metadata":{"labels":null}}'],
+  ];
+  test.each(removals)("that %s restarts nobody", (_, after, metaDataPatch) => {
+    expect(plan(containers, containers, [{ labels: { x: "1", y: "1" } }, after])).toMatchObject({
+      containerRefMetadata: {},
+      updateEnvFromMetadata: false,
+      metaDataPatch,
+    });
+  });
+
+  test("of other kinds is patched as it is", () => {
+    expect(plan([], [], [{ generateName: "a", namespace: "n" }, { generateName: "b" }])?.metaDataPatch).toBe(
+      '{"metadata":{"generateName":"b","namespace":null}}',
+    );
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, test } from "vitest";
+import type { Labels, Pod } from "../../../shared/api/kubernetes.ts";
+import {
+  IN_PLACE_GRACE_ANNOTATION,
+  IN_PLACE_READY_CONDITION,
+  IN_PLACE_STATE_ANNOTATION,
+} from "../../../shared/api/names.ts";
+import { whyNotCompleted } from "../../../shared/core/in-place/update-completed.ts";
+import { refreshPod, updatePod } from "../../../shared/core/in-place/update-pod.ts";
+import { NOW } from "../../support/rollout-fixture.ts";
+
+const CONTEXT = { now: NOW, revisionLabel: "rev" };
+const STATE = { revision: "r", updateTimestamp: "2025-05-31T00:00:00Z", lastContainerStatuses: null };
+
+interface Remembered {
+  readonly state?: object;
+  readonly grace?: object;
+}
+
+function annotationsOf({ state, grace }: Remembered): Labels {
+  return {
+    ...(state ? { [IN_PLACE_STATE_ANNOTATION]: JSON.stringify(state) } : {}),
+    ...(grace ? { [IN_PLACE_GRACE_ANNOTATION]: JSON.stringify(grace) } : {}),
+  };
+}
+
+/** With the gate, and labelled by the revision r. */
+function podOf(remembered: Remembered, status: Pod["status"] = {}): Pod {
+  return {
+    metadata: { labels: { rev: "r" }, annotations: annotationsOf(remembered) },
+    spec: {
+      containers: [
+        { name: "a", image: "a:1" },
+        { name: "b", image: "b:1" },
+      ],
+      readinessGates: [{ conditionType: IN_PLACE_READY_CONDITION }],
+    },
+    status,
+  };
+}
+
+/** Images, and whether the gate is open, after one step. */
+function refreshed(pod: Pod) {
+  const step = refreshPod(pod, CONTEXT);
+  if (step.kind !== "step") return step;
+  const gate = step.pod.status?.conditions?.find(({ type }) => type === IN_PLACE_READY_CONDITION)?.status;
+  return { images: step.pod.spec.containers.map(({ image }) => image).join(" "), gate };
+}
+
+describe("a batch that is complete", () => {
+  const OPENED = { images: "a:1 b:1", gate: "True" };
+  const WAITING = { images: "a:1 b:1", gate: undefined };
+  const NEXT_IMAGE = { images: "a:2 b:1", gate: undefined };
+  const next = { nextContainerImages: { a: "a:2" } };
+  const required = (...names: readonly string[]) => ({ preCheckBeforeNext: { containersRequiredReady: names } });
+  const ready = (ofB: boolean) => ({ containerStatuses: [{ name: "a" }, { name: "b", ready: ofB }] });
+
+  const rows: readonly [sentence: string, state: object, status: Pod["status"], expected: object][] = [
+    ["is the last one without a next one", {}, {}, OPENED],
+    ["is the last one though somebody left a check for a next one", required("b"), {}, OPENED],
+    ["is followed by the next one", next, {}, NEXT_IMAGE],
+    ["is followed at once where nobody has to be ready", { ...next, preCheckBeforeNext: {} }, {}, NEXT_IMAGE],
+    ["waits for containers without any status", { ...next, ...required("b") }, undefined, WAITING],
+    ["waits for containers without their status", { ...next, ...required("b") }, {}, WAITING],
+    ["waits for a container among others", { ...next, ...required("b") }, ready(false), WAITING],
+    ["waits for one that is not there", { ...next, ...required("c") }, ready(true), WAITING],
+    ["goes on once they are ready", { ...next, ...required("b") }, ready(true), NEXT_IMAGE],
+    [
+      "is followed by images and metadata together",
+      { ...next, nextContainerRefMetadata: { a: { labels: { x: "1" } } } },
+      {},
+      NEXT_IMAGE,
+    ],
+    [
+      "is the last one where only resources would follow",
+      { nextContainerResources: { a: { limits: { cpu: "1" } } } },
+      {},
+      OPENED,
+    ],
+  ];
+  test.each(rows)("%s", (_, state, status, expected) => {
+    const { status: _none, ...bare } = podOf({ state: { ...STATE, ...state } });
+    expect(refreshed(status ? { ...bare, status } : bare)).toEqual(expected);
+  });
+
+  test("is followed by metadata alone", () => {
+    const state = { ...STATE, nextContainerRefMetadata: { a: { labels: { x: "1" } } } };
+    expect(refreshPod(podOf({ state }), CONTEXT)).toMatchObject({ pod: { metadata: { labels: { x: "1" } } } });
+  });
+});
+
+describe("what waits for a grace period", () => {
+  const grace = { revision: "r", containerImages: { a: "a:2" }, graceSeconds: 5 };
+
+  test("is done after it", () => {
+    expect(refreshed(podOf({ state: STATE, grace }))).toEqual({ images: "a:2 b:1", gate: undefined });
+  });
+
+  test("is dropped where the pod carries another revision, or none", () => {
+    const dropped = { pod: { metadata: { annotations: annotationsOf({ state: STATE }) } }, delaySeconds: 0 };
+    const pod = podOf({ state: STATE, grace });
+    const { labels: _, ...unlabelled } = pod.metadata ?? {};
+    for (const metadata of [unlabelled, { ...unlabelled, labels: {} }, { ...unlabelled, labels: { rev: "s" } }]) {
+      expect(refreshPod({ ...pod, metadata }, CONTEXT)).toMatchObject(dropped);
+      expect(refreshed({ ...pod, metadata })).toEqual({ images: "a:1 b:1", gate: undefined });
+    }
+  });
+
+  test("is done where neither the pod nor the update names a revision", () => {
+    const { revision: _, ...nameless } = grace;
+    const annotations = annotationsOf({ state: STATE, grace: nameless });
+    expect(refreshed({ ...podOf({}), metadata: { annotations } })).toMatchObject({ images: "a:2 b:1" });
+  });
+});
+
+describe("a pod is left alone", () => {
+  const grace = { revision: "r" };
+  const rows: readonly [sentence: string, annotations: Labels, message: string][] = [
+    [
+      "when its state cannot be read",
+      { [IN_PLACE_STATE_ANNOTATION]: "[]" },
+      `annotation ${IN_PLACE_STATE_ANNOTATION} is not a JSON object`,
+    ],
+    [
+      "when what waits cannot be read",
+      { [IN_PLACE_GRACE_ANNOTATION]: "[]" },
+      `annotation ${IN_PLACE_GRACE_ANNOTATION} is not a JSON object`,
+    ],
+    [
+      "when the state of what waits cannot be read",
+      { ...annotationsOf({ grace }), [IN_PLACE_STATE_ANNOTATION]: "[]" },
+      `annotation ${IN_PLACE_STATE_ANNOTATION} is not a JSON object`,
+    ],
+    ["when what waits has no state", annotationsOf({ grace }), `annotation ${IN_PLACE_STATE_ANNOTATION} is missing`],
+  ];
+  test.each(rows)("%s", (_, annotations, message) => {
+    const pod: Pod = { ...podOf({}), metadata: { labels: { rev: "r" }, annotations } };
+    expect(refreshPod(pod, CONTEXT)).toEqual({ kind: "refused", message });
+    expect(whyNotCompleted(pod)).toBe(
+      IN_PLACE_GRACE_ANNOTATION in annotations ? "still in grace period of in-place update" : message,
+    );
+  });
+});
+
+describe("an update begins", () => {
+  const options = { gracePeriodSeconds: 0, isEnvFromMetadataUpdated: true, isVerticalScalingAllowed: false };
+  const revisionOf = (image: string, name: string) => ({
+    metadata: { name },
+    revision: 1,
+    data: { spec: { template: { spec: { containers: [{ name: "a", image }] } } } },
+  });
+
+  test("on a pod without metadata", () => {
+    const revisions = { before: revisionOf("a:1", "old"), after: revisionOf("a:2", "new") };
+    expect(
+      updatePod({ spec: { containers: [{ name: "a", image: "a:1" }] } }, revisions, options, CONTEXT),
+    ).toMatchObject({
+      kind: "step",
+      pod: { metadata: { labels: { rev: "new" } }, spec: { containers: [{ name: "a", image: "a:2" }] } },
+    });
+  });
+
+  test("nowhere where only a new pod gets there", () => {
+    const revisions = { before: revisionOf("a:1", "old"), after: { revision: 2, data: {} } };
+    expect(updatePod(podOf({}), revisions, options, CONTEXT)).toEqual({ kind: "notInPlace" });
+  });
+});
