@@ -5,10 +5,10 @@ import { goJson } from "../lib/go-json.ts";
 import { isJsonObject, jsonObjectOf } from "../lib/json-object.ts";
 import { type InPlaceState, type RefMetadata, type UpdateSpec, withoutEmpty } from "./update-spec.ts";
 
-type Parts = Pick<UpdateSpec, "containerImages" | "containerRefMetadata" | "containerResources">;
+type Parts = Pick<UpdateSpec, "containerImages" | "containerRefMetadata" | "containerResources" | "metaDataPatch">;
 
 /** The pod with the first batch of the update; what is left stands in its state annotation. */
-export function applySpec(pod: Pod, spec: UpdateSpec, state: InPlaceState, now: string): Pod {
+export function applySpec(pod: Pod, spec: Parts, state: InPlaceState, now: string): Pod {
   const batch = containersOfBatch(pod, spec);
   const next = {
     nextContainerImages: without(spec.containerImages, batch),

@@ -89,8 +89,8 @@ type Target =
 
 /** Names are those of the old template. */
 function targetOf({ op, path, value }: JsonChange, { containers }: PodTemplate): Target | undefined {
-  const [, list, index = "", field, ...rest] = path;
-  const container = /^\d+$/.test(index) ? containers[Number(index)]?.name : undefined;
+  const [, list, index, field, ...rest] = path;
+  const container = containers[Number(index)]?.name;
   if (op !== "replace" || list !== "containers" || container === undefined) return undefined;
   if (field === "image" && rest.length === 0 && typeof value === "string")
     return { kind: "image", container, image: value };

@@ -36,15 +36,13 @@ export function planMetadata(
 }
 
 /** The containers that read the label or annotation into their environment. A removal restarts nobody. */
-function referencesTo({ op, path, value }: JsonChange, { containers }: PodTemplate): readonly Reference[] {
-  const [, name, key] = path;
-  const map = MAPS.find((candidate) => candidate === name);
-  if (op === "remove" || path.length !== 3 || map === undefined || key === undefined) return [];
+function referencesTo({ path, value }: JsonChange, { containers }: PodTemplate): readonly Reference[] {
+  const [, changedMap, changedKey] = path;
   if (typeof value !== "string") return [];
-  const reading = containers.filter(({ env }) =>
-    metadataReferences(env).some((reference) => reference.map === map && reference.key === key),
-  );
-  return reading.map((container) => ({ container: container.name, map, key, value }));
+  return containers.flatMap(({ name, env }) => {
+    const read = metadataReferences(env).find(({ map, key }) => map === changedMap && key === changedKey);
+    return read ? [{ container: name, map: read.map, key: read.key, value }] : [];
+  });
 }
 
 function byContainer(references: readonly Reference[]): Readonly<Record<string, RefMetadata>> {
@@ -78,7 +76,7 @@ function patchOf(changes: readonly JsonChange[], sides: Sides): JsonObject {
  * (inplace-update, rand/10).
  */
 function patchOfMap(map: MapName, { before, after, references }: Sides): JsonObject | null | undefined {
-  const taken = new Set(references.flatMap((reference) => (reference.map === map ? [reference.key] : [])));
+  const taken = new Set(references.filter((reference) => reference.map === map).map(({ key }) => key));
   const [old, wanted] = [before, after].map(({ metadata }) =>
     Object.fromEntries(Object.entries(metadata[map] ?? {}).filter(([key]) => !taken.has(key))),
   );

@@ -18,9 +18,8 @@ export function qosClassOf(containers: readonly WithResources[]): "BestEffort" |
   );
   if (given.every(([requests, limits]) => isEmpty(requests) && isEmpty(limits))) return "BestEffort";
   const isGuaranteed = given.every(([requests, limits]) => {
-    const isLimited = COUNTED.every((resource) => limits[resource] !== undefined);
     const areRequested = Object.entries(requests).every(([resource, value]) => isSame(value, limits[resource]));
-    return isLimited && areRequested && Object.keys(requests).length === COUNTED.length;
+    return areRequested && Object.keys(requests).length === COUNTED.length;
   });
   return isGuaranteed ? "Guaranteed" : "Burstable";
 }

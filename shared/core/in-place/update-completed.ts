@@ -46,7 +46,7 @@ function whyImagesNotChanged(pod: Pod, { lastContainerStatuses }: InPlaceState):
   for (const [name, { imageID = "" }] of Object.entries(lastContainerStatuses ?? {})) {
     const status = statusOf(pod, name);
     if (!status) return `not found statuses of containers ${name}`;
-    if (imageID === (status.imageID ?? "") && imageOf(pod, name) !== (status.image ?? "")) {
+    if (imageID === (status.imageID ?? "") && imageOf(pod, name) !== status.image) {
       return `container ${name} imageID not changed`;
     }
   }

@@ -99,14 +99,10 @@ function continueBatches(pod: Pod, state: InPlaceState, now: string): Pod | unde
   const { nextContainerImages = {}, nextContainerRefMetadata = {}, nextContainerResources = {} } = state;
   // Compat: resources alone never start a batch (controller.md, section 12).
   if (Object.keys(nextContainerImages).length + Object.keys(nextContainerRefMetadata).length === 0) return undefined;
-  const spec: UpdateSpec = {
-    revision: state.revision,
+  const spec = {
     containerImages: nextContainerImages,
     containerRefMetadata: nextContainerRefMetadata,
     containerResources: nextContainerResources,
-    updateEnvFromMetadata: state.updateEnvFromMetadata ?? false,
-    graceSeconds: 0,
-    verticalUpdateOnly: false,
   };
   return applySpec(pod, spec, state, now);
 }

@@ -71,9 +71,10 @@ export function readGrace(pod: Pod): Remembered<UpdateSpec> {
 }
 
 function read<T>(pod: Pod, keys: readonly string[], convert: (object: JsonObject) => T): Remembered<T> {
-  const key = keys.find((candidate) => pod.metadata?.annotations?.[candidate] !== undefined);
+  const annotations = pod.metadata?.annotations ?? {};
+  const key = keys.find((candidate) => annotations[candidate] !== undefined);
   if (key === undefined) return { kind: "absent" };
-  const object = jsonObjectOf(pod.metadata?.annotations?.[key]);
+  const object = jsonObjectOf(annotations[key]);
   return object
     ? { kind: "present", value: convert(object) }
     : { kind: "malformed", message: `annotation ${key} is not a JSON object` };
