@@ -39,6 +39,17 @@ export const REVISION_HASH_LABEL = "controller.kubernetes.io/hash";
 export const SIDECARSET_NAME_LABEL = "kruise.io/sidecarset-name";
 export const NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name";
 export const CONTROL_PLANE_LABEL = "control-plane";
+/** of a Node, and copied to requests for its pods */
+export const NODE_TYPE_LABEL = "type";
+export const VIRTUAL_KUBELET = "virtual-kubelet";
+
+// ContainerRecreateRequest: its labels, and the finalizer that keeps it until the pod may be ready again
+export const RECREATE_REQUEST_KIND = "ContainerRecreateRequest";
+export const RECREATE_POD_UID_LABEL = "crr.apps.kruise.io/pod-uid";
+export const RECREATE_NODE_NAME_LABEL = "crr.apps.kruise.io/node-name";
+export const RECREATE_ACTIVE_LABEL = "crr.apps.kruise.io/active";
+export const UNREADY_ACQUIRED = "crr.apps.kruise.io/unready-acquired";
+export const PRE_RECREATE_GRACE_CONDITION = "PreRecreateGrace";
 
 // environment variables of containers
 export const IS_INJECTED_ENV = "IS_INJECTED";

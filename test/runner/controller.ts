@@ -1,5 +1,7 @@
 /** Which suite runs which file of the controller's vectors. */
 import type { SuiteTable } from "./suite.ts";
+import { containerRecreateRequestSuite } from "./suites/container-recreate-request.ts";
+import { daemonStatesSuite } from "./suites/container-recreate-request-daemon-states.ts";
 import { inPlaceUpdateSuite } from "./suites/inplace-update.ts";
 import { launchPrioritySuite } from "./suites/launch-priority.ts";
 import { podUpdateSuite } from "./suites/pod-update.ts";
@@ -9,6 +11,8 @@ import { statusSuite } from "./suites/status.ts";
 import { upgradeSelectSuite } from "./suites/upgrade-select.ts";
 
 export const controllerSuites: SuiteTable = {
+  "container-recreate-request": containerRecreateRequestSuite,
+  "container-recreate-request-daemon-states": daemonStatesSuite,
   "hot-upgrade": reconcileSuite,
   "inplace-update": inPlaceUpdateSuite,
   "launch-priority": launchPrioritySuite,

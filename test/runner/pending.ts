@@ -2,12 +2,7 @@
 
 export const pending: Readonly<Record<string, readonly string[]>> = {
   webhook: [],
-  controller: [
-    "container-recreate-request-daemon-states",
-    "container-recreate-request-webhook",
-    "container-recreate-request",
-    "sidecar-terminator",
-  ],
+  controller: ["container-recreate-request-webhook", "sidecar-terminator"],
   statefulset: [
     "defaults",
     "identity",

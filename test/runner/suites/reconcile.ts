@@ -13,7 +13,8 @@ import { compare, type Difference } from "../compare.ts";
 import { comparable } from "./pod-update.ts";
 import { keyOf, ReconcileCluster, type RecordedEvent } from "./reconcile-cluster.ts";
 
-type Step =
+/** What happens between two reconciles, and the reconciles themselves. */
+export type ReconcileStep =
   | { readonly op: "reconcile"; readonly now: string; readonly sidecarSet: string }
   | { readonly op: "advance" }
   | { readonly op: "updateSidecarSet"; readonly object: SidecarSet }
@@ -28,11 +29,11 @@ type Step =
   | { readonly op: "deletePod"; readonly pod: string; readonly gone: boolean }
   | { readonly op: "deleteSidecarSet"; readonly name: string };
 
-interface Input {
+export interface ReconcileInput {
   readonly now: string;
   readonly kruiseNamespace: string;
   readonly objects: readonly KubernetesObject[];
-  readonly steps: readonly Step[];
+  readonly steps: readonly ReconcileStep[];
 }
 
 interface PodView {
@@ -42,7 +43,7 @@ interface PodView {
   readonly sidecarSetUpgradableCondition?: PodCondition;
 }
 
-interface Reconciled {
+export interface Reconciled {
   readonly sidecarSetStatus?: SidecarSetStatus;
   readonly pods: Readonly<Record<string, PodView>>;
   readonly controllerRevisions: readonly Readonly<Record<string, unknown>>[];
@@ -50,7 +51,7 @@ interface Reconciled {
   readonly sidecarSetResourceVersionAtRead: string;
 }
 
-interface Expected {
+export interface ReconcileExpectation {
   readonly reconciles: readonly Reconciled[];
 }
 
@@ -89,7 +90,8 @@ export function revisionViews(revisions: Iterable<ControllerRevision>): readonly
   });
 }
 
-function take(cluster: ReconcileCluster, step: Exclude<Step, { op: "reconcile" }>): void {
+/** Carries out what users, kubelets and owners do between reconciles. */
+export function take(cluster: ReconcileCluster, step: Exclude<ReconcileStep, { op: "reconcile" }>): void {
   switch (step.op) {
     case "advance":
       break;
@@ -120,7 +122,7 @@ function take(cluster: ReconcileCluster, step: Exclude<Step, { op: "reconcile" }
 }
 
 /** A finalizer keeps a pod that is not gone. */
-function deletePod(cluster: ReconcileCluster, { pod: key, gone }: Extract<Step, { op: "deletePod" }>): void {
+function deletePod(cluster: ReconcileCluster, { pod: key, gone }: Extract<ReconcileStep, { op: "deletePod" }>): void {
   const deletionTimestamp = "2025-06-01T00:00:00Z";
   if (gone) cluster.pods.delete(key);
   else cluster.updatePod(key, (pod) => ({ ...pod, metadata: { ...pod.metadata, deletionTimestamp } }));
@@ -131,7 +133,8 @@ function withoutNulls(view: Readonly<Record<string, unknown>>): Readonly<Record<
   return Object.fromEntries(Object.entries(view).filter(([, value]) => value !== null));
 }
 
-function compareRound(cluster: ReconcileCluster, name: string, expected: Reconciled, path: string) {
+/** Where the cluster differs from what the reference left after the same reconcile. */
+export function compareRound(cluster: ReconcileCluster, name: string, expected: Reconciled, path: string) {
   const { sidecarSetStatus, events } = expected;
   const pods = mapValues(expected.pods, parsedView);
   const controllerRevisions = expected.controllerRevisions.map(withoutNulls);
@@ -144,7 +147,7 @@ function compareRound(cluster: ReconcileCluster, name: string, expected: Reconci
   return compare(actual, { sidecarSetStatus, pods, controllerRevisions, events }, path);
 }
 
-export function reconcileSuite(input: Input, expected: Expected): readonly Difference[] {
+export function reconcileSuite(input: ReconcileInput, expected: ReconcileExpectation): readonly Difference[] {
   const cluster = new ReconcileCluster();
   for (const object of input.objects) cluster.add(object);
   const differences: Difference[] = [];

@@ -1,0 +1,148 @@
+/** Decides what becomes of a request around the recreation itself: its deadline, the pod's grace, its end and its removal. */
+import type {
+  ContainerRecreateRequest,
+  ContainerRecreateRequestStatus,
+  ContainerStatusSnapshot,
+  RecreateCondition,
+} from "../../api/container-recreate-request.ts";
+import type { Pod, PodCondition } from "../../api/kubernetes.ts";
+import {
+  PRE_RECREATE_GRACE_CONDITION,
+  RECREATE_ACTIVE_LABEL,
+  RECREATE_POD_UID_LABEL,
+  UNREADY_ACQUIRED,
+} from "../../api/names.ts";
+import { goJson } from "../lib/go-json.ts";
+import { secondsBetween } from "../lib/seconds-between.ts";
+import { hasHoldGate, hold, release } from "./unready-hold.ts";
+
+/** In this order; each may come true alone when the next one is cut off. */
+export type RequestAction =
+  | { readonly kind: "AddFinalizer" | "RemoveFinalizer" | "Deactivate" | "DeleteRequest" }
+  /** all conditions of the pod, as they are to be */
+  | { readonly kind: "PatchPodConditions"; readonly conditions: readonly PodCondition[] }
+  | { readonly kind: "PatchRequestStatus"; readonly status: ContainerRecreateRequestStatus };
+
+export interface RequestStep {
+  readonly actions: readonly RequestAction[];
+  /** when time alone changes something, 0 for never */
+  readonly requeueAfterSeconds: number;
+}
+
+/** A request that nobody took up for so long has failed. */
+const RESPONSE_SECONDS = 60;
+/** A watch may miss that a container is ready. */
+const POLL_SECONDS = 3;
+const GRACE_MESSAGE = "Pod has been forced to not-ready for unreadyGracePeriodSeconds drain";
+const NOTHING: RequestStep = { actions: [], requeueAfterSeconds: 0 };
+
+/** `pod` is the one of that name, whoever it is, or undefined. `now` is RFC 3339, whole seconds, UTC. */
+export function trackRequest(request: ContainerRecreateRequest, pod: Pod | undefined, now: string): RequestStep {
+  const { metadata, status } = request;
+  if (metadata?.deletionTimestamp || status?.completionTime) return finish(request, pod, now);
+  if (!pod || pod.metadata?.deletionTimestamp || pod.metadata?.uid !== metadata?.labels?.[RECREATE_POD_UID_LABEL]) {
+    return complete(request, "pod has gone", now);
+  }
+  return advance(request, pod, now);
+}
+
+function advance(request: ContainerRecreateRequest, pod: Pod, now: string): RequestStep {
+  const age = secondsBetween(request.metadata?.creationTimestamp ?? now, now) ?? 0;
+  const phase = request.status?.phase ?? "";
+  const untilResponse = phase === "" ? RESPONSE_SECONDS - age : Number.POSITIVE_INFINITY;
+  if (untilResponse <= 0) return complete(request, "daemon has not responded for a long time", now);
+  const untilDeadline = (request.spec.activeDeadlineSeconds ?? Number.POSITIVE_INFINITY) - age;
+  if (untilDeadline <= 0) return complete(request, "recreating has exceeded the activeDeadlineSeconds", now);
+  const left = Math.min(untilResponse, untilDeadline);
+  if (phase !== "Recreating") return { ...NOTHING, requeueAfterSeconds: Number.isFinite(left) ? left : 0 };
+  return { actions: observe(request, pod, now), requeueAfterSeconds: Math.min(left, POLL_SECONDS) };
+}
+
+/** What the pod shows of the recreation, and whether it is held unready for it. */
+function observe(request: ContainerRecreateRequest, pod: Pod, now: string): readonly RequestAction[] {
+  const before = request.status ?? { phase: "" };
+  const needsGrace = request.spec.strategy?.unreadyGracePeriodSeconds !== undefined && !graceBegan(request);
+  const status = {
+    ...before,
+    ...snapshotOf(request, pod),
+    ...(needsGrace ? { conditions: [...otherConditions(before), graceCondition(now)] } : {}),
+  };
+  const patch = goJson(status) === goJson(before) ? [] : [{ kind: "PatchRequestStatus", status } as const];
+  return [...(needsGrace && hasHoldGate(pod) ? acquire(request, pod, now) : []), ...patch];
+}
+
+/** When the grace before a recreation began, RFC 3339. */
+export function graceBegan({ status }: ContainerRecreateRequest): string | undefined {
+  const condition = status?.conditions?.find(({ type }) => type === PRE_RECREATE_GRACE_CONDITION);
+  return condition?.status === "True" ? condition.lastTransitionTime : undefined;
+}
+
+function otherConditions({ conditions }: ContainerRecreateRequestStatus): readonly RecreateCondition[] {
+  return (conditions ?? []).filter(({ type }) => type !== PRE_RECREATE_GRACE_CONDITION);
+}
+
+function graceCondition(now: string): RecreateCondition {
+  const type = PRE_RECREATE_GRACE_CONDITION;
+  return { type, status: "True", reason: type, message: GRACE_MESSAGE, lastTransitionTime: now };
+}
+
+function acquire(request: ContainerRecreateRequest, pod: Pod, now: string): readonly RequestAction[] {
+  const held = hold(pod, request, now);
+  const finalizer = hasFinalizer(request) ? [] : [{ kind: "AddFinalizer" } as const];
+  return [...finalizer, ...conditionsPatch(pod, held)];
+}
+
+function conditionsPatch(before: Pod, after: Pod): readonly RequestAction[] {
+  if (after === before) return [];
+  return [{ kind: "PatchPodConditions", conditions: after.status?.conditions ?? [] }];
+}
+
+/** The requested containers that were started since the request; nothing rather than none. */
+function snapshotOf({ metadata, spec }: ContainerRecreateRequest, pod: Pod) {
+  const created = metadata?.creationTimestamp ?? "";
+  const snapshot = spec.containers.flatMap(({ name }): readonly ContainerStatusSnapshot[] => {
+    const found = pod.status?.containerStatuses?.find((status) => status.name === name);
+    const started = found?.state?.running?.startedAt;
+    if (!found || !isRunning(found) || (secondsBetween(created, started ?? "") ?? -1) < 0) return [];
+    const { ready = false, restartCount = 0, containerID } = found;
+    return [{ name, ready, restartCount, ...(containerID ? { containerID } : {}) }];
+  });
+  return snapshot.length === 0 ? {} : { containerStatusSnapshot: snapshot };
+}
+
+function isRunning({ state }: { readonly state?: { readonly running?: unknown } }): boolean {
+  return state?.running !== undefined;
+}
+
+function complete(request: ContainerRecreateRequest, message: string, now: string): RequestStep {
+  const status = { ...request.status, phase: "Completed", completionTime: now, message } as const;
+  return { actions: [{ kind: "PatchRequestStatus", status }], requeueAfterSeconds: 0 };
+}
+
+/** After the end: the pod is let go first, then the request loses its label, then itself. */
+function finish(request: ContainerRecreateRequest, pod: Pod | undefined, now: string): RequestStep {
+  const freed = hasFinalizer(request) ? [...letGo(request, pod, now), { kind: "RemoveFinalizer" } as const] : [];
+  const { metadata } = request;
+  if (metadata?.deletionTimestamp) return { actions: freed, requeueAfterSeconds: 0 };
+  if (Object.hasOwn(metadata?.labels ?? {}, RECREATE_ACTIVE_LABEL)) {
+    return { actions: [...freed, { kind: "Deactivate" }], requeueAfterSeconds: 0 };
+  }
+  const left = secondsToLive(request, now);
+  if (left === undefined) return { actions: freed, requeueAfterSeconds: 0 };
+  if (left <= 0) return { actions: [...freed, { kind: "DeleteRequest" }], requeueAfterSeconds: 0 };
+  return { actions: freed, requeueAfterSeconds: left };
+}
+
+function letGo(request: ContainerRecreateRequest, pod: Pod | undefined, now: string): readonly RequestAction[] {
+  if (!pod || pod.metadata?.deletionTimestamp || !hasHoldGate(pod)) return [];
+  return conditionsPatch(pod, release(pod, request, now));
+}
+
+function secondsToLive({ spec, status }: ContainerRecreateRequest, now: string): number | undefined {
+  if (spec.ttlSecondsAfterFinished === undefined) return undefined;
+  return spec.ttlSecondsAfterFinished - (secondsBetween(status?.completionTime ?? now, now) ?? 0);
+}
+
+function hasFinalizer({ metadata }: ContainerRecreateRequest): boolean {
+  return (metadata?.finalizers ?? []).includes(UNREADY_ACQUIRED);
+}

@@ -1,0 +1,73 @@
+/** Decides how a request holds its pod unready while containers are recreated, beside others that do the same. */
+import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
+import type { Pod, PodCondition } from "../../api/kubernetes.ts";
+import { POD_READY_CONDITION, RECREATE_REQUEST_KIND } from "../../api/names.ts";
+import { compareUtf8, goJson } from "../lib/go-json.ts";
+import { isJsonObject, jsonOf } from "../lib/json-object.ts";
+import { conditionOf, setReady } from "../pod/conditions.ts";
+
+/** Who holds the pod, as the condition's message lists them. */
+interface Holder {
+  readonly userAgent: string;
+  readonly key: string;
+}
+
+export function hasHoldGate({ spec }: Pod): boolean {
+  return (spec.readinessGates ?? []).some(({ conditionType }) => conditionType === POD_READY_CONDITION);
+}
+
+/** The same pod if the request holds it already. Ready follows at once: the kubelet would take its time. */
+export function hold(pod: Pod, request: ContainerRecreateRequest, now: string): Pod {
+  const before = conditionOf(pod, POD_READY_CONDITION);
+  const holder = holderOf(request);
+  const holders = holdersOf(before);
+  if (holders.some((other) => isSame(other, holder))) return pod;
+  const message = print([...holders, holder]);
+  // Compat: a pod without the condition gets one without a status (vector unready-grace-no-condition-yet).
+  const status = before ? "False" : "";
+  return setReady(withHold(pod, { ...before, status, message, lastTransitionTime: now }));
+}
+
+/** The same pod if the request doesn't hold it. Ready is left to the kubelet. */
+export function release(pod: Pod, request: ContainerRecreateRequest, now: string): Pod {
+  const before = conditionOf(pod, POD_READY_CONDITION);
+  const holder = holderOf(request);
+  const holders = holdersOf(before);
+  const others = holders.filter((other) => !isSame(other, holder));
+  if (!before || others.length === holders.length) return pod;
+  const status = others.length === 0 ? "True" : before.status;
+  return withHold(pod, { ...before, status, message: print(others), lastTransitionTime: now });
+}
+
+function withHold(pod: Pod, hold: Omit<PodCondition, "type">): Pod {
+  const conditions = pod.status?.conditions ?? [];
+  const after = { ...hold, type: POD_READY_CONDITION };
+  const isThere = conditions.some(({ type }) => type === POD_READY_CONDITION);
+  const all = isThere
+    ? conditions.map((condition) => (condition.type === POD_READY_CONDITION ? after : condition))
+    : [...conditions, after];
+  return { ...pod, status: { ...pod.status, conditions: all } };
+}
+
+function holderOf({ metadata }: ContainerRecreateRequest): Holder {
+  return { userAgent: RECREATE_REQUEST_KIND, key: `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}` };
+}
+
+/** None from a message that is no such list. */
+function holdersOf(condition: PodCondition | undefined): readonly Holder[] {
+  const said = jsonOf(condition?.message || undefined);
+  if (!Array.isArray(said)) return [];
+  return said.filter(isJsonObject).map(({ userAgent, key }) => ({ userAgent: textOf(userAgent), key: textOf(key) }));
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function isSame(a: Holder, b: Holder): boolean {
+  return a.userAgent === b.userAgent && a.key === b.key;
+}
+
+function print(holders: readonly Holder[]): string {
+  return goJson([...holders].sort((a, b) => compareUtf8(a.userAgent, b.userAgent) || compareUtf8(a.key, b.key)));
+}
