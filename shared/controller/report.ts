@@ -93,9 +93,9 @@ export function explain(stop: Stop, summary: Summary | undefined): string {
 }
 
 function standingOf(summary: Summary): string {
-  const { matched, updated, updatedReady, used, maxUnavailable, partition, selected, notUpgradable } = summary;
+  const { matched, updated, updatedReady, used, maxUnavailable, partition, selected } = summary;
   const count = `${updated} of ${matched} pods updated, ${updatedReady} of them ready`;
-  const immutable = notUpgradable > 0 ? `; ${notUpgradable} cannot be upgraded in place` : "";
+  const immutable = immutableText(summary);
   switch (summary.hold) {
     case "paused":
       return `paused; ${count}`;
@@ -116,6 +116,12 @@ function standingOf(summary: Summary): string {
     default:
       return summary.hold satisfies never;
   }
+}
+
+function immutableText({ notUpgradable, immutableFields }: Summary): string {
+  if (notUpgradable === 0) return "";
+  const fields = immutableFields.length > 0 ? `, since more than images changed: ${immutableFields.join(", ")}` : "";
+  return `; ${notUpgradable} cannot be upgraded in place${fields}`;
 }
 
 /** One line for people. */

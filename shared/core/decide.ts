@@ -7,6 +7,7 @@ import { podStateOf } from "./pod/pod-state.ts";
 import { planHistory } from "./revision/plan-history.ts";
 import { calculateStatus, isStatusChanged } from "./status/calculate-status.ts";
 import { maxUnavailableOf, usedBudget } from "./upgrade/budget.ts";
+import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, planBatch, planFlips } from "./upgrade/plan-batch.ts";
 
 export interface Observation {
@@ -57,6 +58,8 @@ export interface Summary {
   /** may be upgraded in place, before partition and budget */
   readonly waiting: number;
   readonly notUpgradable: number;
+  /** where those differ from what they were made with, such as `spec.containers{agent}.env` */
+  readonly immutableFields: readonly string[];
   /** old pods that stay because of the partition */
   readonly partition: number;
   readonly maxUnavailable: number;
@@ -109,13 +112,23 @@ export function decide(observation: Observation, { now, kruiseNamespace }: Decid
   if (counts.updated >= counts.matched) return recordOnly("finished");
 
   const batch = planBatch(sidecarSet, pods, reserved, { now, latestRevision: history.latest.name });
-  return { actions: [...record, ...batch.actions], status, summary: { ...counts, ...summarize(batch) } };
+  const fixed = batch.selection.notUpgradable.map(({ pod }) => pod);
+  const fields = immutableFields(sidecarSet, fixed, observation.revisions);
+  const summary = { ...counts, ...summarize(batch), immutableFields: fields };
+  return { actions: [...record, ...batch.actions], status, summary };
 }
 
 type Counts = Pick<Summary, "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used">;
 type Plans = Omit<Summary, keyof Counts>;
 
-const NOTHING: Omit<Plans, "hold"> = { waiting: 0, notUpgradable: 0, partition: 0, selected: 0, problems: [] };
+const NOTHING: Omit<Plans, "hold"> = {
+  waiting: 0,
+  notUpgradable: 0,
+  immutableFields: [],
+  partition: 0,
+  selected: 0,
+  problems: [],
+};
 
 function recordStatus(sidecarSet: SidecarSet, status: SidecarSetStatus): readonly Action[] {
   if (!isStatusChanged(sidecarSet.status, status)) return [];
@@ -126,7 +139,7 @@ function countsOf({ matchedPods = 0, updatedPods = 0, readyPods = 0, updatedRead
   return { matched: matchedPods, updated: updatedPods, ready: readyPods, updatedReady: updatedReadyPods };
 }
 
-function summarize(batch: Batch): Plans {
+function summarize(batch: Batch): Omit<Plans, "immutableFields"> {
   const { selection, problems } = batch;
   return {
     waiting: selection.waiting.length,

@@ -69,7 +69,7 @@ describe("decide, step by step", () => {
 
   test("pods that only a new one can replace are marked and counted", () => {
     const decision = observe(rolling({}), [podOf({ withoutImage: "other" })]);
-    expect(decision.summary).toMatchObject({ notUpgradable: 1, hold: "nothingWaits" });
+    expect(decision.summary).toMatchObject({ notUpgradable: 1, immutableFields: [], hold: "nothingWaits" });
     expect(decision.actions).toContainEqual(
       expect.objectContaining({ kind: "PatchPodCondition", condition: expect.objectContaining({ status: "False" }) }),
     );

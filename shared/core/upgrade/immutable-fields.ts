@@ -1,0 +1,76 @@
+/** Decides which fields keep pods from being upgraded in place: what differs from what they were made with, but for images. */
+import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { parseUpgradeRecords } from "../hash/pod-records.ts";
+import { sortedGoJson } from "../lib/go-json.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
+import { revisionData } from "../revision/revision-data.ts";
+
+/**
+ * Paths such as `spec.containers{agent}.env`, sorted; a container that was added or removed is named without a field,
+ * and another order of containers by the list alone. Empty where no revision tells what the pods were made with.
+ * @param pods those that cannot be upgraded in place
+ */
+export function immutableFields(
+  sidecarSet: SidecarSet,
+  pods: readonly Pod[],
+  revisions: readonly ControllerRevision[],
+): readonly string[] {
+  if (pods.length === 0) return [];
+  const name = sidecarSet.metadata?.name ?? "";
+  const madeWith = new Set(
+    pods.map(({ metadata }) => {
+      return parseUpgradeRecords(metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION]).records[name]?.hash ?? "";
+    }),
+  );
+  const now = hashedPart(revisionData(sidecarSet));
+  const before = [...madeWith].flatMap(
+    (hash) => revisions.findLast((revision) => hash !== "" && hash === hashOf(revision)) ?? [],
+  );
+  return [...new Set(before.flatMap(({ data }) => differences(hashedPart(data), now)))].sort();
+}
+
+function hashOf({ metadata }: ControllerRevision): string | undefined {
+  return metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
+}
+
+interface HashedPart {
+  readonly containers: readonly JsonObject[];
+  readonly initContainers: readonly JsonObject[];
+}
+
+/** Init containers count only where one of them is a native sidecar, as in the hash. */
+function hashedPart(data: unknown): HashedPart {
+  const spec = isJsonObject(data) && isJsonObject(data["spec"]) ? data["spec"] : {};
+  const initContainers = objectsIn(spec["initContainers"]);
+  const hasNative = initContainers.some(({ restartPolicy }) => restartPolicy === "Always");
+  return { containers: objectsIn(spec["containers"]), initContainers: hasNative ? initContainers : [] };
+}
+
+function objectsIn(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+function differences(before: HashedPart, now: HashedPart): readonly string[] {
+  return (["containers", "initContainers"] as const).flatMap((list) => {
+    const [old, young] = [byName(before[list]), byName(now[list])];
+    const names = [...new Set([...old.keys(), ...young.keys()])];
+    const changes = names.flatMap((name) => changesOf(old.get(name), young.get(name), `spec.${list}{${name}}`));
+    const isReordered = changes.length === 0 && [...old.keys()].join() !== [...young.keys()].join();
+    return isReordered ? [`spec.${list}`] : changes;
+  });
+}
+
+function byName(containers: readonly JsonObject[]): ReadonlyMap<string, JsonObject> {
+  return new Map(containers.map((container) => [String(container["name"]), container]));
+}
+
+function changesOf(before: JsonObject | undefined, now: JsonObject | undefined, path: string): readonly string[] {
+  if (!before || !now) return [path];
+  const fields = new Set([...Object.keys(before), ...Object.keys(now)]);
+  fields.delete("image");
+  return [...fields]
+    .filter((field) => sortedGoJson(before[field] ?? null) !== sortedGoJson(now[field] ?? null))
+    .map((field) => `${path}.${field}`);
+}
