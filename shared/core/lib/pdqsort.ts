@@ -163,14 +163,14 @@ function shiftAround({ isLess, swap }: Positions, i: number, a: number, b: numbe
 function breakPatterns({ swap }: Positions, a: number, b: number): void {
   const length = b - a;
   const mask = (1n << BigInt(bitLength(length))) - 1n;
-  const middle = a + Math.floor(length / 4) * 2 - 1;
+  const first = a + Math.floor(length / 4) * 2 - 1;
   let random = BigInt(length);
   for (let i = 0; i < 3; i++) {
     random = BigInt.asUintN(UINT64, random ^ (random << 13n));
     random ^= random >> 7n;
     random = BigInt.asUintN(UINT64, random ^ (random << 17n));
     const other = Number(random & mask);
-    swap(middle - 1 + i, a + (other >= length ? other - length : other));
+    swap(first + i, a + (other >= length ? other - length : other));
   }
 }
 

@@ -1,0 +1,71 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { pdqsort } from "../../../shared/core/lib/pdqsort.ts";
+
+interface Golden {
+  readonly sizes: readonly number[];
+  readonly checksums: Readonly<Record<string, readonly number[]>>;
+  readonly killers: readonly { readonly keys: readonly number[]; readonly checksum: number }[];
+}
+
+/** Written by golden/sort.go: where Go's sort.Slice leaves equal elements. */
+const golden: Golden = JSON.parse(readFileSync(join(import.meta.dirname, "golden/sort.json"), "utf8"));
+
+type KeyAt = (i: number, n: number, random: (limit: number) => number) => number;
+
+const SHAPES: Readonly<Record<string, KeyAt>> = {
+  "two keys": (_i, _n, random) => random(2),
+  "few keys": (_i, _n, random) => random(7),
+  "many keys": (_i, n, random) => random(n),
+  "rising pairs": (i) => Math.floor(i / 2),
+  "falling pairs": (i, n) => Math.floor((n - i) / 2),
+  falling: (i, n) => n - i,
+  hill: (i, n) => Math.min(i, n - i),
+  teeth: (i) => i % 9,
+  "almost rising": (i, n, random) => (random(30) === 0 ? random(n) : Math.floor(i / 3)),
+  "rising, the end is not": (i, n, random) => (i > n - 4 ? random(n) : Math.floor(i / 3)),
+};
+
+/** The same numbers as the generator in golden/sort.go. */
+function xorshift(): (limit: number) => number {
+  let state = 2463534242;
+  return (limit) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % limit;
+  };
+}
+
+/** FNV-1a over the places that the elements had before. */
+function checksum(keys: readonly number[]): number {
+  const sorted = pdqsort(
+    keys.map((key, at) => ({ key, at })),
+    (a, b) => a.key < b.key,
+  );
+  let hash = 0x811c9dc5;
+  for (const character of sorted.map(({ at }) => `${at},`).join("")) {
+    hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193) >>> 0;
+  }
+  return hash;
+}
+
+test("there is a golden order for every shape", () => {
+  expect(Object.keys(golden.checksums).sort()).toEqual(Object.keys(SHAPES).sort());
+  expect(golden.sizes.length).toBeGreaterThan(80);
+  expect(golden.killers.length).toBeGreaterThan(0);
+});
+
+test.each(Object.entries(SHAPES))("equal elements end up where Go leaves them: %s", (shape, keyAt) => {
+  const random = xorshift();
+  const sums = golden.sizes.map((n) => checksum(Array.from({ length: n }, (_, i) => keyAt(i, n, random))));
+  expect(sums).toEqual(golden.checksums[shape]);
+});
+
+test.each(golden.killers)(
+  "equal elements end up where Go leaves them: bad pivots, $keys.length",
+  ({ keys, checksum: sum }) => {
+    expect(checksum(keys)).toBe(sum);
+  },
+);
