@@ -49,6 +49,8 @@ export const RECREATE_POD_UID_LABEL = "crr.apps.kruise.io/pod-uid";
 export const RECREATE_NODE_NAME_LABEL = "crr.apps.kruise.io/node-name";
 export const RECREATE_ACTIVE_LABEL = "crr.apps.kruise.io/active";
 export const UNREADY_ACQUIRED = "crr.apps.kruise.io/unready-acquired";
+/** of a pod whose sidecars were told to stop: containers of a finished pod may be recreated then */
+export const SIDECAR_TERMINATED_CONDITION = "SidecarTerminated";
 export const PRE_RECREATE_GRACE_CONDITION = "PreRecreateGrace";
 
 // environment variables of containers

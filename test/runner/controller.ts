@@ -2,6 +2,7 @@
 import type { SuiteTable } from "./suite.ts";
 import { containerRecreateRequestSuite } from "./suites/container-recreate-request.ts";
 import { daemonStatesSuite } from "./suites/container-recreate-request-daemon-states.ts";
+import { containerRecreateRequestWebhookSuite } from "./suites/container-recreate-request-webhook.ts";
 import { inPlaceUpdateSuite } from "./suites/inplace-update.ts";
 import { launchPrioritySuite } from "./suites/launch-priority.ts";
 import { podUpdateSuite } from "./suites/pod-update.ts";
@@ -13,6 +14,7 @@ import { upgradeSelectSuite } from "./suites/upgrade-select.ts";
 export const controllerSuites: SuiteTable = {
   "container-recreate-request": containerRecreateRequestSuite,
   "container-recreate-request-daemon-states": daemonStatesSuite,
+  "container-recreate-request-webhook": containerRecreateRequestWebhookSuite,
   "hot-upgrade": reconcileSuite,
   "inplace-update": inPlaceUpdateSuite,
   "launch-priority": launchPrioritySuite,

@@ -2,7 +2,7 @@
 
 export const pending: Readonly<Record<string, readonly string[]>> = {
   webhook: [],
-  controller: ["container-recreate-request-webhook", "sidecar-terminator"],
+  controller: ["sidecar-terminator"],
   statefulset: [
     "defaults",
     "identity",

@@ -52,7 +52,7 @@ const ENV_FROM_SOURCE = struct({
   ...each("configMapRef secretRef", pointer(struct({ name: optional(STRING), optional: pointer(BOOLEAN) }))),
 });
 
-const CONTAINER_PORT = struct({
+export const CONTAINER_PORT = struct({
   name: optional(STRING),
   hostPort: optional(INT32),
   containerPort: always(INT32),
@@ -76,7 +76,8 @@ const VOLUME_MOUNT = struct({
   subPathExpr: optional(STRING),
 });
 
-const ACTIONS: GoFields = {
+/** of a hook, without what came later */
+export const ACTIONS: GoFields = {
   exec: pointer(struct({ command: optional(list(STRING)) })),
   httpGet: pointer(
     struct({

@@ -1,0 +1,41 @@
+/** Admission of ContainerRecreateRequests, in both versions. */
+import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
+import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
+import { admitContainerRecreateRequest, podWanted } from "../../../shared/core/admit-container-recreate-request.ts";
+import { withoutNoise } from "../clean.ts";
+import { compare, type Difference } from "../compare.ts";
+import type { VectorCase } from "../suite.ts";
+
+interface Input {
+  readonly operation: string;
+  readonly version: string;
+  readonly object: ContainerRecreateRequest;
+  readonly oldObject?: ContainerRecreateRequest;
+  readonly pod?: Pod;
+  readonly node?: KubernetesObject;
+}
+
+interface Expected {
+  readonly allowed: boolean;
+  readonly code?: number;
+  readonly message?: string;
+  readonly object?: unknown;
+}
+
+export function containerRecreateRequestWebhookSuite(
+  { operation, version, object, oldObject, pod, node }: Input,
+  expected: Expected,
+  { name }: VectorCase,
+): readonly Difference[] {
+  const resource = { group: "apps.kruise.io", version, resource: "containerrecreaterequests" };
+  const request = { uid: "vector", operation, resource, object, ...(oldObject ? { oldObject } : {}) };
+  // The gate is in the name of the case, not in its input.
+  const gates = { KruiseDaemon: !name.includes("feature-gate-KruiseDaemon-off") };
+  const found = pod?.metadata?.name === podWanted(request)?.name ? pod : undefined;
+  const admission = admitContainerRecreateRequest(request, { pod: found, node, gates });
+  if (admission.kind === "denied") {
+    return compare({ allowed: false, code: admission.code, message: admission.message }, expected);
+  }
+  const actual = { allowed: true, object: withoutNoise(admission.object ?? object) };
+  return compare(actual, { allowed: expected.allowed, object: withoutNoise(expected.object) });
+}
