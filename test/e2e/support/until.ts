@@ -3,11 +3,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const POLL_MS = 50;
 
-/** A question that fails is asked again. @throws after `timeoutMs` */
+/** A question that fails is asked again. @throws after `timeoutMs`, with its last failure as the cause */
 export async function until(what: string, isTrue: () => Promise<boolean>, timeoutMs = 20_000): Promise<void> {
   const deadline = performance.now() + timeoutMs;
-  while (!(await isTrue().catch(() => false))) {
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${timeoutMs / 1000} s`);
+  let cause: unknown;
+  const asked = () =>
+    isTrue().catch((error: unknown) => {
+      cause = error;
+      return false;
+    });
+  while (!(await asked())) {
+    if (performance.now() > deadline) throw new Error(`${what}: not within ${timeoutMs / 1000} s`, { cause });
     await sleep(POLL_MS);
   }
 }
