@@ -1,0 +1,88 @@
+/** An esbuild plugin: modules that few requests need are loaded when they are first called, not when a function starts. */
+import { basename, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Plugin } from "esbuild";
+
+interface Deferred {
+  readonly module: string;
+  /** in functions/ */
+  readonly functions: readonly string[];
+  /** for whom it is loaded */
+  readonly needed: string;
+}
+
+/** Each exports functions only; they stay synchronous. */
+const DEFERRED: readonly Deferred[] = [
+  {
+    module: "shared/core/lib/regular-expression.ts",
+    functions: ["mutate-pod", "validate-sidecarset"],
+    needed: "SidecarSets with a regular expression",
+  },
+  {
+    module: "shared/core/inject/resources-policy.ts",
+    functions: ["mutate-pod"],
+    needed: "pods whose sidecar has a resourcesPolicy",
+  },
+  {
+    module: "shared/core/revision/restore-revision.ts",
+    functions: ["mutate-pod"],
+    needed: "pods that get a revision other than the newest",
+  },
+  {
+    module: "shared/core/lib/json-problem.ts",
+    functions: ["mutate-pod"],
+    needed: "pods that are created with the annotations of an injection",
+  },
+  {
+    module: "shared/core/lib/label-name.ts",
+    functions: ["mutate-pod"],
+    needed: "transferred env variables that read a label or an annotation",
+  },
+  { module: "shared/kube/failure.ts", functions: ["mutate-pod"], needed: "calls to the API server that fail" },
+];
+
+const NAMESPACE = "deferred";
+
+export interface DeferredModules {
+  readonly plugin: Plugin;
+  /** absolute paths of those that the build has come across */
+  readonly met: ReadonlySet<string>;
+}
+
+/** The name of a deferred module's file in a bundle, without its extension. */
+export function deferredName(path: string): string {
+  return basename(path, ".ts");
+}
+
+/** For a function in functions/. Replaces each of its deferred modules by functions that load its file of the bundle and call the same one there. */
+export function deferredModules(functionName: string): DeferredModules {
+  const ofFunction = DEFERRED.filter(({ functions }) => functions.includes(functionName));
+  const deferred = new Set(ofFunction.map(({ module }) => resolve(module)));
+  const met = new Set<string>();
+  const plugin: Plugin = {
+    name: NAMESPACE,
+    setup(build) {
+      build.onResolve({ filter: /^\.{1,2}\/.*[.]ts$/ }, ({ path, resolveDir, kind }) => {
+        const module = resolve(resolveDir, path);
+        if (kind !== "import-statement" || !deferred.has(module)) return undefined;
+        met.add(module);
+        return { path: module, namespace: NAMESPACE, sideEffects: false };
+      });
+      build.onResolve({ filter: /^\.\/[a-z-]+[.]js$/, namespace: NAMESPACE }, ({ path }) => ({ path, external: true }));
+      build.onLoad({ filter: /./, namespace: NAMESPACE }, async ({ path }) => ({ contents: await standIn(path) }));
+    },
+  };
+  return { plugin, met };
+}
+
+async function standIn(path: string): Promise<string> {
+  const module = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
+  const names = Object.keys(module);
+  const other = names.find((name) => typeof module[name] !== "function");
+  if (names.length === 0 || other !== undefined)
+    throw new Error(`${path} cannot be deferred: ${other ?? "nothing"} is no function`);
+  return [
+    `const load = () => require("./${deferredName(path)}.js");`,
+    ...names.map((name) => `export const ${name} = (...args) => load().${name}(...args);`),
+  ].join("\n");
+}
