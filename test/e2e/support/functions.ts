@@ -95,8 +95,8 @@ async function writeCertificate(folder: string) {
   return { ...paths, caBundle: Buffer.from(authority).toString("base64") };
 }
 
-/** Resolves when pods are injected and SidecarSets are rolled out. */
-export async function startFunctions(admin: RawTarget): Promise<Functions> {
+/** Resolves when pods are injected and, unless there are no ticks, SidecarSets are rolled out. */
+export async function startFunctions(admin: RawTarget, { hasTicks = true } = {}): Promise<Functions> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-functions-"));
   const cluster = clusterOf(admin);
   const access = [kruiseNamespace(), ...accessObjects()];
@@ -119,14 +119,16 @@ export async function startFunctions(admin: RawTarget): Promise<Functions> {
   await untilInForce(cluster);
   const reports: PassReport[] = [];
   const end = new AbortController();
-  const ticks = tickUntilAborted({
-    connect: await identify("sidecarset-reconciler"),
-    kruiseNamespace: config.kruiseNamespace,
-    tickMs: TICK_MS,
-    log,
-    onReport: (report) => reports.push(report),
-    signal: end.signal,
-  });
+  const tick = async () =>
+    tickUntilAborted({
+      connect: await identify("sidecarset-reconciler"),
+      kruiseNamespace: config.kruiseNamespace,
+      tickMs: TICK_MS,
+      log,
+      onReport: (report) => reports.push(report),
+      signal: end.signal,
+    });
+  const ticks = hasTicks ? tick() : undefined;
   const close = async () => {
     end.abort();
     await ticks;
