@@ -1,7 +1,7 @@
 /** Webhook configurations for one case: they see only its namespace and are gone afterwards. */
 import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
-import type { Resource } from "../../shared/kube/port.ts";
+import { expect } from "vitest";
+import { CONFIG_MAPS, type Resource } from "../../shared/kube/port.ts";
 import type { Context, ContractCase } from "./contract.ts";
 import { startWebhookServer, type WebhookServer } from "./webhook-server.ts";
 
@@ -49,6 +49,29 @@ function webhookOf(context: Context, server: WebhookServer, { path, webhook }: H
   };
 }
 
+/** Sees only what carries its label, so that it tells when the configuration it is part of is in force. */
+function markerOf(server: WebhookServer, name: string): object {
+  return {
+    name: `${name}.contract.example.com`,
+    clientConfig: { url: server.url(`/${name}`), caBundle: server.caBundle },
+    rules: [CONFIG_MAP_RULE],
+    admissionReviewVersions: ["v1"],
+    sideEffects: "None",
+    objectSelector: { matchLabels: { [name]: "" } },
+  };
+}
+
+/** The API server sees new configurations a moment after they are stored. */
+async function untilInForce({ cluster }: Context, server: WebhookServer, names: readonly string[]): Promise<void> {
+  const labels = Object.fromEntries(names.map((name) => [name, ""]));
+  const probe = { metadata: { name: "contract-probe", namespace: "default", labels } };
+  const unasked = async () => {
+    await cluster.create(CONFIG_MAPS, probe, { dryRun: true });
+    return names.filter((name) => server.requests(`/${name}`).length === 0);
+  };
+  await expect.poll(unasked, { timeout: 60_000, interval: 10 }).toEqual([]);
+}
+
 /** A case with a webhook server of its own. */
 export function withWebhooks(sentence: string, run: (admission: Admission) => Promise<void>): ContractCase {
   return {
@@ -57,14 +80,16 @@ export function withWebhooks(sentence: string, run: (admission: Admission) => Pr
       const server = await startWebhookServer();
       const installed: [Resource, string][] = [];
       const install = async (...hooks: readonly Hook[]): Promise<void> => {
+        const names: string[] = [];
         for (const [index, hook] of hooks.entries()) {
           const name = `contract-${index}-${randomBytes(4).toString("hex")}`;
           const resource = configurations(hook.type);
-          const webhooks = [webhookOf(context, server, hook)];
+          const webhooks = [webhookOf(context, server, hook), markerOf(server, name)];
           await context.cluster.create(resource, { metadata: { name }, webhooks } as object);
           installed.push([resource, name]);
+          names.push(name);
         }
-        await sleep(context.settleMs);
+        await untilInForce(context, server, names);
       };
       try {
         await run({ ...context, server, install });

@@ -14,8 +14,6 @@ interface Capabilities {
   readonly runsPods: boolean;
   /** Something deletes what has lost its owners, and empties deleted namespaces. */
   readonly collectsGarbage: boolean;
-  /** How long a new webhook configuration may take to be in force. */
-  readonly settleMs: number;
 }
 
 export interface ContractTarget extends Capabilities {
@@ -29,6 +27,12 @@ export interface Context extends ContractTarget {
   readonly namespace: string;
   /** For what the port has no call for: "/api/v1/…" with any method, headers and body. */
   raw(request: RawRequest): Promise<RawAnswer>;
+  /** What `make` makes for the first case that asks, shared with all cases of the subject, and gone after them. */
+  shared<T extends Closable>(make: (context: Context) => Promise<T>): Promise<T>;
+}
+
+interface Closable {
+  close(): Promise<void>;
 }
 
 export interface ContractCase {
@@ -45,15 +49,29 @@ export function describeContract(
 ): void {
   describe.each(Object.entries(subjects))(`${cluster}: %s`, (_subject, cases) => {
     let target: ContractTarget;
+    const made = new Map<unknown, Promise<Closable>>();
     beforeAll(async () => {
       target = await open();
     });
-    afterAll(() => target.close());
+    afterAll(async () => {
+      for (const one of made.values()) await (await one).close();
+      await target.close();
+    });
     it.for(cases.map((one) => [one.sentence, one] as const))("%s", async ([, one], { skip }) => {
       if (one.needs !== undefined && !target[one.needs]) skip(`this cluster lacks ${one.needs}`);
       const namespace = `contract-${randomBytes(4).toString("hex")}`;
       await target.cluster.create(NAMESPACES, { metadata: { name: namespace } });
-      await one.run({ ...target, namespace, raw: (request) => sendRaw(target.access, request) });
+      const context: Context = {
+        ...target,
+        namespace,
+        raw: (request) => sendRaw(target.access, request),
+        shared<T extends Closable>(make: (context: Context) => Promise<T>) {
+          const known = made.get(make) ?? make(context);
+          made.set(make, known);
+          return known as Promise<T>;
+        },
+      };
+      await one.run(context);
     });
   });
 }

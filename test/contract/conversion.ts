@@ -1,5 +1,4 @@
 /** Cases of custom resources whose versions a webhook converts. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { CONFIG_MAP_RULE, withWebhooks } from "./admission-setup.ts";
 import { type Context, type ContractCase, refused } from "./contract.ts";
@@ -23,20 +22,23 @@ function conversionBy(server: WebhookServer): object {
 
 type Run = (context: Context, gadgets: Gadgets, server: WebhookServer) => Promise<void>;
 
+async function makeConversion(context: Context) {
+  const server = await startWebhookServer();
+  const gadgets = await defineGadgets(context, conversionBy(server));
+  const close = async () => {
+    await removeGadgets(context, gadgets);
+    await server.close();
+  };
+  return { server, gadgets, close };
+}
+
 function withConversion(sentence: string, run: Run): ContractCase {
   return {
     sentence,
     async run(context) {
-      const server = await startWebhookServer();
+      const { server, gadgets } = await context.shared(makeConversion);
       server.answer("/convert", converted);
-      const gadgets = await defineGadgets(context, conversionBy(server));
-      await sleep(context.settleMs);
-      try {
-        await run(context, gadgets, server);
-      } finally {
-        await removeGadgets(context, gadgets);
-        await server.close();
-      }
+      await run(context, gadgets, server);
     },
   };
 }
@@ -85,27 +87,23 @@ export const CONVERSION_CASES: readonly ContractCase[] = [
   }),
   withWebhooks("an admission webhook for one version is asked about the others in that version", async (admission) => {
     const { server, install, ...context } = admission;
-    server.answer("/convert", converted);
-    const gadgets = await defineGadgets(context, conversionBy(server));
+    const { server: converter, gadgets } = await context.shared(makeConversion);
+    converter.answer("/convert", converted);
     server.answer("/mutate", () => patching({ op: "replace", path: "/spec/mode", value: "slow" }));
     const rule = { ...CONFIG_MAP_RULE, apiGroups: [gadgets.group], resources: ["gadgets"] };
     await install({ type: "mutating", path: "/mutate", webhook: { rules: [rule] } });
-    try {
-      const { cluster, namespace } = context;
-      const object = gadget(gadgets, namespace, {}, "v1beta1");
-      const created = await cluster.create<Gadget>(gadgets.v1beta1, object);
-      expect(created).toMatchObject({ apiVersion: `${gadgets.group}/v1beta1`, spec: { mode: "slow", code: "beta" } });
-      expect(server.requests("/mutate")).toMatchObject([
-        {
-          kind: { version: "v1" },
-          resource: { version: "v1" },
-          requestKind: { version: "v1beta1" },
-          requestResource: { version: "v1beta1" },
-          object: { apiVersion: `${gadgets.group}/v1`, spec: { code: "one" } },
-        },
-      ]);
-    } finally {
-      await removeGadgets(context, gadgets);
-    }
+    const { cluster, namespace } = context;
+    const object = gadget(gadgets, namespace, {}, "v1beta1");
+    const created = await cluster.create<Gadget>(gadgets.v1beta1, object);
+    expect(created).toMatchObject({ apiVersion: `${gadgets.group}/v1beta1`, spec: { mode: "slow", code: "beta" } });
+    expect(server.requests("/mutate")).toMatchObject([
+      {
+        kind: { version: "v1" },
+        resource: { version: "v1" },
+        requestKind: { version: "v1beta1" },
+        requestResource: { version: "v1beta1" },
+        object: { apiVersion: `${gadgets.group}/v1`, spec: { code: "one" } },
+      },
+    ]);
   }),
 ];

@@ -17,7 +17,6 @@ async function open(): Promise<ContractTarget> {
     compact: async () => local.compact(),
     runsPods: true,
     collectsGarbage: true,
-    settleMs: 0,
     close: local.close,
   };
 }

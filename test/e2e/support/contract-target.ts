@@ -43,7 +43,6 @@ export function contractTarget(): ContractTarget {
     },
     runsPods: true,
     collectsGarbage: true,
-    settleMs: 1_500,
     close: async () => undefined,
   };
 }
