@@ -62,8 +62,12 @@ export const CONTAINER_BARRIER_ENV = "KRUISE_CONTAINER_BARRIER";
 export const CONTAINER_LAUNCH_PRIORITY_ANNOTATION = "apps.kruise.io/container-launch-priority";
 /** "true" once nothing is left to open for this pod */
 export const LAUNCH_COMPLETED_ANNOTATION = "apps.kruise.io/container-launch-priority-completed";
+export const TERMINATE_SIDECAR_ENV = "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT";
+export const TERMINATE_SIDECAR_WITH_IMAGE_ENV = "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT_WITH_IMAGE";
+export const IGNORE_EXIT_CODE_ENV = "KRUISE_TERMINATE_SIDECAR_IGNORE_EXIT_CODE";
 
 // conditions, reasons, events
+export const SIDECAR_TERMINATOR_EVENT = "SidecarTerminator";
 export const POD_READY_CONDITION = "KruisePodReady";
 export const IN_PLACE_READY_CONDITION = "InPlaceUpdateReady";
 export const UPGRADABLE_CONDITION = "SidecarSetUpgradable";

@@ -8,6 +8,7 @@ import { launchPrioritySuite } from "./suites/launch-priority.ts";
 import { podUpdateSuite } from "./suites/pod-update.ts";
 import { reconcileSuite } from "./suites/reconcile.ts";
 import { revisionSuite } from "./suites/revision.ts";
+import { sidecarTerminatorSuite } from "./suites/sidecar-terminator.ts";
 import { statusSuite } from "./suites/status.ts";
 import { upgradeSelectSuite } from "./suites/upgrade-select.ts";
 
@@ -21,6 +22,7 @@ export const controllerSuites: SuiteTable = {
   "pod-update": podUpdateSuite,
   reconcile: reconcileSuite,
   revision: revisionSuite,
+  "sidecar-terminator": sidecarTerminatorSuite,
   status: statusSuite,
   "upgrade-select": upgradeSelectSuite,
   "upgrade-select-big": upgradeSelectSuite,

@@ -2,7 +2,7 @@
 
 export const pending: Readonly<Record<string, readonly string[]>> = {
   webhook: [],
-  controller: ["sidecar-terminator"],
+  controller: [],
   statefulset: [
     "defaults",
     "identity",
