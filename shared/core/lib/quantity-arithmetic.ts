@@ -41,10 +41,17 @@ const WRAPPING_STEPS: ReadonlySet<number> = new Set([1, 2, 3, 6, 9]);
 
 /** Compat: beyond int64 the reference answers 0 or wraps around (vectors helpers, quantity-14, -40, -42, -rand-16). */
 function scaledValue(quantity: ParsedQuantity, scale: number): bigint {
+  if (!quantity.isInt64) return scaledBig(quantity, scale);
   const value = rescale(quantity, scale);
-  if (isInt64(value)) return value;
-  const isWrapped = !quantity.isInt64 || WRAPPING_STEPS.has(quantity.scale - scale);
-  return isWrapped ? BigInt.asIntN(64, value) : 0n;
+  return isInt64(value) || WRAPPING_STEPS.has(quantity.scale - scale) ? BigInt.asIntN(64, value) : 0n;
+}
+
+/** Compat: a negative one wraps around before it is divided, and is rounded up, not away from zero. */
+function scaledBig({ unscaled, scale }: ParsedQuantity, target: number): bigint {
+  if (scale >= target) return BigInt.asIntN(64, unscaled * 10n ** BigInt(scale - target));
+  const divisor = 10n ** BigInt(target - scale);
+  const dividend = unscaled < 0n ? BigInt.asIntN(64, unscaled) : unscaled;
+  return BigInt.asIntN(64, dividend / divisor + (dividend % divisor === 0n ? 0n : 1n));
 }
 
 /** In thousandths, rounded away from zero. Source: apimachinery Quantity.MilliValue. */

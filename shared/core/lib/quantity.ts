@@ -25,6 +25,7 @@ const WRONG_FORMAT: QuantityError = {
   kind: "InvalidQuantity",
   message: "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
 };
+const NO_DIGITS: QuantityError = { kind: "InvalidQuantity", message: "unable to parse numeric part of quantity" };
 const WRONG_SUFFIX: QuantityError = { kind: "InvalidQuantity", message: "unable to parse quantity's suffix" };
 
 const PARTS = /^([+-]?)0*(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[+-]?\d*)$/;
@@ -39,6 +40,8 @@ const DECIMAL_SUFFIX_OF = new Map([...DECIMAL_SUFFIXES].map(([suffix, exponent])
 const BINARY_SUFFIX_OF = new Map([...BINARY_SUFFIXES].map(([suffix, exponent]) => [exponent, suffix]));
 
 const NANO = -9;
+/** in nano */
+const ONE = 10n ** 9n;
 const MAX_INT64 = 2n ** 63n - 1n;
 const MAX_INT64_DIGITS = 18;
 /** Ours: more would cost time and memory, and no resource is counted in it. */
@@ -97,23 +100,23 @@ function readBinary(digits: Digits, { exponent }: Suffix, text: string): ParsedQ
   return { unscaled, scale: 0, format: "BinarySI", isInt64: true, ...(mantissa % 8n === 0n ? {} : { text }) };
 }
 
-/** Beyond int64: rounded away from zero to nano, and binary quantities are capped at 2^63-1. */
+/** Beyond int64: in nano, rounded away from zero; binary quantities are capped at 2^63-1. */
 function readBig(digits: Digits, suffix: Suffix): ParsedQuantity {
   const isBinary = suffix.format === "BinarySI";
-  const exponent = isBinary ? 0 : suffix.exponent;
   const factor = isBinary ? 2n ** BigInt(suffix.exponent) : 1n;
-  let unscaled = BigInt(digits.whole + digits.fraction) * factor;
-  let scale = exponent - digits.fraction.length;
-  if (scale < NANO) {
-    unscaled = divideAwayFromZero(unscaled, 10n ** BigInt(NANO - scale));
-    scale = NANO;
-  }
-  const one = 10n ** BigInt(Math.max(0, -scale));
-  if (isBinary && unscaled > MAX_INT64 * one) {
+  const scale = (isBinary ? 0 : suffix.exponent) - digits.fraction.length;
+  const unscaled = inNano(BigInt(digits.whole + digits.fraction) * factor, scale);
+  if (isBinary && unscaled > MAX_INT64 * ONE) {
     return { unscaled: signed(digits.sign, MAX_INT64), scale: 0, format: "BinarySI", isInt64: false };
   }
-  const format = isBinary && unscaled < one && unscaled > 0n ? "DecimalSI" : suffix.format;
-  return { unscaled: signed(digits.sign, unscaled), scale, format, isInt64: false };
+  const format = isBinary && unscaled < ONE && unscaled > 0n ? "DecimalSI" : suffix.format;
+  return { unscaled: signed(digits.sign, unscaled), scale: NANO, format, isInt64: false };
+}
+
+function inNano(unscaled: bigint, scale: number): bigint {
+  return scale < NANO
+    ? divideAwayFromZero(unscaled, 10n ** BigInt(NANO - scale))
+    : unscaled * 10n ** BigInt(scale - NANO);
 }
 
 /** The quantity, or why it is none, in apimachinery's words. A bare JSON number is read by its text. */
@@ -126,7 +129,8 @@ export function readQuantity(quantity: Quantity): ParsedQuantity | QuantityError
   if (suffix === undefined) return WRONG_SUFFIX;
   const digits: Digits = { sign, whole: whole === "" ? "0" : whole, fraction };
   const read = suffix.format === "BinarySI" ? readBinary : readDecimal;
-  return read(digits, suffix, text) ?? readBig(digits, suffix);
+  // Compat: digits are missed only beyond int64, otherwise none are 0.
+  return read(digits, suffix, text) ?? (/^[+-]?\.?\d/.test(text) ? readBig(digits, suffix) : NO_DIGITS);
 }
 
 /** The quantity, or undefined where the text is none. Source: apimachinery resource.ParseQuantity. */

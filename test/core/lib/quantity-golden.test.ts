@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { formatQuantity, parseQuantity, readQuantity } from "../../../shared/core/lib/quantity.ts";
+import {
+  addQuantities,
+  compareQuantities,
+  integerValue,
+  milliValue,
+  roundUpToMilli,
+} from "../../../shared/core/lib/quantity-arithmetic.ts";
+
+interface Row {
+  readonly text: string;
+  readonly other?: string;
+}
+
+/** Written by golden/quantity.go: what apimachinery makes of a quantity, and of it and the one before it. */
+const golden: readonly Row[] = JSON.parse(readFileSync(join(import.meta.dirname, "golden/quantity.json"), "utf8"));
+
+function rowOf({ text, other = "0" }: Row): unknown {
+  const quantity = readQuantity(text);
+  if ("kind" in quantity) return { text, error: quantity.message, compare: 0 };
+  const before = parseQuantity(other);
+  if (!before) throw new Error(`${other} is no quantity`);
+  return {
+    text,
+    shown: formatQuantity(quantity),
+    rounded: formatQuantity(roundUpToMilli(quantity)),
+    value: String(integerValue(quantity)),
+    milli: String(milliValue(quantity)),
+    other,
+    sum: formatQuantity(addQuantities(quantity, before)),
+    compare: compareQuantities(quantity, before),
+  };
+}
+
+test("quantities are what they are to Kubernetes", () => {
+  expect(golden.length).toBeGreaterThan(400);
+  expect(golden.map(rowOf)).toEqual(golden);
+});
