@@ -2,6 +2,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
+import type { Socket } from "node:net";
+import { fileURLToPath } from "node:url";
 
 export interface Started {
   readonly name: string;
@@ -21,10 +23,25 @@ function killAll(): void {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
 
+let watchdog: ChildProcess | undefined;
+
+/** Nobody can act on SIGKILL; another process sees the pipe's end. It has a session of its own, away from Ctrl-C. */
+function tellWatchdog(line: string): void {
+  if (watchdog === undefined) {
+    const script = fileURLToPath(new URL("watchdog.ts", import.meta.url));
+    watchdog = spawn(process.execPath, [script], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
+    watchdog.unref();
+    (watchdog.stdin as Socket).unref();
+  }
+  watchdog.stdin?.write(`${line}\n`);
+}
+
 process.on("exit", killAll);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, () => {
     killAll();
+    // Nobody else's handler is to keep us.
+    process.removeAllListeners(signal);
     process.kill(process.pid, signal);
   });
 }
@@ -32,6 +49,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
 /** What the processes leave behind in it goes with them. */
 export function removeAtEnd(folder: string): void {
   folders.add(folder);
+  tellWatchdog(`folder ${folder}`);
 }
 
 /** Its output goes to `logFile`. */
@@ -42,7 +60,11 @@ export function start(name: string, command: readonly string[], logFile: string)
   closeSync(log);
   running.add(child);
   const isRunning = () => child.exitCode === null && child.signalCode === null && child.pid !== undefined;
-  child.once("exit", () => running.delete(child));
+  child.once("spawn", () => tellWatchdog(`started ${child.pid}`));
+  child.once("exit", () => {
+    running.delete(child);
+    tellWatchdog(`ended ${child.pid}`);
+  });
   child.once("error", () => running.delete(child));
   return {
     name,

@@ -1,0 +1,29 @@
+/** Waits until the process that started it is gone, however it went, and ends what that one leaves behind. */
+import { rmSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+const processes = new Set<number>();
+const folders = new Set<string>();
+
+/** "started 123", "ended 123", "folder /tmp/x" */
+function note(line: string): void {
+  const [, verb, value = ""] = /^(\w+) (.*)$/.exec(line) ?? [];
+  if (verb === "started") processes.add(Number(value));
+  else if (verb === "ended") processes.delete(Number(value));
+  else folders.add(value);
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It is gone already.
+  }
+}
+
+const lines = createInterface({ input: process.stdin });
+lines.on("line", note);
+lines.on("close", () => {
+  for (const pid of processes) end(pid);
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+});
