@@ -1,0 +1,138 @@
+import { describe, expect, test } from "vitest";
+import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { admitContainerRecreateRequest, podWanted } from "../../shared/core/admit-container-recreate-request.ts";
+
+const RESOURCE = { group: "apps.kruise.io", version: "v1beta1", resource: "containerrecreaterequests" };
+const GATES = { KruiseDaemon: true };
+const NODE = { metadata: { name: "n" } };
+
+function podOf(container: object = {}, status: object = {}): Pod {
+  return {
+    metadata: { name: "p", namespace: "ns", uid: "u" },
+    spec: {
+      nodeName: "n",
+      initContainers: [{ name: "init" }],
+      containers: [{ name: "a", ...container }, { name: "b" }],
+    },
+    status: { phase: "Running", containerStatuses: [{ name: "a", containerID: "id", ...status }] },
+  } as Pod;
+}
+
+function create(spec: unknown, pod: Pod = podOf()) {
+  const object = { metadata: { name: "r", namespace: "ns" }, spec } as ContainerRecreateRequest;
+  const request = { uid: "1", operation: "CREATE", resource: RESOURCE, object };
+  return admitContainerRecreateRequest(request, { pod, node: NODE, gates: GATES });
+}
+
+const wish = (...containers: readonly object[]) => ({ podName: "p", containers });
+
+describe("a new request is refused", () => {
+  const rows: readonly [sentence: string, admission: ReturnType<typeof create>, message: string][] = [
+    ["for an init container", create(wish({ name: "init" })), "not found init containerStatus in Pod Status"],
+    ["for a container without a status", create(wish({ name: "b" })), "not found b containerStatus in Pod Status"],
+    [
+      "for one that never ran",
+      create(wish({ name: "a" }), podOf({}, { containerID: "" })),
+      "no containerID in a containerStatus, maybe the container has not been initialized",
+    ],
+    [
+      "with an empty list of ports",
+      create(wish({ name: "a", ports: [] })),
+      "preStop, ports, statusContext in container are ready-only fields",
+    ],
+    [
+      "with an empty preStop",
+      create(wish({ name: "a", preStop: {} })),
+      "preStop, ports, statusContext in container are ready-only fields",
+    ],
+    ["without a spec", create(undefined), "podName can not be empty"],
+    ["with containers null", create({ podName: "p", containers: null }), "containers list can not be null"],
+    [
+      "for a pod that has ended",
+      create(wish({ name: "a" }), { ...podOf(), status: { phase: "Failed" } }),
+      "not allowed to recreate containers in an inactive Pod",
+    ],
+    [
+      "with a container that is no object",
+      create({ podName: "p", containers: ["a"] }),
+      "spec.containers[0] must be an object, not a string",
+    ],
+  ];
+  test.each(rows)("%s", (_, admission, message) => {
+    expect(admission).toMatchObject({ kind: "denied", code: 400, message });
+  });
+});
+
+describe("a new request is given what the pod says", () => {
+  const containersOf = (admission: ReturnType<typeof create>) =>
+    admission.kind === "allowed" ? (admission.object as ContainerRecreateRequest).spec.containers : admission;
+  const statusContext = { containerID: "id", restartCount: 0 };
+  const ports = [{ containerPort: 80 }];
+  const rows: readonly [sentence: string, container: object, expected: object][] = [
+    [
+      "no ports without a hook that calls one",
+      { ports, lifecycle: { preStop: { exec: { command: ["x"] } } } },
+      { preStop: { exec: { command: ["x"] } } },
+    ],
+    [
+      "ports beside a hook that calls one",
+      { ports, lifecycle: { preStop: { httpGet: { port: 80 } } } },
+      { preStop: { httpGet: { port: 80 } }, ports },
+    ],
+    ["no hook that only sleeps", { lifecycle: { preStop: { sleep: { seconds: 1 } } } }, { preStop: {} }],
+    ["nothing of a postStart", { lifecycle: { postStart: { exec: {} } } }, {}],
+  ];
+  test.each(rows)("%s", (_, container, expected) => {
+    expect(containersOf(create(wish({ name: "a" }), podOf(container)))).toEqual([
+      { name: "a", statusContext, ...expected },
+    ]);
+  });
+
+  test("also in a pod that has ended because its sidecars were told to", () => {
+    const status = {
+      ...podOf().status,
+      phase: "Succeeded",
+      conditions: [{ type: "SidecarTerminated", status: "False" }],
+    };
+    expect(create(wish({ name: "a" }), { ...podOf(), status }).kind).toBe("allowed");
+  });
+});
+
+test("a change of the conditions of v1alpha1's annotation is refused, of v1beta1's it is nobody's business", () => {
+  const change = (version: string) => {
+    const apiVersion = `apps.kruise.io/${version}`;
+    const annotations = (value: string) => ({ "crr.apps.kruise.io/unready-acquired": value });
+    const of = (value: string) =>
+      ({
+        apiVersion,
+        metadata: { annotations: annotations(value) },
+        spec: wish({ name: "a" }),
+      }) as ContainerRecreateRequest;
+    const request = {
+      uid: "1",
+      operation: "UPDATE",
+      resource: { ...RESOURCE, version },
+      object: of("2"),
+      oldObject: of("1"),
+    };
+    return admitContainerRecreateRequest(request, { gates: GATES });
+  };
+  expect(change("v1alpha1")).toMatchObject({
+    code: 403,
+    message: "not allowed to update immutable annotation crr.apps.kruise.io/unready-acquired",
+  });
+  expect(change("v1beta1")).toEqual({ kind: "allowed" });
+});
+
+test("what is deleted or of an unknown version is not looked at", () => {
+  const object = { spec: wish({ name: "a" }) } as ContainerRecreateRequest;
+  const request = { uid: "1", operation: "DELETE", resource: RESOURCE, object };
+  expect(admitContainerRecreateRequest(request, { gates: GATES })).toEqual({ kind: "allowed" });
+  const unknown = { ...request, operation: "CREATE", resource: { ...RESOURCE, version: "v2" } };
+  expect(admitContainerRecreateRequest(unknown, { gates: GATES })).toMatchObject({
+    message: "unsupported version: v2",
+  });
+  expect(podWanted(request)).toBeUndefined();
+  expect(podWanted({ ...request, operation: "CREATE", namespace: "x" })).toEqual({ namespace: "x", name: "p" });
+});

@@ -1,0 +1,156 @@
+import { describe, expect, test } from "vitest";
+import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
+import type { ContainerStatus, Pod, PodCondition } from "../../../shared/api/kubernetes.ts";
+import { graceBegan, type RequestStep, trackRequest } from "../../../shared/core/container-recreate/track-request.ts";
+
+const CREATED = "2025-06-01T00:00:00Z";
+const at = (seconds: number) => new Date(Date.parse(CREATED) + seconds * 1000).toISOString().replace(".000", "");
+
+function requestOf(change: Partial<ContainerRecreateRequest> = {}): ContainerRecreateRequest {
+  const labels = { "crr.apps.kruise.io/pod-uid": "u", "crr.apps.kruise.io/active": "true" };
+  return {
+    metadata: { name: "r", namespace: "ns", creationTimestamp: CREATED, labels },
+    spec: { podName: "p", containers: [{ name: "a" }, { name: "b" }] },
+    ...change,
+  };
+}
+
+function podOf(statuses: readonly ContainerStatus[] = [], change: Partial<Pod["metadata"]> = {}): Pod {
+  return {
+    metadata: { name: "p", namespace: "ns", uid: "u", ...change },
+    spec: { containers: [{ name: "a" }, { name: "b" }] },
+    status: { containerStatuses: statuses },
+  };
+}
+
+function kinds({ actions }: RequestStep): readonly string[] {
+  return actions.map(({ kind }) => kind);
+}
+
+function messageOf({ actions }: RequestStep): string | undefined {
+  return actions.flatMap((action) => (action.kind === "PatchRequestStatus" ? [action.status.message] : []))[0];
+}
+
+describe("a request", () => {
+  const ended: readonly [sentence: string, step: RequestStep, message: string][] = [
+    ["without a pod", trackRequest(requestOf(), undefined, at(0)), "pod has gone"],
+    ["whose pod is going", trackRequest(requestOf(), podOf([], { deletionTimestamp: at(0) }), at(0)), "pod has gone"],
+    ["whose pod has a namesake", trackRequest(requestOf(), podOf([], { uid: "other" }), at(0)), "pod has gone"],
+    ["that nobody takes up", trackRequest(requestOf(), podOf(), at(60)), "daemon has not responded for a long time"],
+    [
+      "past its deadline",
+      trackRequest(
+        requestOf({ spec: { podName: "p", containers: [], activeDeadlineSeconds: 5 }, status: { phase: "Pending" } }),
+        podOf(),
+        at(5),
+      ),
+      "recreating has exceeded the activeDeadlineSeconds",
+    ],
+  ];
+  test.each(ended)("%s is completed", (_, step, message) => {
+    expect(messageOf(step)).toBe(message);
+    expect(step.requeueAfterSeconds).toBe(0);
+  });
+
+  test("is looked at again when the nearer of its two times comes", () => {
+    const request = requestOf({ spec: { podName: "p", containers: [], activeDeadlineSeconds: 30 } });
+    expect(trackRequest(request, podOf(), at(20))).toEqual({ actions: [], requeueAfterSeconds: 10 });
+    expect(trackRequest(requestOf(), podOf(), at(20)).requeueAfterSeconds).toBe(40);
+    const waiting = requestOf({ status: { phase: "Pending" } });
+    expect(trackRequest(waiting, podOf(), at(20)).requeueAfterSeconds).toBe(0);
+  });
+
+  test("is polled while it recreates, but not beyond its deadline", () => {
+    const spec = { podName: "p", containers: [], activeDeadlineSeconds: 30 };
+    const request = requestOf({ spec, status: { phase: "Recreating" } });
+    expect(trackRequest(request, podOf(), at(20)).requeueAfterSeconds).toBe(3);
+    expect(trackRequest(request, podOf(), at(28)).requeueAfterSeconds).toBe(2);
+  });
+
+  test("has no finalizer put on it and no condition set where the pod has no gate, but its grace begins", () => {
+    const spec = { podName: "p", containers: [], strategy: { unreadyGracePeriodSeconds: 5 } };
+    const step = trackRequest(requestOf({ spec, status: { phase: "Recreating" } }), podOf(), at(2));
+    expect(kinds(step)).toEqual(["PatchRequestStatus"]);
+    const [action] = step.actions;
+    const status = action?.kind === "PatchRequestStatus" ? action.status : undefined;
+    expect(graceBegan(requestOf({ ...(status ? { status } : {}) }))).toBe(at(2));
+    expect(trackRequest(requestOf({ spec, ...(status ? { status } : {}) }), podOf(), at(3)).actions).toEqual([]);
+  });
+});
+
+describe("the snapshot", () => {
+  const running = (name: string, startedAt: string): ContainerStatus => ({
+    name,
+    ready: true,
+    restartCount: 1,
+    containerID: `new-${name}`,
+    state: { running: { startedAt } },
+  });
+  const snapshot = (statuses: readonly ContainerStatus[]) => {
+    const [action] = trackRequest(requestOf({ status: { phase: "Recreating" } }), podOf(statuses), at(9)).actions;
+    return action?.kind === "PatchRequestStatus" ? action.status.containerStatusSnapshot?.map(({ name }) => name) : [];
+  };
+
+  test("has what was started since the request, and nothing else", () => {
+    expect(snapshot([running("a", at(1)), running("b", at(-1))])).toEqual(["a"]);
+    expect(snapshot([running("a", at(0)), running("b", at(3)), running("c", at(3))])).toEqual(["a", "b"]);
+    expect(snapshot([{ name: "a", ready: true, state: { waiting: {} } }])).toEqual([]);
+    expect(snapshot([{ name: "a", ready: true, state: { running: {} } }])).toEqual([]);
+  });
+});
+
+describe("the pod's readiness", () => {
+  const gated = (conditions: readonly PodCondition[]): Pod => ({
+    ...podOf(),
+    spec: { containers: [], readinessGates: [{ conditionType: "KruisePodReady" }] },
+    status: { conditions },
+  });
+  const spec = { podName: "p", containers: [], strategy: { unreadyGracePeriodSeconds: 5 } };
+  const other = { userAgent: "Lifecycle", key: "x" };
+  const own = { userAgent: "ContainerRecreateRequest", key: "ns/r" };
+
+  function conditionAfter(request: ContainerRecreateRequest, conditions: readonly PodCondition[]) {
+    const { actions } = trackRequest(request, gated(conditions), at(1));
+    const patch = actions.find(({ kind }) => kind === "PatchPodConditions");
+    const after = patch?.kind === "PatchPodConditions" ? patch.conditions : conditions;
+    const { status, message = "" } = after.find(({ type }) => type === "KruisePodReady") ?? {};
+    return { status, holders: message === "" ? [] : JSON.parse(message), kinds: actions.map(({ kind }) => kind) };
+  }
+
+  const recreating = requestOf({ spec, status: { phase: "Recreating" } });
+  const done = requestOf({ status: { phase: "Completed", completionTime: at(1) } });
+  const finished = { ...done, metadata: { ...done.metadata, finalizers: ["crr.apps.kruise.io/unready-acquired"] } };
+  const heldBy = (...holders: readonly unknown[]): PodCondition => ({
+    type: "KruisePodReady",
+    status: "False",
+    message: JSON.stringify(holders),
+  });
+
+  test("is held beside others, in their order, the finalizer first", () => {
+    expect(conditionAfter(recreating, [heldBy(other)])).toEqual({
+      status: "False",
+      holders: [own, other],
+      kinds: ["AddFinalizer", "PatchPodConditions", "PatchRequestStatus"],
+    });
+  });
+
+  test("stays held while others hold it, and is given back by the last, the finalizer last", () => {
+    const kinds = ["PatchPodConditions", "RemoveFinalizer", "Deactivate"];
+    expect(conditionAfter(finished, [heldBy(other, own)])).toEqual({ status: "False", holders: [other], kinds });
+    expect(conditionAfter(finished, [heldBy(own)])).toEqual({ status: "True", holders: [], kinds });
+  });
+
+  test("is not touched when the request does not hold it", () => {
+    expect(conditionAfter(finished, [heldBy(other)])).toEqual({
+      status: "False",
+      holders: [other],
+      kinds: ["RemoveFinalizer", "Deactivate"],
+    });
+  });
+
+  test("is held from a message that is no list", () => {
+    const broken = { type: "KruisePodReady", status: "True", message: "not JSON" };
+    expect(conditionAfter(recreating, [broken]).holders).toEqual([own]);
+    expect(conditionAfter(recreating, [{ ...broken, message: '{"a":1}' }]).holders).toEqual([own]);
+  });
+});

@@ -1,0 +1,143 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ConfigMap, EnvVar, Pod } from "../../../shared/api/kubernetes.ts";
+import {
+  type LaunchAction,
+  needsLaunchStep,
+  notReadyPriorities,
+  planLaunch,
+} from "../../../shared/core/launch-priority/plan-launch.ts";
+import { holds } from "../../properties/holds.ts";
+
+function barrierEnv(key: string): EnvVar {
+  return { name: "KRUISE_CONTAINER_BARRIER", valueFrom: { configMapKeyRef: { name: "p-barrier", key } } };
+}
+
+function podOf(keys: readonly string[], ready: readonly boolean[] = []): Pod {
+  return {
+    metadata: { name: "p", namespace: "ns", uid: "u" },
+    spec: { containers: keys.map((key, index) => ({ name: `c${index}`, env: [barrierEnv(key)] })) },
+    status: { containerStatuses: ready.map((isReady, index) => ({ name: `c${index}`, ready: isReady })) },
+  };
+}
+
+function barrierOf(...keys: readonly string[]): ConfigMap {
+  return { metadata: { name: "p-barrier" }, data: Object.fromEntries(keys.map((key) => [key, "true"])) };
+}
+
+function said(actions: readonly LaunchAction[]): readonly string[] {
+  return actions.map((action) => (action.kind === "OpenBarrier" ? `open ${action.key}` : action.kind));
+}
+
+describe("the priority in a barrier's key", () => {
+  const rows: readonly [sentence: string, key: string, priority: bigint][] = [
+    ["is what follows two characters", "p_7", 7n],
+    ["may have a sign", "p_-3", -3n],
+    ["may have a plus", "p_+3", 3n],
+    ["is 0 when it is no integer", "p_seven", 0n],
+    ["is 0 when nothing follows", "p_", 0n],
+    ["is the greatest there is when it is too great", "p_99999999999999999999", 9223372036854775807n],
+    ["is the least there is when it is too small", "p_-99999999999999999999", -9223372036854775808n],
+  ];
+  test.each(rows)("%s: %s", (_, key, priority) => {
+    expect(notReadyPriorities(podOf([key]))).toEqual([priority]);
+  });
+
+  test("is none for a key of one character, a plain value and a Secret's key", () => {
+    const name = "KRUISE_CONTAINER_BARRIER";
+    const variables: readonly EnvVar[] = [
+      barrierEnv("p"),
+      { name, value: "p_1" },
+      { name, valueFrom: { secretKeyRef: { name: "p-barrier", key: "p_1" } } },
+    ];
+    const containers = variables.map((variable, index) => ({ name: `c${index}`, env: [variable] }));
+    expect(notReadyPriorities({ spec: { containers } })).toEqual([]);
+  });
+});
+
+describe("the next step of a launch", () => {
+  test("makes a barrier that the pod owns and that blocks nothing of its deletion", () => {
+    const [action] = planLaunch(podOf(["p_1"]), undefined);
+    expect(action).toEqual({
+      kind: "CreateBarrier",
+      configMap: {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: {
+          namespace: "ns",
+          name: "p-barrier",
+          ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "p", uid: "u" }],
+        },
+      },
+    });
+  });
+
+  const rows: readonly [sentence: string, pod: Pod, barrier: ConfigMap, expected: readonly string[]][] = [
+    ["opens the highest", podOf(["p_0", "p_5"]), barrierOf(), ["open p_5"]],
+    ["waits while the highest is open and not ready", podOf(["p_0", "p_5"]), barrierOf("p_5"), []],
+    ["goes down", podOf(["p_0", "p_5", "p_2"], [false, true, false]), barrierOf("p_5"), ["open p_2"]],
+    [
+      "ends with the last one opened",
+      podOf(["p_0", "p_5"], [false, true]),
+      barrierOf("p_5"),
+      ["open p_0", "CompleteLaunch"],
+    ],
+    ["ends when nothing waits", podOf(["p_0"], [true]), barrierOf(), ["CompleteLaunch"]],
+    ["ends when all are of one priority", podOf(["p_1", "p_1"]), barrierOf(), ["open p_1", "CompleteLaunch"]],
+    ["looks at presence, not at the value", podOf(["p_1", "p_0"]), { data: { p_1: "false" } }, []],
+    ["is not misled by what every object has", podOf(["p_1"]), { data: {} }, ["open p_1", "CompleteLaunch"]],
+  ];
+  test.each(rows)("%s", (_, pod, barrier, expected) => {
+    expect(said(planLaunch(pod, barrier))).toEqual(expected);
+  });
+
+  test("is not asked for once the launch is complete or all containers are ready", () => {
+    const pod = podOf(["p_1", "p_0"]);
+    const annotations = { "apps.kruise.io/container-launch-priority-completed": "true" };
+    expect(needsLaunchStep(pod, undefined)).toBe(true);
+    expect(needsLaunchStep({ ...pod, metadata: { ...pod.metadata, annotations } }, undefined)).toBe(false);
+    const conditions = [{ type: "ContainersReady", status: "True" }];
+    expect(needsLaunchStep({ ...pod, status: { ...pod.status, conditions } }, undefined)).toBe(false);
+    expect(needsLaunchStep(podOf([]), undefined)).toBe(false);
+  });
+});
+
+function applied(barrier: ConfigMap | undefined, action: LaunchAction): ConfigMap | undefined {
+  if (action.kind === "CreateBarrier") return action.configMap;
+  return action.kind === "OpenBarrier" ? { ...barrier, data: { ...barrier?.data, [action.key]: "true" } } : barrier;
+}
+
+/** A node that makes one startable container ready at a time. Returns the priorities in the order of readiness. */
+function launch(priorities: readonly number[], choose: (candidates: number) => number): readonly number[] {
+  let barrier: ConfigMap | undefined;
+  const ready = priorities.map(() => false);
+  const order: number[] = [];
+  for (let step = 0; step < 4 * priorities.length + 4; step++) {
+    const pod = podOf(
+      priorities.map((priority) => `p_${priority}`),
+      ready,
+    );
+    barrier = planLaunch(pod, barrier).reduce(applied, barrier);
+    const startable = priorities.flatMap((priority, index) =>
+      !ready[index] && Object.hasOwn(barrier?.data ?? {}, `p_${priority}`) ? [index] : [],
+    );
+    const next = startable[choose(startable.length)];
+    if (next === undefined) continue;
+    ready[next] = true;
+    order.push(priorities[next] ?? Number.NaN);
+  }
+  return order;
+}
+
+test("containers get ready in the order of their priorities, all of them, whatever order a node has", () => {
+  const cases = fc.record({
+    priorities: fc.array(fc.integer({ min: -3, max: 3 }), { minLength: 1, maxLength: 6 }),
+    seed: fc.nat(),
+  });
+  holds(cases, ["equal priorities", "several priorities"], ({ priorities, seed }, seen) => {
+    seen("equal priorities", new Set(priorities).size < priorities.length);
+    seen("several priorities", new Set(priorities).size > 1);
+    const order = launch(priorities, (candidates) => seed % Math.max(1, candidates));
+    expect(order).toEqual([...priorities].sort((a, b) => b - a));
+  });
+});

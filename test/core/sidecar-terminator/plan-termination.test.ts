@@ -1,0 +1,123 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ContainerStatus, EnvVar, Pod } from "../../../shared/api/kubernetes.ts";
+import { isWaitingForSidecars } from "../../../shared/core/sidecar-terminator/job-sidecars.ts";
+import { planTermination, type TerminationAction } from "../../../shared/core/sidecar-terminator/plan-termination.ts";
+import { holds } from "../../properties/holds.ts";
+
+const NORMAL: EnvVar = { name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT", value: "true" };
+const IGNORING: EnvVar = { name: "KRUISE_TERMINATE_SIDECAR_IGNORE_EXIT_CODE", value: "true" };
+const BY_IMAGE: EnvVar = { name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT_WITH_IMAGE", value: "exit:1" };
+
+interface Given {
+  readonly env?: readonly EnvVar[];
+  /** absent: it runs */
+  readonly exitCode?: number | undefined;
+}
+
+function podOf(containers: readonly Given[], restartPolicy = "Never"): Pod {
+  const statusOf = ({ exitCode }: Given, index: number): ContainerStatus => ({
+    name: `c${index}`,
+    state: exitCode === undefined ? { running: {} } : { terminated: { exitCode } },
+  });
+  return {
+    metadata: { name: "job", namespace: "ns", uid: "u" },
+    spec: {
+      nodeName: "n",
+      restartPolicy,
+      containers: containers.map(({ env = [] }, index) => ({ name: `c${index}`, image: `i${index}`, env })),
+    },
+    status: { phase: "Running", containerStatuses: containers.map(statusOf) },
+  };
+}
+
+const NODE = { metadata: { name: "n" } };
+const VIRTUAL = { metadata: { name: "n", labels: { type: "virtual-kubelet" } } };
+const NOW = "2025-06-01T00:00:00Z";
+
+function said(action: TerminationAction): string {
+  switch (action.kind) {
+    case "SwapImages":
+      return `swap ${action.images.map(({ container, to }) => `${container}→${to}`)}`;
+    case "CreateRequest":
+      return `request ${action.request.spec.containers.map(({ name }) => name)}`;
+    case "FinishPod":
+      return action.phase;
+    case "RecordEvent":
+      return "event";
+    default:
+      return action satisfies never;
+  }
+}
+
+function planOf(pod: Pod, node = NODE, hasRequest = false): readonly string[] {
+  const plan = planTermination(pod, { node, hasRequest, now: NOW });
+  return plan.kind === "plan" ? plan.actions.map(said) : [plan.message];
+}
+
+describe("the sidecars of a job", () => {
+  const rows: readonly [sentence: string, pod: Pod, expected: readonly string[]][] = [
+    ["are left alone while the job runs", podOf([{}, { env: [NORMAL] }]), []],
+    ["are ended when it is done", podOf([{ exitCode: 0 }, { env: [NORMAL] }]), ["request c1", "event"]],
+    ["are ended when it failed for good", podOf([{ exitCode: 1 }, { env: [NORMAL] }]), ["request c1", "event"]],
+    ["are left alone when it will be tried again", podOf([{ exitCode: 1 }, { env: [NORMAL] }], "OnFailure"), []],
+    ["are left alone where pods run for ever", podOf([{ exitCode: 0 }, { env: [NORMAL] }], "Always"), []],
+    ["are left alone once they have ended", podOf([{ exitCode: 0 }, { env: [NORMAL], exitCode: 9 }]), []],
+    [
+      "count as failed with the job's own containers, not with theirs",
+      podOf([{ exitCode: 3 }, { env: [NORMAL, IGNORING] }]),
+      ["Failed", "request c1", "event"],
+    ],
+    ["need more than the wish to ignore their exit code", podOf([{ exitCode: 0 }, { env: [IGNORING] }]), []],
+  ];
+  test.each(rows)("%s", (_, pod, expected) => {
+    expect(planOf(pod)).toEqual(expected);
+  });
+
+  test("are ended by their image where nothing can recreate a container, and told of again until they have", () => {
+    const pod = podOf([{ exitCode: 0 }, { env: [BY_IMAGE] }]);
+    expect(planOf(pod, VIRTUAL)).toEqual(["swap c1→exit:1", "event"]);
+    const swapped = pod.spec.containers.map((container) => ({ ...container, image: "exit:1" }));
+    expect(planOf({ ...pod, spec: { ...pod.spec, containers: swapped } }, VIRTUAL)).toEqual(["event"]);
+  });
+
+  test("have one request, whoever it was for", () => {
+    const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
+    expect(planOf(pod, NODE, true)).toEqual([]);
+    const both = podOf([{ exitCode: 0 }, { env: [NORMAL], exitCode: 0 }, { env: [NORMAL, IGNORING] }]);
+    expect(planOf(both, NODE, true)).toEqual(["Succeeded"]);
+  });
+
+  test("are not judged before every container has a status", () => {
+    const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
+    const containerStatuses = pod.status?.containerStatuses?.slice(0, 1) ?? [];
+    expect(isWaitingForSidecars({ ...pod, status: { ...pod.status, containerStatuses } })).toBe(false);
+  });
+});
+
+test("a container of the job itself is never touched, and nothing is done before all of them have ended", () => {
+  const container = fc.record({
+    env: fc.subarray([NORMAL, IGNORING, BY_IMAGE]),
+    exitCode: fc.option(fc.constantFrom(0, 1), { nil: undefined }),
+  });
+  const cases = fc.record({
+    containers: fc.array(container, { minLength: 1, maxLength: 5 }),
+    node: fc.constantFrom(NODE, VIRTUAL),
+    restartPolicy: fc.constantFrom("Never", "OnFailure", "Always"),
+  });
+  holds(cases, ["acts", "does nothing"], ({ containers, node, restartPolicy }, seen) => {
+    const pod = podOf(containers, restartPolicy);
+    const plan = planTermination(pod, { node, hasRequest: false, now: NOW });
+    const actions = plan.kind === "plan" ? plan.actions : [];
+    const isMain = ({ env = [] }: Given) => !env.includes(NORMAL) && !env.includes(BY_IMAGE);
+    const mains = new Set(containers.flatMap((given, index) => (isMain(given) ? [`c${index}`] : [])));
+    const areDone = containers.every((given) => !isMain(given) || given.exitCode !== undefined);
+    seen(actions.length > 0 ? "acts" : "does nothing");
+    expect(actions.length === 0 || areDone).toBe(true);
+    const touched = actions.flatMap((action) => {
+      if (action.kind === "SwapImages") return action.images.map(({ container: name }) => name);
+      return action.kind === "CreateRequest" ? action.request.spec.containers.map(({ name }) => name) : [];
+    });
+    expect(touched.filter((name) => mains.has(name))).toEqual([]);
+  });
+});
