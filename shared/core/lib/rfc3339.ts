@@ -25,10 +25,10 @@ function dayAfter({ year, month, day }: Day): Day {
   return month < 12 ? { year, month: month + 1, day: 1 } : { year: year + 1, month: 1, day: 1 };
 }
 
-/** An offset is less than a day, so at most one day is crossed. */
-function shiftDay(day: Day, minuteOfDay: number): Day {
-  if (minuteOfDay < 0) return dayBefore(day);
-  return minuteOfDay >= MINUTES_PER_DAY ? dayAfter(day) : day;
+/** An offset is hardly more than a day, so that at most two are crossed. */
+function shiftDay(day: Day, days: number): Day {
+  if (days < 0) return shiftDay(dayBefore(day), days + 1);
+  return days > 0 ? shiftDay(dayAfter(day), days - 1) : day;
 }
 
 function twoDigits(value: number): string {
@@ -48,11 +48,14 @@ export function utcSeconds(text: string): string | undefined {
   if (parts === null) return undefined;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(1, 7).map(Number);
   if (!isCivil({ year, month, day }) || hour > 23 || minute > 59 || second > 59) return undefined;
-  const offset = (Number(parts[8] ?? 0) * 60 + Number(parts[9] ?? 0)) * (parts[7] === "-" ? -1 : 1);
-  if (Math.abs(offset) > MINUTES_PER_DAY) return undefined;
+  const [offsetHours, offsetMinutes] = [Number(parts[8] ?? 0), Number(parts[9] ?? 0)];
+  // Go puts up with offsets of 24 hours and of 60 minutes.
+  if (offsetHours > 24 || offsetMinutes > 60) return undefined;
+  const offset = (offsetHours * 60 + offsetMinutes) * (parts[7] === "-" ? -1 : 1);
   const minuteOfDay = hour * 60 + minute - offset;
-  const utc = shiftDay({ year, month, day }, minuteOfDay);
-  const ofDay = (minuteOfDay + MINUTES_PER_DAY) % MINUTES_PER_DAY;
+  const days = Math.floor(minuteOfDay / MINUTES_PER_DAY);
+  const utc = shiftDay({ year, month, day }, days);
+  const ofDay = minuteOfDay - days * MINUTES_PER_DAY;
   const date = [String(utc.year).padStart(4, "0"), twoDigits(utc.month), twoDigits(utc.day)].join("-");
   return `${date}T${twoDigits(Math.floor(ofDay / 60))}:${twoDigits(ofDay % 60)}:${twoDigits(second)}Z`;
 }
