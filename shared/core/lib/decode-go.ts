@@ -6,6 +6,9 @@ import { isRawNumber } from "./json-number.ts";
 import { formatQuantity, readQuantity } from "./quantity.ts";
 import { utcSeconds } from "./rfc3339.ts";
 
+/** What Go takes for no time at all. */
+const ZERO_TIME = "0001-01-01T00:00:00Z";
+
 /** JSON that does not fit its type. */
 export interface DecodeError {
   readonly kind: "DecodeError";
@@ -64,6 +67,7 @@ function decodeQuantity(raw: unknown, position: Position): unknown {
 
 function decodeTime(raw: unknown, position: Position): unknown {
   const time = typeof raw === "string" ? utcSeconds(raw) : undefined;
+  if (time === ZERO_TIME) return null;
   return time ?? refuse("an RFC 3339 timestamp", raw, position);
 }
 

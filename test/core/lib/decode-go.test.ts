@@ -65,6 +65,7 @@ describe("decodeGo", () => {
     ["keeps a port's name", always(INT_OR_STRING), '{"f":"80"}', '{"f":"80"}'],
     ["prints timestamps in UTC", always(TIME), '{"f":"2026-01-02T03:04:05.6+01:00"}', '{"f":"2026-01-02T02:04:05Z"}'],
     ["prints an absent timestamp as null", always(TIME), "{}", '{"f":null}'],
+    ["prints the zero time as null", pointer(TIME), '{"f":"0001-01-01T01:00:00+01:00"}', '{"f":null}'],
     ["carries an int64 beyond 2^53", always(INT64), '{"f":-9223372036854775808}', '{"f":-9223372036854775808}'],
     ["leaves raw JSON alone", pointer(RAW), '{"f":{"z":[null],"a":0}}', '{"f":{"z":[null],"a":0}}'],
 
