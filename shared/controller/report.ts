@@ -93,6 +93,10 @@ export function explain(stop: Stop, summary: Summary | undefined): string {
 }
 
 function standingOf(summary: Summary): string {
+  return `${progressOf(summary)}${downText(summary)}`;
+}
+
+function progressOf(summary: Summary): string {
   const { matched, updated, updatedReady, used, maxUnavailable, partition, selected } = summary;
   const count = `${updated} of ${matched} pods updated, ${updatedReady} of them ready`;
   const immutable = immutableText(summary);
@@ -116,6 +120,13 @@ function standingOf(summary: Summary): string {
     default:
       return summary.hold satisfies never;
   }
+}
+
+function downText({ down, updated, updatedReady }: Summary): string {
+  if (down.length === 0) return "";
+  const more = updated - updatedReady - down.length;
+  const named = down.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`);
+  return `; not ready: ${[...named, ...(more > 0 ? [`${more} more`] : [])].join(", ")}`;
 }
 
 function immutableText({ notUpgradable, immutableFields }: Summary): string {

@@ -7,6 +7,7 @@ import { podStateOf } from "./pod/pod-state.ts";
 import { planHistory } from "./revision/plan-history.ts";
 import { calculateStatus, isStatusChanged } from "./status/calculate-status.ts";
 import { maxUnavailableOf, usedBudget } from "./upgrade/budget.ts";
+import { type DownPod, downPods } from "./upgrade/down-pods.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, planBatch, planFlips } from "./upgrade/plan-batch.ts";
 
@@ -28,6 +29,8 @@ export interface DecideContext {
   readonly now: string;
   readonly kruiseNamespace: string;
 }
+
+const DOWN_PODS_NAMED = 3;
 
 /** Why a pass does no more than it does. */
 type Hold =
@@ -65,6 +68,8 @@ export interface Summary {
   readonly maxUnavailable: number;
   /** updated pods that are down, and reserved ones */
   readonly used: number;
+  /** of the updated pods that are down, a few by name */
+  readonly down: readonly DownPod[];
   /** pods that this decision upgrades or flips */
   readonly selected: number;
   readonly hold: Hold;
@@ -97,6 +102,7 @@ export function decide(observation: Observation, { now, kruiseNamespace }: Decid
     ...countsOf(status),
     maxUnavailable: maxUnavailableOf(strategy, pods.length),
     used: usedBudget(pods, reserved),
+    down: downPods(sidecarSet, pods, DOWN_PODS_NAMED),
   };
   const recordOnly = (hold: Hold): Decision => ({ actions: record, status, summary: { ...NOTHING, ...counts, hold } });
 
@@ -118,7 +124,7 @@ export function decide(observation: Observation, { now, kruiseNamespace }: Decid
   return { actions: [...record, ...batch.actions], status, summary };
 }
 
-type Counts = Pick<Summary, "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used">;
+type Counts = Pick<Summary, "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down">;
 type Plans = Omit<Summary, keyof Counts>;
 
 const NOTHING: Omit<Plans, "hold"> = {

@@ -78,7 +78,11 @@ function projectContainer(container: Container): Container {
 }
 
 function projectStatus(status: ContainerStatus): ContainerStatus {
-  return pick(status, ["name", "ready", "restartCount", "image", "imageID"]);
+  const kept = pick(status, ["name", "ready", "restartCount", "image", "imageID"]);
+  const { waiting, terminated } = status.state ?? {};
+  const reason = (waiting ?? terminated)?.reason;
+  if (status.ready || reason === undefined) return kept;
+  return { ...kept, state: waiting ? { waiting: { reason } } : { terminated: { reason } } };
 }
 
 function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> {

@@ -58,6 +58,24 @@ describe("what a rollout keeps of a pod", () => {
     });
   });
 
+  test("is why a container is not ready, without the message", () => {
+    const waiting = { reason: "ErrImagePull", message: "long" };
+    const terminated = { reason: "Error", exitCode: 1 };
+    const statuses = [
+      { ...STATUS, ready: false, state: { waiting } },
+      { ...STATUS, ready: false, state: { terminated } },
+      { ...STATUS, ready: false, state: { running: {} } },
+      { ...STATUS, state: { waiting } },
+    ];
+    const { status } = projectPod({ ...POD, status: { containerStatuses: statuses } }, sidecarSetOf());
+    expect(status?.containerStatuses).toStrictEqual([
+      { ...STATUS, ready: false, state: { waiting: { reason: "ErrImagePull" } } },
+      { ...STATUS, ready: false, state: { terminated: { reason: "Error" } } },
+      { ...STATUS, ready: false },
+      STATUS,
+    ]);
+  });
+
   test("is no foreign annotation where nothing is patched", () => {
     expect(projectPod(POD, sidecarSetOf()).metadata?.annotations).toStrictEqual(OURS);
   });

@@ -1,0 +1,41 @@
+/** Decides which updated pods a rollout waits for, and what each of them waits for. */
+import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { compareUtf8 } from "../lib/go-json.ts";
+import { isConsistent } from "../pod/is-consistent.ts";
+import type { PodState } from "../pod/pod-state.ts";
+import { sidecarContainerNames } from "../pod/sidecar-containers.ts";
+
+export interface DownPod {
+  readonly namespace: string;
+  readonly name: string;
+  /** such as `agent: ImagePullBackOff` */
+  readonly why: string;
+}
+
+/** The first `limit` of them, by namespace and name. */
+export function downPods(sidecarSet: SidecarSet, pods: readonly PodState[], limit: number): readonly DownPod[] {
+  return pods
+    .filter((state) => state.isUpdated && !(state.isConsistent && state.isReady))
+    .map(({ pod }) => ({ pod, namespace: pod.metadata?.namespace ?? "", name: pod.metadata?.name ?? "" }))
+    .sort((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name))
+    .slice(0, limit)
+    .map(({ pod, namespace, name }) => ({ namespace, name, why: whyDown(sidecarSet, pod) }));
+}
+
+/** The SidecarSet's own containers are named first: they are what was changed. */
+function whyDown(sidecarSet: SidecarSet, pod: Pod): string {
+  const ours = sidecarContainerNames(sidecarSet);
+  const statuses = pod.status?.containerStatuses ?? [];
+  const unready = statuses.filter(({ ready }) => ready !== true);
+  const worst = unready.find(({ name }) => ours.has(name)) ?? unready[0];
+  if (worst) return `${worst.name}: ${reasonOf(worst)}`;
+  const late = statuses.find(
+    ({ name }) => ours.has(name) && !isConsistent(pod, sidecarSet.metadata?.name ?? "", new Set([name])),
+  );
+  return late ? `${late.name}: its new image does not run yet` : "the pod is not ready";
+}
+
+function reasonOf({ state }: ContainerStatus): string {
+  return state?.waiting?.reason ?? state?.terminated?.reason ?? "not ready";
+}
