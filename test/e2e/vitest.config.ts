@@ -5,7 +5,7 @@ export default defineConfig({
     include: ["test/e2e/**/*.e2e.ts"],
     globalSetup: ["test/e2e/support/cluster-setup.ts"],
     fileParallelism: false,
-    testTimeout: 60_000,
+    testTimeout: 180_000,
     hookTimeout: 120_000,
     passWithNoTests: false,
     reporters: ["default", "json"],

@@ -20,6 +20,8 @@ import { clusterOf } from "./clients.ts";
 import type { Functions } from "./functions.ts";
 import { type PodHistory, recordPods } from "./pod-history.ts";
 
+export const OLDER_SIDECARSETS: Resource = { ...SIDECARSETS, version: "v1alpha1" };
+
 const DEPLOYMENTS: Resource = { group: "apps", version: "v1", plural: "deployments", namespaced: true };
 
 /** Pods wait for the one that the controller manager gives every namespace. */
@@ -28,7 +30,8 @@ const SERVICE_ACCOUNTS: Resource = { group: "", version: "v1", plural: "servicea
 export const APP = { name: "main", image: "nginx:1.29" };
 export const SIDECAR: SidecarContainer = { name: "agent", image: "agent:v1" };
 
-const PATIENCE = { timeout: 30_000, interval: 100 };
+/** Machines of a CI are noisy. */
+export const PATIENCE = { timeout: 60_000, interval: 100 };
 
 interface Moment {
   /** resourceVersion */
@@ -41,6 +44,8 @@ export class Scene {
   readonly name: string;
   readonly #functions: Functions;
   readonly #history: PodHistory;
+  readonly #sets = new Set<string>();
+  readonly #namespaces = new Set<string>();
 
   constructor(functions: Functions) {
     this.cluster = clusterOf(inject("controlPlane"));
@@ -51,41 +56,52 @@ export class Scene {
 
   /** Creates the namespace and the SidecarSet; both are called like the scene. */
   async open(spec: Partial<SidecarSetSpec> = {}): Promise<SidecarSet> {
-    await this.cluster.create(NAMESPACES, { metadata: { name: this.name } });
-    const account = { namespace: this.name, name: "default" };
-    await expect.poll(() => this.cluster.get(SERVICE_ACCOUNTS, account).catch(() => undefined), PATIENCE).toBeDefined();
+    await this.createNamespace(this.name);
     return this.createSet(this.name, spec);
   }
 
+  async createNamespace(name: string, labels: object = {}): Promise<void> {
+    this.#namespaces.add(name);
+    await this.cluster.create(NAMESPACES, { metadata: { name, labels } } as KubernetesObject);
+    const account = { namespace: name, name: "default" };
+    await expect.poll(() => this.cluster.get(SERVICE_ACCOUNTS, account).catch(() => undefined), PATIENCE).toBeDefined();
+  }
+
   createSet(name: string, spec: Partial<SidecarSetSpec>, metadata: object = {}): Promise<SidecarSet> {
+    this.#sets.add(name);
     return this.cluster.create<SidecarSet>(SIDECARSETS, {
       apiVersion: "apps.kruise.io/v1beta1",
       kind: "SidecarSet",
       metadata: { name, ...metadata },
-      spec: { selector: { matchLabels: { scene: this.name } }, containers: [SIDECAR], ...spec },
+      spec: { selector: { matchLabels: this.labels }, containers: [SIDECAR], ...spec },
     });
   }
 
   /** Of v1alpha1. */
   createOlderSet(name: string, spec: object): Promise<KubernetesObject> {
-    const resource = { ...SIDECARSETS, version: "v1alpha1" };
+    this.#sets.add(name);
     const kind = { apiVersion: "apps.kruise.io/v1alpha1", kind: "SidecarSet" };
-    return this.cluster.create(resource, { ...kind, metadata: { name }, spec } as KubernetesObject);
+    return this.cluster.create(OLDER_SIDECARSETS, { ...kind, metadata: { name }, spec } as KubernetesObject);
   }
 
   deleteSet(name: string): Promise<void> {
     return this.cluster.delete(SIDECARSETS, { name });
   }
 
-  createPod(name: string, spec: object = {}, labels: object = {}): Promise<Pod> {
+  createPod(name: string, spec: object = {}, metadata: object = {}): Promise<Pod> {
     return this.cluster.create<Pod>(PODS, {
-      metadata: { name, namespace: this.name, labels: { scene: this.name, ...labels } },
+      metadata: { name, namespace: this.name, labels: this.labels, ...metadata },
       spec: { containers: [APP], ...spec },
     } as Pod);
   }
 
+  /** Of the scene's pods. */
+  get labels(): Readonly<Record<string, string>> {
+    return { scene: this.name };
+  }
+
   async deploy(replicas: number, spec: object = {}): Promise<readonly Pod[]> {
-    const labels = { scene: this.name };
+    const { labels } = this;
     await this.cluster.create(DEPLOYMENTS, {
       metadata: { name: "app", namespace: this.name },
       spec: {
@@ -97,47 +113,57 @@ export class Scene {
     return this.untilReady(replicas);
   }
 
-  async pods(): Promise<readonly Pod[]> {
-    return (await this.cluster.list<Pod>(PODS, { namespace: this.name })).items;
+  async pods(namespace = this.name): Promise<readonly Pod[]> {
+    return (await this.cluster.list<Pod>(PODS, { namespace })).items;
   }
 
-  async untilReady(count: number): Promise<readonly Pod[]> {
-    await expect.poll(async () => (await this.pods()).filter(isReady).length, PATIENCE).toBe(count);
-    return this.pods();
+  async untilReady(count: number, namespace = this.name): Promise<readonly Pod[]> {
+    await expect.poll(async () => (await this.pods(namespace)).filter(isReady).length, PATIENCE).toBe(count);
+    return this.pods(namespace);
   }
 
   patchSet(...operations: readonly JsonPatchOperation[]): Promise<SidecarSet> {
-    return this.cluster.patch<SidecarSet>(SIDECARSETS, { name: this.name }, { type: "json", operations });
+    return this.patchOther(this.name, ...operations);
   }
 
-  set(): Promise<SidecarSet> {
-    return this.cluster.get<SidecarSet>(SIDECARSETS, { name: this.name });
+  patchOther(name: string, ...operations: readonly JsonPatchOperation[]): Promise<SidecarSet> {
+    return this.cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "json", operations });
+  }
+
+  set(name = this.name): Promise<SidecarSet> {
+    return this.cluster.get<SidecarSet>(SIDECARSETS, { name });
   }
 
   /** What the functions said last about the SidecarSet as it is now. */
-  async report(): Promise<SidecarSetReport | undefined> {
-    const { metadata } = await this.set();
+  async report(name = this.name): Promise<SidecarSetReport | undefined> {
+    const { metadata } = await this.set(name);
     const all = this.#functions.reports.flatMap(({ sidecarSets }) => sidecarSets);
-    return all.findLast(({ name, generation }) => name === this.name && generation === metadata?.generation);
+    return all.findLast((one) => one.name === name && one.generation === metadata?.generation);
   }
 
   /** Resolves to the first report of this generation that says there is nothing left to do for now. */
-  async untilSettled(): Promise<SidecarSetReport> {
-    await expect.poll(async () => (await this.report())?.stop, PATIENCE).toBe("settled");
+  async untilSettled(name = this.name): Promise<SidecarSetReport> {
+    await expect.poll(async () => (await this.report(name))?.stop, PATIENCE).toBe("settled");
+    return (await this.report(name)) as SidecarSetReport;
+  }
+
+  /** Resolves to a report of this generation that says so. */
+  async untilToldThat(why: RegExp): Promise<SidecarSetReport> {
+    await expect.poll(async () => (await this.report())?.why, PATIENCE).toMatch(why);
     return (await this.report()) as SidecarSetReport;
   }
 
-  async updated(): Promise<readonly Pod[]> {
-    const { metadata } = await this.set();
+  async updated(name = this.name, namespace = this.name): Promise<readonly Pod[]> {
+    const { metadata } = await this.set(name);
     const wanted = metadata?.annotations?.[HASH_ANNOTATION];
     const hashOf = ({ metadata: { annotations } = {} }: Pod) =>
-      parseUpgradeRecords(annotations?.[HASH_ANNOTATION]).records[this.name]?.hash;
-    return (await this.pods()).filter((pod) => hashOf(pod) === wanted);
+      parseUpgradeRecords(annotations?.[HASH_ANNOTATION]).records[name]?.hash;
+    return (await this.pods(namespace)).filter((pod) => hashOf(pod) === wanted);
   }
 
-  async untilUpdated(count: number): Promise<readonly Pod[]> {
-    await expect.poll(async () => (await this.updated()).filter(isReady).length, PATIENCE).toBe(count);
-    return this.updated();
+  async untilUpdated(count: number, name = this.name, namespace = this.name): Promise<readonly Pod[]> {
+    await expect.poll(async () => (await this.updated(name, namespace)).filter(isReady).length, PATIENCE).toBe(count);
+    return this.updated(name, namespace);
   }
 
   /** The moment that a record begins at. */
@@ -147,7 +173,7 @@ export class Scene {
 
   /** What happened to the pods since then. */
   async record(since: Moment): Promise<RolloutRecord & { readonly podPatches: number }> {
-    const rollout = replay(await this.#history.versions(), since.version, [await this.set()]);
+    const rollout = replay(await this.#history.versions(), since.version, await this.#all());
     return { ...rollout, podPatches: this.#podPatches() - since.podPatches };
   }
 
@@ -163,10 +189,16 @@ export class Scene {
     ).length;
   }
 
+  /** The scene's SidecarSets that are there. */
+  async #all(): Promise<readonly SidecarSet[]> {
+    const { items } = await this.cluster.list<SidecarSet>(SIDECARSETS, {});
+    return items.filter(({ metadata }) => this.#sets.has(metadata?.name ?? ""));
+  }
+
   async close(): Promise<void> {
     await this.#history.close();
-    await this.cluster.delete(SIDECARSETS, { name: this.name });
-    await this.cluster.delete(NAMESPACES, { name: this.name });
+    for (const { metadata } of await this.#all()) await this.deleteSet(metadata?.name ?? "");
+    for (const name of this.#namespaces) await this.cluster.delete(NAMESPACES, { name });
   }
 }
 
