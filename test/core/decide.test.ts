@@ -83,7 +83,7 @@ describe("decide, step by step", () => {
       waiting,
       flipping,
     ]);
-    expect([decision.summary.hold, patchedBy(decision)]).toEqual(["flip", ["f"]]);
+    expect([decision.summary.hold, decision.summary.selected, patchedBy(decision)]).toEqual(["flip", 1, ["f"]]);
     expect(decision.actions).toContainEqual(expect.objectContaining({ purpose: "flip", usesBudget: false }));
   });
 
