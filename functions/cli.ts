@@ -1,12 +1,16 @@
 /** The command line: demo, serve, tick. A mistake of the caller is one sentence on stderr and exit code 2, any other failure 1. */
 import { parseArgs } from "node:util";
+import { withoutSecrets } from "../shared/log.ts";
 import { CliError } from "./cli-error.ts";
+import { AUTHENTICATION_OPTIONS, authenticationOf } from "./serve-authentication.ts";
 
 const USAGE = `usage: npm run COMMAND -- OPTIONS
 
   demo   [--json] [--keep] [-f FILE…]
          the whole product on an embedded cluster; -f takes your manifests instead of the sample
   serve  --kubeconfig FILE --port PORT --tls-cert FILE --tls-key FILE [--tick 10s] [--host ADDRESS]
+         and how API servers prove who they are (docs/authentication.md):
+         --path-secrets FILE [--bearer-tokens FILE | --client-ca FILE --client-names NAME,…] | --insecure
          every webhook on one HTTPS port, and rollout ticks on a timer
   tick   --kubeconfig FILE [--sidecarset NAME] [--dry-run] [--deadline 55s]
          one scheduled pass by hand; prints its report as JSON; a dry run writes nothing
@@ -71,6 +75,7 @@ async function serve(args: readonly string[]): Promise<void> {
     "tls-key": text,
     tick: text,
     host: text,
+    ...AUTHENTICATION_OPTIONS,
   });
   const options = {
     kubeconfig: required(values, "kubeconfig"),
@@ -78,7 +83,9 @@ async function serve(args: readonly string[]): Promise<void> {
     tlsCert: required(values, "tls-cert"),
     tlsKey: required(values, "tls-key"),
     tickMs: durationMs("tick", values.tick ?? "10s"),
+    authentication: authenticationOf(values),
     ...(values.host === undefined ? {} : { host: values.host }),
+    ...(values["client-ca"] === undefined ? {} : { clientCa: values["client-ca"] }),
   };
   const { serveUntilSignal } = await import("./serve.ts");
   await serveUntilSignal(options);
@@ -119,6 +126,6 @@ async function main([command = "", ...args]: readonly string[]): Promise<void> {
 try {
   await main(process.argv.slice(2));
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`${withoutSecrets(error instanceof Error ? error.message : String(error))}\n`);
   process.exitCode = error instanceof CliError ? 2 : 1;
 }

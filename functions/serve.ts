@@ -1,10 +1,12 @@
 /** Every webhook on one HTTPS port and passes on a timer, for clusters without a cloud. */
 import { once } from "node:events";
-import { readConfig } from "../shared/config.ts";
+import type { AuthenticationSettings } from "../shared/authentication-settings.ts";
+import { readAwsAccess, readConfig } from "../shared/config.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createLog, type Log } from "../shared/log.ts";
 import { allWebhooks } from "../shared/webhook/all-webhooks.ts";
+import { authenticator } from "../shared/webhook/authenticate.ts";
 import { type ServerOptions, serveHttps, type WebhookServer } from "../shared/webhook/https-server.ts";
 import { tickUntilAborted } from "./ticker.ts";
 
@@ -12,6 +14,8 @@ export interface ServeOptions extends ServerOptions {
   /** path */
   readonly kubeconfig: string;
   readonly tickMs: number;
+  /** How API servers prove who they are. */
+  readonly authentication: AuthenticationSettings;
   /** absent: VIEW_FRESHNESS_MS */
   readonly freshnessMs?: number;
   /** absent: nothing is logged */
@@ -25,7 +29,7 @@ export type Server = WebhookServer;
 
 /**
  * Begins to serve and to tick. The environment's settings apply, but for the kubeconfig.
- * @throws ServerError, ConfigError or KubeError: one sentence on what cannot be used
+ * @throws ServerError, ConfigError, SecretError or KubeError: one sentence on what cannot be used
  */
 export async function startServer(options: ServeOptions): Promise<Server> {
   const { log = createLog("error", () => undefined), onReport, tickMs } = options;
@@ -35,8 +39,11 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   };
   const { kruiseNamespace } = config;
   const toCluster = () => connect(options.kubeconfig);
+  const identify = { aws: readAwsAccess, log, now: Date.now };
+  const { isKnown, ready } = authenticator(options.authentication, identify, { hasConversions: true });
+  await ready;
   await toCluster();
-  const app = allWebhooks({ ...config, connect: toCluster, now: Date.now, log });
+  const app = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown });
   const server = await serveHttps(app, options);
   const end = new AbortController();
   const ticks = tickUntilAborted({ connect: toCluster, kruiseNamespace, tickMs, log, onReport, signal: end.signal });

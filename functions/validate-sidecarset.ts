@@ -1,23 +1,18 @@
 /** Lambda: refuses SidecarSets that are invalid or conflict with others. */
-
 import { readConfig } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
-import { createLog } from "../shared/log.ts";
-import { webhookApp } from "../shared/webhook/app.ts";
 import { clusterView } from "../shared/webhook/cluster-view.ts";
 import { OLDER_VALIDATE_SIDECARSET_PATH, VALIDATE_SIDECARSET_PATH } from "../shared/webhook/paths.ts";
 import { sidecarSetValidation } from "../shared/webhook/sidecarset-validation.ts";
-import { handle } from "./lambda-http.ts";
+import { lambdaWebhook } from "./lambda-http.ts";
 
 const config = readConfig();
 // Always anew: conflicts are looked for in what is there now.
 const options = { ...config, freshnessMs: 0, connect: () => connect(config.kubeconfig), now: Date.now };
 const view = clusterView(options);
 const validate = sidecarSetValidation({ ...config, view });
-const app = webhookApp({
-  log: createLog(config.logLevel),
+
+export const handler = lambdaWebhook({
   admissions: { [VALIDATE_SIDECARSET_PATH]: validate, [OLDER_VALIDATE_SIDECARSET_PATH]: validate },
   checkReady: view.listSidecarSets,
 });
-
-export const handler = handle(app);

@@ -1,5 +1,8 @@
 /** Settings from the environment: the only reader of process.env. Parsed once, at start; a bad value is one sentence. */
 import { KRUISE_NAMESPACE } from "./api/names.ts";
+import { type AuthenticationSettings, parseAuthentication } from "./authentication-settings.ts";
+import type { AwsAccess } from "./aws/access.ts";
+import { ConfigError } from "./config-error.ts";
 
 /** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults. */
 const DEFAULT_FEATURE_GATES = {
@@ -9,6 +12,9 @@ const DEFAULT_FEATURE_GATES = {
 };
 
 export type FeatureGates = Readonly<Record<keyof typeof DEFAULT_FEATURE_GATES, boolean>>;
+
+/** Variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -26,16 +32,11 @@ export interface Config {
   readonly logLevel: LogLevel;
 }
 
-/** A setting that cannot be used; the message is one sentence that names the variable, the value and what is allowed. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-}
-
 /**
  * Reads and checks every setting. An empty variable counts as absent.
  * @throws ConfigError for the first bad value
  */
-export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
+export function readConfig(env: Environment = process.env): Config {
   const kubeconfig = env["KUBECONFIG"];
   return {
     kruiseNamespace: parseNamespace("POD_NAMESPACE", env["POD_NAMESPACE"] || KRUISE_NAMESPACE),
@@ -44,6 +45,31 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     featureGates: parseFeatureGates("FEATURE_GATES", env["FEATURE_GATES"] ?? ""),
     logLevel: parseLogLevel("LOG_LEVEL", env["LOG_LEVEL"] || "info"),
   };
+}
+
+/**
+ * How callers of the webhooks prove who they are: AUTHENTICATION and what it needs.
+ * @throws ConfigError, also when nothing is set: there is no default
+ */
+export function readAuthentication(env: Environment = process.env): AuthenticationSettings {
+  return parseAuthentication(env);
+}
+
+/**
+ * What Lambda gives a function to sign its requests to AWS with. Asked for anew before each use: Lambda's own, so
+ * never kept in our settings.
+ * @throws ConfigError outside AWS
+ */
+export function readAwsAccess(env: Environment = process.env): AwsAccess {
+  const [accessKeyId, secretAccessKey] = [env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]];
+  const [sessionToken, endpoint] = [env["AWS_SESSION_TOKEN"], env["AWS_ENDPOINT_URL"]];
+  if (!accessKeyId || !secretAccessKey) {
+    throw new ConfigError(
+      "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set: AWS can only be asked from a Lambda function, or with credentials there.",
+    );
+  }
+  const credentials = { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) };
+  return { credentials, ...(endpoint ? { endpoint } : {}) };
 }
 
 function parseNamespace(variable: string, value: string): string {

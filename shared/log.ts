@@ -8,6 +8,31 @@ export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
+/** As many secrets as a process may know at a time, rotated ones included; the oldest makes room. */
+const MAX_HIDDEN = 1_000;
+const hidden = new Set<string>();
+
+/** From now on this text is written nowhere, in none of the forms it takes inside a URL, JSON or a header. */
+export function hideSecret(secret: string): void {
+  if (secret.length < 8) return;
+  const [oldest] = hidden.size >= MAX_HIDDEN ? hidden : [];
+  if (oldest !== undefined) hidden.delete(oldest);
+  for (const form of formsOf(secret)) hidden.add(form);
+}
+
+function formsOf(secret: string): readonly string[] {
+  const base64 = Buffer.from(secret).toString("base64").replace(/=+$/, "");
+  return [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), base64];
+}
+
+/** The text without any secret that this process knows, or that looks like one. */
+export function withoutSecrets(text: string): string {
+  let shown = text.replace(SECRET_TEXT, HIDDEN);
+  for (const secret of hidden) shown = shown.replaceAll(secret, HIDDEN);
+  return shown;
+}
+
+const HIDDEN = "[not shown]";
 const SECRET_FIELD = /token|secret|passw(or)?d|authorization|credential|cookie|private|kubeconfig|(key|cert)-?data/i;
 const SECRET_TEXT =
   /Bearer\s+[^\s"',]+|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN [^-]*PRIVATE KEY-----[\s\S]*?-----END [^-]*-----/g;
@@ -30,8 +55,8 @@ function format(level: LogLevel, message: string, fields: LogFields = {}): strin
 }
 
 function printable(field: string, value: unknown): unknown {
-  if (field !== "" && SECRET_FIELD.test(field) && value !== undefined) return "[not shown]";
-  if (typeof value === "string") return value.replace(SECRET_TEXT, "[not shown]");
+  if (field !== "" && SECRET_FIELD.test(field) && value !== undefined) return HIDDEN;
+  if (typeof value === "string") return withoutSecrets(value);
   if (typeof value === "bigint") return value.toString();
   if (value instanceof Error) return describe(value);
   return value;

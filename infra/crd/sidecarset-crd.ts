@@ -35,7 +35,7 @@ function version(name: string, ownSpec: Readonly<Record<string, Schema>>) {
   };
 }
 
-/** Conversion goes to the same address as the webhooks. */
+/** Conversion goes to the same address as the webhooks, unless it has one of its own. */
 export function sidecarSetCrd(address: WebhookAddress): CustomResourceDefinition {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -53,7 +53,7 @@ export function sidecarSetCrd(address: WebhookAddress): CustomResourceDefinition
       conversion: {
         strategy: "Webhook",
         webhook: {
-          clientConfig: clientConfig(address, CONVERT_PATH),
+          clientConfig: clientConfig(address.conversion ?? address, CONVERT_PATH),
           conversionReviewVersions: ["v1", "v1beta1"],
         },
       },

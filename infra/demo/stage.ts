@@ -1,15 +1,18 @@
 /** Sets the scene: an embedded cluster, our webhooks and ticks served for it over HTTPS, and everything registered there. */
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
-import { type Server, startServer } from "../../functions/serve.ts";
+import { startServer } from "../../functions/serve.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { parseAuthentication } from "../../shared/authentication-settings.ts";
 import type { PassReport } from "../../shared/controller/report.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import type { Cluster, Resource } from "../../shared/kube/port.ts";
 import { type LocalCluster, startLocalCluster } from "../local/cluster.ts";
 import { installation } from "../manifests.ts";
+import type { WebhookAddress } from "../webhooks/address.ts";
 
 export interface Stage {
   /** our own way to the cluster, counted apart from the functions' */
@@ -44,8 +47,16 @@ function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject):
   return { group, version, plural: `${kind.toLowerCase()}s`, namespaced: metadata?.namespace !== undefined };
 }
 
-async function install(client: Cluster, server: Server, caBundle: string): Promise<void> {
-  for (const object of installation({ url: `https://127.0.0.1:${server.port}`, caBundle })) {
+/** Who calls our webhooks proves it by a path that nobody can guess. */
+async function writePathSecret(folder: string) {
+  const pathSecret = randomBytes(32).toString("base64url");
+  const path = join(folder, "path-secrets");
+  await writeFile(path, `${pathSecret}\n`, { mode: 0o600 });
+  return { pathSecret, authentication: parseAuthentication({ AUTHENTICATION: "secret-path", PATH_SECRETS: path }) };
+}
+
+async function install(client: Cluster, address: WebhookAddress): Promise<void> {
+  for (const object of installation(address)) {
     await client.create(resourceOf(object), object);
   }
 }
@@ -55,10 +66,12 @@ async function openStage(folder: string): Promise<Stage> {
   const kubeconfig = join(folder, "kubeconfig");
   await writeFile(kubeconfig, local.kubeconfig(), { mode: 0o600 });
   const { caBundle, ...tls } = await writeCertificate(folder);
+  const { pathSecret, authentication } = await writePathSecret(folder);
   const reports: PassReport[] = [];
   const server = await startServer({
     kubeconfig,
     ...tls,
+    authentication,
     host: "127.0.0.1",
     port: 0,
     tickMs: TICK_MS,
@@ -70,7 +83,7 @@ async function openStage(folder: string): Promise<Stage> {
     token: async () => local.token,
     userAgent: "sidecarset-demo",
   });
-  await install(client, server, caBundle);
+  await install(client, { url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret });
   const close = async () => {
     await server.close();
     await local.close();

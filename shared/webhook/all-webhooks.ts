@@ -3,6 +3,7 @@ import type { FeatureGates } from "../config.ts";
 import { mutateSidecarSet } from "../core/admit-sidecarset.ts";
 import type { Log } from "../log.ts";
 import { webhookApp } from "./app.ts";
+import type { Authenticate } from "./authenticate.ts";
 import { clusterView, type ViewOptions } from "./cluster-view.ts";
 import {
   CONVERT_PATH,
@@ -19,18 +20,20 @@ import { sidecarSetValidation } from "./sidecarset-validation.ts";
 export interface WebhooksOptions extends ViewOptions {
   readonly featureGates: FeatureGates;
   readonly log: Log;
+  readonly isKnown: Authenticate;
 }
 
-/** Ready when the cluster can be read. */
+/** Ready when the cluster can be read; its port is for the cluster's own network, so anybody may ask for that. */
 export function allWebhooks(options: WebhooksOptions) {
   const view = clusterView(options);
-  const { featureGates, kruiseNamespace, log, connect } = options;
+  const { featureGates, kruiseNamespace, log, isKnown } = options;
   // Conflicts are looked for in what is there now. And a list shared with pods would be from before this SidecarSet is
   // stored, so the pods that are created right after it would miss it.
   const present = clusterView({ ...options, freshnessMs: 0 });
   const validate = sidecarSetValidation({ view: present, featureGates, kruiseNamespace });
   return webhookApp({
     log,
+    isKnown,
     admissions: {
       [MUTATE_POD_PATH]: podAdmission({ view, featureGates, kruiseNamespace }),
       [MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
@@ -39,6 +42,8 @@ export function allWebhooks(options: WebhooksOptions) {
       [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
     },
     conversions: { [CONVERT_PATH]: convertSidecarSets },
-    checkReady: connect,
+    // No SidecarSets: to read those of an older version, the API server may need our conversion first.
+    checkReady: () => view.getNamespace("default"),
+    isReadinessOpen: true,
   });
 }

@@ -2,7 +2,8 @@
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import type { Admission } from "../core/lib/admission.ts";
-import type { Log } from "../log.ts";
+import { type Log, withoutSecrets } from "../log.ts";
+import { type Authenticate, splitPath } from "./authenticate.ts";
 import { within } from "./deadline.ts";
 import { type Answerer, type HttpAnswer, type HttpRequest, jsonAnswer, textAnswer } from "./http.ts";
 import { admissionResponse, failure } from "./response.ts";
@@ -22,12 +23,16 @@ type Convert = (request: ConversionRequest) => readonly KubernetesObject[];
 
 export interface WebhookOptions {
   readonly log: Log;
+  /** Asked before anything else of a request is looked at. */
+  readonly isKnown: Authenticate;
   /** path → who decides there */
   readonly admissions?: Readonly<Record<string, Admit>>;
   /** path → who converts there */
   readonly conversions?: Readonly<Record<string, Convert>>;
   /** Rejects while admissions could not be decided; what it says is the answer of /readyz. */
   readonly checkReady?: () => Promise<unknown>;
+  /** True where only the cluster's own probes can ask: /readyz is answered for anybody then, as /healthz always is. */
+  readonly isReadinessOpen?: boolean;
 }
 
 /** Answers one review's text, and turns what went wrong after its uid was known into an answer of the same form. */
@@ -39,21 +44,69 @@ const MAX_BODY_BYTES = 7 * 1024 * 1024;
 /** What API servers wait when a configuration does not say. */
 const DEFAULT_TIMEOUT_MS = 10_000;
 const READY_TIMEOUT_MS = 5_000;
+const STRANGERS_EVERY_MS = 10_000;
 
-/** An app that can be mounted alone: it needs nothing but what its handlers need. */
+/** An app that can be mounted alone: it needs nothing but what its handlers need. No secret of a path goes beyond here. */
 export function webhookApp(options: WebhookOptions): Answerer {
   const { log, admissions = {}, conversions = {} } = options;
   const reviews = new Map<string, Review>([
     ...Object.entries(admissions).map(([path, admit]): [string, Review] => [path, admission(admit, log)]),
     ...Object.entries(conversions).map(([path, convert]): [string, Review] => [path, conversion(convert, log)]),
   ]);
+  const noteStranger = strangers(log);
   return async (request) => {
+    const probe = openProbe(request, options);
+    if (probe !== undefined) return probe;
+    const split = splitPath(request.path);
+    const inner = { ...request, path: split.path };
     try {
-      const review = reviews.get(request.path);
-      return review === undefined ? await answerOther(request, options) : await answerReview(request, review);
+      const purpose = Object.hasOwn(conversions, split.path) ? "conversion" : "admission";
+      if (!(await isKnownOrDown(options, () => options.isKnown(request, split, purpose)))) {
+        noteStranger();
+        return refuse(
+          401,
+          "Unauthorized",
+          "the caller is not known here: docs/authentication.md says how to prove who you are",
+        );
+      }
+      const review = reviews.get(inner.path);
+      return review === undefined ? await answerOther(inner, options) : await answerReview(inner, review);
     } catch (error) {
-      return answerError(error, request, log);
+      return answerError(error, inner, log);
     }
+  };
+}
+
+/** What probes ask without proving who they are. */
+function openProbe({ method, path }: HttpRequest, options: WebhookOptions): Promise<HttpAnswer> | undefined {
+  if (!isRead(method)) return undefined;
+  if (path === "/healthz") return Promise.resolve(textAnswer(200, "ok"));
+  return path === "/readyz" && options.isReadinessOpen ? answerReady(options) : undefined;
+}
+
+/** Why it can't be said who asks is for our log, not for whoever asks. */
+async function isKnownOrDown({ log }: WebhookOptions, ask: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await ask();
+  } catch (error) {
+    log.error("callers cannot be told from strangers", { error });
+    throw new ReviewError("callers cannot be told from strangers now, the log says why", {
+      code: 503,
+      reason: "ServiceUnavailable",
+    });
+  }
+}
+
+/** Says at most every ten seconds how many were refused: nobody shall fill the log from outside. */
+function strangers(log: Log): () => void {
+  let count = 0;
+  let said = Number.NEGATIVE_INFINITY;
+  return () => {
+    count++;
+    if (performance.now() - said < STRANGERS_EVERY_MS) return;
+    log.warn("request refused: the caller is not known", { code: 401, requests: count });
+    said = performance.now();
+    count = 0;
   };
 }
 
@@ -87,7 +140,7 @@ function admission(admit: Admit, log: Log): Review {
         patchBytes: response.patch?.length ?? 0,
         ms: Math.round(performance.now() - begin),
       });
-      return jsonAnswer(200, { apiVersion, kind: "AdmissionReview", response });
+      return carried(http, jsonAnswer(200, { apiVersion, kind: "AdmissionReview", response }));
     };
     try {
       return answer(await within(timeoutMs(http), async () => admit(request)));
@@ -99,26 +152,35 @@ function admission(admit: Admit, log: Log): Review {
 }
 
 function conversion(convert: Convert, log: Log): Review {
-  return async ({ path }, body) => {
+  return async (http, body) => {
     const { apiVersion, request } = readConversionReview(body);
     const { uid, desiredAPIVersion } = request;
     const answer = (convertedObjects: readonly KubernetesObject[], result: object) =>
-      jsonAnswer(200, { apiVersion, kind: "ConversionReview", response: { uid, convertedObjects, result } });
+      carried(
+        http,
+        jsonAnswer(200, { apiVersion, kind: "ConversionReview", response: { uid, convertedObjects, result } }),
+      );
     try {
       const converted = convert(request);
       log.info("conversion", { uid, desiredAPIVersion, objects: converted.length });
       return answer(converted, { status: "Success" });
     } catch (error) {
-      log.error("request failed", { path, error });
+      log.error("request failed", { path: http.path, error });
       return answer([], { status: "Failure", message: messageOf(error) });
     }
   };
 }
 
+/** What would be lost on the way back is better said to be too large. */
+function carried({ canCarry }: HttpRequest, answer: HttpAnswer): HttpAnswer {
+  if (canCarry?.(answer.body) ?? true) return answer;
+  const bytes = Buffer.byteLength(answer.body);
+  throw new Error(`the answer of ${bytes} bytes is larger than the front door of the webhook can carry back`);
+}
+
 async function answerOther({ method, path }: HttpRequest, options: WebhookOptions): Promise<HttpAnswer> {
-  const isRead = method === "GET" || method === "HEAD";
-  if (isRead && path === "/healthz") return textAnswer(200, "ok");
-  if (isRead && path === "/readyz") return answerReady(options);
+  if (isRead(method) && path === "/healthz") return textAnswer(200, "ok");
+  if (isRead(method) && path === "/readyz") return answerReady(options);
   return refuse(404, "NotFound", `there is no webhook at ${path}`);
 }
 
@@ -156,6 +218,10 @@ function describe({ uid, operation, resource, namespace, name, dryRun }: Admissi
   return { uid, operation, resource: resource.resource, namespace, name, ...(dryRun ? { dryRun } : {}) };
 }
 
+function isRead(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return withoutSecrets(error instanceof Error ? error.message : String(error));
 }

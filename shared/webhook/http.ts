@@ -1,4 +1,5 @@
 /** One HTTP request and its answer as plain values, whichever door it came through. */
+import type { X509Certificate } from "node:crypto";
 
 export interface HttpRequest {
   readonly method: string;
@@ -8,6 +9,10 @@ export interface HttpRequest {
   readonly query: string;
   /** names in lower case */
   readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The caller's, which whoever ended its TLS found to be signed by the authority that we trust; undefined: none. */
+  readonly clientCertificate?: () => X509Certificate | undefined;
+  /** False for a body that is too large to be carried back this way; absent: any can be. */
+  readonly canCarry?: (body: string) => boolean;
   /** The whole body, read when it is asked for; undefined when it is larger than that many bytes. */
   readonly readBody: (maxBytes: number) => Promise<string | undefined>;
 }

@@ -1,8 +1,10 @@
 /** The webhooks on a port of their own, over TLS. */
+import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
 import type { Answerer, HttpRequest } from "./http.ts";
 
 export interface ServerOptions {
@@ -14,6 +16,8 @@ export interface ServerOptions {
   readonly tlsCert: string;
   /** path of a PEM file */
   readonly tlsKey: string;
+  /** path of a PEM file: the authority that signs the certificates of clients; absent: no certificate counts */
+  readonly clientCa?: string;
 }
 
 export interface WebhookServer {
@@ -36,7 +40,7 @@ const LINGER_MS = 500;
 
 /** @throws ServerError: the certificate or key is none, or the port cannot be had */
 export async function serveHttps(app: Answerer, options: ServerOptions): Promise<WebhookServer> {
-  const server = create(app, options, { cert: await readPem(options.tlsCert), key: await readPem(options.tlsKey) });
+  const server = create(app, options, await readPems(options));
   await listen(server, options);
   return { port: (server.address() as AddressInfo).port, close: () => close(server) };
 }
@@ -44,6 +48,23 @@ export async function serveHttps(app: Answerer, options: ServerOptions): Promise
 interface Pem {
   readonly cert: string;
   readonly key: string;
+  readonly ca?: string;
+}
+
+async function readPems({ tlsCert, tlsKey, clientCa }: ServerOptions): Promise<Pem> {
+  const ca = clientCa === undefined ? {} : { ca: await readAuthority(clientCa) };
+  return { cert: await readPem(tlsCert), key: await readPem(tlsKey), ...ca };
+}
+
+/** Node would take an empty list of authorities without a word. */
+async function readAuthority(path: string): Promise<string> {
+  const pem = await readPem(path);
+  try {
+    new X509Certificate(pem);
+    return pem;
+  } catch (cause) {
+    throw new ServerError(`${path} is not a certificate in PEM`, { cause });
+  }
 }
 
 async function readPem(path: string): Promise<string> {
@@ -56,8 +77,13 @@ async function readPem(path: string): Promise<string> {
 
 function create(app: Answerer, { tlsCert, tlsKey }: ServerOptions, pem: Pem): Server {
   const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
+  // Nobody is turned away by TLS: probes and conversions come without a certificate.
+  const clients = { requestCert: pem.ca !== undefined, rejectUnauthorized: false };
   try {
-    return createServer({ ...pem, ...timeouts }, (incoming, outgoing) => void serve(app, incoming, outgoing));
+    return createServer(
+      { ...pem, ...timeouts, ...clients },
+      (incoming, outgoing) => void serve(app, incoming, outgoing),
+    );
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : cause;
     throw new ServerError(`${tlsCert} and ${tlsKey} are not a certificate and its key in PEM: ${problem}`, { cause });
@@ -82,8 +108,14 @@ function toRequest(incoming: IncomingMessage): HttpRequest {
     path,
     query,
     headers: Object.fromEntries(headers),
+    clientCertificate: () => verifiedCertificate(incoming.socket as TLSSocket),
     readBody: (maxBytes) => readBody(incoming, maxBytes),
   };
+}
+
+/** The certificate that the client showed, if one of our authorities signed it. */
+function verifiedCertificate(socket: TLSSocket): X509Certificate | undefined {
+  return socket.authorized ? socket.getPeerX509Certificate() : undefined;
 }
 
 async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string | undefined> {

@@ -8,3 +8,8 @@ export const CONVERT_PATH = "/convert";
 /** What releases before v1beta1 registered. */
 export const OLDER_MUTATE_SIDECARSET_PATH = "/mutate-apps-kruise-io-v1alpha1-sidecarset";
 export const OLDER_VALIDATE_SIDECARSET_PATH = "/validate-apps-kruise-io-v1alpha1-sidecarset";
+
+/** The path under which a caller who knows the secret is answered. */
+export function secretPath(secret: string, path: string): string {
+  return `/s/${secret}${path}`;
+}

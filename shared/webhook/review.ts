@@ -6,11 +6,11 @@ import { parseJson } from "../core/lib/json-number.ts";
 export class ReviewError extends Error {
   override readonly name = "ReviewError";
   /** HTTP status */
-  readonly code: 400 | 413 | 415;
+  readonly code: 400 | 413 | 415 | 503;
   /** metav1.StatusReason */
   readonly reason: string;
 
-  constructor(message: string, facts: { code?: 413 | 415; reason?: string; cause?: unknown } = {}) {
+  constructor(message: string, facts: { code?: 413 | 415 | 503; reason?: string; cause?: unknown } = {}) {
     super(message, { cause: facts.cause });
     this.code = facts.code ?? 400;
     this.reason = facts.reason ?? "BadRequest";

@@ -29,6 +29,10 @@ beforeAll(async () => {
     "tls.crt": cert,
     "tls.key": key,
     "not-a.crt": "hello",
+    "path-secrets": `${"a".repeat(43)}\n`,
+    "short-secret": "hunter2\n",
+    "three-secrets": `${"a".repeat(43)}\n${"b".repeat(43)}\n${"c".repeat(43)}\n`,
+    "no-secret": "\n",
     "syntax.yaml": "apiVersion: v1\nkind: Pod\nmetadata:\n  name: x\n   labels: y\n",
     "syntax.json": '{"apiVersion": "v1",\n "kind": "Pod"',
     "kind.yaml": "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: x}\n",
@@ -56,9 +60,16 @@ const serve = (options: Readonly<Record<string, string>>) => {
     port: "0",
     "tls-cert": path("tls.crt"),
     "tls-key": path("tls.key"),
+    "path-secrets": path("path-secrets"),
     ...options,
   };
   return ["serve", ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])];
+};
+
+const serveWithout = (option: string) => {
+  const args = serve({});
+  const at = args.indexOf(`--${option}`);
+  return args.toSpliced(at, 2);
 };
 
 /** What is typed wrong, the arguments, and what the one sentence must say. */
@@ -123,6 +134,44 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   ],
   ["a certificate that is not there", () => serve({ "tls-cert": path("nope.crt") }), /nope\.crt/],
   ["a certificate that is none", () => serve({ "tls-cert": path("not-a.crt") }), /not-a\.crt|certificate/],
+  [
+    "serve without a way to tell callers apart",
+    () => serveWithout("path-secrets"),
+    /^nobody is let in by default: give --path-secrets/,
+  ],
+  [
+    "tokens without a secret path for conversions",
+    () => [...serveWithout("path-secrets"), "--bearer-tokens", path("path-secrets")],
+    /^--path-secrets is missing: API servers present/,
+  ],
+  [
+    "two ways at once",
+    () => [...serve({ "bearer-tokens": path("path-secrets") }), "--insecure"],
+    /^choose one of --client-ca, --bearer-tokens and --insecure/,
+  ],
+  ["a client's authority without names", () => serve({ "client-ca": path("tls.crt") }), /^--client-names is missing/],
+  [
+    "a client's authority that is none",
+    () => serve({ "client-ca": path("not-a.crt"), "client-names": "a" }),
+    /not-a\.crt is not a certificate in PEM/,
+  ],
+  [
+    "a file of secrets that is not there",
+    () => serve({ "path-secrets": path("nope") }),
+    /nope cannot be read: there is no/,
+  ],
+  [
+    "an ARN that is none",
+    () => serve({ "path-secrets": "arn:aws:s3:::x" }),
+    /^--path-secrets names no place of a secret/,
+  ],
+  ["a file of secrets with none", () => serve({ "path-secrets": path("no-secret") }), /no-secret holds no secret/],
+  [
+    "a secret that can be guessed",
+    () => serve({ "path-secrets": path("short-secret") }),
+    /^line 1 of .*short-secret is not 256/,
+  ],
+  ["three secrets", () => serve({ "path-secrets": path("three-secrets") }), /holds 3 secrets: two at most/],
   ["a kubeconfig for serve that is not there", () => serve({ kubeconfig: path("nope") }), /nope/],
 ];
 

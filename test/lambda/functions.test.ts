@@ -22,6 +22,8 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "sidecarset-bundles-"));
   process.env["KUBECONFIG"] = cluster.kubeconfig;
   process.env["LOG_LEVEL"] = "error";
+  process.env["AUTHENTICATION"] = "secret-path";
+  process.env["PATH_SECRETS"] = cluster.pathSecrets;
   for (const name of FUNCTIONS) {
     const folder = join(directory, name);
     sizes.set(name, await bundle(name, folder));
@@ -48,7 +50,7 @@ function event(path: string, body: string, more: Partial<APIGatewayProxyEventV2>
   return {
     version: "2.0",
     routeKey: "$default",
-    rawPath: path,
+    rawPath: `/s/${cluster.pathSecret}${path}`,
     rawQueryString: "timeout=10s",
     headers,
     requestContext,
@@ -124,12 +126,13 @@ describe("as a bundle, on an event of Lambda", () => {
   });
 
   test.each([
-    ["another function's path", event("/mutate-pod", "{}"), 404],
-    ["not JSON", event("/mutate-apps-kruise-io-sidecarset", "{"), 400],
-    ["no body", event("/mutate-apps-kruise-io-sidecarset", ""), 400],
-    ["another content type", event("/mutate-apps-kruise-io-sidecarset", "{}", { headers: { host: "x" } }), 415],
+    ["another function's path", () => event("/mutate-pod", "{}"), 404],
+    ["not JSON", () => event("/mutate-apps-kruise-io-sidecarset", "{"), 400],
+    ["no body", () => event("/mutate-apps-kruise-io-sidecarset", ""), 400],
+    ["another content type", () => event("/mutate-apps-kruise-io-sidecarset", "{}", { headers: { host: "x" } }), 415],
+    ["no secret in the path", () => event("", "{}", { rawPath: "/mutate-apps-kruise-io-sidecarset" }), 401],
   ] as const)("mutate-sidecarset: %s → %i", async (...[, given, code]) => {
-    expect((await invoke("mutate-sidecarset", given)).statusCode).toBe(code);
+    expect((await invoke("mutate-sidecarset", given())).statusCode).toBe(code);
   });
 });
 
@@ -160,7 +163,7 @@ describe("a bundle is small", () => {
 
   test("what few requests need waits", () => {
     const lazy = (name: string) => Object.keys(sizes.get(name)?.lazy ?? {});
-    expect(lazy("mutate-sidecarset")).toEqual([]);
+    expect(lazy("mutate-sidecarset")).toEqual(["aws4", "read-secret"]);
     expect(lazy("mutate-pod")).toEqual(expect.arrayContaining(["regular-expression", "@kubernetes/client-node"]));
     expect(lazy("validate-sidecarset")).toEqual(expect.arrayContaining(["regular-expression"]));
   });

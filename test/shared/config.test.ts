@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { ConfigError, readConfig } from "../../shared/config.ts";
+import { readConfig } from "../../shared/config.ts";
+import { ConfigError } from "../../shared/config-error.ts";
 
 describe("readConfig", () => {
   test("an empty environment gives the defaults", () => {

@@ -32,6 +32,7 @@ const admissions: Record<string, Admit> = {
 let readiness: () => Promise<unknown> = () => Promise.resolve();
 const answer = webhookApp({
   log,
+  isKnown: async () => true,
   admissions,
   conversions: {
     "/convert": ({ objects }) => {

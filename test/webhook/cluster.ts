@@ -1,4 +1,5 @@
 /** An embedded cluster with everything installed and served, on free ports, for tests that need both ends. */
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { type Server, startServer } from "../../functions/serve.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import { installation } from "../../infra/manifests.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { parseAuthentication } from "../../shared/authentication-settings.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import type { Cluster, Resource } from "../../shared/kube/port.ts";
 
@@ -38,7 +40,16 @@ export function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesO
   return { group, version, plural: `${kind.toLowerCase()}s`, namespaced: metadata?.namespace !== undefined };
 }
 
-export interface ServedCluster {
+/** Callers prove who they are by this path. */
+export async function writePathSecret(folder: string) {
+  const pathSecret = randomBytes(32).toString("base64url");
+  const pathSecrets = join(folder, "path-secrets");
+  await writeFile(pathSecrets, `${pathSecret}\n`);
+  const authentication = parseAuthentication({ AUTHENTICATION: "secret-path", PATH_SECRETS: pathSecrets });
+  return { pathSecret, pathSecrets, authentication };
+}
+
+export interface ServedCluster extends Awaited<ReturnType<typeof writePathSecret>> {
   readonly local: LocalCluster;
   readonly client: Cluster;
   readonly server: Server;
@@ -54,7 +65,9 @@ export async function startServedCluster(tickMs = 60_000): Promise<ServedCluster
   const kubeconfig = join(folder, "kubeconfig");
   await writeFile(kubeconfig, local.kubeconfig());
   const tls = await writeTlsFiles(folder);
-  const server = await startServer({ kubeconfig, ...tls, host: "127.0.0.1", port: 0, tickMs });
+  const secret = await writePathSecret(folder);
+  const { authentication, pathSecret } = secret;
+  const server = await startServer({ kubeconfig, ...tls, authentication, host: "127.0.0.1", port: 0, tickMs });
   const client = connectCluster({
     server: local.url,
     certificateAuthority: local.caCertificate,
@@ -62,7 +75,7 @@ export async function startServedCluster(tickMs = 60_000): Promise<ServedCluster
     userAgent: "test",
   });
   const caBundle = Buffer.from(tls.certificate).toString("base64");
-  for (const object of installation({ url: `https://127.0.0.1:${server.port}`, caBundle })) {
+  for (const object of installation({ url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret })) {
     await client.create(resourceOf(object), object);
   }
   const close = async () => {
@@ -70,5 +83,5 @@ export async function startServedCluster(tickMs = 60_000): Promise<ServedCluster
     await local.close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { local, client, server, kubeconfig, folder, tls, close };
+  return { local, client, server, kubeconfig, folder, tls, ...secret, close };
 }

@@ -26,6 +26,7 @@ test("closing answers the request in flight, also on a kept-alive connection, an
   });
   const app = webhookApp({
     log: silent,
+    isKnown: async () => true,
     admissions: {
       "/slow": async () => {
         begun();

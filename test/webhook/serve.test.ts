@@ -30,11 +30,12 @@ interface Answer {
   readonly text: string;
 }
 
-/** One request over TLS to the webhooks. */
+/** One request over TLS to the webhooks; only probes need not say who asks. */
 function call(method: string, path: string, body = "", headers: object = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
+    const prefix = path.endsWith("z") ? "" : `/s/${cluster.pathSecret}`;
     const outgoing = request(
-      `https://127.0.0.1:${cluster.server.port}${path}`,
+      `https://127.0.0.1:${cluster.server.port}${prefix}${path}`,
       { method, ca: cluster.tls.certificate, headers: { "content-type": "application/json", ...headers } },
       async (incoming) => {
         let text = "";
@@ -203,6 +204,7 @@ describe("what keeps it from starting is one sentence", () => {
   const options = () => ({
     ...cluster.tls,
     kubeconfig: cluster.kubeconfig,
+    authentication: cluster.authentication,
     host: "127.0.0.1",
     port: 0,
     tickMs: 60_000,
@@ -240,7 +242,10 @@ describe("as a process", () => {
     spawn(process.execPath, ["functions/cli.mjs", "serve", "--kubeconfig", cluster.kubeconfig, ...more], {
       stdio: ["ignore", "pipe", "pipe"],
     });
-  const tls = () => ["--tls-cert", cluster.tls.tlsCert, "--tls-key", cluster.tls.tlsKey, "--host", "127.0.0.1"];
+  const tls = () => [
+    ...["--tls-cert", cluster.tls.tlsCert, "--tls-key", cluster.tls.tlsKey, "--host", "127.0.0.1"],
+    ...["--path-secrets", cluster.pathSecrets],
+  ];
 
   test.each(["SIGTERM", "SIGINT"] as const)("%s ends it with 0", async (signal) => {
     const child = run("--port", "0", ...tls());

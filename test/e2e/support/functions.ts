@@ -8,15 +8,17 @@ import { installation } from "../../../infra/manifests.ts";
 import { accessObjects, kruiseNamespace } from "../../../infra/rbac/access.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
-import { readConfig } from "../../../shared/config.ts";
+import { readAwsAccess, readConfig } from "../../../shared/config.ts";
 import type { PassReport } from "../../../shared/controller/report.ts";
 import { connect } from "../../../shared/kube/connect.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type Resource, SIDECARSETS } from "../../../shared/kube/port.ts";
-import { createLog } from "../../../shared/log.ts";
+import { createLog, type Log } from "../../../shared/log.ts";
 import { allWebhooks } from "../../../shared/webhook/all-webhooks.ts";
+import { authenticator } from "../../../shared/webhook/authenticate.ts";
 import { serveHttps } from "../../../shared/webhook/https-server.ts";
 import type { RawTarget } from "../../contract/raw.ts";
+import { writePathSecret } from "../../webhook/cluster.ts";
 import { asServiceAccount, clusterOf, writeKubeconfig } from "./clients.ts";
 import { until } from "./until.ts";
 
@@ -95,6 +97,13 @@ async function writeCertificate(folder: string) {
   return { ...paths, caBundle: Buffer.from(authority).toString("base64") };
 }
 
+/** The API server proves who it is by the path that it is told. */
+async function pathAuthentication(folder: string, log: Log) {
+  const { pathSecret, authentication } = await writePathSecret(folder);
+  const { isKnown } = authenticator(authentication, { aws: readAwsAccess, log, now: Date.now });
+  return { pathSecret, isKnown };
+}
+
 /** Resolves when pods are injected and, unless there are no ticks, SidecarSets are rolled out. */
 export async function startFunctions(admin: RawTarget, { hasTicks = true } = {}): Promise<Functions> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-functions-"));
@@ -111,9 +120,11 @@ export async function startFunctions(admin: RawTarget, { hasTicks = true } = {})
   const errors: string[] = [];
   const log = createLog("error", (line) => void errors.push(line));
   // Scenes create pods right after their SidecarSets.
-  const webhooks = { ...config, freshnessMs: 0, connect: await identify("sidecarset-webhooks"), now: Date.now, log };
+  const connectWebhooks = await identify("sidecarset-webhooks");
+  const { pathSecret, isKnown } = await pathAuthentication(folder, log);
+  const webhooks = { ...config, freshnessMs: 0, connect: connectWebhooks, now: Date.now, log, isKnown };
   const server = await serveHttps(allWebhooks(webhooks), { ...tls, host: "127.0.0.1", port: 0 });
-  const address = { url: `https://127.0.0.1:${server.port}`, caBundle };
+  const address = { url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret };
   const rest = installation(address).slice(access.length);
   await createAll(cluster, rest);
   await untilInForce(cluster);

@@ -1,0 +1,13 @@
+/** As whom AWS is asked, and where. */
+
+export interface AwsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+export interface AwsAccess {
+  readonly credentials: AwsCredentials;
+  /** Instead of AWS' own address of a service, as AWS_ENDPOINT_URL says. */
+  readonly endpoint?: string;
+}

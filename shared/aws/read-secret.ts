@@ -1,0 +1,42 @@
+/** Reads one secret from SSM's parameters or from Secrets Manager. */
+import { hideSecret } from "../log.ts";
+import type { SecretReference } from "../secret/reference.ts";
+import type { AwsAccess } from "./access.ts";
+import { AwsError, awsJson } from "./signed-request.ts";
+
+type AwsSecretReference = Exclude<SecretReference, { readonly kind: "file" }>;
+
+interface ParameterAnswer {
+  readonly Parameter?: { readonly Value?: string };
+}
+
+interface SecretAnswer {
+  readonly SecretString?: string;
+}
+
+/** Its text. @throws AwsError that names the ARN, and never the value */
+export async function readAwsSecret(reference: AwsSecretReference, access: AwsAccess): Promise<string> {
+  try {
+    const value = await ask(reference, access);
+    if (typeof value !== "string" || value === "") throw new AwsError("it has no text");
+    hideSecret(value);
+    return value;
+  } catch (cause) {
+    const [problem, code] = cause instanceof AwsError ? [cause.message, cause.code] : [String(cause), ""];
+    throw new AwsError(`${reference.arn} cannot be read: ${problem}`, code, cause);
+  }
+}
+
+async function ask({ kind: service, arn, region }: AwsSecretReference, access: AwsAccess): Promise<string | undefined> {
+  if (service === "ssm") {
+    const body = { Name: arn, WithDecryption: true };
+    const answer = await awsJson<ParameterAnswer>({ service, region, target: "AmazonSSM.GetParameter", body }, access);
+    return answer.Parameter?.Value;
+  }
+  const body = { SecretId: arn };
+  const answer = await awsJson<SecretAnswer>(
+    { service, region, target: "secretsmanager.GetSecretValue", body },
+    access,
+  );
+  return answer.SecretString;
+}

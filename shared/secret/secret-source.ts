@@ -1,0 +1,99 @@
+/** Secrets where they are kept, read when they are needed and again from time to time, so that they can be rotated. */
+import { readFile } from "node:fs/promises";
+import type { AwsAccess } from "../aws/access.ts";
+import { hideSecret, type Log } from "../log.ts";
+import { printReference, type SecretReference } from "./reference.ts";
+
+export interface SecretSourceOptions {
+  readonly reference: SecretReference;
+  /** What keeps a secret from being used, such as "is shorter than 32 characters". */
+  readonly problemOf: (secret: string) => string | undefined;
+  readonly aws: () => AwsAccess;
+  readonly log: Log;
+  /** epoch milliseconds */
+  readonly now: () => number;
+}
+
+/** The secrets, the newest state that could be read. */
+export type SecretSource = () => Promise<readonly string[]>;
+
+/** The secrets of a place cannot be used; the message names the place, not the secrets. */
+export class SecretError extends Error {
+  override readonly name = "SecretError";
+}
+
+/** A file is read again after this long, what AWS keeps after the other: a call there costs money and time. */
+const FILE_FRESHNESS_MS = 10_000;
+const AWS_FRESHNESS_MS = 5 * 60_000;
+/** The new one and the old one. */
+const MAX_SECRETS = 2;
+
+/**
+ * One reading at a time, shared. When it fails, the last secrets serve on and the log says so: a store that is down
+ * must not lock API servers out. Rejects with SecretError or AwsError while there are none.
+ */
+export function secretSource(options: SecretSourceOptions): SecretSource {
+  const { reference, log, now } = options;
+  const freshnessMs = reference.kind === "file" ? FILE_FRESHNESS_MS : AWS_FRESHNESS_MS;
+  let last: { readonly begun: number; readonly secrets: readonly string[] } | undefined;
+  let reading: Promise<readonly string[]> | undefined;
+
+  const read = async () => {
+    const begun = now();
+    try {
+      last = { begun, secrets: await readSecrets(options) };
+    } catch (error) {
+      if (last === undefined) throw error;
+      log.warn("the secrets cannot be read again, the last ones stay valid", {
+        place: printReference(reference),
+        error,
+      });
+      last = { begun, secrets: last.secrets };
+    } finally {
+      reading = undefined;
+    }
+    return last.secrets;
+  };
+
+  return () => {
+    const age = last === undefined ? Number.NaN : now() - last.begun;
+    if (last !== undefined && age >= 0 && age < freshnessMs) return Promise.resolve(last.secrets);
+    reading ??= read();
+    return reading;
+  };
+}
+
+async function readSecrets({ reference, problemOf, aws }: SecretSourceOptions): Promise<readonly string[]> {
+  const text = await readText(reference, aws);
+  const secrets = text.split(/\r?\n/).flatMap((line) => line.trim() || []);
+  for (const secret of secrets) hideSecret(secret);
+  const place = printReference(reference);
+  if (secrets.length === 0) throw new SecretError(`${place} holds no secret: write one a line`);
+  if (secrets.length > MAX_SECRETS)
+    throw new SecretError(
+      `${place} holds ${secrets.length} secrets: two at most are valid, the new one and the old one`,
+    );
+  for (const [index, secret] of secrets.entries()) {
+    const problem = problemOf(secret);
+    if (problem !== undefined) throw new SecretError(`line ${index + 1} of ${place} ${problem}`);
+  }
+  return secrets;
+}
+
+/** The text that is kept at that place. Rejects with SecretError or AwsError. */
+export async function readText(reference: SecretReference, aws: () => AwsAccess): Promise<string> {
+  if (reference.kind === "file") return readSecretFile(reference.path);
+  const { readAwsSecret } = await import("../aws/read-secret.ts");
+  return readAwsSecret(reference, aws());
+}
+
+async function readSecretFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    const { code = "", message } = cause as NodeJS.ErrnoException;
+    throw new SecretError(`${path} cannot be read: ${code === "ENOENT" ? "there is no such file" : code || message}`, {
+      cause,
+    });
+  }
+}

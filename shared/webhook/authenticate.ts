@@ -1,0 +1,119 @@
+/** Who may ask: every request is checked by its certificate, token or path before anything of its body is read. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { AuthenticationSettings } from "../authentication-settings.ts";
+import type { AwsAccess } from "../aws/access.ts";
+import { ConfigError } from "../config-error.ts";
+import type { Log } from "../log.ts";
+import type { SecretReference } from "../secret/reference.ts";
+import { type SecretSource, secretSource } from "../secret/secret-source.ts";
+import { isCertificateOf } from "./client-certificate.ts";
+import type { HttpRequest } from "./http.ts";
+
+/** The request's path without the secret that was in front of it. */
+export interface SecretPath {
+  readonly path: string;
+  /** undefined: the path has none */
+  readonly secret: string | undefined;
+}
+
+/**
+ * True for a caller that is known. API servers present neither certificate nor token when they want a conversion, so
+ * that is always by secret path. Rejects when what to compare with cannot be had.
+ */
+export type Authenticate = (
+  request: Pick<HttpRequest, "headers" | "clientCertificate">,
+  path: SecretPath,
+  purpose: "admission" | "conversion",
+) => Promise<boolean>;
+
+export interface Authenticator {
+  readonly isKnown: Authenticate;
+  /** Resolves when what to compare with was read for the first time; rejects with SecretError or AwsError when it can't be. */
+  readonly ready: Promise<unknown>;
+}
+
+export interface AuthenticateOptions {
+  readonly aws: () => AwsAccess;
+  readonly log: Log;
+  /** epoch milliseconds */
+  readonly now: () => number;
+}
+
+/** 256 bits in base64url. */
+const PATH_SECRET = /^[A-Za-z0-9_-]{43}$/;
+const SECRET_PATH = /^\/s\/([^/]*)(\/.*)$/s;
+const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/i;
+const MIN_TOKEN_LENGTH = 32;
+
+/** `/s/SECRET/mutate-pod` is `/mutate-pod` with a secret. */
+export function splitPath(path: string): SecretPath {
+  const [, secret, rest = ""] = SECRET_PATH.exec(path) ?? [];
+  return secret === undefined ? { path, secret } : { path: rest, secret };
+}
+
+/**
+ * Begins to read the secrets at once, so that the first request need not wait for all of it.
+ * @throws ConfigError when conversions are asked for and nothing could prove who asks
+ */
+export function authenticator(
+  settings: AuthenticationSettings,
+  options: AuthenticateOptions,
+  { hasConversions = false } = {},
+): Authenticator {
+  const { mode } = settings;
+  if (mode === "insecure") {
+    options.log.warn("INSECURE: whoever reaches this address is answered, nobody is asked who they are");
+    return { isKnown: async () => true, ready: Promise.resolve() };
+  }
+  if (hasConversions && settings.pathSecrets === undefined) {
+    throw new ConfigError(
+      "PATH_SECRETS is not set: API servers present no certificate and no token to the conversion webhook, so it is only served under a secret path.",
+    );
+  }
+  const pathSecrets = sourceOf(settings.pathSecrets, pathSecretProblem, options);
+  const tokens = mode === "bearer-token" ? sourceOf(settings.bearerTokens, tokenProblem, options) : undefined;
+  const isKnown: Authenticate = async ({ headers, clientCertificate }, { secret }, purpose) => {
+    if (purpose === "conversion" || mode === "secret-path") return isOneOf(secret, pathSecrets);
+    if (tokens !== undefined) return isOneOf(BEARER.exec(headers["authorization"] ?? "")?.[1], tokens);
+    const certificate = clientCertificate?.();
+    return certificate !== undefined && isCertificateOf(certificate, settings.clientNames, options.now());
+  };
+  const needsPathSecrets = hasConversions || mode === "secret-path";
+  const ready = Promise.all([needsPathSecrets ? pathSecrets() : undefined, tokens?.()]);
+  ready.catch((error: unknown) => options.log.error("callers cannot be told from strangers", { error }));
+  return { isKnown, ready };
+}
+
+function pathSecretProblem(secret: string): string | undefined {
+  return PATH_SECRET.test(secret)
+    ? undefined
+    : "is not 256 random bits in base64url: 43 of the characters A-Z a-z 0-9 - _";
+}
+
+function tokenProblem(token: string): string | undefined {
+  if (!BEARER.test(`Bearer ${token}`))
+    return "is no bearer token: it has a character that no HTTP header can carry, or is too long";
+  return token.length < MIN_TOKEN_LENGTH
+    ? `is shorter than ${MIN_TOKEN_LENGTH} characters: it could be guessed`
+    : undefined;
+}
+
+function sourceOf(
+  reference: SecretReference | undefined,
+  problemOf: (secret: string) => string | undefined,
+  options: AuthenticateOptions,
+): SecretSource {
+  return reference === undefined ? async () => [] : secretSource({ reference, problemOf, ...options });
+}
+
+/** Takes as long whatever is given: digests are compared, all of them. */
+async function isOneOf(given: string | undefined, secrets: SecretSource): Promise<boolean> {
+  if (given === undefined) return false;
+  const own = digest(given);
+  const matches = (await secrets()).map((secret) => timingSafeEqual(own, digest(secret)));
+  return matches.includes(true);
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,22 @@
+/** Whose client certificate it is, and whether it is valid now. */
+import type { X509Certificate } from "node:crypto";
+
+/** True when the certificate is valid at that time (epoch milliseconds) and one of `names` is its common name or an alternative name, to the letter. */
+export function isCertificateOf(certificate: X509Certificate, names: readonly string[], now: number): boolean {
+  if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo)) return false;
+  const own = [...commonNames(certificate), ...alternativeNames(certificate)];
+  return names.some((name) => own.includes(name));
+}
+
+/** One attribute a line; Node escapes what is special in a value. */
+function commonNames({ subject }: X509Certificate): readonly string[] {
+  return (subject ?? "").split("\n").flatMap((line) => (line.startsWith("CN=") ? line.slice("CN=".length) : []));
+}
+
+/** `DNS:a, URI:b`; a value with anything special in it is printed as a JSON string, so no value can pretend to be two. */
+function alternativeNames({ subjectAltName }: X509Certificate): readonly string[] {
+  const entries = (subjectAltName ?? "").matchAll(
+    /(?:^|, )(?:DNS|URI|email|IP Address):("(?:[^"\\]|\\.)*"|[^,"]*)(?=, |$)/g,
+  );
+  return [...entries].map(([, value = ""]) => (value.startsWith('"') ? (JSON.parse(value) as string) : value));
+}
