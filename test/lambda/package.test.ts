@@ -3,9 +3,32 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FUNCTIONS } from "../../infra/build.ts";
 
 const run = promisify(execFile);
+
+interface Resource {
+  readonly Type: string;
+  readonly Properties: Readonly<Record<string, unknown>>;
+}
+interface Statement {
+  readonly Action: string | readonly string[];
+  readonly Resource: unknown;
+}
+
+let folder: string;
+let resources: readonly Resource[];
+const ofType = (type: string) => resources.filter(({ Type }) => Type === type).map(({ Properties }) => Properties);
+
+/** Without an account and without a network: no credentials, and nothing in HOME. */
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sidecarset-package-"));
+  await run("npm", ["run", "package", "--", "--package", folder], { env: { PATH: process.env["PATH"], HOME: folder } });
+  const text = await readFile(join(folder, "cloudformation-template-update-stack.json"), "utf8");
+  resources = Object.values((JSON.parse(text) as { Resources: Record<string, Resource> }).Resources);
+}, 180_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** File names in a zip, from its central directory. */
 function namesIn(zip: Buffer): string[] {
@@ -17,37 +40,93 @@ function namesIn(zip: Buffer): string[] {
   return names;
 }
 
-test("npm run package, without account and network: one zip for each function, with its bundle and nothing else", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "sidecarset-package-"));
-  const env = { PATH: process.env["PATH"], HOME: folder };
-  await run("npm", ["run", "package", "--", "--package", folder], { env });
-
-  const zips = (await readdir(folder)).filter((name) => name.endsWith(".zip")).toSorted();
-  expect(zips).toEqual([
-    "convertSidecarSet.zip",
-    "dryRun.zip",
-    "mutatePod.zip",
-    "mutateSidecarSet.zip",
-    "rollout.zip",
-    "validateSidecarSet.zip",
-  ]);
-  for (const zip of zips) {
-    const names = namesIn(await readFile(join(folder, zip)));
-    const directory = `dist/${zip
-      .replace(".zip", "")
-      .replace("SidecarSet", "-sidecarset")
-      .replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)}/`;
-    expect(names).toEqual(expect.arrayContaining([`${directory}index.js`, `${directory}package.json`]));
-    expect(names.filter((name) => !name.startsWith(directory))).toEqual([]);
+test("one zip for each function, with its bundle and nothing else", async () => {
+  const zips = (await readdir(folder)).filter((name) => name.endsWith(".zip"));
+  expect(zips.toSorted()).toEqual(FUNCTIONS.map((name) => `${name}.zip`).toSorted());
+  for (const name of FUNCTIONS) {
+    const names = namesIn(await readFile(join(folder, `${name}.zip`)));
+    expect(names).toEqual(expect.arrayContaining([`dist/${name}/index.js`, `dist/${name}/package.json`]));
+    expect(names.filter((file) => !file.startsWith(`dist/${name}/`))).toEqual([]);
   }
+});
 
-  const template = await readFile(join(folder, "cloudformation-template-update-stack.json"), "utf8");
-  const { Resources } = JSON.parse(template) as { Resources: Record<string, { Type: string; Properties: object }> };
-  const functions = Object.values(Resources).filter(({ Type }) => Type === "AWS::Lambda::Function");
-  expect(functions).toHaveLength(6);
-  for (const { Properties } of functions) {
-    expect(Properties).toMatchObject({ Runtime: "nodejs24.x", Architectures: ["arm64"] });
-  }
-  expect(JSON.stringify(Resources["IamRoleLambdaExecution"])).not.toMatch(/"Resource":\s*"\*"/);
-  await rm(folder, { recursive: true, force: true });
-}, 180_000);
+describe("the template", () => {
+  test("every function runs Node 24 on arm64, has a role of its own and logs that end", () => {
+    const functions = ofType("AWS::Lambda::Function");
+    expect(functions).toHaveLength(FUNCTIONS.length);
+    for (const properties of functions) {
+      expect(properties).toMatchObject({
+        Runtime: "nodejs24.x",
+        Architectures: ["arm64"],
+        LoggingConfig: { LogFormat: "JSON", SystemLogLevel: "WARN" },
+      });
+    }
+    const roles = functions.map(({ Role }) => JSON.stringify(Role));
+    expect(new Set(roles).size).toBe(FUNCTIONS.length);
+    const logs = ofType("AWS::Logs::LogGroup");
+    expect(logs).toHaveLength(FUNCTIONS.length);
+    for (const properties of logs) expect(properties["RetentionInDays"]).toBe(30);
+  });
+
+  test("no role has a wildcard action, nor a resource with one but for its own log streams", () => {
+    const statements = ofType("AWS::IAM::Role").flatMap(({ Policies }) =>
+      (Policies as { PolicyDocument: { Statement: Statement[] } }[]).flatMap(
+        ({ PolicyDocument }) => PolicyDocument.Statement,
+      ),
+    );
+    expect(statements.length).toBeGreaterThan(FUNCTIONS.length);
+    const wildcards = statements.flatMap(({ Action, Resource }) => {
+      const withoutStreams = JSON.stringify(Resource).replace(/(log-group:\/aws\/lambda\/[a-z-]+):\*"/g, '$1"');
+      return [JSON.stringify(Action), withoutStreams].filter((text) => /[*?]/.test(text));
+    });
+    expect(wildcards).toEqual([]);
+    expect(ofType("AWS::IAM::Policy")).toEqual([]);
+    expect(JSON.stringify(resources)).not.toContain("ManagedPolicyArns");
+  });
+
+  test("a role reads the secrets that its function needs, and no other function's", () => {
+    const readers = ofType("AWS::Lambda::Function").map(({ FunctionName, Environment }) => {
+      const { Variables } = Environment as { Variables: Record<string, unknown> };
+      return [String(FunctionName), "PATH_SECRETS" in Variables];
+    });
+    expect(Object.fromEntries(readers)).toEqual({
+      "sidecarset-prod-mutate-pod": true,
+      "sidecarset-prod-mutate-sidecarset": true,
+      "sidecarset-prod-validate-sidecarset": true,
+      "sidecarset-prod-convert-sidecarset": true,
+      "sidecarset-prod-rollout": false,
+      "sidecarset-prod-dry-run": false,
+    });
+    const reading = ofType("AWS::IAM::Role").filter((role) => JSON.stringify(role).includes("ssm:GetParameter"));
+    expect(reading).toHaveLength(4);
+  });
+
+  test("a tick every minute, tried once, one at a time; what is not delivered is kept", () => {
+    const schedules = ofType("AWS::Scheduler::Schedule");
+    expect(schedules).toMatchObject([
+      {
+        ScheduleExpression: "rate(1 minute)",
+        FlexibleTimeWindow: { Mode: "OFF" },
+        Target: {
+          RetryPolicy: { MaximumRetryAttempts: 0 },
+          DeadLetterConfig: { Arn: { "Fn::GetAtt": ["UndeliveredTicks", "Arn"] } },
+        },
+      },
+    ]);
+    expect(ofType("AWS::Lambda::EventInvokeConfig")).toMatchObject([{ MaximumRetryAttempts: 0 }]);
+    const limited = ofType("AWS::Lambda::Function").filter(
+      (properties) => "ReservedConcurrentExecutions" in properties,
+    );
+    expect(limited).toMatchObject([{ FunctionName: "sidecarset-prod-rollout", ReservedConcurrentExecutions: 1 }]);
+    expect(ofType("AWS::SQS::Queue")).toMatchObject([{ SqsManagedSseEnabled: true }]);
+  });
+
+  test("alarms on errors, throttles, ticks that were not delivered and no ticks at all", () => {
+    const alarms = ofType("AWS::CloudWatch::Alarm");
+    const metrics = alarms.flatMap((alarm) => JSON.stringify(alarm).match(/"MetricName":"\w+"/g) ?? []);
+    const names = new Set(metrics.map((metric) => metric.slice(14, -1)));
+    expect([...names].toSorted()).toEqual(["ApproximateNumberOfMessagesVisible", "Errors", "Invocations", "Throttles"]);
+    const aboutNone = alarms.filter(({ MetricName }) => MetricName === "Invocations");
+    expect(aboutNone).toMatchObject([{ TreatMissingData: "breaching", ComparisonOperator: "LessThanThreshold" }]);
+  });
+});

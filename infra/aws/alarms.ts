@@ -1,0 +1,98 @@
+/** What somebody should look at. Each metric of an alarm costs money, so there are few. */
+import { functionName } from "./names.ts";
+import type { AwsSettings } from "./settings.ts";
+
+interface Metric {
+  readonly Namespace: string;
+  readonly MetricName: string;
+  readonly Dimensions: readonly { readonly Name: string; readonly Value: unknown }[];
+}
+
+interface Alarm {
+  readonly description: string;
+  readonly metrics: readonly Metric[];
+  /** default: Sum; of five minutes, to be 0 */
+  readonly statistic?: "Sum" | "Maximum";
+  /** alarm when there were none, rather than when there were any */
+  readonly isAboutNone?: boolean;
+}
+
+const PERIOD_SECONDS = 300;
+
+/** Metrics that alarms watch, which is what CloudWatch charges for. */
+export function countAlarmMetrics(settings: AwsSettings): number {
+  return Object.values(wanted(settings)).reduce((sum, { metrics }) => sum + metrics.length, 0);
+}
+
+export function alarms(settings: AwsSettings): Readonly<Record<string, object>> {
+  const { alarmTopic } = settings;
+  const entries = Object.entries(wanted(settings)).map(([id, alarm]) => {
+    const { description, isAboutNone = false } = alarm;
+    const properties = {
+      AlarmDescription: description,
+      ...metricsOf(alarm),
+      ComparisonOperator: isAboutNone ? "LessThanThreshold" : "GreaterThanThreshold",
+      Threshold: isAboutNone ? 1 : 0,
+      EvaluationPeriods: 1,
+      TreatMissingData: isAboutNone ? "breaching" : "notBreaching",
+      ...(alarmTopic === undefined ? {} : { AlarmActions: [alarmTopic], OKActions: [alarmTopic] }),
+    };
+    return [id, { Type: "AWS::CloudWatch::Alarm", Properties: properties }] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
+  const ofFunction = (MetricName: string, name: string): Metric => ({
+    Namespace: "AWS/Lambda",
+    MetricName,
+    Dimensions: [{ Name: "FunctionName", Value: functionName(name, settings) }],
+  });
+  return {
+    PodErrors: {
+      description: "mutate-pod failed: pods were created without their sidecars, or not at all",
+      metrics: [ofFunction("Errors", "mutate-pod")],
+    },
+    PodThrottles: {
+      description: "mutate-pod was throttled: the account's concurrency is used up",
+      metrics: [ofFunction("Throttles", "mutate-pod")],
+    },
+    SidecarSetErrors: {
+      description: "a webhook of SidecarSets failed: they cannot be read in another version, or not be changed",
+      metrics: ["mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"].map((name) =>
+        ofFunction("Errors", name),
+      ),
+    },
+    TickErrors: {
+      description: "a tick failed: the cluster could not be reached, or time ran out",
+      metrics: [ofFunction("Errors", "rollout")],
+    },
+    NoTicks: {
+      description: "no tick ran for five minutes: nothing is rolled out",
+      metrics: [ofFunction("Invocations", "rollout")],
+      isAboutNone: true,
+    },
+    UndeliveredTicksWaiting: {
+      description: "the Scheduler could not hand ticks over: look at the messages in the queue",
+      metrics: [
+        {
+          Namespace: "AWS/SQS",
+          MetricName: "ApproximateNumberOfMessagesVisible",
+          Dimensions: [{ Name: "QueueName", Value: { "Fn::GetAtt": ["UndeliveredTicks", "QueueName"] } }],
+        },
+      ],
+      statistic: "Maximum",
+    },
+  };
+}
+
+function metricsOf({ metrics, statistic = "Sum" }: Alarm): object {
+  const [only] = metrics;
+  if (metrics.length === 1) return { ...only, Statistic: statistic, Period: PERIOD_SECONDS };
+  const terms = metrics.map((Metric, index) => ({
+    Id: `m${index}`,
+    MetricStat: { Metric, Stat: statistic, Period: PERIOD_SECONDS },
+    ReturnData: false,
+  }));
+  return { Metrics: [...terms, { Id: "sum", Expression: `FILL(${terms.map(({ Id }) => Id).join(", 0)+FILL(")}, 0)` }] };
+}

@@ -1,0 +1,54 @@
+/** The functions that are deployed: what each may read, and what its environment says. */
+import type { Arn, AwsSettings } from "./settings.ts";
+
+export interface DeployedFunction {
+  readonly name: string;
+  /** admissions are by whatever proof the settings ask for, conversions by secret path */
+  readonly isCalledFor?: "admission" | "conversion";
+  /** reads the cluster */
+  readonly isInCluster: boolean;
+}
+
+export const DEPLOYED: readonly DeployedFunction[] = [
+  { name: "mutate-pod", isCalledFor: "admission", isInCluster: true },
+  { name: "mutate-sidecarset", isCalledFor: "admission", isInCluster: false },
+  { name: "validate-sidecarset", isCalledFor: "admission", isInCluster: true },
+  { name: "convert-sidecarset", isCalledFor: "conversion", isInCluster: false },
+  { name: "rollout", isInCluster: true },
+  { name: "dry-run", isInCluster: true },
+];
+
+/** The variables of one function, besides those that all have. */
+export function environmentOf({ isCalledFor, isInCluster }: DeployedFunction, settings: AwsSettings) {
+  return {
+    ...(isCalledFor === undefined ? {} : callerEnvironment(settings)),
+    ...(isInCluster ? clusterEnvironment(settings) : {}),
+  };
+}
+
+function callerEnvironment(settings: AwsSettings) {
+  const { authentication, pathSecrets, bearerTokens, clientNames, clientCertificateFrom } = settings;
+  return {
+    AUTHENTICATION: authentication,
+    PATH_SECRETS: pathSecrets,
+    ...given("BEARER_TOKENS", bearerTokens),
+    ...given("CLIENT_NAMES", clientNames),
+    ...given("CLIENT_CERTIFICATE_FROM", clientCertificateFrom),
+  };
+}
+
+function clusterEnvironment({ kubeconfig, freshnessMs }: AwsSettings) {
+  return { ...given("KUBECONFIG", kubeconfig), ...given("VIEW_FRESHNESS_MS", freshnessMs) };
+}
+
+function given(variable: string, value: Arn | undefined): Readonly<Record<string, Arn>> {
+  return value === undefined ? {} : { [variable]: value };
+}
+
+/** ARNs of the secrets that a function reads while it runs. */
+export function secretsOf({ isCalledFor }: DeployedFunction, settings: AwsSettings): readonly Arn[] {
+  const { authentication, pathSecrets, bearerTokens } = settings;
+  if (isCalledFor === undefined || authentication === "insecure") return [];
+  if (isCalledFor === "conversion" || authentication === "secret-path") return [pathSecrets];
+  return authentication === "bearer-token" && bearerTokens !== undefined ? [bearerTokens] : [];
+}

@@ -1,0 +1,27 @@
+/** Names in the template, as osls gives them to what it makes of a function. */
+
+interface Deployment {
+  readonly service: string;
+  readonly stage: string;
+}
+
+/** The function's name in the account. */
+export function functionName(name: string, { service, stage }: Deployment): string {
+  return `${service}-${stage}-${name}`;
+}
+
+function normalized(name: string): string {
+  return (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll("-", "Dash");
+}
+
+export function functionId(name: string): string {
+  return `${normalized(name)}LambdaFunction`;
+}
+
+export function logGroupId(name: string): string {
+  return `${normalized(name)}LogGroup`;
+}
+
+export function roleId(name: string): string {
+  return `${name.replaceAll(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Role`;
+}

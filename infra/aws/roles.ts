@@ -1,0 +1,66 @@
+/** One IAM role for each function, with nothing that it does not do. */
+import { DEPLOYED, secretsOf } from "./functions.ts";
+import { functionName, roleId } from "./names.ts";
+import type { Arn, AwsSettings } from "./settings.ts";
+
+/** Creates the network interfaces that a function in a VPC needs. */
+const VPC_POLICY = "service-role/AWSLambdaVPCAccessExecutionRole";
+
+export function roles(settings: AwsSettings): Readonly<Record<string, object>> {
+  const entries = DEPLOYED.map((deployed) => {
+    const statements = [
+      logStatement(functionName(deployed.name, settings)),
+      ...secretsOf(deployed, settings).map(readStatement),
+    ];
+    return [
+      roleId(deployed.name),
+      role("lambda.amazonaws.com", statements, deployed.isInCluster && settings.subnets.length > 0),
+    ] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** A role that a service of AWS takes on. */
+export function role(service: string, statements: readonly object[], isInVpc = false): object {
+  return {
+    Type: "AWS::IAM::Role",
+    Properties: {
+      AssumeRolePolicyDocument: {
+        Version: "2012-10-17",
+        Statement: [
+          {
+            Effect: "Allow",
+            Principal: { Service: service },
+            Action: "sts:AssumeRole",
+            ...(service.startsWith("lambda")
+              ? {}
+              : { Condition: { StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } } } }),
+          },
+        ],
+      },
+      ...(isInVpc
+        ? { ManagedPolicyArns: [{ "Fn::Sub": `arn:\${AWS::Partition}:iam::aws:policy/${VPC_POLICY}` }] }
+        : {}),
+      Policies: [{ PolicyName: "own", PolicyDocument: { Version: "2012-10-17", Statement: statements } }],
+    },
+  };
+}
+
+function logStatement(name: string): object {
+  return {
+    Effect: "Allow",
+    Action: ["logs:CreateLogStream", "logs:PutLogEvents"],
+    Resource: {
+      "Fn::Sub": `arn:\${AWS::Partition}:logs:\${AWS::Region}:\${AWS::AccountId}:log-group:/aws/lambda/${name}:*`,
+    },
+  };
+}
+
+function readStatement(arn: Arn): object {
+  const isParameter = JSON.stringify(arn).includes(":ssm:");
+  return {
+    Effect: "Allow",
+    Action: isParameter ? "ssm:GetParameter" : "secretsmanager:GetSecretValue",
+    Resource: arn,
+  };
+}

@@ -1,0 +1,77 @@
+/** What `--param="NAME=VALUE"` of a deployment says, checked: a bad value is one sentence. */
+import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/authentication-settings.ts";
+import { ConfigError } from "../../shared/config-error.ts";
+import { parseSecretReference } from "../../shared/secret/reference.ts";
+
+/** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */
+export type Arn = string | { readonly "Fn::Sub": string };
+
+export interface AwsSettings {
+  readonly service: string;
+  readonly stage: string;
+  readonly authentication: AuthenticationMode;
+  readonly pathSecrets: Arn;
+  readonly bearerTokens?: Arn;
+  /** passed on as they are; the functions check them */
+  readonly clientNames?: string;
+  readonly clientCertificateFrom?: string;
+  readonly kubeconfig?: string;
+  readonly freshnessMs?: string;
+  readonly alarmTopic?: string;
+  readonly logKey?: string;
+  readonly subnets: readonly string[];
+  readonly securityGroups: readonly string[];
+}
+
+/** One parameter's text; empty when it isn't given. */
+export type ReadParameter = (name: string) => Promise<string>;
+
+/** @throws ConfigError for the first parameter that cannot be used */
+export async function readSettings(service: string, stage: string, read: ReadParameter): Promise<AwsSettings> {
+  const authentication = parseMode((await read("authentication")) || "secret-path");
+  const bearerTokens = await readArn("bearer-tokens", read);
+  if (authentication === "bearer-token" && bearerTokens === undefined)
+    throw new ConfigError("--param bearer-tokens is missing: the ARN of where the tokens are kept, one a line.");
+  const pathSecrets = (await readArn("path-secrets", read)) ?? {
+    "Fn::Sub": `arn:\${AWS::Partition}:ssm:\${AWS::Region}:\${AWS::AccountId}:parameter/${service}/${stage}/path-secrets`,
+  };
+  return {
+    service,
+    stage,
+    authentication,
+    pathSecrets,
+    ...(bearerTokens === undefined ? {} : { bearerTokens }),
+    ...(await optional("clientNames", "client-names", read)),
+    ...(await optional("clientCertificateFrom", "client-certificate-from", read)),
+    ...(await optional("kubeconfig", "kubeconfig", read)),
+    ...(await optional("freshnessMs", "freshness-ms", read)),
+    ...(await optional("alarmTopic", "alarm-topic", read)),
+    ...(await optional("logKey", "log-key", read)),
+    ...(await readNetwork(read)),
+  };
+}
+
+function parseMode(text: string): AuthenticationMode {
+  const mode = AUTHENTICATION_MODES.find((known) => known === text);
+  if (mode !== undefined) return mode;
+  throw new ConfigError(`--param authentication=${text} is none of ${AUTHENTICATION_MODES.join(", ")}.`);
+}
+
+async function readArn(name: string, read: ReadParameter): Promise<string | undefined> {
+  const text = await read(name);
+  if (text === "") return undefined;
+  if (parseSecretReference(`--param ${name}`, text).kind !== "file") return text;
+  throw new ConfigError(`--param ${name}=${text} is a file, and a function has none: write an ARN.`);
+}
+
+async function optional<Field extends string>(field: Field, name: string, read: ReadParameter) {
+  const text = await read(name);
+  return (text === "" ? {} : { [field]: text }) as { readonly [field in Field]?: string };
+}
+
+async function readNetwork(read: ReadParameter): Promise<Pick<AwsSettings, "subnets" | "securityGroups">> {
+  const list = async (name: string) => (await read(name)).split(",").flatMap((entry) => entry.trim() || []);
+  const [subnets, securityGroups] = [await list("subnets"), await list("security-groups")];
+  if (subnets.length > 0 === securityGroups.length > 0) return { subnets, securityGroups };
+  throw new ConfigError("--param subnets and --param security-groups go together: give both, or none.");
+}

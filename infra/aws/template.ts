@@ -1,0 +1,28 @@
+/** What serverless.yml cannot say itself: resources, and what is added to those that osls makes. */
+import { alarms } from "./alarms.ts";
+import { DEPLOYED } from "./functions.ts";
+import { functionId, logGroupId } from "./names.ts";
+import { roles } from "./roles.ts";
+import { schedule } from "./schedule.ts";
+import type { AwsSettings } from "./settings.ts";
+
+export function template(settings: AwsSettings): object {
+  return {
+    Description: "SidecarSet without a control plane",
+    Resources: { ...roles(settings), ...schedule(), ...alarms(settings) },
+    extensions: { ...inVpc(settings), ...encryptedLogs(settings) },
+  };
+}
+
+function inVpc({ subnets, securityGroups }: AwsSettings): Readonly<Record<string, object>> {
+  if (subnets.length === 0) return {};
+  const VpcConfig = { SubnetIds: subnets, SecurityGroupIds: securityGroups };
+  const inCluster = DEPLOYED.filter(({ isInCluster }) => isInCluster);
+  return Object.fromEntries(inCluster.map(({ name }) => [functionId(name), { Properties: { VpcConfig } }]));
+}
+
+/** CloudWatch encrypts every log; here with a key of one's own. */
+function encryptedLogs({ logKey }: AwsSettings): Readonly<Record<string, object>> {
+  if (logKey === undefined) return {};
+  return Object.fromEntries(DEPLOYED.map(({ name }) => [logGroupId(name), { Properties: { KmsKeyId: logKey } }]));
+}

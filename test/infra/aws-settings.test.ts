@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
+import { DEPLOYED, environmentOf, secretsOf } from "../../infra/aws/functions.ts";
+import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
+import { template } from "../../infra/aws/template.ts";
+import { FUNCTIONS } from "../../infra/build.ts";
+
+const PATHS = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:paths-AbCdEf";
+const TOKENS = "arn:aws:ssm:eu-central-1:123456789012:parameter/tokens";
+
+function settings(parameters: Readonly<Record<string, string>>): Promise<AwsSettings> {
+  return readSettings("sidecarset", "test", async (name) => parameters[name] ?? "");
+}
+
+function secretsByFunction(given: AwsSettings) {
+  return Object.fromEntries(DEPLOYED.map((deployed) => [deployed.name, secretsOf(deployed, given)]));
+}
+
+test("what is deployed is what is bundled", () => {
+  expect(DEPLOYED.map(({ name }) => name).toSorted()).toEqual([...FUNCTIONS].toSorted());
+});
+
+test("without parameters: callers prove themselves by a secret path, kept in a parameter of this deployment", async () => {
+  const { authentication, pathSecrets } = await settings({});
+  expect(authentication).toBe("secret-path");
+  expect(JSON.stringify(pathSecrets)).toContain(":parameter/sidecarset/test/path-secrets");
+});
+
+test("with tokens, only the function for conversions reads the path's secrets", async () => {
+  const given = await settings({ authentication: "bearer-token", "bearer-tokens": TOKENS, "path-secrets": PATHS });
+  expect(secretsByFunction(given)).toEqual({
+    "mutate-pod": [TOKENS],
+    "mutate-sidecarset": [TOKENS],
+    "validate-sidecarset": [TOKENS],
+    "convert-sidecarset": [PATHS],
+    rollout: [],
+    "dry-run": [],
+  });
+  const text = JSON.stringify(template(given));
+  expect(text).toContain(`"Action":"secretsmanager:GetSecretValue","Resource":"${PATHS}"`);
+  expect(text).toContain(`"Action":"ssm:GetParameter","Resource":"${TOKENS}"`);
+});
+
+test("with client certificates, only the function for conversions reads a secret", async () => {
+  const given = await settings({ authentication: "client-certificate", "client-names": "kube-apiserver" });
+  const readers = Object.entries(secretsByFunction(given)).filter(([, secrets]) => secrets.length > 0);
+  expect(readers.map(([name]) => name)).toEqual(["convert-sidecarset"]);
+  const [pod] = DEPLOYED.filter(({ name }) => name === "mutate-pod").map((deployed) => environmentOf(deployed, given));
+  expect(pod).toMatchObject({ AUTHENTICATION: "client-certificate", CLIENT_NAMES: "kube-apiserver" });
+});
+
+test("in a VPC: the functions that read the cluster, and no other", async () => {
+  const given = await settings({ subnets: "subnet-1, subnet-2", "security-groups": "sg-1" });
+  const { extensions } = template(given) as { extensions: Record<string, object> };
+  expect(Object.keys(extensions)).toHaveLength(4);
+  expect(extensions["MutateDashpodLambdaFunction"]).toEqual({
+    Properties: { VpcConfig: { SubnetIds: ["subnet-1", "subnet-2"], SecurityGroupIds: ["sg-1"] } },
+  });
+  expect(JSON.stringify(template(given)).match(/AWSLambdaVPCAccessExecutionRole/g)).toHaveLength(4);
+});
+
+test("a key of one's own for the logs, and a topic for the alarms", async () => {
+  const [key, topic] = ["arn:aws:kms:eu-central-1:123456789012:key/k", "arn:aws:sns:eu-central-1:123456789012:t"];
+  const given = await settings({ "log-key": key, "alarm-topic": topic });
+  const { extensions } = template(given) as { extensions: Record<string, object> };
+  expect(Object.values(extensions)).toEqual(DEPLOYED.map(() => ({ Properties: { KmsKeyId: key } })));
+  const all = Object.values(alarms(given));
+  expect(all.length).toBeGreaterThan(4);
+  for (const alarm of all) expect(alarm).toMatchObject({ Properties: { AlarmActions: [topic] } });
+  expect(countAlarmMetrics(given)).toBeLessThanOrEqual(8);
+});
+
+describe("a parameter that cannot be used is one sentence", () => {
+  test.each<[Record<string, string>, string]>([
+    [{ authentication: "password" }, "--param authentication=password is none of client-certificate, bearer-token"],
+    [{ authentication: "bearer-token" }, "--param bearer-tokens is missing"],
+    [{ "path-secrets": "hunter2" }, "--param path-secrets names no place of a secret"],
+    [{ "path-secrets": "/etc/secrets" }, "--param path-secrets=/etc/secrets is a file, and a function has none"],
+    [{ subnets: "subnet-1" }, "--param subnets and --param security-groups go together"],
+  ])("%j", async (parameters, sentence) => {
+    await expect(settings(parameters)).rejects.toThrow(sentence);
+  });
+});
