@@ -1,7 +1,7 @@
 /** The Cluster port over HTTPS: one call is one request, objects are raw JSON, every failure is a KubeError. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject } from "../api/kubernetes.ts";
-import { KubeError } from "./error.ts";
+import { isPassing } from "./error.ts";
 import { refusal, unreadableAnswer } from "./failure.ts";
 import type {
   Cluster,
@@ -25,9 +25,12 @@ import {
 import { watchEvents } from "./watch.ts";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** A read that meets 429 is repeated this often, and waits this long at most each time. */
+/** A read is repeated this often, and waits this long at most each time. */
 const MAX_READ_RETRIES = 3;
 const MAX_RETRY_AFTER_SECONDS = 5;
+const READ_RETRY_SECONDS = 0.1;
+/** Trouble that takes longer to go than a call may wait. */
+const LASTING: ReadonlySet<string> = new Set(["ConnectionRefused", "Timeout", "Unreachable"]);
 
 const PATCH_TYPES: Readonly<Record<Patch["type"], string>> = {
   json: "application/json-patch+json",
@@ -43,8 +46,8 @@ interface Call extends Omit<OutgoingRequest, "timeoutMs"> {
 }
 
 /**
- * Opens no connection yet. Reads obey a 429's Retry-After (3 times, 5 seconds each at most) and are repeated once when
- * a kept-alive connection turns out to be closed; writes are never repeated.
+ * Opens no connection yet. Reads are repeated, 3 times at most, after 429, 5xx, a connection that is closed and an
+ * answer that is cut; they obey Retry-After up to 5 seconds. Writes are never repeated.
  */
 export function connectCluster(access: ClusterAccess): Cluster {
   const transport = openTransport(access);
@@ -110,10 +113,12 @@ function caller(access: ClusterAccess, transport: Transport): <T>(call: Call) =>
 }
 
 function repeatAfterSeconds(error: unknown, call: Call, attempt: number): number | undefined {
-  if (call.method !== "GET" || !(error instanceof KubeError)) return undefined;
-  if (error.code === 429 && attempt < MAX_READ_RETRIES)
-    return Math.min(error.retryAfterSeconds ?? 1, MAX_RETRY_AFTER_SECONDS);
-  return error.reason === "ConnectionReset" && attempt === 0 ? 0 : undefined;
+  if (call.method !== "GET" || attempt === MAX_READ_RETRIES || !isPassing(error)) return undefined;
+  if (LASTING.has(error.reason) && error.code === 0) return undefined;
+  // A kept-alive connection may have been closed long ago.
+  if (error.reason === "ConnectionReset" && attempt === 0) return 0;
+  const seconds = error.code === 429 ? 1 : READ_RETRY_SECONDS * 2 ** attempt;
+  return Math.min(error.retryAfterSeconds ?? seconds, MAX_RETRY_AFTER_SECONDS);
 }
 
 async function readAnswer<T>(answer: IncomingAnswer): Promise<T> {

@@ -37,3 +37,18 @@ export class KubeError extends Error {
 export function isKubeError(error: unknown, ...codes: readonly number[]): error is KubeError {
   return error instanceof KubeError && (codes.length === 0 || codes.includes(error.code));
 }
+
+const TROUBLE_ON_THE_WAY: ReadonlySet<string> = new Set([
+  "ConnectionFailed",
+  "ConnectionRefused",
+  "ConnectionReset",
+  "Timeout",
+  "Unreachable",
+  "UnreadableAnswer",
+]);
+
+/** True when the API server, or the way to it, is in trouble: the same call may go well a little later. */
+export function isPassing(error: unknown): error is KubeError {
+  if (!(error instanceof KubeError)) return false;
+  return error.code === 429 || error.code >= 500 || TROUBLE_ON_THE_WAY.has(error.reason);
+}

@@ -7,7 +7,7 @@ import { generate } from "selfsigned";
 import { afterEach, describe, expect, it } from "vitest";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/error.ts";
-import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { RequestRecord } from "../../shared/kube/transport.ts";
 
 type Handler = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => void;
@@ -173,6 +173,40 @@ describe("what is refused", () => {
     const error = await failureOf(cluster.patch(PODS, pod, { type: "json", operations: [] }));
     expect(error).toMatchObject({ code: 429, reason: "TooManyRequests", retryAfterSeconds: 0, isOutcomeKnown: true });
     expect(requests).toBe(3);
+  });
+});
+
+describe("a read whose answer is no answer", () => {
+  const cut = (response: http.ServerResponse) => {
+    response.writeHead(200, { "Content-Length": "100" });
+    response.write('{"metadata"', () => response.destroy());
+  };
+  const TROUBLE: Readonly<Record<string, (response: http.ServerResponse) => void>> = {
+    "500": (response) => answer(response, 500, { kind: "Status", code: 500, message: "leader changed" }),
+    "503 of a balancer": (response) => answer(response, 503, "<html>no healthy upstream</html>"),
+    "504 with Retry-After": (response) => answer(response, 504, "late", { "Retry-After": "0" }),
+    "an answer that is cut": cut,
+    "a closed connection": (response) => response.destroy(),
+  };
+
+  it.each(Object.entries(TROUBLE))("%s: is repeated, 3 times at most; a write is not", async (_, strike) => {
+    let requests = 0;
+    let left = 0;
+    const server = await serve((_, response) => {
+      requests++;
+      left--;
+      if (left >= 0) strike(response);
+      else answer(response, 200, { metadata: { name: "a" } });
+    });
+    const requestsOf = async (troubles: number, call: (cluster: Cluster) => Promise<unknown>) => {
+      requests = 0;
+      left = troubles;
+      const end = await call(connectCluster({ server })).then(() => "done", String);
+      return [requests, end === "done"];
+    };
+    expect(await requestsOf(3, (cluster) => cluster.get(PODS, pod))).toEqual([4, true]);
+    expect(await requestsOf(4, (cluster) => cluster.list(PODS))).toEqual([4, false]);
+    expect(await requestsOf(1, (cluster) => cluster.delete(PODS, pod))).toEqual([1, false]);
   });
 });
 
