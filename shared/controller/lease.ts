@@ -10,6 +10,12 @@ const CURSOR_ANNOTATION = "sidecarset.kruise.io/last-served";
 const DURATION_SECONDS = 30;
 const RENEW_MS = 10_000;
 
+/**
+ * Passes of this process that are over, although the Lease may still say that they hold it. It is but a cache: without
+ * it the next pass waits until the Lease has expired.
+ */
+const over = new Set<string>();
+
 interface Lease extends KubernetesObject {
   readonly spec?: {
     readonly holderIdentity?: string;
@@ -33,7 +39,8 @@ export async function readLease(cluster: Cluster, clock: Clock, namespace: strin
     const { holderIdentity, renewTime = "", leaseDurationSeconds = 0 } = stored.spec ?? {};
     const endsAtMs = Date.parse(renewTime) + 1000 * leaseDurationSeconds;
     const cursor = stored.metadata?.annotations?.[CURSOR_ANNOTATION] ?? "";
-    return { stored, cursor, ...(holderIdentity && endsAtMs > clock.now() ? { heldBy: holderIdentity } : {}) };
+    const isHeld = holderIdentity && endsAtMs > clock.now() && !over.has(holderIdentity);
+    return { stored, cursor, ...(isHeld ? { heldBy: holderIdentity } : {}) };
   } catch (error) {
     if (isKubeError(error, 404)) return { cursor: "" };
     throw error;
@@ -52,11 +59,14 @@ interface Site {
   readonly namespace: string;
 }
 
-/** undefined: another pass was faster. */
+/** undefined: another pass was faster. After an error it is not known whether the Lease names this pass. */
 export async function takeLease(site: Site, state: LeaseState, cursor: string): Promise<HeldLease | undefined> {
   const { clock } = site;
   const holder = `pass-${Math.floor(clock.random() * 2 ** 48).toString(36)}`;
-  let current = await writeLease(site, state.stored, holder, cursor);
+  let current = await writeLease(site, state.stored, holder, cursor).catch((error) => {
+    over.add(holder);
+    throw error;
+  });
   if (!current) return undefined;
   return {
     keep: async (cursorNow, signal) => {
@@ -69,7 +79,8 @@ export async function takeLease(site: Site, state: LeaseState, cursor: string): 
       }
     },
     release: async (last) => {
-      await writeLease(site, current, "", last);
+      over.add(holder);
+      if (await writeLease(site, current, "", last)) over.clear();
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Gives each SidecarSet its turn: one round for all of them first, then those under way are followed side by side. */
 import type { SidecarSet } from "../api/sidecarset.ts";
-import { KubeError } from "../kube/error.ts";
+import { isPassing, KubeError } from "../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../kube/port.ts";
 import type { Clock } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
@@ -18,6 +18,11 @@ const LAST_BEGIN_MS = 3_000;
 /** While some are followed the others are looked after: changed ones this soon, all of them in a minute. */
 const RESCAN_MS = 10_000;
 const RETURN_MS = 60_000;
+/** Where the API server is in trouble a rollout begins again, after 1, 2, 4 and 8 seconds; then a later pass goes on. */
+const FIRST_RETRY_MS = 1_000;
+const MAX_RETRIES = 4;
+/** What an API server asks to wait is heeded up to here. */
+const MAX_RETRY_MS = 10_000;
 
 export interface Service {
   readonly cluster: Cluster;
@@ -32,6 +37,15 @@ export interface Service {
   readonly notReached: string[];
   /** the SidecarSet whose turn came last */
   cursor: string;
+}
+
+/** How far a SidecarSet has come in this pass. */
+interface Stand {
+  readonly report: SidecarSetReport;
+  /** set when there is something to go on with */
+  readonly progress?: Progress;
+  /** set when it is worth beginning again soon */
+  readonly trouble?: KubeError;
 }
 
 interface Turn {
@@ -112,43 +126,59 @@ async function takeTurn(service: Service, turns: Turns, name: string): Promise<v
   service.cursor = name;
   const context = turns.get(name)?.context ?? { cluster, clock, kruiseNamespace, tally: newTally(), told: new Set() };
   const begun = await begin(service, context, name);
-  const report = "look" in begun ? reportOn(context, name, "oneRound", begun) : begun;
-  const turn: Turn = { context, report, endedAtMs: clock.now() };
+  const turn: Turn = { context, report: begun.report, endedAtMs: clock.now() };
   turns.set(name, turn);
-  if (!("look" in begun)) return;
   const followed = [...turns.values()].filter(({ following }) => following).length;
   const isFollowed = service.isFollowing && followed < FOLLOWED_AT_ONCE;
-  turn.following = finish(service, context, begun, isFollowed).then((last) => {
-    turn.report = last;
-    turn.endedAtMs = clock.now();
-    turn.following = undefined;
-  });
+  if (!begun.progress && !(begun.trouble && isFollowed)) return;
+  turn.following = (isFollowed ? persist(service, context, begun) : finish(service, context, begun, false)).then(
+    (last) => {
+      turn.report = last.report;
+      turn.endedAtMs = clock.now();
+      turn.following = undefined;
+    },
+  );
   if (!isFollowed) await turn.following;
 }
 
+/** Follows to the end, and begins again as long as nothing but trouble with the API server is in the way. */
+async function persist(service: Service, context: RolloutContext, begun: Stand): Promise<Stand> {
+  const { name } = begun.report;
+  let stand = begun;
+  for (let failures = 0; ; failures++) {
+    if (stand.progress) {
+      failures = 0;
+      stand = await finish(service, context, stand, true);
+    }
+    if (!stand.trouble || failures === MAX_RETRIES) return stand;
+    const { retryAfterSeconds = 0 } = stand.trouble;
+    const waitMs = Math.max(FIRST_RETRY_MS * 2 ** failures, 1000 * retryAfterSeconds);
+    await context.clock.sleep(Math.min(waitMs, MAX_RETRY_MS), service.limits.signal);
+    if (!isTimeLeft(service)) return stand;
+    stand = await begin(service, context, name);
+  }
+}
+
 /** The first round, or all there is to say. */
-async function begin(service: Service, context: RolloutContext, name: string): Promise<Progress | SidecarSetReport> {
+async function begin(service: Service, context: RolloutContext, name: string): Promise<Stand> {
   try {
-    if (service.isDryRun) return await planOnly(context, name);
+    if (service.isDryRun) return { report: await planOnly(context, name) };
     const progress = await beginRollout(context, name);
-    return typeof progress === "string" ? reportOn(context, name, progress) : progress;
+    if (typeof progress === "string") return { report: reportOn(context, name, progress) };
+    return { report: reportOn(context, name, "oneRound", progress), progress };
   } catch (error) {
     return failed(context, name, error);
   }
 }
 
-async function finish(
-  { limits }: Service,
-  context: RolloutContext,
-  progress: Progress,
-  isFollowed: boolean,
-): Promise<SidecarSetReport> {
-  const name = progress.look.sidecarSet.metadata?.name ?? "";
+async function finish({ limits }: Service, context: RolloutContext, begun: Stand, isFollowed: boolean): Promise<Stand> {
+  const { report, progress } = begun;
+  if (!progress) return begun;
   try {
     const end = isFollowed ? await followRollout(context, progress, limits) : { stop: "oneRound" as const, progress };
-    return reportOn(context, name, end.stop, await settleRollout(context, end.progress));
+    return { report: reportOn(context, report.name, end.stop, await settleRollout(context, end.progress)) };
   } catch (error) {
-    return failed(context, name, error);
+    return failed(context, report.name, error);
   }
 }
 
@@ -161,9 +191,9 @@ function reportOn({ tally }: RolloutContext, name: string, stop: Stop, progress?
 }
 
 /** Whatever goes wrong with one SidecarSet, a bug of ours too, concerns no other. */
-function failed({ tally }: RolloutContext, name: string, error: unknown): SidecarSetReport {
+function failed({ tally }: RolloutContext, name: string, error: unknown): Stand {
   const stop = error instanceof KubeError && error.reason === "DeadlineExceeded" ? "deadline" : "failed";
-  return { name, stop, why: messageOf(error), tally };
+  return { report: { name, stop, why: messageOf(error), tally }, ...(isPassing(error) ? { trouble: error } : {}) };
 }
 
 function isTimeLeft({ limits, clock }: Service): boolean {

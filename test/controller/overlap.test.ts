@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
 import { mapLimited } from "../../shared/controller/concurrency.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import { type Cluster, CONFIG_MAPS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Cluster, CONFIG_MAPS, LEASES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Fault, faultyCluster } from "./faults.ts";
 import {
   deploy,
@@ -182,6 +182,41 @@ describe("trouble with single calls", () => {
       await expectDone(name, since);
     },
   );
+
+  it("where a whole round fails the pass begins again, and its result is the same", async () => {
+    const since = await prepare("again");
+    let ledgerReads = 0;
+    const isRead = (call: string) => call === "GET configmaps" && ++ledgerReads <= 3;
+    const faulty = faultyCluster(cluster, "unavailable", (_, call) => isRead(call));
+    expect((await runPass(faulty, options("again"))).sidecarSets).toMatchObject([{ stop: "settled" }]);
+    expect(ledgerReads).toBeGreaterThan(3);
+    await expectDone("again", since);
+  });
+
+  it.each(["lostAnswer", "unavailable"] as const)(
+    "%s, at every write of the Lease: no later pass waits",
+    async (fault) => {
+      const everything = { deadlineMs: 60_000, kruiseNamespace: KRUISE_NAMESPACE, follow: false };
+      await runPass(cluster, everything);
+      const faulty = faultyCluster(cluster, fault, (_, call) => call === "PATCH leases");
+      const first = await runPass(faulty, everything);
+      expect(first.problems).toEqual([expect.stringMatching(/^no Lease is used: /)]);
+      const second = await runPass(cluster, everything);
+      expect(second).toMatchObject({ problems: [] });
+      expect(second.heldBy).toBeUndefined();
+    },
+  );
+
+  it("a Lease that could not be given back keeps no later pass waiting", async () => {
+    const everything = { deadlineMs: 60_000, kruiseNamespace: KRUISE_NAMESPACE, follow: false };
+    let writes = 0;
+    const faulty = faultyCluster(cluster, "unavailable", (_, call) => call === "PATCH leases" && ++writes === 2);
+    await runPass(faulty, everything);
+    expect(writes).toBe(2);
+    const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
+    expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: expect.stringMatching(/^pass-/) } });
+    expect((await runPass(cluster, everything)).heldBy).toBeUndefined();
+  });
 
   it("an API server that is away fails the SidecarSet, not the pass", async () => {
     await prepare("away");
