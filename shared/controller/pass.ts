@@ -1,6 +1,7 @@
 /** One pass over all SidecarSets, each on its own, within a deadline. */
 import type { Cluster } from "../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "./clock.ts";
+import { launchPods } from "./launch-pods.ts";
 import { type LeaseState, readLease, takeLease } from "./lease.ts";
 import { type Calls, meteredCluster } from "./metered.ts";
 import type { PassReport } from "./report.ts";
@@ -49,7 +50,17 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
   return { startedAt, durationMs: clock.now() - beganAtMs, isDryRun, problems, notReached, calls, ...result };
 }
 
-type PassResult = Pick<PassReport, "sidecarSets" | "heldBy">;
+type PassResult = Pick<PassReport, "sidecarSets" | "heldBy" | "launches">;
+
+/** All there is to do in a pass that was not asked for one SidecarSet. */
+async function serveAll(service: Service, names: readonly string[]): Promise<PassResult> {
+  const served = new AbortController();
+  const [sidecarSets, launches] = await Promise.all([
+    serve(service, names).finally(() => served.abort()),
+    launchPods(service, served.signal),
+  ]);
+  return { sidecarSets, launches };
+}
 
 /** A dry run writes no Lease, and one SidecarSet asked for by name is served at once: the ledger keeps passes apart. */
 async function serveLeased(service: Service, sidecarSet: string | undefined): Promise<PassResult> {
@@ -61,7 +72,7 @@ async function serveLeased(service: Service, sidecarSet: string | undefined): Pr
   });
   if (lease?.heldBy !== undefined && !isDryRun) return { sidecarSets: [], heldBy: lease.heldBy };
   const names = inTurn(await listSidecarSets(cluster), lease?.cursor ?? "");
-  if (!lease || isDryRun) return { sidecarSets: await serve(service, names) };
+  if (!lease || isDryRun) return await serveAll(service, names);
   return await serveUnder(lease, service, names);
 }
 
@@ -74,11 +85,11 @@ async function serveUnder(lease: LeaseState, service: Service, names: readonly s
   };
   const held = await takeLease({ cluster, clock, namespace: kruiseNamespace }, lease, service.cursor).catch(without);
   if (!held) return { sidecarSets: [], heldBy: "another pass" };
-  if (held === "none") return { sidecarSets: await serve(service, names) };
+  if (held === "none") return await serveAll(service, names);
   const over = new AbortController();
   const keeping = held.keep(() => service.cursor, over.signal).catch(without);
   try {
-    return { sidecarSets: await serve(service, names) };
+    return await serveAll(service, names);
   } finally {
     over.abort();
     await keeping;

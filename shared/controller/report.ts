@@ -52,6 +52,20 @@ export interface SidecarSetReport {
   readonly planned?: readonly string[];
 }
 
+/** Pods whose containers start in an order, in one pass. */
+export interface LaunchReport {
+  /** priorities that were opened, one pod's each */
+  opened: number;
+  /** pods of which nothing is held back any more */
+  completed: number;
+  /** pods that were left waiting for containers */
+  waiting: number;
+  /** some of them */
+  waitingPods: readonly string[];
+  /** dry run: what would be done now */
+  planned?: readonly string[];
+}
+
 export interface PassReport {
   /** RFC3339 */
   readonly startedAt: string;
@@ -64,6 +78,8 @@ export interface PassReport {
   readonly sidecarSets: readonly SidecarSetReport[];
   /** SidecarSets that the time did not suffice for */
   readonly notReached: readonly string[];
+  /** pods whose containers start in an order; absent: not looked for */
+  readonly launches?: LaunchReport;
   /** API calls, such as "PATCH pods": 12 */
   readonly calls: Calls;
 }

@@ -47,6 +47,44 @@ export function planLaunch(pod: Pod, barrier: ConfigMap | undefined): readonly L
   return [...(isOpen(barrier, highest) ? [] : [open]), ...(highest === lowest ? [complete] : [])];
 }
 
+/** A pod of this name was there before, and its barrier is about to be collected with it. */
+export function isLeftBehind({ metadata }: ConfigMap, pod: Pod): boolean {
+  const owner = metadata?.ownerReferences?.find(({ kind, name }) => kind === "Pod" && name === pod.metadata?.name);
+  return owner !== undefined && owner.uid !== pod.metadata?.uid;
+}
+
+/** The pod in the fields that a launch is decided on. */
+export function projectLaunch({ metadata, spec, status }: Pod): Pod {
+  const { namespace = "", name = "", uid = "", annotations = {} } = metadata ?? {};
+  const completed = annotations[LAUNCH_COMPLETED_ANNOTATION];
+  const isBarrier = ({ name: variable }: { readonly name: string }) => variable === CONTAINER_BARRIER_ENV;
+  return {
+    metadata: {
+      namespace,
+      name,
+      uid,
+      ...(completed ? { annotations: { [LAUNCH_COMPLETED_ANNOTATION]: completed } } : {}),
+    },
+    spec: {
+      ...(spec.nodeName ? { nodeName: spec.nodeName } : {}),
+      containers: spec.containers.map(({ name: container, env }) => ({
+        name: container,
+        env: env?.filter(isBarrier) ?? [],
+      })),
+    },
+    status: {
+      conditions: (status?.conditions ?? []).filter(({ type }) => type === "ContainersReady"),
+      containerStatuses: (status?.containerStatuses ?? []).map(
+        ({ name: container, ready = false, containerID = "" }) => ({
+          name: container,
+          ready,
+          containerID,
+        }),
+      ),
+    },
+  };
+}
+
 /** In the pod's namespace, and in no other pod's name. */
 export function barrierName({ metadata }: Pod): string {
   return `${metadata?.name ?? ""}-barrier`;

@@ -1,0 +1,56 @@
+/** Gathers the events of a watch from where a list stood, until they are asked for. */
+import type { KubernetesObject } from "../api/kubernetes.ts";
+import { isKubeError } from "../kube/error.ts";
+import type { Cluster, Resource, WatchEvent, WatchOptions } from "../kube/port.ts";
+import type { Clock } from "./clock.ts";
+
+const WATCH_SECONDS = 240;
+/** An API server that ends every watch at once is not asked again at once. */
+const REOPEN_MS = 1_000;
+
+export interface EventFeed<T extends KubernetesObject> {
+  /** Resolves when there is news, `signal` aborts, or after `ms`. False: the feed is lost, only a new list tells what is. */
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<boolean>;
+  /** What has come since the last call, oldest first; no bookmarks. */
+  readonly take: () => readonly WatchEvent<T>[];
+  readonly close: () => void;
+}
+
+export function openFeed<T extends KubernetesObject>(
+  { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
+  resource: Resource,
+  options: Omit<WatchOptions, "timeoutSeconds" | "signal">,
+): EventFeed<T> {
+  const closing = new AbortController();
+  const events: WatchEvent<T>[] = [];
+  let isLost = false;
+  let wake = new AbortController();
+  const pump = async () => {
+    let from = options.resourceVersion;
+    const { signal } = closing;
+    while (!signal.aborted) {
+      const all = { ...options, resourceVersion: from, timeoutSeconds: WATCH_SECONDS, signal };
+      for await (const event of cluster.watch<T>(resource, all)) {
+        from = event.object.metadata?.resourceVersion ?? from;
+        if (event.type !== "BOOKMARK") events.push(event);
+        wake.abort();
+      }
+      await clock.sleep(REOPEN_MS, signal);
+    }
+  };
+  pump().catch((error) => {
+    if (!isKubeError(error)) throw error;
+    isLost = true;
+    wake.abort();
+  });
+  return {
+    wait: async (ms, signal) => {
+      const waking = signal ? AbortSignal.any([signal, wake.signal]) : wake.signal;
+      if (events.length === 0 && !isLost) await clock.sleep(ms, waking);
+      wake = new AbortController();
+      return !isLost;
+    },
+    take: () => events.splice(0),
+    close: () => closing.abort(),
+  };
+}

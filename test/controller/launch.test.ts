@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
+import { nextStep } from "../../shared/controller/launch-step.ts";
+import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { initializeLaunchPriority } from "../../shared/core/inject/launch-priority.ts";
+import { type Cluster, CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
+import { faultyCluster } from "./faults.ts";
+import { fastClock, isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+
+let test: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+});
+afterAll(() => test.close());
+
+const options = (more: Partial<PassOptions> = {}): PassOptions => ({
+  deadlineMs: 120_000,
+  kruiseNamespace: KRUISE_NAMESPACE,
+  follow: true,
+  clock: fastClock(5),
+  ...more,
+});
+
+/** As the pod webhook leaves it. */
+function orderedPod(name: string, priorities: readonly number[]): Pod {
+  const containers = priorities.map((priority, index) => ({
+    name: `c${index}`,
+    image: `registry.example/c${index}:1`,
+    env: [{ name: "KRUISE_CONTAINER_PRIORITY", value: String(priority) }],
+  }));
+  const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: NAMESPACE }, spec: { containers } };
+  const admitted = initializeLaunchPriority(pod, Math.random);
+  if (!("spec" in admitted)) throw new Error(admitted.message);
+  return admitted;
+}
+
+const readPod = (name: string) => cluster.get<Pod>(PODS, { namespace: NAMESPACE, name });
+const readBarrier = (name: string) =>
+  cluster.get<ConfigMap>(CONFIG_MAPS, { namespace: NAMESPACE, name: `${name}-barrier` });
+
+/** Containers in the order in which they were first seen to run, those of one moment together. */
+function startsOf(name: string): readonly (readonly string[])[] {
+  const started = new Set<string>();
+  return test.history().flatMap(({ resource, name: written, object }) => {
+    if (resource !== "pods" || written !== name) return [];
+    const statuses = (object as unknown as Pod).status?.containerStatuses ?? [];
+    const news = statuses.filter(({ name: container, state }) => state?.running && !started.has(container));
+    for (const { name: container } of news) started.add(container);
+    return news.length === 0 ? [] : [news.map(({ name: container }) => container)];
+  });
+}
+
+/** Which containers ran before every container of a higher priority was ready. */
+function outOfOrder(name: string, priorities: readonly number[]): readonly string[] {
+  return test.history().flatMap(({ resource, name: written, object }) => {
+    if (resource !== "pods" || written !== name) return [];
+    const statuses = (object as unknown as Pod).status?.containerStatuses ?? [];
+    const of = (container: string) => statuses.find((status) => status.name === container);
+    return priorities.flatMap((priority, index) => {
+      if (!of(`c${index}`)?.state?.running) return [];
+      const isTooEarly = priorities.some((other, at) => other > priority && !of(`c${at}`)?.ready);
+      return isTooEarly ? [`c${index}`] : [];
+    });
+  });
+}
+
+describe("a pass and pods whose containers start in an order", () => {
+  it("starts the containers one priority after the other, and says so", async () => {
+    await cluster.create(PODS, orderedPod("three", [0, 10, 5]));
+    const { launches, problems, calls } = await runPass(cluster, options());
+    expect(problems).toEqual([]);
+    expect(launches).toEqual({ opened: 3, completed: 1, waiting: 0, waitingPods: [] });
+    await vi.waitFor(async () => expect(isReady(await readPod("three"))).toBe(true));
+    expect(startsOf("three")).toEqual([["c1"], ["c2"], ["c0"]]);
+    const pod = await readPod("three");
+    expect(pod.metadata?.annotations).toEqual({ "apps.kruise.io/container-launch-priority-completed": "true" });
+    const barrier = await readBarrier("three");
+    expect(barrier.data).toEqual({ p_0: "true", p_5: "true", p_10: "true" });
+    const owner = { apiVersion: "v1", kind: "Pod", name: "three", uid: pod.metadata?.uid };
+    expect(barrier.metadata?.ownerReferences).toEqual([owner]);
+    expect(calls).toMatchObject({ "CREATE configmaps": 1, "PATCH configmaps": 2, "PATCH pods": 1, "WATCH pods": 1 });
+    expect(calls["GET configmaps"]).toBeUndefined();
+  });
+
+  it("goes on where a pass that ended early stopped", async () => {
+    await cluster.create(PODS, orderedPod("later", [0, 1]));
+    const first = await runPass(cluster, options({ follow: false }));
+    expect(first.launches).toEqual({ opened: 1, completed: 0, waiting: 1, waitingPods: ["shop/later"] });
+    await vi.waitFor(async () => expect((await readPod("later")).status?.containerStatuses?.[1]?.ready).toBe(true));
+    const second = await runPass(cluster, options({ follow: false }));
+    expect(second.launches).toEqual({ opened: 1, completed: 1, waiting: 0, waitingPods: [] });
+    await vi.waitFor(async () => expect(isReady(await readPod("later"))).toBe(true));
+    expect(outOfOrder("later", [0, 1])).toEqual([]);
+  });
+
+  it("lists pending pods once and does nothing else when none waits", async () => {
+    const { launches, calls } = await runPass(cluster, options());
+    expect(launches).toEqual({ opened: 0, completed: 0, waiting: 0, waitingPods: [] });
+    expect(calls).toMatchObject({ "LIST pods": 1 });
+    expect(Object.keys(calls).filter((call) => call.includes("configmaps") || call === "WATCH pods")).toEqual([]);
+  });
+
+  it("many pods at once, and two passes at once, keep each pod's order", async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `many-${index}`);
+    await Promise.all(names.map((name) => cluster.create(PODS, orderedPod(name, [1, 0, 2]))));
+    const reports = await Promise.all([runPass(cluster, options()), runPass(cluster, options())]);
+    expect(reports.flatMap(({ problems }) => problems)).toEqual([]);
+    await runPass(cluster, options());
+    await vi.waitFor(async () => {
+      for (const name of names) expect(isReady(await readPod(name))).toBe(true);
+    });
+    expect(names.flatMap((name) => outOfOrder(name, [1, 0, 2]))).toEqual([]);
+  });
+
+  it("a dry run writes nothing and lists what would be done", async () => {
+    await cluster.create(PODS, orderedPod("dry", [0, 3]));
+    const before = test.history().filter(({ resource }) => resource === "configmaps").length;
+    const { launches } = await runPass(cluster, options({ dryRun: true }));
+    expect(launches?.planned).toEqual(["create ConfigMap shop/dry-barrier with p_3"]);
+    expect(test.history().filter(({ resource }) => resource === "configmaps")).toHaveLength(before);
+    await cluster.delete(PODS, { namespace: NAMESPACE, name: "dry" });
+  });
+
+  it("is killed at any call, and the next pass goes on", async () => {
+    let struck = 0;
+    for (const index of Array.from({ length: 12 }, (_, index) => index)) {
+      const name = `killed-${index}`;
+      await cluster.create(PODS, orderedPod(name, [0, 1]));
+      const faulty = faultyCluster(cluster, "killAfter", (call) => call === index);
+      const end = runPass(faulty, options()).then(() => "ended");
+      const how = await Promise.race([faulty.struck.then(() => "struck"), end]);
+      if (how === "struck") struck++;
+      // The Lease of the pass that was killed is waited out.
+      const later = { ...fastClock(5), now: () => Date.now() + 60_000 * (index + 1) };
+      await runPass(cluster, options({ clock: later, deadlineMs: 10 * 60_000 }));
+      await vi.waitFor(async () => expect(isReady(await readPod(name))).toBe(true));
+      expect(outOfOrder(name, [0, 1])).toEqual([]);
+    }
+    expect(struck).toBeGreaterThanOrEqual(8);
+  });
+
+  it("the barrier of an earlier pod of the same name opens nothing and is waited out", async () => {
+    const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "again", uid: "earlier" }];
+    const barrier = { metadata: { name: "again-barrier", ownerReferences }, data: { p_0: "true", p_1: "true" } };
+    const pod = { ...orderedPod("again", [0, 1]), metadata: { name: "again", namespace: NAMESPACE, uid: "now" } };
+    const step = await nextStep(cluster, pod, barrier);
+    expect(step).toEqual({ actions: [], barrier: undefined, isBlocked: true });
+  });
+});
