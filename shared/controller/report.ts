@@ -108,8 +108,10 @@ export function explain(stop: Stop, summary: Summary | undefined): string {
   }
 }
 
+const PROBLEMS_NAMED = 3;
+
 function standingOf(summary: Summary): string {
-  return `${progressOf(summary)}${downText(summary)}`;
+  return `${progressOf(summary)}${downText(summary)}${problemText(summary)}`;
 }
 
 function progressOf(summary: Summary): string {
@@ -140,9 +142,20 @@ function progressOf(summary: Summary): string {
 
 function downText({ down, updated, updatedReady }: Summary): string {
   if (down.length === 0) return "";
-  const more = updated - updatedReady - down.length;
   const named = down.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`);
-  return `; not ready: ${[...named, ...(more > 0 ? [`${more} more`] : [])].join(", ")}`;
+  return `; not ready: ${enumerate(named, updated - updatedReady)}`;
+}
+
+function problemText({ problems }: Summary): string {
+  if (problems.length === 0) return "";
+  const named = problems
+    .slice(0, PROBLEMS_NAMED)
+    .map(({ namespace, name, message }) => `${namespace}/${name} (${message})`);
+  return `; left alone: ${enumerate(named, problems.length)}`;
+}
+
+function enumerate(some: readonly string[], total: number): string {
+  return [...some, ...(total > some.length ? [`${total - some.length} more`] : [])].join(", ");
 }
 
 function immutableText({ notUpgradable, immutableFields }: Summary): string {
