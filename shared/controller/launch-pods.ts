@@ -182,7 +182,7 @@ function trouble(launch: Launch, pod: Pod, error: unknown): void {
     due.add(uidOf(pod));
     return;
   }
-  const help = isKubeError(error, 403) ? "; infra/rbac/launch-order.yaml grants what is missing" : "";
+  const help = isKubeError(error, 403) ? "; infra/rbac/optional/launch-order.yaml grants what is missing" : "";
   note(service, `pods wait for their launch order, such as ${nameOf(pod)}: ${messageOf(error)}${help}`);
   launch.pods.delete(uidOf(pod));
 }
