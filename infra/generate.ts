@@ -2,9 +2,9 @@
  * Writes the manifests that are checked in: `node infra/generate.ts`. With `--like-openkruise` it writes none, but
  * prints the webhook registrations as OpenKruise has them.
  */
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { manifestFiles, registrationsLikeOpenKruise } from "./manifests.ts";
+import { manifestFiles, optionalFiles, registrationsLikeOpenKruise } from "./manifests.ts";
 
 const { values } = parseArgs({ options: { "like-openkruise": { type: "boolean", default: false } } });
 
@@ -12,8 +12,10 @@ if (values["like-openkruise"]) process.stdout.write(registrationsLikeOpenKruise(
 else await writeManifests();
 
 async function writeManifests(): Promise<void> {
-  for (const [path, content] of manifestFiles()) {
-    await writeFile(new URL(`../${path}`, import.meta.url), content);
+  for (const [path, content] of [...manifestFiles(), ...optionalFiles()]) {
+    const file = new URL(`../${path}`, import.meta.url);
+    await mkdir(new URL(".", file), { recursive: true });
+    await writeFile(file, content);
     process.stdout.write(`${path}\n`);
   }
 }

@@ -3,6 +3,7 @@ import { stringify } from "yaml";
 import type { KubernetesObject } from "../shared/api/kubernetes.ts";
 import { sidecarSetCrd } from "./crd/sidecarset-crd.ts";
 import { accessObjects, kruiseNamespace } from "./rbac/access.ts";
+import { optionalAccess } from "./rbac/optional-access.ts";
 import type { WebhookAddress } from "./webhooks/address.ts";
 import { webhookConfigurations } from "./webhooks/webhook-configurations.ts";
 
@@ -20,6 +21,16 @@ export function manifestFiles(): ReadonlyMap<string, string> {
     ["infra/crd/sidecarsets.yaml", NOTE + ADDRESS_NOTE + yaml([sidecarSetCrd(PLACEHOLDER)])],
     ["infra/webhooks/webhook-configurations.yaml", NOTE + ADDRESS_NOTE + yaml(webhookConfigurations(PLACEHOLDER))],
   ]);
+}
+
+/** The same for what is applied only by those who use a feature that needs it. */
+export function optionalFiles(): ReadonlyMap<string, string> {
+  return new Map(
+    optionalAccess().map(({ feature, purpose, objects }) => [
+      `infra/rbac/optional/${feature}.yaml`,
+      `${NOTE}# Apply it only ${purpose}\n${yaml(objects)}`,
+    ]),
+  );
 }
 
 /** YAML text of the webhook registrations as OpenKruise has them. */

@@ -2,14 +2,14 @@
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL, KRUISE_NAMESPACE, SIDECARSET_GROUP } from "../../shared/api/names.ts";
 
-interface PolicyRule {
+export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly resourceNames?: readonly string[];
   readonly verbs: readonly string[];
 }
 
-interface AccessObject extends KubernetesObject {
+export interface AccessObject extends KubernetesObject {
   readonly rules?: readonly PolicyRule[];
 }
 
@@ -23,10 +23,15 @@ interface Account {
   readonly namespaceRules: readonly PolicyRule[];
 }
 
+/** Its ServiceAccount, roles and bindings have this name. */
+export const RECONCILER = "sidecarset-reconciler";
+
 const RBAC = "rbac.authorization.k8s.io";
+const RECONCILER_GROUP = "sidecarset:reconciler";
 const READ = ["get", "list", "watch"];
 
-function rule(apiGroup: string, resources: readonly string[], verbs: readonly string[]): PolicyRule {
+/** A rule for one API group. */
+export function allow(apiGroup: string, resources: readonly string[], verbs: readonly string[]): PolicyRule {
   return { apiGroups: [apiGroup], resources, verbs };
 }
 
@@ -34,29 +39,30 @@ const ACCOUNTS: readonly Account[] = [
   {
     name: "sidecarset-webhooks",
     group: "sidecarset:webhooks",
-    clusterRules: [rule(SIDECARSET_GROUP, ["sidecarsets"], READ), rule("", ["namespaces"], READ)],
+    clusterRules: [allow(SIDECARSET_GROUP, ["sidecarsets"], READ), allow("", ["namespaces"], READ)],
     namespaceRules: [
-      rule("apps", ["controllerrevisions"], ["get", "list"]),
-      { ...rule("", ["configmaps"], ["get"]), resourceNames: ["kruise-configuration"] },
+      allow("apps", ["controllerrevisions"], ["get", "list"]),
+      { ...allow("", ["configmaps"], ["get"]), resourceNames: ["kruise-configuration"] },
     ],
   },
   {
-    name: "sidecarset-reconciler",
-    group: "sidecarset:reconciler",
+    name: RECONCILER,
+    group: RECONCILER_GROUP,
     clusterRules: [
-      rule(SIDECARSET_GROUP, ["sidecarsets"], READ),
-      rule(SIDECARSET_GROUP, ["sidecarsets/status"], ["patch"]),
+      allow(SIDECARSET_GROUP, ["sidecarsets"], READ),
+      allow(SIDECARSET_GROUP, ["sidecarsets/status"], ["patch"]),
       // The admission plugin OwnerReferencesPermissionEnforcement asks for it where revisions block their owner's deletion.
-      rule(SIDECARSET_GROUP, ["sidecarsets/finalizers"], ["update"]),
-      rule("", ["namespaces"], READ),
-      rule("", ["pods"], [...READ, "patch"]),
-      rule("", ["pods/status"], ["patch"]),
-      rule("", ["events"], ["create", "patch"]),
+      allow(SIDECARSET_GROUP, ["sidecarsets/finalizers"], ["update"]),
+      allow("", ["namespaces"], READ),
+      allow("", ["pods"], [...READ, "patch"]),
+      allow("", ["pods/status"], ["patch"]),
+      allow("", ["events"], ["create", "patch"]),
     ],
     namespaceRules: [
-      rule("apps", ["controllerrevisions"], [...READ, "create", "patch", "delete"]),
-      rule("", ["configmaps"], ["get", "create", "patch"]),
-      rule("coordination.k8s.io", ["leases"], ["get", "create", "patch"]),
+      allow("apps", ["controllerrevisions"], [...READ, "create", "patch", "delete"]),
+      // The same plugin lets only those who may delete a ledger give it a new owner, when a SidecarSet is made anew.
+      allow("", ["configmaps"], ["get", "create", "patch", "delete"]),
+      allow("coordination.k8s.io", ["leases"], ["get", "create", "patch"]),
     ],
   },
 ];
@@ -75,13 +81,22 @@ export function accessObjects(): readonly AccessObject[] {
   return ACCOUNTS.flatMap(objectsOf);
 }
 
+/** Whom a binding gives the reconciler's privileges to. */
+export function reconcilerSubjects(): readonly object[] {
+  return subjectsOf({ name: RECONCILER, group: RECONCILER_GROUP });
+}
+
+function subjectsOf({ name, group }: Pick<Account, "name" | "group">): readonly object[] {
+  return [
+    { kind: "ServiceAccount", name, namespace: KRUISE_NAMESPACE },
+    { kind: "Group", apiGroup: RBAC, name: group },
+  ];
+}
+
 function objectsOf({ name, group, clusterRules, namespaceRules }: Account): readonly AccessObject[] {
   const version = `${RBAC}/v1`;
   const local = { name, namespace: KRUISE_NAMESPACE };
-  const subjects = [
-    { kind: "ServiceAccount", ...local },
-    { kind: "Group", apiGroup: RBAC, name: group },
-  ];
+  const subjects = subjectsOf({ name, group });
   const binding = (kind: string) => ({ roleRef: { apiGroup: RBAC, kind, name }, subjects });
   return [
     { apiVersion: "v1", kind: "ServiceAccount", metadata: local },

@@ -3,8 +3,9 @@ import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { Schema } from "../../infra/crd/schema.ts";
 import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
-import { installation, manifestFiles } from "../../infra/manifests.ts";
+import { installation, manifestFiles, optionalFiles } from "../../infra/manifests.ts";
 import { accessObjects } from "../../infra/rbac/access.ts";
+import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import { webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 
@@ -53,7 +54,7 @@ function facts(schema: Schema, path = ""): string[] {
 }
 
 describe("checked-in manifests", () => {
-  test.each([...manifestFiles()])("%s is what infra/generate.ts writes", (path, content) => {
+  test.each([...manifestFiles(), ...optionalFiles()])("%s is what infra/generate.ts writes", (path, content) => {
     expect(readFileSync(path, "utf8")).toBe(content);
   });
 
@@ -133,6 +134,33 @@ test("webhooks without side effects that fail closed, at the reference's paths",
       admissionReviewVersions: ["v1", "v1beta1"],
     });
   }
+});
+
+test("what only some features need is in none of the base roles, and gives nobody everything", () => {
+  const granted = optionalAccess().map(({ feature, objects }) => [
+    feature,
+    objects.flatMap(({ rules = [] }) => rules.flatMap(({ resources }) => resources)),
+  ]);
+  expect(Object.fromEntries(granted)).toEqual({
+    eviction: ["pods/eviction"],
+    "webhook-configuration": ["mutatingwebhookconfigurations"],
+    "launch-order": ["configmaps"],
+    "ordered-sets": [
+      "statefulsets",
+      "statefulsets/status",
+      "statefulsets/finalizers",
+      "pods",
+      "persistentvolumeclaims",
+      "controllerrevisions",
+    ],
+  });
+  const base = accessObjects().flatMap(({ rules = [] }) => rules);
+  for (const { resources, verbs } of base) {
+    expect(resources).not.toContain("secrets");
+    if (resources.includes("pods")) expect(verbs).not.toContain("delete");
+    if (resources.includes("pods")) expect(verbs).not.toContain("create");
+  }
+  expect(JSON.stringify(optionalAccess())).not.toContain('"*"');
 });
 
 test("the webhooks may not write, and nobody may do everything", () => {
