@@ -1,11 +1,12 @@
 /** The demo's story on a real control plane. */
-import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { controlPlane } from "./support/access.ts";
 import { type Functions, startFunctions } from "./support/functions.ts";
 import { imageOf, Scene, setImage } from "./support/scene.ts";
 
 let functions: Functions;
 beforeAll(async () => {
-  functions = await startFunctions(inject("controlPlane"));
+  functions = await startFunctions(controlPlane());
 });
 afterAll(() => functions?.close());
 

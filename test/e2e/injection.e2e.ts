@@ -1,15 +1,16 @@
 /** What a pod gets when it is created, and that a real API server takes it. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarContainer, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
+import { controlPlane } from "./support/access.ts";
 import { type Functions, startFunctions } from "./support/functions.ts";
 import { APP, Scene, SIDECAR } from "./support/scene.ts";
 
 let functions: Functions;
 let scene: Scene;
 beforeAll(async () => {
-  functions = await startFunctions(inject("controlPlane"));
+  functions = await startFunctions(controlPlane());
 });
 afterAll(() => functions?.close());
 beforeEach(() => {

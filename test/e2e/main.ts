@@ -1,6 +1,6 @@
 /** `npm run test:e2e`: finds or builds a control plane, then runs every test of this folder on it. Exits 2 without one. */
-import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { parseCLI, startVitest } from "vitest/node";
 import { findPrograms, MissingProgram } from "./support/programs.ts";
 
 try {
@@ -10,7 +10,13 @@ try {
   process.stderr.write(`${error.message}\n`);
   process.exit(2);
 }
-const config = fileURLToPath(new URL("vitest.config.ts", import.meta.url));
-const args = ["vitest", "run", "--config", config, ...process.argv.slice(2)];
-const { status } = spawnSync("npx", args, { stdio: "inherit" });
-process.exit(status ?? 1);
+const { filter, options } = parseCLI(["vitest", "run", ...process.argv.slice(2)]);
+// Few files are not worth a second control plane.
+const workers = filter.length > 0 ? { maxWorkers: 1 } : {};
+// Within this process, so that none outlives it.
+await startVitest(filter, {
+  ...workers,
+  ...options,
+  config: fileURLToPath(new URL("vitest.config.ts", import.meta.url)),
+});
+process.exit();

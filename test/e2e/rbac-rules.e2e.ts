@@ -1,7 +1,8 @@
 /** That the roles we ship suffice, and that none of their rules can be done without. */
-import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { accessObjects } from "../../infra/rbac/access.ts";
 import type { Cluster, Resource } from "../../shared/kube/port.ts";
+import { controlPlane } from "./support/access.ts";
 import { readAudit } from "./support/audit.ts";
 import { clusterOf } from "./support/clients.ts";
 import { type Functions, startFunctions } from "./support/functions.ts";
@@ -11,14 +12,14 @@ import { until } from "./support/until.ts";
 let functions: Functions;
 let cluster: Cluster;
 beforeAll(async () => {
-  cluster = clusterOf(inject("controlPlane"));
-  functions = await startFunctions(inject("controlPlane"));
+  cluster = clusterOf(controlPlane());
+  functions = await startFunctions(controlPlane());
 });
 afterAll(() => functions?.close());
 
 /** What our functions were refused so far. */
 function refusals(): readonly string[] {
-  return readAudit(inject("controlPlane").auditLog)
+  return readAudit(controlPlane().auditLog)
     .filter(({ responseStatus, userAgent }) => responseStatus?.code === 403 && userAgent === "sidecarset-serverless")
     .map(({ verb, requestURI }) => `${verb} ${requestURI.replace(/\?.*/, "")}`);
 }

@@ -1,6 +1,7 @@
 /** What the service accounts that we ship may not do. */
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RawTarget, sendRaw } from "../contract/raw.ts";
+import { controlPlane } from "./support/access.ts";
 import { asServiceAccount } from "./support/clients.ts";
 import { type Functions, startFunctions } from "./support/functions.ts";
 
@@ -10,7 +11,7 @@ const WEBHOOKS = "sidecarset-webhooks";
 const RECONCILER = "sidecarset-reconciler";
 
 beforeAll(async () => {
-  const admin = inject("controlPlane");
+  const admin = controlPlane();
   functions = await startFunctions(admin);
   for (const name of [WEBHOOKS, RECONCILER]) accounts.set(name, await asServiceAccount(admin, "kruise-system", name));
 });

@@ -1,15 +1,16 @@
 /** How a new version of a SidecarSet reaches the pods that run, on a real control plane. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
 import { CONTROLLER_REVISIONS, EVENTS, PODS } from "../../shared/kube/port.ts";
+import { controlPlane } from "./support/access.ts";
 import { type Functions, startFunctions } from "./support/functions.ts";
 import { imageOf, isReady, Scene, SIDECAR, setImage } from "./support/scene.ts";
 
 let functions: Functions;
 let scene: Scene;
 beforeAll(async () => {
-  functions = await startFunctions(inject("controlPlane"));
+  functions = await startFunctions(controlPlane());
 });
 afterAll(() => functions?.close());
 beforeEach(() => {

@@ -4,11 +4,10 @@ export default defineConfig({
   test: {
     include: ["test/e2e/**/*.e2e.ts"],
     globalSetup: ["test/e2e/support/cluster-setup.ts"],
-    fileParallelism: false,
+    maxWorkers: 1,
     testTimeout: 180_000,
-    hookTimeout: 120_000,
+    hookTimeout: 180_000,
     passWithNoTests: false,
-    reporters: ["default", "json"],
-    outputFile: { json: "reports/e2e.json" },
+    reporters: ["default", "./test/e2e/support/report.ts"],
   },
 });

@@ -1,15 +1,15 @@
 /** Owners of pods other than Deployments, and API servers that go away, on a real control plane. */
-import { request } from "node:http";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { Resource } from "../../shared/kube/port.ts";
+import { controlPlane, restartApiServer } from "./support/access.ts";
 import { type Functions, startFunctions } from "./support/functions.ts";
 import { APP, Scene, setImage } from "./support/scene.ts";
 
 let functions: Functions;
 let scene: Scene;
 beforeAll(async () => {
-  functions = await startFunctions(inject("controlPlane"));
+  functions = await startFunctions(controlPlane());
 });
 afterAll(() => functions?.close());
 beforeEach(() => {
@@ -45,17 +45,6 @@ it("a StatefulSet's pods are updated in place and stay the same pods", async () 
     podPatches: 4,
   });
 });
-
-function restartApiServer(): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request(inject("controlPlane").restartUrl, { method: "POST" }, (incoming) => {
-      incoming.resume();
-      incoming.on("end", resolve);
-    });
-    outgoing.on("error", reject);
-    outgoing.end();
-  });
-}
 
 it("an API server that is killed in the middle of a rollout delays it, and the budget holds", async () => {
   await scene.open(BY_TWO);

@@ -1,46 +1,37 @@
-/** One control plane for all tests of a run, and a way for them to restart its API server. */
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+/** Control planes for the tests of a run: one for each worker. */
 import type { TestProject } from "vitest/node";
-import { type ControlPlane, startControlPlane } from "./control-plane.ts";
+import type { OwnControlPlane } from "./access.ts";
+import { startControlPlane } from "./control-plane.ts";
 import { startKubelet } from "./kubelet.ts";
-import { findPrograms } from "./programs.ts";
-import type { Settings } from "./settings.ts";
+import { findPrograms, type Programs } from "./programs.ts";
+import { offerRestarts } from "./restarts.ts";
 
-interface Provided extends Settings {
-  /** POST: the API server is killed, starts again and is ready when this answers. */
-  readonly restartUrl: string;
+interface Begun {
+  readonly plane: OwnControlPlane;
+  close(): Promise<void>;
 }
 
-declare module "vitest" {
-  interface ProvidedContext {
-    readonly controlPlane: Provided;
-  }
+async function begin(programs: Programs): Promise<Begun> {
+  const controlPlane = await startControlPlane(programs);
+  const kubelet = await startKubelet(controlPlane.settings);
+  const { restartUrl, close } = await offerRestarts(controlPlane);
+  return {
+    plane: { ...controlPlane.settings, restartUrl },
+    async close() {
+      close();
+      await kubelet.close();
+      await controlPlane.close();
+    },
+  };
 }
 
-async function offerRestart(controlPlane: ControlPlane) {
-  const server = createServer(async (_request, response) => {
-    const code = await controlPlane.restartApiServer().then(
-      () => 200,
-      () => 500,
-    );
-    response.writeHead(code).end();
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  return { restartUrl: `http://127.0.0.1:${port}/`, close: () => server.close() };
-}
-
-export default async function setup({ provide }: TestProject) {
-  const controlPlane = await startControlPlane(await findPrograms(process.env));
-  const { settings } = controlPlane;
-  const kubelet = await startKubelet(settings);
-  const restart = await offerRestart(controlPlane);
-  provide("controlPlane", { ...settings, restartUrl: restart.restartUrl });
+export default async function setup({ config, provide }: TestProject) {
+  const programs = await findPrograms(process.env);
+  const begun = await Promise.all(Array.from({ length: config.maxWorkers }, () => begin(programs)));
+  const planes = begun.map(({ plane }) => plane);
+  provide("controlPlanes", planes);
+  if (planes[0] !== undefined) provide("controlPlane", planes[0]);
   return async () => {
-    restart.close();
-    await kubelet.close();
-    await controlPlane.close();
+    for (const { close } of begun) await close();
   };
 }

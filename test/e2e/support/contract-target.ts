@@ -1,8 +1,8 @@
 /** The real cluster as the contract suite wants it. */
-import { inject } from "vitest";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, type Resource } from "../../../shared/kube/port.ts";
 import type { ContractTarget } from "../../contract/contract.ts";
+import { controlPlane, restartApiServer } from "./access.ts";
 import { ask } from "./control-plane.ts";
 import { until } from "./until.ts";
 
@@ -24,7 +24,7 @@ function withReadyNamespaces(cluster: Cluster): Cluster {
 }
 
 export function contractTarget(): ContractTarget {
-  const access = inject("controlPlane");
+  const access = controlPlane();
   const cluster = connectCluster({
     server: access.url,
     certificateAuthority: access.caCertificate,
@@ -39,7 +39,7 @@ export function contractTarget(): ContractTarget {
       const written = await ask(`${access.etcdUrl}/v3/kv/put`, "POST", JSON.stringify({ key: "eA==", value: "eA==" }));
       const { revision } = JSON.parse(written.text).header;
       await ask(`${access.etcdUrl}/v3/kv/compaction`, "POST", JSON.stringify({ revision }));
-      await ask(access.restartUrl, "POST");
+      await restartApiServer();
     },
     runsPods: true,
     collectsGarbage: true,

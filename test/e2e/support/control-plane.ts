@@ -18,11 +18,14 @@ import {
   schedulerArguments,
   writeSettings,
 } from "./settings.ts";
+import type { Credential } from "./webhook-credentials.ts";
 
 export interface ControlPlane {
   readonly settings: Settings;
-  /** Kills the API server and starts it again, with nothing in its memory. */
-  restartApiServer(): Promise<void>;
+  /** Kills the API server and starts it again, with nothing in its memory; webhooks are shown this credential then. */
+  restartApiServer(credential?: Credential): Promise<void>;
+  /** The same for etcd, whose data outlive it. */
+  restartEtcd(): Promise<void>;
   /** Ends every process and removes every file. */
   close(): Promise<void>;
 }
@@ -69,15 +72,20 @@ class Processes implements ControlPlane {
     return process;
   }
 
-  async #startApiServer(): Promise<void> {
-    const process = this.#launch("kube-apiserver", apiServerArguments(this.settings, this.#ports));
+  async #startApiServer(credential: Credential = "certificate"): Promise<void> {
+    const process = this.#launch("kube-apiserver", apiServerArguments(this.settings, this.#ports, credential));
     await untilReady(process, async () => (await sendRaw(this.settings, { path: "/readyz" })).code === 200);
+  }
+
+  async #startEtcd(): Promise<void> {
+    const { settings } = this;
+    const etcd = this.#launch("etcd", etcdArguments(settings, this.#ports));
+    await untilReady(etcd, async () => (await ask(`${settings.etcdUrl}/health`)).code === 200);
   }
 
   async start(): Promise<void> {
     const { settings } = this;
-    const etcd = this.#launch("etcd", etcdArguments(settings, this.#ports));
-    await untilReady(etcd, async () => (await ask(`${settings.etcdUrl}/health`)).code === 200);
+    await this.#startEtcd();
     await this.#startApiServer();
     this.#launch("kube-scheduler", schedulerArguments(settings));
     const manager = this.#launch("kube-controller-manager", controllerManagerArguments(settings));
@@ -85,9 +93,14 @@ class Processes implements ControlPlane {
     await untilReady(manager, async () => (await sendRaw(settings, { path: account })).code === 200);
   }
 
-  async restartApiServer(): Promise<void> {
+  async restartApiServer(credential?: Credential): Promise<void> {
     await this.#running.get("kube-apiserver")?.stop("SIGKILL");
-    await this.#startApiServer();
+    await this.#startApiServer(credential);
+  }
+
+  async restartEtcd(): Promise<void> {
+    await this.#running.get("etcd")?.stop("SIGKILL");
+    await this.#startEtcd();
   }
 
   async close(): Promise<void> {

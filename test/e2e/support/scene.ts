@@ -1,6 +1,6 @@
 /** One scenario: a namespace, a SidecarSet that selects its pods, workloads, and what came of them. */
 import { randomBytes } from "node:crypto";
-import { expect, inject } from "vitest";
+import { expect } from "vitest";
 import { type RolloutRecord, replay } from "../../../infra/demo/summary.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
@@ -15,10 +15,12 @@ import {
   type Resource,
   SIDECARSETS,
 } from "../../../shared/kube/port.ts";
+import { controlPlane } from "./access.ts";
 import { readAudit } from "./audit.ts";
 import { clusterOf } from "./clients.ts";
 import type { Functions } from "./functions.ts";
 import { type PodHistory, recordPods } from "./pod-history.ts";
+import { eventually } from "./until.ts";
 
 export const OLDER_SIDECARSETS: Resource = { ...SIDECARSETS, version: "v1alpha1" };
 
@@ -29,9 +31,6 @@ const SERVICE_ACCOUNTS: Resource = { group: "", version: "v1", plural: "servicea
 
 export const APP = { name: "main", image: "nginx:1.29" };
 export const SIDECAR: SidecarContainer = { name: "agent", image: "agent:v1" };
-
-/** Machines of a CI are noisy. */
-export const PATIENCE = { timeout: 60_000, interval: 100 };
 
 interface Moment {
   /** resourceVersion */
@@ -48,7 +47,7 @@ export class Scene {
   readonly #namespaces = new Set<string>();
 
   constructor(functions: Functions) {
-    this.cluster = clusterOf(inject("controlPlane"));
+    this.cluster = clusterOf(controlPlane());
     this.name = `scene-${randomBytes(3).toString("hex")}`;
     this.#functions = functions;
     this.#history = recordPods(this.cluster, this.name);
@@ -64,7 +63,10 @@ export class Scene {
     this.#namespaces.add(name);
     await this.cluster.create(NAMESPACES, { metadata: { name, labels } } as KubernetesObject);
     const account = { namespace: name, name: "default" };
-    await expect.poll(() => this.cluster.get(SERVICE_ACCOUNTS, account).catch(() => undefined), PATIENCE).toBeDefined();
+    await eventually(
+      () => this.cluster.get(SERVICE_ACCOUNTS, account),
+      () => undefined,
+    );
   }
 
   createSet(name: string, spec: Partial<SidecarSetSpec>, metadata: object = {}): Promise<SidecarSet> {
@@ -95,6 +97,10 @@ export class Scene {
     } as Pod);
   }
 
+  patchPod(name: string, body: object): Promise<Pod> {
+    return this.cluster.patch<Pod>(PODS, { namespace: this.name, name }, { type: "merge", body });
+  }
+
   /** Of the scene's pods. */
   get labels(): Readonly<Record<string, string>> {
     return { scene: this.name };
@@ -117,9 +123,12 @@ export class Scene {
     return (await this.cluster.list<Pod>(PODS, { namespace })).items;
   }
 
-  async untilReady(count: number, namespace = this.name): Promise<readonly Pod[]> {
-    await expect.poll(async () => (await this.pods(namespace)).filter(isReady).length, PATIENCE).toBe(count);
-    return this.pods(namespace);
+  /** Resolves to all pods, once so many are ready. */
+  untilReady(count: number, namespace = this.name): Promise<readonly Pod[]> {
+    return eventually(
+      () => this.pods(namespace),
+      (pods) => expect(pods.filter(isReady)).toHaveLength(count),
+    );
   }
 
   patchSet(...operations: readonly JsonPatchOperation[]): Promise<SidecarSet> {
@@ -142,15 +151,22 @@ export class Scene {
   }
 
   /** Resolves to the first report of this generation that says there is nothing left to do for now. */
-  async untilSettled(name = this.name): Promise<SidecarSetReport> {
-    await expect.poll(async () => (await this.report(name))?.stop, PATIENCE).toBe("settled");
-    return (await this.report(name)) as SidecarSetReport;
+  untilSettled(name = this.name): Promise<SidecarSetReport> {
+    return this.#untilReported(name, ({ stop }) => expect(stop).toBe("settled"));
   }
 
   /** Resolves to a report of this generation that says so. */
-  async untilToldThat(why: RegExp): Promise<SidecarSetReport> {
-    await expect.poll(async () => (await this.report())?.why, PATIENCE).toMatch(why);
-    return (await this.report()) as SidecarSetReport;
+  untilToldThat(why: RegExp): Promise<SidecarSetReport> {
+    return this.#untilReported(this.name, (report) => expect(report.why).toMatch(why));
+  }
+
+  #untilReported(name: string, check: (report: SidecarSetReport) => void): Promise<SidecarSetReport> {
+    const read = async () => {
+      const report = await this.report(name);
+      if (report === undefined) throw new Error(`there is no report on ${name} as it is now`);
+      return report;
+    };
+    return eventually(read, check);
   }
 
   async updated(name = this.name, namespace = this.name): Promise<readonly Pod[]> {
@@ -161,9 +177,20 @@ export class Scene {
     return (await this.pods(namespace)).filter((pod) => hashOf(pod) === wanted);
   }
 
-  async untilUpdated(count: number, name = this.name, namespace = this.name): Promise<readonly Pod[]> {
-    await expect.poll(async () => (await this.updated(name, namespace)).filter(isReady).length, PATIENCE).toBe(count);
-    return this.updated(name, namespace);
+  /** Resolves to the updated pods, once so many are updated and ready. */
+  untilUpdated(count: number, name = this.name, namespace = this.name): Promise<readonly Pod[]> {
+    return eventually(
+      () => this.updated(name, namespace),
+      (pods) => expect(pods.filter(isReady)).toHaveLength(count),
+    );
+  }
+
+  /** Once so many are updated, ready or not. */
+  untilTouched(count: number): Promise<readonly Pod[]> {
+    return eventually(
+      () => this.updated(),
+      (pods) => expect(pods).toHaveLength(count),
+    );
   }
 
   /** The moment that a record begins at. */
@@ -179,7 +206,7 @@ export class Scene {
 
   /** By the reconciler, of pods themselves. */
   #podPatches(): number {
-    return readAudit(inject("controlPlane").auditLog).filter(
+    return readAudit(controlPlane().auditLog).filter(
       ({ objectRef, user, responseStatus }) =>
         objectRef?.resource === "pods" &&
         objectRef.subresource === undefined &&

@@ -5,6 +5,12 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { createCertificates } from "../../../infra/local/certificates.ts";
 import { kubeconfigText } from "../../../infra/local/kubeconfig.ts";
+import {
+  admissionFile,
+  type Credential,
+  type WebhookCredentials,
+  writeWebhookCredentials,
+} from "./webhook-credentials.ts";
 
 export interface Settings {
   readonly folder: string;
@@ -15,6 +21,7 @@ export interface Settings {
   /** of a cluster administrator */
   readonly token: string;
   readonly auditLog: string;
+  readonly webhookCredentials: WebhookCredentials;
 }
 
 export interface Ports {
@@ -80,7 +87,15 @@ export async function writeSettings(folder: string, ports: Ports): Promise<Setti
     }),
   );
   const etcdUrl = `http://127.0.0.1:${ports.etcd}`;
-  return { folder, url, etcdUrl, caCertificate, token: tokens.admin, auditLog: join(folder, "audit.log") };
+  return {
+    folder,
+    url,
+    etcdUrl,
+    caCertificate,
+    token: tokens.admin,
+    auditLog: join(folder, "audit.log"),
+    webhookCredentials: await writeWebhookCredentials(folder),
+  };
 }
 
 function flags(values: Readonly<Record<string, string>>): readonly string[] {
@@ -101,7 +116,11 @@ export function etcdArguments({ folder, etcdUrl }: Settings, { etcdPeer }: Ports
   });
 }
 
-export function apiServerArguments(settings: Settings, { apiServer }: Ports): readonly string[] {
+export function apiServerArguments(
+  settings: Settings,
+  { apiServer }: Ports,
+  credential: Credential,
+): readonly string[] {
   const file = (name: string) => join(settings.folder, name);
   return flags({
     "etcd-servers": settings.etcdUrl,
@@ -121,6 +140,7 @@ export function apiServerArguments(settings: Settings, { apiServer }: Ports): re
     "authorization-mode": "RBAC",
     // The strictest cluster asks who may block an owner's deletion.
     "enable-admission-plugins": "OwnerReferencesPermissionEnforcement",
+    "admission-control-config-file": admissionFile(settings.folder, credential),
     "audit-policy-file": file("audit-policy.yaml"),
     "audit-log-path": settings.auditLog,
     "allow-privileged": "true",

@@ -1,0 +1,21 @@
+/** The embedded cluster as the contract suite wants it. */
+import { startLocalCluster } from "../../infra/local/cluster.ts";
+import { connectCluster } from "../../shared/kube/client.ts";
+import type { ContractTarget } from "./contract.ts";
+
+export async function localTarget(): Promise<ContractTarget> {
+  const local = await startLocalCluster({ startDelayMs: 20, readyDelayMs: 20, terminationDelayMs: 20 });
+  const cluster = connectCluster({
+    server: local.url,
+    certificateAuthority: local.caCertificate,
+    token: async () => local.token,
+  });
+  return {
+    cluster,
+    access: local,
+    compact: async () => local.compact(),
+    runsPods: true,
+    collectsGarbage: true,
+    close: local.close,
+  };
+}

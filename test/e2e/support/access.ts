@@ -1,0 +1,37 @@
+/** What the tests of one worker run on: a control plane that no other worker uses. */
+import { inject } from "vitest";
+import { ask } from "./control-plane.ts";
+import type { Settings } from "./settings.ts";
+import type { Credential } from "./webhook-credentials.ts";
+
+export interface OwnControlPlane extends Settings {
+  /** see Restarts */
+  readonly restartUrl: string;
+}
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** one for each worker */
+    readonly controlPlanes: readonly OwnControlPlane[];
+    readonly controlPlane: OwnControlPlane;
+  }
+}
+
+/** The control plane that was started for this worker. */
+export function controlPlane(): OwnControlPlane {
+  const planes = inject("controlPlanes");
+  const plane = planes[Number(process.env["VITEST_POOL_ID"]) - 1];
+  if (plane === undefined)
+    throw new Error(`worker ${process.env["VITEST_POOL_ID"]} has none of ${planes.length} planes`);
+  return plane;
+}
+
+async function restart(what: string): Promise<void> {
+  const { code, text } = await ask(`${controlPlane().restartUrl}/${what}`, "POST");
+  if (code !== 200) throw new Error(text);
+}
+
+/** Kills it; resolves when it is ready again. Webhooks are shown this credential from then on. */
+export function restartApiServer(credential: Credential = "certificate"): Promise<void> {
+  return restart(credential);
+}
