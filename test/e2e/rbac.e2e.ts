@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RawTarget, sendRaw } from "../contract/raw.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount } from "./support/clients.ts";
+import { addFigure } from "./support/figures.ts";
 import { type Functions, startFunctions } from "./support/functions.ts";
 
 let functions: Functions;
@@ -75,5 +76,6 @@ describe.each([
       ...(["create", "update", "patch"].includes(verb) ? { body: {} } : {}),
     });
     expect(answer).toMatchObject({ code: 403, body: { reason: "Forbidden" } });
+    addFigure("forbidden requests, answered 403", 1);
   });
 });
