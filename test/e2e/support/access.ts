@@ -35,3 +35,8 @@ async function restart(what: string): Promise<void> {
 export function restartApiServer(credential: Credential = "certificate"): Promise<void> {
   return restart(credential);
 }
+
+/** Kills it; resolves when it is ready again, with the data it had. */
+export function restartEtcd(): Promise<void> {
+  return restart("etcd");
+}
