@@ -21,6 +21,7 @@ export class MissingProgram extends Error {
 
 const SOURCES = fileURLToPath(new URL("../control-plane/", import.meta.url));
 const MODULES = ["etcd", "kubernetes"] as const;
+type Module = (typeof MODULES)[number];
 const SOURCE_FILES = ["main.go", "go.mod", "go.sum"];
 
 function kubernetesVersion(): string {
@@ -53,40 +54,56 @@ function inFolder(folder: string, name: ProgramName): readonly string[] | undefi
   return name !== "etcd" && existsSync(join(folder, "kubernetes")) ? [join(folder, "kubernetes"), name] : undefined;
 }
 
+function moduleOf(name: ProgramName): Module {
+  return name === "etcd" ? "etcd" : "kubernetes";
+}
+
 function find(folders: readonly string[]): Partial<Programs> {
   const found = NAMES.map((name) => [name, folders.map((folder) => inFolder(folder, name)).find(Boolean)] as const);
   return Object.fromEntries(found.filter(([, command]) => command !== undefined));
 }
 
-async function run(command: string, args: readonly string[], cwd: string): Promise<boolean> {
-  const child = spawn(command, args, { cwd, stdio: ["ignore", 2, 2], env: { ...process.env, CGO_ENABLED: "0" } });
-  const ended = await Promise.race([once(child, "exit"), once(child, "error")]);
-  return ended[0] === 0;
+interface Run {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly cwd?: string;
 }
 
-async function build(folder: string): Promise<void> {
+/** False also where there is no `go`. What it says goes to stderr. */
+async function succeeds(args: readonly string[], { environment, cwd }: Run): Promise<boolean> {
+  const env = { ...environment, CGO_ENABLED: "0" };
+  const child = spawn("go", args, { cwd, stdio: ["ignore", cwd === undefined ? "ignore" : 2, 2], env });
+  return once(child, "exit").then(
+    ([code]) => code === 0,
+    () => false,
+  );
+}
+
+async function build(module: Module, folder: string, environment: NodeJS.ProcessEnv): Promise<void> {
+  const output = join(folder, module);
+  const cwd = join(SOURCES, module);
   await mkdir(folder, { recursive: true });
-  for (const module of MODULES) {
-    const output = join(folder, module);
-    if (existsSync(output)) continue;
-    process.stderr.write(`Building ${module} into ${folder}: once, about 7 minutes on 2 cores.\n`);
-    const partial = `${output}.${process.pid}`;
-    const args = ["build", "-trimpath", "-ldflags", linkerFlags(), "-o", partial, "."];
-    if (!(await run("go", args, join(SOURCES, module)))) throw new MissingProgram(`go build of ${module} failed`);
-    await rename(partial, output);
-  }
+  process.stderr.write(`Building ${module} into ${folder}: once, up to 15 minutes on 2 cores.\n`);
+  const partial = `${output}.${process.pid}`;
+  const args = ["build", "-trimpath", "-ldflags", linkerFlags(), "-o", partial, "."];
+  if (!(await succeeds(args, { environment, cwd })))
+    throw new MissingProgram(`go build in ${cwd} failed; what Go says about it stands above.`);
+  await rename(partial, output);
 }
 
-/** @throws MissingProgram */
+/**
+ * Those of KUBEBUILDER_ASSETS first, then those that were built before; what is in neither is built if there is Go.
+ * @throws MissingProgram
+ */
 export async function findPrograms(environment: NodeJS.ProcessEnv): Promise<Programs> {
   const cache = cacheFolder(environment);
   const assets = environment["KUBEBUILDER_ASSETS"];
   const folders = assets ? [assets, cache] : [cache];
   const missing = () => NAMES.filter((name) => !(name in find(folders)));
-  if (missing().length > 0 && (await run("go", ["version"], SOURCES))) await build(cache);
-  if (missing().length > 0) {
-    const where = assets ? `neither in KUBEBUILDER_ASSETS (${assets}) nor` : "KUBEBUILDER_ASSETS is not set, and none";
-    throw new MissingProgram(`${missing().join(", ")}: ${where} in ${cache}; with Go 1.26 they are built there.`);
-  }
-  return find(folders) as Programs;
+  if (missing().length > 0 && (await succeeds(["version"], { environment })))
+    for (const module of new Set(missing().map(moduleOf))) await build(module, cache, environment);
+  if (missing().length === 0) return find(folders) as Programs;
+  const inAssets = assets ? `not in KUBEBUILDER_ASSETS=${assets}` : "KUBEBUILDER_ASSETS is not set";
+  throw new MissingProgram(
+    `There is no ${missing().join(", no ")}: ${inAssets}, nothing was built in ${cache} before, and there is no Go to build it: install Go 1.26 or newer.`,
+  );
 }

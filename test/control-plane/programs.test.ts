@@ -1,0 +1,96 @@
+import { execFile } from "node:child_process";
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { findPrograms, MissingProgram } from "../e2e/support/programs.ts";
+
+const MAIN = fileURLToPath(new URL("../e2e/main.ts", import.meta.url));
+const PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
+
+let folder: string;
+let environment: NodeJS.ProcessEnv;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sidecarset-programs-"));
+  await mkdir(join(folder, "bin"));
+  // Everything that a shell script needs, and no Go.
+  for (const tool of ["sh", "mkdir", "touch"]) await symlink(`/bin/${tool}`, join(folder, "bin", tool));
+  await symlink(process.execPath, join(folder, "bin", "node"));
+  environment = { PATH: join(folder, "bin"), XDG_CACHE_HOME: join(folder, "cache"), HOME: folder };
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function makeAssets(names: readonly string[]): Promise<string> {
+  const assets = join(folder, "assets");
+  await mkdir(assets);
+  for (const name of names) await writeFile(join(assets, name), "");
+  return assets;
+}
+
+/** A `go` that notes what it is told and makes the file it is asked for. */
+async function installGo(exitCode = 0): Promise<void> {
+  const script = `#!/bin/sh
+[ "$1" = version ] && exit 0
+echo "$PWD" >> "${folder}/built"
+while [ "$1" != "-o" ]; do shift; done
+touch "$2"
+exit ${exitCode}
+`;
+  await writeFile(join(folder, "bin/go"), script);
+  await chmod(join(folder, "bin/go"), 0o755);
+}
+
+async function built(): Promise<readonly string[]> {
+  const text = await readFile(join(folder, "built"), "utf8").catch(() => "");
+  return text.split("\n").flatMap((line) => line.split("/").at(-1) || []);
+}
+
+it("those of KUBEBUILDER_ASSETS come first", async () => {
+  await installGo();
+  const assets = await makeAssets(PROGRAMS);
+  const programs = await findPrograms({ ...environment, KUBEBUILDER_ASSETS: assets });
+  expect(programs).toEqual(Object.fromEntries(PROGRAMS.map((name) => [name, [join(assets, name)]])));
+  expect(await built()).toEqual([]);
+});
+
+it("without them, they are built once and found in the cache from then on", async () => {
+  await installGo();
+  const programs = await findPrograms(environment);
+  expect(await built()).toEqual(["etcd", "kubernetes"]);
+  expect(programs.etcd[0]).toMatch(`${folder}/cache/sidecarset-serverless/control-plane/`);
+  expect(programs["kube-scheduler"]).toEqual([expect.stringMatching(/\/kubernetes$/), "kube-scheduler"]);
+  await rm(join(folder, "bin/go"));
+  expect(await findPrograms(environment)).toEqual(programs);
+  expect(await built()).toHaveLength(2);
+});
+
+it("what KUBEBUILDER_ASSETS lacks is built, and no more", async () => {
+  await installGo();
+  const assets = await makeAssets(["etcd", "kube-apiserver"]);
+  const programs = await findPrograms({ ...environment, KUBEBUILDER_ASSETS: assets });
+  expect(await built()).toEqual(["kubernetes"]);
+  expect(programs["kube-apiserver"]).toEqual([join(assets, "kube-apiserver")]);
+  expect(programs["kube-scheduler"]).toEqual([expect.stringMatching(/\/kubernetes$/), "kube-scheduler"]);
+});
+
+it("a build that fails leaves nothing that the next run would take", async () => {
+  await installGo(1);
+  await expect(findPrograms(environment)).rejects.toThrow(/^go build in .*etcd failed/);
+  await expect(findPrograms(environment)).rejects.toThrow(MissingProgram);
+  expect(await built()).toEqual(["etcd", "etcd"]);
+});
+
+it("without anything, the command says in one sentence what is missing and exits with 2", async () => {
+  const assets = await makeAssets(["etcd"]);
+  const env = { ...environment, KUBEBUILDER_ASSETS: assets };
+  const { code, stderr } = await new Promise<{ code: unknown; stderr: string }>((resolve) => {
+    execFile(process.execPath, [MAIN], { env }, (error, _stdout, text) => resolve({ code: error?.code, stderr: text }));
+  });
+  expect(code).toBe(2);
+  expect(stderr.split("\n").filter(Boolean)).toEqual([
+    expect.stringMatching(
+      /^There is no kube-apiserver, no kube-controller-manager, no kube-scheduler: not in KUBEBUILDER_ASSETS=\S+, nothing was built in \S+ before, and there is no Go to build it: install Go 1\.26 or newer\.$/,
+    ),
+  ]);
+});
