@@ -1,12 +1,13 @@
 /** Gathers the events of a watch from where a list stood, until they are asked for. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
-import { isKubeError } from "../kube/error.ts";
+import { isKubeError, isPassing } from "../kube/error.ts";
 import type { Cluster, Resource, WatchEvent, WatchOptions } from "../kube/port.ts";
 import type { Clock } from "./clock.ts";
 
 const WATCH_SECONDS = 240;
-/** An API server that ends every watch at once is not asked again at once. */
+/** An API server that ends or refuses every watch at once is not asked again at once, nor for ever. */
 const REOPEN_MS = 1_000;
+const MAX_REFUSALS = 5;
 
 export interface EventFeed<T extends KubernetesObject> {
   /** Resolves when there is news, `signal` aborts, or after `ms`. False: the feed is lost, only a new list tells what is. */
@@ -25,16 +26,24 @@ export function openFeed<T extends KubernetesObject>(
   const events: WatchEvent<T>[] = [];
   let isLost = false;
   let wake = new AbortController();
+  let from = options.resourceVersion;
+  let refusals = 0;
+  const { signal } = closing;
+  const gather = async () => {
+    const all = { ...options, resourceVersion: from, timeoutSeconds: WATCH_SECONDS, signal };
+    for await (const event of cluster.watch<T>(resource, all)) {
+      refusals = 0;
+      from = event.object.metadata?.resourceVersion ?? from;
+      if (event.type !== "BOOKMARK") events.push(event);
+      wake.abort();
+    }
+  };
   const pump = async () => {
-    let from = options.resourceVersion;
-    const { signal } = closing;
     while (!signal.aborted) {
-      const all = { ...options, resourceVersion: from, timeoutSeconds: WATCH_SECONDS, signal };
-      for await (const event of cluster.watch<T>(resource, all)) {
-        from = event.object.metadata?.resourceVersion ?? from;
-        if (event.type !== "BOOKMARK") events.push(event);
-        wake.abort();
-      }
+      await gather().catch((error) => {
+        refusals += 1;
+        if (!isPassing(error) || refusals === MAX_REFUSALS) throw error;
+      });
       await clock.sleep(REOPEN_MS, signal);
     }
   };
