@@ -3,7 +3,9 @@
 /** A message by its name here; "text[]" repeats, "text{}" is a map from text. */
 export type FieldType = string;
 
-export const MESSAGES: Readonly<Record<string, Readonly<Record<number, readonly [string, FieldType]>>>> = {
+export type Messages = Readonly<Record<string, Readonly<Record<number, readonly [string, FieldType]>>>>;
+
+export const MESSAGES: Messages = {
   Unknown: { 1: ["typeMeta", "TypeMeta"], 2: ["raw", "bytes"] },
   TypeMeta: { 1: ["apiVersion", "text"], 2: ["kind", "text"] },
   ObjectMeta: {

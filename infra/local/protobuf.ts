@@ -1,6 +1,6 @@
 /** Reads the protobuf bodies that kubectl create sends for a few built-in kinds; to nobody is protobuf answered. */
 import { asList, asObject, asText, at, type JsonObject } from "./json.ts";
-import { MESSAGES } from "./protobuf-messages.ts";
+import { MESSAGES, type Messages } from "./protobuf-messages.ts";
 
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
@@ -46,41 +46,41 @@ function* fieldsOf(bytes: Buffer): Generator<Field> {
   }
 }
 
-function single(value: number | Buffer, type: string): unknown {
+function single(value: number | Buffer, type: string, messages: Messages): unknown {
   if (typeof value === "number") return type === "boolean" ? value === 1 : value;
   if (type === "text") return value.toString("utf8");
   if (type === "base64") return value.toString("base64");
-  return type === "bytes" ? value : message(value, type);
+  return type === "bytes" ? value : message(value, type, messages);
 }
 
-function entryOf(value: number | Buffer, type: string): JsonObject {
+function entryOf(value: number | Buffer, type: string, messages: Messages): JsonObject {
   const parts = typeof value === "number" ? [] : [...fieldsOf(value)];
   const [key, item] = [1, 2].map((number) => parts.find((part) => part.number === number)?.value ?? Buffer.alloc(0));
-  return { [asText(single(key ?? 0, "text"))]: single(item ?? 0, type) };
+  return { [asText(single(key ?? 0, "text", messages))]: single(item ?? 0, type, messages) };
 }
 
-function merged(before: unknown, value: number | Buffer, type: string): unknown {
-  if (type.endsWith("[]")) return [...asList(before), single(value, type.slice(0, -2))];
-  if (type.endsWith("{}")) return { ...asObject(before), ...entryOf(value, type.slice(0, -2)) };
-  return single(value, type);
+function merged(before: unknown, { value }: Field, type: string, messages: Messages): unknown {
+  if (type.endsWith("[]")) return [...asList(before), single(value, type.slice(0, -2), messages)];
+  if (type.endsWith("{}")) return { ...asObject(before), ...entryOf(value, type.slice(0, -2), messages) };
+  return single(value, type, messages);
 }
 
-function message(bytes: Buffer, name: string): JsonObject {
+function message(bytes: Buffer, name: string, messages: Messages): JsonObject {
   const result: JsonObject = {};
-  for (const { number, value } of fieldsOf(bytes)) {
-    const [field, type] = MESSAGES[name]?.[number] ?? ["", ""];
-    if (field !== "") result[field] = merged(result[field], value, type);
+  for (const part of fieldsOf(bytes)) {
+    const [field, type] = messages[name]?.[part.number] ?? ["", ""];
+    if (field !== "") result[field] = merged(result[field], part, type, messages);
   }
   // Go writes empty texts, JSON leaves them out.
   return Object.fromEntries(Object.entries(result).filter(([, value]) => value !== ""));
 }
 
-/** The object as JSON; undefined for a kind that is not known here. */
-export function fromProtobuf(body: Buffer): JsonObject | undefined {
+/** The object as JSON, its fields as far as `messages` has them; undefined for a kind that is not there. */
+export function fromProtobuf(body: Buffer, messages: Messages = MESSAGES): JsonObject | undefined {
   if (body.subarray(0, MAGIC.length).toString("latin1") !== MAGIC) return undefined;
-  const envelope = message(body.subarray(MAGIC.length), "Unknown");
+  const envelope = message(body.subarray(MAGIC.length), "Unknown", messages);
   const kind = asText(at(envelope, "typeMeta", "kind"));
   const raw = envelope["raw"];
-  if (MESSAGES[kind]?.[1]?.[0] !== "metadata" || !Buffer.isBuffer(raw)) return undefined;
-  return { apiVersion: at(envelope, "typeMeta", "apiVersion"), kind, ...message(raw, kind) };
+  if (messages[kind]?.[1]?.[0] !== "metadata" || !Buffer.isBuffer(raw)) return undefined;
+  return { apiVersion: at(envelope, "typeMeta", "apiVersion"), kind, ...message(raw, kind, messages) };
 }
