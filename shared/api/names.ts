@@ -48,10 +48,29 @@ export const RECREATE_REQUEST_KIND = "ContainerRecreateRequest";
 export const RECREATE_POD_UID_LABEL = "crr.apps.kruise.io/pod-uid";
 export const RECREATE_NODE_NAME_LABEL = "crr.apps.kruise.io/node-name";
 export const RECREATE_ACTIVE_LABEL = "crr.apps.kruise.io/active";
+/** ours: requests of one namespace with the same value are one batch … */
+export const RECREATE_BATCH_LABEL = "crr.sidecarset.kruise.io/batch";
+/** … of which so many, or such a share, recreate containers at the same time */
+export const RECREATE_MAX_UNAVAILABLE_ANNOTATION = "crr.sidecarset.kruise.io/max-unavailable";
+/** ours, of a request: "original" writes images as they were written before the first recreation */
+export const RECREATE_IMAGE_ANNOTATION = "crr.sidecarset.kruise.io/image";
+/** ours, of a pod: which request recreated a container last, and how its image was written at first */
+export const RECREATED_CONTAINERS_ANNOTATION = "sidecarset.kruise.io/recreated-containers";
 export const UNREADY_ACQUIRED = "crr.apps.kruise.io/unready-acquired";
 /** of a pod whose sidecars were told to stop: containers of a finished pod may be recreated then */
 export const SIDECAR_TERMINATED_CONDITION = "SidecarTerminated";
 export const PRE_RECREATE_GRACE_CONDITION = "PreRecreateGrace";
+
+// ordered sets: labels and annotations of their pods and claims
+export const STATEFUL_SET_KIND = "StatefulSet";
+export const POD_REVISION_LABEL = "controller-revision-hash";
+export const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
+export const POD_INDEX_LABEL = "apps.kubernetes.io/pod-index";
+export const SPECIFIED_DELETE_LABEL = "apps.kruise.io/specified-delete";
+export const LIFECYCLE_STATE_LABEL = "lifecycle.apps.kruise.io/state";
+export const LIFECYCLE_TIMESTAMP_ANNOTATION = "lifecycle.apps.kruise.io/timestamp";
+/** of a claim whose size a set has raised: the set's name */
+export const RESIZED_CLAIM_ANNOTATION = "apps.kruise.io/owned-by-asts";
 
 // environment variables of containers
 export const IS_INJECTED_ENV = "IS_INJECTED";

@@ -3,21 +3,5 @@
 export const pending: Readonly<Record<string, readonly string[]>> = {
   webhook: [],
   controller: [],
-  statefulset: [
-    "defaults",
-    "identity",
-    "ordinal-range",
-    "pod-names",
-    "reconcile-adopt",
-    "reconcile-inplace",
-    "reconcile-lifecycle",
-    "reconcile-ordinals",
-    "reconcile-pvc",
-    "reconcile-random",
-    "reconcile-scale",
-    "reconcile-update",
-    "revision",
-    "update-order",
-    "validate",
-  ],
+  statefulset: ["defaults", "validate"],
 };

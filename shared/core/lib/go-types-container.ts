@@ -61,7 +61,7 @@ export const CONTAINER_PORT = struct({
 
 export const RESOURCE_LISTS: GoFields = each("limits requests", optional(map(QUANTITY)));
 
-const RESOURCE_REQUIREMENTS = struct<ResourceRequirements>({
+export const RESOURCE_REQUIREMENTS = struct<ResourceRequirements>({
   ...RESOURCE_LISTS,
   claims: optional(list(struct({ name: always(STRING), request: optional(STRING) }))),
 });
@@ -100,11 +100,10 @@ const PROBE = struct({
 const LIFECYCLE_HANDLER = struct({ ...ACTIONS, sleep: pointer(struct({ seconds: always(INT64) })) });
 
 /** seccomp and AppArmor */
-const SECURITY_PROFILE = struct({ type: always(STRING), localhostProfile: pointer(STRING) });
+export const SECURITY_PROFILE = struct({ type: always(STRING), localhostProfile: pointer(STRING) });
 
-const SECURITY_CONTEXT = struct({
-  capabilities: pointer(struct(each("add drop", optional(list(STRING))))),
-  privileged: pointer(BOOLEAN),
+/** of a container and of a pod */
+export const SECURITY_OPTIONS: GoFields = {
   seLinuxOptions: pointer(struct(each("user role type level", optional(STRING)))),
   windowsOptions: pointer(
     struct({
@@ -112,6 +111,12 @@ const SECURITY_CONTEXT = struct({
       hostProcess: pointer(BOOLEAN),
     }),
   ),
+};
+
+const SECURITY_CONTEXT = struct({
+  capabilities: pointer(struct(each("add drop", optional(list(STRING))))),
+  privileged: pointer(BOOLEAN),
+  ...SECURITY_OPTIONS,
   ...each("runAsUser runAsGroup", pointer(INT64)),
   ...each("runAsNonRoot readOnlyRootFilesystem allowPrivilegeEscalation", pointer(BOOLEAN)),
   procMount: pointer(STRING),

@@ -1,9 +1,9 @@
 /** Decides which ControllerRevision stands for the SidecarSet as it is: the newest, an older one, or a new one. */
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
-import { CUSTOM_VERSION_LABEL, REVISION_HASH_LABEL } from "../../api/names.ts";
+import { CUSTOM_VERSION_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../lib/action.ts";
-import { compareUtf8 } from "../lib/go-json.ts";
+import { compareRevisions, isOwn, isSameRevision } from "./compare-revisions.ts";
 import { newRevision, revisionName } from "./new-revision.ts";
 import { revisionText } from "./revision-data.ts";
 import { truncateHistory } from "./truncate-history.ts";
@@ -46,11 +46,11 @@ export function planHistory(seen: RevisionsSeen, matched: readonly Pod[], namesp
 function register(seen: RevisionsSeen, namespace: string): Registered {
   const { sidecarSet } = seen;
   const collisionCount = sidecarSet.status?.collisionCount ?? 0;
-  const history = seen.revisions.filter((revision) => isOurs(revision, sidecarSet)).sort(compareRevisions);
+  const history = seen.revisions.filter((revision) => isOwn(revision, sidecarSet)).sort(compareRevisions);
   const last = history.at(-1);
   const next = (last?.revision ?? 0) + 1;
   const candidate = newRevision(sidecarSet, { revision: next, collisionCount, namespace });
-  const equal = history.findLast((revision) => isEqual(revision, candidate));
+  const equal = history.findLast((revision) => isSameRevision(revision, candidate));
   if (equal === undefined) return create(seen, candidate, history, collisionCount);
   if (equal === last) return { actions: [], latest: equal, history, collisionCount };
   const latest = { ...equal, revision: next };
@@ -94,34 +94,6 @@ function labelCustomVersion({ spec }: SidecarSet, latest: ControllerRevision, na
   const { customVersion } = spec;
   if (!customVersion || latest.metadata?.labels?.[CUSTOM_VERSION_LABEL] === customVersion) return [];
   return [{ kind: "LabelRevision", name: nameOf(latest), namespace, customVersion }];
-}
-
-/** Without a controller, or with the SidecarSet as such. */
-function isOurs({ metadata }: ControllerRevision, sidecarSet: SidecarSet): boolean {
-  const controller = metadata?.ownerReferences?.find((owner) => owner.controller === true);
-  return controller === undefined || controller.uid === sidecarSet.metadata?.uid;
-}
-
-/** Oldest first. */
-function compareRevisions(a: ControllerRevision, b: ControllerRevision): number {
-  return (
-    a.revision - b.revision ||
-    compareUtf8(a.metadata?.creationTimestamp ?? "", b.metadata?.creationTimestamp ?? "") ||
-    compareUtf8(nameOf(a), nameOf(b))
-  );
-}
-
-/** Compat: hash labels count only where both happen to be 32-bit numbers, as history.EqualRevision reads them. */
-function isEqual(a: ControllerRevision, b: ControllerRevision): boolean {
-  const [hashA, hashB] = [numericHash(a), numericHash(b)];
-  const isSameHash = hashA === undefined || hashB === undefined || hashA === hashB;
-  return isSameHash && revisionText(a.data) === revisionText(b.data);
-}
-
-function numericHash({ metadata }: ControllerRevision): number | undefined {
-  const label = metadata?.labels?.[REVISION_HASH_LABEL] ?? "";
-  const hash = Number(label);
-  return /^[+-]?\d+$/.test(label) && hash === (hash | 0) ? hash : undefined;
 }
 
 function nameOf({ metadata }: ControllerRevision): string {

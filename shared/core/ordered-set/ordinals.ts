@@ -1,0 +1,47 @@
+/** Decides which ordinals a set wants pods for. */
+import type { IntOrString } from "../../api/kubernetes.ts";
+import type { StatefulSetSpec } from "../../api/stateful-set.ts";
+
+export interface OrdinalRange {
+  readonly start: number;
+  /** the first one beyond */
+  readonly end: number;
+  readonly reserved: ReadonlySet<number>;
+}
+
+const RANGE = /^(\+?\d+)-(\+?\d+)$/;
+
+/** `hasStart`: the gate StatefulSetStartOrdinal; without it a set starts at 0. */
+export function ordinalRange(
+  { replicas = 1, reserveOrdinals, ordinals }: StatefulSetSpec,
+  hasStart: boolean,
+): OrdinalRange {
+  const start = hasStart ? (ordinals?.start ?? 0) : 0;
+  const reserved = reservedOrdinals(reserveOrdinals ?? []);
+  let end = start;
+  for (let found = 0; found < replicas; end++) if (!reserved.has(end)) found++;
+  return { start, end, reserved };
+}
+
+export function isInRange(ordinal: number, { start, end, reserved }: OrdinalRange): boolean {
+  return ordinal >= start && ordinal < end && !reserved.has(ordinal);
+}
+
+/** Compat: one text that is no range voids the whole list (vector ordinal-range, range-descending-voids-everything). */
+function reservedOrdinals(entries: readonly IntOrString[]): ReadonlySet<number> {
+  const ranges = entries.map(boundsOf);
+  const reserved = new Set<number>();
+  for (const bounds of ranges) {
+    if (bounds === undefined) return new Set();
+    for (let ordinal = bounds[0]; ordinal <= bounds[1]; ordinal++) reserved.add(ordinal);
+  }
+  return reserved;
+}
+
+/** Both inclusive. Undefined for a text that is no ascending range. */
+function boundsOf(entry: IntOrString): readonly [number, number] | undefined {
+  if (typeof entry === "number") return [entry, entry];
+  const [, first, last] = RANGE.exec(entry) ?? [];
+  const bounds = [Number(first), Number(last)] as const;
+  return bounds[0] <= bounds[1] ? bounds : undefined;
+}

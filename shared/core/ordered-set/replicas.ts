@@ -1,0 +1,63 @@
+/** Decides what the pods in range need: created, replaced, waited for, mended; one after the other, or all at once. */
+import type { Pod } from "../../api/kubernetes.ts";
+import { isAvailable, isScaleBudgetSpent, type Pass } from "./pass.ts";
+import { isCreated, isFinished, isPending, isTerminating } from "./pod-phase.ts";
+import { refresh } from "./refresh.ts";
+import { hasStaleClaim, retainClaims } from "./retention.ts";
+import type { Steps } from "./step.ts";
+import { createMissingClaims, createPod, deletePod, mendPod } from "./write-pod.ts";
+
+/** "exit": a set that keeps order does no more in this pass. "break": no further pod is looked at. */
+type Verdict = "next" | "exit" | "break";
+
+/** False when the pass ends here. */
+export function* keepReplicas(pass: Pass): Steps<boolean> {
+  for (const pod of pass.slots) {
+    const verdict = pod ? yield* keepReplica(pass, pod) : "next";
+    if (verdict === "break") return true;
+    if (verdict === "exit" && pass.isMonotonic) return false;
+  }
+  return true;
+}
+
+function* keepReplica(pass: Pass, pod: Pod): Steps<Verdict> {
+  if (isFinished(pod)) return yield* replace(pass, pod);
+  if (!isCreated(pod)) return yield* create(pass, pod);
+  if (isPending(pod)) yield* completeClaims(pass, pod);
+  if (isTerminating(pod)) {
+    if (pass.isMonotonic) return "exit";
+    if (isScaleBudgetSpent(pass)) return "break";
+  }
+  yield* refresh(pass, pod);
+  const verdict = mustWaitFor(pass, pod);
+  if (verdict !== "next") return verdict;
+  yield* mendPod(pass, pod);
+  return "next";
+}
+
+/** Compat: once the scale budget is used up a failed pod stays as it is (statefulset.md, section 3.e). */
+function* replace(pass: Pass, pod: Pod): Steps<Verdict> {
+  if (isScaleBudgetSpent(pass)) return "break";
+  if (!isTerminating(pod)) yield* deletePod(pass, pod);
+  return "exit";
+}
+
+function* create(pass: Pass, pod: Pod): Steps<Verdict> {
+  if (pass.gates.StatefulSetAutoDeletePVC && (yield* hasStaleClaim(pass.set, pod))) return "exit";
+  yield* createPod(pass, pod);
+  if (pass.isMonotonic) return "exit";
+  return isScaleBudgetSpent(pass) ? "break" : "next";
+}
+
+function* completeClaims(pass: Pass, pod: Pod): Steps<void> {
+  yield* createMissingClaims(pass, pod);
+  if (pass.gates.StatefulSetAutoDeletePVC) yield* retainClaims(pass.updateSet, pod, pass.range);
+}
+
+function mustWaitFor(pass: Pass, pod: Pod): Verdict {
+  const { isMonotonic, progress } = pass;
+  if (!isMonotonic && progress.scaleBudget === undefined) return "next";
+  if (isAvailable(pass, pod)) return "next";
+  if (isMonotonic) return "exit";
+  return isScaleBudgetSpent(pass) ? "break" : "next";
+}

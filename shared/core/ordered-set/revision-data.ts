@@ -1,0 +1,26 @@
+/** Decides which part of a set a ControllerRevision records, and what is made of a set at a recorded revision. */
+import type { ControllerRevision } from "../../api/kubernetes.ts";
+import type { PodTemplateSpec, StatefulSet } from "../../api/stateful-set.ts";
+import { decodeGo } from "../lib/decode-go.ts";
+import { goJson } from "../lib/go-json.ts";
+import { POD_TEMPLATE_SPEC } from "../lib/go-types-pod.ts";
+import { isJsonObject } from "../lib/json-object.ts";
+
+/**
+ * The pod template, with everything that Go always prints. Compat: numbers pass through float64 (statefulset.md,
+ * section 2). Throws where the template does not fit its type, which the API server stores only past the webhook.
+ */
+export function templateData({ spec }: StatefulSet): unknown {
+  const decoded = decodeGo(POD_TEMPLATE_SPEC, spec.template);
+  if (decoded.kind === "DecodeError")
+    throw new TypeError(`the pod template cannot be recorded: spec.template.${decoded.message}`);
+  return { spec: { template: { ...JSON.parse(goJson(decoded.value)), $patch: "replace" } } };
+}
+
+/** The set with the template of the revision; everything else is as it is now. */
+export function restoreTemplate(set: StatefulSet, { data }: ControllerRevision): StatefulSet {
+  const spec = isJsonObject(data) ? data["spec"] : undefined;
+  const recorded = isJsonObject(spec) ? spec["template"] : undefined;
+  const { $patch: _, ...template } = isJsonObject(recorded) ? recorded : {};
+  return { ...set, spec: { ...set.spec, template: template as PodTemplateSpec } };
+}

@@ -1,0 +1,97 @@
+/** Decides which pods of a set are brought to the update revision now, in place or by a new pod, within the budget. */
+import type { IntOrString, Pod } from "../../api/kubernetes.ts";
+import { SPECIFIED_DELETE_LABEL } from "../../api/names.ts";
+import { whyNotCompleted } from "../in-place/update-completed.ts";
+import { claimsState, resizeClaims } from "./claim-resize.ts";
+import { isAvailable, type Pass } from "./pass.ts";
+import { isHealthy, isTerminating, revisionOf } from "./pod-phase.ts";
+import { needsRefresh, refresh } from "./refresh.ts";
+import { StepFailed, type Steps } from "./step.ts";
+import { updateInPlace } from "./update-in-place.ts";
+import { updateOrder } from "./update-order.ts";
+import { deletePod } from "./write-pod.ts";
+
+export function* rollingUpdate(pass: Pass): Steps<void> {
+  const { set, slots, update } = pass;
+  const strategy = set.spec.updateStrategy?.rollingUpdate;
+  if ((yield* refreshAll(pass)) || strategy?.paused) return;
+  const replicas = set.spec.replicas ?? 1;
+  const budget = atLeastOne(strategy?.maxUnavailable ?? 1, replicas);
+  const down = yield* unavailablePods(pass);
+  yield* deleteSpecified(pass, down, budget);
+  const order = updateOrder(slots, { strategy, revision: update.metadata?.name ?? "", replicas });
+  yield* updateInOrder(pass, order, { down, budget });
+}
+
+/** Compat: the first pod that the budget has no room for ends it, also if a later one is down anyway (section 4.8). */
+function* updateInOrder(
+  pass: Pass,
+  pods: readonly Pod[],
+  { down, budget }: { readonly down: Set<Pod>; readonly budget: number },
+): Steps<void> {
+  for (const pod of pods) {
+    if (!(yield* needsUpdate(pass, pod))) continue;
+    if (down.size >= budget && !down.has(pod)) return;
+    if (yield* updatePod(pass, pod)) down.add(pod);
+  }
+}
+
+/** A number as it is, a share rounded down; one at least. Source: intstr.GetScaledValueFromIntOrPercent. */
+export function atLeastOne(value: IntOrString, replicas: number): number {
+  if (typeof value === "number") return Math.max(1, value);
+  const [, percent] = /^([0-9]+)%$/.exec(value) ?? [];
+  if (percent === undefined) throw new StepFailed(`invalid value for IntOrString: "${value}" is not a percentage`);
+  return Math.max(1, Math.floor((Number(percent) * replicas) / 100));
+}
+
+/** True when a pod changed, or was written before in this pass, and has to be looked at anew. */
+function* refreshAll(pass: Pass): Steps<boolean> {
+  let isChanged = false;
+  for (const pod of pass.pods) {
+    if (pass.progress.written.has(pod.metadata?.uid ?? "") && needsRefresh(pass, pod)) return true;
+    if (yield* refresh(pass, pod)) isChanged = true;
+  }
+  return isChanged;
+}
+
+function* unavailablePods(pass: Pass): Steps<Set<Pod>> {
+  const down = new Set<Pod>();
+  for (const pod of pass.slots) {
+    if (pod === undefined) continue;
+    const isUp = isHealthy(pod) && whyNotCompleted(pod) === undefined && isAvailable(pass, pod);
+    if (!isUp || (yield* claimsState(pass, pod)) !== "ready") down.add(pod);
+  }
+  return down;
+}
+
+/** Never limited by the partition. */
+function* deleteSpecified(pass: Pass, down: Set<Pod>, budget: number): Steps<void> {
+  const { progress, current, update } = pass;
+  for (const pod of pass.slots.toReversed()) {
+    if (!pod || !isSpecifiedDelete(pod) || (down.size >= budget && !down.has(pod))) continue;
+    yield* deletePod(pass, pod);
+    down.add(pod);
+    if (revisionOf(pod) === current.metadata?.name) progress.currentReplicasLost++;
+    else if (revisionOf(pod) === update.metadata?.name) progress.updatedReplicasLost++;
+  }
+}
+
+function isSpecifiedDelete({ metadata }: Pod): boolean {
+  return metadata?.labels?.[SPECIFIED_DELETE_LABEL] !== undefined;
+}
+
+function* needsUpdate(pass: Pass, pod: Pod): Steps<boolean> {
+  if (revisionOf(pod) !== pass.update.metadata?.name) return true;
+  const state = yield* claimsState(pass, pod);
+  return state === "small" || state === "incompatible";
+}
+
+/** True if the pod counts as unavailable from now on. */
+function* updatePod(pass: Pass, pod: Pod): Steps<boolean> {
+  if (!(yield* resizeClaims(pass, pod))) return true;
+  if (isSpecifiedDelete(pod) || isTerminating(pod)) return false;
+  if (revisionOf(pod) === pass.update.metadata?.name) return true;
+  const isGoing = (yield* updateInPlace(pass, pod)) || (yield* deletePod(pass, pod)) === "deleted";
+  if (isGoing && revisionOf(pod) === pass.current.metadata?.name) pass.progress.currentReplicasLost++;
+  return true;
+}

@@ -1,0 +1,93 @@
+/** Decides nothing: what a pass over a set asks of the cluster, one step at a time, and how it is answered. */
+import type { ControllerRevision, OwnerReference, Pod } from "../../api/kubernetes.ts";
+import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus, StorageClass } from "../../api/stateful-set.ts";
+
+/** Everything is in the namespace of the set. A write is conditional on the object as it is given. */
+export type Request =
+  | { readonly kind: "GetSet" }
+  | { readonly kind: "GetPod" | "GetClaim" | "GetRevision" | "GetStorageClass"; readonly name: string }
+  | { readonly kind: "CreateRevision"; readonly revision: ControllerRevision }
+  | { readonly kind: "RenumberRevision"; readonly revision: ControllerRevision; readonly number: number }
+  | { readonly kind: "AdoptRevision"; readonly revision: ControllerRevision; readonly owner: OwnerReference }
+  | { readonly kind: "DeleteRevision"; readonly revision: ControllerRevision }
+  | { readonly kind: "AdoptPod"; readonly pod: Pod; readonly owner: OwnerReference }
+  /** without our reference */
+  | { readonly kind: "ReleasePod"; readonly pod: Pod; readonly ownerUid: string }
+  | { readonly kind: "CreatePod" | "DeletePod"; readonly pod: Pod }
+  /** all but the status, or the status alone */
+  | { readonly kind: "UpdatePod" | "UpdatePodStatus"; readonly before: Pod; readonly after: Pod }
+  | { readonly kind: "CreateClaim"; readonly claim: PersistentVolumeClaim }
+  | { readonly kind: "UpdateClaim"; readonly before: PersistentVolumeClaim; readonly after: PersistentVolumeClaim }
+  | { readonly kind: "UpdateStatus"; readonly status: StatefulSetStatus }
+  | {
+      readonly kind: "RecordEvent";
+      readonly type: "Normal" | "Warning";
+      readonly reason: string;
+      readonly message: string;
+    };
+
+/** `object`: what was read, or what a write left; absent where there is nothing to give. */
+export type Reply =
+  | { readonly kind: "ok"; readonly object?: unknown }
+  | { readonly kind: "failed"; readonly reason: FailureReason; readonly message: string };
+
+export type FailureReason = "NotFound" | "AlreadyExists" | "Conflict" | "Invalid" | "Other";
+
+/** A part of a pass: it asks, is answered, and ends with a value. Nothing in it knows how the answers come about. */
+export type Steps<T> = Generator<Request, T, Reply>;
+
+/** A step that the cluster refused. It ends the part of the pass that cannot go on without it. */
+export class StepFailed extends Error {
+  override readonly name = "StepFailed";
+  readonly reason: FailureReason;
+
+  constructor(message: string, reason: FailureReason = "Other", options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}
+
+/** Asks, and throws StepFailed for a refusal. */
+export function* ask(request: Request): Steps<unknown> {
+  const reply = yield request;
+  if (reply.kind === "failed") throw new StepFailed(reply.message, reply.reason);
+  return reply.object;
+}
+
+/** Asks for what may be missing. */
+function* find(request: Request): Steps<unknown> {
+  const reply = yield request;
+  if (reply.kind === "ok") return reply.object;
+  if (reply.reason === "NotFound") return undefined;
+  throw new StepFailed(reply.message, reply.reason);
+}
+
+export function* findSet(): Steps<StatefulSet | undefined> {
+  return (yield* find({ kind: "GetSet" })) as StatefulSet | undefined;
+}
+
+export function* getPod(name: string): Steps<Pod> {
+  return (yield* ask({ kind: "GetPod", name })) as Pod;
+}
+
+export function* findClaim(name: string): Steps<PersistentVolumeClaim | undefined> {
+  return (yield* find({ kind: "GetClaim", name })) as PersistentVolumeClaim | undefined;
+}
+
+export function* findStorageClass(name: string): Steps<StorageClass | undefined> {
+  return (yield* find({ kind: "GetStorageClass", name })) as StorageClass | undefined;
+}
+
+export function* findRevision(name: string): Steps<ControllerRevision | undefined> {
+  return (yield* find({ kind: "GetRevision", name })) as ControllerRevision | undefined;
+}
+
+/** As far as it goes: a failure is returned, not thrown. */
+export function* attempt<T>(steps: Steps<T>): Steps<T | StepFailed> {
+  try {
+    return yield* steps;
+  } catch (error) {
+    if (error instanceof StepFailed) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,66 @@
+/** Decides whether a pod of a set is updated in place, and how far its hooks let that go now. */
+import type { Pod } from "../../api/kubernetes.ts";
+import { POD_REVISION_LABEL } from "../../api/names.ts";
+import { calculateSpec } from "../in-place/calculate-spec.ts";
+import { updatePod } from "../in-place/update-pod.ts";
+import { isHooked, withHook, withLifecycleState } from "./lifecycle.ts";
+import type { Pass } from "./pass.ts";
+import { lifecycleState, revisionOf } from "./pod-phase.ts";
+import { carryOut } from "./refresh.ts";
+import { ask, getPod, StepFailed, type Steps } from "./step.ts";
+import { record } from "./write-pod.ts";
+
+/** False when only a new pod gets there. Throws where the policy wants no new pod, or the pod is on its way out. */
+export function* updateInPlace(pass: Pass, pod: Pod): Steps<boolean> {
+  const { set, history, update, now, gates } = pass;
+  const rolling = set.spec.updateStrategy?.rollingUpdate;
+  const policy = rolling?.podUpdatePolicy;
+  if (policy !== "InPlaceIfPossible" && policy !== "InPlaceOnly") return false;
+  const before = history.find(({ metadata }) => metadata?.name === revisionOf(pod));
+  const options = {
+    gracePeriodSeconds: rolling?.inPlaceUpdateStrategy?.gracePeriodSeconds ?? 0,
+    isEnvFromMetadataUpdated: gates.InPlaceUpdateEnvFromMetadata,
+    isVerticalScalingAllowed: false,
+  };
+  if (!before || !calculateSpec(before, update, options)) {
+    if (policy === "InPlaceIfPossible") return false;
+    throw new StepFailed(`find strategy is InPlaceOnly but Pod ${pod.metadata?.name} can not update in-place`);
+  }
+  if (!(yield* mayBegin(pass, pod))) return true;
+  const fresh = yield* getPod(pod.metadata?.name ?? "");
+  const labelled = lifecycleState(pod) === "" ? fresh : withLifecycleState(fresh, "Updating", now);
+  const context = { now, revisionLabel: POD_REVISION_LABEL };
+  yield* carryOut(pass, fresh, updatePod(labelled, { before, after: update }, options, context));
+  yield* record("Normal", "SuccessfulUpdatePodInPlace", {
+    message: `successfully update pod ${pod.metadata?.name} in-place(revision ${update.metadata?.name})`,
+  });
+  return true;
+}
+
+/** Once no hook holds the pod. */
+function* mayBegin({ set, now }: Pass, pod: Pod): Steps<boolean> {
+  const state = lifecycleState(pod);
+  const hook = set.spec.lifecycle?.inPlaceUpdate;
+  switch (state) {
+    case "":
+    case "PreparingNormal":
+    case "Normal":
+      if (!isHooked(hook, pod)) return true;
+      yield* ask({ kind: "UpdatePod", before: pod, after: withLifecycleState(pod, "PreparingUpdate", now) });
+      return false;
+    case "Updated":
+      if (!hook) return true;
+      yield* ask({
+        kind: "UpdatePod",
+        before: pod,
+        after: withHook(withLifecycleState(pod, "PreparingUpdate", now), hook),
+      });
+      return false;
+    case "PreparingUpdate":
+      return !isHooked(hook, pod);
+    case "Updating":
+      return true;
+    default:
+      throw new StepFailed(`not allowed to in-place update pod ${pod.metadata?.name} in state ${state}`);
+  }
+}
