@@ -6,13 +6,10 @@ import { tickUntilAborted } from "../../../functions/ticker.ts";
 import { createCertificates } from "../../../infra/local/certificates.ts";
 import { installation } from "../../../infra/manifests.ts";
 import { accessObjects, kruiseNamespace } from "../../../infra/rbac/access.ts";
-import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION, KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
+import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import { readAwsAccess, readConfig } from "../../../shared/config.ts";
 import type { PassReport } from "../../../shared/controller/report.ts";
 import { connect } from "../../../shared/kube/connect.ts";
-import { isKubeError } from "../../../shared/kube/error.ts";
-import { type Cluster, type Resource, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { createLog, type Log } from "../../../shared/log.ts";
 import { allWebhooks } from "../../../shared/webhook/all-webhooks.ts";
 import { authenticator } from "../../../shared/webhook/authenticate.ts";
@@ -20,7 +17,7 @@ import { serveHttps } from "../../../shared/webhook/https-server.ts";
 import type { RawTarget } from "../../contract/raw.ts";
 import { writePathSecret } from "../../webhook/cluster.ts";
 import { asServiceAccount, clusterOf, writeKubeconfig } from "./clients.ts";
-import { until } from "./until.ts";
+import { createAll, removeAll, untilInForce } from "./installed.ts";
 
 export interface Functions {
   /** one for each pass so far, oldest first */
@@ -45,50 +42,6 @@ const WHITELIST = {
   },
 };
 
-/** Every kind that we install has a regular plural. */
-function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
-  const [version = "", group = ""] = apiVersion.split("/").reverse();
-  return { group, version, plural: `${kind.toLowerCase()}s`, namespaced: metadata?.namespace !== undefined };
-}
-
-/** What an earlier file of tests left is the same. */
-async function createAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
-  for (const object of objects) {
-    await cluster.create(resourceOf(object), object).catch((error: unknown) => {
-      if (!isKubeError(error, 409)) throw error;
-    });
-  }
-}
-
-/** A definition goes after all of its objects. */
-async function removeAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
-  for (const object of objects) {
-    const key = { name: object.metadata?.name ?? "" };
-    const isGone = () =>
-      cluster.get(resourceOf(object), key).then(
-        () => false,
-        (error: unknown) => isKubeError(error, 404),
-      );
-    await cluster.delete(resourceOf(object), key);
-    await until(`${key.name} is gone`, isGone);
-  }
-}
-
-/** Registrations take a moment to be in force: a SidecarSet that is only tried gets its hash then. */
-async function untilInForce(cluster: Cluster): Promise<void> {
-  const probe = {
-    apiVersion: "apps.kruise.io/v1beta1",
-    kind: "SidecarSet",
-    metadata: { name: "probe" },
-    spec: { selector: { matchLabels: { probe: "x" } }, containers: [{ name: "probe", image: "probe:1" }] },
-  };
-  const hash = async () => {
-    const { metadata } = await cluster.create<KubernetesObject>(SIDECARSETS, probe, { dryRun: true });
-    return metadata?.annotations?.[HASH_ANNOTATION];
-  };
-  await until("webhooks in force", async () => (await hash()) !== undefined);
-}
-
 async function writeCertificate(folder: string) {
   const { authority, certificate, key } = await createCertificates();
   const paths = { tlsCert: join(folder, "tls.crt"), tlsKey: join(folder, "tls.key") };
@@ -104,15 +57,27 @@ async function pathAuthentication(folder: string, log: Log) {
   return { pathSecret, isKnown };
 }
 
+interface FunctionsOptions {
+  /** false: there are no passes */
+  readonly hasTicks?: boolean;
+  /** The webhooks' way to the API server. */
+  readonly route?: (target: RawTarget) => RawTarget;
+  /** The webhooks' clock: epoch milliseconds. */
+  readonly now?: () => number;
+}
+
+const straight = (target: RawTarget) => target;
+
 /** Resolves when pods are injected and, unless there are no ticks, SidecarSets are rolled out. */
-export async function startFunctions(admin: RawTarget, { hasTicks = true } = {}): Promise<Functions> {
+export async function startFunctions(admin: RawTarget, options: FunctionsOptions = {}): Promise<Functions> {
+  const { hasTicks = true, route = straight, now = Date.now } = options;
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-functions-"));
   const cluster = clusterOf(admin);
   const access = [kruiseNamespace(), ...accessObjects()];
   await createAll(cluster, [...access, WHITELIST]);
-  const identify = async (name: string) => {
+  const identify = async (name: string, way = straight) => {
     const target = await asServiceAccount(admin, KRUISE_NAMESPACE, name);
-    const file = await writeKubeconfig(join(folder, name), target);
+    const file = await writeKubeconfig(join(folder, name), way(target));
     return () => connect(file);
   };
   const { caBundle, ...tls } = await writeCertificate(folder);
@@ -120,9 +85,9 @@ export async function startFunctions(admin: RawTarget, { hasTicks = true } = {})
   const errors: string[] = [];
   const log = createLog("error", (line) => void errors.push(line));
   // Scenes create pods right after their SidecarSets.
-  const connectWebhooks = await identify("sidecarset-webhooks");
+  const connectWebhooks = await identify("sidecarset-webhooks", route);
   const { pathSecret, isKnown } = await pathAuthentication(folder, log);
-  const webhooks = { ...config, freshnessMs: 0, connect: connectWebhooks, now: Date.now, log, isKnown };
+  const webhooks = { ...config, freshnessMs: 0, connect: connectWebhooks, now, log, isKnown };
   const server = await serveHttps(allWebhooks(webhooks), { ...tls, host: "127.0.0.1", port: 0 });
   const address = { url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret };
   const rest = installation(address).slice(access.length);

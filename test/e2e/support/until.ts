@@ -17,3 +17,24 @@ export async function until(what: string, isTrue: () => Promise<boolean>, timeou
     await sleep(POLL_MS);
   }
 }
+
+/** Machines of a CI are noisy. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * What `read` gives, once `check` has nothing against it: as expect.poll, but for concurrent tests too.
+ * @throws what `check` or `read` threw last
+ */
+export async function eventually<T>(read: () => Promise<T>, check: (value: T) => void): Promise<T> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      const value = await read();
+      check(value);
+      return value;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+    await sleep(2 * POLL_MS);
+  }
+}

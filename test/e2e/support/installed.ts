@@ -1,0 +1,45 @@
+/** Installs what the functions need in a cluster, and takes it away again. */
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
+import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
+import { resourceOf } from "../../webhook/cluster.ts";
+import { until } from "./until.ts";
+
+/** What an earlier file of tests left is the same. */
+export async function createAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
+  for (const object of objects) {
+    await cluster.create(resourceOf(object), object).catch((error: unknown) => {
+      if (!isKubeError(error, 409)) throw error;
+    });
+  }
+}
+
+/** A definition goes after all of its objects. */
+export async function removeAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
+  for (const object of objects) {
+    const key = { name: object.metadata?.name ?? "" };
+    const isGone = () =>
+      cluster.get(resourceOf(object), key).then(
+        () => false,
+        (error: unknown) => isKubeError(error, 404),
+      );
+    await cluster.delete(resourceOf(object), key);
+    await until(`${key.name} is gone`, isGone);
+  }
+}
+
+/** Registrations take a moment to be in force: a SidecarSet that is only tried gets its hash then. */
+export async function untilInForce(cluster: Cluster): Promise<void> {
+  const probe = {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: { name: "probe" },
+    spec: { selector: { matchLabels: { probe: "x" } }, containers: [{ name: "probe", image: "probe:1" }] },
+  };
+  const hash = async () => {
+    const { metadata } = await cluster.create<KubernetesObject>(SIDECARSETS, probe, { dryRun: true });
+    return metadata?.annotations?.[HASH_ANNOTATION];
+  };
+  await until("webhooks in force", async () => (await hash()) !== undefined);
+}
