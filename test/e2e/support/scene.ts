@@ -207,7 +207,8 @@ export class Scene {
   /** By the reconciler, of pods themselves. */
   #podPatches(): number {
     return readAudit(controlPlane().auditLog).filter(
-      ({ objectRef, user, responseStatus }) =>
+      ({ verb, objectRef, user, responseStatus }) =>
+        verb === "patch" &&
         objectRef?.resource === "pods" &&
         objectRef.subresource === undefined &&
         objectRef.namespace === this.name &&

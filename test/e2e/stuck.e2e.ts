@@ -1,0 +1,79 @@
+/** Rollouts that cannot go on: how far they go, what is said about them, and what goes on serving. */
+import { describe, expect, it } from "vitest";
+import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
+import { scenes } from "./support/open-scene.ts";
+import { imageOf, isReady, type Scene, SIDECAR, setImage } from "./support/scene.ts";
+import { eventually } from "./support/until.ts";
+
+const openScene = scenes();
+
+const HOT = { ...SIDECAR, upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "empty:v1" } };
+const MIGRATING = { ...HOT, lifecycle: { postStart: { exec: { command: ["/migrate.sh"] } } } };
+
+function statusOf(pod: Pod, container: string): ContainerStatus | undefined {
+  return pod.status?.containerStatuses?.find(({ name }) => name === container);
+}
+
+/** Their ids: a container that was restarted has another one. */
+async function containerIds(scene: Scene, ...names: readonly string[]) {
+  const pods = (await scene.pods()).toSorted((a, b) => ((a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1));
+  return pods.map((pod) => names.map((name) => [statusOf(pod, name)?.containerID, statusOf(pod, name)?.ready]));
+}
+
+// A pass that waits for one of them ends for all of them.
+describe.concurrent("a rollout", () => {
+  it("of an image that nobody can pull stops at maxUnavailable, and a good one goes on", async () => {
+    const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } });
+    await scene.deploy(6);
+    await scene.untilSettled();
+    const since = await scene.now();
+    await scene.patchSet(setImage("agent:does-not-exist"));
+    await scene.untilTouched(2);
+    const { why } = await scene.untilToldThat(/2 unavailable of at most 2/);
+    expect(why).toMatch(/; not ready: scene-\w+\/app-\S+ \(agent: (ErrImagePull|ImagePullBackOff)\), scene/);
+    expect((await scene.pods()).filter(isReady)).toHaveLength(4);
+    expect(await scene.record(since)).toMatchObject({ maxUnavailableObserved: 2, podPatches: 2 });
+    // Pods that are down already use none of the budget, as in OpenKruise: they are mended beside two others.
+    await scene.patchSet(setImage("agent:v2"));
+    await scene.untilUpdated(6);
+    expect(await scene.record(since)).toMatchObject({
+      maxUnavailableObserved: 4,
+      appContainerRestarts: 0,
+      podPatches: 8,
+    });
+  });
+
+  it.each([
+    ["to an image that nobody can pull", "agent:does-not-exist", HOT, /agent-2: (ErrImagePull|ImagePullBackOff)/],
+    ["whose migration hook fails", "agent:hook-fails", MIGRATING, /agent-2: (PostStartHookError|CrashLoopBackOff)/],
+    ["whose migration hook never ends", "agent:hook-never-ends", MIGRATING, /agent-2: ContainerCreating/],
+  ])(
+    "that is a hot upgrade %s leaves the old container serving, and a good one goes on",
+    async (_what, image, sidecar, why) => {
+      const scene = await openScene({
+        containers: [sidecar],
+        updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 },
+      });
+      await scene.deploy(2);
+      await scene.untilSettled();
+      const since = await scene.now();
+      const serving = await containerIds(scene, "agent-1", "main");
+      await scene.patchSet(setImage(image));
+      await scene.untilTouched(1);
+      const report = await scene.untilToldThat(/1 unavailable of at most 1/);
+      expect(report.why).toMatch(why);
+      expect(report.status).toMatchObject({ matchedPods: 2, updatedPods: 1, readyPods: 1 });
+      expect((await scene.set()).status).toMatchObject(report.status ?? {});
+      expect(await containerIds(scene, "agent-1", "main")).toEqual(serving);
+      expect((await scene.pods()).map((pod) => imageOf(pod, "agent-1"))).toEqual(["agent:v1", "agent:v1"]);
+      expect(await scene.record(since)).toMatchObject({ maxUnavailableObserved: 1, podPatches: 1 });
+
+      await scene.patchSet(setImage("agent:v2"));
+      const slots = async () =>
+        (await scene.pods()).map((pod) => `${imageOf(pod, "agent-1")} ${imageOf(pod, "agent-2")}`);
+      await eventually(slots, (all) => expect(all).toEqual(Array(2).fill("empty:v1 agent:v2")));
+      await scene.untilUpdated(2);
+      expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0 });
+    },
+  );
+});
