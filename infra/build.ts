@@ -3,6 +3,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type BuildResult, build, type Metafile } from "esbuild";
+import { reachable, toCommonJs } from "./aws/commonjs.ts";
 import { deferredModules, deferredName } from "./aws/deferred.ts";
 
 /** Files in functions/; each has a function in serverless.yml. */
@@ -27,17 +28,16 @@ export interface BundleSize {
 /** All that we use of client-node is its KubeConfig; its index brings 3 MB of generated models along. */
 const KUBECONFIG_ONLY = { "@kubernetes/client-node": "./node_modules/@kubernetes/client-node/dist/config.js" };
 
-/** Some packages require at run time, and so do deferred modules. */
-const REQUIRE = `import{createRequire as requireOfBundle}from"node:module";const require=requireOfBundle(import.meta.url);`;
-
 /** Writes `directory`/index.js and its chunks; the handler is index.handler. */
 export async function bundle(name: string, directory: string): Promise<BundleSize> {
-  const { outputFiles, metafile } = await bundleWithDeferred(name);
+  const split = await bundleWithDeferred(name);
+  const { eager, lazy } = await toCommonJs(split);
   await mkdir(directory, { recursive: true });
-  for (const { path, contents } of outputFiles) await writeFile(join(directory, basename(path)), contents);
-  await writeFile(join(directory, "package.json"), '{"type":"module"}\n');
-  const zipped = outputFiles.reduce((sum, { contents }) => sum + gzipSync(contents).length, 0);
-  return { ...sizes(metafile), zipped };
+  const files = new Map([...lazy, ["index.js", eager]]);
+  for (const [file, code] of files) await writeFile(join(directory, file), code);
+  await writeFile(join(directory, "package.json"), '{"type":"commonjs"}\n');
+  const zipped = [...files.values()].reduce((sum, code) => sum + gzipSync(code).length, 0);
+  return { eager: Buffer.byteLength(eager), lazy: lazySizes(split.metafile, lazy), zipped };
 }
 
 /** Deferred modules become files of their own, those that only deferred modules lead to included. */
@@ -58,7 +58,6 @@ async function bundleWithDeferred(name: string): Promise<BuildResult<{ write: fa
       platform: "node",
       target: "node24",
       format: "esm",
-      banner: { js: REQUIRE },
       alias: KUBECONFIG_ONLY,
       plugins: [plugin],
       logLevel: "warning",
@@ -70,28 +69,15 @@ async function bundleWithDeferred(name: string): Promise<BuildResult<{ write: fa
   }
 }
 
-function sizes({ outputs }: Metafile): Omit<BundleSize, "zipped"> {
-  const files = new Map(Object.entries(outputs));
-  const reach = (path: string, reached: Set<string>): Set<string> => {
-    if (reached.has(path) || !files.has(path)) return reached;
-    reached.add(path);
-    for (const { path: next, kind } of files.get(path)?.imports ?? [])
-      if (kind === "import-statement") reach(next, reached);
-    return reached;
-  };
-  const total = (paths: readonly string[]) => paths.reduce((sum, path) => sum + (files.get(path)?.bytes ?? 0), 0);
-  const eager = reach("dist/index.js", new Set());
+/** Of each file that is entered on its own, with what only it and its like bring along. */
+function lazySizes({ outputs }: Metafile, lazy: ReadonlyMap<string, string>): Readonly<Record<string, number>> {
+  const bytes = (path: string) => Buffer.byteLength(lazy.get(basename(path)) ?? "");
   const imported = new Set(
-    [...files.values()].flatMap(({ imports }) => imports.filter(isStatic).map(({ path }) => path)),
+    Object.values(outputs).flatMap(({ imports }) => imports.filter(isStatic).map(({ path }) => path)),
   );
-  const later = [...files.keys()].filter((path) => !eager.has(path) && !imported.has(path));
-  const own = (path: string) => [...reach(path, new Set())].filter((reached) => !eager.has(reached));
-  const lazy = later.map((path) => [labelOf(path, outputs), total(own(path))] as const);
-  return { eager: total([...eager]), lazy: Object.fromEntries(lazy) };
-}
-
-function isStatic({ kind }: { readonly kind: string }): boolean {
-  return kind === "import-statement";
+  const entered = Object.keys(outputs).filter((path) => lazy.has(basename(path)) && !imported.has(path));
+  const total = (path: string) => [...reachable(path, outputs)].reduce((sum, part) => sum + bytes(part), 0);
+  return Object.fromEntries(entered.map((path) => [labelOf(path, outputs), total(path)]));
 }
 
 /** A chunk's name says nothing: it goes by the module that it is entered at. */
@@ -113,4 +99,8 @@ if (import.meta.main) {
 
 function kilobytes(bytes: number): string {
   return (bytes / 1000).toFixed(1);
+}
+
+function isStatic({ kind }: { readonly kind: string }): boolean {
+  return kind === "import-statement";
 }

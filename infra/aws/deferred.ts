@@ -38,7 +38,19 @@ const DEFERRED: readonly Deferred[] = [
     functions: ["mutate-pod"],
     needed: "transferred env variables that read a label or an annotation",
   },
+  {
+    module: "shared/core/pod/patch-pod-metadata.ts",
+    functions: ["mutate-pod"],
+    needed: "SidecarSets with patchPodMetadata",
+  },
+  {
+    module: "shared/webhook/revision-lookup.ts",
+    functions: ["mutate-pod"],
+    needed: "SidecarSets with injectionStrategy.revision",
+  },
+  { module: "shared/webhook/client-certificate.ts", functions: ["mutate-pod"], needed: "mutual TLS" },
   { module: "shared/kube/failure.ts", functions: ["mutate-pod"], needed: "calls to the API server that fail" },
+  { module: "shared/kube/watch.ts", functions: ["mutate-pod"], needed: "nobody yet" },
 ];
 
 const NAMESPACE = "deferred";

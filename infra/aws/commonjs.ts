@@ -1,0 +1,94 @@
+/**
+ * Turns a bundle of split ES modules into CommonJS: one file of all that is loaded at once, and one for each that
+ * waits. Only ES modules can be split, and only CommonJS can be loaded in the midst of a call: Lambda's Node does not
+ * require ES modules.
+ */
+import { basename } from "node:path";
+import { build, type Metafile, type OutputFile, type Plugin } from "esbuild";
+
+export interface SplitBundle {
+  readonly outputFiles: readonly OutputFile[];
+  readonly metafile: Metafile;
+}
+
+export interface CommonJsBundle {
+  /** of index.js */
+  readonly eager: string;
+  /** file name → code */
+  readonly lazy: ReadonlyMap<string, string>;
+}
+
+type Outputs = Metafile["outputs"];
+/** The code of a file of the bundle; undefined: it stays a file of its own. */
+type CodeOf = (file: string) => string | undefined;
+
+const INDEX = "index.js";
+
+/** Of a bundle whose entry is dist/index.js. */
+export async function toCommonJs({ outputFiles, metafile: { outputs } }: SplitBundle): Promise<CommonJsBundle> {
+  const texts = new Map(outputFiles.map(({ path, text }) => [basename(path), text]));
+  const eager = new Set([...reachable(`dist/${INDEX}`, outputs)].map((path) => basename(path)));
+  const parts = [...eager]
+    .filter((file) => file !== INDEX)
+    .map((file) => `export * as ${partOf(file)} from "./${file}";`);
+  const index = await bundle(`export * from "./${INDEX}";${parts.join("")}`, (file) =>
+    eager.has(file) ? texts.get(file) : undefined,
+  );
+  const lazy = new Map<string, string>();
+  for (const file of [...texts.keys()].filter((name) => !eager.has(name))) {
+    const code = await bundle(texts.get(file) ?? "", (other) =>
+      eager.has(other) ? sharedPart(other, outputs) : undefined,
+    );
+    lazy.set(file, code);
+  }
+  return { eager: index, lazy };
+}
+
+/** Files that are loaded with a file, itself included. */
+export function reachable(path: string, outputs: Outputs, reached = new Set<string>()): ReadonlySet<string> {
+  const output = outputs[path];
+  if (output === undefined || reached.has(path)) return reached;
+  reached.add(path);
+  for (const { path: next, kind } of output.imports) if (kind === "import-statement") reachable(next, outputs, reached);
+  return reached;
+}
+
+/** The name under which index.js hands one of its former chunks to those that wait. */
+function partOf(file: string): string {
+  return file.replaceAll(/\W/g, "_");
+}
+
+function sharedPart(file: string, outputs: Outputs): string {
+  const names = outputs[`dist/${file}`]?.exports.join(",") ?? "";
+  return `const {${names}}=require("./${INDEX}").${partOf(file)};export {${names}}`;
+}
+
+async function bundle(contents: string, codeOf: CodeOf): Promise<string> {
+  const { outputFiles } = await build({
+    stdin: { contents },
+    bundle: true,
+    minify: true,
+    platform: "node",
+    target: "node24",
+    format: "cjs",
+    // What is imported later is CommonJS as well: Node's own import() would hide its default export.
+    supported: { "dynamic-import": false },
+    plugins: [inMemory(codeOf)],
+    logLevel: "warning",
+    write: false,
+  });
+  return outputFiles[0]?.text ?? "";
+}
+
+function inMemory(codeOf: CodeOf): Plugin {
+  return {
+    name: "in-memory",
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^\.\/.*[.]js$/ }, ({ path, kind }) => {
+        const isMember = kind === "import-statement" && codeOf(basename(path)) !== undefined;
+        return isMember ? { path: basename(path), namespace: "in-memory" } : { path, external: true };
+      });
+      onLoad({ filter: /./, namespace: "in-memory" }, ({ path }) => ({ contents: codeOf(path) ?? "" }));
+    },
+  };
+}
