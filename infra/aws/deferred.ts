@@ -29,6 +29,11 @@ const DEFERRED: readonly Deferred[] = [
     needed: "pods that get a revision other than the newest",
   },
   {
+    module: "shared/core/lib/decode-go.ts",
+    functions: ["mutate-pod"],
+    needed: "pods with unusual quantities, and revisions",
+  },
+  {
     module: "shared/core/lib/json-problem.ts",
     functions: ["mutate-pod"],
     needed: "pods that are created with the annotations of an injection",

@@ -51,12 +51,23 @@ function fieldsFit(fields: ReadonlyMap<string, GoField>, raw: unknown): boolean 
   return true;
 }
 
+/** What nearly every quantity looks like; these decode. */
+const PLAIN_QUANTITY = /^\d{1,9}(?:m|k|Ki|[MGTPE]i?)?$/;
+
+function isDecoded(type: GoType, raw: unknown): boolean {
+  return decodeGo(type, raw).kind === "Decoded";
+}
+
 /** Whether it decodes, without the cost of decoding it: every pod is looked at, next to none has a problem. */
 function fits(type: GoType, raw: unknown): boolean {
   if (raw === undefined || raw === null) return true;
   switch (type.kind) {
     case "string":
       return typeof raw === "string";
+    case "boolean":
+      return typeof raw === "boolean";
+    case "quantity":
+      return (typeof raw === "string" && PLAIN_QUANTITY.test(raw)) || isDecoded(type, raw);
     case "struct":
       return fieldsFit(type.fields, raw);
     case "list":
@@ -64,7 +75,7 @@ function fits(type: GoType, raw: unknown): boolean {
     case "map":
       return isJsonObject(raw) && !isRawNumber(raw) && Object.values(raw).every((value) => fits(type.of, value));
     default:
-      return decodeGo(type, raw).kind === "Decoded";
+      return isDecoded(type, raw);
   }
 }
 

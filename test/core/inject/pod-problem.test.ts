@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { podProblem } from "../../../shared/core/inject/pod-problem.ts";
+import { decodeGo } from "../../../shared/core/lib/decode-go.ts";
+import { QUANTITY as QUANTITY_TYPE } from "../../../shared/core/lib/go-type.ts";
 import { parseJson } from "../../../shared/core/lib/json-number.ts";
 
 /** Every place that is read, with `@` where a value can stand. */
@@ -86,3 +88,14 @@ test("a field that is not read may be anything", () => {
   for (const value of VALUES)
     expect(problemAt('{"spec":{"containers":[{"name":"a","stdin":@}]}}', value)).toBeUndefined();
 });
+
+test.each(["", "m", "k", "Ki", "M", "Mi", "G", "Gi", "T", "Ti", "P", "Pi", "E", "Ei"])(
+  "quantities with the suffix %j that are not decoded to find that out do decode",
+  (suffix) => {
+    for (const digits of ["0", "00", "1", "250", "999999999"]) {
+      const quantity = digits + suffix;
+      expect(decodeGo(QUANTITY_TYPE, quantity).kind).toBe("Decoded");
+      expect(podProblem({ spec: { containers: [{ resources: { limits: { memory: quantity } } }] } })).toBeUndefined();
+    }
+  },
+);
