@@ -62,13 +62,31 @@ export function invalidEach(field: string, badValue: unknown, details: readonly 
   return details.map((detail) => invalid(field, badValue, detail));
 }
 
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['"', '\\"'],
+  ["\\", "\\\\"],
+  ["\u0007", "\\a"],
+  ["\b", "\\b"],
+  ["\f", "\\f"],
+  ["\n", "\\n"],
+  ["\r", "\\r"],
+  ["\t", "\\t"],
+  ["\v", "\\v"],
+]);
+const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+
+function quoteCharacter(character: string): string {
+  const escaped = ESCAPES.get(character);
+  if (escaped !== undefined) return escaped;
+  if (PRINTABLE.test(character)) return character;
+  const code = (character.codePointAt(0) ?? 0).toString(16);
+  if (character < " " || character === "\u007f") return `\\x${code.padStart(2, "0")}`;
+  return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
+}
+
 /** A text in double quotes as Go's %q prints it. */
 export function quote(text: string): string {
-  return JSON.stringify(text)
-    .replace(/\\u00([0-9a-f]{2})/g, "\\x$1")
-    .replace(/\\x0b/g, "\\v")
-    .replace(/\\x07/g, "\\a")
-    .replaceAll("\u007f", "\\x7f");
+  return `"${Array.from(text.toWellFormed(), quoteCharacter).join("")}"`;
 }
 
 /** Structs and maps are printed as JSON, where the reference dumps Go values. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { FieldError } from "../../../shared/core/lib/admission.ts";
 import {
   duplicate,
@@ -17,6 +17,7 @@ describe("a field error prints as apimachinery prints it", () => {
   const rows: readonly (readonly [string, FieldError, string])[] = [
     ["text in quotes", invalid("spec.x", "v", "must be w"), 'spec.x: Invalid value: "v": must be w'],
     ["a number bare", invalid("spec.n", -1, "must be positive"), "spec.n: Invalid value: -1: must be positive"],
+    ["a struct as Go's JSON", invalid("spec.s", { a: "<" }, "no"), 'spec.s: Invalid value: {"a":"\\u003c"}: no'],
     ["a struct as JSON", invalid("spec.s", { a: "b" }, "no"), 'spec.s: Invalid value: {"a":"b"}: no'],
     ["nothing as null", invalid("revision", null, "gone"), "revision: Invalid value: null: gone"],
     ["a missing value without it", required("spec.x"), "spec.x: Required value"],
@@ -34,6 +35,14 @@ describe("a field error prints as apimachinery prints it", () => {
   it.each(rows)("%s", (_sentence, error, text) => {
     expect(printFieldError(error)).toBe(text);
   });
+});
+
+test("a field error carries the value, or says that it is left out", () => {
+  expect(tooLong("a", 1)).toMatchObject({ badValue: "<value omitted>" });
+  expect(required("a")).toEqual({ type: "FieldValueRequired", field: "a", detail: "", badValue: "" });
+  expect(forbidden("a", "b")).toEqual({ type: "FieldValueForbidden", field: "a", detail: "b", badValue: "" });
+  expect(notFound("a", "b")).toEqual({ type: "FieldValueNotFound", field: "a", detail: "", badValue: "b" });
+  expect(duplicate("a", 1)).toEqual({ type: "FieldValueDuplicate", field: "a", detail: "", badValue: 1 });
 });
 
 describe("several field errors", () => {
@@ -59,6 +68,11 @@ describe("several field errors", () => {
 describe("a quoted text", () => {
   const rows = [
     ['say "hi"', '"say \\"hi\\""'],
+    ["\\u0041\\x41", '"\\\\u0041\\\\x41"'],
+    ["\b\f\r\t", '"\\b\\f\\r\\t"'],
+    ["\u0080\u00a0\u2028\ufeff", '"\\u0080\\u00a0\\u2028\\ufeff"'],
+    ["\u{e0001}😀", '"\\U000e0001😀"'],
+    ["a\ud800", '"a\ufffd"'],
     ["a\\b", '"a\\\\b"'],
     ["\u0001\u0007\u000b\n\u007f", '"\\x01\\a\\v\\n\\x7f"'],
     ["é", '"é"'],
