@@ -29,15 +29,13 @@ interface Position {
 }
 
 function nameOf(raw: unknown): string {
-  if (raw === null) return "null";
+  if (typeof raw === "number" || isRawNumber(raw)) return `the number ${JSON.stringify(raw)}`;
   if (Array.isArray(raw)) return "a list";
-  if (typeof raw === "number" || isRawNumber(raw)) return "a number";
   return typeof raw === "object" ? "an object" : `a ${typeof raw}`;
 }
 
 function refuse(wanted: string, raw: unknown, { path, errors }: Position): undefined {
-  const found = typeof raw === "number" || isRawNumber(raw) ? `the number ${JSON.stringify(raw)}` : nameOf(raw);
-  errors.push(`${path === "" ? "the object" : path} must be ${wanted}, not ${found}`);
+  errors.push(`${path === "" ? "the object" : path} must be ${wanted}, not ${nameOf(raw)}`);
   return undefined;
 }
 
@@ -77,8 +75,9 @@ function decodeList(of: GoType, raw: unknown, position: Position): unknown {
   return raw.map((item, index) => decodeValue(of, item, { path: `${path}[${index}]`, errors }));
 }
 
+/** null never comes here: it counts as nothing given. */
 function isObject(raw: unknown): raw is Fields {
-  return typeof raw === "object" && raw !== null && !Array.isArray(raw) && !isRawNumber(raw);
+  return typeof raw === "object" && !Array.isArray(raw) && !isRawNumber(raw);
 }
 
 function decodeMap(of: GoType, raw: unknown, position: Position): unknown {

@@ -45,18 +45,19 @@ const SIDECAR_CONTAINER = struct<SidecarContainer>({
   resourcesPolicy: pointer(RESOURCES_POLICY),
 });
 
+/** of pods that wait for an update */
+export const PRIORITY_STRATEGY = struct({
+  orderPriority: optional(list(struct({ orderedKey: always(STRING) }))),
+  weightPriority: optional(list(struct({ weight: always(INT32), matchSelector: always(LABEL_SELECTOR) }))),
+});
+
 const UPDATE_STRATEGY = struct({
   type: optional(STRING),
   paused: optional(BOOLEAN),
   selector: pointer(LABEL_SELECTOR),
   partition: pointer(INT_OR_STRING),
   maxUnavailable: pointer(INT_OR_STRING),
-  priorityStrategy: pointer(
-    struct({
-      orderPriority: optional(list(struct({ orderedKey: always(STRING) }))),
-      weightPriority: optional(list(struct({ weight: always(INT32), matchSelector: always(LABEL_SELECTOR) }))),
-    }),
-  ),
+  priorityStrategy: pointer(PRIORITY_STRATEGY),
   scatterStrategy: optional(list(struct(each("key value", always(STRING))))),
 });
 

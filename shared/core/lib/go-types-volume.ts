@@ -66,21 +66,18 @@ const PROJECTED_SOURCE = struct({
 
 const DATA_SOURCE: GoFields = { apiGroup: nullable(STRING), ...each("kind name", always(STRING)) };
 
-const CLAIM_TEMPLATE = struct({
-  metadata: always(OBJECT_META),
-  spec: always(
-    struct({
-      accessModes: optional(list(STRING)),
-      selector: pointer(LABEL_SELECTOR),
-      resources: always(struct(RESOURCE_LISTS)),
-      volumeName: optional(STRING),
-      ...each("storageClassName volumeMode", pointer(STRING)),
-      dataSource: pointer(struct(DATA_SOURCE)),
-      dataSourceRef: pointer(struct({ ...DATA_SOURCE, namespace: pointer(STRING) })),
-      volumeAttributesClassName: pointer(STRING),
-    }),
-  ),
+export const CLAIM_SPEC = struct({
+  accessModes: optional(list(STRING)),
+  selector: pointer(LABEL_SELECTOR),
+  resources: always(struct(RESOURCE_LISTS)),
+  volumeName: optional(STRING),
+  ...each("storageClassName volumeMode", pointer(STRING)),
+  dataSource: pointer(struct(DATA_SOURCE)),
+  dataSourceRef: pointer(struct({ ...DATA_SOURCE, namespace: pointer(STRING) })),
+  volumeAttributesClassName: pointer(STRING),
 });
+
+const CLAIM_TEMPLATE = struct({ metadata: always(OBJECT_META), spec: always(CLAIM_SPEC) });
 
 /** What clusters of today use. */
 const CURRENT = {

@@ -9,7 +9,7 @@ const SHORT_ESCAPES = '"\\/bfnrt';
 /** Thrown to leave the reader at the first problem; never leaves this file. */
 class Problem extends Error {}
 
-/** Reads one JSON value as Go's scanner does; only the place and kind of the first error matter. */
+/** Reads what should be one JSON value as Go's scanner does; only the place and kind of the first error matter. */
 class Reader {
   private readonly characters: readonly string[];
   private position = 0;
@@ -49,10 +49,11 @@ class Reader {
     while (" \t\r\n".includes(this.characters[this.position] ?? "x")) this.position++;
   }
 
-  whole(): void {
+  /** Of a text that is no JSON: the problem is somewhere. */
+  whole(): never {
     this.value();
     this.skipSpaces();
-    if (this.position < this.characters.length) this.fail("after top-level value");
+    this.fail("after top-level value");
   }
 
   private value(): void {

@@ -13,9 +13,9 @@ function hasLabel(labels: Labels, { key }: LabelSelectorRequirement): boolean {
   return Object.hasOwn(labels, key);
 }
 
-function isIn(labels: Labels, requirement: LabelSelectorRequirement): boolean {
-  const value = labels[requirement.key];
-  return hasLabel(labels, requirement) && value !== undefined && (requirement.values ?? []).includes(value);
+function isIn(labels: Labels, { key, values = [] }: Pick<LabelSelectorRequirement, "key" | "values">): boolean {
+  const value = labels[key];
+  return value !== undefined && values.includes(value);
 }
 
 const OPERATORS: ReadonlyMap<string, Test> = new Map<string, Test>([
@@ -41,7 +41,7 @@ export function selectorMatches(
   if (selector === undefined || selector === null) return false;
   const tests: (() => boolean)[] = [];
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
-    tests.push(() => isIn(labels ?? {}, { key, operator: "In", values: [value] }));
+    tests.push(() => isIn(labels ?? {}, { key, values: [value] }));
   }
   for (const requirement of selector.matchExpressions ?? []) {
     const test = OPERATORS.get(requirement.operator);

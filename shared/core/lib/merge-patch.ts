@@ -22,8 +22,7 @@ function textNode(text: string): Node {
 }
 
 /** The members of an object, each once (the last wins). Undefined for anything else. */
-function membersOfNode(node: Node): ReadonlyMap<string, Node> | undefined {
-  if (node?.kind === "object") return node.members;
+function membersOfNode(node: Node | undefined): ReadonlyMap<string, Node> | undefined {
   if (node?.kind !== "text" || kindOf(node.text) !== "object") return undefined;
   return new Map(membersOf(node.text).map(([key, text]) => [key, textNode(text)]));
 }
@@ -42,7 +41,6 @@ function prune(node: Node): Node {
 }
 
 function mergeMember(current: Node | undefined, patch: Node): Node {
-  if (current === undefined || current === null) return prune(patch);
   const currentMembers = membersOfNode(current);
   if (currentMembers === undefined) return prune(patch);
   const patchMembers = membersOfNode(patch);
@@ -80,11 +78,8 @@ export function mergePatch(document: string, patch: string): MergeResult {
   const patchNode = textNode(patch.trim());
   const patchMembers = membersOfNode(patchNode);
   if (patchMembers === undefined) {
-    const isArray = patchNode !== null && kindOf(patch.trim()) === "array";
-    return isArray ? { kind: "merged", text: print(prune(patchNode)) } : BAD_PATCH;
+    return kindOf(patch.trim()) === "array" ? { kind: "merged", text: print(prune(patchNode)) } : BAD_PATCH;
   }
-  const documentMembers = membersOfNode(documentNode);
-  const merged =
-    documentMembers === undefined ? pruneMembers(patchMembers) : mergeMembers(documentMembers, patchMembers);
+  const merged = mergeMembers(membersOfNode(documentNode) ?? new Map(), patchMembers);
   return { kind: "merged", text: print(merged) };
 }

@@ -75,11 +75,11 @@ function signed(sign: string, magnitude: bigint): bigint {
   return sign === "-" ? -magnitude : magnitude;
 }
 
-/** Division that rounds away from zero. */
+/** Division by a positive number that rounds away from zero. */
 export function divideAwayFromZero(dividend: bigint, divisor: bigint): bigint {
   const quotient = dividend / divisor;
   if (quotient * divisor === dividend) return quotient;
-  return dividend < 0n === divisor < 0n ? quotient + 1n : quotient - 1n;
+  return dividend < 0n ? quotient - 1n : quotient + 1n;
 }
 
 /** Compat: which texts are printed again as they are follows apimachinery's fast path (vectors helpers, quantity-fmt-*). */
@@ -139,20 +139,19 @@ export function parseQuantity(quantity: Quantity): ParsedQuantity | undefined {
   return "kind" in read ? undefined : read;
 }
 
-/** How often `factor` divides the value, and what is left. */
+/** How often `factor` divides the value, which is not 0, and what is left. */
 function withoutFactor(value: bigint, factor: bigint): readonly [bigint, number] {
   let rest = value;
   let times = 0;
-  while (rest !== 0n && rest % factor === 0n) {
+  while (rest % factor === 0n) {
     rest /= factor;
     times++;
   }
   return [rest, times];
 }
 
-/** The integer that it is, or undefined when it has a fraction. */
+/** The integer that it is, or undefined when it has a fraction; of a binary quantity, whose scale is 0 at most. */
 function integerOf({ unscaled, scale }: ParsedQuantity): bigint | undefined {
-  if (scale >= 0) return unscaled * 10n ** BigInt(scale);
   const divisor = 10n ** BigInt(-scale);
   return unscaled % divisor === 0n ? unscaled / divisor : undefined;
 }

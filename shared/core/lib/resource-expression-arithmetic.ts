@@ -70,14 +70,12 @@ function scaleQuantity(quantity: ParsedQuantity, scale: (milli: number) => numbe
 }
 
 export function multiply(left: ExpressionValue, right: ExpressionValue): Outcome {
-  if (left.kind === "quantity" && right.kind === "quantity") return "multiplication of two quantities";
-  if (left.kind === "quantity" && right.kind === "number") {
-    return scaleQuantity(left.quantity, (milli) => milli * right.number);
-  }
-  if (right.kind === "quantity" && left.kind === "number") {
+  if (left.kind === "number") {
+    if (right.kind === "number") return ofNumber(left.number * right.number);
     return scaleQuantity(right.quantity, (milli) => milli * left.number);
   }
-  return left.kind === "number" && right.kind === "number" ? ofNumber(left.number * right.number) : left;
+  if (right.kind === "quantity") return "multiplication of two quantities";
+  return scaleQuantity(left.quantity, (milli) => milli * right.number);
 }
 
 export function divide(left: ExpressionValue, right: ExpressionValue): Outcome {

@@ -48,15 +48,13 @@ class Parser {
   }
 
   private skip(character: string): boolean {
-    const { kind, text } = this.token;
-    if (kind !== "character" || text !== character) return false;
+    if (this.token.text !== character) return false;
     this.position++;
     return true;
   }
 
   private operator(table: ReadonlyMap<string, Step>): Step | undefined {
-    const { kind, text } = this.token;
-    const step = kind === "character" ? table.get(text) : undefined;
+    const step = table.get(this.token.text);
     if (step !== undefined) this.position++;
     return step;
   }

@@ -58,7 +58,7 @@ class Evaluation {
   }
 
   private call(name: string, argumentCount: number): Outcome | undefined {
-    const [left, right] = argumentCount === 1 ? [this.stack.pop(), undefined] : this.popTwo();
+    const [left, right] = this.popTwo();
     const direction = EXTREMES.get(name.toLowerCase());
     if (direction === undefined) return `unknown function: ${name}`;
     if (argumentCount !== 2) {

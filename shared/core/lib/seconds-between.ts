@@ -21,12 +21,12 @@ function epochSeconds(text: string): number | undefined {
   return daysBefore(year, month, day) * SECONDS_PER_DAY + hours * 3600 + minutes * 60 + seconds;
 }
 
-/** Days since 0000-03-01. Years begin in March, so that the day that is sometimes there is the last one. */
+/** Days since the end of February of year 0. Years begin in March, so that the day that is sometimes there is the last one. */
 function daysBefore(year: number, month: number, day: number): number {
   const shiftedYear = month > 2 ? year : year - 1;
   const cycle = Math.floor(shiftedYear / YEARS_PER_CYCLE);
   const yearOfCycle = shiftedYear - cycle * YEARS_PER_CYCLE;
-  const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
+  const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day;
   const leapDays = Math.floor(yearOfCycle / 4) - Math.floor(yearOfCycle / 100);
   return cycle * DAYS_PER_CYCLE + yearOfCycle * 365 + leapDays + dayOfYear;
 }
