@@ -65,6 +65,11 @@ describe("only a new pod gets there", () => {
       named({ resources: { limits: { cpu: null } } }),
     ],
     [
+      "when a limit is no quantity any more, though the quality of service stays",
+      [...named({ resources: { limits: { cpu: "1" } } }), { name: "b", resources: { limits: { cpu: "1" } } }],
+      [...named({ resources: { limits: { cpu: null } } }), { name: "b", resources: { limits: { cpu: "1" } } }],
+    ],
+    [
       "when something inside a limit changes",
       named({ resources: { limits: { cpu: { x: "1" } } } }),
       named({ resources: { limits: { cpu: { x: "2" } } } }),

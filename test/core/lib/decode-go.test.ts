@@ -46,6 +46,11 @@ describe("decodeGo", () => {
     ["tells an empty list from none", always(list(STRING)), '{"f":[]}', '{"f":[]}'],
     ["keeps a pointer to a zero", pointer(BOOLEAN), '{"f":false}', '{"f":false}'],
     ["keeps a pointer to an empty struct", pointer(struct({})), '{"f":{}}', '{"f":{}}'],
+    ["prints a boolean without omitempty", always(BOOLEAN), "{}", '{"f":false}'],
+    ["prints an int64 without omitempty", always(INT64), "{}", '{"f":0}'],
+    ["prints an absent port as 0", always(INT_OR_STRING), "{}", '{"f":0}'],
+    ["prints a map without omitempty as null", always(map(STRING)), "{}", '{"f":null}'],
+    ["prints absent raw JSON as null", always(RAW), "{}", '{"f":null}'],
     ["drops a null pointer", pointer(INT32), '{"f":null}', "{}"],
     ["prints a pointer without omitempty as null", nullable(STRING), "{}", '{"f":null}'],
     ["keeps a pointer to an empty string", nullable(STRING), '{"f":""}', '{"f":""}'],
@@ -66,6 +71,7 @@ describe("decodeGo", () => {
     ["prints timestamps in UTC", always(TIME), '{"f":"2026-01-02T03:04:05.6+01:00"}', '{"f":"2026-01-02T02:04:05Z"}'],
     ["prints an absent timestamp as null", always(TIME), "{}", '{"f":null}'],
     ["prints the zero time as null", pointer(TIME), '{"f":"0001-01-01T01:00:00+01:00"}', '{"f":null}'],
+    ["keeps the zero time where omitempty cannot see it", optional(TIME), '{"f":"0001-01-01T00:00:00Z"}', '{"f":null}'],
     ["carries an int64 beyond 2^53", always(INT64), '{"f":-9223372036854775808}', '{"f":-9223372036854775808}'],
     ["leaves raw JSON alone", pointer(RAW), '{"f":{"z":[null],"a":0}}', '{"f":{"z":[null],"a":0}}'],
 
@@ -105,6 +111,18 @@ describe("decodeGo", () => {
       '{"f":"1K"}',
       "! f: unable to parse quantity's suffix",
     ],
+    [
+      "refuses a list of one timestamp",
+      always(TIME),
+      '{"f":["2026-01-02T03:04:05Z"]}',
+      "! f must be an RFC 3339 timestamp, not a list",
+    ],
+    [
+      "refuses a raw number for a text",
+      always(STRING),
+      '{"f":9007199254740993}',
+      "! f must be a string, not the number 9007199254740993",
+    ],
     ["refuses true for a quantity", always(QUANTITY), '{"f":true}', "! f must be a quantity, not a boolean"],
     ["names the path", optional(list(INNER)), '{"f":[{},{"b":2}]}', "! f[1].b must be a string, not the number 2"],
     [
@@ -125,6 +143,17 @@ describe("decodeGo", () => {
 
   it("takes nothing for an empty object", () => {
     expect(decodeGo(INNER, undefined)).toEqual({ kind: "Decoded", value: { a: 0 } });
+  });
+
+  it("is told types in a vocabulary of its own", () => {
+    expect([list(STRING), map(INT32)]).toEqual([
+      { kind: "list", of: STRING },
+      { kind: "map", of: INT32 },
+    ]);
+    expect([always, optional, pointer, nullable].map((field) => field(STRING))).toEqual(
+      ["zero", "omitted", "pointer", "null"].map((absent) => ({ type: STRING, absent })),
+    );
+    expect(struct({ a: always(STRING) })).toEqual({ kind: "struct", fields: new Map([["a", always(STRING)]]) });
   });
 
   it("names several fields of one kind", () => {

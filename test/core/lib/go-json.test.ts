@@ -67,6 +67,12 @@ describe("sortedGoJson", () => {
 });
 
 describe("compareUtf8", () => {
+  it("orders the ends of the planes", () => {
+    expect(compareUtf8("\ud7ff", "\ue000")).toBeLessThan(0);
+    expect(compareUtf8("\ue000", "\u{10000}")).toBeLessThan(0);
+    expect(compareUtf8("\u{10000}", "\ud7ff")).toBeGreaterThan(0);
+  });
+
   it("orders as the bytes do", () => {
     const text = fc.string({ unit: "binary" });
     fc.assert(

@@ -51,7 +51,7 @@ describe("parseImageReference", () => {
     ["a name of more than 255 characters is refused", "a".repeat(256), undefined],
     ["a scheme is refused", "docker://busybox", undefined],
   ])("%s", (_, image, expected) => {
-    expect(parseImageReference(image)).toEqual(expected);
+    expect(parseImageReference(image)).toStrictEqual(expected);
   });
 
   test("long texts do not take long", () => {

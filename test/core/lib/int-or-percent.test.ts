@@ -10,6 +10,7 @@ describe("scaleIntOrPercent", () => {
     ["so are a leading point and a sign", "+.5%", 1000, 5],
     ["and an exponent", "1e1%", 100, 10],
     ["a number without a percent sign is not read", "5", 10, undefined],
+    ["nor is one with another sign", "50x", 10, undefined],
     ["nor is a word", "abc%", 10, undefined],
     ["nor is nothing", "%", 10, undefined],
     ["nor is infinity", "Inf%", 10, undefined],

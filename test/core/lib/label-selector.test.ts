@@ -36,6 +36,10 @@ describe("selectorMatches", () => {
     expect(selectorMatches(selector, labels)).toBe(matches);
   });
 
+  it("matches nothing by null, as by no selector", () => {
+    expect(selectorMatches(null as unknown as undefined, {})).toBe(false);
+  });
+
   it.each(["Gt", "exists", ""])("cannot evaluate the operator %j, whatever else does not match", (operator) => {
     const selector: LabelSelector = { matchLabels: { a: "b" }, ...requirement(operator, "1") };
     const message = `"${operator}" is not a valid pod selector operator`;

@@ -76,6 +76,8 @@ describe("the text that comes of a merge", () => {
     ["drops nulls of new objects, also in arrays", "{}", '{"a":[{"b":null},null]}', '{"a":[{},null]}'],
     ["takes an array in place of an object as it is", '{"a":{}}', '{"a":[{"b":null}]}', '{"a":[{"b":null}]}'],
     ["is the patch where the document is no object", "[1]", '{"a":null,"b":2}', '{"b":2}'],
+    ["drops nulls in an array that replaces a scalar", '{"a":1}', '{"a":[{"b":null}]}', '{"a":[{}]}'],
+    ["drops nulls of an object that replaces null", '{"a":null}', '{"a":{"b":null,"c":1}}', '{"a":{"c":1}}'],
     ["is the array that the patch is", "{}", ' [1, {"a":null}] ', "[1,{}]"],
   ];
   it.each(rows)("%s", (_sentence, document, patch, text) => {

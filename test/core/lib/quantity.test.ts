@@ -34,6 +34,9 @@ describe("formatQuantity", () => {
     ["caps binary quantities at int64", "16Ei", "9223372036854775807"],
     ["holds decimal ones beyond int64", "123456789012345678901234567890", "123456789012345678901234567890"],
     ["knows one zero", "-0.00Gi", "0"],
+    ["reads no digits as 0 within int64", "-k", "0"],
+    ["reads a thousand digits", "1".repeat(1000), "1".repeat(1000)],
+    ["reads exponents up to ten thousand", "1e-10000", "1e-9"],
   ];
   it.each(rows)("%s", (_sentence, text, shown) => expect(formatQuantity(parsed(text))).toBe(shown));
 });
@@ -51,6 +54,11 @@ describe("parseQuantity", () => {
     ["1e", "suffix"],
     ["1Gi2", "suffix"],
     ["1e99999999999", "suffix"],
+    ["1e10001", "suffix"],
+    ["1ke3", "suffix"],
+    ["1Pe3", "suffix"],
+    ["-Ei", "numeric part"],
+    ["+.Pi", "numeric part"],
   ];
   it.each(rows)("refuses %j", (text, reason) => {
     expect(parseQuantity(text)).toBeUndefined();
@@ -72,6 +80,8 @@ describe("arithmetic", () => {
     expect(add("0", "1Gi")).toBe("1Gi");
     expect(add("1Gi", "0")).toBe("1Gi");
     expect(add("100m", "1Ki")).toBe("1024100m");
+    expect([add("1Ki", "-24"), add("-1Ki", "24")]).toEqual(["1k", "-1k"]);
+    expect([add("2Ki", "-1Ki"), add("-2Ki", "1Ki")]).toEqual(["1Ki", "-1Ki"]);
     expect(add("9223372036854775807", "1")).toBe("9223372036854775808");
   });
 

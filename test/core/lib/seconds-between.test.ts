@@ -22,6 +22,7 @@ describe("secondsBetween", () => {
   test.each([
     ["offsets count", "2025-01-01T01:00:00+01:00", "2025-01-01T00:00:01Z", 1],
     ["fractions are cut off", "2025-01-01T00:00:00.9Z", "2025-01-01T00:00:01Z", 1],
+    ["no time to come", "2025-01-01T00:00:00Z", "soon", undefined],
     ["no time", "soon", "2025-01-01T00:00:01Z", undefined],
   ])("%s", (_, from, to, expected) => {
     expect(secondsBetween(from, to)).toBe(expected);
