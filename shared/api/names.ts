@@ -72,6 +72,10 @@ export const LIFECYCLE_TIMESTAMP_ANNOTATION = "lifecycle.apps.kruise.io/timestam
 /** of a claim whose size a set has raised: the set's name */
 export const RESIZED_CLAIM_ANNOTATION = "apps.kruise.io/owned-by-asts";
 
+/** "Always", or "Cascading": not while there are replicas */
+export const DELETE_PROTECTION_LABEL = "policy.kruise.io/delete-protection";
+export const DEFAULT_STORAGE_CLASS_ANNOTATION = "storageclass.kubernetes.io/is-default-class";
+
 // environment variables of containers
 export const IS_INJECTED_ENV = "IS_INJECTED";
 export const SIDECARSET_VERSION_ENV = "SIDECARSET_VERSION";

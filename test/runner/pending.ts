@@ -3,5 +3,5 @@
 export const pending: Readonly<Record<string, readonly string[]>> = {
   webhook: [],
   controller: [],
-  statefulset: ["defaults", "validate"],
+  statefulset: [],
 };

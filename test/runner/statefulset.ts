@@ -1,5 +1,6 @@
 /** Which suite runs which file of the ordered set's vectors. */
 import type { SuiteTable } from "./suite.ts";
+import { setDefaultsSuite, setValidateSuite } from "./suites/set-admission.ts";
 import {
   identitySuite,
   ordinalRangeSuite,
@@ -10,6 +11,7 @@ import {
 import { setReconcileSuite } from "./suites/set-reconcile.ts";
 
 export const statefulsetSuites: SuiteTable = {
+  defaults: setDefaultsSuite,
   identity: identitySuite,
   "ordinal-range": ordinalRangeSuite,
   "pod-names": podNameSuite,
@@ -23,4 +25,5 @@ export const statefulsetSuites: SuiteTable = {
   "reconcile-update": setReconcileSuite,
   revision: setRevisionSuite,
   "update-order": updateOrderSuite,
+  validate: setValidateSuite,
 };

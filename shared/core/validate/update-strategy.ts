@@ -23,8 +23,9 @@ function weightProblem({ weight, matchSelector }: WeightPriority): string | unde
   return problem === undefined ? undefined : `invalid selector ${problem}`;
 }
 
-function priorityProblem(strategy: UpdateStrategy): string | undefined {
-  const { weightPriority = [], orderPriority = [] } = strategy.priorityStrategy ?? {};
+/** The first thing that is wrong with it. */
+export function priorityProblem(strategy: UpdateStrategy["priorityStrategy"]): string | undefined {
+  const { weightPriority = [], orderPriority = [] } = strategy ?? {};
   if (weightPriority.length > 0 && orderPriority.length > 0) {
     return "only one of weightPriority and orderPriority can be used";
   }
@@ -65,7 +66,7 @@ export function validateUpdateStrategy(spec: SidecarSetSpec, field: string): rea
     ...(selector == null ? [] : validateSelector(selector, `${field}.selector`)),
     ...validateAmount(partition, `${field}.partition`),
     ...validateAmount(maxUnavailable, `${field}.maxUnavailable`),
-    ...requiredIf(`${field}.priorityStrategy`, priorityProblem(strategy)),
+    ...requiredIf(`${field}.priorityStrategy`, priorityProblem(strategy.priorityStrategy)),
     ...requiredIf(`${field}.scatterStrategy`, scatterProblem(strategy)),
   ];
 }

@@ -1,0 +1,80 @@
+/** Decides what OpenKruise's mutating webhook adds to the spec of a set. */
+import type { Container } from "../../api/kubernetes.ts";
+import type { PersistentVolumeClaim, PodTemplateSpec, StatefulSet, StatefulSetSpec } from "../../api/stateful-set.ts";
+import { type Defaults, fillIn } from "../defaults/fill-in.ts";
+import { defaultImagePullPolicy } from "../defaults/image-pull-policy.ts";
+import { CONTAINER_DEFAULTS, defaultVolume, roundUpResources, VOLUME_DEFAULTS } from "../defaults/pod-parts.ts";
+import type { OrderedSetGates } from "./gates.ts";
+
+const SPEC: Defaults = { podManagementPolicy: "OrderedReady", replicas: 1, revisionHistoryLimit: 10 };
+const ROLLING_UPDATE: Defaults = { partition: 0, maxUnavailable: 1, podUpdatePolicy: "ReCreate", minReadySeconds: 0 };
+const RETENTION: Defaults = { whenDeleted: "Retain", whenScaled: "Retain" };
+const TEMPLATE: Defaults = {
+  restartPolicy: "Always",
+  dnsPolicy: "ClusterFirst",
+  schedulerName: "default-scheduler",
+  terminationGracePeriodSeconds: 30,
+  initContainers: [CONTAINER_DEFAULTS],
+  containers: [CONTAINER_DEFAULTS],
+  volumes: [VOLUME_DEFAULTS],
+};
+
+/** `withTemplate`: the pod template and the claim templates get theirs, too. The set is as `decodeGo` gives it. */
+export function defaultSet(set: StatefulSet, gates: OrderedSetGates, withTemplate: boolean): StatefulSet {
+  const filled: StatefulSetSpec = fillIn(set.spec, SPEC);
+  const spec: StatefulSetSpec = {
+    ...filled,
+    updateStrategy: defaultStrategy(filled.updateStrategy),
+    ...(gates.StatefulSetAutoDeletePVC
+      ? { persistentVolumeClaimRetentionPolicy: fillIn(filled.persistentVolumeClaimRetentionPolicy ?? {}, RETENTION) }
+      : {}),
+    ...(gates.StatefulSetAutoResizePVCGate
+      ? { volumeClaimUpdateStrategy: fillIn(filled.volumeClaimUpdateStrategy ?? {}, { type: "OnDelete" }) }
+      : {}),
+  };
+  const { template, volumeClaimTemplates } = spec;
+  const withDefaults = {
+    ...spec,
+    ...(template ? { template: defaultTemplate(template) } : {}),
+    ...(volumeClaimTemplates ? { volumeClaimTemplates: volumeClaimTemplates.map(defaultClaim) } : {}),
+  };
+  return { ...set, spec: withTemplate ? withDefaults : spec };
+}
+
+function defaultStrategy(strategy: StatefulSetSpec["updateStrategy"]): NonNullable<StatefulSetSpec["updateStrategy"]> {
+  const type = strategy?.type || "RollingUpdate";
+  return type === "RollingUpdate"
+    ? { ...strategy, type, rollingUpdate: fillIn(strategy?.rollingUpdate ?? {}, ROLLING_UPDATE) }
+    : { ...strategy, type };
+}
+
+function defaultTemplate(template: PodTemplateSpec): PodTemplateSpec {
+  const spec = fillIn({ securityContext: {}, containers: [], ...template.spec }, TEMPLATE);
+  const { initContainers, containers, volumes } = spec;
+  return {
+    ...template,
+    spec: {
+      ...spec,
+      // Compat: an image with a tag is pulled always, unlike in init containers (vector defaults, minimal-create).
+      containers: containers.map((container) => defaultContainer(container, "Always")),
+      ...(initContainers
+        ? {
+            initContainers: initContainers.map((one) => defaultContainer(one, defaultImagePullPolicy(one.image ?? ""))),
+          }
+        : {}),
+      ...(volumes ? { volumes: volumes.map(defaultVolume) } : {}),
+    },
+  };
+}
+
+function defaultContainer(container: Container, pullPolicy: string): Container {
+  return {
+    ...container,
+    imagePullPolicy: container.imagePullPolicy ?? pullPolicy,
+    resources: roundUpResources(container.resources),
+  };
+}
+
+function defaultClaim(claim: PersistentVolumeClaim): PersistentVolumeClaim {
+  return { ...claim, status: fillIn(claim.status ?? {}, { phase: "Pending" }) };
+}
