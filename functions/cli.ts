@@ -8,12 +8,14 @@ const USAGE = `usage: npm run COMMAND -- OPTIONS
 
   demo   [--json] [--keep] [-f FILE…]
          the whole product on an embedded cluster; -f takes your manifests instead of the sample
-  serve  --kubeconfig FILE --port PORT --tls-cert FILE --tls-key FILE [--tick 10s] [--host ADDRESS]
+  serve  [--kubeconfig FILE] --port PORT --tls-cert FILE --tls-key FILE [--tick 10s] [--host ADDRESS]
          and how API servers prove who they are (docs/authentication.md):
          --path-secrets FILE [--bearer-tokens FILE | --client-ca FILE --client-names NAME,…] | --insecure
          every webhook on one HTTPS port, and rollout ticks on a timer
-  tick   --kubeconfig FILE [--sidecarset NAME] [--dry-run] [--deadline 55s]
+  tick   [--kubeconfig FILE] [--sidecarset NAME] [--dry-run] [--deadline 55s]
          one scheduled pass by hand; prints its report as JSON; a dry run writes nothing
+
+  Without --kubeconfig: KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN, else the pod's service account, else ~/.kube/config.
 `;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
@@ -78,7 +80,7 @@ async function serve(args: readonly string[]): Promise<void> {
     ...AUTHENTICATION_OPTIONS,
   });
   const options = {
-    kubeconfig: required(values, "kubeconfig"),
+    ...(values.kubeconfig === undefined ? {} : { kubeconfig: values.kubeconfig }),
     port: portNumber(required(values, "port")),
     tlsCert: required(values, "tls-cert"),
     tlsKey: required(values, "tls-key"),
@@ -99,11 +101,10 @@ async function tick(args: readonly string[]): Promise<void> {
     deadline: text,
     "dry-run": { type: "boolean" },
   });
-  const kubeconfig = required(values, "kubeconfig");
   const deadlineMs = durationMs("deadline", values.deadline ?? "55s");
   const { runTick, troubleOf } = await import("./tick.ts");
   const report = await runTick({
-    kubeconfig,
+    ...(values.kubeconfig === undefined ? {} : { kubeconfig: values.kubeconfig }),
     deadlineMs,
     dryRun: values["dry-run"] ?? false,
     ...(values.sidecarset === undefined ? {} : { sidecarSet: values.sidecarset }),

@@ -2,7 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import type { ALBEvent, ALBResult, APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import type { CertificateSource } from "../shared/authentication-settings.ts";
-import { readAuthentication, readAwsAccess, readConfig } from "../shared/config.ts";
+import { readAuthentication, readAwsAccess, readLogLevel } from "../shared/config.ts";
 import { createLog } from "../shared/log.ts";
 import { type WebhookOptions, webhookApp } from "../shared/webhook/app.ts";
 import { authenticator } from "../shared/webhook/authenticate.ts";
@@ -31,7 +31,7 @@ const MAX_LOAD_BALANCER_BYTES = 1_000_000 - 2_000;
 export function lambdaWebhook(
   options: Omit<WebhookOptions, "log" | "isKnown">,
 ): (event: HttpEvent) => Promise<HttpResult> {
-  const log = createLog(readConfig().logLevel);
+  const log = createLog(readLogLevel());
   const settings = readAuthentication();
   const hasConversions = options.conversions !== undefined;
   const { isKnown } = authenticator(settings, { aws: readAwsAccess, log, now: Date.now }, { hasConversions });

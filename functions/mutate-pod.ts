@@ -1,5 +1,5 @@
 /** Lambda: sidecars for new pods. */
-import { readConfig } from "../shared/config.ts";
+import { readCluster, readConfig } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { clusterView } from "../shared/webhook/cluster-view.ts";
 import { MUTATE_POD_PATH } from "../shared/webhook/paths.ts";
@@ -7,7 +7,8 @@ import { podAdmission } from "../shared/webhook/pod-admission.ts";
 import { lambdaWebhook } from "./lambda-http.ts";
 
 const config = readConfig();
-const view = clusterView({ ...config, connect: () => connect(config.kubeconfig), now: Date.now });
+const cluster = readCluster();
+const view = clusterView({ ...config, connect: () => connect(cluster), now: Date.now });
 
 export const handler = lambdaWebhook({
   admissions: { [MUTATE_POD_PATH]: podAdmission({ ...config, view }) },

@@ -1,6 +1,6 @@
 /** Lambda: one pass over all SidecarSets, by schedule or by hand with {"sidecarSet"?: "name", "dryRun"?: true}. */
 import type { Context } from "aws-lambda";
-import { readConfig } from "../shared/config.ts";
+import { readCluster, readConfig } from "../shared/config.ts";
 import { runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import { connect } from "../shared/kube/connect.ts";
@@ -17,8 +17,8 @@ const REPORT_MS = 1_000;
 
 /** @throws KubeError or ConfigError when there is no way to the cluster; trouble there is in the report, and logged */
 export async function handler(event: RolloutEvent, context: Pick<Context, "getRemainingTimeInMillis">) {
-  const { kubeconfig, kruiseNamespace, logLevel } = readConfig();
-  const report = await runPass(await connect(kubeconfig), {
+  const { kruiseNamespace, logLevel } = readConfig();
+  const report = await runPass(await connect(readCluster()), {
     kruiseNamespace,
     deadlineMs: context.getRemainingTimeInMillis() - REPORT_MS,
     follow: true,

@@ -1,7 +1,7 @@
 /** Every webhook on one HTTPS port and passes on a timer, for clusters without a cloud. */
 import { once } from "node:events";
 import type { AuthenticationSettings } from "../shared/authentication-settings.ts";
-import { readAwsAccess, readConfig } from "../shared/config.ts";
+import { readAwsAccess, readCluster, readConfig } from "../shared/config.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createLog, type Log } from "../shared/log.ts";
@@ -11,8 +11,8 @@ import { type ServerOptions, serveHttps, type WebhookServer } from "../shared/we
 import { tickUntilAborted } from "./ticker.ts";
 
 export interface ServeOptions extends ServerOptions {
-  /** path */
-  readonly kubeconfig: string;
+  /** path; absent: the cluster of the environment's settings */
+  readonly kubeconfig?: string;
   readonly tickMs: number;
   /** How API servers prove who they are. */
   readonly authentication: AuthenticationSettings;
@@ -38,7 +38,8 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     ...(options.freshnessMs === undefined ? {} : { freshnessMs: options.freshnessMs }),
   };
   const { kruiseNamespace } = config;
-  const toCluster = () => connect(options.kubeconfig);
+  const cluster = options.kubeconfig ?? readCluster();
+  const toCluster = () => connect(cluster);
   const identify = { aws: readAwsAccess, log, now: Date.now };
   const { isKnown, ready } = authenticator(options.authentication, identify, { hasConversions: true });
   await ready;

@@ -1,12 +1,12 @@
 /** One scheduled pass by hand, against the cluster of a kubeconfig. */
-import { readConfig } from "../shared/config.ts";
+import { readCluster, readConfig } from "../shared/config.ts";
 import { runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import { connect } from "../shared/kube/connect.ts";
 
 export interface TickOptions {
-  /** path of a kubeconfig file */
-  readonly kubeconfig: string;
+  /** path of a kubeconfig file; absent: the cluster of the environment's settings */
+  readonly kubeconfig?: string;
   readonly deadlineMs: number;
   readonly dryRun: boolean;
   /** only this one */
@@ -22,5 +22,5 @@ export function troubleOf({ problems, sidecarSets }: PassReport): readonly strin
 /** @throws KubeError or ConfigError when there is no way to the cluster */
 export async function runTick({ kubeconfig, ...options }: TickOptions): Promise<PassReport> {
   const { kruiseNamespace } = readConfig();
-  return runPass(await connect(kubeconfig), { kruiseNamespace, follow: true, ...options });
+  return runPass(await connect(kubeconfig ?? readCluster()), { kruiseNamespace, follow: true, ...options });
 }

@@ -1,5 +1,5 @@
 /** Lambda: refuses SidecarSets that are invalid or conflict with others. */
-import { readConfig } from "../shared/config.ts";
+import { readCluster, readConfig } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { clusterView } from "../shared/webhook/cluster-view.ts";
 import { OLDER_VALIDATE_SIDECARSET_PATH, VALIDATE_SIDECARSET_PATH } from "../shared/webhook/paths.ts";
@@ -7,8 +7,9 @@ import { sidecarSetValidation } from "../shared/webhook/sidecarset-validation.ts
 import { lambdaWebhook } from "./lambda-http.ts";
 
 const config = readConfig();
+const cluster = readCluster();
 // Always anew: conflicts are looked for in what is there now.
-const options = { ...config, freshnessMs: 0, connect: () => connect(config.kubeconfig), now: Date.now };
+const options = { ...config, freshnessMs: 0, connect: () => connect(cluster), now: Date.now };
 const view = clusterView(options);
 const validate = sidecarSetValidation({ ...config, view });
 

@@ -2,6 +2,7 @@
 import { KRUISE_NAMESPACE } from "./api/names.ts";
 import { type AuthenticationSettings, parseAuthentication } from "./authentication-settings.ts";
 import type { AwsAccess } from "./aws/access.ts";
+import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
 
 /** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults. */
@@ -22,8 +23,6 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export interface Config {
   /** POD_NAMESPACE: where ControllerRevisions, ledgers and the whitelist live */
   readonly kruiseNamespace: string;
-  /** KUBECONFIG: path of the kubeconfig file; absent: the client's own search */
-  readonly kubeconfig?: string;
   /** VIEW_FRESHNESS_MS: how old a list of SidecarSets may be when a pod is admitted; 0 lists for every pod */
   readonly freshnessMs: number;
   /** FEATURE_GATES, such as EnableSortSidecarContainerByName=true */
@@ -37,14 +36,25 @@ export interface Config {
  * @throws ConfigError for the first bad value
  */
 export function readConfig(env: Environment = process.env): Config {
-  const kubeconfig = env["KUBECONFIG"];
   return {
     kruiseNamespace: parseNamespace("POD_NAMESPACE", env["POD_NAMESPACE"] || KRUISE_NAMESPACE),
-    ...(kubeconfig ? { kubeconfig } : {}),
     freshnessMs: parseMilliseconds("VIEW_FRESHNESS_MS", env["VIEW_FRESHNESS_MS"] || "1000"),
     featureGates: parseFeatureGates("FEATURE_GATES", env["FEATURE_GATES"] ?? ""),
-    logLevel: parseLogLevel("LOG_LEVEL", env["LOG_LEVEL"] || "info"),
+    logLevel: readLogLevel(env),
   };
+}
+
+/** @throws ConfigError */
+export function readLogLevel(env: Environment = process.env): LogLevel {
+  return parseLogLevel("LOG_LEVEL", env["LOG_LEVEL"] || "info");
+}
+
+/**
+ * The cluster that the functions work for: KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN, and what they need.
+ * @throws ConfigError
+ */
+export function readCluster(env: Environment = process.env): ClusterSettings {
+  return parseCluster(env);
 }
 
 /**
@@ -58,7 +68,7 @@ export function readAuthentication(env: Environment = process.env): Authenticati
 /**
  * What Lambda gives a function to sign its requests to AWS with. Asked for anew before each use: Lambda's own, so
  * never kept in our settings.
- * @throws ConfigError outside AWS
+ * @throws ConfigError where AWS gives none
  */
 export function readAwsAccess(env: Environment = process.env): AwsAccess {
   const [accessKeyId, secretAccessKey] = [env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]];

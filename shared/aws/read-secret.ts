@@ -22,8 +22,8 @@ export async function readAwsSecret(reference: AwsSecretReference, access: AwsAc
     hideSecret(value);
     return value;
   } catch (cause) {
-    const [problem, code] = cause instanceof AwsError ? [cause.message, cause.code] : [String(cause), ""];
-    throw new AwsError(`${reference.arn} cannot be read: ${problem}`, code, cause);
+    const { message, code, status } = cause instanceof AwsError ? cause : new AwsError(String(cause));
+    throw new AwsError(`${reference.arn} cannot be read: ${message}`, { code, status, cause });
   }
 }
 

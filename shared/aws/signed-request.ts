@@ -1,10 +1,11 @@
 /** One signed request to an AWS service: without an SDK, whose import costs more than the call. */
 import type { IncomingMessage } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { hideSecret } from "../log.ts";
-import type { AwsAccess } from "./access.ts";
+import type { AwsAccess, AwsCredentials } from "./access.ts";
 
 export interface AwsRequest {
-  /** the name in signatures: ssm, secretsmanager, eks, sqs */
+  /** the name in signatures and addresses: ssm, secretsmanager, eks, sqs */
   readonly service: string;
   readonly region: string;
   /** absent: POST with a body, else GET */
@@ -13,31 +14,83 @@ export interface AwsRequest {
   readonly path?: string;
   /** X-Amz-Target of services that speak AWS' JSON protocol */
   readonly target?: string;
+  /** of the JSON protocol; absent: 1.1 */
+  readonly jsonVersion?: "1.0" | "1.1";
   readonly body?: object;
 }
 
-/** An AWS service refused, or could not be asked. The message names neither what was sent nor what came back. */
+/** An AWS service refused, or could not be asked. The message repeats nothing of what was sent or came back. */
 export class AwsError extends Error {
   override readonly name = "AwsError";
   /** such as AccessDeniedException; empty when there was no answer */
   readonly code: string;
+  /** HTTP status; 0: no answer */
+  readonly status: number;
 
-  constructor(message: string, code = "", cause?: unknown) {
+  constructor(
+    message: string,
+    { code = "", status = 0, cause }: { code?: string; status?: number; cause?: unknown } = {},
+  ) {
     super(message, { cause });
     this.code = code;
+    this.status = status;
   }
 }
 
 const TIMEOUT_MS = 4_000;
+const MAX_ATTEMPTS = 3;
+const RETRY_MS = 100;
 
-/** The JSON that the service answers with. @throws AwsError */
+/** The JSON that the service answers with; asked again twice when it is busy. @throws AwsError */
 export async function awsJson<T>(request: AwsRequest, access: AwsAccess): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await once<T>(request, access);
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS || !isBusy(error)) throw error;
+      await sleep(RETRY_MS * 2 ** attempt);
+    }
+  }
+}
+
+/** The path with its query and a signature in it. */
+export async function signQuery(
+  request: {
+    readonly service: string;
+    readonly region: string;
+    readonly path: string;
+    readonly headers: Readonly<Record<string, string>>;
+  },
+  credentials: AwsCredentials,
+): Promise<string> {
   const { service, region } = request;
-  const { status, text } = await send(request, access);
+  const aws4 = await signer(credentials);
+  const signed = aws4.sign(
+    { ...request, headers: { ...request.headers }, host: serviceHost(service, region), signQuery: true },
+    credentials,
+  );
+  return signed.path ?? "";
+}
+
+/** AWS' own name of a regional service. */
+export function serviceHost(service: string, region: string): string {
+  return `${service}.${region}.${region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com"}`;
+}
+
+function isBusy(error: unknown): boolean {
+  return (
+    error instanceof AwsError &&
+    (error.status >= 500 || error.status === 429 || /Throttl|TooManyRequests/.test(error.code))
+  );
+}
+
+async function once<T>(request: AwsRequest, access: AwsAccess): Promise<T> {
+  const { service, region } = request;
+  const { status, text, errorType } = await send(request, access);
   const answer = parse(text);
   if (status >= 200 && status < 300 && answer !== undefined) return answer as T;
-  const code = /[A-Za-z]+$/.exec(String(answer?.["__type"] ?? answer?.["code"] ?? ""))?.[0] ?? "";
-  throw new AwsError(`${service} in ${region} answered ${status}${code === "" ? "" : ` ${code}`}`, code);
+  const code = /[A-Za-z]+$/.exec(errorType ?? String(answer?.["__type"] ?? ""))?.[0] ?? "";
+  throw new AwsError(`${service} in ${region} answered ${status}${code === "" ? "" : ` ${code}`}`, { code, status });
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> | undefined {
@@ -49,50 +102,46 @@ function parse(text: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
+/** What is signed with is written nowhere from now on. */
+async function signer({ secretAccessKey, sessionToken }: AwsCredentials) {
+  hideSecret(secretAccessKey);
+  if (sessionToken !== undefined) hideSecret(sessionToken);
+  return (await import("aws4")).default;
+}
+
 interface Answer {
   readonly status: number;
+  /** services that are not asked by target say it in a header */
+  readonly errorType: string | undefined;
   readonly text: string;
 }
 
 async function send(request: AwsRequest, { credentials, endpoint }: AwsAccess): Promise<Answer> {
-  const { service, region, target, path = "/" } = request;
-  const url = new URL(endpoint ?? `https://${service}.${region}.${domainOf(region)}`);
+  const { service, region, target, path = "/", jsonVersion = "1.1" } = request;
+  const url = new URL(endpoint ?? `https://${serviceHost(service, region)}`);
   const body = request.body === undefined ? undefined : JSON.stringify(request.body);
-  const { default: aws4 } = await import("aws4");
-  hideSecret(credentials.secretAccessKey);
-  if (credentials.sessionToken !== undefined) hideSecret(credentials.sessionToken);
-  const signed = aws4.sign(
-    {
-      service,
-      region,
-      method: request.method ?? (body === undefined ? "GET" : "POST"),
-      host: url.host,
-      path,
-      headers: {
-        ...(body === undefined ? {} : { "Content-Type": "application/x-amz-json-1.1" }),
-        ...(target === undefined ? {} : { "X-Amz-Target": target }),
-      },
-      ...(body === undefined ? {} : { body }),
-    },
-    credentials,
-  );
-  const { request: start } = await import(url.protocol === "http:" ? "node:http" : "node:https");
+  const headers = {
+    ...(body === undefined ? {} : { "Content-Type": `application/x-amz-json-${jsonVersion}` }),
+    ...(target === undefined ? {} : { "X-Amz-Target": target }),
+  };
+  const method = request.method ?? (body === undefined ? "GET" : "POST");
+  const aws4 = await signer(credentials);
+  const content = body === undefined ? {} : { body };
+  const signed = aws4.sign({ service, region, method, host: url.host, path, headers, ...content }, credentials);
+  const { request: start } = url.protocol === "http:" ? await import("node:http") : await import("node:https");
   return new Promise((resolve, reject) => {
     const fail = (cause: Error) =>
-      reject(new AwsError(`${service} in ${region} cannot be asked: ${cause.message}`, "", cause));
-    const outgoing = start(
-      { host: url.hostname, port: url.port, method: signed.method, path, headers: signed.headers, timeout: TIMEOUT_MS },
-      (incoming: IncomingMessage) =>
-        readText(incoming).then((text) => resolve({ status: incoming.statusCode ?? 0, text }), fail),
-    );
+      reject(new AwsError(`${service} in ${region} cannot be asked: ${cause.message}`, { cause }));
+    const where = { host: url.hostname, port: url.port, method, path, timeout: TIMEOUT_MS };
+    const outgoing = start({ ...where, headers: { ...signed.headers } }, (incoming: IncomingMessage) => {
+      const { statusCode: status = 0, headers } = incoming;
+      const errorType = headers["x-amzn-errortype"]?.toString().split(":")[0];
+      readText(incoming).then((text) => resolve({ status, text, errorType }), fail);
+    });
     outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
     outgoing.on("error", fail);
     outgoing.end(body);
   });
-}
-
-function domainOf(region: string): string {
-  return region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
 }
 
 async function readText(incoming: IncomingMessage): Promise<string> {

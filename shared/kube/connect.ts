@@ -1,119 +1,46 @@
-/** Finds out how to reach an API server: from a kubeconfig, or from the pod's own service account. */
-import type { RequestOptions } from "node:https";
-import type { KubeConfig } from "@kubernetes/client-node";
+/** The way to an API server, as settings say it; what each way needs is loaded when it is the one. */
+import type { AwsAccess } from "../aws/access.ts";
+import type { ClusterSettings } from "../cluster-settings.ts";
+import { readAwsAccess } from "../config.ts";
 import { connectCluster } from "./client.ts";
-import { KubeError } from "./error.ts";
 import type { Cluster } from "./port.ts";
-import type { ClusterAccess } from "./transport.ts";
+import type { ClusterAccess, RequestRecord } from "./transport.ts";
 
-const connected = new Map<string | undefined, Promise<Cluster>>();
-
-/** The cluster of a kubeconfig (see `readAccess`), with its connections: one for all invocations of this process. */
-export function connect(path: string | undefined): Promise<Cluster> {
-  const known = connected.get(path);
-  if (known) return known;
-  const cluster = readAccess(path).then(connectCluster);
-  connected.set(path, cluster);
-  // A file that is mended works without a restart.
-  cluster.catch(() => connected.delete(path));
-  return cluster;
-}
+const connected = new Map<string, Promise<Cluster>>();
 
 /**
- * Reads the kubeconfig with its certificates, and runs a credential plugin if the user has one. Makes no request.
- * Without a path: ~/.kube/config, else the service account that a pod has.
+ * The cluster, with its connections: one for all invocations of this process, until its credentials are refused. A text
+ * is the path of a kubeconfig. Makes no request to the cluster.
  * @throws KubeError (code 0, reason InvalidKubeconfig or NoCredentials): one sentence that says what, where and what to do
  */
-export async function readAccess(path: string | undefined): Promise<ClusterAccess> {
-  const where = path === undefined ? "the kubeconfig ~/.kube/config" : `the kubeconfig ${path}`;
-  const config = await load(path, where);
-  const cluster = requireCluster(config, where);
-  const options = await credentials(config, where);
-  const fixed = bearerToken(options);
-  const token = isTokenRenewed(config) ? async () => bearerToken(await credentials(config, where)) : async () => fixed;
-  return {
-    server: cluster.server,
-    isInsecure: cluster.skipTLSVerify === true,
-    ...(cluster.tlsServerName ? { tlsServerName: cluster.tlsServerName } : {}),
-    ...(options.ca ? { certificateAuthority: String(options.ca) } : {}),
-    ...(options.cert ? { clientCertificate: String(options.cert) } : {}),
-    ...(options.key ? { clientKey: String(options.key) } : {}),
-    token,
+export function connect(cluster: ClusterSettings | string, aws: () => AwsAccess = readAwsAccess): Promise<Cluster> {
+  const settings: ClusterSettings = typeof cluster === "string" ? { kind: "kubeconfig", path: cluster } : cluster;
+  const key = JSON.stringify(settings);
+  const known = connected.get(key);
+  if (known) return known;
+  const forget = () => {
+    if (connected.get(key) === connecting) connected.delete(key);
   };
+  // A file that is mended works without a restart, and so does one whose token was renewed.
+  const onRequest = ({ code }: RequestRecord) => {
+    if (code === 401) forget();
+  };
+  const connecting = accessOf(settings, aws).then((access) => connectCluster({ ...access, onRequest }));
+  connected.set(key, connecting);
+  connecting.catch(forget);
+  return connecting;
 }
 
-async function load(path: string | undefined, where: string): Promise<KubeConfig> {
-  // Lazily: it takes a cold start 100 ms and more.
-  const { KubeConfig } = await import("@kubernetes/client-node");
-  const config = new KubeConfig();
-  try {
-    if (path === undefined) config.loadFromDefault();
-    else config.loadFromFile(path);
-  } catch (cause) {
-    throw invalid(where, loadProblem(cause), cause);
+/** @throws KubeError, AwsError or SecretError */
+export async function accessOf(settings: ClusterSettings, aws: () => AwsAccess): Promise<ClusterAccess> {
+  switch (settings.kind) {
+    case "kubeconfig":
+      return (await import("./kubeconfig.ts")).kubeconfigAccess(settings.path);
+    case "in-cluster":
+      return (await import("./in-cluster.ts")).inClusterAccess(settings.server);
+    case "token":
+      return (await import("./token-access.ts")).tokenAccess(settings, aws);
+    case "eks":
+      return (await import("./eks.ts")).eksAccess(settings, aws);
   }
-  // client-node's last resort; nobody means it.
-  if (path === undefined && config.getCurrentContext() === "loaded-context")
-    throw invalid(where, "does not exist and this is no pod with a service account: set KUBECONFIG to a file's path");
-  return config;
-}
-
-function loadProblem(cause: unknown): string {
-  if (!(cause instanceof Error)) return "cannot be read";
-  if ("code" in cause && cause.code === "ENOENT" && "path" in cause)
-    return `cannot be read, there is no file ${cause.path}: set KUBECONFIG to the path of one`;
-  if (cause.name === "YAMLException") return `is not YAML: ${cause.message.split("\n")[0]}`;
-  if (cause instanceof TypeError) return "is not a kubeconfig: it has no clusters, users and contexts";
-  return `cannot be used: ${cause.message}`;
-}
-
-function requireCluster(config: KubeConfig, where: string) {
-  const name = config.getCurrentContext();
-  if (!name) throw invalid(where, "has no current-context: set one with kubectl config use-context");
-  const context = config.getContextObject(name);
-  if (!context) throw invalid(where, `has no context ${name}, which its current-context names`);
-  const cluster = config.getCluster(context.cluster);
-  if (!cluster) throw invalid(where, `has no cluster ${context.cluster}, which its context ${name} names`);
-  if (!config.getUser(context.user))
-    throw invalid(where, `has no user ${context.user}, which its context ${name} names`);
-  if (!URL.canParse(cluster.server)) throw invalid(where, `has a server that is no URL: ${cluster.server}`);
-  const user = config.getCurrentUser();
-  if (cluster.proxyUrl) throw invalid(where, "has a proxy-url, which is not supported");
-  if (user?.impersonateUser) throw invalid(where, "impersonates a user, which is not supported");
-  if (user?.username) throw invalid(where, "has a user name and password, which is not supported: use a token");
-  return cluster;
-}
-
-/** CA, client certificate and Authorization header, as client-node finds them. */
-async function credentials(config: KubeConfig, where: string): Promise<RequestOptions> {
-  const options: RequestOptions = { headers: {} };
-  // Credentials do not travel in the clear; client-node refuses too.
-  if (config.getCurrentCluster()?.server.startsWith("http:")) return options;
-  try {
-    await config.applyToHTTPSOptions(options);
-    return options;
-  } catch (cause) {
-    const problem = cause instanceof Error ? cause.message.trim() : String(cause);
-    throw new KubeError(`the credentials of ${where} cannot be had: ${problem || "its plugin failed without a word"}`, {
-      code: 0,
-      reason: "NoCredentials",
-      isOutcomeKnown: true,
-      cause,
-    });
-  }
-}
-
-function bearerToken({ headers }: RequestOptions): string | undefined {
-  const value: unknown = Object.entries(headers ?? {}).find(([name]) => name === "Authorization")?.[1];
-  return typeof value === "string" ? value.replace(/^Bearer /, "").trim() : undefined;
-}
-
-/** A plugin's token and a mounted one expire; client-node caches them as long as they are good. */
-function isTokenRenewed(config: KubeConfig): boolean {
-  const user = config.getCurrentUser();
-  return Boolean(user?.exec || user?.authProvider);
-}
-
-function invalid(where: string, problem: string, cause?: unknown): KubeError {
-  return new KubeError(`${where} ${problem}`, { code: 0, reason: "InvalidKubeconfig", isOutcomeKnown: true, cause });
 }

@@ -20,6 +20,8 @@ export interface ClusterAccess {
   readonly clientKey?: string;
   /** A bearer token, asked for before each request. */
   readonly token?: () => Promise<string | undefined>;
+  /** Asked once when a token was refused (401): true when there is another one now to try. */
+  readonly renewToken?: (refused: string | undefined) => Promise<boolean>;
   /** default sidecarset-serverless; it stands in the API server's audit log */
   readonly userAgent?: string;
   /** until the whole answer is there; default 30,000 */
@@ -73,9 +75,17 @@ export function openTransport(access: ClusterAccess): Transport {
   const start = isPlain ? http.request : https.request;
   return async (outgoing) => {
     const url = new URL(base.pathname.replace(/\/$/, "") + outgoing.path, base);
+    const sendAs = (token: string | undefined) => {
+      const headers = headersFor(outgoing, access, token);
+      return send(outgoing, url, () => start(url, { method: outgoing.method, agent, headers }));
+    };
     try {
-      const headers = await headersFor(outgoing, access);
-      return await send(outgoing, url, () => start(url, { method: outgoing.method, agent, headers }));
+      const token = await access.token?.();
+      const answer = await sendAs(token);
+      if (answer.code !== 401 || !(await access.renewToken?.(token))) return answer;
+      // Whoever is not known has changed nothing, so a write may be sent again too.
+      answer.body.resume();
+      return await sendAs(await access.token?.());
     } catch (cause) {
       throw connectionFailure(cause, { method: outgoing.method, url, isSent: false });
     }
@@ -92,8 +102,11 @@ function tlsOptions(access: ClusterAccess): https.AgentOptions {
   };
 }
 
-async function headersFor(outgoing: OutgoingRequest, access: ClusterAccess): Promise<Record<string, string>> {
-  const token = await access.token?.();
+function headersFor(
+  outgoing: OutgoingRequest,
+  access: ClusterAccess,
+  token: string | undefined,
+): Record<string, string> {
   return {
     "User-Agent": access.userAgent ?? "sidecarset-serverless",
     Accept: outgoing.accept ?? "application/json",

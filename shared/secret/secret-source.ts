@@ -18,7 +18,7 @@ export interface SecretSourceOptions {
 export type SecretSource = () => Promise<readonly string[]>;
 
 /** The secrets of a place cannot be used; the message names the place, not the secrets. */
-export class SecretError extends Error {
+class SecretError extends Error {
   override readonly name = "SecretError";
 }
 

@@ -109,7 +109,6 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     () => ["demo", "-f", path("no-containers.yaml")],
     /no initContainer or container defined/,
   ],
-  ["a tick without a kubeconfig", () => ["tick"], /--kubeconfig is missing/],
   ["a kubeconfig that is not there", () => ["tick", "--kubeconfig", path("nope")], /nope/],
   ["a kubeconfig that is not YAML", () => ["tick", "--kubeconfig", path("kubeconfig-broken")], /is not YAML/],
   ["a kubeconfig with nothing in it", () => ["tick", "--kubeconfig", path("kubeconfig-empty")], /kubeconfig/],
@@ -125,7 +124,7 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     () => ["tick", "--kubeconfig", path("kubeconfig"), "--deadline", "5"],
     /--deadline 5: not a duration/,
   ],
-  ["serve without its options", () => ["serve"], /--kubeconfig is missing/],
+  ["serve without its options", () => ["serve"], /--port is missing/],
   ["a port that is none", () => serve({ port: "http" }), /--port http: not a port/],
   [
     "a port in use",

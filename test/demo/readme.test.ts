@@ -22,13 +22,13 @@ describe("README", () => {
   });
 
   it("shows settings that config.ts reads, and all of them", () => {
-    const files = ["shared/config.ts", "shared/authentication-settings.ts"];
+    const files = ["shared/config.ts", "shared/authentication-settings.ts", "shared/cluster-settings.ts"];
     const source = files.map((file) => readFileSync(file, "utf8")).join("\n");
     const names = [...source.matchAll(/(?:env\[|, )"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION)"/g)].map(
       ([, name = ""]) => name,
     );
-    // What AWS gives to its functions is no setting.
-    const read = new Set(names.filter((name) => !name.startsWith("AWS_")));
+    // What AWS gives to its functions and Kubernetes to its containers is no setting.
+    const read = new Set(names.filter((name) => !/^(AWS|KUBERNETES)_/.test(name)));
     const shown = new Set([...readme.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name));
     expect(read.size).toBeGreaterThan(3);
     expect(shown).toEqual(read);

@@ -19,14 +19,12 @@ describe("readConfig", () => {
   test("every variable is read", () => {
     const env = {
       POD_NAMESPACE: "kruise",
-      KUBECONFIG: "/etc/kubeconfig",
       VIEW_FRESHNESS_MS: "0",
       FEATURE_GATES: " EnableSortSidecarContainerByName = true,SidecarSetPatchPodMetadataDefaultsAllowed=false,",
       LOG_LEVEL: "debug",
     };
     expect(readConfig(env)).toEqual({
       kruiseNamespace: "kruise",
-      kubeconfig: "/etc/kubeconfig",
       freshnessMs: 0,
       featureGates: {
         EnableSortSidecarContainerByName: true,

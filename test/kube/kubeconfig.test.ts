@@ -1,9 +1,15 @@
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readAccess } from "../../shared/kube/connect.ts";
+import { createCertificates } from "../../infra/local/certificates.ts";
+import { connect } from "../../shared/kube/connect.ts";
 import { KubeError } from "../../shared/kube/error.ts";
+import { kubeconfigAccess } from "../../shared/kube/kubeconfig.ts";
+import { NAMESPACES } from "../../shared/kube/port.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -36,7 +42,7 @@ describe("a kubeconfig becomes access", () => {
         { "certificate-authority-data": base64("CA"), "tls-server-name": "kubernetes" },
       ),
     );
-    const { token, ...access } = await readAccess(path);
+    const { token, renewToken, ...access } = await kubeconfigAccess(path);
     expect(access).toEqual({
       server: "https://api.example:6443",
       isInsecure: false,
@@ -46,6 +52,7 @@ describe("a kubeconfig becomes access", () => {
       clientKey: "KEY",
     });
     expect(await token?.()).toBeUndefined();
+    expect(await renewToken?.(undefined)).toBe(false);
   });
 
   it("with certificates beside the file, insecure, and a fixed token", async () => {
@@ -53,7 +60,7 @@ describe("a kubeconfig becomes access", () => {
     const path = await write(
       kubeconfig({ token: "secret" }, { "certificate-authority": "ca.crt", "insecure-skip-tls-verify": true }),
     );
-    const access = await readAccess(path);
+    const access = await kubeconfigAccess(path);
     expect(access).toMatchObject({ certificateAuthority: "CA FILE", isInsecure: true });
     expect(await access.token?.()).toBe("secret");
   });
@@ -61,7 +68,7 @@ describe("a kubeconfig becomes access", () => {
   it("with a credential plugin", async () => {
     const credential = { apiVersion: "client.authentication.k8s.io/v1", status: { token: "from the plugin" } };
     const exec = { command: process.execPath, args: ["-e", `process.stdout.write('${JSON.stringify(credential)}')`] };
-    const access = await readAccess(await write(kubeconfig({ exec })));
+    const access = await kubeconfigAccess(await write(kubeconfig({ exec })));
     expect(await access.token?.()).toBe("from the plugin");
   });
 });
@@ -94,10 +101,31 @@ describe("what is wrong with it is one sentence", () => {
     },
   ])("$name", async ({ text, message }) => {
     const path = text === undefined ? join(folder, "missing") : await write(text);
-    const error = await readAccess(path).catch((thrown) => thrown);
+    const error = await kubeconfigAccess(path).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(KubeError);
     expect(error.message).toContain(path);
     expect(error.message).toContain(message);
     expect(error.message).not.toContain("\n");
+  });
+});
+
+describe("a connection is kept", () => {
+  it("until its token is refused: then the file is read anew", async () => {
+    const { certificate: cert, key } = await createCertificates();
+    const server = createServer({ cert, key }, ({ headers }, response) => {
+      response.writeHead(headers.authorization === "Bearer renewed" ? 200 : 401).end('{"metadata":{}}');
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    const cluster = { server: `https://127.0.0.1:${port}`, "insecure-skip-tls-verify": true };
+    const path = await write(kubeconfig({ token: "expired" }, cluster));
+    const read = async () => (await connect(path)).get(NAMESPACES, { name: "shop" });
+    expect(await connect(path)).toBe(await connect(path));
+    await expect(read()).rejects.toMatchObject({ code: 401, message: expect.stringContaining("renew it") });
+    await write(kubeconfig({ token: "renewed" }, cluster));
+    expect(await read()).toEqual({ metadata: {} });
+    expect(await connect(path)).toBe(await connect(path));
+    server.closeAllConnections();
+    server.close();
   });
 });
