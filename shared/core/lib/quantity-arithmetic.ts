@@ -22,10 +22,16 @@ export function roundUpToMilli(quantity: ParsedQuantity): ParsedQuantity {
 
 /** The sum, in the format of the first addend that is not zero. */
 export function addQuantities(a: ParsedQuantity, b: ParsedQuantity): ParsedQuantity {
+  const { format } = a.unscaled === 0n ? b : a;
+  const isInt64Sum = a.isInt64 && b.isInt64;
+  if (isInt64Sum && (a.unscaled === 0n || b.unscaled === 0n)) {
+    // The scale of a zero is none: what it is added to stays in its own.
+    const { unscaled, scale } = b.unscaled === 0n ? a : b;
+    return { unscaled, scale, format, isInt64: true };
+  }
   const scale = Math.min(a.scale, b.scale);
   const unscaled = rescale(a, scale) + rescale(b, scale);
-  const { format } = a.unscaled === 0n ? b : a;
-  return { unscaled, scale, format, isInt64: a.isInt64 && b.isInt64 && isInt64(unscaled) };
+  return { unscaled, scale, format, isInt64: isInt64Sum && isInt64(unscaled) };
 }
 
 /** Negative, zero or positive as a is smaller than, equal to or larger than b. */

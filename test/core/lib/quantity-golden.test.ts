@@ -23,6 +23,7 @@ function rowOf({ text, other = "0" }: Row): unknown {
   if ("kind" in quantity) return { text, error: quantity.message, compare: 0 };
   const before = parseQuantity(other);
   if (!before) throw new Error(`${other} is no quantity`);
+  const sum = addQuantities(quantity, before);
   return {
     text,
     shown: formatQuantity(quantity),
@@ -30,7 +31,8 @@ function rowOf({ text, other = "0" }: Row): unknown {
     value: String(integerValue(quantity)),
     milli: String(milliValue(quantity)),
     other,
-    sum: formatQuantity(addQuantities(quantity, before)),
+    sum: formatQuantity(sum),
+    sumInMilli: String(milliValue(sum)),
     compare: compareQuantities(quantity, before),
   };
 }

@@ -41,6 +41,7 @@ type row struct {
 	// the quantity before it
 	Other   string `json:"other,omitempty"`
 	Sum     string `json:"sum,omitempty"`
+	InMilli string `json:"sumInMilli,omitempty"`
 	Compare int    `json:"compare"`
 }
 
@@ -61,7 +62,7 @@ func main() {
 		rows = append(rows, row{
 			Text: text, Shown: shown.String(), Rounded: rounded.String(),
 			Value: strconv.FormatInt(compared.Value(), 10), Milli: strconv.FormatInt(compared.MilliValue(), 10),
-			Other: otherText, Sum: sum.String(), Compare: compared.Cmp(other),
+			Other: otherText, Sum: sum.String(), InMilli: strconv.FormatInt(sum.MilliValue(), 10), Compare: compared.Cmp(other),
 		})
 		other, otherText = parsed, text
 	}
