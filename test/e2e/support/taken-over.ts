@@ -1,0 +1,161 @@
+/** Our reconciler, with the role we ship for it, in a cluster that OpenKruise left behind. */
+import type { ConfigMap, KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
+import type { SidecarSet, SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
+import { type Clock, systemClock } from "../../../shared/controller/clock.ts";
+import { runPass } from "../../../shared/controller/pass.ts";
+import type { PassReport } from "../../../shared/controller/report.ts";
+import { convertSidecarSet } from "../../../shared/core/conversion.ts";
+import { ledgerName } from "../../../shared/core/upgrade/ledger.ts";
+import { type Cluster, CONTROLLER_REVISIONS, PODS, type Resource, SIDECARSETS } from "../../../shared/kube/port.ts";
+import type { RawTarget } from "../../contract/raw.ts";
+import { withoutNoise } from "../../runner/clean.ts";
+import { ReconcileCluster, type RecordedEvent } from "../../runner/suites/reconcile-cluster.ts";
+import { asServiceAccount, clusterOf } from "./clients.ts";
+import { objectsOf } from "./reference-sequence.ts";
+import type { Settings } from "./settings.ts";
+import { removeStored, storeObjects } from "./stored-objects.ts";
+
+const KRUISE_NAMESPACE = "kruise-system";
+const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
+
+/** What one pass wrote, as the API server took it. */
+export interface Written {
+  readonly report: PassReport;
+  /** of the SidecarSet, before any pod was written to; absent: it was up to date */
+  readonly status?: SidecarSetStatus;
+  readonly events: readonly RecordedEvent[];
+  /** patches of pods and of their conditions */
+  readonly podWrites: number;
+}
+
+/** The reconciler's way to the cluster; a test may put faults in between. */
+type Through = (cluster: Cluster) => Cluster;
+
+export class TakenOver {
+  readonly admin: Cluster;
+  readonly #reconciler: Cluster;
+  readonly #etcdUrl: string;
+
+  private constructor(etcdUrl: string, admin: Cluster, reconciler: Cluster) {
+    this.#etcdUrl = etcdUrl;
+    this.admin = admin;
+    this.#reconciler = reconciler;
+  }
+
+  /** Needs what we install to be there. */
+  static async connect(settings: Settings & RawTarget): Promise<TakenOver> {
+    const account = await asServiceAccount(settings, KRUISE_NAMESPACE, "sidecarset-reconciler");
+    return new TakenOver(settings.etcdUrl, clusterOf(settings), clusterOf(account, "sidecarset-serverless"));
+  }
+
+  /** Pods that are bound to a node which does not exist would be collected. No kubelet runs it. */
+  async addNode(name: string): Promise<void> {
+    await this.admin.create(NODES, { metadata: { name } });
+  }
+
+  async removeNode(name: string): Promise<void> {
+    await this.admin.delete(NODES, { name });
+  }
+
+  /** SidecarSets are stored as v1alpha1 if `isOlder`. */
+  load(model: ReconcileCluster, isOlder = false): Promise<void> {
+    return this.#store(objectsOf(model), isOlder);
+  }
+
+  #store(objects: readonly KubernetesObject[], isOlder: boolean): Promise<void> {
+    const stored = objects.map((object) => (isOlder && object.kind === "SidecarSet" ? older(object) : object));
+    return storeObjects(this.#etcdUrl, stored);
+  }
+
+  /** Others change the cluster, past every webhook. */
+  async change(seen: ReconcileCluster, change: (model: ReconcileCluster) => void, isOlder = false): Promise<void> {
+    const before = objectsOf(seen);
+    change(seen);
+    const after = objectsOf(seen);
+    const names = new Set(after.map(nameOf));
+    await this.#store(
+      after.filter((object) => !before.includes(object)),
+      isOlder,
+    );
+    await removeStored(
+      this.#etcdUrl,
+      before.filter((object) => !names.has(nameOf(object))),
+    );
+  }
+
+  /** The cluster as it is; of pods those of `namespaces`. */
+  async read(namespaces: ReadonlySet<string>): Promise<ReconcileCluster> {
+    const all = async (resource: Resource, apiVersion: string, kind: string) =>
+      (await this.admin.list(resource)).items.map((item) => ({ ...item, apiVersion, kind }));
+    const [sets, pods, revisions] = await Promise.all([
+      all(SIDECARSETS, SIDECARSET_V1BETA1, "SidecarSet"),
+      all(PODS, "v1", "Pod"),
+      all(CONTROLLER_REVISIONS, "apps/v1", "ControllerRevision"),
+    ]);
+    const seen = new ReconcileCluster();
+    for (const object of [...sets, ...pods.filter(({ metadata }) => namespaces.has(metadata?.namespace ?? ""))])
+      seen.add(withoutNoise(object) as KubernetesObject);
+    for (const revision of revisions) if (revision.metadata?.namespace === KRUISE_NAMESPACE) seen.add(revision);
+    return seen;
+  }
+
+  /** One round for one SidecarSet at `now`. */
+  async pass(sidecarSet: string, now: string, through: Through = (cluster) => cluster): Promise<Written> {
+    let status: SidecarSetStatus | undefined;
+    const events: RecordedEvent[] = [];
+    let podWrites = 0;
+    const recording: Cluster = {
+      ...this.#reconciler,
+      create: async (resource, object, options) => {
+        const created = await this.#reconciler.create(resource, object, options);
+        if (resource.plural === "events") events.push(eventOf(object));
+        return created;
+      },
+      patch: async (resource, key, patch, options) => {
+        const patched = await this.#reconciler.patch(resource, key, patch, options);
+        if (resource.plural === "pods") podWrites += 1;
+        if (resource.plural === "events") events.push(eventOf(patched));
+        if (resource.plural === "sidecarsets" && podWrites === 0) status = (patched as SidecarSet).status;
+        return patched as never;
+      },
+    };
+    const options = { deadlineMs: 60_000, kruiseNamespace: KRUISE_NAMESPACE, sidecarSet, follow: false };
+    const report = await runPass(through(recording), { ...options, clock: standing(now) });
+    return { report, events, podWrites, ...(status ? { status } : {}) };
+  }
+
+  /** Takes away all that was loaded or made, at once. */
+  async clear(namespaces: ReadonlySet<string>): Promise<void> {
+    const seen = await this.read(namespaces);
+    const ledgers: ConfigMap[] = [...seen.sidecarSets.keys()].map((name) => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: ledgerName(name), namespace: KRUISE_NAMESPACE },
+    }));
+    await removeStored(this.#etcdUrl, [...objectsOf(seen), ...ledgers]);
+  }
+}
+
+function nameOf({ kind, metadata: { namespace = "", name = "" } = {} }: KubernetesObject): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+function older(object: KubernetesObject): KubernetesObject {
+  const converted = convertSidecarSet(object, SIDECARSET_V1ALPHA1);
+  if (converted.kind === "DecodeError") throw new Error(`${object.metadata?.name} cannot be of v1alpha1`);
+  return converted.value;
+}
+
+function eventOf(object: KubernetesObject): RecordedEvent {
+  const { involvedObject, type, reason, message } = object as unknown as Omit<RecordedEvent, "object" | "kind"> & {
+    readonly involvedObject: { readonly kind: string; readonly name: string; readonly namespace?: string };
+  };
+  const { kind, name, namespace } = involvedObject;
+  return { kind, object: namespace ? `${namespace}/${name}` : name, type, reason, message };
+}
+
+/** Time stands still during a pass, as in the reference's. */
+function standing(now: string): Clock {
+  return { ...systemClock, now: () => Date.parse(now) };
+}

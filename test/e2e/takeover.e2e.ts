@@ -1,0 +1,80 @@
+/** A cluster that OpenKruise has managed is taken over, at rest and at every point of its rollouts. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { controlPlane } from "./support/access.ts";
+import { addFigure } from "./support/figures.ts";
+import { type Functions, startFunctions } from "./support/functions.ts";
+import { asNew, type ReferenceSequence, readSequences, turnsOf } from "./support/reference-sequence.ts";
+import { IS_SOAK } from "./support/size.ts";
+import { TakenOver } from "./support/taken-over.ts";
+import { SEQUENCE_NAMESPACES, TakeoverRun } from "./support/takeover-run.ts";
+
+let functions: Functions;
+let cluster: TakenOver;
+beforeAll(async () => {
+  functions = await startFunctions(controlPlane(), { hasTicks: false });
+  cluster = await TakenOver.connect(controlPlane());
+  await cluster.addNode("n1");
+});
+
+/** What was looked at. */
+const looked = { takeovers: 0, storedAsV1alpha1: 0, turns: 0, atRest: 0, podWrites: 0 };
+
+afterEach(() => cluster.clear(SEQUENCE_NAMESPACES));
+afterAll(async () => {
+  await cluster?.removeNode("n1");
+  await functions?.close();
+});
+
+/** A real garbage collector takes away what belongs to an owner that does not exist. */
+const NOT_ON_A_REAL_CLUSTER = "reconcile: revision-owned-by-someone-else-and-orphan";
+
+const SEQUENCES = ["reconcile", "hot-upgrade"]
+  .flatMap(readSequences)
+  .filter(({ name }) => name !== NOT_ON_A_REAL_CLUSTER);
+
+/** The reference has had `count` turns; the others are ours. */
+async function takeOver(sequence: ReferenceSequence, count: number): Promise<readonly string[]> {
+  const isOlder = count % 2 === 1;
+  looked.takeovers += 1;
+  looked.storedAsV1alpha1 += isOlder ? 1 : 0;
+  const fresh = asNew(sequence, String(looked.takeovers));
+  const run = new TakeoverRun(cluster, isOlder);
+  await run.begin(fresh, count);
+  const differences: string[] = [];
+  for (const [index, turn] of turnsOf(fresh).entries()) {
+    if (index < count) continue;
+    await run.prepare(turn);
+    const our = await run.ourTurn(turn, `after ${count} turns of theirs, turn ${index}`);
+    differences.push(...our.differences);
+    looked.turns += 1;
+    looked.atRest += our.isAtRest ? 1 : 0;
+    looked.podWrites += our.podWrites;
+  }
+  await cluster.clear(SEQUENCE_NAMESPACES);
+  return differences;
+}
+
+/** After how many of their turns we come: one point of each sequence, and all of them in a soak run. */
+function pointsOf(sequence: ReferenceSequence, index: number): readonly number[] {
+  const { length } = sequence.expected.reconciles;
+  return IS_SOAK ? [...Array(length).keys()] : [index % length];
+}
+
+describe("what OpenKruise began, we carry on as it would have", () => {
+  it.each(SEQUENCES.map((sequence, index) => [sequence.name, sequence, pointsOf(sequence, index)] as const))(
+    "%s",
+    async (_name, sequence, points) => {
+      for (const point of points) expect(await takeOver(sequence, point)).toEqual([]);
+    },
+  );
+
+  it("at rest and under way, of both API versions", () => {
+    const { takeovers, turns, atRest, podWrites, storedAsV1alpha1 } = looked;
+    addFigure("takeovers from OpenKruise", takeovers);
+    addFigure("takeovers of SidecarSets stored as v1alpha1", storedAsV1alpha1);
+    addFigure("passes compared with OpenKruise's own", turns);
+    addFigure("passes that found nothing to do", atRest);
+    addFigure("pod writes that OpenKruise would have made too", podWrites);
+    expect(Math.min(atRest, turns - atRest, podWrites, storedAsV1alpha1)).toBeGreaterThan(20);
+  });
+});
