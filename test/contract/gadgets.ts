@@ -66,7 +66,10 @@ export interface Gadgets {
 }
 
 /** Defines the kind and waits until it is served. `conversion` as in the CRD's spec. */
-export async function defineGadgets({ cluster }: Context, conversion: object = { strategy: "None" }): Promise<Gadgets> {
+export async function defineGadgets(
+  { cluster }: Pick<Context, "cluster">,
+  conversion: object = { strategy: "None" },
+): Promise<Gadgets> {
   const group = `g${randomBytes(4).toString("hex")}.example.com`;
   const names = { plural: "gadgets", singular: "gadget", kind: "Gadget", listKind: "GadgetList", shortNames: ["gd"] };
   const versions = [version("v1", true), version("v1beta1", false)];
@@ -83,7 +86,7 @@ export async function defineGadgets({ cluster }: Context, conversion: object = {
   return { v1, v1beta1, kind: "Gadget", group };
 }
 
-export async function removeGadgets({ cluster }: Context, { group }: Gadgets): Promise<void> {
+export async function removeGadgets({ cluster }: Pick<Context, "cluster">, { group }: Gadgets): Promise<void> {
   await cluster.delete(DEFINITIONS, { name: `gadgets.${group}` });
 }
 

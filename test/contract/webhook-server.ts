@@ -1,7 +1,9 @@
 /** An admission or conversion webhook over HTTPS whose answers a case decides, and which keeps what it was asked. */
+import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import type { TLSSocket } from "node:tls";
 import { createCertificates } from "../../infra/local/certificates.ts";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -21,6 +23,13 @@ export interface SentRequest extends AdmissionRequest {
 /** A response without its uid; "hang" answers nothing; `text` is sent as it is; a number is an HTTP code. */
 export type Reaction = Readonly<Record<string, unknown>> | "hang" | number;
 
+/** How a request showed who it came from. */
+export interface Caller {
+  /** common name of the client certificate */
+  readonly certificate: string | undefined;
+  readonly authorization: string | undefined;
+}
+
 export interface WebhookServer {
   /** of one path */
   url(path: string): string;
@@ -28,6 +37,8 @@ export interface WebhookServer {
   readonly caBundle: string;
   /** What `path` was asked so far. */
   requests(path: string): readonly SentRequest[];
+  /** Who asked `path` so far. */
+  callers(path: string): readonly Caller[];
   /** What `path` answers from now on; before: everything is allowed. */
   answer(path: string, react: (request: SentRequest) => Reaction): void;
   close(): Promise<void>;
@@ -45,14 +56,23 @@ function bodyOf(reaction: Exclude<Reaction, "hang">, { apiVersion, kind, request
   return JSON.stringify({ apiVersion, kind, response: { uid: request.uid, ...reaction } });
 }
 
+function callerOf({ socket, headers }: IncomingMessage): Caller {
+  const { subject } = (socket as TLSSocket).getPeerCertificate();
+  const name = subject?.CN;
+  return { certificate: typeof name === "string" ? name : undefined, authorization: headers.authorization };
+}
+
 export async function startWebhookServer(): Promise<WebhookServer> {
   const { authority, certificate, key } = await createCertificates();
   const asked = new Map<string, SentRequest[]>();
+  const callers = new Map<string, Caller[]>();
   const reactions = new Map<string, (request: SentRequest) => Reaction>();
-  const server = createServer({ key, cert: certificate }, async (incoming, outgoing) => {
+  const tls = { key, cert: certificate, requestCert: true, rejectUnauthorized: false };
+  const server = createServer(tls, async (incoming, outgoing) => {
     const path = new URL(incoming.url ?? "/", "https://localhost").pathname;
     const review = JSON.parse(await text(incoming));
     asked.set(path, [...(asked.get(path) ?? []), review.request]);
+    callers.set(path, [...(callers.get(path) ?? []), callerOf(incoming)]);
     const reaction = reactions.get(path)?.(review.request) ?? { allowed: true };
     if (reaction === "hang") return;
     outgoing.writeHead(typeof reaction === "number" ? reaction : 200, { "content-type": "application/json" });
@@ -64,6 +84,7 @@ export async function startWebhookServer(): Promise<WebhookServer> {
     url: (path) => `https://127.0.0.1:${port}${path}`,
     caBundle: Buffer.from(authority).toString("base64"),
     requests: (path) => asked.get(path) ?? [],
+    callers: (path) => callers.get(path) ?? [],
     answer: (path, react) => void reactions.set(path, react),
     close() {
       server.closeAllConnections();

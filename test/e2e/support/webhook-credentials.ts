@@ -13,7 +13,16 @@ export interface WebhookCredentials {
   readonly clientCa: string;
   /** common name of the client certificate */
   readonly clientName: string;
+  readonly client: ClientFiles;
+  /** the same authority's, with another name */
+  readonly otherClient: ClientFiles;
   readonly token: string;
+}
+
+/** Files of a client certificate, PEM. */
+export interface ClientFiles {
+  readonly certificate: string;
+  readonly key: string;
 }
 
 const CLIENT_NAME = "kube-apiserver-of-tests";
@@ -24,18 +33,11 @@ export function admissionFile(folder: string, credential: Credential): string {
   return join(folder, `admission-by-${credential}.yaml`);
 }
 
-async function clientCertificate() {
-  const common = { keyType: "ec", curve: "P-256", algorithm: "sha256" } as const;
-  const authority = await generate([{ name: "commonName", value: "webhook-clients" }], {
-    ...common,
-    extensions: [{ name: "basicConstraints", cA: true, critical: true }],
-  });
-  const client = await generate([{ name: "commonName", value: CLIENT_NAME }], {
-    ...common,
-    ca: { key: authority.private, cert: authority.cert },
-    extensions: [{ name: "extKeyUsage", clientAuth: true }],
-  });
-  return { authority: authority.cert, certificate: client.cert, key: client.private };
+const COMMON = { keyType: "ec", curve: "P-256", algorithm: "sha256" } as const;
+
+function createAuthority() {
+  const extensions = [{ name: "basicConstraints", cA: true, critical: true }] as const;
+  return generate([{ name: "commonName", value: "webhook-clients" }], { ...COMMON, extensions: [...extensions] });
 }
 
 /** The user "*" is for every webhook that has none of its own. */
@@ -57,18 +59,23 @@ export async function writeWebhookCredentials(folder: string): Promise<WebhookCr
     await writeFile(join(folder, name), text, { mode: 0o600 });
     return join(folder, name);
   };
-  const { authority, certificate, key } = await clientCertificate();
+  const authority = await createAuthority();
+  const issue = async (name: string): Promise<ClientFiles> => {
+    const ca = { key: authority.private, cert: authority.cert };
+    const extensions = [{ name: "extKeyUsage", clientAuth: true } as const];
+    const { cert, private: key } = await generate([{ name: "commonName", value: name }], { ...COMMON, ca, extensions });
+    return { certificate: await put(`${name}.crt`, cert), key: await put(`${name}.key`, key) };
+  };
+  const client = await issue(CLIENT_NAME);
   const token = randomBytes(32).toString("base64url");
   const users: Readonly<Record<Credential, object>> = {
-    certificate: {
-      "client-certificate": await put("webhook-client.crt", certificate),
-      "client-key": await put("webhook-client.key", key),
-    },
+    certificate: { "client-certificate": client.certificate, "client-key": client.key },
     token: { token },
   };
   for (const credential of CREDENTIALS) {
     const file = await put(`webhooks-by-${credential}.kubeconfig`, kubeconfig(users[credential]));
     await writeFile(admissionFile(folder, credential), admissionConfiguration(file), { mode: 0o600 });
   }
-  return { clientCa: await put("webhook-client-ca.crt", authority), clientName: CLIENT_NAME, token };
+  const clientCa = await put("webhook-client-ca.crt", authority.cert);
+  return { clientCa, clientName: CLIENT_NAME, client, otherClient: await issue("somebody-else"), token };
 }
