@@ -35,6 +35,7 @@ export function storedPods(api: Api): PodApi {
         if (!isStatus(error, 404) && !isStatus(error, 409)) throw error;
       }
     },
-    configProblem: (namespace, container) => configProblem(api, namespace, container),
+    configProblem: (namespace, container) =>
+      configProblem((source, key) => api.store.get(`/${source}s`, key), namespace, container),
   };
 }

@@ -206,6 +206,29 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   {
+    sentence: "a container whose Secret is missing waits for it, one whose sources are optional does not",
+    needs: "runsPods",
+    async run(context) {
+      const env = [{ name: "K", valueFrom: { secretKeyRef: { name: "keys", key: "k" } } }];
+      const envFrom = [
+        { configMapRef: { name: "none", optional: true } },
+        { secretRef: { name: "none", optional: true } },
+      ];
+      await run(context, {
+        containers: [
+          { ...MAIN, envFrom },
+          { name: "side", image: "side:1", env },
+        ],
+      });
+      await expect.poll(async () => containers(await read(context))[0]?.ready, { timeout: 20_000 }).toBe(true);
+      expect(waiting(await read(context), 1)).toBe("CreateContainerConfigError");
+      const secrets = { group: "", version: "v1", plural: "secrets", namespaced: true };
+      const metadata = { namespace: context.namespace, name: "keys" };
+      await context.cluster.create(secrets, { metadata, data: { k: "dg==" } } as object);
+      await untilReady(context);
+    },
+  },
+  {
     sentence: "a pod whose readiness gate lacks its condition is not ready until it has it",
     needs: "runsPods",
     async run(context) {

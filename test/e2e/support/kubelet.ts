@@ -1,7 +1,8 @@
 /** Nodes of a real API server whose kubelet is the embedded cluster's stand-in. */
 import { systemClock } from "../../../infra/local/clock.ts";
+import { configProblem } from "../../../infra/local/container-config.ts";
 import { imageBehaviour } from "../../../infra/local/image.ts";
-import { asObject, asText, type JsonObject, objectsIn, textAt } from "../../../infra/local/json.ts";
+import { asText, type JsonObject, objectsIn, textAt } from "../../../infra/local/json.ts";
 import type { KubeletSettings } from "../../../infra/local/kubelet-settings.ts";
 import { nodeObject } from "../../../infra/local/nodes.ts";
 import { type ApiObject, keyOf, timestamp } from "../../../infra/local/object.ts";
@@ -17,6 +18,7 @@ export interface Kubelet {
 }
 
 const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
+const SECRETS: Resource = { group: "", version: "v1", plural: "secrets", namespaced: true };
 const OUR_NODE = /^node-\d+$/;
 const OURS: ReadonlySet<string> = new Set(["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"]);
 
@@ -35,7 +37,8 @@ class Kubelets implements Kubelet {
   readonly #end = new AbortController();
   readonly #workers = new Map<string, PodWorker>();
   readonly #pods = new Map<string, ApiObject>();
-  readonly #maps = new Map<string, ApiObject>();
+  /** ConfigMaps and Secrets */
+  readonly #sources = new Map<string, ApiObject>();
   readonly #watching: Promise<unknown>;
   #placed = 0;
 
@@ -46,7 +49,9 @@ class Kubelets implements Kubelet {
     const { signal } = this.#end;
     this.#watching = Promise.all([
       follow({ cluster, signal, resource: PODS, see: (pod, isGone) => this.#seePod(pod, isGone) }),
-      follow({ cluster, signal, resource: CONFIG_MAPS, see: (map, isGone) => this.#seeMap(map, isGone) }),
+      ...Object.entries({ configmap: CONFIG_MAPS, secret: SECRETS }).map(([source, resource]) =>
+        follow({ cluster, signal, resource, see: (object, isGone) => this.#seeSource(source, object, isGone) }),
+      ),
     ]);
   }
 
@@ -57,10 +62,10 @@ class Kubelets implements Kubelet {
     await this.#watching;
   }
 
-  #seeMap(map: ApiObject, isGone: boolean): void {
-    const { namespace, name } = keyOf(map);
-    if (isGone) this.#maps.delete(`${namespace}/${name}`);
-    else this.#maps.set(`${namespace}/${name}`, map);
+  #seeSource(source: string, object: ApiObject, isGone: boolean): void {
+    const { namespace, name } = keyOf(object);
+    if (isGone) this.#sources.delete(`${source} ${namespace}/${name}`);
+    else this.#sources.set(`${source} ${namespace}/${name}`, object);
     for (const [uid, pod] of this.#pods) if (pod.metadata.namespace === namespace) this.#workers.get(uid)?.sync(pod);
   }
 
@@ -107,19 +112,9 @@ class Kubelets implements Kubelet {
         const { code, text } = await sendRaw(this.#target, { method: "DELETE", path, body });
         if (![200, 202, 404, 409].includes(code)) throw new Error(text);
       },
-      configProblem: (namespace, container) => this.#configProblem(namespace, container),
+      configProblem: (namespace, container) =>
+        configProblem((source, key) => this.#sources.get(`${source} ${key}`), namespace, container),
     };
-  }
-
-  #configProblem(namespace: string, container: JsonObject): string | undefined {
-    const names = [
-      ...objectsIn(container["envFrom"]).map((source) => asText(asObject(source["configMapRef"])["name"])),
-      ...objectsIn(container["env"]).map((one) =>
-        asText(asObject(asObject(one["valueFrom"])["configMapKeyRef"])["name"]),
-      ),
-    ];
-    const missing = names.find((name) => name !== "" && !this.#maps.has(`${namespace}/${name}`));
-    return missing === undefined ? undefined : `configmap "${missing}" not found`;
   }
 }
 
