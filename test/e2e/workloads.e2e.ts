@@ -1,58 +1,93 @@
-/** Owners of pods other than Deployments, and API servers that go away, on a real control plane. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import type { Resource } from "../../shared/kube/port.ts";
-import { controlPlane, restartApiServer } from "./support/access.ts";
-import { type Functions, startFunctions } from "./support/functions.ts";
-import { APP, Scene, setImage } from "./support/scene.ts";
+/** Owners of pods other than Deployments, pods that end, and API servers that go away, on a real control plane. */
+import { expect, it } from "vitest";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { PODS, type Resource } from "../../shared/kube/port.ts";
+import { restartApiServer } from "./support/access.ts";
+import { scenes } from "./support/open-scene.ts";
+import { APP, imageOf, type Scene, setImage } from "./support/scene.ts";
+import { eventually } from "./support/until.ts";
 
-let functions: Functions;
-let scene: Scene;
-beforeAll(async () => {
-  functions = await startFunctions(controlPlane());
-});
-afterAll(() => functions?.close());
-beforeEach(() => {
-  scene = new Scene(functions);
-});
-afterEach(() => scene.close());
+const openScene = scenes();
 
 const STATEFUL_SETS: Resource = { group: "apps", version: "v1", plural: "statefulsets", namespaced: true };
+const JOBS: Resource = { group: "batch", version: "v1", plural: "jobs", namespaced: true };
 const BY_TWO = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } };
 
-function template() {
-  return { metadata: { labels: { scene: scene.name } }, spec: { containers: [APP] } };
+function createOwner({ cluster, name, labels }: Scene, resource: Resource, spec: object, podSpec: object = {}) {
+  const template = { metadata: { labels }, spec: { containers: [APP], ...podSpec } };
+  const object = { metadata: { name: "app", namespace: name }, spec: { ...spec, template } };
+  return cluster.create(resource, object as KubernetesObject);
 }
 
-it("a StatefulSet's pods are updated in place and stay the same pods", async () => {
-  await scene.open(BY_TWO);
-  const selector = { matchLabels: { scene: scene.name } };
-  const spec = { replicas: 4, serviceName: "app", podManagementPolicy: "Parallel", selector, template: template() };
-  await scene.cluster.create(STATEFUL_SETS, {
-    metadata: { name: "app", namespace: scene.name },
-    spec,
-  } as KubernetesObject);
-  const before = await scene.untilReady(4);
+function uids(pods: readonly Pod[]) {
+  return pods.map(({ metadata }) => metadata?.uid).toSorted();
+}
+
+async function rollOut(scene: Scene, pods: number): Promise<void> {
+  const before = await scene.untilReady(pods);
   await scene.untilSettled();
   const since = await scene.now();
   await scene.patchSet(setImage("agent:v2"));
-  const after = await scene.untilUpdated(4);
-  const uids = (pods: typeof before) => pods.map(({ metadata }) => metadata?.uid).toSorted();
-  expect(uids(after)).toEqual(uids(before));
+  expect(uids(await scene.untilUpdated(pods))).toEqual(uids(before));
   expect(await scene.record(since)).toMatchObject({
     maxUnavailableObserved: 2,
     appContainerRestarts: 0,
-    podPatches: 4,
+    podPatches: pods,
   });
+}
+
+it("a StatefulSet's pods are updated in place and stay the same pods", async () => {
+  const scene = await openScene(BY_TWO);
+  const selector = { matchLabels: scene.labels };
+  await createOwner(scene, STATEFUL_SETS, {
+    replicas: 4,
+    serviceName: "app",
+    podManagementPolicy: "Parallel",
+    selector,
+  });
+  await rollOut(scene, 4);
+});
+
+it.each(["OnFailure", "Never"])("a Job's pods with restart policy %s are updated in place", async (restartPolicy) => {
+  const scene = await openScene(BY_TWO);
+  // Where containers restart on failure, every restart counts against it, that of an update too.
+  const backoffLimit = restartPolicy === "OnFailure" ? 5 : 0;
+  await createOwner(scene, JOBS, { parallelism: 4, completions: 4, backoffLimit }, { restartPolicy });
+  await rollOut(scene, 4);
+  const job = await scene.cluster.get<KubernetesObject & { readonly status?: object }>(JOBS, {
+    namespace: scene.name,
+    name: "app",
+  });
+  expect(job.status).toMatchObject({ active: 4, ready: 4 });
+  expect(job.status).not.toHaveProperty("failed");
+});
+
+it("pods that have ended are neither waited for nor updated", async () => {
+  const scene = await openScene(BY_TWO);
+  for (const name of ["one", "two"]) await scene.createPod(name);
+  await scene.untilReady(2);
+  for (const phase of ["Succeeded", "Failed"]) {
+    const key = { namespace: scene.name, name: phase.toLowerCase() };
+    await scene.createPod(key.name, { schedulerName: "nobody" });
+    await scene.cluster.patch(PODS, key, { type: "merge", body: { status: { phase } } }, { subresource: "status" });
+  }
+  await scene.patchSet(setImage("agent:v2"));
+  await scene.untilUpdated(2);
+  expect((await scene.untilSettled()).status).toMatchObject({ matchedPods: 2, updatedReadyPods: 2 });
+  const images = (await scene.pods()).map((pod) => `${pod.metadata?.name} ${imageOf(pod, "agent")}`);
+  expect(images).toEqual(["failed agent:v1", "one agent:v2", "succeeded agent:v1", "two agent:v2"]);
 });
 
 it("an API server that is killed in the middle of a rollout delays it, and the budget holds", async () => {
-  await scene.open(BY_TWO);
+  const scene = await openScene(BY_TWO);
   await scene.deploy(12);
   await scene.untilSettled();
   const since = await scene.now();
   await scene.patchSet(setImage("agent:v2"));
-  await expect.poll(async () => (await scene.updated()).length, { timeout: 20_000 }).toBeGreaterThan(0);
+  await eventually(
+    () => scene.updated(),
+    (pods) => expect(pods).not.toEqual([]),
+  );
   await restartApiServer();
   await scene.untilUpdated(12);
   expect(await scene.record(since)).toMatchObject({ maxUnavailableObserved: 2, appContainerRestarts: 0 });

@@ -186,9 +186,9 @@ export class Scene {
   }
 
   /** Once so many are updated, ready or not. */
-  untilTouched(count: number): Promise<readonly Pod[]> {
+  untilTouched(count: number, name = this.name): Promise<readonly Pod[]> {
     return eventually(
-      () => this.updated(),
+      () => this.updated(name),
       (pods) => expect(pods).toHaveLength(count),
     );
   }
