@@ -8,9 +8,10 @@ export function isCertificateOf(certificate: X509Certificate, names: readonly st
   return names.some((name) => own.includes(name));
 }
 
-/** One attribute a line; Node escapes what is special in a value. */
+/** One attribute a line; Node escapes what is special in a value. Of two common names, none counts. */
 function commonNames({ subject }: X509Certificate): readonly string[] {
-  return (subject ?? "").split("\n").flatMap((line) => (line.startsWith("CN=") ? line.slice("CN=".length) : []));
+  const names = (subject ?? "").split("\n").flatMap((line) => (line.startsWith("CN=") ? line.slice("CN=".length) : []));
+  return names.length === 1 ? names : [];
 }
 
 /** `DNS:a, URI:b`; a value with anything special in it is printed as a JSON string, so no value can pretend to be two. */

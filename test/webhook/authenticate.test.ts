@@ -1,0 +1,233 @@
+import { randomBytes, X509Certificate } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type AuthenticationMode, parseAuthentication } from "../../shared/authentication-settings.ts";
+import { createLog } from "../../shared/log.ts";
+import { webhookApp } from "../../shared/webhook/app.ts";
+import { authenticator } from "../../shared/webhook/authenticate.ts";
+import type { HttpRequest } from "../../shared/webhook/http.ts";
+import { commonName, createAuthority } from "./certificates.ts";
+import { type Shape, strangers } from "./strangers.ts";
+
+const MODES = ["client-certificate", "bearer-token", "secret-path"] as const;
+const proofs = {
+  token: randomBytes(32).toString("base64url"),
+  secret: randomBytes(32).toString("base64url"),
+  name: "kube-apiserver-webhook-client",
+};
+
+let folder: string;
+let clientCertificate: () => X509Certificate;
+let shapes: ReadonlyMap<string, Shape>;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "authenticate-"));
+  await writeFile(join(folder, "secrets"), `${proofs.secret}\n`);
+  await writeFile(join(folder, "tokens"), `${proofs.token}\n`);
+  const { cert } = await (await createAuthority()).sign({ subject: commonName(proofs.name) });
+  clientCertificate = () => new X509Certificate(cert);
+  shapes = await strangers(proofs);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const aws = () => {
+  throw new Error("AWS is not asked here");
+};
+
+let bodiesRead = 0;
+const lines: string[] = [];
+const log = createLog("debug", (line) => lines.push(line));
+const review = JSON.stringify({
+  apiVersion: "admission.k8s.io/v1",
+  kind: "AdmissionReview",
+  request: { uid: "u", operation: "CREATE", resource: { group: "", version: "v1", resource: "pods" } },
+});
+const conversion = JSON.stringify({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "ConversionReview",
+  request: { uid: "u", desiredAPIVersion: "apps.kruise.io/v1beta1", objects: [] },
+});
+
+function appOf(mode: AuthenticationMode, now = Date.now) {
+  const settings = parseAuthentication({
+    AUTHENTICATION: mode,
+    PATH_SECRETS: join(folder, "secrets"),
+    BEARER_TOKENS: join(folder, "tokens"),
+    CLIENT_NAMES: proofs.name,
+  });
+  const { isKnown } = authenticator(settings, { aws, log, now }, { hasConversions: true });
+  return webhookApp({
+    log,
+    isKnown,
+    admissions: { "/mutate-pod": () => ({ kind: "allowed" }) },
+    conversions: { "/convert": () => [] },
+  });
+}
+
+const request = (shape: Shape = {}): HttpRequest => ({
+  method: "POST",
+  path: "/mutate-pod",
+  query: "timeout=10s",
+  ...shape,
+  headers: { "content-type": "application/json", ...shape.headers },
+  readBody: async () => {
+    bodiesRead++;
+    return shape.path?.endsWith("/convert") ? conversion : review;
+  },
+});
+
+/** What the API server of each mode sends. */
+const known = (mode: (typeof MODES)[number]): Shape =>
+  ({
+    "client-certificate": { clientCertificate },
+    "bearer-token": { headers: { authorization: `Bearer ${proofs.token}` } },
+    "secret-path": { path: `/s/${proofs.secret}/mutate-pod` },
+  })[mode];
+
+describe.each(MODES)("%s", (mode) => {
+  test("lets in who proves it, and then reads the body", async () => {
+    bodiesRead = 0;
+    expect((await appOf(mode)(request(known(mode)))).status).toBe(200);
+    expect(bodiesRead).toBe(1);
+  });
+
+  test("refuses every other shape of request with nothing of it read, parsed or logged", async () => {
+    const answer = appOf(mode);
+    await answer(request(known(mode)));
+    [bodiesRead, lines.length] = [0, 0];
+    const parse = vi.spyOn(JSON, "parse");
+    onTestFinished(() => parse.mockRestore());
+    const refused: string[] = [];
+    for (const [title, shape] of shapes) {
+      const { status, headers, body } = await answer(request(shape));
+      expect([status, headers["connection"]], title).toEqual([401, "close"]);
+      for (const secret of [proofs.token, proofs.secret]) expect(body + lines.join(""), title).not.toContain(secret);
+      refused.push(title);
+    }
+    expect(parse.mock.calls.filter(([text]) => text.startsWith("{"))).toEqual([]);
+    expect([bodiesRead, refused.length]).toEqual([0, shapes.size]);
+    expect(refused.length).toBeGreaterThanOrEqual(60);
+    expect(lines).toHaveLength(1);
+    process.stdout.write(`${mode}: ${refused.length} shapes of requests refused, ${bodiesRead} bodies read\n`);
+  });
+
+  test("refuses what proves it in the ways of the other modes", async () => {
+    const others = MODES.filter((other) => other !== mode);
+    for (const other of others) expect((await appOf(mode)(request(known(other)))).status, other).toBe(401);
+  });
+
+  test("converts for a secret path, and for nothing else", async () => {
+    const answer = appOf(mode);
+    const all = { clientCertificate, headers: { authorization: `Bearer ${proofs.token}` } };
+    expect((await answer(request({ ...all, path: "/convert" }))).status).toBe(401);
+    expect((await answer(request({ path: `/s/${proofs.secret}/convert` }))).status).toBe(200);
+  });
+
+  test("answers /healthz for anybody, /readyz for who proves it", async () => {
+    const answer = appOf(mode);
+    const get = { method: "GET" } as const;
+    expect((await answer(request({ ...get, path: "/healthz" }))).status).toBe(200);
+    expect((await answer(request({ ...get, path: "/readyz" }))).status).toBe(401);
+    const path = mode === "secret-path" ? `/s/${proofs.secret}/readyz` : "/readyz";
+    expect((await answer(request({ ...get, ...known(mode), path }))).status).toBe(200);
+  });
+});
+
+describe("rotation", () => {
+  const secret = () => randomBytes(32).toString("base64url");
+  const path = (value: string) => ({ path: `/s/${value}/mutate-pod` });
+
+  async function rotated() {
+    const file = join(folder, `rotated-${secret()}`);
+    let clock = 0;
+    const settings = parseAuthentication({ AUTHENTICATION: "secret-path", PATH_SECRETS: file });
+    const { isKnown } = authenticator(settings, { aws, log, now: () => clock });
+    const app = webhookApp({ log, isKnown, admissions: { "/mutate-pod": () => ({ kind: "allowed" }) } });
+    const later = async (text: string | undefined) => {
+      if (text === undefined) await rm(file);
+      else await writeFile(file, text);
+      clock += 10_000;
+    };
+    const status = async (value: string) => (await app(request(path(value)))).status;
+    return { later, status };
+  }
+
+  test("the new secret and the old one are both valid, then the new one alone", async () => {
+    const [old, next] = [secret(), secret()];
+    const { later, status } = await rotated();
+    await later(old);
+    expect([await status(old), await status(next)]).toEqual([200, 401]);
+    await later(`${old}\n${next}\n`);
+    expect([await status(old), await status(next)]).toEqual([200, 200]);
+    await later(next);
+    expect([await status(old), await status(next)]).toEqual([401, 200]);
+  });
+
+  test.each([
+    ["is gone", undefined],
+    ["is empty", "\n"],
+    ["holds a third one", [secret(), secret(), secret()].join("\n")],
+    ["holds what is no secret", "hunter2"],
+  ])("a file that %s changes nothing, and the log says so without a secret", async (_, text) => {
+    const old = secret();
+    const { later, status } = await rotated();
+    await later(old);
+    expect(await status(old)).toBe(200);
+    lines.length = 0;
+    await later(text);
+    expect(await status(old)).toBe(200);
+    expect(lines.join("")).toContain("the last ones stay valid");
+    for (const line of (text ?? "").split("\n").filter(Boolean)) expect(lines.join("")).not.toContain(line);
+  });
+
+  test("secrets that never could be read: 503 without a reason, and then they can", async () => {
+    const own = secret();
+    const { later, status } = await rotated();
+    lines.length = 0;
+    expect(await status(own)).toBe(503);
+    expect(lines.join("")).toContain("there is no such file");
+    await later(own);
+    expect(await status(own)).toBe(200);
+  });
+});
+
+describe("the name of a certificate", () => {
+  test.each([
+    ["its common name", { subject: commonName(proofs.name) }],
+    ["a DNS name", { subject: commonName("x"), names: ["y", proofs.name] }],
+    ["a URI", { subject: commonName("x"), uris: [proofs.name] }],
+  ])("may be %s", async (_, wish) => {
+    const { cert } = await (await createAuthority()).sign(wish);
+    const answer = appOf("client-certificate");
+    expect((await answer(request({ clientCertificate: () => new X509Certificate(cert) }))).status).toBe(200);
+  });
+});
+
+describe("what is missing is said before anything is served", () => {
+  test.each([
+    [{}, "AUTHENTICATION is not set, and nobody is let in by default"],
+    [{ AUTHENTICATION: "none" }, "AUTHENTICATION=none is none of client-certificate"],
+    [{ AUTHENTICATION: "secret-path" }, "needs PATH_SECRETS"],
+    [{ AUTHENTICATION: "bearer-token" }, "needs BEARER_TOKENS"],
+    [{ AUTHENTICATION: "client-certificate" }, "needs CLIENT_NAMES"],
+    [{ AUTHENTICATION: "client-certificate", CLIENT_NAMES: " , " }, "needs CLIENT_NAMES"],
+    [{ AUTHENTICATION: "insecure", CLIENT_CERTIFICATE_FROM: "x" }, "CLIENT_CERTIFICATE_FROM=x is none of api-gateway"],
+    [{ AUTHENTICATION: "secret-path", PATH_SECRETS: proofs.secret }, "PATH_SECRETS names no place of a secret"],
+  ])("%j", (env, sentence) => {
+    expect(() => parseAuthentication(env)).toThrow(sentence);
+    expect(() => parseAuthentication(env)).not.toThrow(proofs.secret);
+  });
+
+  test("conversions without a secret path", () => {
+    const settings = parseAuthentication({ AUTHENTICATION: "bearer-token", BEARER_TOKENS: join(folder, "tokens") });
+    const options = { aws, log, now: Date.now };
+    expect(() => authenticator(settings, options, { hasConversions: true })).toThrow(/^PATH_SECRETS is not set/);
+  });
+});
+
+test("insecure lets everybody in, and says so loudly", async () => {
+  lines.length = 0;
+  expect((await appOf("insecure")(request())).status).toBe(200);
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "warn", message: expect.stringContaining("INSECURE") });
+});
