@@ -4,7 +4,8 @@ export default defineConfig({
   test: {
     include: ["test/e2e/**/*.e2e.ts"],
     globalSetup: ["test/e2e/support/cluster-setup.ts"],
-    maxWorkers: 1,
+    // Each has a control plane of its own.
+    maxWorkers: 2,
     testTimeout: 180_000,
     hookTimeout: 180_000,
     passWithNoTests: false,

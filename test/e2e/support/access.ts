@@ -13,7 +13,6 @@ declare module "vitest" {
   interface ProvidedContext {
     /** one for each worker */
     readonly controlPlanes: readonly OwnControlPlane[];
-    readonly controlPlane: OwnControlPlane;
   }
 }
 

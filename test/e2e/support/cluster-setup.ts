@@ -30,7 +30,6 @@ export default async function setup({ config, provide }: TestProject) {
   const begun = await Promise.all(Array.from({ length: config.maxWorkers }, () => begin(programs)));
   const planes = begun.map(({ plane }) => plane);
   provide("controlPlanes", planes);
-  if (planes[0] !== undefined) provide("controlPlane", planes[0]);
   return async () => {
     for (const { close } of begun) await close();
   };

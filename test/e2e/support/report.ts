@@ -3,6 +3,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 import { IS_SOAK } from "./size.ts";
+import { recordSoak } from "./soak-record.ts";
+
+type Figures = Readonly<Record<string, number>>;
 
 interface Totals {
   readonly passed: number;
@@ -10,80 +13,80 @@ interface Totals {
   readonly notRun: number;
 }
 
-interface FileReport extends Totals {
+export interface FileReport extends Totals {
+  /** without its folder and ".e2e.ts" */
   readonly file: string;
   readonly seconds: number;
+  readonly figures: Figures;
 }
 
-export interface RunReport extends Totals {
+interface RunReport extends Totals {
   readonly isSoak: boolean;
   /** ISO 8601 */
   readonly finished: string;
+  /** the control planes' start and end included */
   readonly seconds: number;
   readonly files: readonly FileReport[];
-  readonly figures: Readonly<Record<string, number>>;
+  readonly figures: Figures;
 }
 
 const REPORT = "reports/e2e.json";
-const CONTRACT = /^(kube-apiserver|the embedded cluster): (.*)$/s;
+const CONTRACT = /^(?:kube-apiserver|the embedded cluster): (.*)$/s;
 
 function totals(tests: readonly TestCase[]): Totals {
   const count = (state: string) => tests.filter((test) => test.result().state === state).length;
   return { passed: count("passed"), failed: count("failed"), notRun: count("skipped") + count("pending") };
 }
 
-/** A file that could not even be loaded, or whose hooks failed, has failed once more than its tests. */
+/** Cases of the contract that ran on both clusters, and how many of them do not end alike. */
+function contractFigures(tests: readonly TestCase[]): Figures {
+  const states = new Map<string, string[]>();
+  for (const test of tests) {
+    const sentence = CONTRACT.exec(test.fullName)?.[1];
+    const { state } = test.result();
+    if (sentence !== undefined && state !== "skipped") states.set(sentence, [...(states.get(sentence) ?? []), state]);
+  }
+  const compared = [...states.values()].filter((ends) => ends.length === 2);
+  if (compared.length === 0) return {};
+  const differences = compared.filter(([one, other]) => one !== other).length;
+  return { "contract cases on both clusters": compared.length, "differences between the two": differences };
+}
+
+function sums(all: readonly Figures[]): Figures {
+  const result: Record<string, number> = {};
+  for (const figures of all)
+    for (const [name, count] of Object.entries(figures)) result[name] = (result[name] ?? 0) + count;
+  return result;
+}
+
+/** A file that could not be loaded, or whose hooks failed, has failed once. */
 function fileReport(module: TestModule): FileReport {
-  const counted = totals([...module.children.allTests()]);
-  const isUncounted = counted.failed === 0 && !module.ok();
+  const tests = [...module.children.allTests()];
+  const counted = totals(tests);
   return {
     file: basename(module.moduleId, ".e2e.ts"),
     ...counted,
-    failed: counted.failed + Number(isUncounted),
+    failed: counted.failed === 0 && !module.ok() ? 1 : counted.failed,
     seconds: Math.round(module.diagnostic().duration / 100) / 10,
+    figures: sums([contractFigures(tests), ...tests.map((test) => test.meta().figures ?? {})]),
   };
 }
 
-/** Cases of the contract by sentence, and how many do not end alike on the two clusters. */
-function contractFigures(tests: readonly TestCase[]): Readonly<Record<string, number>> {
-  const states = new Map<string, string[]>();
-  for (const test of tests) {
-    const [, , sentence] = CONTRACT.exec(test.fullName) ?? [];
-    if (sentence !== undefined && test.result().state !== "skipped")
-      states.set(sentence, [...(states.get(sentence) ?? []), test.result().state]);
-  }
-  if (states.size === 0) return {};
-  const compared = [...states.values()].filter((ends) => ends.length === 2);
-  const differences = compared.filter(([one, other]) => one !== other);
-  return { "contract cases on both clusters": compared.length, "differences between the two": differences.length };
+type Row = readonly [string, ...(string | number)[]];
+
+function table(rows: readonly Row[]): string {
+  const width = (column: number) => Math.max(...rows.map((row) => String(row[column] ?? "").length));
+  const cell = (value: string | number, column: number) =>
+    column === 0 ? String(value).padEnd(width(0)) : String(value).padStart(width(column));
+  return rows.map((row) => `  ${row.map(cell).join("  ")}\n`).join("");
 }
 
-function figuresOf(tests: readonly TestCase[]): Readonly<Record<string, number>> {
-  const sums: Record<string, number> = { ...contractFigures(tests) };
-  for (const test of tests)
-    for (const [name, count] of Object.entries(test.meta().figures ?? {})) sums[name] = (sums[name] ?? 0) + count;
-  return sums;
-}
-
-function table(rows: readonly (readonly [string, ...(string | number)[]])[]): string {
-  const widths = rows.reduce<readonly number[]>(
-    (widest, row) => row.map((cell, index) => Math.max(widest[index] ?? 0, String(cell).length)),
-    [],
-  );
-  const line = ([first, ...rest]: readonly (string | number)[]) => [
-    String(first).padEnd(widths[0] ?? 0),
-    ...rest.map((cell, index) => String(cell).padStart(widths[index + 1] ?? 0)),
-  ];
-  return rows.map((row) => `  ${line(row).join("  ")}`).join("\n");
-}
-
-function asText(report: RunReport): string {
+function asText({ files, figures, passed, failed, notRun, seconds }: RunReport): string {
   const head = ["file", "passed", "failed", "not run", "seconds"] as const;
-  const rows = report.files.map((one) => [one.file, one.passed, one.failed, one.notRun, one.seconds] as const);
-  const all = ["all", report.passed, report.failed, report.notRun, report.seconds] as const;
-  const figures = Object.entries(report.figures);
-  const counted = figures.length === 0 ? "" : `\n\n${table(figures)}`;
-  return `\n${table([head, ...rows, all])}${counted}\n\n${report.passed} passed, ${report.failed} failed\n`;
+  const rows = files.map((one): Row => [one.file, one.passed, one.failed, one.notRun, one.seconds.toFixed(1)]);
+  const all = ["all", passed, failed, notRun, seconds.toFixed(1)] as const;
+  const counted = Object.entries(figures);
+  return `\n${table([head, ...rows, all])}\n${table(counted)}\n${passed} passed, ${failed} failed\n`;
 }
 
 export default class RunReporter implements Reporter {
@@ -98,12 +101,13 @@ export default class RunReporter implements Reporter {
       passed: sum("passed"),
       failed: sum("failed") + unhandled.length,
       notRun: sum("notRun"),
-      seconds: Math.round((performance.now() - this.#began) / 1000),
+      seconds: Math.round((performance.now() - this.#began) / 100) / 10,
       files,
-      figures: figuresOf(modules.flatMap((module) => [...module.children.allTests()])),
+      figures: sums(files.map(({ figures }) => figures)),
     };
     mkdirSync("reports", { recursive: true });
     writeFileSync(REPORT, `${JSON.stringify(report, undefined, 2)}\n`);
+    if (IS_SOAK) recordSoak(files, report.finished);
     process.stdout.write(asText(report));
   }
 }
