@@ -1,0 +1,87 @@
+/** One webhook request as each front door of Lambda hands it over. */
+import type { ALBEvent, APIGatewayProxyEventV2 } from "aws-lambda";
+
+export interface DoorRequest {
+  readonly path: string;
+  readonly body: string;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** PEM of a client certificate that the door verified */
+  readonly certificate?: string;
+  readonly isBase64Encoded?: boolean;
+}
+
+const CONTENT = { "content-type": "application/json", "user-agent": "kube-apiserver-admission" };
+
+function encoded({ body, isBase64Encoded = false }: DoorRequest) {
+  return { body: isBase64Encoded ? Buffer.from(body).toString("base64") : body, isBase64Encoded };
+}
+
+/** Payload format 2.0. */
+function version2(request: DoorRequest, host: string, authentication: object): APIGatewayProxyEventV2 {
+  const { path, method = "POST", headers = {} } = request;
+  const http = { method, path, protocol: "HTTP/1.1", sourceIp: "192.0.2.1", userAgent: "kube-apiserver-admission" };
+  const requestContext = {
+    accountId: "anonymous",
+    apiId: "abc",
+    domainName: host,
+    http,
+    requestId: "1",
+    stage: "$default",
+    ...authentication,
+  };
+  return {
+    version: "2.0",
+    routeKey: "$default",
+    rawPath: path,
+    rawQueryString: "timeout=10s",
+    headers: { ...CONTENT, host, ...headers },
+    requestContext: requestContext as unknown as APIGatewayProxyEventV2["requestContext"],
+    ...encoded(request),
+  };
+}
+
+export function functionUrl(request: DoorRequest): APIGatewayProxyEventV2 {
+  return version2(request, "x.lambda-url.eu-central-1.on.aws", {});
+}
+
+/** An HTTP API with a custom domain; clientCert is there with mutual TLS alone. */
+export function httpApi(request: DoorRequest): APIGatewayProxyEventV2 {
+  const { certificate } = request;
+  const clientCert = {
+    clientCertPem: certificate,
+    subjectDN: "CN=whatever",
+    issuerDN: "CN=clients",
+    serialNumber: "1",
+    validity: { notBefore: "Nov 1 00:00:00 2026 GMT", notAfter: "Nov 1 00:00:00 2027 GMT" },
+  };
+  const authentication = certificate === undefined ? null : { clientCert };
+  return version2(request, "webhooks.example.com", { authentication });
+}
+
+/** An application load balancer, with the target group's multi-value headers off. */
+export function loadBalancer(request: DoorRequest): ALBEvent {
+  const { path, method = "POST", headers = {}, certificate } = request;
+  const leaf = certificate === undefined ? {} : { "x-amzn-mtls-clientcert-leaf": percentEncoded(certificate) };
+  const targetGroupArn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/webhooks/1";
+  return {
+    requestContext: { elb: { targetGroupArn } },
+    httpMethod: method,
+    path,
+    queryStringParameters: { timeout: "10s" },
+    headers: { ...CONTENT, host: "webhooks.example.com", ...leaf, ...headers },
+    ...encoded(request),
+  };
+}
+
+/** The same with them on. */
+export function loadBalancerMultiValue(request: DoorRequest): ALBEvent {
+  const { headers = {}, queryStringParameters: _, ...event } = loadBalancer(request);
+  const multiValueHeaders = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value ?? ""]]));
+  return { ...event, multiValueHeaders, multiValueQueryStringParameters: { timeout: ["10s"] } };
+}
+
+/** As load balancers do: all but what a PEM and a URL have in common. */
+function percentEncoded(pem: string): string {
+  return encodeURIComponent(pem).replaceAll("%2B", "+").replaceAll("%2F", "/").replaceAll("%3D", "=");
+}
