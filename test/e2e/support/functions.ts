@@ -16,6 +16,7 @@ import { authenticator } from "../../../shared/webhook/authenticate.ts";
 import { serveHttps } from "../../../shared/webhook/https-server.ts";
 import type { RawTarget } from "../../contract/raw.ts";
 import { writePathSecret } from "../../webhook/cluster.ts";
+import { webhookHost } from "./access.ts";
 import { asServiceAccount, clusterOf, writeKubeconfig } from "./clients.ts";
 import { createAll, removeAll, untilInForce } from "./installed.ts";
 
@@ -28,6 +29,7 @@ export interface Functions {
   close(): Promise<void>;
 }
 
+const LOCAL = "127.0.0.1";
 const TICK_MS = 1_000;
 
 /** Which annotations SidecarSets may give to pods is the administrator's to say. */
@@ -43,7 +45,7 @@ const WHITELIST = {
 };
 
 async function writeCertificate(folder: string) {
-  const { authority, certificate, key } = await createCertificates();
+  const { authority, certificate, key } = await createCertificates(webhookHost());
   const paths = { tlsCert: join(folder, "tls.crt"), tlsKey: join(folder, "tls.key") };
   await writeFile(paths.tlsCert, certificate);
   await writeFile(paths.tlsKey, key, { mode: 0o600 });
@@ -88,8 +90,12 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
   const connectWebhooks = await identify("sidecarset-webhooks", route);
   const { pathSecret, isKnown } = await pathAuthentication(folder, log);
   const webhooks = { ...config, freshnessMs: 0, connect: connectWebhooks, now, log, isKnown };
-  const server = await serveHttps(allWebhooks(webhooks), { ...tls, host: "127.0.0.1", port: 0 });
-  const address = { url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret };
+  const server = await serveHttps(allWebhooks(webhooks), {
+    ...tls,
+    port: 0,
+    ...(webhookHost() === LOCAL ? { host: LOCAL } : {}),
+  });
+  const address = { url: `https://${webhookHost()}:${server.port}`, caBundle, pathSecret };
   const rest = installation(address).slice(access.length);
   await createAll(cluster, rest);
   await untilInForce(cluster);

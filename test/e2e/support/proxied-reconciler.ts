@@ -1,0 +1,56 @@
+/** Our reconciler, as `serve` runs it, with a fault proxy on its way to the API server; the webhooks go straight. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { tickUntilAborted } from "../../../functions/ticker.ts";
+import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
+import type { PassReport } from "../../../shared/controller/report.ts";
+import { connect } from "../../../shared/kube/connect.ts";
+import { createLog } from "../../../shared/log.ts";
+import type { RawTarget } from "../../contract/raw.ts";
+import { asServiceAccount, writeKubeconfig } from "./clients.ts";
+import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
+import { type Functions, startFunctions } from "./functions.ts";
+
+export interface ProxiedReconciler extends Functions {
+  readonly proxy: FaultProxy;
+  /** The token in the kubeconfig. */
+  readonly token: () => string;
+  /** Puts a new token into the kubeconfig, as whoever rotates credentials does. */
+  renewToken(): Promise<void>;
+}
+
+const TICK_MS = 1_000;
+
+export async function startProxiedReconciler(admin: RawTarget): Promise<ProxiedReconciler> {
+  const functions = await startFunctions(admin, { hasTicks: false });
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-proxied-"));
+  const proxy = await startFaultProxy(admin);
+  const file = join(folder, "kubeconfig");
+  let token = "";
+  const renewToken = async () => {
+    const target = await asServiceAccount(admin, KRUISE_NAMESPACE, "sidecarset-reconciler");
+    await writeKubeconfig(file, proxy.route(target));
+    token = target.token;
+  };
+  await renewToken();
+  const reports: PassReport[] = [];
+  const errors: string[] = [];
+  const end = new AbortController();
+  const ticks = tickUntilAborted({
+    connect: () => connect(file),
+    kruiseNamespace: KRUISE_NAMESPACE,
+    tickMs: TICK_MS,
+    log: createLog("error", (line) => void errors.push(line)),
+    onReport: (report) => reports.push(report),
+    signal: end.signal,
+  });
+  const close = async () => {
+    end.abort();
+    await ticks;
+    await functions.close();
+    await proxy.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { reports, errors, proxy, token: () => token, renewToken, close };
+}
