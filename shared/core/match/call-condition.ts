@@ -1,0 +1,73 @@
+/** Decides for which pods the API server has to call the webhook at all, as one CEL expression that never fails. */
+import type { LabelSelector, LabelSelectorRequirement } from "../../api/kubernetes.ts";
+import { CONTAINER_LAUNCH_PRIORITY_ANNOTATION, CONTAINER_PRIORITY_ENV, SIDECARSET_GROUP } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { isEmptySelector, selectorMatches } from "../lib/label-selector.ts";
+import { namespaceKeys } from "./namespace-keys.ts";
+
+/** What a matchCondition may be long: an object of the API server has room for far more, its CEL budget not. */
+const LONGEST_EXPRESSION = 16_000;
+
+const LABELS = "has(object.metadata.labels)";
+/** what else the webhook changes: pods with a launch order, and those of OpenKruise's workloads */
+const OTHER_REASONS = [
+  `has(object.metadata.annotations) && '${CONTAINER_LAUNCH_PRIORITY_ANNOTATION}' in object.metadata.annotations`,
+  `object.spec.containers.exists(c, has(c.env) && c.env.exists(e, e.name == '${CONTAINER_PRIORITY_ENV}'))`,
+  `has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, o.apiVersion.startsWith('${SIDECARSET_GROUP}/'))`,
+];
+
+/**
+ * True for every pod that the webhook would change or refuse, and for few others. Undefined: every pod has to be asked
+ * about, because a selector is malformed, or because there are so many that the API server would pay more than we do.
+ * Labels of namespaces cannot be seen there: a SidecarSet that selects namespaces otherwise than by name is taken to
+ * select all. Paused SidecarSets count: they may go on before this is written anew.
+ */
+export function callCondition(sidecarSets: readonly SidecarSet[]): string | undefined {
+  const reasons = new Set<string>();
+  for (const sidecarSet of sidecarSets) {
+    const { selector } = sidecarSet.spec;
+    if (!selector || isEmptySelector(selector)) continue;
+    if (typeof selectorMatches(selector, {}) !== "boolean") return undefined;
+    reasons.add(conjunction([...namespaceTerms(sidecarSet), ...selectorTerms(selector)]));
+  }
+  const expression = [...[...reasons].sort(), ...OTHER_REASONS].map((reason) => `(${reason})`).join(" || ");
+  return expression.length > LONGEST_EXPRESSION ? undefined : expression;
+}
+
+function conjunction(terms: readonly string[]): string {
+  return terms.join(" && ");
+}
+
+function namespaceTerms(sidecarSet: SidecarSet): readonly string[] {
+  const names = namespaceKeys(sidecarSet);
+  return names === undefined ? [] : [`request.namespace in ${list(names)}`];
+}
+
+function selectorTerms({ matchLabels, matchExpressions = [] }: LabelSelector): readonly string[] {
+  const labels = Object.entries(matchLabels ?? {}).map(([key, value]) => ({ key, operator: "In", values: [value] }));
+  return [...labels, ...matchExpressions].map(requirementTerm);
+}
+
+function requirementTerm({ key, operator, values = [] }: LabelSelectorRequirement): string {
+  const has = `${LABELS} && ${text(key)} in object.metadata.labels`;
+  const isIn = `${has} && object.metadata.labels[${text(key)}] in ${list(values)}`;
+  switch (operator) {
+    case "In":
+      return isIn;
+    case "NotIn":
+      return `!(${isIn})`;
+    case "Exists":
+      return has;
+    default:
+      return `!(${has})`;
+  }
+}
+
+function list(values: readonly string[]): string {
+  return `[${[...new Set(values)].sort().map(text).join(", ")}]`;
+}
+
+/** A CEL string: JSON's escapes are CEL's, but for single quotes, which need none here. */
+function text(value: string): string {
+  return JSON.stringify(value.toWellFormed());
+}
