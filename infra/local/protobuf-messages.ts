@@ -1,7 +1,7 @@
 /** The protobuf fields of what kubectl create sends: field number → name and type, from the generated.proto of k8s.io/api. */
 
 /** A message by its name here; "text[]" repeats, "text{}" is a map from text. */
-export type FieldType = string;
+type FieldType = string;
 
 export type Messages = Readonly<Record<string, Readonly<Record<number, readonly [string, FieldType]>>>>;
 

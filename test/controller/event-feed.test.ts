@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { openFeed } from "../../shared/controller/event-feed.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, PODS, type WatchEvent, type WatchOptions } from "../../shared/kube/port.ts";
+import { fastClock } from "./fixture.ts";
+
+const clock = fastClock(1_000);
+
+function event(resourceVersion: string): WatchEvent<Pod> {
+  return { type: "MODIFIED", object: { metadata: { name: "a", resourceVersion }, spec: { containers: [] } } };
+}
+
+/** Each watch does the next of `courses`: yields events, then ends or throws; the last course again and again. */
+function watched(courses: readonly (readonly (WatchEvent<Pod> | KubeError)[])[]) {
+  const from: string[] = [];
+  const watch = async function* ({ resourceVersion }: WatchOptions) {
+    from.push(resourceVersion);
+    for (const each of courses[Math.min(from.length, courses.length) - 1] ?? []) {
+      if (each instanceof KubeError) throw each;
+      yield each;
+    }
+  };
+  const cluster = { watch: (_: unknown, options: WatchOptions) => watch(options) } as unknown as Cluster;
+  return { from, feed: openFeed<Pod>({ cluster, clock }, PODS, { resourceVersion: "1" }) };
+}
+
+const unavailable = new KubeError("no healthy upstream", { code: 503, reason: "ServiceUnavailable" });
+const expired = new KubeError("too old resource version", { code: 410, reason: "Expired" });
+
+it("goes on behind the last event after a watch that broke and one that was refused for a moment", async () => {
+  const { from, feed } = watched([[event("2"), event("3")], [unavailable], [unavailable], [event("4")]]);
+  const seen: (string | undefined)[] = [];
+  await expect
+    .poll(async () => {
+      const isThere = await feed.wait(100);
+      seen.push(...feed.take().map(({ object }) => object.metadata?.resourceVersion));
+      return [isThere, ...new Set(seen)];
+    })
+    .toEqual([true, "2", "3", "4"]);
+  feed.close();
+  expect(from.slice(0, 4)).toEqual(["1", "3", "3", "3"]);
+});
+
+it.each([
+  ["what it was to go on from is forgotten", expired, 1],
+  ["it is refused five times in a row", unavailable, 5],
+] as const)("is lost when %s", async (_, error, watches) => {
+  const { from, feed } = watched([[error]]);
+  await expect.poll(() => feed.wait(100)).toBe(false);
+  expect(from).toHaveLength(watches);
+});
