@@ -41,7 +41,7 @@ async function columns(): Promise<readonly unknown[]> {
     readonly rows: readonly { readonly cells: readonly unknown[] }[];
   };
   return columnDefinitions.flatMap(({ name, priority }, index) =>
-    priority === 0 && name !== "Age" ? [[name, rows[0]?.cells[index]]] : [],
+    priority === 0 && name !== "AGE" ? [[name, rows[0]?.cells[index]]] : [],
   );
 }
 
@@ -83,9 +83,9 @@ it("20 pods are injected, a new image goes out within partition and maxUnavailab
   expect((await scene.set(SET)).status).toMatchObject({ matchedPods: 20, updatedPods: 20, updatedReadyPods: 20 });
   expect(await columns()).toEqual([
     ["Name", SET],
-    ["Matched", 20],
-    ["Updated", 20],
-    ["Ready", 20],
+    ["MATCHED", 20],
+    ["UPDATED", 20],
+    ["READY", 20],
   ]);
 
   await scene.patchOther(SET, { op: "replace", path: "/spec/updateStrategy/paused", value: true });
@@ -95,7 +95,8 @@ it("20 pods are injected, a new image goes out within partition and maxUnavailab
   await scene.untilTouched(4, SET);
   const { report, reads, writes } = await dryRun();
   expect(report?.why).toMatch(/^4 of 20 pods updated, 0 of them ready; 4 unavailable of at most 4/);
-  expect({ reads: reads > 0, writes, planned: report?.planned }).toEqual({ reads: true, writes: 0, planned: [] });
+  const patched = report?.planned?.filter((line) => /^\w+ pod /.test(line));
+  expect({ reads: reads > 0, writes, patched }).toEqual({ reads: true, writes: 0, patched: [] });
   expect((await scene.pods()).filter(isReady)).toHaveLength(16);
   await scene.patchOther(SET, setImage("fluent/fluent-bit:4.1.2"));
   await scene.untilUpdated(20, SET);
