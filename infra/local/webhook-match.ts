@@ -3,6 +3,7 @@ import type { Api, Call } from "./api.ts";
 import { NAMESPACE } from "./built-in-kinds.ts";
 import { asList, asObject, asText, type JsonObject, objectsIn, textMap } from "./json.ts";
 import type { Kind } from "./kind.ts";
+import { matchConditionsHold } from "./match-conditions.ts";
 import type { ApiObject } from "./object.ts";
 import { matchesLabels } from "./selector.ts";
 
@@ -72,5 +73,6 @@ export function webhookTarget(api: Api, webhook: JsonObject, request: AdmissionR
   // Webhook configurations are never sent to webhooks, so that a broken one can be removed.
   if (request.call.kind.group === "admissionregistration.k8s.io") return undefined;
   if (!matchesNamespace(api, webhook, request) || !matchesObject(webhook, request)) return undefined;
-  return matchedKind(api, webhook, request);
+  const kind = matchedKind(api, webhook, request);
+  return kind && matchConditionsHold(webhook, request) ? kind : undefined;
 }

@@ -168,4 +168,32 @@ export const ADMISSION_CASES: readonly ContractCase[] = [
     await install(MUTATE);
     await refused(createMap(context, "a"), { code: 422, message: /metadata\.labels: Invalid value: "b c"/ });
   }),
+  withWebhooks("matchConditions decide by the request and its object", async ({ server, install, ...context }) => {
+    const conditions = [
+      { name: "named", expression: `request.name != "b" && request.operation == "CREATE"` },
+      {
+        name: "wanted",
+        expression: `(has(object.metadata.labels) && "inject" in object.metadata.labels && object.metadata.labels["inject"] in ["yes", "it's"]) || (has(object.data) && object.data.exists(k, k.startsWith("in")))`,
+      },
+    ];
+    await install({ ...MUTATE, webhook: { matchConditions: conditions } });
+    const asked = async (name: string, object: Partial<ConfigMap>) => {
+      const before = server.requests("/mutate").length;
+      await createMap(context, name, object);
+      return server.requests("/mutate").length - before;
+    };
+    expect(await asked("a", {})).toBe(0);
+    expect(await asked("c", { metadata: { labels: { inject: "no" } } })).toBe(0);
+    expect(await asked("b", { metadata: { labels: { inject: "yes" } } })).toBe(0);
+    expect(await asked("d", { metadata: { labels: { inject: "yes" } } })).toBe(1);
+    expect(await asked("e", { data: { inside: "" } })).toBe(1);
+  }),
+  withWebhooks("a matchCondition that fails is what failurePolicy says", async ({ server, install, ...context }) => {
+    const matchConditions = [{ name: "fails", expression: `object.metadata.labels["absent"] == "x"` }];
+    await install({ ...MUTATE, webhook: { matchConditions, failurePolicy: "Ignore" } });
+    await createMap(context, "a");
+    expect(server.requests("/mutate")).toHaveLength(0);
+    await install({ ...VALIDATE, webhook: { matchConditions } });
+    await refused(createMap(context, "b"), { code: 403, message: /configmaps "b" is forbidden: / });
+  }),
 ];
