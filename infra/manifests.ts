@@ -1,11 +1,12 @@
 /** Everything a cluster needs of us: in TypeScript for who installs it, as YAML files for who reads or applies them. */
 import { stringify } from "yaml";
 import type { KubernetesObject } from "../shared/api/kubernetes.ts";
+import { containerRecreateRequestCrd } from "./crd/container-recreate-request-crd.ts";
 import { sidecarSetCrd } from "./crd/sidecarset-crd.ts";
 import { accessObjects, kruiseNamespace } from "./rbac/access.ts";
 import { optionalAccess } from "./rbac/optional-access.ts";
 import type { WebhookAddress } from "./webhooks/address.ts";
-import { webhookConfigurations } from "./webhooks/webhook-configurations.ts";
+import { type RegistrationOptions, recreateRequestWebhook, webhookConfigurations } from "./webhooks/webhook-configurations.ts";
 
 /** What to replace in the checked-in files; .invalid never resolves. */
 const PLACEHOLDER: WebhookAddress = { url: "https://sidecarset-webhooks.invalid" };
@@ -25,12 +26,21 @@ export function manifestFiles(): ReadonlyMap<string, string> {
 
 /** The same for what is applied only by those who use a feature that needs it. */
 export function optionalFiles(): ReadonlyMap<string, string> {
-  return new Map(
-    optionalAccess().map(({ feature, purpose, objects }) => [
-      `infra/rbac/optional/${feature}.yaml`,
-      `${NOTE}# Apply it only ${purpose}\n${yaml(objects)}`,
-    ]),
-  );
+  const access = optionalAccess().map(({ feature, purpose, objects }): [string, string] => [
+    `infra/rbac/optional/${feature}.yaml`,
+    `${NOTE}# Apply it only ${purpose}\n${yaml(objects)}`,
+  ]);
+  return new Map([
+    ...access,
+    ["infra/crd/containerrecreaterequests.yaml", NOTE + yaml([containerRecreateRequestCrd()])],
+    ["infra/webhooks/container-recreate.yaml", NOTE + ADDRESS_NOTE + yaml([recreateRequestWebhook(PLACEHOLDER)])],
+  ]);
+}
+
+/** What ContainerRecreateRequests need beside an installation, in the order to create it in. */
+export function recreateInstallation(address: WebhookAddress): readonly KubernetesObject[] {
+  const access = optionalAccess().find(({ feature }) => feature === "container-recreate");
+  return [...(access?.objects ?? []), containerRecreateRequestCrd(), recreateRequestWebhook(address)];
 }
 
 /** YAML text of the webhook registrations as OpenKruise has them. */
@@ -39,8 +49,12 @@ export function registrationsLikeOpenKruise(): string {
 }
 
 /** The same objects for a webhook that answers at `address`, in the order to create them in. */
-export function installation(address: WebhookAddress): readonly KubernetesObject[] {
-  return [kruiseNamespace(), ...accessObjects(), sidecarSetCrd(address), ...webhookConfigurations(address)];
+export function installation(
+  address: WebhookAddress,
+  options: RegistrationOptions = {},
+): readonly KubernetesObject[] {
+  const configurations = webhookConfigurations(address, options);
+  return [kruiseNamespace(), ...accessObjects(), sidecarSetCrd(address), ...configurations];
 }
 
 function yaml(objects: readonly KubernetesObject[]): string {

@@ -8,6 +8,8 @@ import { ConfigError } from "./config-error.ts";
 /** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults. */
 const DEFAULT_FEATURE_GATES = {
   EnableSortSidecarContainerByName: false,
+  /** ContainerRecreateRequests are admitted. There is no daemon here: docs/container-recreate.md */
+  KruiseDaemon: true,
   KruisePodReadinessGate: false,
   SidecarSetPatchPodMetadataDefaultsAllowed: false,
 };

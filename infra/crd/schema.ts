@@ -4,7 +4,9 @@
 export interface Schema {
   readonly description?: string;
   readonly type?: "object" | "array" | "string" | "integer" | "boolean";
-  readonly format?: "int32" | "int64";
+  readonly format?: "int32" | "int64" | "date-time";
+  readonly minimum?: number;
+  readonly pattern?: string;
   readonly default?: string;
   readonly enum?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -15,13 +17,15 @@ export interface Schema {
   readonly "x-kubernetes-int-or-string"?: true;
   readonly "x-kubernetes-preserve-unknown-fields"?: true;
   readonly "x-kubernetes-map-type"?: "atomic";
-  readonly "x-kubernetes-list-type"?: "atomic";
+  readonly "x-kubernetes-list-type"?: "atomic" | "map";
+  readonly "x-kubernetes-list-map-keys"?: readonly string[];
 }
 
 export const text: Schema = { type: "string" };
 export const flag: Schema = { type: "boolean" };
 export const int32: Schema = { type: "integer", format: "int32" };
 export const int64: Schema = { type: "integer", format: "int64" };
+export const dateTime: Schema = { type: "string", format: "date-time" };
 export const intOrString: Schema = {
   anyOf: [{ type: "integer" }, { type: "string" }],
   "x-kubernetes-int-or-string": true,
@@ -42,6 +46,11 @@ export function mapOf(values: Schema): Schema {
 /** One owner for the whole map: server-side apply replaces it, never merges into it. */
 export function atomic(schema: Schema): Schema {
   return { ...schema, "x-kubernetes-map-type": "atomic" };
+}
+
+/** Not below zero. */
+export function natural(schema: Schema): Schema {
+  return { ...schema, minimum: 0 };
 }
 
 /** Fields that are not listed are kept: the schema does not repeat Kubernetes' own. */

@@ -19,6 +19,8 @@ export interface Stage {
   readonly client: Cluster;
   readonly local: LocalCluster;
   readonly kubeconfig: string;
+  /** where the API server finds the webhooks */
+  readonly address: WebhookAddress;
   /** one for each tick so far, oldest first */
   readonly reports: readonly PassReport[];
   close(): Promise<void>;
@@ -55,8 +57,9 @@ async function writePathSecret(folder: string) {
   return { pathSecret, authentication: parseAuthentication({ AUTHENTICATION: "secret-path", PATH_SECRETS: path }) };
 }
 
-async function install(client: Cluster, address: WebhookAddress): Promise<void> {
-  for (const object of installation(address)) {
+/** Creates them in this order. */
+export async function install(client: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
+  for (const object of objects) {
     await client.create(resourceOf(object), object);
   }
 }
@@ -83,13 +86,14 @@ async function openStage(folder: string): Promise<Stage> {
     token: async () => local.token,
     userAgent: "sidecarset-demo",
   });
-  await install(client, { url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret });
+  const address = { url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret };
+  await install(client, installation(address));
   const close = async () => {
     await server.close();
     await local.close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { client, local, kubeconfig, reports, close };
+  return { client, local, kubeconfig, address, reports, close };
 }
 
 /** Everything listens on 127.0.0.1, on free ports, and is gone after `close`. */

@@ -27,6 +27,8 @@ interface Account {
 export const RECONCILER = "sidecarset-reconciler";
 
 const RBAC = "rbac.authorization.k8s.io";
+export const WEBHOOKS = "sidecarset-webhooks";
+const WEBHOOKS_GROUP = "sidecarset:webhooks";
 const RECONCILER_GROUP = "sidecarset:reconciler";
 const READ = ["get", "list", "watch"];
 
@@ -37,8 +39,8 @@ export function allow(apiGroup: string, resources: readonly string[], verbs: rea
 
 const ACCOUNTS: readonly Account[] = [
   {
-    name: "sidecarset-webhooks",
-    group: "sidecarset:webhooks",
+    name: WEBHOOKS,
+    group: WEBHOOKS_GROUP,
     clusterRules: [allow(SIDECARSET_GROUP, ["sidecarsets"], READ), allow("", ["namespaces"], READ)],
     namespaceRules: [
       allow("apps", ["controllerrevisions"], ["get", "list"]),
@@ -84,6 +86,11 @@ export function accessObjects(): readonly AccessObject[] {
 /** Whom a binding gives the reconciler's privileges to. */
 export function reconcilerSubjects(): readonly object[] {
   return subjectsOf({ name: RECONCILER, group: RECONCILER_GROUP });
+}
+
+/** Whom a binding gives the webhooks' privileges to. */
+export function webhooksSubjects(): readonly object[] {
+  return subjectsOf({ name: WEBHOOKS, group: WEBHOOKS_GROUP });
 }
 
 function subjectsOf({ name, group }: Pick<Account, "name" | "group">): readonly object[] {

@@ -1,6 +1,14 @@
-/** What the reconciler may do beyond its base role: one small role for each feature that somebody chooses to use. */
+/** What the reconciler and the webhooks may do beyond their base roles: one small role for each feature that somebody chooses to use. */
 import { SIDECARSET_GROUP } from "../../shared/api/names.ts";
-import { type AccessObject, allow, type PolicyRule, RECONCILER, reconcilerSubjects } from "./access.ts";
+import {
+  type AccessObject,
+  allow,
+  type PolicyRule,
+  RECONCILER,
+  reconcilerSubjects,
+  WEBHOOKS,
+  webhooksSubjects,
+} from "./access.ts";
 
 interface Feature {
   /** of the role, its binding and its file */
@@ -8,6 +16,8 @@ interface Feature {
   /** completes "Apply it only …" */
   readonly purpose: string;
   readonly rules: readonly PolicyRule[];
+  /** what the webhooks may read for it */
+  readonly webhookRules?: readonly PolicyRule[];
 }
 
 const READ = ["get", "list", "watch"];
@@ -35,6 +45,15 @@ const FEATURES: readonly Feature[] = [
     rules: [allow("", ["configmaps"], ["get", "create", "patch"])],
   },
   {
+    name: "container-recreate",
+    purpose: "where ContainerRecreateRequests are to be served.",
+    rules: [
+      allow(SIDECARSET_GROUP, ["containerrecreaterequests"], ["get", "list", "patch", "delete"]),
+      allow(SIDECARSET_GROUP, ["containerrecreaterequests/status"], ["patch"]),
+    ],
+    webhookRules: [allow("", ["pods", "nodes"], ["get"])],
+  },
+  {
     name: "ordered-sets",
     purpose: "where StatefulSets of apps.kruise.io are to be reconciled.",
     rules: [
@@ -58,15 +77,20 @@ interface OptionalAccess {
 
 /** Role and binding of each feature. None of them is part of an installation. */
 export function optionalAccess(): readonly OptionalAccess[] {
-  return FEATURES.map(({ name: feature, purpose, rules }) => {
-    const metadata = { name: `${RECONCILER}-${feature}` };
-    const apiGroup = "rbac.authorization.k8s.io";
-    const apiVersion = `${apiGroup}/v1`;
-    const roleRef = { apiGroup, kind: "ClusterRole", ...metadata };
-    const objects = [
-      { apiVersion, kind: "ClusterRole", metadata, rules },
-      { apiVersion, kind: "ClusterRoleBinding", metadata, roleRef, subjects: reconcilerSubjects() },
-    ];
-    return { feature, purpose, objects };
+  return FEATURES.map(({ name: feature, purpose, rules, webhookRules }) => {
+    const own = granted(`${RECONCILER}-${feature}`, rules, reconcilerSubjects());
+    const others = webhookRules ? granted(`${WEBHOOKS}-${feature}`, webhookRules, webhooksSubjects()) : [];
+    return { feature, purpose, objects: [...own, ...others] };
   });
+}
+
+function granted(name: string, rules: readonly PolicyRule[], subjects: readonly object[]): readonly AccessObject[] {
+  const metadata = { name };
+  const apiGroup = "rbac.authorization.k8s.io";
+  const apiVersion = `${apiGroup}/v1`;
+  const roleRef = { apiGroup, kind: "ClusterRole", name };
+  return [
+    { apiVersion, kind: "ClusterRole", metadata, rules },
+    { apiVersion, kind: "ClusterRoleBinding", metadata, ...{ roleRef, subjects } },
+  ];
 }

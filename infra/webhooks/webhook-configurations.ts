@@ -1,12 +1,19 @@
 /** What the API server asks about before it stores it: pods when they are created, SidecarSets always. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL, NAMESPACE_NAME_LABEL, SIDECARSET_GROUP } from "../../shared/api/names.ts";
-import { MUTATE_POD_PATH, MUTATE_SIDECARSET_PATH, VALIDATE_SIDECARSET_PATH } from "../../shared/webhook/paths.ts";
+import {
+  MUTATE_POD_PATH,
+  MUTATE_RECREATE_REQUEST_PATH,
+  MUTATE_SIDECARSET_PATH,
+  VALIDATE_SIDECARSET_PATH,
+} from "../../shared/webhook/paths.ts";
 import { clientConfig, type WebhookAddress } from "./address.ts";
 
 interface WebhookConfiguration extends KubernetesObject {
   readonly webhooks: readonly object[];
 }
+
+type FailurePolicy = "Ignore" | "Fail";
 
 /** What tells our registrations from OpenKruise's, apart from the address. */
 interface Registration {
@@ -14,25 +21,63 @@ interface Registration {
   readonly prefix: string;
   /** their pods are not asked about */
   readonly excludedNamespaces: readonly string[];
+  /** how long the API server waits: it makes whoever creates a pod wait as long */
+  readonly timeoutSeconds: number;
+  readonly podFailurePolicy: FailurePolicy;
+  readonly podConditions: readonly MatchCondition[];
 }
+
+interface MatchCondition {
+  readonly name: string;
+  /** CEL */
+  readonly expression: string;
+}
+
+/** A mirror pod shows what a node runs anyway: nothing that is changed in it has an effect. */
+const NO_MIRROR_PODS: MatchCondition = {
+  name: "not-a-mirror-pod",
+  expression: `!has(object.metadata.annotations) || !("kubernetes.io/config.mirror" in object.metadata.annotations)`,
+};
 
 /**
  * Our own prefix, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
  * The cluster's own namespaces are left out, as Kubernetes advises: DNS must start while the webhook is down.
+ * Ignore: while the webhook is down pods come without their sidecars, rather than not at all.
  */
-const OURS: Registration = { prefix: "sidecarset", excludedNamespaces: ["kube-node-lease", "kube-system"] };
+const OURS: Registration = {
+  prefix: "sidecarset",
+  excludedNamespaces: ["kube-node-lease", "kube-system"],
+  timeoutSeconds: 5,
+  podFailurePolicy: "Ignore",
+  podConditions: [NO_MIRROR_PODS],
+};
 
 /** Source: OpenKruise config/webhook. */
-const LIKE_OPENKRUISE: Registration = { prefix: "kruise", excludedNamespaces: [] };
+const LIKE_OPENKRUISE: Registration = {
+  prefix: "kruise",
+  excludedNamespaces: [],
+  timeoutSeconds: 10,
+  podFailurePolicy: "Fail",
+  podConditions: [],
+};
+
+export interface RegistrationOptions {
+  /** all as OpenKruise registers it, but for the address */
+  readonly likeOpenKruise?: boolean;
+  /** of the pod webhook */
+  readonly podFailurePolicy?: FailurePolicy;
+  /** CEL: for which pods the webhook is called at all; absent: for all */
+  readonly podCondition?: string | undefined;
+}
 
 const ADMISSION = "admissionregistration.k8s.io/v1";
 
-/** Fail: a pod that comes without its sidecars stays without them, and a SidecarSet without its hashes is never rolled out. */
+/** Fail: a SidecarSet that is stored without its hashes is never rolled out. */
 const COMMON = {
   failurePolicy: "Fail",
   matchPolicy: "Equivalent",
   sideEffects: "None",
-  timeoutSeconds: 10,
+  timeoutSeconds: OURS.timeoutSeconds,
   admissionReviewVersions: ["v1", "v1beta1"],
 };
 
@@ -50,38 +95,65 @@ const SIDECARSET_RULES = [
   },
 ];
 
-/** The webhooks have OpenKruise's names; with `likeOpenKruise` all else is as it registers them, but for the address. */
+/** The webhooks have OpenKruise's names. */
 export function webhookConfigurations(
   address: WebhookAddress,
-  { likeOpenKruise = false }: { readonly likeOpenKruise?: boolean } = {},
+  options: RegistrationOptions = {},
 ): readonly WebhookConfiguration[] {
-  const { prefix, excludedNamespaces } = likeOpenKruise ? LIKE_OPENKRUISE : OURS;
+  const { prefix, timeoutSeconds, ...pods } = registrationOf(options);
+  const validation = {
+    name: "vsidecarset.kb.io",
+    clientConfig: clientConfig(address, VALIDATE_SIDECARSET_PATH),
+    rules: SIDECARSET_RULES,
+    ...COMMON,
+  };
+  const mutating = [podWebhook(address, pods), sidecarSetMutation(address)];
   return [
     {
       apiVersion: ADMISSION,
       kind: "MutatingWebhookConfiguration",
       metadata: { name: `${prefix}-mutating-webhook-configuration` },
-      webhooks: [podWebhook(address, excludedNamespaces), sidecarSetMutation(address)],
+      webhooks: mutating.map((webhook) => ({ ...webhook, timeoutSeconds })),
     },
     {
       apiVersion: ADMISSION,
       kind: "ValidatingWebhookConfiguration",
       metadata: { name: `${prefix}-validating-webhook-configuration` },
-      webhooks: [
-        {
-          name: "vsidecarset.kb.io",
-          clientConfig: clientConfig(address, VALIDATE_SIDECARSET_PATH),
-          rules: SIDECARSET_RULES,
-          ...COMMON,
-        },
-      ],
+      webhooks: [{ ...validation, timeoutSeconds }],
     },
   ];
 }
 
+function registrationOf({ likeOpenKruise, podFailurePolicy, podCondition }: RegistrationOptions): Registration {
+  const registration = likeOpenKruise ? LIKE_OPENKRUISE : OURS;
+  const condition = podCondition === undefined ? [] : [{ name: "needs-the-webhook", expression: podCondition }];
+  return {
+    ...registration,
+    podFailurePolicy: podFailurePolicy ?? registration.podFailurePolicy,
+    podConditions: [...registration.podConditions, ...condition],
+  };
+}
+
+/** Applied with the CRD of ContainerRecreateRequests, where they are to be served. */
+export function recreateRequestWebhook(address: WebhookAddress): WebhookConfiguration {
+  const operations = ["CREATE", "UPDATE"];
+  const resources = ["containerrecreaterequests"];
+  const rules = [{ operations, apiGroups: [SIDECARSET_GROUP], apiVersions: ["v1alpha1", "v1beta1"], resources }];
+  const clientConfigOf = clientConfig(address, MUTATE_RECREATE_REQUEST_PATH);
+  return {
+    apiVersion: ADMISSION,
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name: "sidecarset-container-recreate-webhook-configuration" },
+    webhooks: [{ name: "mcontainerrecreaterequest.kb.io", clientConfig: clientConfigOf, rules, ...MUTATING }],
+  };
+}
+
 /** Namespaces with a control-plane label are left out either way. */
-function podWebhook(address: WebhookAddress, excluded: readonly string[]) {
-  const byName = { key: NAMESPACE_NAME_LABEL, operator: "NotIn", values: excluded };
+function podWebhook(
+  address: WebhookAddress,
+  { excludedNamespaces, podFailurePolicy, podConditions }: Omit<Registration, "prefix" | "timeoutSeconds">,
+) {
+  const byName = { key: NAMESPACE_NAME_LABEL, operator: "NotIn", values: excludedNamespaces };
   return {
     name: "mpod.kb.io",
     clientConfig: clientConfig(address, MUTATE_POD_PATH),
@@ -89,10 +161,12 @@ function podWebhook(address: WebhookAddress, excluded: readonly string[]) {
     namespaceSelector: {
       matchExpressions: [
         { key: CONTROL_PLANE_LABEL, operator: "DoesNotExist" },
-        ...(excluded.length > 0 ? [byName] : []),
+        ...(excludedNamespaces.length > 0 ? [byName] : []),
       ],
     },
+    ...(podConditions.length > 0 ? { matchConditions: podConditions } : {}),
     ...MUTATING,
+    failurePolicy: podFailurePolicy,
   };
 }
 

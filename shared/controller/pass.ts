@@ -4,6 +4,7 @@ import { type Clock, systemClock, timestamp } from "./clock.ts";
 import { launchPods } from "./launch-pods.ts";
 import { type LeaseState, readLease, takeLease } from "./lease.ts";
 import { type Calls, meteredCluster } from "./metered.ts";
+import { recreateContainers } from "./recreate-containers.ts";
 import type { PassReport } from "./report.ts";
 import { type Listed, listSidecarSets, messageOf, note, type Service, serve } from "./serve.ts";
 
@@ -50,16 +51,17 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
   return { startedAt, durationMs: clock.now() - beganAtMs, isDryRun, problems, notReached, calls, ...result };
 }
 
-type PassResult = Pick<PassReport, "sidecarSets" | "heldBy" | "launches">;
+type PassResult = Pick<PassReport, "sidecarSets" | "heldBy" | "launches" | "recreations">;
 
 /** All there is to do in a pass that was not asked for one SidecarSet. */
 async function serveAll(service: Service, names: readonly string[]): Promise<PassResult> {
   const served = new AbortController();
-  const [sidecarSets, launches] = await Promise.all([
+  const [sidecarSets, launches, recreations] = await Promise.all([
     serve(service, names).finally(() => served.abort()),
     launchPods(service, served.signal),
+    recreateContainers(service),
   ]);
-  return { sidecarSets, launches };
+  return { sidecarSets, launches, ...(recreations ? { recreations } : {}) };
 }
 
 /** A dry run writes no Lease, and one SidecarSet asked for by name is served at once: the ledger keeps passes apart. */

@@ -66,6 +66,20 @@ export interface LaunchReport {
   planned?: readonly string[];
 }
 
+/** ContainerRecreateRequests in one pass. */
+export interface RecreationReport {
+  /** that there are */
+  requests: number;
+  /** containers that were given their image in another way */
+  recreated: number;
+  /** requests that ended, one way or the other: their message says which */
+  completed: number;
+  /** requests whose turn has not come */
+  waiting: number;
+  /** dry run: what would be done now */
+  planned?: readonly string[];
+}
+
 export interface PassReport {
   /** RFC3339 */
   readonly startedAt: string;
@@ -80,6 +94,8 @@ export interface PassReport {
   readonly notReached: readonly string[];
   /** pods whose containers start in an order; absent: not looked for */
   readonly launches?: LaunchReport;
+  /** absent: the cluster has no ContainerRecreateRequests, or they were not looked for */
+  readonly recreations?: RecreationReport;
   /** API calls, such as "PATCH pods": 12 */
   readonly calls: Calls;
 }

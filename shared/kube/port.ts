@@ -21,6 +21,13 @@ export const CONTROLLER_REVISIONS: Resource = {
   namespaced: true,
 };
 export const LEASES: Resource = { group: "coordination.k8s.io", version: "v1", plural: "leases", namespaced: true };
+export const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
+export const CONTAINER_RECREATE_REQUESTS: Resource = {
+  group: "apps.kruise.io",
+  version: "v1beta1",
+  plural: "containerrecreaterequests",
+  namespaced: true,
+};
 export const SIDECARSETS: Resource = {
   group: "apps.kruise.io",
   version: "v1beta1",

@@ -5,10 +5,13 @@ import type { Log } from "../log.ts";
 import { webhookApp } from "./app.ts";
 import type { Authenticate } from "./authenticate.ts";
 import { clusterView, type ViewOptions } from "./cluster-view.ts";
+import { containerRecreateAdmission } from "./container-recreate-admission.ts";
 import {
   CONVERT_PATH,
   MUTATE_POD_PATH,
+  MUTATE_RECREATE_REQUEST_PATH,
   MUTATE_SIDECARSET_PATH,
+  OLDER_MUTATE_RECREATE_REQUEST_PATH,
   OLDER_MUTATE_SIDECARSET_PATH,
   OLDER_VALIDATE_SIDECARSET_PATH,
   VALIDATE_SIDECARSET_PATH,
@@ -31,6 +34,7 @@ export function allWebhooks(options: WebhooksOptions) {
   // stored, so the pods that are created right after it would miss it.
   const present = clusterView({ ...options, freshnessMs: 0 });
   const validate = sidecarSetValidation({ view: present, featureGates, kruiseNamespace });
+  const recreate = containerRecreateAdmission({ connect: options.connect, featureGates });
   return webhookApp({
     log,
     isKnown,
@@ -40,6 +44,8 @@ export function allWebhooks(options: WebhooksOptions) {
       [OLDER_MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
       [VALIDATE_SIDECARSET_PATH]: validate,
       [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
+      [MUTATE_RECREATE_REQUEST_PATH]: recreate,
+      [OLDER_MUTATE_RECREATE_REQUEST_PATH]: recreate,
     },
     conversions: { [CONVERT_PATH]: convertSidecarSets },
     // No SidecarSets: to read those of an older version, the API server may need our conversion first.

@@ -3,10 +3,12 @@
 export const MUTATE_POD_PATH = "/mutate-pod";
 export const MUTATE_SIDECARSET_PATH = "/mutate-apps-kruise-io-sidecarset";
 export const VALIDATE_SIDECARSET_PATH = "/validate-apps-kruise-io-sidecarset";
+export const MUTATE_RECREATE_REQUEST_PATH = "/mutate-apps-kruise-io-containerrecreaterequest";
 export const CONVERT_PATH = "/convert";
 
 /** What releases before v1beta1 registered. */
 export const OLDER_MUTATE_SIDECARSET_PATH = "/mutate-apps-kruise-io-v1alpha1-sidecarset";
+export const OLDER_MUTATE_RECREATE_REQUEST_PATH = "/mutate-apps-kruise-io-v1alpha1-containerrecreaterequest";
 export const OLDER_VALIDATE_SIDECARSET_PATH = "/validate-apps-kruise-io-v1alpha1-sidecarset";
 
 /** The path under which a caller who knows the secret is answered. */

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
+import { containerRecreateRequestSchema } from "../../infra/crd/container-recreate-request-schema.ts";
 import type { Schema } from "../../infra/crd/schema.ts";
 import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
 import { installation, manifestFiles, optionalFiles } from "../../infra/manifests.ts";
@@ -32,7 +33,7 @@ function notesOf(schema: Schema): string[] {
     schema["x-kubernetes-int-or-string"] ? "int-or-string" : (schema.type ?? ""),
     ...(schema["x-kubernetes-preserve-unknown-fields"] ? ["preserve unknown fields"] : []),
     ...(schema["x-kubernetes-map-type"] ? ["map-type atomic"] : []),
-    ...(schema["x-kubernetes-list-type"] ? ["list-type atomic"] : []),
+    ...(schema["x-kubernetes-list-type"] ? [`list-type ${schema["x-kubernetes-list-type"]}`] : []),
     ...(schema.enum ? [`enum ${schema.enum.join("|")}`] : []),
     ...(schema.default === undefined ? [] : [`default '${schema.default}'`]),
     ...(schema.format ? [schema.format] : []),
@@ -66,6 +67,34 @@ describe("checked-in manifests", () => {
     );
     expect(names(written)).toEqual(names(installation(address)));
     expect(written).toHaveLength(14);
+  });
+});
+
+describe("the CRD of ContainerRecreateRequests", () => {
+  const beta = facts(containerRecreateRequestSchema("v1beta1"));
+  const alpha = facts(containerRecreateRequestSchema("v1alpha1"));
+
+  test("v1alpha1 has no conditions and no snapshot, and checks no phase", () => {
+    const missing = beta.filter((fact) => !alpha.includes(fact)).map((fact) => fact.split(":")[0] ?? "");
+    expect([
+      ...new Set(missing.filter((path) => path.startsWith("status.")).map((path) => path.split(/[.[]/)[1])),
+    ]).toEqual(["conditions", "containerStatusSnapshot", "containerRecreateStates", "phase"]);
+    expect(alpha).toContain("status.phase: string, required");
+  });
+
+  test.each([
+    "spec.podName: string, required",
+    "spec.containers: array, required",
+    "spec.containers[].ports[].protocol: string, default 'TCP'",
+    "spec.containers[].statusContext.restartCount: integer, int32, required",
+    "spec.containers[].preStop.httpGet.port: int-or-string, required",
+    "spec.strategy.failurePolicy: string, enum Fail|Ignore",
+    "spec.strategy.unreadyGracePeriodSeconds: integer, int64",
+    "status.phase: string, enum Pending|Recreating|Succeeded|Failed|Completed, required",
+    "status.conditions: array, list-type map",
+    "status.containerStatusSnapshot[].ready: boolean, required",
+  ])("%s", (fact) => {
+    expect(beta).toContain(fact);
   });
 });
 
@@ -145,6 +174,7 @@ test("what only some features need is in none of the base roles, and gives nobod
     eviction: ["pods/eviction"],
     "webhook-configuration": ["mutatingwebhookconfigurations"],
     "launch-order": ["configmaps"],
+    "container-recreate": ["containerrecreaterequests", "containerrecreaterequests/status", "pods", "nodes"],
     "ordered-sets": [
       "statefulsets",
       "statefulsets/status",

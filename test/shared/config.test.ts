@@ -9,6 +9,7 @@ describe("readConfig", () => {
       freshnessMs: 1000,
       featureGates: {
         EnableSortSidecarContainerByName: false,
+        KruiseDaemon: true,
         KruisePodReadinessGate: false,
         SidecarSetPatchPodMetadataDefaultsAllowed: false,
       },
@@ -28,6 +29,7 @@ describe("readConfig", () => {
       freshnessMs: 0,
       featureGates: {
         EnableSortSidecarContainerByName: true,
+        KruiseDaemon: true,
         KruisePodReadinessGate: false,
         SidecarSetPatchPodMetadataDefaultsAllowed: false,
       },
@@ -43,7 +45,7 @@ describe("readConfig", () => {
     [
       "FEATURE_GATES",
       "Sort=true",
-      "FEATURE_GATES names Sort, which is none of EnableSortSidecarContainerByName, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed.",
+      "FEATURE_GATES names Sort, which is none of EnableSortSidecarContainerByName, KruiseDaemon, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed.",
     ],
     [
       "FEATURE_GATES",
@@ -53,7 +55,7 @@ describe("readConfig", () => {
     [
       "FEATURE_GATES",
       "toString=true",
-      "FEATURE_GATES names toString, which is none of EnableSortSidecarContainerByName, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed.",
+      "FEATURE_GATES names toString, which is none of EnableSortSidecarContainerByName, KruiseDaemon, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed.",
     ],
   ])("%s=%s is refused in one sentence", (variable, value, sentence) => {
     expect(() => readConfig({ [variable]: value })).toThrow(new ConfigError(sentence));

@@ -1,0 +1,115 @@
+/** Decides which requests may recreate containers now: one for each pod, and of a batch no more than it allows. */
+import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
+import { RECREATE_BATCH_LABEL, RECREATE_MAX_UNAVAILABLE_ANNOTATION, RECREATE_POD_UID_LABEL } from "../../api/names.ts";
+import { compareUtf8 } from "../lib/go-json.ts";
+import { scaleIntOrPercent } from "../lib/int-or-percent.ts";
+import { secondsBetween } from "../lib/seconds-between.ts";
+
+/** Requests that are made at the same time are all there before the first of them begins. */
+const BATCH_SECONDS = 2;
+
+export interface Waiting {
+  readonly request: ContainerRecreateRequest;
+  /** completes "It …" */
+  readonly why: string;
+  /** for a moment only */
+  readonly isBrief: boolean;
+}
+
+export interface Choice {
+  /** those under way first, then the older ones */
+  readonly chosen: readonly ContainerRecreateRequest[];
+  readonly waiting: readonly Waiting[];
+}
+
+/** What is taken already: pods by uid, and how many of each batch. */
+interface Taken {
+  readonly pods: Set<string>;
+  readonly ofBatch: Map<string, number>;
+  readonly sizes: ReadonlyMap<string, number>;
+}
+
+/**
+ * Of all requests, finished ones too. The order of a batch never changes and what is finished stays so: whoever decides
+ * on an older list chooses what was chosen before, so that passes that overlap keep the limit without a lock.
+ */
+export function chooseRequests(requests: readonly ContainerRecreateRequest[], now: string): Choice {
+  const taken: Taken = { pods: new Set(), ofBatch: countOf(requests.filter(isStuck)), sizes: countOf(requests) };
+  const chosen: ContainerRecreateRequest[] = [];
+  const waiting: Waiting[] = [];
+  for (const request of requests.filter(isUnfinished).sort(compareTurns)) {
+    const held = heldBy(request, taken, now);
+    if (held) {
+      waiting.push({ request, ...held });
+      continue;
+    }
+    chosen.push(request);
+    taken.pods.add(podOf(request));
+    const batch = batchOf(request);
+    if (batch !== undefined) taken.ofBatch.set(batch, (taken.ofBatch.get(batch) ?? 0) + 1);
+  }
+  return { chosen, waiting };
+}
+
+function heldBy(request: ContainerRecreateRequest, taken: Taken, now: string): Omit<Waiting, "request"> | undefined {
+  if (taken.pods.has(podOf(request))) return { why: "waits for another request for the same pod", isBrief: false };
+  const batch = batchOf(request);
+  if (batch === undefined) return undefined;
+  if (!isGathered(request, now)) return { why: `waits for the rest of batch ${batch} to be made`, isBrief: true };
+  const used = taken.ofBatch.get(batch) ?? 0;
+  const limit = limitOf(request, taken.sizes.get(batch) ?? 1);
+  if (used < limit) return undefined;
+  return {
+    why: `waits for its turn in batch ${batch}: at most ${limit} at once, ${used} under way or not back`,
+    isBrief: false,
+  };
+}
+
+function isUnfinished({ metadata, status }: ContainerRecreateRequest): boolean {
+  return !status?.completionTime && !metadata?.deletionTimestamp;
+}
+
+/** It ended while a container that it stopped was not back: whether its pod serves is not known. */
+function isStuck({ status }: ContainerRecreateRequest): boolean {
+  const states = status?.containerRecreateStates ?? [];
+  return Boolean(status?.completionTime) && states.some(({ isKilled, phase }) => isKilled && phase !== "Succeeded");
+}
+
+function countOf(requests: readonly ContainerRecreateRequest[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const request of requests) {
+    const batch = batchOf(request);
+    if (batch !== undefined) counts.set(batch, (counts.get(batch) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function podOf({ metadata }: ContainerRecreateRequest): string {
+  return metadata?.labels?.[RECREATE_POD_UID_LABEL] ?? "";
+}
+
+/** Namespace and name of the batch; undefined for a request that belongs to none. */
+function batchOf({ metadata }: ContainerRecreateRequest): string | undefined {
+  const name = metadata?.labels?.[RECREATE_BATCH_LABEL];
+  return name ? `${metadata?.namespace ?? ""}/${name}` : undefined;
+}
+
+/** At least one: a batch that may not begin would never end. What cannot be read counts as one, too. */
+function limitOf({ metadata }: ContainerRecreateRequest, size: number): number {
+  const text = metadata?.annotations?.[RECREATE_MAX_UNAVAILABLE_ANNOTATION] ?? "1";
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : scaleIntOrPercent(text, size);
+  return Math.max(1, value ?? 1);
+}
+
+function isGathered({ metadata, status }: ContainerRecreateRequest, now: string): boolean {
+  if (status?.phase === "Recreating") return true;
+  return (secondsBetween(metadata?.creationTimestamp ?? now, now) ?? 0) >= BATCH_SECONDS;
+}
+
+function compareTurns(a: ContainerRecreateRequest, b: ContainerRecreateRequest): number {
+  return (
+    Number(b.status?.phase === "Recreating") - Number(a.status?.phase === "Recreating") ||
+    compareUtf8(a.metadata?.creationTimestamp ?? "", b.metadata?.creationTimestamp ?? "") ||
+    compareUtf8(a.metadata?.name ?? "", b.metadata?.name ?? "")
+  );
+}

@@ -1,0 +1,53 @@
+/** Decides everything that is to be done for one request now: its own bookkeeping, the pod's readiness, the images. */
+import type { ContainerRecreateRequest, ContainerRecreateRequestStatus } from "../../api/container-recreate-request.ts";
+import type { Pod } from "../../api/kubernetes.ts";
+import { RECREATE_POD_UID_LABEL } from "../../api/names.ts";
+import { goJson } from "../lib/go-json.ts";
+import { planRecreation, type RecreationPlan } from "./plan-recreation.ts";
+import { type RequestAction, trackRequest } from "./track-request.ts";
+
+export type ServeAction =
+  | RequestAction
+  /** comes before the status that says so */
+  | ({ readonly kind: "PatchImages" } & Pick<RecreationPlan, "images" | "annotations">);
+
+/** For a request that has its turn, or that has ended. `pod` is the one of that name, or undefined. */
+export function serveRequest(
+  request: ContainerRecreateRequest,
+  pod: Pod | undefined,
+  now: string,
+): readonly ServeAction[] {
+  const { metadata, status } = request;
+  if (metadata?.deletionTimestamp || status?.completionTime) return trackRequest(request, pod, now).actions;
+  if (!metadata?.labels?.[RECREATE_POD_UID_LABEL]) return statusAction(request, unadmitted(request, now));
+  const begun = { ...request, status: withoutMessage(status) };
+  const { actions } = trackRequest(begun, pod, now);
+  const observed = actions.flatMap((action) => (action.kind === "PatchRequestStatus" ? [action.status] : []))[0];
+  const before = actions.filter(({ kind }) => kind !== "PatchRequestStatus");
+  if (!pod || observed?.completionTime) return [...before, ...statusAction(request, observed ?? begun.status)];
+  const plan = planRecreation({ ...begun, status: observed ?? begun.status }, pod, now);
+  const { images, annotations } = plan;
+  const patch = images.length === 0 ? [] : [{ kind: "PatchImages", images, annotations } as const];
+  return [...before, ...patch, ...statusAction(request, plan.status)];
+}
+
+/** Nothing when the status says so already. */
+export function statusAction(
+  { status }: ContainerRecreateRequest,
+  wanted: ContainerRecreateRequestStatus,
+): readonly RequestAction[] {
+  return goJson(status ?? {}) === goJson(wanted) ? [] : [{ kind: "PatchRequestStatus", status: wanted }];
+}
+
+/** The message of one that waited says why it waited. */
+function withoutMessage(status: ContainerRecreateRequestStatus | undefined): ContainerRecreateRequestStatus {
+  const { message: _, ...rest } = status ?? {};
+  return { ...rest, phase: "Recreating" };
+}
+
+/** Nothing is known of which pod it was made for. */
+function unadmitted({ status }: ContainerRecreateRequest, now: string): ContainerRecreateRequestStatus {
+  const message =
+    "this request was stored without its webhook, so it names no pod by uid: register the webhook and make a new one";
+  return { ...status, phase: "Completed", completionTime: now, message };
+}

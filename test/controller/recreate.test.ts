@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { install, type Stage, setStage } from "../../infra/demo/stage.ts";
+import { recreateInstallation } from "../../infra/manifests.ts";
+import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
+import type { Pod, PodSpec } from "../../shared/api/kubernetes.ts";
+import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
+import { isReady } from "./fixture.ts";
+
+const NAMESPACE = "default";
+const WAIT = { timeout: 20_000, interval: 50 };
+
+let stage: Stage;
+let cluster: Cluster;
+beforeAll(async () => {
+  stage = await setStage();
+  cluster = stage.client;
+  await install(cluster, recreateInstallation(stage.address));
+});
+afterAll(() => stage?.close());
+
+const APP = { name: "app", image: "registry.example/app:1" };
+const LOG = { name: "log", image: "fluent/fluent-bit:4" };
+
+async function deploy(name: string, spec: Partial<PodSpec> = {}): Promise<Pod> {
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: NAMESPACE },
+    spec: { containers: [APP, LOG], ...spec },
+  };
+  await cluster.create<Pod>(PODS, pod);
+  return await vi.waitFor(async () => {
+    const found = await readPod(name);
+    if (!found.status?.containerStatuses?.every(({ ready }) => ready)) throw new Error(`${name} does not run`);
+    return found;
+  }, WAIT);
+}
+
+const readPod = (name: string) => cluster.get<Pod>(PODS, { namespace: NAMESPACE, name });
+const readRequest = (name: string) =>
+  cluster.get<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, { namespace: NAMESPACE, name });
+
+function request(
+  name: string,
+  spec: Partial<ContainerRecreateRequest["spec"]> & { podName: string },
+  meta: Partial<ContainerRecreateRequest["metadata"]> = {},
+) {
+  return cluster.create<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "ContainerRecreateRequest",
+    metadata: { name, namespace: NAMESPACE, ...meta },
+    spec: { containers: [{ name: "app" }], ...spec },
+  });
+}
+
+function completed(name: string): Promise<ContainerRecreateRequest> {
+  return vi.waitFor(async () => {
+    const found = await readRequest(name);
+    if (found.status?.phase !== "Completed") throw new Error(`${name} is ${JSON.stringify(found.status)}`);
+    return found;
+  }, WAIT);
+}
+
+const idOf = (pod: Pod, name: string) =>
+  pod.status?.containerStatuses?.find((status) => status.name === name)?.containerID;
+
+const lastWrite = () => stage.local.history().at(-1)?.sequence ?? 0;
+
+/** A pod as it was after each write to it. */
+function historyOf(pod: string, since = 0): readonly Pod[] {
+  return stage.local
+    .history()
+    .filter(({ resource, name, sequence }) => resource === "pods" && name === pod && sequence > since)
+    .map(({ object }) => object as unknown as Pod);
+}
+
+describe.concurrent("a ContainerRecreateRequest", () => {
+  it("replaces its container and no other, by another way to write the same image", async () => {
+    const before = await deploy("single");
+    await request("single", { podName: "single", ttlSecondsAfterFinished: 2 });
+    const { status } = await completed("single");
+    expect(status?.message).toBeUndefined();
+    expect(status?.containerRecreateStates).toEqual([{ name: "app", phase: "Succeeded", isKilled: true }]);
+    const after = await readPod("single");
+    expect(idOf(after, "app")).not.toBe(idOf(before, "app"));
+    expect(idOf(after, "log")).toBe(idOf(before, "log"));
+    expect(after.spec.containers.map(({ image }) => image)).toEqual([
+      expect.stringMatching(/^registry\.example\/app:1@sha256:[0-9a-f]{64}$/),
+      LOG.image,
+    ]);
+    // Its time to live is over soon after.
+    await vi.waitFor(async () => {
+      const left = await readRequest("single").catch((error) => error.code);
+      expect(left).toBe(404);
+    }, WAIT);
+  });
+
+  it("goes back to the image as it was written when it is asked to", async () => {
+    await deploy("back", { containers: [LOG] });
+    const containers = [{ name: "log" }];
+    await request("there", { podName: "back", containers });
+    await completed("there");
+    expect((await readPod("back")).spec.containers[0]?.image).toBe("docker.io/fluent/fluent-bit:4");
+    const annotations = { "crr.sidecarset.kruise.io/image": "original" };
+    await request("back", { podName: "back", containers }, { annotations });
+    await completed("back");
+    expect((await readPod("back")).spec.containers[0]?.image).toBe(LOG.image);
+    expect((await readPod("back")).status?.containerStatuses?.[0]?.restartCount).toBe(2);
+  });
+
+  it("replaces one container after the other when it is ordered", async () => {
+    await deploy("ordered");
+    const since = lastWrite();
+    const containers = [{ name: "log" }, { name: "app" }];
+    await request("ordered", { podName: "ordered", containers, strategy: { orderedRecreate: true } });
+    await completed("ordered");
+    const down = historyOf("ordered", since).map(({ status }) =>
+      (status?.containerStatuses ?? []).filter(({ ready }) => !ready).map(({ name }) => name),
+    );
+    expect(Math.max(...down.map((names) => names.length))).toBe(1);
+    expect([...new Set(down.flat())]).toEqual(["log", "app"]);
+  });
+
+  it("says what is wrong, and does nothing, where the image has no other way to be written", async () => {
+    const before = await deploy("odd", { containers: [{ name: "app", image: "Registry.example/App:1" }] });
+    await request("odd", { podName: "odd" });
+    const { status } = await completed("odd");
+    const why = 'the image "Registry.example/App:1" is no image reference; nothing was done';
+    expect(status?.message).toBe(`container app was not recreated: ${why}`);
+    expect(status?.containerRecreateStates).toEqual([{ name: "app", phase: "Failed", message: why }]);
+    expect(idOf(await readPod("odd"), "app")).toBe(idOf(before, "app"));
+  });
+
+  it("keeps the pod out of its services for the time of grace, before and until the container is back", async () => {
+    await deploy("grace", { readinessGates: [{ conditionType: "KruisePodReady" }] });
+    const body = { status: { conditions: [{ type: "KruisePodReady", status: "True" }] } };
+    const key = { namespace: NAMESPACE, name: "grace" };
+    await cluster.patch(PODS, key, { type: "strategic", body }, { subresource: "status" });
+    await vi.waitFor(async () => expect(isReady(await readPod("grace"))).toBe(true), WAIT);
+    await request("grace", { podName: "grace", strategy: { unreadyGracePeriodSeconds: 2 } });
+    await completed("grace");
+    await vi.waitFor(async () => expect(isReady(await readPod("grace"))).toBe(true), WAIT);
+    const history = historyOf("grace");
+    const restarted = history.findIndex(({ spec }) => spec.containers[0]?.image !== APP.image);
+    const unready = history.findIndex(({ status }) =>
+      status?.conditions?.some(({ type, message }) => type === "KruisePodReady" && message?.includes("default/grace")),
+    );
+    expect(unready).toBeGreaterThan(0);
+    expect(restarted).toBeGreaterThan(unready);
+    expect(history.slice(unready, restarted).some(isReady)).toBe(false);
+    await vi.waitFor(async () => expect((await readRequest("grace")).metadata?.finalizers ?? []).toEqual([]), WAIT);
+  });
+
+  it("of a batch keeps within its limit", async () => {
+    const names = ["b0", "b1", "b2", "b3"];
+    await Promise.all(names.map((name) => deploy(name)));
+    const since = lastWrite();
+    const labels = { "crr.sidecarset.kruise.io/batch": "restart" };
+    const annotations = { "crr.sidecarset.kruise.io/max-unavailable": "50%" };
+    await Promise.all(names.map((name) => request(name, { podName: name }, { labels, annotations })));
+    await Promise.all(names.map(completed));
+    const down = new Map<string, boolean>();
+    const most = stage.local.history().flatMap(({ resource, name, object, sequence }) => {
+      if (resource !== "pods" || !names.includes(name) || sequence <= since) return [];
+      const pod = object as unknown as Pod;
+      const asked =
+        pod.spec.containers[0]?.image !== pod.status?.containerStatuses?.find(({ name }) => name === "app")?.image;
+      down.set(name, asked || !isReady(pod));
+      return [[...down.values()].filter(Boolean).length];
+    });
+    expect(Math.max(...most)).toBe(2);
+    for (const name of names) expect((await readPod(name)).status?.containerStatuses?.[0]?.restartCount).toBe(1);
+  });
+
+  it("is refused by its webhook when its pod has no such container", async () => {
+    await deploy("none");
+    const wrong = request("none", { podName: "none", containers: [{ name: "nope" }] });
+    await expect(wrong).rejects.toMatchObject({ message: expect.stringContaining("container nope not found in Pod") });
+  });
+});

@@ -1,0 +1,181 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { chooseRequests } from "../../../shared/core/container-recreate/choose-requests.ts";
+import { serveRequest } from "../../../shared/core/container-recreate/serve-request.ts";
+import { holds } from "../../properties/holds.ts";
+
+const NOW = "2025-06-01T00:01:00Z";
+
+function requestOf(name: string, change: Partial<ContainerRecreateRequest> = {}): ContainerRecreateRequest {
+  const labels = { "crr.apps.kruise.io/pod-uid": `uid-${name}` };
+  return {
+    metadata: { name, namespace: "ns", uid: `request-${name}`, creationTimestamp: "2025-06-01T00:00:00Z", labels },
+    spec: {
+      podName: name,
+      containers: ["a", "b"].map((container) => ({
+        name: container,
+        statusContext: { containerID: `old-${container}`, restartCount: 0 },
+      })),
+      strategy: { failurePolicy: "Fail" },
+    },
+    ...change,
+  };
+}
+
+function podOf(images: Readonly<Record<string, string>>, annotations: Readonly<Record<string, string>> = {}): Pod {
+  const names = Object.keys(images);
+  return {
+    metadata: { name: "p", namespace: "ns", uid: "uid-p", resourceVersion: "1", annotations },
+    spec: { containers: names.map((name) => ({ name, image: images[name] ?? "" })) },
+    status: {
+      phase: "Running",
+      containerStatuses: names.map((name) => ({
+        name,
+        ready: true,
+        containerID: `old-${name}`,
+        restartCount: 0,
+        state: { running: { startedAt: "2025-05-01T00:00:00Z" } },
+      })),
+    },
+  };
+}
+
+const GOOD = "registry.example/x";
+const BAD = "registry.example/Upper";
+const RECREATED = "sidecarset.kruise.io/recreated-containers";
+
+function said(request: ContainerRecreateRequest, pod: Pod | undefined): readonly string[] {
+  return serveRequest(request, pod, NOW).map((action) => {
+    if (action.kind === "PatchImages") return `write ${action.images.map(({ container }) => container)}`;
+    if (action.kind !== "PatchRequestStatus") return action.kind;
+    const { phase, message, containerRecreateStates = [] } = action.status;
+    return [phase, ...containerRecreateStates.map((state) => `${state.name} ${state.phase}`), message]
+      .filter(Boolean)
+      .join(", ");
+  });
+}
+
+describe("a request that has its turn", () => {
+  const strategy = (change: object) => requestOf("p", { spec: { ...requestOf("p").spec, strategy: change } });
+  const rows: readonly [sentence: string, actual: readonly string[], expected: readonly string[]][] = [
+    [
+      "writes all images at once, and then what it did",
+      said(requestOf("p"), podOf({ a: GOOD, b: GOOD })),
+      ["write a,b", "Recreating, a Recreating, b Recreating"],
+    ],
+    [
+      "writes one when it is ordered",
+      said(strategy({ orderedRecreate: true }), podOf({ a: GOOD, b: GOOD })),
+      ["write a", "Recreating, a Recreating, b Pending"],
+    ],
+    [
+      "does nothing at all when one image has no other way and failures count",
+      said(requestOf("p"), podOf({ a: GOOD, b: BAD })).map((text) => text.split(", container")[0] ?? ""),
+      ["Completed, a Pending, b Failed"],
+    ],
+    [
+      "does the others when failures are ignored",
+      said(strategy({ failurePolicy: "Ignore" }), podOf({ a: GOOD, b: BAD })),
+      ["write a", "Recreating, a Recreating, b Failed"],
+    ],
+    ["is over when its pod is", said(requestOf("p"), undefined), ["Completed, pod has gone"]],
+    [
+      "is over when no webhook saw it",
+      said({ ...requestOf("p"), metadata: { name: "p", namespace: "ns" } }, podOf({ a: GOOD })),
+      [
+        "Completed, this request was stored without its webhook, so it names no pod by uid: register the webhook and make a new one",
+      ],
+    ],
+  ];
+  test.each(rows)("%s", (_, actual, expected) => {
+    expect(actual).toEqual(expected);
+  });
+
+  test("does not write an image twice, even when it could not say that it did", () => {
+    const recreated = JSON.stringify({
+      a: { request: "request-p", image: GOOD },
+      b: { request: "request-p", image: GOOD },
+    });
+    const pod = podOf({ a: `${GOOD}:latest`, b: `${GOOD}:latest` }, { [RECREATED]: recreated });
+    expect(said(requestOf("p"), pod)).toEqual(["Recreating, a Recreating, b Recreating"]);
+  });
+
+  test("remembers the image as it was written first, over several requests", () => {
+    const recreated = JSON.stringify({ a: { request: "earlier", image: "registry.example/x:7" }, odd: 3 });
+    const actions = serveRequest(requestOf("p"), podOf({ a: GOOD }, { [RECREATED]: recreated }), NOW);
+    const [patch] = actions.flatMap((action) => (action.kind === "PatchImages" ? [action] : []));
+    expect(JSON.parse(patch?.annotations[RECREATED] ?? "")).toEqual({
+      a: { request: "request-p", image: "registry.example/x:7" },
+    });
+  });
+});
+
+function member(
+  name: string,
+  status: Partial<ContainerRecreateRequest["status"]> = {},
+  limit = "2",
+): ContainerRecreateRequest {
+  const { metadata, ...rest } = requestOf(name, { status: { phase: "", ...status } });
+  const labels = { ...metadata?.labels, "crr.sidecarset.kruise.io/batch": "b" };
+  const annotations = { "crr.sidecarset.kruise.io/max-unavailable": limit };
+  return { ...rest, metadata: { ...metadata, labels, annotations } };
+}
+
+describe("of a batch", () => {
+  const chosen = (requests: readonly ContainerRecreateRequest[], now = NOW) =>
+    chooseRequests(requests, now).chosen.map(({ metadata }) => metadata?.name);
+  const done = { phase: "Completed", completionTime: NOW } as const;
+  const stuck = { ...done, containerRecreateStates: [{ name: "a", phase: "Recreating", isKilled: true }] } as const;
+  const rows: readonly [sentence: string, actual: readonly unknown[], expected: readonly string[]][] = [
+    ["so many are chosen as may", chosen([member("c"), member("a"), member("b")]), ["a", "b"]],
+    [
+      "those under way come first",
+      chosen([member("a"), member("b"), member("c", { phase: "Recreating" })]),
+      ["c", "a"],
+    ],
+    ["a share is rounded up", chosen(["a", "b", "c"].map((name) => member(name, {}, "34%"))), ["a", "b"]],
+    ["one is chosen at least", chosen(["a", "b"].map((name) => member(name, {}, "0"))), ["a"]],
+    ["one is chosen by a limit that cannot be read", chosen(["a", "b"].map((name) => member(name, {}, "many"))), ["a"]],
+    ["what is over leaves its place", chosen([member("a", done), member("b"), member("c")]), ["b", "c"]],
+    ["what did not come back keeps its place", chosen([member("a", stuck), member("b"), member("c")]), ["b"]],
+    ["none begins before all can be there", chosen([member("a")], "2025-06-01T00:00:01Z"), []],
+  ];
+  test.each(rows)("%s", (_, actual, expected) => {
+    expect(actual).toEqual(expected);
+  });
+
+  test("of requests for one pod the older one is chosen, in a batch or not", () => {
+    const twin = {
+      ...requestOf("b"),
+      metadata: { ...requestOf("b").metadata, labels: requestOf("a").metadata?.labels ?? {} },
+    };
+    const { chosen: first, waiting } = chooseRequests([twin, requestOf("a")], NOW);
+    expect(first.map(({ metadata }) => metadata?.name)).toEqual(["a"]);
+    expect(waiting.map(({ why }) => why)).toEqual(["waits for another request for the same pod"]);
+  });
+});
+
+test("whoever sees an older list of a batch begins nothing that is not allowed now", () => {
+  const cases = fc.record({
+    size: fc.integer({ min: 1, max: 8 }),
+    limit: fc.integer({ min: 1, max: 4 }),
+    doneThen: fc.nat({ max: 8 }),
+    doneSince: fc.nat({ max: 4 }),
+  });
+  holds(cases, ["something ended in between", "somebody waits"], ({ size, limit, doneThen, doneSince }, seen) => {
+    const listAt = (done: number) =>
+      Array.from({ length: size }, (_, index) =>
+        member(`r${index}`, index < done ? { phase: "Completed", completionTime: NOW } : {}, String(limit)),
+      );
+    const older = chooseRequests(listAt(doneThen), NOW).chosen;
+    const { chosen: now, waiting } = chooseRequests(listAt(doneThen + doneSince), NOW);
+    seen("something ended in between", doneSince > 0 && doneThen < size);
+    seen("somebody waits", waiting.length > 0);
+    const allowed = new Set([...now.map(({ metadata }) => metadata?.name)]);
+    const over = new Set(Array.from({ length: Math.min(size, doneThen + doneSince) }, (_, index) => `r${index}`));
+    expect(older.filter(({ metadata }) => !allowed.has(metadata?.name) && !over.has(metadata?.name ?? ""))).toEqual([]);
+    expect(now.length).toBeLessThanOrEqual(limit);
+  });
+});
