@@ -35,7 +35,9 @@ const FOR_BOTH: Readonly<Record<string, readonly Verb[]>> = {
   [`${CORE}/secrets`]: ["list"],
   [`${CORE}${IN_DEFAULT}/pods`]: ["create", "update", "delete"],
   [`${CORE}${IN_DEFAULT}/configmaps`]: ["get", "list", "create", "patch", "delete"],
-  [`${CORE}${OURS}/configmaps`]: ["list", "delete"],
+  [`${CORE}${OURS}/configmaps`]: ["list"],
+  [`${CORE}${IN_DEFAULT}/persistentvolumeclaims`]: ["get", "list", "create", "patch", "delete"],
+  [`/apis/apps.kruise.io/v1beta1${IN_DEFAULT}/statefulsets`]: ["get", "list", "patch"],
   [`${CORE}/namespaces`]: ["create", "patch", "delete"],
   [`${CORE}/nodes`]: ["get", "list", "patch"],
   [`${CORE}${IN_DEFAULT}/serviceaccounts`]: ["get", "create"],
@@ -54,7 +56,7 @@ const FOR_BOTH: Readonly<Record<string, readonly Verb[]>> = {
 const FOR_WEBHOOKS: Readonly<Record<string, readonly Verb[]>> = {
   [`${CORE}${IN_DEFAULT}/pods`]: ["get", "list", "patch"],
   [`${CORE}${IN_DEFAULT}/events`]: ["create", "patch"],
-  [`${CORE}${OURS}/configmaps`]: ["create", "patch"],
+  [`${CORE}${OURS}/configmaps`]: ["create", "patch", "delete"],
   [`/apis/apps/v1${OURS}/controllerrevisions`]: ["create", "patch", "delete"],
   [`/apis/coordination.k8s.io/v1${OURS}/leases`]: ["get", "create", "patch"],
 };
