@@ -1,8 +1,14 @@
-/** Lambda: refuses SidecarSets that are invalid or conflict with others. */
+/** Lambda: refuses SidecarSets that are invalid or conflict with others, and admits ContainerRecreateRequests. */
 import { readCluster, readConfig } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { clusterView } from "../shared/webhook/cluster-view.ts";
-import { OLDER_VALIDATE_SIDECARSET_PATH, VALIDATE_SIDECARSET_PATH } from "../shared/webhook/paths.ts";
+import { containerRecreateAdmission } from "../shared/webhook/container-recreate-admission.ts";
+import {
+  MUTATE_RECREATE_REQUEST_PATH,
+  OLDER_MUTATE_RECREATE_REQUEST_PATH,
+  OLDER_VALIDATE_SIDECARSET_PATH,
+  VALIDATE_SIDECARSET_PATH,
+} from "../shared/webhook/paths.ts";
 import { sidecarSetValidation } from "../shared/webhook/sidecarset-validation.ts";
 import { lambdaWebhook } from "./lambda-http.ts";
 
@@ -12,8 +18,14 @@ const cluster = readCluster();
 const options = { ...config, freshnessMs: 0, connect: () => connect(cluster), now: Date.now };
 const view = clusterView(options);
 const validate = sidecarSetValidation({ ...config, view });
+const recreate = containerRecreateAdmission(options);
 
 export const handler = lambdaWebhook({
-  admissions: { [VALIDATE_SIDECARSET_PATH]: validate, [OLDER_VALIDATE_SIDECARSET_PATH]: validate },
+  admissions: {
+    [VALIDATE_SIDECARSET_PATH]: validate,
+    [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
+    [MUTATE_RECREATE_REQUEST_PATH]: recreate,
+    [OLDER_MUTATE_RECREATE_REQUEST_PATH]: recreate,
+  },
   checkReady: view.listSidecarSets,
 });
