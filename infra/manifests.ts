@@ -6,7 +6,11 @@ import { sidecarSetCrd } from "./crd/sidecarset-crd.ts";
 import { accessObjects, kruiseNamespace } from "./rbac/access.ts";
 import { optionalAccess } from "./rbac/optional-access.ts";
 import type { WebhookAddress } from "./webhooks/address.ts";
-import { type RegistrationOptions, recreateRequestWebhook, webhookConfigurations } from "./webhooks/webhook-configurations.ts";
+import {
+  type RegistrationOptions,
+  recreateRequestWebhook,
+  webhookConfigurations,
+} from "./webhooks/webhook-configurations.ts";
 
 /** What to replace in the checked-in files; .invalid never resolves. */
 const PLACEHOLDER: WebhookAddress = { url: "https://sidecarset-webhooks.invalid" };
@@ -49,10 +53,7 @@ export function registrationsLikeOpenKruise(): string {
 }
 
 /** The same objects for a webhook that answers at `address`, in the order to create them in. */
-export function installation(
-  address: WebhookAddress,
-  options: RegistrationOptions = {},
-): readonly KubernetesObject[] {
+export function installation(address: WebhookAddress, options: RegistrationOptions = {}): readonly KubernetesObject[] {
   const configurations = webhookConfigurations(address, options);
   return [kruiseNamespace(), ...accessObjects(), sidecarSetCrd(address), ...configurations];
 }

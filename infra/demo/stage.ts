@@ -87,7 +87,8 @@ async function openStage(folder: string): Promise<Stage> {
     userAgent: "sidecarset-demo",
   });
   const address = { url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret };
-  await install(client, installation(address));
+  // Fail: nothing of what is shown may hang on how busy the machine is.
+  await install(client, installation(address, { podFailurePolicy: "Fail" }));
   const close = async () => {
     await server.close();
     await local.close();

@@ -6,6 +6,7 @@ import { type Log, withoutSecrets } from "../log.ts";
 import { type Authenticate, splitPath } from "./authenticate.ts";
 import { within } from "./deadline.ts";
 import { type Answerer, type HttpAnswer, type HttpRequest, jsonAnswer, textAnswer } from "./http.ts";
+import { sizeProblem } from "./object-size.ts";
 import { admissionResponse, failure } from "./response.ts";
 import {
   type ConversionRequest,
@@ -15,7 +16,10 @@ import {
   requireJson,
 } from "./review.ts";
 
-/** Decides one admission. What it throws becomes a denial with code 500. */
+/**
+ * Decides one admission. What it throws is no decision: the answer is a failure with code 500, and the failurePolicy
+ * of the registration says what becomes of the object.
+ */
 export type Admit = (request: AdmissionRequest) => Admission | Promise<Admission>;
 
 /** All objects of the request in its desired version, in order. What it throws becomes a failed conversion. */
@@ -143,10 +147,12 @@ function admission(admit: Admit, log: Log): Review {
       return carried(http, jsonAnswer(200, { apiVersion, kind: "AdmissionReview", response }));
     };
     try {
+      const message = sizeProblem(request.object);
+      if (message !== undefined) return answer({ kind: "denied", code: 413, reason: "RequestEntityTooLarge", message });
       return answer(await within(timeoutMs(http), async () => admit(request)));
     } catch (error) {
-      log.error("request failed", { path: http.path, error });
-      return answer({ kind: "denied", code: 500, reason: "InternalError", message: messageOf(error) });
+      log.error("request failed", { path: http.path, ...describe(request), error });
+      return jsonAnswer(500, failure(500, "InternalError", messageOf(error)));
     }
   };
 }
@@ -161,6 +167,8 @@ function conversion(convert: Convert, log: Log): Review {
         jsonAnswer(200, { apiVersion, kind: "ConversionReview", response: { uid, convertedObjects, result } }),
       );
     try {
+      const message = request.objects.map(sizeProblem).find((problem) => problem !== undefined);
+      if (message !== undefined) throw new Error(message);
       const converted = convert(request);
       log.info("conversion", { uid, desiredAPIVersion, objects: converted.length });
       return answer(converted, { status: "Success" });

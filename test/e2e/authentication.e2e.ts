@@ -88,7 +88,7 @@ async function serveBy(credential: Credential): Promise<void> {
     tickMs: 60_000,
   });
   const address = { url: `https://127.0.0.1:${server.port}`, caBundle: Buffer.from(certificate).toString("base64") };
-  const objects = installation({ ...address, conversion: { ...address, pathSecret } });
+  const objects = installation({ ...address, conversion: { ...address, pathSecret } }, { podFailurePolicy: "Fail" });
   await createAll(cluster, objects);
   installed = objects.slice(1 + accessObjects().length).toReversed();
   await untilInForce(cluster);

@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
+import { evaluate } from "@marcbachmann/cel-js";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
+import { type RegistrationOptions, webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
 import { selectorMatches } from "../../shared/core/lib/label-selector.ts";
 
 /** OpenKruise's registrations, written out with what the API server fills in. */
@@ -88,17 +89,62 @@ describe("which namespaces' pods are asked about", () => {
   });
 });
 
-test("only names and namespaces are not OpenKruise's", () => {
-  const address = { url: "https://sidecarset-webhooks.invalid" };
-  const [ours, like] = [webhookConfigurations(address), webhookConfigurations(address, { likeOpenKruise: true })];
-  const comparable = (configurations: typeof ours) =>
-    configurations.map(({ metadata: _metadata, ...configuration }) => ({
-      ...configuration,
-      webhooks: configuration.webhooks.map((webhook) => ({ ...webhook, namespaceSelector: undefined })),
-    }));
-  expect(comparable(ours)).toEqual(comparable(like));
-  expect(ours.map(({ metadata }) => metadata?.name)).toEqual([
-    "sidecarset-mutating-webhook-configuration",
-    "sidecarset-validating-webhook-configuration",
-  ]);
+const ADDRESS = { url: "https://sidecarset-webhooks.invalid" };
+
+interface Registered {
+  readonly name: string;
+  readonly failurePolicy: string;
+  readonly timeoutSeconds: number;
+  readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
+}
+
+function registered(options: RegistrationOptions = {}): readonly Registered[] {
+  return webhookConfigurations(ADDRESS, options).flatMap(({ webhooks }) => webhooks as readonly Registered[]);
+}
+
+describe("how our registrations differ from OpenKruise's", () => {
+  test("in names, namespaces, timeouts, and in what becomes of pods; in nothing else", () => {
+    const comparable = (webhooks: readonly Registered[]) =>
+      webhooks.map(({ matchConditions: _c, timeoutSeconds: _t, failurePolicy: _f, ...webhook }) => ({
+        ...webhook,
+        namespaceSelector: undefined,
+      }));
+    expect(comparable(registered())).toEqual(comparable(registered({ likeOpenKruise: true })));
+    expect(webhookConfigurations(ADDRESS).map(({ metadata }) => metadata?.name)).toEqual([
+      "sidecarset-mutating-webhook-configuration",
+      "sidecarset-validating-webhook-configuration",
+    ]);
+  });
+
+  test("pods come without sidecars while the webhook is down, SidecarSets don't come at all", () => {
+    const policies = registered().map(({ name, failurePolicy, timeoutSeconds }) => [
+      name,
+      failurePolicy,
+      timeoutSeconds,
+    ]);
+    expect(policies).toEqual([
+      ["mpod.kb.io", "Ignore", 5],
+      ["msidecarset.kb.io", "Fail", 5],
+      ["vsidecarset.kb.io", "Fail", 5],
+    ]);
+    expect(registered({ podFailurePolicy: "Fail" })[0]).toMatchObject({ failurePolicy: "Fail" });
+  });
+
+  test("a condition for pods comes after the one about mirror pods", () => {
+    const [pods, ...others] = registered({ podCondition: "1 == 1" });
+    expect(pods?.matchConditions).toMatchObject([
+      { name: "not-a-mirror-pod" },
+      { name: "needs-the-webhook", expression: "1 == 1" },
+    ]);
+    expect(others.flatMap(({ matchConditions }) => matchConditions ?? [])).toEqual([]);
+  });
+
+  test.each([
+    ["a pod without annotations", {}, true],
+    ["another pod", { annotations: { "kubernetes.io/config.hash": "x" } }, true],
+    ["a mirror pod", { annotations: { "kubernetes.io/config.mirror": "x" } }, false],
+  ])("%s", (_, metadata, isAsked) => {
+    const expression = registered()[0]?.matchConditions?.[0]?.expression ?? "";
+    expect(evaluate(expression, { object: { metadata } })).toBe(isAsked);
+  });
 });

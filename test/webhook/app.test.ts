@@ -138,19 +138,25 @@ describe("an admission is answered with its uid, in the version that it came in"
     });
   });
 
-  test.each(["/throw", "/reject"])("%s: an error is a denial with code 500", async (path) => {
-    expect((await answered(path)).response).toEqual({
-      uid: "uid-1",
-      allowed: false,
-      status: { status: "Failure", code: 500, reason: "InternalError", message: "out of order" },
+  test.each(["/throw", "/reject"])("%s: an error is no decision, so that failurePolicy decides", async (path) => {
+    const response = await post(path, review());
+    expect(response.status).toBe(500);
+    expect(await response.json()).toEqual({
+      apiVersion: "v1",
+      kind: "Status",
+      status: "Failure",
+      code: 500,
+      reason: "InternalError",
+      message: "out of order",
     });
   });
 
-  test("a decision that never comes is a denial before the API server's patience ends", async () => {
+  test("a decision that never comes is a failure before the API server's patience ends", async () => {
     const begin = performance.now();
-    const { response } = await answered("/hang?timeout=1s");
+    const response = await post("/hang?timeout=1s", review());
     expect(performance.now() - begin).toBeLessThan(1000);
-    expect(response).toMatchObject({ uid: "uid-1", allowed: false, status: { code: 500 } });
+    expect(response.status).toBe(500);
+    expect(await response.json()).toMatchObject({ kind: "Status", message: "there is no decision after 900 ms" });
   });
 
   test("each is one line in the log", async () => {

@@ -75,7 +75,10 @@ export async function startServedCluster(tickMs = 60_000): Promise<ServedCluster
     userAgent: "test",
   });
   const caBundle = Buffer.from(tls.certificate).toString("base64");
-  for (const object of installation({ url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret })) {
+  for (const object of installation(
+    { url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret },
+    { podFailurePolicy: "Fail" },
+  )) {
     await client.create(resourceOf(object), object);
   }
   const close = async () => {

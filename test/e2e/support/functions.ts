@@ -6,6 +6,7 @@ import { tickUntilAborted } from "../../../functions/ticker.ts";
 import { createCertificates } from "../../../infra/local/certificates.ts";
 import { installation } from "../../../infra/manifests.ts";
 import { accessObjects, kruiseNamespace } from "../../../infra/rbac/access.ts";
+import type { WebhookAddress } from "../../../infra/webhooks/address.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import { readAwsAccess, readConfig } from "../../../shared/config.ts";
 import type { PassReport } from "../../../shared/controller/report.ts";
@@ -21,6 +22,8 @@ import { asServiceAccount, clusterOf, writeKubeconfig } from "./clients.ts";
 import { createAll, removeAll, untilInForce } from "./installed.ts";
 
 export interface Functions {
+  /** Where the API server finds the webhooks. */
+  readonly address: WebhookAddress;
   /** one for each pass so far, oldest first */
   readonly reports: readonly PassReport[];
   /** Our functions' errors. */
@@ -96,7 +99,7 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
     ...(webhookHost() === LOCAL ? { host: LOCAL } : {}),
   });
   const address = { url: `https://${webhookHost()}:${server.port}`, caBundle, pathSecret };
-  const rest = installation(address).slice(access.length);
+  const rest = installation(address, { podFailurePolicy: "Fail" }).slice(access.length);
   await createAll(cluster, rest);
   await untilInForce(cluster);
   const reports: PassReport[] = [];
@@ -118,5 +121,5 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
     await server.close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { reports, errors, close };
+  return { address, reports, errors, close };
 }
