@@ -1,7 +1,7 @@
 /** Whether the environment of a container can be made: the ConfigMaps and Secrets it names must be there. */
 import { asObject, asText, at, isObject, type JsonObject, objectsIn } from "./json.ts";
 
-export type Source = "configmap" | "secret";
+type Source = "configmap" | "secret";
 
 /** What is stored under namespace/name. */
 export type ReadSource = (source: Source, key: string) => JsonObject | undefined;

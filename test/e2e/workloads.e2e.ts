@@ -4,7 +4,7 @@ import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { PODS, type Resource } from "../../shared/kube/port.ts";
 import { restartApiServer } from "./support/access.ts";
 import { scenes } from "./support/open-scene.ts";
-import { APP, imageOf, type Scene, setImage } from "./support/scene.ts";
+import { APP, atMost, imageOf, type Scene, setImage } from "./support/scene.ts";
 import { eventually } from "./support/until.ts";
 
 const openScene = scenes();
@@ -30,7 +30,7 @@ async function rollOut(scene: Scene, pods: number): Promise<void> {
   await scene.patchSet(setImage("agent:v2"));
   expect(uids(await scene.untilUpdated(pods))).toEqual(uids(before));
   expect(await scene.record(since)).toMatchObject({
-    maxUnavailableObserved: 2,
+    maxUnavailableObserved: atMost(2),
     appContainerRestarts: 0,
     podPatches: pods,
   });
@@ -54,12 +54,12 @@ it.each(["OnFailure", "Never"])("a Job's pods with restart policy %s are updated
   const backoffLimit = restartPolicy === "OnFailure" ? 5 : 0;
   await createOwner(scene, JOBS, { parallelism: 4, completions: 4, backoffLimit }, { restartPolicy });
   await rollOut(scene, 4);
-  const job = await scene.cluster.get<KubernetesObject & { readonly status?: object }>(JOBS, {
-    namespace: scene.name,
-    name: "app",
-  });
-  expect(job.status).toMatchObject({ active: 4, ready: 4 });
-  expect(job.status).not.toHaveProperty("failed");
+  const key = { namespace: scene.name, name: "app" };
+  const { status } = await eventually(
+    () => scene.cluster.get<KubernetesObject & { readonly status?: object }>(JOBS, key),
+    (job) => expect(job.status).toMatchObject({ active: 4, ready: 4 }),
+  );
+  expect(status).not.toHaveProperty("failed");
 });
 
 it("pods that have ended are neither waited for nor updated", async () => {
@@ -90,5 +90,5 @@ it("an API server that is killed in the middle of a rollout delays it, and the b
   );
   await restartApiServer();
   await scene.untilUpdated(12);
-  expect(await scene.record(since)).toMatchObject({ maxUnavailableObserved: 2, appContainerRestarts: 0 });
+  expect(await scene.record(since)).toMatchObject({ maxUnavailableObserved: atMost(2), appContainerRestarts: 0 });
 });

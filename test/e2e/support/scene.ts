@@ -15,7 +15,7 @@ import {
   type Resource,
   SIDECARSETS,
 } from "../../../shared/kube/port.ts";
-import { controlPlane } from "./access.ts";
+import { apiServer, controlPlane } from "./access.ts";
 import { readAudit } from "./audit.ts";
 import { clusterOf } from "./clients.ts";
 import type { Functions } from "./functions.ts";
@@ -47,7 +47,7 @@ export class Scene {
   readonly #namespaces = new Set<string>();
 
   constructor(functions: Functions) {
-    this.cluster = clusterOf(controlPlane());
+    this.cluster = clusterOf(apiServer());
     this.name = `scene-${randomBytes(3).toString("hex")}`;
     this.#functions = functions;
     this.#history = recordPods(this.cluster, this.name);
@@ -237,6 +237,11 @@ export function isReady(pod: Pod): boolean {
 /** Image of a container, by name. */
 export function imageOf(pod: Pod, container: string): string | undefined {
   return pod.spec.containers.find(({ name }) => name === container)?.image;
+}
+
+/** Of pods that were down at once: some, and no more than this. A slow machine brings one back before the next goes down. */
+export function atMost(limit: number): number {
+  return expect.toSatisfy((count) => count > 0 && count <= limit);
 }
 
 export function setImage(image: string, index = 0): JsonPatchOperation {
