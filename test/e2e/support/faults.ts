@@ -19,7 +19,7 @@ const isAny = () => true;
 
 const SLICES = 10;
 const SLICE_MS = 60;
-const WHOLE_CHUNKS = 3;
+const WHOLE_CHUNKS = 6;
 
 /** As an API server refuses. */
 function refuse(code: number, reason: string, message: string, retryAfterSeconds?: number) {
@@ -110,7 +110,7 @@ export const FAULTS = {
   },
   "truncated JSON": { oneIn: 5, concerns: isNoWatch, strike: truncate },
   "slow body": { oneIn: 5, concerns: isNoWatch, strike: dribble },
-  "broken watch": { oneIn: 2, concerns: isWatch, strike: breakWatch },
+  "broken watch": { oneIn: 1, concerns: isWatch, strike: breakWatch },
   "410 on continue": {
     oneIn: 5,
     concerns: ({ url }) => url.searchParams.has("continue"),
