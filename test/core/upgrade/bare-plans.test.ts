@@ -6,6 +6,7 @@ import type { PodState } from "../../../shared/core/pod/pod-state.ts";
 import { downPods } from "../../../shared/core/upgrade/down-pods.ts";
 import { canFlip, isServing, slotsToEmpty, targetSlot } from "../../../shared/core/upgrade/hot-slot.ts";
 import { immutableFields } from "../../../shared/core/upgrade/immutable-fields.ts";
+import { planUpgrade } from "../../../shared/core/upgrade/plan-upgrade.ts";
 import { imageChanges } from "../../../shared/core/upgrade/pod-change.ts";
 import { prioritize } from "../../../shared/core/upgrade/prioritize.ts";
 import { recordState } from "../../../shared/core/upgrade/record-upgrade.ts";
@@ -132,6 +133,16 @@ test("an image that is the same needs no change, and one of no container has non
   expect([to("a", "a:1"), to("b", "")]).toEqual([[], []]);
   expect(to("b", "b:1")).toEqual([{ index: 1, container: "b", from: "", to: "b:1" }]);
   expect(to("c", "c:1")).toEqual([{ index: -1, container: "c", from: "", to: "c:1" }]);
+});
+
+test("a pod that nobody matches gets no list of those that were injected", () => {
+  const facts = { now: "2025-06-01T00:00:00Z", latestRevision: "r" };
+  const annotationsOf = (matching: readonly string[]) => {
+    const plan = planUpgrade(BARE, { metadata: { name: "ss" }, spec: {} }, { ...facts, matching });
+    return plan.kind === "planned" ? plan.annotations : {};
+  };
+  expect(Object.keys(annotationsOf([]))).not.toContain("kruise.io/sidecarset-injected-list");
+  expect(annotationsOf(["ss", "tt"])["kruise.io/sidecarset-injected-list"]).toBe("ss,tt");
 });
 
 test("pods of one order stay as they came", () => {
