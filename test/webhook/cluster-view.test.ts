@@ -19,7 +19,7 @@ import {
 import { type ClusterView, clusterView } from "../../shared/webhook/cluster-view.ts";
 import { podAdmission } from "../../shared/webhook/pod-admission.ts";
 import { sidecarSetValidation } from "../../shared/webhook/sidecarset-validation.ts";
-import { resourceOf } from "./cluster.ts";
+import { resourceOf } from "../support/resource-of.ts";
 
 const CRDS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", namespaced: false };
 const { kruiseNamespace: namespace, featureGates } = readConfig({});

@@ -7,10 +7,10 @@ import { generate } from "selfsigned";
 import { type Server, startServer } from "../../functions/serve.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import { installation } from "../../infra/manifests.ts";
-import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { parseAuthentication } from "../../shared/authentication-settings.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
-import type { Cluster, Resource } from "../../shared/kube/port.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
+import { resourceOf } from "../support/resource-of.ts";
 
 interface TlsFiles {
   readonly tlsCert: string;
@@ -32,12 +32,6 @@ export async function writeTlsFiles(folder: string): Promise<TlsFiles> {
   await writeFile(files.tlsCert, cert);
   await writeFile(files.tlsKey, key);
   return files;
-}
-
-/** Every kind that is installed has a regular plural. */
-export function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
-  const [version = "", group = ""] = apiVersion.split("/").reverse();
-  return { group, version, plural: `${kind.toLowerCase()}s`, namespaced: metadata?.namespace !== undefined };
 }
 
 /** Callers prove who they are by this path. */

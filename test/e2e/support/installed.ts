@@ -3,7 +3,7 @@ import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
-import { resourceOf } from "../../webhook/cluster.ts";
+import { resourceOf } from "../../support/resource-of.ts";
 import { until } from "./until.ts";
 
 /** What an earlier file of tests left is the same. */

@@ -1,0 +1,8 @@
+/** The resource of an object's kind, for kinds that have a regular plural. */
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import type { Resource } from "../../shared/kube/port.ts";
+
+export function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  return { group, version, plural: `${kind.toLowerCase()}s`, namespaced: metadata?.namespace !== undefined };
+}
