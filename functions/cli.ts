@@ -1,4 +1,4 @@
-/** The command line: demo, serve, tick. A mistake of the caller is one sentence on stderr and exit code 2, any other failure 1. */
+/** The command line: demo, serve, tick, webhooks. A mistake of the caller is one sentence on stderr and exit code 2, any other failure 1. */
 import { parseArgs } from "node:util";
 import { withoutSecrets } from "../shared/log.ts";
 import { CliError } from "./cli-error.ts";
@@ -14,6 +14,10 @@ const USAGE = `usage: npm run COMMAND -- OPTIONS
          every webhook on one HTTPS port, and rollout ticks on a timer
   tick   [--kubeconfig FILE] [--sidecarset NAME] [--dry-run] [--deadline 55s]
          one scheduled pass by hand; prints its report as JSON; a dry run writes nothing
+  webhooks --url URL [--ca-bundle FILE] [--path-secrets FILE] [--failure-policy Ignore|Fail]
+         [--from-cluster [--kubeconfig FILE]] [--like-openkruise]
+         what to register in the cluster, as YAML; with --from-cluster API servers only
+         ask about pods that a SidecarSet of now may be meant for
 
   Without --kubeconfig: KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN, else the pod's service account, else ~/.kube/config.
 `;
@@ -115,12 +119,36 @@ async function tick(args: readonly string[]): Promise<void> {
   if (trouble.length > 0) process.exitCode = 1;
 }
 
-const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { demo, serve, tick };
+async function webhooks(args: readonly string[]): Promise<void> {
+  const text = { type: "string" } as const;
+  const { values } = parse(args, {
+    url: text,
+    "ca-bundle": text,
+    "path-secrets": text,
+    "failure-policy": text,
+    kubeconfig: text,
+    "from-cluster": { type: "boolean" },
+    "like-openkruise": { type: "boolean" },
+  });
+  const { printWebhooks } = await import("./webhooks.ts");
+  const yaml = await printWebhooks({
+    url: required(values, "url"),
+    caBundle: values["ca-bundle"],
+    pathSecrets: values["path-secrets"],
+    failurePolicy: values["failure-policy"],
+    kubeconfig: values.kubeconfig,
+    fromCluster: values["from-cluster"] ?? false,
+    likeOpenKruise: values["like-openkruise"] ?? false,
+  });
+  process.stdout.write(yaml);
+}
+
+const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { demo, serve, tick, webhooks };
 
 async function main([command = "", ...args]: readonly string[]): Promise<void> {
   const run = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
   if (command === "--help" || command === "help" || args.includes("--help")) process.stdout.write(USAGE);
-  else if (run === undefined) throw new CliError(`${command || "no command"}: expected demo, serve or tick`);
+  else if (run === undefined) throw new CliError(`${command || "no command"}: expected demo, serve, tick or webhooks`);
   else await run(args);
 }
 

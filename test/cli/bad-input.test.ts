@@ -74,9 +74,42 @@ const serveWithout = (option: string) => {
 
 /** What is typed wrong, the arguments, and what the one sentence must say. */
 const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
-  ["no command", () => [], /expected demo, serve or tick/],
-  ["an unknown command", () => ["roll"], /^roll: expected demo, serve or tick/],
+  ["no command", () => [], /expected demo, serve, tick or webhooks/],
+  ["an unknown command", () => ["roll"], /^roll: expected demo, serve, tick or webhooks/],
   ["a name that every object has", () => ["constructor"], /^constructor: expected/],
+  ["webhooks without a URL", () => ["webhooks"], /--url is missing/],
+  ["a URL without TLS", () => ["webhooks", "--url", "http://x"], /--url http:\/\/x: API servers call https only/],
+  ["no URL at all", () => ["webhooks", "--url", "x.example.com"], /API servers call https only/],
+  [
+    "a failure policy that does not exist",
+    () => ["webhooks", "--url", "https://x", "--failure-policy", "Maybe"],
+    /--failure-policy Maybe: write Ignore .* or Fail/,
+  ],
+  [
+    "a certificate that is none",
+    () => ["webhooks", "--url", "https://x", "--ca-bundle", path("not-a.crt")],
+    /not-a\.crt: there is no certificate/,
+  ],
+  [
+    "a certificate that is not there",
+    () => ["webhooks", "--url", "https://x", "--ca-bundle", path("nope.crt")],
+    /nope\.crt: the file cannot be read/,
+  ],
+  [
+    "a secret that is too short, which is not repeated",
+    () => ["webhooks", "--url", "https://x", "--path-secrets", path("short-secret")],
+    /^(?!.*hunter2).*short-secret: the first line is no secret/,
+  ],
+  [
+    "OpenKruise's registrations from a cluster",
+    () => ["webhooks", "--url", "https://x", "--like-openkruise", "--from-cluster"],
+    /choose one of --like-openkruise and --from-cluster/,
+  ],
+  [
+    "registrations from a cluster that is not there",
+    () => ["webhooks", "--url", "https://x", "--from-cluster", "--kubeconfig", path("kubeconfig-nowhere")],
+    /127\.0\.0\.1/,
+  ],
   ["an unknown option", () => ["demo", "--jsn"], /'--jsn'/],
   ["a file without -f", () => ["demo", "web.yaml"], /web\.yaml: unexpected; write -f/],
   ["a manifest that is not there", () => ["demo", "-f", path("nope.yaml")], /nope\.yaml: cannot be read \(ENOENT\)/],

@@ -1,0 +1,94 @@
+/** What to register in a cluster so that its API server calls the webhooks: as YAML, for kubectl apply. */
+import { readFile } from "node:fs/promises";
+import { stringify } from "yaml";
+import { type RegistrationOptions, webhookConfigurations } from "../infra/webhooks/webhook-configurations.ts";
+import type { SidecarSet } from "../shared/api/sidecarset.ts";
+import { readCluster } from "../shared/config.ts";
+import { listAll } from "../shared/controller/observe.ts";
+import { callCondition } from "../shared/core/match/call-condition.ts";
+import { connect } from "../shared/kube/connect.ts";
+import { SIDECARSETS } from "../shared/kube/port.ts";
+import { CliError } from "./cli-error.ts";
+
+export interface WebhooksOptions {
+  /** where the webhooks answer */
+  readonly url: string;
+  /** file: PEM of the certificate authority; absent: one that API servers trust anyway */
+  readonly caBundle?: string | undefined;
+  /** file: the first line is the secret of the path */
+  readonly pathSecrets?: string | undefined;
+  readonly likeOpenKruise: boolean;
+  readonly failurePolicy?: string | undefined;
+  /** Only pods that the cluster's SidecarSets of this moment, or a launch order, may be meant for are asked about. */
+  readonly fromCluster: boolean;
+  readonly kubeconfig?: string | undefined;
+}
+
+/** Of a path, as `serve` and the functions take it. */
+const SECRET = /^[A-Za-z0-9_-]{43}$/;
+
+/** @throws CliError, or KubeError when the cluster can't be asked */
+export async function printWebhooks(options: WebhooksOptions): Promise<string> {
+  const [caBundle, pathSecret] = [await caOf(options.caBundle), await secretOf(options.pathSecrets)];
+  const address = {
+    url: urlOf(options.url),
+    ...(caBundle === undefined ? {} : { caBundle }),
+    ...(pathSecret === undefined ? {} : { pathSecret }),
+  };
+  const configurations = webhookConfigurations(address, await registrationOf(options));
+  return configurations.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
+}
+
+function urlOf(url: string): string {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed?.protocol === "https:" && parsed.search === "" && parsed.hash === "" && !url.includes("@")) return url;
+  throw new CliError(`--url ${url}: API servers call https only; write for example https://webhooks.example.com`);
+}
+
+async function contentOf(option: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (cause) {
+    throw new CliError(`--${option} ${file}: the file cannot be read (${(cause as Error).message.split(",")[0]})`, {
+      cause,
+    });
+  }
+}
+
+async function caOf(file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const text = await contentOf("ca-bundle", file);
+  if (text.includes("-----BEGIN CERTIFICATE-----")) return Buffer.from(text).toString("base64");
+  throw new CliError(`--ca-bundle ${file}: there is no certificate in this file; it must be PEM`);
+}
+
+async function secretOf(file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const [secret = ""] = (await contentOf("path-secrets", file)).split(/\r?\n/).flatMap((line) => line.trim() || []);
+  if (SECRET.test(secret)) return secret;
+  throw new CliError(`--path-secrets ${file}: the first line is no secret of 43 characters (docs/authentication.md)`);
+}
+
+async function registrationOf(options: WebhooksOptions): Promise<RegistrationOptions> {
+  const { likeOpenKruise, failurePolicy, fromCluster, kubeconfig } = options;
+  if (failurePolicy !== undefined && failurePolicy !== "Ignore" && failurePolicy !== "Fail")
+    throw new CliError(`--failure-policy ${failurePolicy}: write Ignore (the default) or Fail`);
+  if (likeOpenKruise && fromCluster)
+    throw new CliError("choose one of --like-openkruise and --from-cluster: OpenKruise asks about every pod");
+  return {
+    likeOpenKruise,
+    ...(failurePolicy === undefined ? {} : { podFailurePolicy: failurePolicy }),
+    ...(fromCluster ? { podCondition: await conditionOf(kubeconfig) } : {}),
+  };
+}
+
+/** @throws CliError where the condition would have to let every pod through: better said than hidden. */
+async function conditionOf(kubeconfig: string | undefined): Promise<string> {
+  const cluster = await connect(kubeconfig ?? readCluster());
+  const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (sidecarSet) => sidecarSet);
+  const condition = callCondition(items);
+  if (condition !== undefined) return condition;
+  throw new CliError(
+    `--from-cluster: the ${items.length} SidecarSets cannot be told from other pods in one condition (too many of them, or one with a selector that the API server cannot evaluate); leave the option out`,
+  );
+}

@@ -1,0 +1,84 @@
+/** What `webhooks` prints, applied to a cluster: which pods its API server asks about then. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import { installation } from "../../infra/manifests.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { connect } from "../../shared/kube/connect.ts";
+import { type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import { runCli } from "./run-cli.ts";
+
+let folder: string;
+let cluster: LocalCluster;
+const DEFINITIONS: Resource = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
+const URL = "https://webhooks.example.com";
+const SECRET = "s".repeat(43);
+const path = (name: string) => join(folder, name);
+
+interface Registered {
+  readonly webhooks: readonly {
+    readonly name: string;
+    readonly failurePolicy: string;
+    readonly clientConfig: { readonly url: string; readonly caBundle?: string };
+    readonly matchConditions?: readonly { readonly expression: string }[];
+  }[];
+}
+
+async function webhooks(...args: readonly string[]): Promise<readonly Registered["webhooks"][number][]> {
+  const { code, stdout, stderr } = await runCli(["webhooks", "--url", URL, ...args]);
+  expect([code, stderr]).toEqual([0, ""]);
+  return parseAllDocuments(stdout).flatMap((document) => [...(document.toJS() as Registered).webhooks]);
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "webhooks-"));
+  cluster = await startLocalCluster();
+  await writeFile(path("kubeconfig"), cluster.kubeconfig());
+  await writeFile(path("secrets"), `${SECRET}\n${"o".repeat(43)}\n`);
+  await writeFile(path("ca.crt"), cluster.caCertificate);
+  const client = await connect(path("kubeconfig"));
+  const crd = installation({ url: URL }).find(({ kind }) => kind === "CustomResourceDefinition");
+  await client.create(DEFINITIONS, crd as KubernetesObject);
+  const spec = { selector: { matchLabels: { app: "web" } }, containers: [{ name: "log-agent", image: "agent:1" }] };
+  const logs = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", metadata: { name: "logs" }, spec };
+  await vi.waitFor(() => client.create(SIDECARSETS, logs), { timeout: 30_000 });
+});
+
+afterAll(async () => {
+  await cluster.close();
+  await rm(folder, { recursive: true });
+});
+
+test("registrations lead to the URL; secret and certificate authority are in them", async () => {
+  const all = await webhooks("--path-secrets", path("secrets"), "--ca-bundle", path("ca.crt"));
+  expect(all.map(({ clientConfig }) => clientConfig.url)).toEqual([
+    `${URL}/s/${SECRET}/mutate-pod`,
+    `${URL}/s/${SECRET}/mutate-apps-kruise-io-sidecarset`,
+    `${URL}/s/${SECRET}/validate-apps-kruise-io-sidecarset`,
+  ]);
+  const bundles = all.map(({ clientConfig }) => Buffer.from(clientConfig.caBundle ?? "", "base64").toString());
+  expect(new Set(bundles)).toEqual(new Set([cluster.caCertificate]));
+});
+
+test("Fail for pods is a choice", async () => {
+  const policies = async (...args: string[]) => (await webhooks(...args)).map(({ failurePolicy }) => failurePolicy);
+  expect(await policies()).toEqual(["Ignore", "Fail", "Fail"]);
+  expect(await policies("--failure-policy", "Fail")).toEqual(["Fail", "Fail", "Fail"]);
+});
+
+test("from a cluster: a condition on what its SidecarSets select", async () => {
+  const [pods] = await webhooks("--from-cluster", "--kubeconfig", path("kubeconfig"));
+  expect(pods?.matchConditions?.map(({ expression }) => expression)).toEqual([
+    expect.stringContaining("kubernetes.io/config.mirror"),
+    expect.stringContaining('object.metadata.labels["app"] in ["web"]'),
+  ]);
+  expect((await webhooks())[0]?.matchConditions).toHaveLength(1);
+});
