@@ -45,13 +45,16 @@ function latin1Bytes(text: string): string {
 export function tokensOf(expression: string): readonly Token[] {
   const bytes = latin1Bytes(expression);
   const tokens: Token[] = [];
-  let position = 0;
+  let [position, line, lineStart] = [0, 1, 0];
   for (;;) {
+    const begin = position;
     position += matchAt(SPACE, bytes, position).length;
     const { kind, text } = tokenAt(bytes, position);
     position += text.length;
-    const lines = bytes.slice(0, position).split("\n");
-    tokens.push({ kind, text, line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 });
+    const breaks = bytes.slice(begin, position).split("\n");
+    if (breaks.length > 1) lineStart = position - (breaks.at(-1)?.length ?? 0);
+    line += breaks.length - 1;
+    tokens.push({ kind, text, line, column: position - lineStart + 1 });
     if (kind === "end") return tokens;
   }
 }

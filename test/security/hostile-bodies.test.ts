@@ -1,0 +1,30 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+interface Report {
+  readonly bodies: number;
+  readonly statuses: Readonly<Record<string, number>>;
+  /** milliseconds of work for the body that took most */
+  readonly worstMs: number;
+  readonly worst: string;
+  /** bodies that took longer than they may */
+  readonly slow: readonly string[];
+  readonly limitMs: number;
+  readonly isPolluted: boolean;
+}
+
+const BODIES = 1_000;
+
+test("a thousand hostile bodies are each answered in time, in 256 MB", async () => {
+  const args = ["--max-old-space-size=256", "test/security/answer-hostile-bodies.ts", `${BODIES}`];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  const { bodies, statuses, worstMs, worst, slow, limitMs, isPolluted } = JSON.parse(stdout) as Report;
+  const figures = `${bodies} hostile bodies, the worst took ${Math.round(worstMs)} of ${Math.round(limitMs)} ms`;
+  process.stdout.write(`${figures} (${worst}); answers by status ${JSON.stringify(statuses)}\n`);
+  expect(bodies).toBe(BODIES);
+  expect(slow).toEqual([]);
+  expect(isPolluted).toBe(false);
+  const answered = [200, 400, 413, 500].reduce((sum, status) => sum + (statuses[status] ?? 0), 0);
+  expect(answered).toBe(BODIES);
+}, 300_000);

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { sizeProblem } from "../../shared/webhook/object-size.ts";
+
+const deep = (levels: number): unknown => (levels === 0 ? "x" : { a: deep(levels - 1) });
+
+test.each<[string, unknown]>([
+  ["nothing", undefined],
+  ["null", null],
+  ["a text", "x"],
+  [
+    "a thousand containers",
+    { spec: { containers: Array(1_000).fill({ name: "a", image: "b", env: [{ name: "c", value: "d" }] }) } },
+  ],
+  ["as many values as may be", { list: Array(19_998).fill(null) }],
+  ["as many levels as may be", deep(99)],
+  ["a text as long as may be", { a: "x".repeat(262_144) }],
+  ["any number of managed fields", { metadata: { managedFields: Array(100_000).fill("x") } }],
+])("%s is decided on", (_, object) => {
+  expect(sizeProblem(object)).toBeUndefined();
+});
+
+test.each<[string, unknown, string]>([
+  ["a value too many", { list: Array(20_001).fill(null) }, "the object has more than 20000 values"],
+  [
+    "keys too many",
+    Object.fromEntries(Array.from({ length: 20_001 }, (_, key) => [`k${key}`, 1])),
+    "more than 20000 values",
+  ],
+  ["branches too many", Array(200).fill(Array(200).fill({})), "more than 20000 values"],
+  ["a level too many", deep(101), "the object nests deeper than 100 levels"],
+  ["a character too many", { a: ["x".repeat(262_145)] }, "the object has a text of more than 262144 characters"],
+  ["managed fields elsewhere", { spec: { a: { managedFields: Array(20_001).fill("x") } } }, "more than 20000 values"],
+])("%s is refused", (_, object, problem) => {
+  expect(sizeProblem(object)).toContain(problem);
+});
