@@ -17,11 +17,12 @@ const REPORT_MS = 1_000;
 
 /** @throws KubeError or ConfigError when there is no way to the cluster; trouble there is in the report, and logged */
 export async function handler(event: RolloutEvent, context: Pick<Context, "getRemainingTimeInMillis">) {
-  const { kruiseNamespace, logLevel } = readConfig();
+  const { kruiseNamespace, logLevel, featureGates } = readConfig();
   const report = await runPass(await connect(readCluster()), {
     kruiseNamespace,
     deadlineMs: context.getRemainingTimeInMillis() - REPORT_MS,
     follow: true,
+    isEndingJobs: featureGates.SidecarTerminator,
     ...(event.sidecarSet === undefined ? {} : { sidecarSet: event.sidecarSet }),
     dryRun: event.dryRun === true,
   });

@@ -38,6 +38,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     ...(options.freshnessMs === undefined ? {} : { freshnessMs: options.freshnessMs }),
   };
   const { kruiseNamespace } = config;
+  const isEndingJobs = config.featureGates.SidecarTerminator;
   const cluster = options.kubeconfig ?? readCluster();
   const toCluster = () => connect(cluster);
   const identify = { aws: readAwsAccess, log, now: Date.now };
@@ -47,7 +48,15 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const app = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown });
   const server = await serveHttps(app, options);
   const end = new AbortController();
-  const ticks = tickUntilAborted({ connect: toCluster, kruiseNamespace, tickMs, log, onReport, signal: end.signal });
+  const ticks = tickUntilAborted({
+    connect: toCluster,
+    kruiseNamespace,
+    isEndingJobs,
+    tickMs,
+    log,
+    onReport,
+    signal: end.signal,
+  });
   const close = async () => {
     end.abort();
     await Promise.all([server.close(), ticks]);

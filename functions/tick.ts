@@ -21,6 +21,11 @@ export function troubleOf({ problems, sidecarSets }: PassReport): readonly strin
 
 /** @throws KubeError or ConfigError when there is no way to the cluster */
 export async function runTick({ kubeconfig, ...options }: TickOptions): Promise<PassReport> {
-  const { kruiseNamespace } = readConfig();
-  return runPass(await connect(kubeconfig ?? readCluster()), { kruiseNamespace, follow: true, ...options });
+  const { kruiseNamespace, featureGates } = readConfig();
+  return runPass(await connect(kubeconfig ?? readCluster()), {
+    kruiseNamespace,
+    follow: true,
+    isEndingJobs: featureGates.SidecarTerminator,
+    ...options,
+  });
 }

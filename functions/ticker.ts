@@ -10,6 +10,8 @@ export interface TickerOptions {
   readonly kruiseNamespace: string;
   /** from the beginning of one pass to that of the next, unless it takes longer */
   readonly tickMs: number;
+  /** gate SidecarTerminator */
+  readonly isEndingJobs?: boolean;
   readonly log: Log;
   readonly onReport: ((report: PassReport) => void) | undefined;
   /** ends the ticks, and the pass under way between two of its rounds */
@@ -21,12 +23,13 @@ const LEAST_DEADLINE_MS = 10_000;
 
 /** Resolves once the signal came and the last pass is over. Never rejects: the next tick may go better. */
 export async function tickUntilAborted(options: TickerOptions): Promise<void> {
-  const { connect, kruiseNamespace, tickMs, log, onReport, signal } = options;
+  const { connect, kruiseNamespace, isEndingJobs = false, tickMs, log, onReport, signal } = options;
   const deadlineMs = Math.max(tickMs, LEAST_DEADLINE_MS);
   while (!signal.aborted) {
     const next = performance.now() + tickMs;
     try {
-      const report = await runPass(await connect(), { kruiseNamespace, deadlineMs, follow: true, signal });
+      const pass = { kruiseNamespace, deadlineMs, follow: true, isEndingJobs, signal };
+      const report = await runPass(await connect(), pass);
       log[report.problems.length > 0 ? "warn" : "info"]("pass", { ...report });
       onReport?.(report);
     } catch (error) {

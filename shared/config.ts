@@ -12,6 +12,7 @@ const DEFAULT_FEATURE_GATES = {
   KruiseDaemon: true,
   KruisePodReadinessGate: false,
   SidecarSetPatchPodMetadataDefaultsAllowed: false,
+  SidecarTerminator: false,
 };
 
 export type FeatureGates = Readonly<Record<keyof typeof DEFAULT_FEATURE_GATES, boolean>>;

@@ -81,6 +81,14 @@ export class ContainerRun {
     this.#cancel();
   }
 
+  /** For good: the pod's phase is final. */
+  end(): void {
+    this.#cancel();
+    if (this.#state.type === "terminated") return;
+    const startedAt = this.#state.type === "running" ? this.#state.startedAt : this.#now();
+    this.#set({ type: "terminated", terminated: this.#ended(startedAt, 143) });
+  }
+
   status(): JsonObject {
     const isRunning = this.#state.type === "running";
     return {
@@ -156,7 +164,8 @@ export class ContainerRun {
       return;
     }
     this.#set({ type: "running", startedAt, isReady: false });
-    if (this.role === "init") this.#after(settings.readyDelayMs, () => this.#complete(startedAt));
+    if (this.role === "init" || behaviour === "completes")
+      this.#after(settings.readyDelayMs, () => this.#complete(startedAt));
     else if (behaviour !== "never-ready") {
       this.#after(settings.readyDelayMs, () => this.#set({ type: "running", startedAt, isReady: true }));
     }

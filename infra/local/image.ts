@@ -3,14 +3,18 @@ import { createHash } from "node:crypto";
 
 /**
  * `unpullable`: no such image. `never-ready`: runs, and fails its readiness probe for ever. `hook-fails` and
- * `hook-never-ends`: what its container's postStart hook does, if it has one; without one it runs.
+ * `hook-never-ends`: what its container's postStart hook does, if it has one; without one it runs. `completes`: ends by
+ * itself with exit code 0, and is not started again.
  */
-export type ImageBehaviour = "runs" | "unpullable" | "never-ready" | "hook-fails" | "hook-never-ends";
+export type ImageBehaviour = "runs" | "unpullable" | "never-ready" | "hook-fails" | "hook-never-ends" | "completes";
 
 /** By name: a tag that holds "does-not-exist" or another behaviour does what it says. */
 export function imageBehaviour(image: string): ImageBehaviour {
   if (image.includes("does-not-exist")) return "unpullable";
-  return (["never-ready", "hook-fails", "hook-never-ends"] as const).find((word) => image.includes(word)) ?? "runs";
+  return (
+    (["never-ready", "hook-fails", "hook-never-ends", "completes"] as const).find((word) => image.includes(word)) ??
+    "runs"
+  );
 }
 
 /** docker-pullable://REPOSITORY@sha256:…, always the same for the same image. */

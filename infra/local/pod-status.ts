@@ -69,6 +69,11 @@ function verdicts(pod: ApiObject, runs: PodRuns): readonly Verdict[] {
 
 const OURS: ReadonlySet<string> = new Set(["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"]);
 
+/** Nothing leads out of it. */
+function isFinal(status: JsonObject): boolean {
+  return status["phase"] === "Succeeded" || status["phase"] === "Failed";
+}
+
 /** Conditions of other writers stay. `now` RFC 3339. */
 export function podStatus(pod: ApiObject, runs: PodRuns, now: string): JsonObject {
   const before = asObject(pod["status"]);
@@ -77,7 +82,7 @@ export function podStatus(pod: ApiObject, runs: PodRuns, now: string): JsonObjec
   const byName = runs.containers.toSorted((left, right) => (left.name < right.name ? -1 : 1));
   return {
     ...before,
-    phase: runs.containers.every((run) => run.hasRun) ? "Running" : "Pending",
+    phase: isFinal(before) ? before["phase"] : runs.containers.every((run) => run.hasRun) ? "Running" : "Pending",
     conditions: [...own, ...others],
     hostIP: runs.hostIP,
     hostIPs: [{ ip: runs.hostIP }],

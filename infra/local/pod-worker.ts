@@ -22,6 +22,11 @@ export interface Placement {
 
 const RETRY_MS = 20;
 
+function isFinal(pod: ApiObject): boolean {
+  const phase = at(pod, "status", "phase");
+  return phase === "Succeeded" || phase === "Failed";
+}
+
 export class PodWorker {
   readonly #api: PodApi;
   readonly #settings: KubeletSettings;
@@ -31,6 +36,7 @@ export class PodWorker {
   #pod: ApiObject;
   #isDirty = false;
   #isEnding = false;
+  #isFinished = false;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(api: PodApi, settings: KubeletSettings, pod: ApiObject, placement: Placement) {
@@ -45,7 +51,8 @@ export class PodWorker {
   sync(pod: ApiObject): void {
     this.#pod = pod;
     if (pod.metadata.deletionTimestamp !== undefined) this.#end(pod);
-    if (!this.#isEnding) this.#progress();
+    if (isFinal(pod)) this.#finish();
+    else if (!this.#isEnding) this.#progress();
     // Readiness gates are conditions that others write.
     if (objectsIn(at(pod, "spec", "readinessGates")).length > 0) this.#report();
   }
@@ -94,8 +101,15 @@ export class PodWorker {
   #changed(): void {
     this.#report();
     setImmediate(() => {
-      if (!this.#isEnding) this.#progress();
+      if (!this.#isEnding && !isFinal(this.#pod)) this.#progress();
     });
+  }
+
+  /** Whoever wrote the phase: a kubelet stops what runs in a pod whose phase is final. */
+  #finish(): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    for (const run of this.#runs.values()) run.end();
   }
 
   /** Writes of one pod follow each other; what changes meanwhile goes into the next. */

@@ -54,6 +54,12 @@ const FEATURES: readonly Feature[] = [
     webhookRules: [allow("", ["pods", "nodes"], ["get"])],
   },
   {
+    name: "sidecar-terminator",
+    purpose: "where the sidecars of jobs that are done are to be ended (gate SidecarTerminator).",
+    // Virtual kubelets are told from others by a label of the node.
+    rules: [allow("", ["nodes"], ["get"])],
+  },
+  {
     name: "ordered-sets",
     purpose: "where StatefulSets of apps.kruise.io are to be reconciled.",
     rules: [

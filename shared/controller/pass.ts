@@ -7,6 +7,7 @@ import { type Calls, meteredCluster } from "./metered.ts";
 import { recreateContainers } from "./recreate-containers.ts";
 import type { PassReport } from "./report.ts";
 import { type Listed, listSidecarSets, messageOf, note, type Service, serve } from "./serve.ts";
+import { terminateSidecars } from "./terminate-sidecars.ts";
 
 export interface PassOptions {
   /** how long the pass may take, from its beginning */
@@ -19,6 +20,8 @@ export interface PassOptions {
   readonly dryRun?: boolean;
   /** false: one round for each SidecarSet */
   readonly follow: boolean;
+  /** gate SidecarTerminator: sidecars of jobs that are done are ended */
+  readonly isEndingJobs?: boolean;
   readonly clock?: Clock;
   /** ends the pass early, between two rounds */
   readonly signal?: AbortSignal;
@@ -38,6 +41,7 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
     limits: { endsAtMs, ...(signal ? { signal } : {}) },
     isDryRun: options.dryRun === true,
     isFollowing: options.follow,
+    isEndingJobs: options.isEndingJobs === true,
     isRescanning: sidecarSet === undefined,
     problems: [],
     notReached: [],
@@ -51,17 +55,18 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
   return { startedAt, durationMs: clock.now() - beganAtMs, isDryRun, problems, notReached, calls, ...result };
 }
 
-type PassResult = Pick<PassReport, "sidecarSets" | "heldBy" | "launches" | "recreations">;
+type PassResult = Pick<PassReport, "sidecarSets" | "heldBy" | "launches" | "recreations" | "terminations">;
 
 /** All there is to do in a pass that was not asked for one SidecarSet. */
 async function serveAll(service: Service, names: readonly string[]): Promise<PassResult> {
   const served = new AbortController();
-  const [sidecarSets, launches, recreations] = await Promise.all([
+  const [sidecarSets, launches, recreations, terminations] = await Promise.all([
     serve(service, names).finally(() => served.abort()),
     launchPods(service, served.signal),
     recreateContainers(service),
+    service.isEndingJobs ? terminateSidecars(service, served.signal) : undefined,
   ]);
-  return { sidecarSets, launches, ...(recreations ? { recreations } : {}) };
+  return { sidecarSets, launches, ...(recreations ? { recreations } : {}), ...(terminations ? { terminations } : {}) };
 }
 
 /** A dry run writes no Lease, and one SidecarSet asked for by name is served at once: the ledger keeps passes apart. */

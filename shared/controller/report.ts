@@ -66,6 +66,16 @@ export interface LaunchReport {
   planned?: readonly string[];
 }
 
+/** Jobs whose sidecars were ended in one pass. */
+export interface TerminationReport {
+  /** pods that were given their final phase */
+  finished: number;
+  /** containers that were given an image that ends */
+  swapped: number;
+  /** dry run: what would be done now */
+  planned?: readonly string[];
+}
+
 /** ContainerRecreateRequests in one pass. */
 export interface RecreationReport {
   /** that there are */
@@ -96,6 +106,8 @@ export interface PassReport {
   readonly launches?: LaunchReport;
   /** absent: the cluster has no ContainerRecreateRequests, or they were not looked for */
   readonly recreations?: RecreationReport;
+  /** absent: gate SidecarTerminator is off */
+  readonly terminations?: TerminationReport;
   /** API calls, such as "PATCH pods": 12 */
   readonly calls: Calls;
 }

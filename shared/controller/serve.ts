@@ -31,6 +31,7 @@ export interface Service {
   readonly limits: Limits;
   readonly isDryRun: boolean;
   readonly isFollowing: boolean;
+  readonly isEndingJobs: boolean;
   /** false: nobody but those named is served */
   readonly isRescanning: boolean;
   readonly problems: string[];

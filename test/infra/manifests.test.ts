@@ -171,6 +171,7 @@ test("what only some features need is in none of the base roles, and gives nobod
     "webhook-configuration": ["mutatingwebhookconfigurations"],
     "launch-order": ["configmaps"],
     "container-recreate": ["containerrecreaterequests", "containerrecreaterequests/status", "pods", "nodes"],
+    "sidecar-terminator": ["nodes"],
     "ordered-sets": [
       "statefulsets",
       "statefulsets/status",

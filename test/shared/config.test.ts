@@ -12,6 +12,7 @@ describe("readConfig", () => {
         KruiseDaemon: true,
         KruisePodReadinessGate: false,
         SidecarSetPatchPodMetadataDefaultsAllowed: false,
+        SidecarTerminator: false,
       },
       logLevel: "info",
     });
@@ -32,6 +33,7 @@ describe("readConfig", () => {
         KruiseDaemon: true,
         KruisePodReadinessGate: false,
         SidecarSetPatchPodMetadataDefaultsAllowed: false,
+        SidecarTerminator: false,
       },
       logLevel: "debug",
     });
@@ -45,7 +47,7 @@ describe("readConfig", () => {
     [
       "FEATURE_GATES",
       "Sort=true",
-      "FEATURE_GATES names Sort, which is none of EnableSortSidecarContainerByName, KruiseDaemon, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed.",
+      "FEATURE_GATES names Sort, which is none of EnableSortSidecarContainerByName, KruiseDaemon, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed, SidecarTerminator.",
     ],
     [
       "FEATURE_GATES",
@@ -55,7 +57,7 @@ describe("readConfig", () => {
     [
       "FEATURE_GATES",
       "toString=true",
-      "FEATURE_GATES names toString, which is none of EnableSortSidecarContainerByName, KruiseDaemon, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed.",
+      "FEATURE_GATES names toString, which is none of EnableSortSidecarContainerByName, KruiseDaemon, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed, SidecarTerminator.",
     ],
   ])("%s=%s is refused in one sentence", (variable, value, sentence) => {
     expect(() => readConfig({ [variable]: value })).toThrow(new ConfigError(sentence));

@@ -53,7 +53,7 @@ export function planTermination(pod: Pod, view: TerminationView): TerminationPla
   if (!isIgnoringTime(pod, sidecars)) return { kind: "plan", actions };
   // Compat: one request for the pod, so a second group gets none; its phase ends it (vector ignore-waits-for-normal).
   const last = hasRequest || ending.length > 0 ? [] : endByRequest(pod, sidecars.ignoringExitCode);
-  return { kind: "plan", actions: [...actions, ...finish(pod, now), ...last] };
+  return { kind: "plan", actions: [...actions, ...finishPod(pod, now), ...last] };
 }
 
 /** In the pod's namespace. */
@@ -98,7 +98,8 @@ function requestFor(pod: Pod, names: readonly string[]): ContainerRecreateReques
   };
 }
 
-function finish(pod: Pod, now: string): readonly TerminationAction[] {
+/** Nothing for a pod whose phase is final already. */
+export function finishPod(pod: Pod, now: string): readonly TerminationAction[] {
   if (pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed") return [];
   const phase = areSuccessful(pod, mainContainers(pod)) ? "Succeeded" : "Failed";
   const message = "Terminated by Sidecar Terminator";
