@@ -29,7 +29,7 @@ class Adversary {
   isLess(x: number, y: number): boolean {
     this.comparisons++;
     const isOpen = (at: number) => this.values[at] === undefined;
-    if (isOpen(x) && isOpen(y)) this.values[x === this.candidate ? x : y] = this.solid++;
+    if (isOpen(x) && isOpen(y)) this.values[y === this.candidate ? y : x] = this.solid++;
     if (isOpen(x)) this.candidate = x;
     if (isOpen(y)) this.candidate = y;
     return (this.values[x] ?? Number.POSITIVE_INFINITY) < (this.values[y] ?? Number.POSITIVE_INFINITY);

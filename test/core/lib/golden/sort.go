@@ -70,10 +70,10 @@ func killer(n int) []int {
 	sort.Slice(order, func(i, j int) bool {
 		x, y := order[i], order[j]
 		if keys[x] == math.MaxInt && keys[y] == math.MaxInt {
-			if x == candidate {
-				keys[x] = solid
-			} else {
+			if y == candidate {
 				keys[y] = solid
+			} else {
+				keys[x] = solid
 			}
 			solid++
 		}
@@ -114,12 +114,15 @@ func main() {
 		Checksum uint32 `json:"checksum"`
 	}
 	kills := []kill{}
-	for _, n := range []int{100, 150, 300} {
-		keys := killer(n)
-		for i := range keys {
-			keys[i] /= 2
+	for _, n := range []int{64, 100, 150, 300} {
+		// The last keys are equal: heap sort takes over while they are in its range.
+		for _, settled := range []int{n / 4, n / 2, 3 * n / 4} {
+			keys := killer(n)
+			for i := range keys {
+				keys[i] = min(keys[i], settled)
+			}
+			kills = append(kills, kill{keys, checksum(keys)})
 		}
-		kills = append(kills, kill{keys, checksum(keys)})
 	}
 	err := json.NewEncoder(os.Stdout).Encode(map[string]any{"sizes": sizes, "checksums": checksums, "killers": kills})
 	if err != nil {
