@@ -1,0 +1,83 @@
+/** What a month costs on AWS, from measured milliseconds, bytes and counts. */
+import {
+  ALARM_METRIC_MONTH,
+  HTTP_API_REQUEST,
+  INTERNET_GB,
+  LAMBDA_GB_SECOND,
+  LAMBDA_REQUEST,
+  LOAD_BALANCER_HOUR,
+  LOAD_BALANCER_UNIT_HOUR,
+  LOG_GB,
+  SCHEDULER_INVOCATION,
+} from "./prices.ts";
+
+export interface Measurements {
+  /** milliseconds of a tick that finds nothing to do */
+  readonly idleTickMs: number;
+  /** milliseconds of a pod's admission, the runtime's work included */
+  readonly podMs: number;
+  /** of the answer to one */
+  readonly podAnswerBytes: number;
+  /** of the lines that an idle tick logs */
+  readonly tickLogBytes: number;
+  readonly alarmMetrics: number;
+}
+
+/** Dollars by what they are paid for, and their sum. */
+export interface Cost {
+  readonly parts: Readonly<Record<string, number>>;
+  readonly total: number;
+}
+
+const MEMORY_GB = 0.5;
+/** Lambda gives a whole processor with 1,769 MB, so what is computed takes longer in less. */
+const FULL_PROCESSOR_GB = 1.769;
+const MINUTES = 60 * 24 * 30;
+const HOURS = 24 * 30;
+
+/** A function that computes for so many milliseconds on a whole processor; Lambda rounds up to one. */
+function lambda(calls: number, milliseconds: number): number {
+  const billedMs = Math.ceil(milliseconds * (FULL_PROCESSOR_GB / MEMORY_GB));
+  return calls * (LAMBDA_REQUEST + (billedMs / 1000) * MEMORY_GB * LAMBDA_GB_SECOND);
+}
+
+function cost(parts: Readonly<Record<string, number>>): Cost {
+  return { parts, total: Object.values(parts).reduce((sum, part) => sum + part, 0) };
+}
+
+/** A cluster in which nothing happens, for a month. */
+export function idleMonth({ idleTickMs, tickLogBytes, alarmMetrics }: Measurements): Cost {
+  return cost({
+    "ticks: Scheduler": MINUTES * SCHEDULER_INVOCATION,
+    "ticks: Lambda": lambda(MINUTES, idleTickMs),
+    "ticks: logs": ((MINUTES * tickLogBytes) / 1e9) * LOG_GB,
+    alarms: alarmMetrics * ALARM_METRIC_MONTH,
+  });
+}
+
+/** So many pods a minute, all month, by Function URL, on top of an idle month. */
+export function podsMonth(podsPerMinute: number, { podMs }: Measurements): Cost {
+  return cost({ "admissions: Lambda": lambda(podsPerMinute * MINUTES, podMs) });
+}
+
+/** What other front doors add, and answers that leave the region. */
+export function doorsMonth(podsPerMinute: number, { podAnswerBytes }: Measurements) {
+  const pods = podsPerMinute * MINUTES;
+  return {
+    "HTTP API": pods * HTTP_API_REQUEST,
+    // A capacity unit takes 1 GB an hour from functions' answers, and 25 new connections a second.
+    "load balancer": HOURS * (LOAD_BALANCER_HOUR + LOAD_BALANCER_UNIT_HOUR * Math.ceil(podsPerMinute / 60 / 25)),
+    "answers to the internet": ((pods * podAnswerBytes) / 1e9) * INTERNET_GB,
+  };
+}
+
+/** `pods` in batches of `batch`, each ready after so many seconds: a tick's function runs all the while. */
+export function rolloutOnce(pods: number, batch: number, readySeconds: number): Cost & { readonly minutes: number } {
+  const minutes = (Math.ceil(pods / batch) * readySeconds) / 60;
+  const calls = Math.ceil(minutes);
+  const gbSeconds = minutes * 60 * MEMORY_GB * LAMBDA_GB_SECOND;
+  return {
+    ...cost({ "ticks: Scheduler and Lambda": calls * (SCHEDULER_INVOCATION + LAMBDA_REQUEST) + gbSeconds }),
+    minutes,
+  };
+}

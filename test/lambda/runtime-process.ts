@@ -1,0 +1,81 @@
+/** A bundled function in a process of its own, as Lambda runs it: AWS' runtime client, where it is installed, and our Runtime API. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { type RuntimeApi, startRuntimeApi } from "./runtime-api.ts";
+
+const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+const AWS_CLIENT = pathOf("node_modules/aws-lambda-ric/index.mjs");
+const OWN_CLIENT = pathOf("runtime-client.mjs");
+
+/** Which runtime client runs the functions. */
+export const RUNTIME_CLIENT = existsSync(pathOf("node_modules/aws-lambda-ric/rapid-client.node"))
+  ? "aws-lambda-ric"
+  : "test/lambda/runtime-client.mjs";
+
+/** As on Lambda. */
+const NODE_OPTIONS = "--no-experimental-require-module --no-experimental-detect-module";
+
+export interface FunctionOptions {
+  /** folder of a bundle: index.js with the export handler */
+  readonly folder: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface FunctionProcess {
+  readonly process: ChildProcess;
+  readonly invoke: RuntimeApi["invoke"];
+  /** Milliseconds that its threads have computed so far, which other processes hardly change; NaN where there is no /proc. */
+  readonly cpuMs: () => Promise<number>;
+  /** of what it has logged so far */
+  readonly logBytes: () => number;
+  /** Kills it as Lambda does at the deadline: without a warning. */
+  kill(): Promise<void>;
+}
+
+/** Resolves when the process is begun, before it has started. */
+export async function startFunction({ folder, env = {} }: FunctionOptions): Promise<FunctionProcess> {
+  const api = await startRuntimeApi();
+  const isAws = RUNTIME_CLIENT === "aws-lambda-ric";
+  const child = spawn(process.execPath, isAws ? [AWS_CLIENT, "index.handler"] : [OWN_CLIENT], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "inherit"],
+    env: {
+      ...env,
+      NODE_OPTIONS,
+      AWS_LAMBDA_RUNTIME_API: api.address,
+      AWS_LAMBDA_FUNCTION_NAME: "test",
+      AWS_LAMBDA_FUNCTION_MEMORY_SIZE: "512",
+      AWS_LAMBDA_FUNCTION_VERSION: "$LATEST",
+      AWS_LAMBDA_LOG_GROUP_NAME: "/aws/lambda/test",
+      AWS_LAMBDA_LOG_STREAM_NAME: "test",
+      AWS_REGION: "eu-central-1",
+      LAMBDA_TASK_ROOT: folder,
+      _HANDLER: "index.handler",
+    },
+  });
+  const exited = once(child, "exit");
+  let logged = 0;
+  child.stdout?.on("data", (lines: Buffer) => {
+    logged += lines.length;
+  });
+  return {
+    process: child,
+    invoke: api.invoke,
+    logBytes: () => logged,
+    cpuMs: () => cpuMs(child.pid ?? 0).catch(() => Number.NaN),
+    async kill() {
+      child.kill("SIGKILL");
+      await exited;
+      await api.close();
+    },
+  };
+}
+
+async function cpuMs(pid: number): Promise<number> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const texts = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, "utf8")));
+  return texts.reduce((sum, text) => sum + Number(text.split(" ")[0]), 0) / 1e6;
+}
