@@ -20,7 +20,7 @@ export interface RecreateStrategy {
   readonly minStartedSeconds?: number;
 }
 
-export type RecreatePhase = "" | "Pending" | "Recreating" | "Succeeded" | "Failed" | "Completed";
+type RecreatePhase = "" | "Pending" | "Recreating" | "Succeeded" | "Failed" | "Completed";
 
 export interface ContainerRecreateState {
   readonly name: string;

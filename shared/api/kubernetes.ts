@@ -106,7 +106,7 @@ export interface LocalObjectReference {
 }
 
 /** At most one of the three; none means waiting. */
-export interface ContainerState {
+interface ContainerState {
   readonly waiting?: { readonly reason?: string; readonly message?: string };
   readonly running?: { readonly startedAt?: string | null };
   readonly terminated?: { readonly exitCode?: number; readonly reason?: string };
