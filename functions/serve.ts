@@ -8,6 +8,7 @@ import { createLog, type Log } from "../shared/log.ts";
 import { allWebhooks } from "../shared/webhook/all-webhooks.ts";
 import { authenticator } from "../shared/webhook/authenticate.ts";
 import { type ServerOptions, serveHttps, type WebhookServer } from "../shared/webhook/https-server.ts";
+import { logCrashes } from "./crash.ts";
 import { tickUntilAborted } from "./ticker.ts";
 
 export interface ServeOptions extends ServerOptions {
@@ -67,6 +68,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
 /** Resolves after SIGTERM or SIGINT, when everything in flight is done. */
 export async function serveUntilSignal(options: ServeOptions): Promise<void> {
   const log = createLog(readConfig().logLevel);
+  logCrashes(log);
   const ended = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
   const server = await startServer({ log, ...options });
   log.info("serving", { port: server.port, tickMs: options.tickMs });

@@ -8,16 +8,18 @@ export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-/** As many secrets as a process may know at a time, rotated ones included; the oldest makes room. */
+/** As many forms of secrets as a process remembers, rotated ones included; the oldest make room. */
 const MAX_HIDDEN = 1_000;
 const hidden = new Set<string>();
 
 /** From now on this text is written nowhere, in none of the forms it takes inside a URL, JSON or a header. */
 export function hideSecret(secret: string): void {
   if (secret.length < 8) return;
-  const [oldest] = hidden.size >= MAX_HIDDEN ? hidden : [];
-  if (oldest !== undefined) hidden.delete(oldest);
   for (const form of formsOf(secret)) hidden.add(form);
+  for (const oldest of hidden) {
+    if (hidden.size <= MAX_HIDDEN) break;
+    hidden.delete(oldest);
+  }
 }
 
 function formsOf(secret: string): readonly string[] {
@@ -51,12 +53,12 @@ function writeToStdout(line: string): void {
 
 function format(level: LogLevel, message: string, fields: LogFields = {}): string {
   const line = { time: new Date().toISOString(), level, message, ...fields };
-  return `${JSON.stringify(line, printable)}\n`;
+  return `${withoutSecrets(JSON.stringify(line, printable))}\n`;
 }
 
 function printable(field: string, value: unknown): unknown {
   if (field !== "" && SECRET_FIELD.test(field) && value !== undefined) return HIDDEN;
-  if (typeof value === "string") return withoutSecrets(value);
+  if (typeof value === "string") return value.replace(SECRET_TEXT, HIDDEN);
   if (typeof value === "bigint") return value.toString();
   if (value instanceof Error) return describe(value);
   return value;
