@@ -1,11 +1,20 @@
 /** Whether the matchConditions of a webhook hold: CEL over the request and its objects. */
 import { evaluate } from "@marcbachmann/cel-js";
+import type { Call } from "./api.ts";
 import { asText, type JsonObject, objectsIn } from "./json.ts";
+import type { ApiObject } from "./object.ts";
 import { forbidden } from "./status-error.ts";
-import type { AdmissionRequest } from "./webhook-match.ts";
+
+/** What a condition may look at. */
+interface Subject {
+  readonly call: Call;
+  readonly operation: string;
+  readonly object: ApiObject | undefined;
+  readonly oldObject: ApiObject | undefined;
+}
 
 /** One that is false goes before one that fails; which then counts as failurePolicy says. */
-export function matchConditionsHold(webhook: JsonObject, request: AdmissionRequest): boolean {
+export function matchConditionsHold(webhook: JsonObject, request: Subject): boolean {
   const conditions = objectsIn(webhook["matchConditions"]);
   if (conditions.length === 0) return true;
   const { call, operation, object = null, oldObject = null } = request;
