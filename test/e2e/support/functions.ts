@@ -22,14 +22,17 @@ import { asServiceAccount, clusterOf, writeKubeconfig } from "./clients.ts";
 import { createAll, removeAll, untilInForce } from "./installed.ts";
 
 export interface Functions {
-  /** Where the API server finds the webhooks. */
-  readonly address: WebhookAddress;
   /** one for each pass so far, oldest first */
   readonly reports: readonly PassReport[];
   /** Our functions' errors. */
   readonly errors: readonly string[];
   /** Ends them and takes away what was installed. */
   close(): Promise<void>;
+}
+
+export interface StartedFunctions extends Functions {
+  /** Where the API server finds the webhooks. */
+  readonly address: WebhookAddress;
 }
 
 const LOCAL = "127.0.0.1";
@@ -74,7 +77,7 @@ interface FunctionsOptions {
 const straight = (target: RawTarget) => target;
 
 /** Resolves when pods are injected and, unless there are no ticks, SidecarSets are rolled out. */
-export async function startFunctions(admin: RawTarget, options: FunctionsOptions = {}): Promise<Functions> {
+export async function startFunctions(admin: RawTarget, options: FunctionsOptions = {}): Promise<StartedFunctions> {
   const { hasTicks = true, route = straight, now = Date.now } = options;
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-functions-"));
   const cluster = clusterOf(admin);
@@ -108,6 +111,7 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
     tickUntilAborted({
       connect: await identify("sidecarset-reconciler"),
       kruiseNamespace: config.kruiseNamespace,
+      isEndingJobs: true,
       tickMs: TICK_MS,
       log,
       onReport: (report) => reports.push(report),

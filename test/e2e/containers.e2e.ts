@@ -1,0 +1,142 @@
+/** Containers of pods on a real control plane, with the roles we ship: started in an order, replaced alone, ended with their job. */
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { recreateInstallation } from "../../infra/manifests.ts";
+import { optionalAccess } from "../../infra/rbac/optional-access.ts";
+import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
+import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { CONFIG_MAPS, CONTAINER_RECREATE_REQUESTS, PODS, type Resource } from "../../shared/kube/port.ts";
+import { apiServer } from "./support/access.ts";
+import { clusterOf } from "./support/clients.ts";
+import { type StartedFunctions, startFunctions } from "./support/functions.ts";
+import { createAll, removeAll } from "./support/installed.ts";
+import { recordPods } from "./support/pod-history.ts";
+import { isReady, Scene } from "./support/scene.ts";
+import { eventually } from "./support/until.ts";
+
+let functions: StartedFunctions;
+let installed: readonly KubernetesObject[] = [];
+const cluster = () => clusterOf(apiServer());
+beforeAll(async () => {
+  functions = await startFunctions(apiServer());
+  const features = ["launch-order", "sidecar-terminator"];
+  const access = optionalAccess().flatMap(({ feature, objects }) => (features.includes(feature) ? objects : []));
+  installed = [...access, ...recreateInstallation(functions.address)];
+  expect(installed).toHaveLength(10);
+  await createAll(cluster(), installed);
+});
+afterAll(async () => {
+  await removeAll(cluster(), [...installed].reverse());
+  await functions?.close();
+});
+
+async function openScene(): Promise<Scene> {
+  const scene = new Scene(functions);
+  onTestFinished(() => scene.close());
+  await scene.createNamespace(scene.name);
+  return scene;
+}
+
+const containerOf = (name: string, priority?: string) => ({
+  name,
+  image: `registry.example/${name}:1`,
+  ...(priority ? { env: [{ name: "KRUISE_CONTAINER_PRIORITY", value: priority }] } : {}),
+});
+
+const statusOf = (pod: Pod, container: string) => pod.status?.containerStatuses?.find(({ name }) => name === container);
+
+it("containers start in the order of their priorities, each step within 2 seconds", async () => {
+  const scene = await openScene();
+  const history = recordPods(scene.cluster, scene.name);
+  onTestFinished(() => history.close());
+  const containers = [containerOf("last", "-1"), containerOf("first", "5"), containerOf("second")];
+  await scene.createPod("ordered", { containers });
+  await scene.untilReady(1);
+  const states = (await history.versions()).map(({ object }) => object as unknown as Pod);
+  const running = states.map((pod) =>
+    containers.filter(({ name }) => statusOf(pod, name)?.state?.running).map(({ name }) => name),
+  );
+  const order = [...new Set(running.flat())];
+  expect(order).toEqual(["first", "second", "last"]);
+  // Whole seconds on both sides, and the kubelet's own part.
+  const startedAt = order.map((name) =>
+    Date.parse(statusOf(states.at(-1) as Pod, name)?.state?.running?.startedAt ?? ""),
+  );
+  const steps = startedAt.slice(1).map((at, index) => at - (startedAt[index] ?? Number.NaN));
+  for (const step of steps) expect(step).toBeLessThanOrEqual(3_000);
+  for (const pod of states) {
+    if (statusOf(pod, "second")?.state?.running) expect(statusOf(pod, "first")?.ready).toBe(true);
+    if (statusOf(pod, "last")?.state?.running) expect(statusOf(pod, "second")?.ready).toBe(true);
+  }
+  const barrier = await scene.cluster.get<ConfigMap>(CONFIG_MAPS, { namespace: scene.name, name: "ordered-barrier" });
+  expect(Object.keys(barrier.data ?? {}).toSorted()).toEqual(["p_-1", "p_0", "p_5"]);
+  await scene.cluster.delete(PODS, { namespace: scene.name, name: "ordered" });
+  const gone = () =>
+    scene.cluster.get(CONFIG_MAPS, { namespace: scene.name, name: "ordered-barrier" }).then(
+      () => "there",
+      () => "gone",
+    );
+  await eventually(gone, (where) => expect(where).toBe("gone"));
+});
+
+it("a requested container is replaced, and no other", async () => {
+  const scene = await openScene();
+  await scene.createPod("shop", { containers: [containerOf("app"), containerOf("log")] });
+  const [before] = await scene.untilReady(1);
+  const request = {
+    apiVersion: "apps.kruise.io/v1alpha1",
+    kind: "ContainerRecreateRequest",
+    metadata: { name: "log", namespace: scene.name },
+    spec: { podName: "shop", containers: [{ name: "log" }], strategy: { minStartedSeconds: 1 } },
+  };
+  await scene.cluster.create({ ...CONTAINER_RECREATE_REQUESTS, version: "v1alpha1" }, request);
+  const key = { namespace: scene.name, name: "log" };
+  const { status } = await eventually(
+    () => scene.cluster.get<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, key),
+    (found) => expect(found.status?.phase).toBe("Completed"),
+  );
+  expect(status?.containerRecreateStates).toEqual([{ name: "log", phase: "Succeeded", isKilled: true }]);
+  const [after] = await scene.pods();
+  if (!before || !after) throw new Error("the pod is gone");
+  expect(statusOf(after, "log")?.containerID).not.toBe(statusOf(before, "log")?.containerID);
+  expect(statusOf(after, "app")?.containerID).toBe(statusOf(before, "app")?.containerID);
+  expect(isReady(after)).toBe(true);
+  expect(after.metadata?.uid).toBe(before.metadata?.uid);
+});
+
+it("a request for a container that is not there is refused, in OpenKruise's words", async () => {
+  const scene = await openScene();
+  await scene.createPod("shop");
+  await scene.untilReady(1);
+  const metadata = { name: "wrong", namespace: scene.name };
+  const wrong = { metadata, spec: { podName: "shop", containers: [{ name: "nope" }] } };
+  const kind = { apiVersion: "apps.kruise.io/v1beta1", kind: "ContainerRecreateRequest" };
+  const answer = scene.cluster.create(CONTAINER_RECREATE_REQUESTS, { ...kind, ...wrong });
+  await expect(answer).rejects.toThrow("container nope not found in Pod");
+});
+
+const JOBS: Resource = { group: "batch", version: "v1", plural: "jobs", namespaced: true };
+
+it("a job is complete although its sidecar runs for ever", async () => {
+  const scene = await openScene();
+  const env = [{ name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT", value: "true" }];
+  const containers = [
+    { name: "job", image: "registry.example/job:completes" },
+    { ...containerOf("proxy"), env },
+  ];
+  const template = { spec: { restartPolicy: "Never", containers } };
+  const spec = { template, backoffLimit: 0 };
+  const job = { apiVersion: "batch/v1", kind: "Job", metadata: { name: "job", namespace: scene.name }, spec };
+  await scene.cluster.create<KubernetesObject>(JOBS, job);
+  const key = { namespace: scene.name, name: "job" };
+  await eventually(
+    () => scene.cluster.get<KubernetesObject & { readonly status?: object }>(JOBS, key),
+    ({ status }) =>
+      expect(status).toMatchObject({
+        succeeded: 1,
+        conditions: [{ type: "SuccessCriteriaMet" }, { type: "Complete" }],
+      }),
+  );
+  const [pod] = await scene.pods();
+  expect(pod?.status?.phase).toBe("Succeeded");
+  expect(pod?.status?.containerStatuses?.map(({ state }) => state?.terminated !== undefined)).toEqual([true, true]);
+});
