@@ -2,7 +2,6 @@
 import http from "node:http";
 import https from "node:https";
 import { PassThrough, pipeline, type Readable } from "node:stream";
-import { createGunzip } from "node:zlib";
 import { type Attempt, connectionFailure, timeoutFailure, unreadableAnswer } from "./failure.ts";
 
 /** How to reach an API server and be believed there; as a kubeconfig has it. */
@@ -147,9 +146,13 @@ function send(outgoing: OutgoingRequest, url: URL, start: () => http.ClientReque
   });
 }
 
+/** zlib is loaded when an answer is compressed, which a short one never is. */
 function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAnswer {
   let bytes = 0;
-  const body = response.headers["content-encoding"] === "gzip" ? createGunzip() : new PassThrough();
+  const body =
+    response.headers["content-encoding"] === "gzip"
+      ? process.getBuiltinModule("node:zlib").createGunzip()
+      : new PassThrough();
   response.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
   });

@@ -60,7 +60,7 @@ const targets = [
 ].map((row) => ({ ...row, isMet: row.is <= row.target }));
 
 /** Digits that mean something, so that a new run changes no more than it must. */
-const rounded = (_: string, value: unknown) => (typeof value === "number" ? Number(value.toPrecision(3)) : value);
+const rounded = (_: string, value: unknown) => (typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(3)) : value);
 const text = `${JSON.stringify({ measuredAt: new Date().toISOString().slice(0, 10), machine, targets, sizes, coldStart, cost }, rounded, 2)}\n`;
 await writeFile("figures.json", text);
 process.stdout.write(text);
