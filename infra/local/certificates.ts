@@ -1,4 +1,5 @@
 /** A certificate authority of its own for every cluster, and a server certificate for 127.0.0.1. */
+import { isIP } from "node:net";
 import { generate } from "selfsigned";
 
 export interface Certificates {
@@ -10,8 +11,8 @@ export interface Certificates {
   readonly key: string;
 }
 
-/** Also serves webhooks of tests: one authority, certificates for localhost. */
-export async function createCertificates(): Promise<Certificates> {
+/** Also serves webhooks of tests: one authority, certificates for localhost and one other address or name. */
+export async function createCertificates(host = "127.0.0.1"): Promise<Certificates> {
   const common = { keyType: "ec", curve: "P-256", algorithm: "sha256" } as const;
   const authority = await generate([{ name: "commonName", value: "kubernetes" }], {
     ...common,
@@ -33,6 +34,7 @@ export async function createCertificates(): Promise<Certificates> {
           { type: 2, value: "localhost" },
           { type: 2, value: "kubernetes" },
           { type: 7, ip: "127.0.0.1" },
+          isIP(host) === 0 ? { type: 2, value: host } : { type: 7, ip: host },
         ],
       },
     ],

@@ -77,7 +77,7 @@ export function withWebhooks(sentence: string, run: (admission: Admission) => Pr
   return {
     sentence,
     async run(context) {
-      const server = await startWebhookServer();
+      const server = await startWebhookServer(context.webhookHost);
       const installed: [Resource, string][] = [];
       const install = async (...hooks: readonly Hook[]): Promise<void> => {
         const names: string[] = [];

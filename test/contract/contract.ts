@@ -14,6 +14,8 @@ interface Capabilities {
   readonly runsPods: boolean;
   /** Something deletes what has lost its owners, and empties deleted namespaces. */
   readonly collectsGarbage: boolean;
+  /** Under which its API server reaches this machine; absent: 127.0.0.1. */
+  readonly webhookHost?: string;
 }
 
 export interface ContractTarget extends Capabilities {

@@ -23,7 +23,7 @@ function conversionBy(server: WebhookServer): object {
 type Run = (context: Context, gadgets: Gadgets, server: WebhookServer) => Promise<void>;
 
 async function makeConversion(context: Context) {
-  const server = await startWebhookServer();
+  const server = await startWebhookServer(context.webhookHost);
   const gadgets = await defineGadgets(context, conversionBy(server));
   const close = async () => {
     await removeGadgets(context, gadgets);

@@ -62,8 +62,9 @@ function callerOf({ socket, headers }: IncomingMessage): Caller {
   return { certificate: typeof name === "string" ? name : undefined, authorization: headers.authorization };
 }
 
-export async function startWebhookServer(): Promise<WebhookServer> {
-  const { authority, certificate, key } = await createCertificates();
+/** `host`: under which API servers reach this machine. */
+export async function startWebhookServer(host = "127.0.0.1"): Promise<WebhookServer> {
+  const { authority, certificate, key } = await createCertificates(host);
   const asked = new Map<string, SentRequest[]>();
   const callers = new Map<string, Caller[]>();
   const reactions = new Map<string, (request: SentRequest) => Reaction>();
@@ -78,10 +79,11 @@ export async function startWebhookServer(): Promise<WebhookServer> {
     outgoing.writeHead(typeof reaction === "number" ? reaction : 200, { "content-type": "application/json" });
     outgoing.end(bodyOf(reaction, review));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const isLocal = host === "127.0.0.1";
+  await new Promise<void>((resolve) => server.listen({ port: 0, ...(isLocal ? { host } : {}) }, resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    url: (path) => `https://127.0.0.1:${port}${path}`,
+    url: (path) => `https://${host}:${port}${path}`,
     caBundle: Buffer.from(authority).toString("base64"),
     requests: (path) => asked.get(path) ?? [],
     callers: (path) => callers.get(path) ?? [],

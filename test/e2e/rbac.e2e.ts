@@ -1,7 +1,7 @@
 /** What the service accounts that we ship may not do. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RawTarget, sendRaw } from "../contract/raw.ts";
-import { controlPlane } from "./support/access.ts";
+import { apiServer } from "./support/access.ts";
 import { asServiceAccount } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";
 import { type Functions, startFunctions } from "./support/functions.ts";
@@ -12,7 +12,7 @@ const WEBHOOKS = "sidecarset-webhooks";
 const RECONCILER = "sidecarset-reconciler";
 
 beforeAll(async () => {
-  const admin = controlPlane();
+  const admin = apiServer();
   functions = await startFunctions(admin);
   for (const name of [WEBHOOKS, RECONCILER]) accounts.set(name, await asServiceAccount(admin, "kruise-system", name));
 });

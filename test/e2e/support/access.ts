@@ -1,6 +1,8 @@
 /** What the tests of one worker run on: a control plane that no other worker uses. */
 import { inject } from "vitest";
+import type { RawTarget } from "../../contract/raw.ts";
 import { ask } from "./control-plane.ts";
+import type { GivenCluster } from "./given-cluster.ts";
 import type { Settings } from "./settings.ts";
 import type { Credential } from "./webhook-credentials.ts";
 
@@ -13,6 +15,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** one for each worker */
     readonly controlPlanes: readonly OwnControlPlane[];
+    /** the one of --kubeconfig */
+    readonly givenCluster: GivenCluster | undefined;
   }
 }
 
@@ -23,6 +27,25 @@ export function controlPlane(): OwnControlPlane {
   if (plane === undefined)
     throw new Error(`worker ${process.env["VITEST_POOL_ID"]} has none of ${planes.length} planes`);
   return plane;
+}
+
+/** Also with --kubeconfig: what tests may use that need no more than an API server. */
+export function apiServer(): RawTarget {
+  return inject("givenCluster") ?? controlPlane();
+}
+
+export function isGiven(): boolean {
+  return inject("givenCluster") !== undefined;
+}
+
+/** False where pods wait for nodes that are not ours. */
+export function runsPods(): boolean {
+  return inject("givenCluster")?.isWithoutNodes ?? true;
+}
+
+/** Under which the API server reaches webhooks on this machine. */
+export function webhookHost(): string {
+  return inject("givenCluster")?.webhookHost ?? "127.0.0.1";
 }
 
 async function restart(what: string): Promise<void> {

@@ -1,10 +1,15 @@
-/** Control planes for the tests of a run: one for each worker. */
+/** Where the tests of a run find an API server: a control plane for each worker, or the one that was given. */
 import type { TestProject } from "vitest/node";
+import { PODS } from "../../../shared/kube/port.ts";
+import type { RawTarget } from "../../contract/raw.ts";
+import { resourceOf } from "../../support/resource-of.ts";
 import type { OwnControlPlane } from "./access.ts";
+import { clusterOf } from "./clients.ts";
 import { startControlPlane } from "./control-plane.ts";
 import { startKubelet } from "./kubelet.ts";
 import { findPrograms, type Programs } from "./programs.ts";
 import { offerRestarts } from "./restarts.ts";
+import { until } from "./until.ts";
 
 interface Begun {
   readonly plane: OwnControlPlane;
@@ -25,11 +30,28 @@ async function begin(programs: Programs): Promise<Begun> {
   };
 }
 
-export default async function setup({ config, provide }: TestProject) {
+/** Nodes for a cluster that has none; they go when their pods are gone. */
+async function withNodes(target: RawTarget) {
+  const kubelet = await startKubelet(target);
+  const cluster = clusterOf(target);
+  const nodes = resourceOf({ apiVersion: "v1", kind: "Node" });
+  return async () => {
+    await until("the tests' pods are gone", async () => (await cluster.list(PODS, {})).items.length === 0);
+    await kubelet.close();
+    for (const { metadata } of (await cluster.list(nodes, {})).items)
+      await cluster.delete(nodes, { name: metadata?.name ?? "" });
+  };
+}
+
+export default async function setup(project: TestProject) {
+  const { givenCluster } = project.getProvidedContext();
+  if (givenCluster !== undefined) return givenCluster.isWithoutNodes ? withNodes(givenCluster) : undefined;
   const programs = await findPrograms(process.env);
-  const begun = await Promise.all(Array.from({ length: config.maxWorkers }, () => begin(programs)));
-  const planes = begun.map(({ plane }) => plane);
-  provide("controlPlanes", planes);
+  const begun = await Promise.all(Array.from({ length: project.config.maxWorkers }, () => begin(programs)));
+  project.provide(
+    "controlPlanes",
+    begun.map(({ plane }) => plane),
+  );
   return async () => {
     for (const { close } of begun) await close();
   };

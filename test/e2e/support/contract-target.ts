@@ -1,8 +1,8 @@
 /** The real cluster as the contract suite wants it. */
-import { connectCluster } from "../../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, type Resource } from "../../../shared/kube/port.ts";
 import type { ContractTarget } from "../../contract/contract.ts";
-import { controlPlane, restartApiServer } from "./access.ts";
+import { apiServer, controlPlane, isGiven, restartApiServer, runsPods, webhookHost } from "./access.ts";
+import { clusterOf } from "./clients.ts";
 import { ask } from "./control-plane.ts";
 import { until } from "./until.ts";
 
@@ -23,25 +23,24 @@ function withReadyNamespaces(cluster: Cluster): Cluster {
   };
 }
 
+/** The API server remembers what etcd has forgotten, until it starts anew. */
+async function compact(): Promise<void> {
+  const { etcdUrl } = controlPlane();
+  // A write, so that the state of now is one of the past.
+  const written = await ask(`${etcdUrl}/v3/kv/put`, "POST", JSON.stringify({ key: "eA==", value: "eA==" }));
+  const { revision } = JSON.parse(written.text).header;
+  await ask(`${etcdUrl}/v3/kv/compaction`, "POST", JSON.stringify({ revision }));
+  await restartApiServer();
+}
+
 export function contractTarget(): ContractTarget {
-  const access = controlPlane();
-  const cluster = connectCluster({
-    server: access.url,
-    certificateAuthority: access.caCertificate,
-    token: async () => access.token,
-  });
+  const access = apiServer();
   return {
-    cluster: withReadyNamespaces(cluster),
+    cluster: withReadyNamespaces(clusterOf(access)),
     access,
-    // The API server remembers what etcd has forgotten, until it starts anew.
-    compact: async () => {
-      // A write, so that the state of now is one of the past.
-      const written = await ask(`${access.etcdUrl}/v3/kv/put`, "POST", JSON.stringify({ key: "eA==", value: "eA==" }));
-      const { revision } = JSON.parse(written.text).header;
-      await ask(`${access.etcdUrl}/v3/kv/compaction`, "POST", JSON.stringify({ revision }));
-      await restartApiServer();
-    },
-    runsPods: true,
+    webhookHost: webhookHost(),
+    ...(isGiven() ? {} : { compact }),
+    runsPods: runsPods(),
     collectsGarbage: true,
     close: async () => undefined,
   };

@@ -1,7 +1,7 @@
 /** For a file of scenarios: our functions while it runs, and a scene for each test. */
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { controlPlane } from "./access.ts";
+import { apiServer } from "./access.ts";
 import { type Functions, startFunctions } from "./functions.ts";
 import { Scene } from "./scene.ts";
 
@@ -12,7 +12,7 @@ export type OpenScene = (spec?: Partial<SidecarSetSpec>) => Promise<Scene>;
 export function scenes(): OpenScene {
   let functions: Functions;
   beforeAll(async () => {
-    functions = await startFunctions(controlPlane());
+    functions = await startFunctions(apiServer());
   });
   afterAll(() => functions?.close());
   return async (spec) => {

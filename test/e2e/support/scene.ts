@@ -15,7 +15,7 @@ import {
   type Resource,
   SIDECARSETS,
 } from "../../../shared/kube/port.ts";
-import { controlPlane } from "./access.ts";
+import { apiServer, controlPlane } from "./access.ts";
 import { readAudit } from "./audit.ts";
 import { clusterOf } from "./clients.ts";
 import type { Functions } from "./functions.ts";
@@ -47,7 +47,7 @@ export class Scene {
   readonly #namespaces = new Set<string>();
 
   constructor(functions: Functions) {
-    this.cluster = clusterOf(controlPlane());
+    this.cluster = clusterOf(apiServer());
     this.name = `scene-${randomBytes(3).toString("hex")}`;
     this.#functions = functions;
     this.#history = recordPods(this.cluster, this.name);

@@ -2,9 +2,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 const POLL_MS = 50;
+/** Machines of a CI are noisy. */
+const PATIENCE_MS = 60_000;
 
 /** A question that fails is asked again. @throws after `timeoutMs`, with its last failure as the cause */
-export async function until(what: string, isTrue: () => Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+export async function until(what: string, isTrue: () => Promise<boolean>, timeoutMs = PATIENCE_MS): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   let cause: unknown;
   const asked = () =>
@@ -17,9 +19,6 @@ export async function until(what: string, isTrue: () => Promise<boolean>, timeou
     await sleep(POLL_MS);
   }
 }
-
-/** Machines of a CI are noisy. */
-const PATIENCE_MS = 60_000;
 
 /**
  * What `read` gives, once `check` has nothing against it: as expect.poll, but for concurrent tests too.

@@ -1,0 +1,108 @@
+/** `--kubeconfig`: the tests on a cluster that somebody else started, and those that they keep away from. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { isKubeError } from "../../shared/kube/error.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
+import { resourceOf } from "../support/resource-of.ts";
+import { clusterOf } from "./support/clients.ts";
+import { type ControlPlane, startControlPlane } from "./support/control-plane.ts";
+import { findPrograms } from "./support/programs.ts";
+
+const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
+
+let plane: ControlPlane;
+let cluster: Cluster;
+let kubeconfig: string;
+beforeAll(async () => {
+  plane = await startControlPlane(await findPrograms(process.env));
+  cluster = clusterOf(plane.settings);
+  kubeconfig = join(plane.settings.folder, "admin.kubeconfig");
+});
+afterAll(() => plane?.close());
+
+interface Ended {
+  readonly code: unknown;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The command, as a user starts it. */
+function runTests(...args: readonly string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    const env = { ...process.env, VITEST: "", VITEST_POOL_ID: "", VITEST_WORKER_ID: "" };
+    execFile(process.execPath, [MAIN, "--kubeconfig", kubeconfig, ...args], { env }, (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, stdout, stderr }),
+    );
+  });
+}
+
+const KINDS: readonly KubernetesObject[] = [
+  { apiVersion: "v1", kind: "Namespace" },
+  { apiVersion: "v1", kind: "Node" },
+  { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition" },
+  { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
+  { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding" },
+  { apiVersion: "admissionregistration.k8s.io/v1", kind: "MutatingWebhookConfiguration" },
+  { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration" },
+];
+
+/** Names of all objects that belong to no namespace, but for those that are on their way out. */
+async function everything(): Promise<readonly string[]> {
+  const lists = KINDS.map(async (kind) => {
+    const { items } = await cluster.list<KubernetesObject>(resourceOf(kind), {});
+    const kept = items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+    return kept.map(({ metadata }) => `${kind.kind} ${metadata?.name}`);
+  });
+  return (await Promise.all(lists)).flat().toSorted();
+}
+
+it("what can run on it runs, what cannot is counted, and nothing is left there", async () => {
+  const before = await everything();
+  const { code, stdout, stderr } = await runTests("rbac.e2e");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(/[1-9]\d* passed, 0 failed/);
+  expect(stdout).toMatch(/Not run on a cluster that was given: [1-9]\d* tests/);
+  expect(await everything()).toEqual(before);
+});
+
+const POD = {
+  kind: "Pod",
+  metadata: { name: "web", namespace: "default" },
+  spec: { containers: [{ name: "web", image: "web" }] },
+};
+const KRUISE = { kind: "Namespace", metadata: { name: "kruise-system" } };
+
+it.each([
+  {
+    where: "pods of others run there",
+    object: POD,
+    args: [],
+    sentence: "runs pods in the namespace default",
+  },
+  {
+    where: "another context is named than its own",
+    object: POD,
+    args: ["--consent", "production"],
+    sentence: "add --consent local.",
+  },
+  {
+    where: "OpenKruise's namespace is there, whatever is consented to",
+    object: KRUISE,
+    args: ["--consent", "local"],
+    sentence: "kubectl delete Namespace kruise-system.",
+  },
+])("it keeps away where $where", async ({ object, args, sentence }) => {
+  const [resource, key] = [resourceOf({ apiVersion: "v1", ...object }), object.metadata];
+  await cluster.create(resource, object);
+  const before = await everything();
+  const { code, stderr } = await runTests(...args);
+  expect(stderr.trim().split("\n")).toEqual([expect.stringContaining(sentence)]);
+  expect(code).toBe(2);
+  expect(await everything()).toEqual(before);
+  await cluster.delete(resource, key);
+  const answer = () => cluster.get(resource, key).catch((error: unknown) => isKubeError(error, 404));
+  await expect.poll(answer, { timeout: 60_000 }).toBe(true);
+});

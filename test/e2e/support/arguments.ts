@@ -1,0 +1,41 @@
+/** What the command line of the tests says, apart from what is vitest's. */
+
+export interface Arguments {
+  readonly kubeconfig: string | undefined;
+  readonly consent: string | undefined;
+  readonly webhookHost: string | undefined;
+  readonly isSoak: boolean;
+  /** for vitest: names of files, -t NAME and the like */
+  readonly others: readonly string[];
+}
+
+/** A mistake on the command line, in one sentence. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+const WITH_VALUE: ReadonlySet<string> = new Set(["--kubeconfig", "--consent", "--webhook-host"]);
+const SOAK = "--soak";
+
+/** @throws UsageError */
+export function parseArguments(args: readonly string[]): Arguments {
+  const values = new Map<string, string>();
+  const others: string[] = [];
+  const left = [...args];
+  for (let next = left.shift(); next !== undefined; next = left.shift()) {
+    const [name = "", inline] = next.split(/=(.*)/s);
+    if (!WITH_VALUE.has(name)) {
+      others.push(next);
+      continue;
+    }
+    const value = inline ?? left.shift();
+    if (!value) throw new UsageError(`${name}: its value is missing`);
+    values.set(name, value);
+  }
+  const [kubeconfig, ...dependent] = [...WITH_VALUE].map((name) => values.get(name));
+  if (kubeconfig === undefined && dependent.some((value) => value !== undefined))
+    throw new UsageError("--consent and --webhook-host are about the cluster of --kubeconfig, which is missing");
+  const [consent, webhookHost] = dependent;
+  const isSoak = others.includes(SOAK);
+  return { kubeconfig, consent, webhookHost, isSoak, others: others.filter((one) => one !== SOAK) };
+}

@@ -1,0 +1,167 @@
+/** A cluster that somebody else started: whether the tests may run there, as whom, and what they leave behind. */
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { parse } from "yaml";
+import { accessObjects, kruiseNamespace } from "../../../infra/rbac/access.ts";
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { connectCluster } from "../../../shared/kube/client.ts";
+import { isKubeError, KubeError } from "../../../shared/kube/error.ts";
+import { kubeconfigAccess } from "../../../shared/kube/kubeconfig.ts";
+import { type Cluster, PODS } from "../../../shared/kube/port.ts";
+import { type ClusterAccess, openTransport, readBody } from "../../../shared/kube/transport.ts";
+import type { RawTarget } from "../../contract/raw.ts";
+import { resourceOf } from "../../support/resource-of.ts";
+import { reachesUs } from "./reachable.ts";
+import { until } from "./until.ts";
+
+export interface GivenCluster extends RawTarget {
+  /** under which its API server reaches this machine */
+  readonly webhookHost: string;
+  /** It has no nodes, so that those of the tests get all pods. */
+  readonly isWithoutNodes: boolean;
+}
+
+export interface Given {
+  /** path */
+  readonly kubeconfig: string;
+  /** name of the context that may be changed, whatever runs there */
+  readonly consent: string | undefined;
+  /** undefined: 127.0.0.1 */
+  readonly webhookHost: string | undefined;
+}
+
+/** The tests do not run there; the message is one sentence for the one who started them. */
+export class UnusableCluster extends Error {
+  override readonly name = "UnusableCluster";
+}
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+const OF_THE_CLUSTER = /^(kube-.*|local-path-storage)$/;
+const DEFINITION: KubernetesObject = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "sidecarsets.apps.kruise.io" },
+};
+const TOKEN_SECONDS = 6 * 3600;
+
+/** Why somebody may miss what the tests change there; undefined: nobody will. */
+async function doubt(cluster: Cluster, server: string): Promise<string | undefined> {
+  if (!LOOPBACK.test(new URL(server).hostname)) return "is not on this machine";
+  const { items } = await cluster.list(PODS, {});
+  const namespaces = new Set(items.map(({ metadata }) => metadata?.namespace ?? ""));
+  const [busy] = [...namespaces].filter((name) => !OF_THE_CLUSTER.test(name)).toSorted();
+  return busy === undefined ? undefined : `runs pods in the namespace ${busy}`;
+}
+
+function isThere(cluster: Cluster, object: KubernetesObject): Promise<boolean> {
+  return cluster.get(resourceOf(object), { name: object.metadata?.name ?? "" }).then(
+    () => true,
+    (error: unknown) => {
+      if (isKubeError(error, 404)) return false;
+      throw error;
+    },
+  );
+}
+
+/** What is there already would be removed by the tests, with every SidecarSet. */
+async function requireNoSidecarSets(cluster: Cluster, kubeconfig: string): Promise<void> {
+  for (const object of [DEFINITION, kruiseNamespace()]) {
+    const { kind, metadata } = object;
+    if (await isThere(cluster, object))
+      throw new UnusableCluster(
+        `--kubeconfig ${kubeconfig}: ${kind} ${metadata?.name} is there already, and the tests would delete it with everything in it; if an earlier run was cut short and left it, kubectl delete ${kind} ${metadata?.name}.`,
+      );
+  }
+}
+
+async function requireConsent(cluster: Cluster, server: string, { kubeconfig, consent }: Given): Promise<void> {
+  const problem = await doubt(cluster, server);
+  if (problem === undefined) return;
+  const context: unknown = parse(await readFile(kubeconfig, "utf8"))["current-context"];
+  if (consent === context && consent !== undefined) return;
+  throw new UnusableCluster(
+    `--kubeconfig ${kubeconfig}: this cluster ${problem}, and the tests create and delete webhook configurations, cluster roles, a definition, nodes and namespaces; if it is there to be tested on, add --consent ${context}.`,
+  );
+}
+
+/** In a namespace of its own, so that nothing is left when that is gone. */
+function identity(name: string): readonly KubernetesObject[] {
+  const subject = { kind: "ServiceAccount", name, namespace: name };
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" };
+  const binding = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding", metadata: { name } };
+  return [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name } },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: name } },
+    { ...binding, roleRef, subjects: [subject] } as KubernetesObject,
+  ];
+}
+
+async function tokenOf(access: ClusterAccess, name: string): Promise<string> {
+  const answer = await openTransport(access)({
+    method: "POST",
+    path: `/api/v1/namespaces/${name}/serviceaccounts/${name}/token`,
+    contentType: "application/json",
+    body: JSON.stringify({ spec: { expirationSeconds: TOKEN_SECONDS } }),
+    timeoutMs: 30_000,
+  });
+  const text = await readBody(answer);
+  if (answer.code !== 201) throw new UnusableCluster(`no token for the tests: ${text}`);
+  return JSON.parse(text).status.token;
+}
+
+/** What a cluster has that somebody looks after. */
+async function requireControllers(cluster: Cluster, name: string): Promise<void> {
+  const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace: name } };
+  const isMade = async () => Boolean(await cluster.get(resourceOf(account), { namespace: name, name: "default" }));
+  await until("service account", isMade).catch(() => {
+    throw new UnusableCluster(`the cluster gives new namespaces no service account: it has no controller manager.`);
+  });
+}
+
+async function prepare(cluster: Cluster, access: ClusterAccess, given: Given, name: string): Promise<GivenCluster> {
+  const { webhookHost = "127.0.0.1", kubeconfig } = given;
+  if (access.certificateAuthority === undefined)
+    throw new UnusableCluster(`--kubeconfig ${kubeconfig}: its cluster has no certificate-authority to trust.`);
+  for (const object of identity(name)) await cluster.create(resourceOf(object), object);
+  await requireControllers(cluster, name);
+  if (!(await reachesUs(cluster, webhookHost)))
+    throw new UnusableCluster(
+      `--kubeconfig ${kubeconfig}: its API server does not reach webhooks at ${webhookHost}; name an address of this machine that it can reach with --webhook-host.`,
+    );
+  return {
+    url: access.server,
+    caCertificate: access.certificateAuthority,
+    token: await tokenOf(access, name),
+    webhookHost,
+    isWithoutNodes: (await cluster.list(resourceOf({ apiVersion: "v1", kind: "Node" }), {})).items.length === 0,
+  };
+}
+
+/** @throws UnusableCluster, before anything is changed there unless the cluster lacks something that only shows then */
+export async function openGivenCluster(given: Given) {
+  try {
+    const access = await kubeconfigAccess(given.kubeconfig);
+    const cluster = connectCluster({ ...access, userAgent: "sidecarset-e2e" });
+    await requireNoSidecarSets(cluster, given.kubeconfig);
+    await requireConsent(cluster, access.server, given);
+    const name = `sidecarset-e2e-${randomBytes(3).toString("hex")}`;
+    const close = async () => {
+      const left = [...identity(name), kruiseNamespace(), ...accessObjects()];
+      // What is in a namespace goes with it.
+      for (const object of left.filter(({ metadata }) => metadata?.namespace === undefined)) {
+        await cluster.delete(resourceOf(object), { name: object.metadata?.name ?? "" });
+        await until(`${object.metadata?.name} is gone`, async () => !(await isThere(cluster, object)));
+      }
+    };
+    return {
+      close,
+      cluster: await prepare(cluster, access, given, name).catch(async (error: unknown) => {
+        await close();
+        throw error;
+      }),
+    };
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    throw new UnusableCluster(`--kubeconfig ${given.kubeconfig}: ${error.message}`, { cause: error });
+  }
+}

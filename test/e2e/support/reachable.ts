@@ -1,0 +1,41 @@
+/** Whether an API server reaches webhooks on this machine. */
+import { randomBytes } from "node:crypto";
+import { type Cluster, CONFIG_MAPS } from "../../../shared/kube/port.ts";
+import { startWebhookServer } from "../../contract/webhook-server.ts";
+import { resourceOf } from "../../support/resource-of.ts";
+import { until } from "./until.ts";
+
+const REACH_TIMEOUT_MS = 15_000;
+const KIND = { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration" };
+
+/** Nothing but a ConfigMap that is only tried, and that nobody else makes, is asked about. */
+export async function reachesUs(cluster: Cluster, host: string): Promise<boolean> {
+  const name = `sidecarset-e2e-${randomBytes(3).toString("hex")}`;
+  const server = await startWebhookServer(host);
+  const webhook = {
+    name: `${name}.example.com`,
+    clientConfig: { url: server.url("/reached"), caBundle: server.caBundle },
+    rules: [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"] }],
+    objectSelector: { matchLabels: { [name]: "" } },
+    admissionReviewVersions: ["v1"],
+    sideEffects: "None",
+    failurePolicy: "Ignore",
+    timeoutSeconds: 2,
+  };
+  const object = { ...KIND, metadata: { name }, webhooks: [webhook] };
+  const probe = { metadata: { name, namespace: "default", labels: { [name]: "" } } };
+  const isReached = async () => {
+    await cluster.create(CONFIG_MAPS, probe, { dryRun: true });
+    return server.requests("/reached").length > 0;
+  };
+  await cluster.create(resourceOf(object), object);
+  try {
+    return await until("the webhook is asked", isReached, REACH_TIMEOUT_MS).then(
+      () => true,
+      () => false,
+    );
+  } finally {
+    await cluster.delete(resourceOf(object), { name });
+    await server.close();
+  }
+}
