@@ -14,6 +14,9 @@ const ROLLOUTS = size({ ci: 3, soak: 50 });
 const AT_ONCE = Math.min(ROLLOUTS, 5);
 const TIMEOUT_MS = (ROLLOUTS / AT_ONCE) * 180_000;
 
+/** Without faults there are about 30; whoever asks again at once makes thousands. */
+const MAX_CALLS_PER_SECOND = 200;
+
 let reconciler: ProxiedReconciler;
 let fleet: Fleet;
 /** by namespace: what etcd says that our reconciler wrote to pods */
@@ -58,6 +61,7 @@ async function runCourse({ name, hits, disturb }: Course): Promise<void> {
   addFigure("rollouts with faults", rolled.length);
   addFigure("calls with faults", figures.struck);
   addFigure("states of pods looked at for the budget", figures["states of pods"]);
+  expect(figures.calls / figures.seconds).toBeLessThan(MAX_CALLS_PER_SECOND);
   expectHeld(rolled);
 }
 
