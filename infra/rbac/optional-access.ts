@@ -48,7 +48,7 @@ const FEATURES: readonly Feature[] = [
     name: "container-recreate",
     purpose: "where ContainerRecreateRequests are to be served.",
     rules: [
-      allow(SIDECARSET_GROUP, ["containerrecreaterequests"], ["get", "list", "patch", "delete"]),
+      allow(SIDECARSET_GROUP, ["containerrecreaterequests"], ["patch", "delete"]),
       allow(SIDECARSET_GROUP, ["containerrecreaterequests/status"], ["patch"]),
     ],
     webhookRules: [allow("", ["pods", "nodes"], ["get"])],

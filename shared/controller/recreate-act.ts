@@ -3,6 +3,7 @@ import type { ContainerRecreateRequest } from "../api/container-recreate-request
 import type { Pod, PodCondition } from "../api/kubernetes.ts";
 import { RECREATE_ACTIVE_LABEL, UNREADY_ACQUIRED } from "../api/names.ts";
 import type { ServeAction } from "../core/container-recreate/serve-request.ts";
+import { isKubeError } from "../kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, type PartialObject, PODS } from "../kube/port.ts";
 import { podPatch } from "./pod-patch.ts";
 
@@ -11,7 +12,7 @@ export interface Subject {
   readonly pod: Pod | undefined;
 }
 
-/** The subject as it is then; undefined when the request is gone. Throws KubeError: 409 when something changed meanwhile. */
+/** The subject as it is then; undefined when the request is gone or its pod has to be looked at again. Throws KubeError: 409 when something changed meanwhile. */
 export async function actOnRequest(
   cluster: Cluster,
   { request, pod }: Subject,
@@ -35,8 +36,7 @@ export async function actOnRequest(
     case "PatchPodConditions":
       return { request, pod: pod && (await patchConditions(cluster, pod, action.conditions)) };
     case "PatchImages":
-      if (pod) await patchImages(cluster, pod, action);
-      return { request, pod };
+      return pod && (await patchImages(cluster, pod, action)) ? { request, pod } : undefined;
     case "PatchRequestStatus":
       return { request: await patchRequestStatus(cluster, request, action.status), pod };
     default:
@@ -61,12 +61,12 @@ async function patchRequestStatus(
   );
 }
 
-/** Images and what the pod remembers of it, in one write. */
+/** Images and what the pod remembers of it, in one write. False: the pod is not what it was. */
 async function patchImages(
   cluster: Cluster,
   pod: Pod,
   { images, annotations }: Extract<ServeAction, { kind: "PatchImages" }>,
-): Promise<void> {
+): Promise<boolean> {
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = pod.metadata ?? {};
   const patch = podPatch({
     kind: "PatchPod",
@@ -77,7 +77,14 @@ async function patchImages(
     isFirstAnnotation: pod.metadata?.annotations === undefined,
     usesBudget: false,
   });
-  await cluster.patch<PartialObject>(PODS, { namespace, name }, patch, { answer: "metadata" });
+  try {
+    await cluster.patch<PartialObject>(PODS, { namespace, name }, patch, { answer: "metadata" });
+    return true;
+  } catch (error) {
+    // How a JSON patch whose test fails is answered.
+    if (isKubeError(error, 422)) return false;
+    throw error;
+  }
 }
 
 /** Conditions are merged by type; those that stay as they are are not sent. */

@@ -37,8 +37,7 @@ export async function recreateContainers(service: Service): Promise<RecreationRe
     else await run(recreating);
   } catch (error) {
     if (isKubeError(error, 404)) return undefined;
-    const help = isKubeError(error, 403) ? "; infra/rbac/optional/container-recreate.yaml grants what is missing" : "";
-    note(service, `ContainerRecreateRequests are not served: ${messageOf(error)}${help}`);
+    note(service, `ContainerRecreateRequests are not served: ${messageOf(error)}`);
   }
   return report;
 }
@@ -90,8 +89,9 @@ async function isolated(
   try {
     await work();
   } catch (error) {
-    if (isKubeError(error, 404, 409, 422)) return;
-    note(service, `ContainerRecreateRequest ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}`);
+    if (isKubeError(error, 404, 409)) return;
+    const help = isKubeError(error, 403) ? "; infra/rbac/optional/container-recreate.yaml grants what is missing" : "";
+    note(service, `ContainerRecreateRequest ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}${help}`);
   }
 }
 
@@ -105,13 +105,19 @@ async function serveOne(recreating: Recreating, request: ContainerRecreateReques
   const { cluster, clock } = service;
   // Of what has ended only the pod that it holds unready matters still.
   const isPodWanted = !isOver(request) || (request.metadata?.finalizers ?? []).includes(UNREADY_ACQUIRED);
-  let subject: Subject | undefined = { request, pod: isPodWanted ? await readPod(cluster, request) : undefined };
+  let subject: Subject = { request, pod: isPodWanted ? await readPod(cluster, request) : undefined };
   for (const action of serveRequest(request, subject.pod, timestamp(clock))) {
-    subject = subject && (await actOnRequest(cluster, subject, action));
+    const after = await actOnRequest(cluster, subject, action);
     recreating.movedAtMs = clock.now();
-    if (action.kind === "PatchImages") report.recreated += action.images.length;
-    if (action.kind === "PatchRequestStatus" && action.status.completionTime) report.completed++;
+    if (!after) return;
+    subject = after;
+    count(report, action);
   }
+}
+
+function count(report: RecreationReport, action: ServeAction): void {
+  if (action.kind === "PatchImages") report.recreated += action.images.length;
+  if (action.kind === "PatchRequestStatus" && action.status.completionTime) report.completed++;
 }
 
 async function readPod(cluster: Cluster, { metadata, spec }: ContainerRecreateRequest): Promise<Pod | undefined> {
