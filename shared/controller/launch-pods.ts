@@ -20,7 +20,7 @@ const RETRY_MS = 1_000;
 /** New pods are looked for this long after the last time, while the pass has other work. */
 const RELIST_MS = 10_000;
 /** Without any step for this long the rest is left to a later pass. */
-const IDLE_MS = 60_000;
+const IDLE_MS = 30_000;
 /** Kept for the last writes before the time is up. */
 const RESERVE_MS = 2_000;
 const MAX_NAMED = 10;
