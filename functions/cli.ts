@@ -8,7 +8,7 @@ const USAGE = `usage: npm run COMMAND -- OPTIONS
 
   demo   [--json] [--keep] [-f FILE…]
          the whole product on an embedded cluster; -f takes your manifests instead of the sample
-  serve  [--kubeconfig FILE] --port PORT --tls-cert FILE --tls-key FILE [--tick 10s] [--host ADDRESS]
+  serve  [--kubeconfig FILE] --port PORT (--tls-cert FILE --tls-key FILE | --no-tls) [--tick 10s|never] [--host ADDRESS]
          and how API servers prove who they are (docs/authentication.md):
          --path-secrets FILE [--bearer-tokens FILE | --client-ca FILE --client-names NAME,…] | --insecure
          every webhook on one HTTPS port, and rollout ticks on a timer
@@ -72,6 +72,14 @@ async function demo(args: readonly string[]): Promise<void> {
   });
 }
 
+/** Plain HTTP is for those who ask for it; no client shows a certificate there. */
+function tlsOf(values: Readonly<Record<string, unknown>>) {
+  if (!values["no-tls"]) return { tlsCert: required(values, "tls-cert"), tlsKey: required(values, "tls-key") };
+  const odd = ["tls-cert", "tls-key", "client-ca"].find((option) => values[option] !== undefined);
+  if (odd !== undefined) throw new CliError(`--no-tls and --${odd} exclude each other`);
+  return {};
+}
+
 async function serve(args: readonly string[]): Promise<void> {
   const text = { type: "string" } as const;
   const { values } = parse(args, {
@@ -81,14 +89,14 @@ async function serve(args: readonly string[]): Promise<void> {
     "tls-key": text,
     tick: text,
     host: text,
+    "no-tls": { type: "boolean" },
     ...AUTHENTICATION_OPTIONS,
   });
   const options = {
     ...(values.kubeconfig === undefined ? {} : { kubeconfig: values.kubeconfig }),
     port: portNumber(required(values, "port")),
-    tlsCert: required(values, "tls-cert"),
-    tlsKey: required(values, "tls-key"),
-    tickMs: durationMs("tick", values.tick ?? "10s"),
+    ...tlsOf(values),
+    ...(values.tick === "never" ? {} : { tickMs: durationMs("tick", values.tick ?? "10s") }),
     authentication: authenticationOf(values),
     ...(values.host === undefined ? {} : { host: values.host }),
     ...(values["client-ca"] === undefined ? {} : { clientCa: values["client-ca"] }),

@@ -14,7 +14,8 @@ import { tickUntilAborted } from "./ticker.ts";
 export interface ServeOptions extends ServerOptions {
   /** path; absent: the cluster of the environment's settings */
   readonly kubeconfig?: string;
-  readonly tickMs: number;
+  /** absent: no passes, somebody else makes them */
+  readonly tickMs?: number;
   /** How API servers prove who they are. */
   readonly authentication: AuthenticationSettings;
   /** absent: VIEW_FRESHNESS_MS */
@@ -49,15 +50,8 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const app = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown });
   const server = await serveHttps(app, options);
   const end = new AbortController();
-  const ticks = tickUntilAborted({
-    connect: toCluster,
-    kruiseNamespace,
-    isEndingJobs,
-    tickMs,
-    log,
-    onReport,
-    signal: end.signal,
-  });
+  const ticking = { connect: toCluster, kruiseNamespace, isEndingJobs, log, onReport, signal: end.signal };
+  const ticks = tickMs === undefined ? undefined : tickUntilAborted({ ...ticking, tickMs });
   const close = async () => {
     end.abort();
     await Promise.all([server.close(), ticks]);

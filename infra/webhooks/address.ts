@@ -2,7 +2,7 @@
 import { secretPath } from "../../shared/webhook/paths.ts";
 
 export interface WebhookAddress {
-  /** https, without a path: https://webhooks.example.com */
+  /** https, without a path: https://webhooks.example.com; https://NAME.NAMESPACE.svc is that Service of the cluster */
   readonly url: string;
   /** PEM in base64; absent: a certificate authority that the API server trusts anyway */
   readonly caBundle?: string;
@@ -14,5 +14,13 @@ export interface WebhookAddress {
 
 export function clientConfig({ url, caBundle, pathSecret }: Omit<WebhookAddress, "conversion">, path: string) {
   const fullPath = pathSecret === undefined ? path : secretPath(pathSecret, path);
-  return { url: url.replace(/\/+$/, "") + fullPath, ...(caBundle === undefined ? {} : { caBundle }) };
+  const where = serviceAt(url, fullPath) ?? { url: url.replace(/\/+$/, "") + fullPath };
+  return { ...where, ...(caBundle === undefined ? {} : { caBundle }) };
+}
+
+/** API servers need not know the cluster's DNS, so a Service is named as one. */
+function serviceAt(url: string, path: string) {
+  const { hostname, port } = new URL(url);
+  const [, name, namespace] = /^([a-z0-9-]+)\.([a-z0-9-]+)\.svc$/.exec(hostname) ?? [];
+  return name === undefined ? undefined : { service: { namespace, name, path, port: Number(port || 443) } };
 }

@@ -1,8 +1,8 @@
-/** The webhooks on a port of their own, over TLS. */
+/** The webhooks on a port of their own, over TLS unless somebody else ends it. */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { createServer, type Server } from "node:https";
+import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Answerer, HttpRequest } from "./http.ts";
@@ -12,10 +12,10 @@ export interface ServerOptions {
   readonly port: number;
   /** address to listen on; absent: all */
   readonly host?: string;
-  /** path of a PEM file: the certificate with its chain */
-  readonly tlsCert: string;
-  /** path of a PEM file */
-  readonly tlsKey: string;
+  /** path of a PEM file: the certificate with its chain; absent: plain HTTP, for an ingress that ends TLS before us */
+  readonly tlsCert?: string;
+  /** path of a PEM file; goes with the certificate */
+  readonly tlsKey?: string;
   /** path of a PEM file: the authority that signs the certificates of clients; absent: no certificate counts */
   readonly clientCa?: string;
 }
@@ -51,7 +51,8 @@ interface Pem {
   readonly ca?: string;
 }
 
-async function readPems({ tlsCert, tlsKey, clientCa }: ServerOptions): Promise<Pem> {
+async function readPems({ tlsCert, tlsKey, clientCa }: ServerOptions): Promise<Pem | undefined> {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined;
   const ca = clientCa === undefined ? {} : { ca: await readAuthority(clientCa) };
   return { cert: await readPem(tlsCert), key: await readPem(tlsKey), ...ca };
 }
@@ -75,8 +76,10 @@ async function readPem(path: string): Promise<string> {
   }
 }
 
-function create(app: Answerer, { tlsCert, tlsKey }: ServerOptions, pem: Pem): Server {
+function create(app: Answerer, { tlsCert, tlsKey }: ServerOptions, pem: Pem | undefined): Server {
   const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
+  const listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void serve(app, incoming, outgoing);
+  if (pem === undefined) return createPlainServer(timeouts, listener);
   // Nobody is turned away by TLS: probes and conversions come without a certificate.
   const clients = { requestCert: pem.ca !== undefined, rejectUnauthorized: false };
   try {
@@ -115,7 +118,7 @@ function toRequest(incoming: IncomingMessage): HttpRequest {
 
 /** The certificate that the client showed, if one of our authorities signed it. */
 function verifiedCertificate(socket: TLSSocket): X509Certificate | undefined {
-  return socket.authorized ? socket.getPeerX509Certificate() : undefined;
+  return socket.authorized === true ? socket.getPeerX509Certificate() : undefined;
 }
 
 async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string | undefined> {

@@ -187,6 +187,7 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     () => serve({ "client-ca": path("not-a.crt"), "client-names": "a" }),
     /not-a\.crt is not a certificate in PEM/,
   ],
+  ["no TLS and a certificate", () => [...serve({}), "--no-tls"], /^--no-tls and --tls-cert exclude each other/],
   [
     "a file of secrets that is not there",
     () => serve({ "path-secrets": path("nope") }),

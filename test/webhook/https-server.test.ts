@@ -59,6 +59,20 @@ test("closing answers the request in flight, also on a kept-alive connection, an
   await rm(folder, { recursive: true, force: true });
 });
 
+test("without a certificate it speaks plain HTTP, where no client's certificate counts", async () => {
+  let isShown: boolean | undefined;
+  const isKnown = async ({ clientCertificate }: { clientCertificate?: () => unknown }) => {
+    isShown = clientCertificate?.() !== undefined;
+    return true;
+  };
+  const app = webhookApp({ log: silent, isKnown, admissions: { "/allow": () => ({ kind: "allowed" }) } });
+  const server = await serveHttps(app, { host: "127.0.0.1", port: 0 });
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`http://127.0.0.1:${server.port}/allow`, { method: "POST", headers, body: review });
+  expect([response.status, isShown]).toEqual([200, false]);
+  await server.close();
+});
+
 test("ticks come one after the other, go on after a failure, and end when told to", async () => {
   const end = new AbortController();
   let [underWay, most, ticks] = [0, 0, 0];
