@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FUNCTIONS } from "../../infra/build.ts";
+import { startLocalCluster } from "../../infra/local/cluster.ts";
 
 const run = promisify(execFile);
 
@@ -29,6 +30,33 @@ beforeAll(async () => {
   resources = Object.values((JSON.parse(text) as { Resources: Record<string, Resource> }).Resources);
 }, 180_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe("osls invoke local -f dry-run, from the package", () => {
+  const invoke = (kubeconfig: string) =>
+    run("osls", ["invoke", "local", "-f", "dry-run", "-d", '{"sidecarSet":"absent"}'], {
+      env: { PATH: process.env["PATH"], HOME: folder, KUBECONFIG: kubeconfig, LOG_LEVEL: "error" },
+    });
+
+  test("prints the report of a dry run on the kubeconfig's cluster", async () => {
+    const local = await startLocalCluster();
+    const path = join(folder, "kubeconfig");
+    await writeFile(path, local.kubeconfig());
+    const { stdout } = await invoke(path);
+    await local.close();
+    expect(JSON.parse(stdout.slice(stdout.indexOf("{\n")))).toMatchObject({ isDryRun: true });
+  }, 60_000);
+
+  test("without a kubeconfig: one sentence", async () => {
+    const failure = (await invoke(join(folder, "nothing-here")).catch((error: unknown) => error)) as { stdout: string };
+    const { errorMessage } = JSON.parse(failure.stdout.slice(failure.stdout.indexOf("{\n"))) as {
+      errorMessage: string;
+    };
+    expect(errorMessage).toMatch(
+      /^the kubeconfig \S+nothing-here cannot be read, there is no file \S+: set KUBECONFIG/,
+    );
+    expect(errorMessage).not.toContain("\n");
+  }, 60_000);
+});
 
 /** File names in a zip, from its central directory. */
 function namesIn(zip: Buffer): string[] {

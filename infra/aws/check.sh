@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Packages what would be deployed, without an account, and has cfn-lint and checkov read the template. Both come from PyPI, into .cache/python. Ends with: N passed, N failed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+out=.cache/package
+python=.cache/python
+template=$out/cloudformation-template-update-stack.json
+passed=0
+failed=0
+
+verdict() { # what, 0 when it holds
+  if [ "$2" -eq 0 ]; then passed=$((passed + 1)); echo "ok   $1"; else failed=$((failed + 1)); echo "FAIL $1"; fi
+}
+
+# No credentials and no profile: what follows can reach no account.
+unset AWS_PROFILE AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN
+rm -rf "$out"
+npm run --silent package -- --package "$out"
+verdict "npm run package" $?
+[ -s "$template" ] || { echo "no template, nothing to look at"; echo "$passed passed, $((failed + 1)) failed"; exit 1; }
+
+[ -x "$python/bin/cfn-lint" ] && [ -x "$python/bin/checkov" ] ||
+  { python3 -m venv "$python" && "$python/bin/pip" install --quiet --disable-pip-version-check cfn-lint==1.58.0 checkov==3.3.30; }
+verdict "cfn-lint and checkov are there" $?
+
+"$python/bin/cfn-lint" --non-zero-exit-code error --format parseable "$template"
+verdict "cfn-lint: no errors" $?
+
+"$python/bin/checkov" --file "$template" --framework cloudformation --skip-download --quiet --output json >"$out/checkov.json"
+node infra/aws/checkov-verdict.ts "$out/checkov.json"
+verdict "checkov: every failed check has its reason" $?
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
