@@ -37,8 +37,15 @@ function callerEnvironment(settings: AwsSettings) {
   };
 }
 
-function clusterEnvironment({ kubeconfig, freshnessMs }: AwsSettings) {
-  return { ...given("KUBECONFIG", kubeconfig), ...given("VIEW_FRESHNESS_MS", freshnessMs) };
+function clusterEnvironment(settings: AwsSettings) {
+  return {
+    ...given("KUBECONFIG", settings.kubeconfig),
+    ...given("EKS_CLUSTER", settings.eksCluster),
+    ...given("CLUSTER_SERVER", settings.clusterServer),
+    ...given("CLUSTER_CA", settings.clusterCa),
+    ...given("CLUSTER_TOKEN", settings.clusterToken),
+    ...given("VIEW_FRESHNESS_MS", settings.freshnessMs),
+  };
 }
 
 function given(variable: string, value: Arn | undefined): Readonly<Record<string, Arn>> {
@@ -46,9 +53,15 @@ function given(variable: string, value: Arn | undefined): Readonly<Record<string
 }
 
 /** ARNs of the secrets that a function reads while it runs. */
-export function secretsOf({ isCalledFor }: DeployedFunction, settings: AwsSettings): readonly Arn[] {
+export function secretsOf({ isCalledFor, isInCluster }: DeployedFunction, settings: AwsSettings): readonly Arn[] {
+  const { clusterToken } = settings;
+  const ofCluster = isInCluster && clusterToken !== undefined ? [clusterToken] : [];
+  return isCalledFor === undefined ? ofCluster : [...secretsOfCallers(isCalledFor, settings), ...ofCluster];
+}
+
+function secretsOfCallers(purpose: "admission" | "conversion", settings: AwsSettings): readonly Arn[] {
   const { authentication, pathSecrets, bearerTokens } = settings;
-  if (isCalledFor === undefined || authentication === "insecure") return [];
-  if (isCalledFor === "conversion" || authentication === "secret-path") return [pathSecrets];
+  if (authentication === "insecure") return [];
+  if (purpose === "conversion" || authentication === "secret-path") return [pathSecrets];
   return authentication === "bearer-token" && bearerTokens !== undefined ? [bearerTokens] : [];
 }

@@ -8,16 +8,23 @@ const VPC_POLICY = "service-role/AWSLambdaVPCAccessExecutionRole";
 
 export function roles(settings: AwsSettings): Readonly<Record<string, object>> {
   const entries = DEPLOYED.map((deployed) => {
+    const { name, isInCluster } = deployed;
     const statements = [
-      logStatement(functionName(deployed.name, settings)),
+      logStatement(functionName(name, settings)),
       ...secretsOf(deployed, settings).map(readStatement),
+      ...(isInCluster ? describeStatement(settings) : []),
     ];
-    return [
-      roleId(deployed.name),
-      role("lambda.amazonaws.com", statements, deployed.isInCluster && settings.subnets.length > 0),
-    ] as const;
+    const isInVpc = isInCluster && settings.subnets.length > 0;
+    return [roleId(name), role("lambda.amazonaws.com", statements, isInVpc)] as const;
   });
   return Object.fromEntries(entries);
+}
+
+/** To ask EKS where the API server is. Its token is signed by the function itself, which needs no permission. */
+function describeStatement({ eksCluster, clusterServer }: AwsSettings): readonly object[] {
+  if (eksCluster === undefined || clusterServer !== undefined) return [];
+  const arn = `arn:\${AWS::Partition}:eks:\${AWS::Region}:\${AWS::AccountId}:cluster/${eksCluster}`;
+  return [{ Effect: "Allow", Action: "eks:DescribeCluster", Resource: { "Fn::Sub": arn } }];
 }
 
 /** A role that a service of AWS takes on. */

@@ -16,6 +16,13 @@ export interface AwsSettings {
   readonly clientNames?: string;
   readonly clientCertificateFrom?: string;
   readonly kubeconfig?: string;
+  /** name of the EKS cluster; without a server, the functions ask EKS for it */
+  readonly eksCluster?: string;
+  readonly clusterServer?: string;
+  /** PEM in base64 */
+  readonly clusterCa?: string;
+  /** where a service account's token is kept */
+  readonly clusterToken?: string;
   readonly freshnessMs?: string;
   readonly alarmTopic?: string;
   readonly logKey?: string;
@@ -43,12 +50,36 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(bearerTokens === undefined ? {} : { bearerTokens }),
     ...(await optional("clientNames", "client-names", read)),
     ...(await optional("clientCertificateFrom", "client-certificate-from", read)),
-    ...(await optional("kubeconfig", "kubeconfig", read)),
+    ...(await readCluster(read)),
     ...(await optional("freshnessMs", "freshness-ms", read)),
     ...(await optional("alarmTopic", "alarm-topic", read)),
     ...(await optional("logKey", "log-key", read)),
     ...(await readNetwork(read)),
   };
+}
+
+type ClusterParameters = Pick<
+  AwsSettings,
+  "kubeconfig" | "eksCluster" | "clusterServer" | "clusterCa" | "clusterToken"
+>;
+
+async function readCluster(read: ReadParameter): Promise<ClusterParameters> {
+  const clusterToken = await readArn("cluster-token", read);
+  const given: ClusterParameters = {
+    ...(await optional("kubeconfig", "kubeconfig", read)),
+    ...(await optional("eksCluster", "eks-cluster", read)),
+    ...(await optional("clusterServer", "cluster-server", read)),
+    ...(await optional("clusterCa", "cluster-ca", read)),
+    ...(clusterToken === undefined ? {} : { clusterToken }),
+  };
+  const { clusterServer, clusterCa } = given;
+  if ((clusterServer === undefined) !== (clusterCa === undefined))
+    throw new ConfigError("--param cluster-server and --param cluster-ca go together: give both, or none.");
+  if (clusterToken !== undefined && clusterServer === undefined)
+    throw new ConfigError("--param cluster-token needs --param cluster-server and --param cluster-ca.");
+  const ways = [given.kubeconfig, given.eksCluster, clusterToken].filter((way) => way !== undefined);
+  if (ways.length > 1) throw new ConfigError("--param eks-cluster, cluster-token and kubeconfig: give one of them.");
+  return given;
 }
 
 function parseMode(text: string): AuthenticationMode {

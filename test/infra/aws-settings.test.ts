@@ -49,6 +49,23 @@ test("with client certificates, only the function for conversions reads a secret
   expect(pod).toMatchObject({ AUTHENTICATION: "client-certificate", CLIENT_NAMES: "kube-apiserver" });
 });
 
+test("on EKS: who reads the cluster may ask where it is, by its name alone", async () => {
+  const given = await settings({ "eks-cluster": "shop" });
+  const text = JSON.stringify(template(given));
+  expect(text.match(/"Action":"eks:DescribeCluster"/g)).toHaveLength(4);
+  expect(text).toContain(":cluster/shop");
+  const known = { "eks-cluster": "shop", "cluster-server": "https://x", "cluster-ca": "Q0E=" };
+  expect(JSON.stringify(template(await settings(known)))).not.toContain("eks:");
+});
+
+test("with a service account's token: who reads the cluster may read it", async () => {
+  const given = await settings({ "cluster-token": TOKENS, "cluster-server": "https://x", "cluster-ca": "Q0E=" });
+  const readers = Object.entries(secretsByFunction(given)).filter(([, secrets]) => secrets.includes(TOKENS));
+  expect(readers.map(([name]) => name)).toEqual(["mutate-pod", "validate-sidecarset", "rollout", "dry-run"]);
+  const [tick] = DEPLOYED.filter(({ name }) => name === "rollout").map((deployed) => environmentOf(deployed, given));
+  expect(tick).toEqual({ CLUSTER_TOKEN: TOKENS, CLUSTER_SERVER: "https://x", CLUSTER_CA: "Q0E=" });
+});
+
 test("in a VPC: the functions that read the cluster, and no other", async () => {
   const given = await settings({ subnets: "subnet-1, subnet-2", "security-groups": "sg-1" });
   const { extensions } = template(given) as { extensions: Record<string, object> };
@@ -76,6 +93,9 @@ describe("a parameter that cannot be used is one sentence", () => {
     [{ authentication: "bearer-token" }, "--param bearer-tokens is missing"],
     [{ "path-secrets": "hunter2" }, "--param path-secrets names no place of a secret"],
     [{ "path-secrets": "/etc/secrets" }, "--param path-secrets=/etc/secrets is a file, and a function has none"],
+    [{ "cluster-token": TOKENS }, "--param cluster-token needs --param cluster-server and --param cluster-ca"],
+    [{ "cluster-server": "https://x" }, "--param cluster-server and --param cluster-ca go together"],
+    [{ "eks-cluster": "shop", kubeconfig: "/opt/k" }, "eks-cluster, cluster-token and kubeconfig: give one of them"],
     [{ subnets: "subnet-1" }, "--param subnets and --param security-groups go together"],
   ])("%j", async (parameters, sentence) => {
     await expect(settings(parameters)).rejects.toThrow(sentence);
