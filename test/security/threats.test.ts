@@ -1,0 +1,142 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { readConfig } from "../../shared/config.ts";
+import { admitPod } from "../../shared/core/admit-pod.ts";
+import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+import { createLog } from "../../shared/log.ts";
+import { webhookApp } from "../../shared/webhook/app.ts";
+
+const AGENT = {
+  name: "agent",
+  image: "agent:1",
+  securityContext: { runAsNonRoot: true, allowPrivilegeEscalation: false },
+  volumeMounts: [{ name: "logs", mountPath: "/logs" }],
+  shareVolumePolicy: { type: "enabled" },
+  transferEnv: [{ sourceContainerName: "main", envName: "A" }],
+};
+const sidecarSet = {
+  apiVersion: "apps.kruise.io/v1beta1",
+  kind: "SidecarSet",
+  metadata: {
+    name: "set",
+    annotations: { "kruise.io/sidecarset-hash": "h", "kruise.io/sidecarset-hash-without-image": "h" },
+  },
+  spec: {
+    selector: { matchLabels: { app: "web" } },
+    containers: [AGENT],
+    volumes: [{ name: "logs", emptyDir: {} }],
+    patchPodMetadata: [{ patchPolicy: "Overwrite", annotations: { a: "b" } }],
+  },
+} as unknown as SidecarSet;
+const index = indexSidecarSets([sidecarSet]);
+const { featureGates: gates, kruiseNamespace } = readConfig({});
+const resource = { group: "", version: "v1", resource: "pods" };
+const admit = (object: Pod) =>
+  admitPod(
+    { uid: "u", resource, operation: "CREATE", namespace: "default", object },
+    { index, namespace: { metadata: { name: "default" } }, revisions: [] },
+    { now: "2026-01-02T03:04:05Z", random: () => 0, kruiseNamespace, gates },
+  );
+
+/** Whatever somebody with the right to create pods may write into one, our own annotations among it. */
+const KEYS = [
+  "kruise.io/sidecarset-injected-list",
+  "kruise.io/sidecarset-hash",
+  "kruise.io/sidecarset-working-hotupgrade-container",
+  "kruise.io/sidecarset-inplace-update-state",
+  "apps.kruise.io/container-launch-priority",
+  "version.sidecarset.kruise.io/agent",
+];
+const text = fc.oneof(
+  fc.string({ maxLength: 20 }),
+  fc.constantFrom("true", "set", '{"set":{}}', "Ordered", "agent", "privileged"),
+);
+const env = fc.array(fc.record({ name: fc.constantFrom("A", "KRUISE_CONTAINER_PRIORITY", "X"), value: text }), {
+  maxLength: 3,
+});
+const mounts = fc.array(
+  fc.record({ name: fc.constantFrom("host", "logs", "data"), mountPath: fc.constantFrom("/logs", "/host", "/") }),
+  { maxLength: 3 },
+);
+const hostilePods = fc.record({
+  metadata: fc.record({
+    name: fc.constant("p"),
+    labels: fc.constant({ app: "web" }),
+    annotations: fc.dictionary(fc.oneof(fc.constantFrom(...KEYS), fc.string({ maxLength: 10 })), text, { maxKeys: 5 }),
+  }),
+  spec: fc.record({
+    containers: fc.array(
+      fc.record({ name: fc.constantFrom("main", "other", "third"), image: text, env, volumeMounts: mounts }),
+      { minLength: 1, maxLength: 3 },
+    ),
+    volumes: fc.constant([
+      { name: "host", hostPath: { path: "/" } },
+      { name: "data", emptyDir: {} },
+    ]),
+  }),
+}) as unknown as fc.Arbitrary<Pod>;
+
+test("nothing that is written in a pod gives an injected container more privileges than its SidecarSet does", () => {
+  let injected = 0;
+  fc.assert(
+    fc.property(hostilePods, (pod) => {
+      const admission = admit(pod);
+      if (admission.kind === "denied" || admission.object === undefined) return;
+      const { spec } = admission.object as Pod;
+      const own = new Set(pod.spec?.containers.map(({ name }) => name));
+      const added = (spec?.containers ?? []).filter(({ name }) => !own.has(name));
+      expect(added.map(({ name, image }) => [name, image])).toEqual([["agent", "agent:1"]]);
+      expect((added[0] as unknown as typeof AGENT).securityContext).toEqual(AGENT.securityContext);
+      const { containers, volumes, initContainers, ...rest } = spec as unknown as Record<string, unknown>;
+      const { containers: _, volumes: __, initContainers: ___, ...before } = pod.spec as unknown as typeof rest;
+      expect(rest).toEqual(before);
+      injected++;
+    }),
+    { numRuns: 500 },
+  );
+  process.stdout.write(`${injected} hostile pods injected, with no privilege too many\n`);
+  expect(injected).toBeGreaterThan(100);
+});
+
+test("nothing of what a pod contains is in the log, at any level, unless it is what the pod is refused for", async () => {
+  const contained = ["env-value-of-a-pod", "annotation-of-a-pod", "argument-of-a-pod"];
+  const [value, annotation, argument] = contained;
+  const object = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: "web",
+      labels: { app: "web" },
+      annotations: { a: annotation },
+    },
+    spec: { containers: [{ name: "main", image: "i", env: [{ name: "A", value }], args: [argument] }] },
+  };
+  const lines: string[] = [];
+  const fail = () => {
+    throw new Error("out of order");
+  };
+  const admissions = { "/decided": ({ object }: { object?: unknown }) => admit(object as Pod), "/failed": fail };
+  const answer = webhookApp({
+    log: createLog("debug", (line) => lines.push(line)),
+    isKnown: async () => true,
+    admissions,
+  });
+  const other = { ...object, metadata: { ...object.metadata, labels: { app: "other" } } };
+  const bodies = [object, other].map((each) =>
+    JSON.stringify({
+      apiVersion: "admission.k8s.io/v1",
+      kind: "AdmissionReview",
+      request: { uid: "u", operation: "CREATE", resource, namespace: "default", name: "web", object: each },
+    }),
+  );
+  for (const path of Object.keys(admissions)) {
+    for (const body of bodies) {
+      const headers = { "content-type": "application/json" };
+      await answer({ method: "POST", path, query: "", headers, readBody: async () => body });
+    }
+  }
+  expect(lines.length).toBeGreaterThanOrEqual(4);
+  for (const each of contained) expect(lines.join("")).not.toContain(each);
+});
