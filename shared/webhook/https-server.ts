@@ -33,6 +33,11 @@ export class ServerError extends Error {
 
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
+/**
+ * API servers keep an idle connection for 90 seconds. Whoever closes it earlier does so, now and then, just when a
+ * review is being sent, which fails the request of a user. Source: IdleConnTimeout of Go's DefaultTransport.
+ */
+const KEEP_ALIVE_MS = 120_000;
 const CLOSE_TIMEOUT_MS = 10_000;
 const CLOSE_IDLE_EVERY_MS = 50;
 /** Whoever still sends when the answer is out reads it only if the connection stays for a moment. */
@@ -77,7 +82,11 @@ async function readPem(path: string): Promise<string> {
 }
 
 function create(app: Answerer, { tlsCert, tlsKey }: ServerOptions, pem: Pem | undefined): Server {
-  const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
+  const timeouts = {
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  };
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void serve(app, incoming, outgoing);
   if (pem === undefined) return createPlainServer(timeouts, listener);
   // Nobody is turned away by TLS: probes and conversions come without a certificate.

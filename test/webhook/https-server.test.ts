@@ -73,6 +73,24 @@ test("without a certificate it speaks plain HTTP, where no client's certificate 
   await server.close();
 });
 
+test("an idle connection is kept for longer than an API server keeps it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-test-"));
+  const tls = await writeTlsFiles(folder);
+  const app = webhookApp({ log: silent, isKnown: async () => true });
+  const server = await serveHttps(app, { ...tls, host: "127.0.0.1", port: 0 });
+  const agent = new Agent({ keepAlive: true, ca: tls.certificate });
+  const keepAlive = await new Promise<string | undefined>((resolve, reject) => {
+    const outgoing = request(`https://127.0.0.1:${server.port}/healthz`, { agent }, (incoming) => {
+      incoming.resume().on("end", () => resolve(incoming.headers["keep-alive"]));
+    });
+    outgoing.on("error", reject).end();
+  });
+  expect(Number(/^timeout=(\d+)$/.exec(keepAlive ?? "")?.[1])).toBeGreaterThan(90);
+  agent.destroy();
+  await server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
 test("ticks come one after the other, go on after a failure, and end when told to", async () => {
   const end = new AbortController();
   let [underWay, most, ticks] = [0, 0, 0];
