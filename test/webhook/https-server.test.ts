@@ -79,13 +79,13 @@ test("an idle connection is kept for longer than an API server keeps it", async 
   const app = webhookApp({ log: silent, isKnown: async () => true });
   const server = await serveHttps(app, { ...tls, host: "127.0.0.1", port: 0 });
   const agent = new Agent({ keepAlive: true, ca: tls.certificate });
-  const keepAlive = await new Promise<string | undefined>((resolve, reject) => {
+  const keepAlive = await new Promise<string>((resolve, reject) => {
     const outgoing = request(`https://127.0.0.1:${server.port}/healthz`, { agent }, (incoming) => {
-      incoming.resume().on("end", () => resolve(incoming.headers["keep-alive"]));
+      incoming.resume().on("end", () => resolve(String(incoming.headers["keep-alive"])));
     });
     outgoing.on("error", reject).end();
   });
-  expect(Number(/^timeout=(\d+)$/.exec(keepAlive ?? "")?.[1])).toBeGreaterThan(90);
+  expect(Number(/^timeout=(\d+)$/.exec(keepAlive)?.[1])).toBeGreaterThan(90);
   agent.destroy();
   await server.close();
   await rm(folder, { recursive: true, force: true });
