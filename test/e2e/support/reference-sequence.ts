@@ -1,7 +1,6 @@
 /** A sequence of reconciles that OpenKruise itself has run, and what it left in the cluster after each of them. */
 import { readFileSync } from "node:fs";
-import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
-import { UPGRADABLE_CONDITION } from "../../../shared/api/names.ts";
+import type { ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import { withCondition } from "../../runner/suites/pod-update.ts";
 import {
   type Reconciled,
@@ -105,9 +104,4 @@ function activeNamespace(namespace: Namespace): KubernetesObject {
   const uid = `uid-${namespace.metadata?.name}`;
   const rest = { spec: { finalizers: ["kubernetes"] }, status: { phase: "Active" } };
   return { ...namespace, metadata: { uid, ...namespace.metadata }, ...rest } as KubernetesObject;
-}
-
-/** A pod's condition that the SidecarSet controller writes. */
-export function upgradableCondition(pod: Pod) {
-  return pod.status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION);
 }

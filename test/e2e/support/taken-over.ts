@@ -125,6 +125,16 @@ export class TakenOver {
     return { report, events, podWrites, ...(status ? { status } : {}) };
   }
 
+  /** One pass that follows the rollout, in real time. */
+  rollOut(sidecarSet: string): Promise<PassReport> {
+    return runPass(this.#reconciler, {
+      deadlineMs: 60_000,
+      kruiseNamespace: KRUISE_NAMESPACE,
+      sidecarSet,
+      follow: true,
+    });
+  }
+
   /** Takes away all that was loaded or made, at once. */
   async clear(namespaces: ReadonlySet<string>): Promise<void> {
     const seen = await this.read(namespaces);

@@ -1,0 +1,124 @@
+/** OpenKruise stops in the middle of a rollout or a hot upgrade whose pods run, and we go on: no container starts twice. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { imageId } from "../../infra/local/image.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import { ReconcileCluster } from "../runner/suites/reconcile-cluster.ts";
+import { controlPlane } from "./support/access.ts";
+import { addFigure } from "./support/figures.ts";
+import { type Functions, startFunctions } from "./support/functions.ts";
+import { afterReference, asNew, type ReferenceSequence, readSequences, turnsOf } from "./support/reference-sequence.ts";
+import { isReady } from "./support/scene.ts";
+import { IS_SOAK } from "./support/size.ts";
+import { TakenOver } from "./support/taken-over.ts";
+import { SEQUENCE_NAMESPACES } from "./support/takeover-run.ts";
+
+let functions: Functions;
+let cluster: TakenOver;
+beforeAll(async () => {
+  functions = await startFunctions(controlPlane(), { hasTicks: false });
+  cluster = await TakenOver.connect(controlPlane());
+});
+afterEach(() => cluster.clear(SEQUENCE_NAMESPACES));
+afterAll(() => functions?.close());
+
+/** One change of images each, from pods that are up to date to pods that are again. */
+const NAMES: ReadonlySet<string> = new Set([
+  "reconcile: rolling-3-pods-max1",
+  "reconcile: max2-percent-with-readiness",
+  "hot-upgrade: basic-flip",
+  "hot-upgrade: three-pods-flip-before-next-pod",
+  "hot-upgrade: hot-and-cold-together",
+]);
+
+const PATIENCE = { timeout: 60_000, interval: 50 };
+
+/** In CI at two points of each: with the first change, and later on. */
+const CASES = ["reconcile", "hot-upgrade"]
+  .flatMap(readSequences)
+  .filter(({ name }) => NAMES.has(name))
+  .flatMap((sequence) => {
+    const { length } = sequence.expected.reconciles;
+    const points = IS_SOAK ? [...Array(length).keys()].slice(2) : [2, Math.floor((length + 2) / 2)];
+    return [...new Set(points)].map((point) => [sequence.name, point, sequence] as const);
+  });
+
+/** The image IDs that our nodes report, in place of those that the reference's test cluster did. */
+function withOurImageIds<T>(value: T): T {
+  const text = JSON.stringify(value).replaceAll(/cri:\/\/([^"@\\]+)@id/g, (_id, image: string) => imageId(image));
+  return JSON.parse(text) as T;
+}
+
+/** Pods that our nodes run, which have reported nothing yet. */
+function onOurNodes(model: ReconcileCluster): ReconcileCluster {
+  const moved = new ReconcileCluster();
+  for (const object of [...model.sidecarSets.values(), ...model.revisions.values()]) moved.add(object);
+  for (const { status: _, ...pod } of model.pods.values())
+    moved.add({ ...pod, spec: { ...pod.spec, nodeName: "node-1" } } as Pod);
+  return moved;
+}
+
+const keysOf = ({ metadata }: Pod) => ({ namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" });
+
+async function pods(): Promise<readonly Pod[]> {
+  const { items } = await cluster.admin.list<Pod>(PODS);
+  return items.filter(({ metadata }) => SEQUENCE_NAMESPACES.has(metadata?.namespace ?? ""));
+}
+
+function isSettled(pod: Pod): boolean {
+  const running = new Map(pod.status?.containerStatuses?.map(({ name, image }) => [name, image]));
+  return isReady(pod) && pod.spec.containers.every(({ name, image }) => running.get(name) === image);
+}
+
+async function untilSettled(): Promise<void> {
+  await expect.poll(async () => (await pods()).every(isSettled), PATIENCE).toBe(true);
+}
+
+/** One turn of OpenKruise's, on pods that run: the SidecarSet, the revisions, and of pods what it writes. */
+async function theirTurn(sequence: ReferenceSequence, index: number): Promise<void> {
+  const model = afterReference(sequence, index + 1);
+  const stored = new ReconcileCluster();
+  for (const object of [...model.sidecarSets.values(), ...model.revisions.values()]) stored.add(object);
+  await cluster.load(stored);
+  for (const pod of model.pods.values()) {
+    const containers = pod.spec.containers.map(({ name, image }) => ({ name, image }));
+    const body = { metadata: { annotations: pod.metadata?.annotations }, spec: { containers } };
+    await cluster.admin.patch(PODS, keysOf(pod), { type: "strategic", body });
+  }
+}
+
+/** Container → restarts, and how many there have to be: one where it runs another image than in the beginning. */
+function restartsOf(pod: Pod, first: Pod | undefined) {
+  const before = new Map(first?.spec.containers.map(({ name, image }) => [name, image]));
+  const wanted = pod.spec.containers.map(({ name, image }) => [name, before.get(name) === image ? 0 : 1] as const);
+  const restarts = pod.status?.containerStatuses?.map(({ name, restartCount = 0 }) => [name, restartCount] as const);
+  return { restarts: Object.fromEntries(restarts ?? []), wanted: Object.fromEntries(wanted) };
+}
+
+const viewOf = ({ metadata, spec }: Pod) =>
+  [metadata?.name, ...spec.containers.map(({ name, image }) => `${name}=${image}`)].join(" ");
+
+describe("a rollout that OpenKruise began goes on with pods that run", () => {
+  it.each(CASES)("%s, after %d turns", async (_name, point, sequence) => {
+    const fresh = withOurImageIds(asNew(sequence, `live-${point}-${sequence.name.length}`));
+    await cluster.load(onOurNodes(afterReference(fresh, 1)));
+    await untilSettled();
+    const first = new Map((await pods()).map((pod) => [pod.metadata?.uid, pod]));
+    for (let index = 1; index < point; index += 1) {
+      if (index > 1) await untilSettled();
+      await theirTurn(fresh, index);
+    }
+    const report = await cluster.rollOut(turnsOf(fresh)[0]?.sidecarSet ?? "");
+    expect(report.sidecarSets).toMatchObject([{ stop: "settled" }]);
+    await untilSettled();
+    const last = afterReference(fresh, fresh.expected.reconciles.length);
+    const now = await pods();
+    expect(now.map(viewOf).toSorted()).toEqual([...last.pods.values()].map(viewOf).toSorted());
+    for (const pod of now) {
+      const { restarts, wanted } = restartsOf(pod, first.get(pod.metadata?.uid));
+      expect(restarts).toEqual(wanted);
+      addFigure("containers of pods taken over that started once", Object.keys(restarts).length);
+    }
+    addFigure("rollouts with running pods taken over", 1);
+  });
+});
