@@ -28,39 +28,43 @@ function create(spec: unknown, pod: Pod = podOf()) {
 const wish = (...containers: readonly object[]) => ({ podName: "p", containers });
 
 describe("a new request is refused", () => {
-  const rows: readonly [sentence: string, admission: ReturnType<typeof create>, message: string][] = [
-    ["for an init container", create(wish({ name: "init" })), "not found init containerStatus in Pod Status"],
-    ["for a container without a status", create(wish({ name: "b" })), "not found b containerStatus in Pod Status"],
+  const rows: readonly [sentence: string, admission: () => ReturnType<typeof create>, message: string][] = [
+    ["for an init container", () => create(wish({ name: "init" })), "not found init containerStatus in Pod Status"],
+    [
+      "for a container without a status",
+      () => create(wish({ name: "b" })),
+      "not found b containerStatus in Pod Status",
+    ],
     [
       "for one that never ran",
-      create(wish({ name: "a" }), podOf({}, { containerID: "" })),
+      () => create(wish({ name: "a" }), podOf({}, { containerID: "" })),
       "no containerID in a containerStatus, maybe the container has not been initialized",
     ],
     [
       "with an empty list of ports",
-      create(wish({ name: "a", ports: [] })),
+      () => create(wish({ name: "a", ports: [] })),
       "preStop, ports, statusContext in container are ready-only fields",
     ],
     [
       "with an empty preStop",
-      create(wish({ name: "a", preStop: {} })),
+      () => create(wish({ name: "a", preStop: {} })),
       "preStop, ports, statusContext in container are ready-only fields",
     ],
-    ["without a spec", create(undefined), "podName can not be empty"],
-    ["with containers null", create({ podName: "p", containers: null }), "containers list can not be null"],
+    ["without a spec", () => create(undefined), "podName can not be empty"],
+    ["with containers null", () => create({ podName: "p", containers: null }), "containers list can not be null"],
     [
       "for a pod that has ended",
-      create(wish({ name: "a" }), { ...podOf(), status: { phase: "Failed" } }),
+      () => create(wish({ name: "a" }), { ...podOf(), status: { phase: "Failed" } }),
       "not allowed to recreate containers in an inactive Pod",
     ],
     [
       "with a container that is no object",
-      create({ podName: "p", containers: ["a"] }),
+      () => create({ podName: "p", containers: ["a"] }),
       "spec.containers[0] must be an object, not a string",
     ],
   ];
   test.each(rows)("%s", (_, admission, message) => {
-    expect(admission).toMatchObject({ kind: "denied", code: 400, message });
+    expect(admission()).toMatchObject({ kind: "denied", code: 400, message });
   });
 });
 

@@ -34,30 +34,38 @@ function phaseOf(
 describe("a container of a request", () => {
   const snapshot = (change: object = {}) => ({ containerStatusSnapshot: [{ ...READY, ...change }] });
   const killed = { containerRecreateStates: [{ name: "a", phase: "Recreating", isKilled: true }] } as const;
-  const rows: readonly [sentence: string, phase: string, actual: string | undefined][] = [
-    ["waits while it is the one that ran", "Pending", phaseOf([OLD])],
-    ["waits while nothing is seen of it", "Pending", phaseOf([])],
-    ["is on its way once it has ended", "Recreating", phaseOf([{ ...OLD, state: "exited" }])],
-    ["is on its way when another runs", "Recreating", phaseOf([NEW])],
-    ["is on its way when it was restarted", "Recreating", phaseOf([{ ...OLD, restartCount: 2 }])],
-    ["has succeeded when the other is ready", "Succeeded", phaseOf([NEW], { status: snapshot() })],
-    ["has not when that is not", "Recreating", phaseOf([NEW], { status: snapshot({ ready: false }) })],
-    ["has not when yet another is", "Recreating", phaseOf([NEW], { status: snapshot({ containerID: "x" }) })],
+  const rows: readonly [sentence: string, phase: string, actual: () => string | undefined][] = [
+    ["waits while it is the one that ran", "Pending", () => phaseOf([OLD])],
+    ["waits while nothing is seen of it", "Pending", () => phaseOf([])],
+    ["is on its way once it has ended", "Recreating", () => phaseOf([{ ...OLD, state: "exited" }])],
+    ["is on its way when another runs", "Recreating", () => phaseOf([NEW])],
+    ["is on its way when it was restarted", "Recreating", () => phaseOf([{ ...OLD, restartCount: 2 }])],
+    ["has succeeded when the other is ready", "Succeeded", () => phaseOf([NEW], { status: snapshot() })],
+    ["has not when that is not", "Recreating", () => phaseOf([NEW], { status: snapshot({ ready: false }) })],
+    ["has not when yet another is", "Recreating", () => phaseOf([NEW], { status: snapshot({ containerID: "x" }) })],
     [
       "has not run long enough",
       "Recreating",
-      phaseOf([NEW], { strategy: { minStartedSeconds: 5 }, status: snapshot() }),
+      () => phaseOf([NEW], { strategy: { minStartedSeconds: 5 }, status: snapshot() }),
     ],
-    ["has run long enough", "Succeeded", phaseOf([NEW], { strategy: { minStartedSeconds: 4 }, status: snapshot() })],
-    ["waits for our own kill", "Pending", phaseOf([NEW], { strategy: { forceRecreate: true }, status: snapshot() })],
+    [
+      "has run long enough",
+      "Succeeded",
+      () => phaseOf([NEW], { strategy: { minStartedSeconds: 4 }, status: snapshot() }),
+    ],
+    [
+      "waits for our own kill",
+      "Pending",
+      () => phaseOf([NEW], { strategy: { forceRecreate: true }, status: snapshot() }),
+    ],
     [
       "was killed by us",
       "Succeeded",
-      phaseOf([NEW], { strategy: { forceRecreate: true }, status: { ...snapshot(), ...killed } }),
+      () => phaseOf([NEW], { strategy: { forceRecreate: true }, status: { ...snapshot(), ...killed } }),
     ],
   ];
   test.each(rows)("%s: %s", (_, phase, actual) => {
-    expect(actual).toBe(phase);
+    expect(actual()).toBe(phase);
   });
 
   test.each(["Succeeded", "Failed"] as const)("that has %s stays as it is, with its message", (phase) => {

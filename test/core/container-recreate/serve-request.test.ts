@@ -59,38 +59,38 @@ function said(request: ContainerRecreateRequest, pod: Pod | undefined): readonly
 
 describe("a request that has its turn", () => {
   const strategy = (change: object) => requestOf("p", { spec: { ...requestOf("p").spec, strategy: change } });
-  const rows: readonly [sentence: string, actual: readonly string[], expected: readonly string[]][] = [
+  const rows: readonly [sentence: string, actual: () => readonly string[], expected: readonly string[]][] = [
     [
       "writes all images at once, and then what it did",
-      said(requestOf("p"), podOf({ a: GOOD, b: GOOD })),
+      () => said(requestOf("p"), podOf({ a: GOOD, b: GOOD })),
       ["write a,b", "Recreating, a Recreating, b Recreating"],
     ],
     [
       "writes one when it is ordered",
-      said(strategy({ orderedRecreate: true }), podOf({ a: GOOD, b: GOOD })),
+      () => said(strategy({ orderedRecreate: true }), podOf({ a: GOOD, b: GOOD })),
       ["write a", "Recreating, a Recreating, b Pending"],
     ],
     [
       "does nothing at all when one image has no other way and failures count",
-      said(requestOf("p"), podOf({ a: GOOD, b: BAD })).map((text) => text.split(", container")[0] ?? ""),
+      () => said(requestOf("p"), podOf({ a: GOOD, b: BAD })).map((text) => text.split(", container")[0] ?? ""),
       ["Completed, a Pending, b Failed"],
     ],
     [
       "does the others when failures are ignored",
-      said(strategy({ failurePolicy: "Ignore" }), podOf({ a: GOOD, b: BAD })),
+      () => said(strategy({ failurePolicy: "Ignore" }), podOf({ a: GOOD, b: BAD })),
       ["write a", "Recreating, a Recreating, b Failed"],
     ],
-    ["is over when its pod is", said(requestOf("p"), undefined), ["Completed, pod has gone"]],
+    ["is over when its pod is", () => said(requestOf("p"), undefined), ["Completed, pod has gone"]],
     [
       "is over when no webhook saw it",
-      said({ ...requestOf("p"), metadata: { name: "p", namespace: "ns" } }, podOf({ a: GOOD })),
+      () => said({ ...requestOf("p"), metadata: { name: "p", namespace: "ns" } }, podOf({ a: GOOD })),
       [
         "Completed, this request was stored without its webhook, so it names no pod by uid: register the webhook and make a new one",
       ],
     ],
   ];
   test.each(rows)("%s", (_, actual, expected) => {
-    expect(actual).toEqual(expected);
+    expect(actual()).toEqual(expected);
   });
 
   test("does not write an image twice, even when it could not say that it did", () => {
@@ -128,22 +128,26 @@ describe("of a batch", () => {
     chooseRequests(requests, now).chosen.map(({ metadata }) => metadata?.name);
   const done = { phase: "Completed", completionTime: NOW } as const;
   const stuck = { ...done, containerRecreateStates: [{ name: "a", phase: "Recreating", isKilled: true }] } as const;
-  const rows: readonly [sentence: string, actual: readonly unknown[], expected: readonly string[]][] = [
-    ["so many are chosen as may", chosen([member("c"), member("a"), member("b")]), ["a", "b"]],
+  const rows: readonly [sentence: string, actual: () => readonly unknown[], expected: readonly string[]][] = [
+    ["so many are chosen as may", () => chosen([member("c"), member("a"), member("b")]), ["a", "b"]],
     [
       "those under way come first",
-      chosen([member("a"), member("b"), member("c", { phase: "Recreating" })]),
+      () => chosen([member("a"), member("b"), member("c", { phase: "Recreating" })]),
       ["c", "a"],
     ],
-    ["a share is rounded up", chosen(["a", "b", "c"].map((name) => member(name, {}, "34%"))), ["a", "b"]],
-    ["one is chosen at least", chosen(["a", "b"].map((name) => member(name, {}, "0"))), ["a"]],
-    ["one is chosen by a limit that cannot be read", chosen(["a", "b"].map((name) => member(name, {}, "many"))), ["a"]],
-    ["what is over leaves its place", chosen([member("a", done), member("b"), member("c")]), ["b", "c"]],
-    ["what did not come back keeps its place", chosen([member("a", stuck), member("b"), member("c")]), ["b"]],
-    ["none begins before all can be there", chosen([member("a")], "2025-06-01T00:00:01Z"), []],
+    ["a share is rounded up", () => chosen(["a", "b", "c"].map((name) => member(name, {}, "34%"))), ["a", "b"]],
+    ["one is chosen at least", () => chosen(["a", "b"].map((name) => member(name, {}, "0"))), ["a"]],
+    [
+      "one is chosen by a limit that cannot be read",
+      () => chosen(["a", "b"].map((name) => member(name, {}, "many"))),
+      ["a"],
+    ],
+    ["what is over leaves its place", () => chosen([member("a", done), member("b"), member("c")]), ["b", "c"]],
+    ["what did not come back keeps its place", () => chosen([member("a", stuck), member("b"), member("c")]), ["b"]],
+    ["none begins before all can be there", () => chosen([member("a")], "2025-06-01T00:00:01Z"), []],
   ];
   test.each(rows)("%s", (_, actual, expected) => {
-    expect(actual).toEqual(expected);
+    expect(actual()).toEqual(expected);
   });
 
   test("of requests for one pod the older one is chosen, in a batch or not", () => {

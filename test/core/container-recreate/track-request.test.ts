@@ -32,24 +32,33 @@ function messageOf({ actions }: RequestStep): string | undefined {
 }
 
 describe("a request", () => {
-  const ended: readonly [sentence: string, step: RequestStep, message: string][] = [
-    ["without a pod", trackRequest(requestOf(), undefined, at(0)), "pod has gone"],
-    ["whose pod is going", trackRequest(requestOf(), podOf([], { deletionTimestamp: at(0) }), at(0)), "pod has gone"],
-    ["whose pod has a namesake", trackRequest(requestOf(), podOf([], { uid: "other" }), at(0)), "pod has gone"],
-    ["that nobody takes up", trackRequest(requestOf(), podOf(), at(60)), "daemon has not responded for a long time"],
+  const ended: readonly [sentence: string, step: () => RequestStep, message: string][] = [
+    ["without a pod", () => trackRequest(requestOf(), undefined, at(0)), "pod has gone"],
+    [
+      "whose pod is going",
+      () => trackRequest(requestOf(), podOf([], { deletionTimestamp: at(0) }), at(0)),
+      "pod has gone",
+    ],
+    ["whose pod has a namesake", () => trackRequest(requestOf(), podOf([], { uid: "other" }), at(0)), "pod has gone"],
+    [
+      "that nobody takes up",
+      () => trackRequest(requestOf(), podOf(), at(60)),
+      "daemon has not responded for a long time",
+    ],
     [
       "past its deadline",
-      trackRequest(
-        requestOf({ spec: { podName: "p", containers: [], activeDeadlineSeconds: 5 }, status: { phase: "Pending" } }),
-        podOf(),
-        at(5),
-      ),
+      () =>
+        trackRequest(
+          requestOf({ spec: { podName: "p", containers: [], activeDeadlineSeconds: 5 }, status: { phase: "Pending" } }),
+          podOf(),
+          at(5),
+        ),
       "recreating has exceeded the activeDeadlineSeconds",
     ],
   ];
   test.each(ended)("%s is completed", (_, step, message) => {
-    expect(messageOf(step)).toBe(message);
-    expect(step.requeueAfterSeconds).toBe(0);
+    expect(messageOf(step())).toBe(message);
+    expect(step().requeueAfterSeconds).toBe(0);
   });
 
   test("is looked at again when the nearer of its two times comes", () => {

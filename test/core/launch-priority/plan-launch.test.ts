@@ -2,10 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ConfigMap, EnvVar, Pod } from "../../../shared/api/kubernetes.ts";
 import {
+  isLeftBehind,
   type LaunchAction,
   needsLaunchStep,
   notReadyPriorities,
   planLaunch,
+  projectLaunch,
 } from "../../../shared/core/launch-priority/plan-launch.ts";
 import { holds } from "../../properties/holds.ts";
 
@@ -100,6 +102,62 @@ describe("the next step of a launch", () => {
     expect(needsLaunchStep({ ...pod, status: { ...pod.status, conditions } }, undefined)).toBe(false);
     expect(needsLaunchStep(podOf([]), undefined)).toBe(false);
   });
+});
+
+describe("a barrier", () => {
+  const owned = (kind: string, name: string, uid: string): ConfigMap => ({
+    metadata: { name: "p-barrier", ownerReferences: [{ apiVersion: "v1", kind, name, uid }] },
+  });
+  const rows: readonly [sentence: string, barrier: ConfigMap, expected: boolean][] = [
+    ["of an earlier pod of this name is left behind", owned("Pod", "p", "earlier"), true],
+    ["of this pod is not", owned("Pod", "p", "u"), false],
+    ["of nobody is not", barrierOf(), false],
+    ["of another pod is not", owned("Pod", "q", "other"), false],
+    ["of another kind is not", owned("Deployment", "p", "other"), false],
+  ];
+  test.each(rows)("%s", (_, barrier, expected) => {
+    expect(isLeftBehind(barrier, podOf(["p_1"]))).toBe(expected);
+  });
+});
+
+test("a projected pod is decided on as the whole one, and holds no more than that takes", () => {
+  const pod = podOf(["p_1", "p_0"], [true, false]);
+  const whole: Pod = {
+    ...pod,
+    metadata: { ...pod.metadata, annotations: { other: "x" }, labels: { a: "b" } },
+    spec: {
+      nodeName: "n",
+      containers: pod.spec.containers.map((container) => ({
+        ...container,
+        image: "i",
+        env: [{ name: "OTHER", value: "1" }, ...(container.env ?? [])],
+      })),
+    },
+    status: {
+      ...pod.status,
+      phase: "Pending",
+      conditions: [
+        { type: "ContainersReady", status: "False" },
+        { type: "Ready", status: "False" },
+      ],
+    },
+  };
+  const projected = projectLaunch(whole);
+  expect(said(planLaunch(projected, barrierOf()))).toEqual(said(planLaunch(whole, barrierOf())));
+  expect(notReadyPriorities(projected)).toEqual([0n]);
+  expect(projected).toEqual({
+    metadata: { namespace: "ns", name: "p", uid: "u" },
+    spec: { nodeName: "n", containers: pod.spec.containers },
+    status: {
+      conditions: [{ type: "ContainersReady", status: "False" }],
+      containerStatuses: [
+        { name: "c0", ready: true, containerID: "" },
+        { name: "c1", ready: false, containerID: "" },
+      ],
+    },
+  });
+  const annotations = { "apps.kruise.io/container-launch-priority-completed": "true" };
+  expect(projectLaunch({ ...whole, metadata: { annotations } }).metadata?.annotations).toEqual(annotations);
 });
 
 function applied(barrier: ConfigMap | undefined, action: LaunchAction): ConfigMap | undefined {
