@@ -1,0 +1,77 @@
+/** What is shipped, where it comes from, and that it is the same each time. */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bundle, FUNCTIONS } from "../../infra/build.ts";
+
+const run = promisify(execFile);
+
+interface Lock {
+  readonly packages: Readonly<
+    Record<
+      string,
+      { readonly version?: string; readonly integrity?: string; readonly resolved?: string; readonly link?: boolean }
+    >
+  >;
+}
+const readJson = async (path: string): Promise<unknown> => JSON.parse(await readFile(path, "utf8"));
+
+test("at most 8 packages are needed to run, each at an exact version", async () => {
+  const { dependencies } = (await readJson("package.json")) as { dependencies: Record<string, string> };
+  expect(Object.keys(dependencies).length).toBeGreaterThan(0);
+  expect(Object.keys(dependencies).length).toBeLessThanOrEqual(8);
+  for (const version of Object.values(dependencies)) expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+});
+
+test.each(["package-lock.json", "test/lambda/package-lock.json"])(
+  "%s pins every package by its checksum",
+  async (path) => {
+    const { packages } = (await readJson(path)) as Lock;
+    const installed = Object.entries(packages).filter(([name]) => name !== "");
+    expect(installed.length).toBeGreaterThan(50);
+    const unpinned = installed.filter(
+      ([, { integrity = "", resolved }]) => !integrity.startsWith("sha512-") || resolved !== undefined,
+    );
+    expect(unpinned.map(([name]) => name)).toEqual([]);
+  },
+);
+
+test("the bill of materials, in CycloneDX, names what is shipped", async () => {
+  const { stdout } = await run("npm", ["run", "--silent", "sbom"], { maxBuffer: 64 * 1024 * 1024 });
+  const { bomFormat, components } = JSON.parse(stdout) as { bomFormat: string; components: { name: string }[] };
+  expect(bomFormat).toBe("CycloneDX");
+  const names = components.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(["@kubernetes/client-node", "re2js"]));
+  expect(names).not.toContain("vitest");
+}, 60_000);
+
+describe("two builds from nothing", () => {
+  const folders: string[] = [];
+  beforeAll(async () => {
+    for (let build = 0; build < 2; build++) folders.push(await mkdtemp(join(tmpdir(), "sidecarset-build-")));
+  });
+  afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
+
+  test.each(FUNCTIONS)(
+    "%s: the same bytes",
+    async (name) => {
+      const hashes: Record<string, string>[] = [];
+      for (const folder of folders) {
+        await bundle(name, join(folder, name));
+        const files = (await readdir(join(folder, name))).toSorted();
+        const entries = files.map(async (file) => {
+          const content = await readFile(join(folder, name, file));
+          return [file, createHash("sha256").update(content).digest("hex")] as const;
+        });
+        hashes.push(Object.fromEntries(await Promise.all(entries)));
+      }
+      expect(Object.keys(hashes[0] ?? {})).toContain("index.js");
+      expect(hashes[1]).toEqual(hashes[0]);
+    },
+    60_000,
+  );
+});
