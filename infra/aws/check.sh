@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packages what would be deployed, without an account, and has cfn-lint and checkov read the template. Both come from PyPI, into .cache/python. Ends with: N passed, N failed.
+# Packages what would be deployed, without an account, and has cfn-lint and checkov read the template. Both come from PyPI, into .cache/python. Then npm audit. Ends with: N passed, N failed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 out=.cache/package
@@ -29,6 +29,15 @@ verdict "cfn-lint: no errors" $?
 "$python/bin/checkov" --file "$template" --framework cloudformation --skip-download --quiet --output json >"$out/checkov.json"
 node infra/aws/checkov-verdict.ts "$out/checkov.json"
 verdict "checkov: every failed check has its reason" $?
+
+audit=$(npm audit --omit=dev --audit-level=high 2>&1)
+status=$?
+if printf '%s' "$audit" | grep -q "audit endpoint returned an error"; then
+  echo "--   npm audit: this registry answers no audits, so nothing was looked up"
+else
+  printf '%s\n' "$audit" | tail -n 3
+  verdict "npm audit: nothing high in what is shipped" $status
+fi
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
