@@ -18,7 +18,7 @@ export interface LifecycleHook {
   readonly markPodNotReady?: boolean;
 }
 
-export interface Lifecycle {
+interface Lifecycle {
   readonly preDelete?: LifecycleHook;
   readonly inPlaceUpdate?: LifecycleHook;
   readonly preNormal?: LifecycleHook;

@@ -7,13 +7,13 @@ import { type FunctionProcess, startFunction } from "../lambda/runtime-process.t
 import { prepareSubjects, type Subject } from "./lambda-subjects.ts";
 
 /** Of milliseconds. */
-export interface Spread {
+interface Spread {
   readonly min: number;
   readonly median: number;
   readonly p90: number;
 }
 
-export interface WarmFigures extends Spread {
+interface WarmFigures extends Spread {
   /** milliseconds of computing for each, on average; absent where there is no /proc */
   readonly cpu?: number;
   /** bytes of one answer's body, or of the answer where there is none */
@@ -22,7 +22,7 @@ export interface WarmFigures extends Spread {
   readonly logBytes: number;
 }
 
-export interface FunctionFigures {
+interface FunctionFigures {
   /** from the start of the process to its first answer, each quantile above that of the empty handler in the same run */
   readonly cold: Spread;
   /** the same in milliseconds of computing, which a busy machine lengthens less; absent where there is no /proc */

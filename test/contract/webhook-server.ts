@@ -24,7 +24,7 @@ export interface SentRequest extends AdmissionRequest {
 export type Reaction = Readonly<Record<string, unknown>> | "hang" | number;
 
 /** How a request showed who it came from. */
-export interface Caller {
+interface Caller {
   /** common name of the client certificate */
   readonly certificate: string | undefined;
   readonly authorization: string | undefined;

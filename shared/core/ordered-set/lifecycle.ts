@@ -15,7 +15,7 @@ export function isHooked(hook: LifecycleHook | undefined, { metadata }: Pod): bo
 }
 
 /** All of them are there. False without a hook. */
-export function isFullyHooked(hook: LifecycleHook | undefined, { metadata }: Pod): boolean {
+function isFullyHooked(hook: LifecycleHook | undefined, { metadata }: Pod): boolean {
   if (!hook) return false;
   const finalizers = metadata?.finalizers ?? [];
   return (
