@@ -13,6 +13,7 @@ const PLACES: Readonly<Record<string, string>> = {
   ConfigMap: "configmaps",
   ControllerRevision: "controllerrevisions",
   SidecarSet: "apps.kruise.io/sidecarsets",
+  ContainerRecreateRequest: "apps.kruise.io/containerrecreaterequests",
 };
 
 /** As many as etcd takes at once. */

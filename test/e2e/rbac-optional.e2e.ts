@@ -1,0 +1,136 @@
+/** What each role beside the base ones permits when it is applied, alone: that and nothing more. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { containerRecreateRequestCrd } from "../../infra/crd/container-recreate-request-crd.ts";
+import { optionalAccess } from "../../infra/rbac/optional-access.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import type { Cluster, Resource } from "../../shared/kube/port.ts";
+import { type RawTarget, sendRaw } from "../contract/raw.ts";
+import { controlPlane } from "./support/access.ts";
+import { asServiceAccount, clusterOf } from "./support/clients.ts";
+import { addFigure } from "./support/figures.ts";
+import { type Functions, startFunctions } from "./support/functions.ts";
+import {
+  belongTo,
+  EXPECTATIONS,
+  type Expectation,
+  METHODS,
+  POD_SPEC,
+  type Request,
+} from "./support/optional-requests.ts";
+import { ORDERED_SET_DEFINITION } from "./support/ordered-set-definition.ts";
+import { storeObjects } from "./support/stored-objects.ts";
+import { until } from "./support/until.ts";
+
+const resource = (group: string, version: string, plural: string, namespaced = false): Resource => ({
+  group,
+  version,
+  plural,
+  namespaced,
+});
+const DEFINITIONS = resource("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+const ORDERED_SETS = resource("apps.kruise.io", "v1beta1", "statefulsets", true);
+const ALL_PODS = resource("", "v1", "pods", true);
+
+const RECREATE_REQUEST = {
+  apiVersion: "apps.kruise.io/v1beta1",
+  kind: "ContainerRecreateRequest",
+  metadata: { name: "again", namespace: "default" },
+  spec: { podName: "kept", containers: [{ name: "main" }] },
+};
+
+let functions: Functions;
+let cluster: Cluster;
+const accounts = new Map<string | undefined, RawTarget>();
+beforeAll(async () => {
+  const admin = controlPlane();
+  functions = await startFunctions(admin, { hasTicks: false });
+  cluster = clusterOf(admin);
+  accounts.set(undefined, await asServiceAccount(admin, "kruise-system", "sidecarset-reconciler"));
+  accounts.set("sidecarset-webhooks", await asServiceAccount(admin, "kruise-system", "sidecarset-webhooks"));
+  await cluster.create(DEFINITIONS, ORDERED_SET_DEFINITION);
+  await cluster.create(DEFINITIONS, containerRecreateRequestCrd());
+  const set = { apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet" };
+  const create = () => cluster.create(ORDERED_SETS, { ...set, metadata: { name: "db", namespace: "default" } });
+  await until("ordered sets are served", async () => Boolean(await create()));
+  await storeObjects(admin.etcdUrl, [RECREATE_REQUEST]);
+  const { metadata } = await cluster.get<KubernetesObject>(ORDERED_SETS, { namespace: "default", name: "db" });
+  belongTo({ ...set, name: "db", uid: metadata?.uid, controller: true, blockOwnerDeletion: true });
+  for (const name of ["prey", "kept"])
+    await cluster.create(ALL_PODS, { metadata: { name, namespace: "default" }, spec: POD_SPEC } as KubernetesObject);
+});
+afterAll(async () => {
+  for (const name of ["prey", "kept"])
+    await cluster.delete(ALL_PODS, { namespace: "default", name }).catch(() => undefined);
+  await cluster?.delete(DEFINITIONS, { name: ORDERED_SET_DEFINITION.metadata.name });
+  await cluster?.delete(DEFINITIONS, { name: containerRecreateRequestCrd().metadata?.name ?? "" });
+  await functions?.close();
+});
+
+async function codeOf({ account, verb, path, body }: Request): Promise<number> {
+  const headers = verb === "patch" ? { headers: { "content-type": "application/merge-patch+json" } } : {};
+  const answer = await sendRaw(accounts.get(account) as RawTarget, {
+    method: METHODS[verb] ?? verb,
+    path,
+    ...headers,
+    ...(body ? { body } : {}),
+  });
+  return answer.code;
+}
+
+const saying = async (request: Request) => `${request.verb} ${request.path} ${await codeOf(request)}`;
+const isOk = (line: string) => / 2\d\d$/.test(line);
+const isForbidden = (line: string) => line.endsWith(" 403");
+
+const RBAC_PLURALS: Readonly<Record<string, string>> = {
+  ClusterRole: "clusterroles",
+  ClusterRoleBinding: "clusterrolebindings",
+};
+const rbac = (kind = "") => resource("rbac.authorization.k8s.io", "v1", RBAC_PLURALS[kind] ?? kind);
+
+describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
+  const { permits, forbids } = EXPECTATIONS[feature] as Expectation;
+  const applied = async (work: () => Promise<void>) => {
+    for (const object of objects) await cluster.create(rbac(object.kind), object);
+    try {
+      await work();
+    } finally {
+      for (const { kind, metadata } of objects) await cluster.delete(rbac(kind), { name: metadata?.name ?? "" });
+    }
+  };
+
+  it("has a request here for each verb that it permits", () => {
+    const verbs = objects.flatMap(({ rules = [] }) =>
+      // Nobody asks for finalizers: an admission plugin looks whether they may be changed when owners are set.
+      rules.flatMap(({ resources, verbs: all }) =>
+        resources.includes("statefulsets/finalizers") ? [] : resources.flatMap(() => all),
+      ),
+    );
+    expect(permits.map(({ verb }) => verb).toSorted()).toEqual(verbs.toSorted());
+  });
+
+  it("is not permitted without its role", async () => {
+    await until("no role is in force", async () => (await codeOf(permits[0] as Request)) === 403);
+    const answers: string[] = [];
+    for (const request of permits) answers.push(await saying(request));
+    expect(answers.filter((line) => !isForbidden(line))).toEqual([]);
+    addFigure("requests answered 403 without their optional role", answers.length);
+  });
+
+  it("is permitted with it, and nothing else is", async () => {
+    await applied(async () => {
+      const [first, ...others] = permits;
+      const allowed: string[] = [];
+      await until(`${feature} is in force`, async () =>
+        isOk(allowed[allowed.push(await saying(first as Request)) - 1] ?? ""),
+      );
+      allowed.splice(0, allowed.length - 1);
+      for (const request of others) allowed.push(await saying(request));
+      const denied: string[] = [];
+      for (const request of forbids) denied.push(await saying(request));
+      expect(allowed.filter((line) => !isOk(line))).toEqual([]);
+      expect(denied.filter((line) => !isForbidden(line))).toEqual([]);
+      addFigure("requests permitted by optional roles", allowed.length);
+      addFigure("requests forbidden beside optional roles", denied.length);
+    });
+  });
+});

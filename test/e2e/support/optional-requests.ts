@@ -1,0 +1,155 @@
+/** Requests that show what the optional roles permit, and what they do not. */
+
+const IN_DEFAULT = "/api/v1/namespaces/default";
+const PODS = `${IN_DEFAULT}/pods`;
+const CLAIMS = `${IN_DEFAULT}/persistentvolumeclaims`;
+const CONFIG_MAPS = `${IN_DEFAULT}/configmaps`;
+const REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions";
+const SETS = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets";
+const RECREATE = "/apis/apps.kruise.io/v1beta1/namespaces/default/containerrecreaterequests";
+const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
+const MUTATING = `${ADMISSION}/mutatingwebhookconfigurations`;
+const OURS = "sidecarset-mutating-webhook-configuration";
+
+export interface Request {
+  /** absent: the reconciler's */
+  readonly account?: "sidecarset-webhooks";
+  readonly verb: string;
+  readonly path: string;
+  readonly body?: object;
+}
+
+export const METHODS: Readonly<Record<string, string>> = {
+  create: "POST",
+  get: "GET",
+  list: "GET",
+  watch: "GET",
+  patch: "PATCH",
+  update: "PUT",
+  delete: "DELETE",
+};
+
+const get = (path: string): Request => ({ verb: "get", path });
+const list = (path: string): Request => ({ verb: "list", path });
+const watch = (path: string): Request => ({ verb: "watch", path: `${path}?watch=true&timeoutSeconds=1` });
+const create = (path: string, body: object): Request => ({ verb: "create", path, body });
+const patch = (path: string): Request => ({
+  verb: "patch",
+  path,
+  body: { metadata: { annotations: { "example.com/touched": "yes" } } },
+});
+const remove = (path: string): Request => ({ verb: "delete", path });
+const byWebhooks = (request: Request): Request => ({ ...request, account: "sidecarset-webhooks" });
+
+/** Its pods, claims and revisions block its deletion, which only those may say who may change its finalizers. */
+const owners: object[] = [];
+
+/** Says whom pods, claims and revisions are to belong to from now on. */
+export function belongTo(owner: object): void {
+  owners.splice(0, owners.length, owner);
+}
+
+const owned = (name: string) => ({
+  name,
+  get ownerReferences() {
+    return owners;
+  },
+});
+export const POD_SPEC = { containers: [{ name: "main", image: "nginx:1.29" }] };
+const CLAIM_SPEC = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+const eviction = (name: string) => ({ apiVersion: "policy/v1", kind: "Eviction", metadata: { name } });
+
+export interface Expectation {
+  /** In this order; what they need is there. */
+  readonly permits: readonly Request[];
+  readonly forbids: readonly Request[];
+}
+
+/** By feature, as infra/rbac names it. */
+export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
+  eviction: {
+    permits: [create(`${PODS}/prey/eviction`, eviction("prey"))],
+    forbids: [
+      remove(`${PODS}/kept`),
+      create(PODS, { metadata: { name: "new" }, spec: POD_SPEC }),
+      create(`${PODS}/kept/binding`, {}),
+      create(`${PODS}/kept/exec`, {}),
+      get("/apis/policy/v1/namespaces/default/poddisruptionbudgets/one"),
+    ],
+  },
+  "webhook-configuration": {
+    permits: [get(`${MUTATING}/${OURS}`), patch(`${MUTATING}/${OURS}`)],
+    forbids: [
+      get(`${MUTATING}/other`),
+      patch(`${MUTATING}/other`),
+      list(MUTATING),
+      create(MUTATING, { metadata: { name: OURS } }),
+      remove(`${MUTATING}/${OURS}`),
+      { verb: "update", path: `${MUTATING}/${OURS}`, body: {} },
+      get(`${ADMISSION}/validatingwebhookconfigurations/sidecarset-validating-webhook-configuration`),
+      patch(`${ADMISSION}/validatingwebhookconfigurations/sidecarset-validating-webhook-configuration`),
+    ],
+  },
+  "launch-order": {
+    permits: [
+      create(CONFIG_MAPS, { metadata: { name: "web-0-barrier" }, data: {} }),
+      get(`${CONFIG_MAPS}/web-0-barrier`),
+      patch(`${CONFIG_MAPS}/web-0-barrier`),
+    ],
+    forbids: [list(CONFIG_MAPS), remove(`${CONFIG_MAPS}/web-0-barrier`), get(`${IN_DEFAULT}/secrets/one`)],
+  },
+  "container-recreate": {
+    permits: [
+      byWebhooks(get(`${PODS}/kept`)),
+      byWebhooks(get("/api/v1/nodes/node-1")),
+      patch(`${RECREATE}/again`),
+      patch(`${RECREATE}/again/status`),
+      remove(`${RECREATE}/again`),
+    ],
+    forbids: [
+      create(RECREATE, { metadata: { name: "other" } }),
+      get("/api/v1/nodes/node-1"),
+      byWebhooks(list(PODS)),
+      byWebhooks(patch(`${RECREATE}/again`)),
+      byWebhooks(list("/api/v1/nodes")),
+      create(`${PODS}/kept/exec`, {}),
+    ],
+  },
+  "sidecar-terminator": {
+    permits: [get("/api/v1/nodes/node-1")],
+    forbids: [list("/api/v1/nodes"), patch("/api/v1/nodes/node-1"), remove(`${PODS}/kept`)],
+  },
+  "ordered-sets": {
+    permits: [
+      list(SETS),
+      get(`${SETS}/db`),
+      watch(SETS),
+      patch(`${SETS}/db/status`),
+      create(PODS, { metadata: owned("db-0"), spec: POD_SPEC }),
+      remove(`${PODS}/db-0`),
+      create(CLAIMS, { metadata: owned("data-db-0"), spec: CLAIM_SPEC }),
+      get(`${CLAIMS}/data-db-0`),
+      list(CLAIMS),
+      watch(CLAIMS),
+      patch(`${CLAIMS}/data-db-0`),
+      remove(`${CLAIMS}/data-db-0`),
+      create(REVISIONS, { metadata: owned("db-1"), revision: 1, data: {} }),
+      get(`${REVISIONS}/db-1`),
+      list(REVISIONS),
+      watch(REVISIONS),
+      patch(`${REVISIONS}/db-1`),
+      remove(`${REVISIONS}/db-1`),
+    ],
+    forbids: [
+      create(SETS, { metadata: { name: "other" } }),
+      patch(`${SETS}/db`),
+      remove(`${SETS}/db`),
+      { verb: "update", path: `${SETS}/db/scale`, body: {} },
+      list("/apis/apps/v1/namespaces/default/statefulsets"),
+      list("/api/v1/persistentvolumes"),
+      get(`${IN_DEFAULT}/secrets/one`),
+      create(`${PODS}/kept/eviction`, eviction("kept")),
+      get(`${MUTATING}/${OURS}`),
+    ],
+  },
+};
