@@ -1,7 +1,7 @@
 /** What serverless.yml cannot say itself: resources, and what is added to those that osls makes. */
 import { alarms } from "./alarms.ts";
 import { DEPLOYED } from "./functions.ts";
-import { functionId, logGroupId } from "./names.ts";
+import { functionId, logGroupId, roleId } from "./names.ts";
 import { roles } from "./roles.ts";
 import { schedule } from "./schedule.ts";
 import type { AwsSettings } from "./settings.ts";
@@ -10,8 +10,20 @@ export function template(settings: AwsSettings): object {
   return {
     Description: "SidecarSet without a control plane",
     Resources: { ...roles(settings), ...schedule(), ...alarms(settings) },
+    Outputs: roleOutputs(),
     extensions: { ...inVpc(settings), ...encryptedLogs(settings) },
   };
+}
+
+/** For whoever lets them into the cluster. */
+function roleOutputs(): Readonly<Record<string, object>> {
+  const inCluster = DEPLOYED.filter(({ isInCluster }) => isInCluster);
+  return Object.fromEntries(
+    inCluster.map(({ name }) => [
+      roleId(name),
+      { Description: `the role of ${name}`, Value: { "Fn::GetAtt": [roleId(name), "Arn"] } },
+    ]),
+  );
 }
 
 function inVpc({ subnets, securityGroups }: AwsSettings): Readonly<Record<string, object>> {

@@ -1,5 +1,5 @@
-/** `npm run figures`: measures sizes, cold starts and costs, prints them, and writes figures.json. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+/** `npm run figures`: measures sizes, cold starts and costs, prints them, and writes figures.json and the tables of docs/deploy.md. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { countAlarmMetrics } from "../../infra/aws/alarms.ts";
@@ -8,6 +8,7 @@ import { type BundleSize, bundle, FUNCTIONS } from "../../infra/build.ts";
 import { RUNTIME_CLIENT } from "../lambda/runtime-process.ts";
 import { type ColdStartFigures, measureColdStart } from "./cold-start.ts";
 import { doorsMonth, idleMonth, type Measurements, podsMonth, rolloutOnce } from "./cost.ts";
+import { type Figures, tables, withTable } from "./figures-table.ts";
 
 const PROCESSES = 30;
 const PODS_PER_MINUTE = 3_000;
@@ -60,9 +61,14 @@ const targets = [
 ].map((row) => ({ ...row, isMet: row.is <= row.target }));
 
 /** Digits that mean something, so that a new run changes no more than it must. */
-const rounded = (_: string, value: unknown) => (typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(3)) : value);
+const rounded = (_: string, value: unknown) =>
+  typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(3)) : value;
 const text = `${JSON.stringify({ measuredAt: new Date().toISOString().slice(0, 10), machine, targets, sizes, coldStart, cost }, rounded, 2)}\n`;
 await writeFile("figures.json", text);
+let document = await readFile("docs/deploy.md", "utf8");
+for (const [name, table] of Object.entries(tables(JSON.parse(text) as Figures)))
+  document = withTable(document, name, table);
+await writeFile("docs/deploy.md", document);
 process.stdout.write(text);
 for (const { what, target, is, isMet } of targets)
   process.stderr.write(`${isMet ? "met   " : "MISSED"} ${what}: ${is.toPrecision(3)}, at most ${target}\n`);

@@ -1,0 +1,67 @@
+/** The tables of docs/deploy.md, from figures.json. */
+import type { BundleSize } from "../../infra/build.ts";
+import type { ColdStartFigures } from "./cold-start.ts";
+import type { Cost } from "./cost.ts";
+
+export interface Figures {
+  readonly measuredAt: string;
+  readonly machine: { readonly node: string; readonly processor: string; readonly runtimeClient: string };
+  readonly sizes: Readonly<Record<string, BundleSize>>;
+  readonly coldStart: ColdStartFigures;
+  readonly cost: {
+    readonly measured: { readonly idleTickMs: number; readonly podMs: number; readonly podAnswerBytes: number };
+    readonly idleMonth: Cost;
+    readonly podsPerMinute: number;
+    readonly podsMonth: Cost;
+    readonly doorsMonth: Readonly<Record<string, number>>;
+    readonly rolloutOf10000Pods: Cost & { readonly minutes: number };
+  };
+}
+
+/** The text of a document with the part between its two marks replaced. @throws Error when a mark is missing */
+export function withTable(document: string, name: string, table: string): string {
+  const [begin, end] = [`<!-- ${name}: written by npm run figures -->`, `<!-- ${name} ends -->`];
+  const [from, to] = [document.indexOf(begin), document.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`the document has no ${begin} … ${end}`);
+  return `${document.slice(0, from + begin.length)}\n${table}\n${document.slice(to)}`;
+}
+
+export function tables({ cost, sizes, coldStart }: Figures): Readonly<Record<string, string>> {
+  return { cost: costTable(cost), "cold starts": startTable(sizes, coldStart) };
+}
+
+function dollars(amount: number): string {
+  return amount < 0.01 ? "< $0.01" : `$${amount.toFixed(2)}`;
+}
+
+function costTable({ idleMonth, podsPerMinute, podsMonth, doorsMonth, rolloutOf10000Pods }: Figures["cost"]): string {
+  const pods = podsPerMinute.toLocaleString("en-US");
+  const rows: [string, number][] = [
+    ...Object.entries(idleMonth.parts),
+    ["**an idle cluster, a month**", idleMonth.total],
+    [`**${pods} new pods a minute, a month**, by Function URL`, podsMonth.total],
+    ["the same through an HTTP API: more", doorsMonth["HTTP API"] ?? Number.NaN],
+    ["the same through a load balancer: more", doorsMonth["load balancer"] ?? Number.NaN],
+    [
+      "their answers, when the API server is not in the region: more",
+      doorsMonth["answers to the internet"] ?? Number.NaN,
+    ],
+    [`**one rollout over 10,000 pods**, ${rolloutOf10000Pods.minutes} minutes`, rolloutOf10000Pods.total],
+  ];
+  return ["| what | cost |", "|---|---|", ...rows.map(([what, amount]) => `| ${what} | ${dollars(amount)} |`)].join(
+    "\n",
+  );
+}
+
+function startTable(sizes: Figures["sizes"], { functions }: ColdStartFigures): string {
+  const rows = Object.entries(functions).map(([name, { cold, coldCpu, warm }]) => {
+    const eager = ((sizes[name]?.eager ?? Number.NaN) / 1000).toFixed(0);
+    const computing = coldCpu === undefined ? "" : `${coldCpu.median.toFixed(0)} ms`;
+    return `| ${name} | ${eager} kB | ${cold.min.toFixed(0)} ms | ${cold.median.toFixed(0)} ms | ${computing} | ${warm.median.toFixed(1)} ms |`;
+  });
+  return [
+    "| function | code loaded | first answer, best | median | computing, median | later answers |",
+    "|---|---|---|---|---|---|",
+    ...rows,
+  ].join("\n");
+}
