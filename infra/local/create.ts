@@ -1,12 +1,11 @@
 /** POST of a new object. */
-import { randomUUID } from "node:crypto";
 import { mutate } from "./admission.ts";
 import type { Api, Call } from "./api.ts";
 import { NAMESPACE } from "./built-in-kinds.ts";
 import { convert } from "./conversion.ts";
 import { decodeObject } from "./decode.ts";
 import type { JsonObject } from "./json.ts";
-import { generatedName } from "./names.ts";
+import { generatedName, randomUid } from "./names.ts";
 import { type ApiObject, keyOf, storageKey, timestamp } from "./object.ts";
 import { alreadyExists, badRequest, forbidden, notFound, plainError } from "./status-error.ts";
 import { strategyOf } from "./strategy.ts";
@@ -43,7 +42,7 @@ function fillSystemFields(api: Api, call: Call, object: ApiObject): void {
   if ((metadata.name ?? "") === "" && (metadata.generateName ?? "") !== "") {
     metadata.name = generatedName(metadata.generateName ?? "", api.random);
   }
-  metadata.uid = randomUUID();
+  metadata.uid = randomUid(api.random);
   metadata.creationTimestamp = timestamp(api.clock.now());
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;

@@ -86,3 +86,11 @@ export function randomSuffix(random: () => number, length = 5): string {
 export function generatedName(prefix: string, random: () => number): string {
   return `${prefix.slice(0, 58)}${randomSuffix(random)}`;
 }
+
+/** A version 4 UUID. */
+export function randomUid(random: () => number): string {
+  const digit = (among: string) => among[Math.floor(random() * among.length)] ?? "";
+  return "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx".replaceAll(/[xy]/g, (at) =>
+    digit(at === "x" ? "0123456789abcdef" : "89ab"),
+  );
+}
