@@ -11,10 +11,10 @@ const DURATION_SECONDS = 30;
 const RENEW_MS = 10_000;
 
 /**
- * Passes of this process that are over, although the Lease may still say that they hold it. It is but a cache: without
- * it the next pass waits until the Lease has expired.
+ * Holders, of one process, whose pass is over, although the Lease may still name them. It is but a cache: without it the
+ * next pass waits until the Lease has expired.
  */
-const over = new Set<string>();
+export type OverPasses = Set<string>;
 
 interface Lease extends KubernetesObject {
   readonly spec?: {
@@ -33,7 +33,7 @@ export interface LeaseState {
   readonly heldBy?: string;
 }
 
-export async function readLease(cluster: Cluster, clock: Clock, namespace: string): Promise<LeaseState> {
+export async function readLease({ cluster, clock, namespace, over }: LeaseSite): Promise<LeaseState> {
   try {
     const stored = await cluster.get<Lease>(LEASES, { namespace, name: NAME });
     const { holderIdentity, renewTime = "", leaseDurationSeconds = 0 } = stored.spec ?? {};
@@ -53,15 +53,16 @@ export interface HeldLease {
   readonly release: (cursor: string) => Promise<void>;
 }
 
-interface Site {
+export interface LeaseSite {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly namespace: string;
+  readonly over: OverPasses;
 }
 
 /** undefined: another pass was faster. After an error it is not known whether the Lease names this pass. */
-export async function takeLease(site: Site, state: LeaseState, cursor: string): Promise<HeldLease | undefined> {
-  const { clock } = site;
+export async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Promise<HeldLease | undefined> {
+  const { clock, over } = site;
   const holder = `pass-${Math.floor(clock.random() * 2 ** 48).toString(36)}`;
   let current = await writeLease(site, state.stored, holder, cursor).catch((error) => {
     over.add(holder);
@@ -87,7 +88,7 @@ export async function takeLease(site: Site, state: LeaseState, cursor: string): 
 
 /** undefined: it is not what it was when it was read. */
 async function writeLease(
-  { cluster, clock, namespace }: Site,
+  { cluster, clock, namespace }: LeaseSite,
   stored: Lease | undefined,
   holder: string,
   cursor: string,

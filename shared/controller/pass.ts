@@ -2,7 +2,7 @@
 import type { Cluster } from "../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "./clock.ts";
 import { launchPods } from "./launch-pods.ts";
-import { type LeaseState, readLease, takeLease } from "./lease.ts";
+import { type LeaseSite, type LeaseState, type OverPasses, readLease, takeLease } from "./lease.ts";
 import { type Calls, meteredCluster } from "./metered.ts";
 import { recreateContainers } from "./recreate-containers.ts";
 import type { PassReport } from "./report.ts";
@@ -16,6 +16,8 @@ export interface PassOptions {
   readonly kruiseNamespace: string;
   /** only this one; whether another pass holds the Lease does not matter then */
   readonly sidecarSet?: string;
+  /** true: whoever serves SidecarSets is somebody else; all the rest of a pass is done */
+  readonly withoutSidecarSets?: boolean;
   /** writes nothing at all; the report lists what would be done now */
   readonly dryRun?: boolean;
   /** false: one round for each SidecarSet */
@@ -25,11 +27,15 @@ export interface PassOptions {
   readonly clock?: Clock;
   /** ends the pass early, between two rounds */
   readonly signal?: AbortSignal;
+  /** what the process remembers from one pass to the next; default: what this one does */
+  readonly over?: OverPasses;
 }
+
+const OVER_PASSES: OverPasses = new Set();
 
 /** Resolves whatever happens in the cluster: trouble stands in the report. Killing it at any time is safe. */
 export async function runPass(cluster: Cluster, options: PassOptions): Promise<PassReport> {
-  const { kruiseNamespace, sidecarSet, signal, clock = systemClock } = options;
+  const { kruiseNamespace, sidecarSet, signal, clock = systemClock, over = OVER_PASSES } = options;
   const calls: Calls = {};
   const beganAtMs = clock.now();
   const endsAtMs = beganAtMs + options.deadlineMs;
@@ -47,7 +53,9 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
     notReached: [],
     cursor: "",
   };
-  const result = await serveLeased(service, sidecarSet).catch((error: unknown) => {
+  const site: LeaseSite = { cluster: service.cluster, clock, namespace: kruiseNamespace, over };
+  const serving = options.withoutSidecarSets ? serveAll(service, []) : serveLeased(service, site, sidecarSet);
+  const result = await serving.catch((error: unknown) => {
     note(service, messageOf(error));
     return { sidecarSets: [] };
   });
@@ -70,27 +78,30 @@ async function serveAll(service: Service, names: readonly string[]): Promise<Pas
 }
 
 /** A dry run writes no Lease, and one SidecarSet asked for by name is served at once: the ledger keeps passes apart. */
-async function serveLeased(service: Service, sidecarSet: string | undefined): Promise<PassResult> {
-  const { cluster, clock, kruiseNamespace, isDryRun } = service;
+async function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | undefined): Promise<PassResult> {
+  const { cluster, isDryRun } = service;
   if (sidecarSet !== undefined) return { sidecarSets: await serve(service, [sidecarSet]) };
-  const lease = await readLease(cluster, clock, kruiseNamespace).catch((error: unknown) => {
+  const lease = await readLease(site).catch((error: unknown) => {
     note(service, `no Lease is used: ${messageOf(error)}`);
     return undefined;
   });
   if (lease?.heldBy !== undefined && !isDryRun) return { sidecarSets: [], heldBy: lease.heldBy };
   const names = inTurn(await listSidecarSets(cluster), lease?.cursor ?? "");
   if (!lease || isDryRun) return await serveAll(service, names);
-  return await serveUnder(lease, service, names);
+  return await serveUnder(service, { site, lease }, names);
 }
 
-async function serveUnder(lease: LeaseState, service: Service, names: readonly string[]): Promise<PassResult> {
-  const { cluster, clock, kruiseNamespace } = service;
+async function serveUnder(
+  service: Service,
+  { site, lease }: { readonly site: LeaseSite; readonly lease: LeaseState },
+  names: readonly string[],
+): Promise<PassResult> {
   service.cursor = names[0] ?? "";
   const without = (error: unknown) => {
     note(service, `no Lease is used: ${messageOf(error)}`);
     return "none" as const;
   };
-  const held = await takeLease({ cluster, clock, namespace: kruiseNamespace }, lease, service.cursor).catch(without);
+  const held = await takeLease(site, lease, service.cursor).catch(without);
   if (!held) return { sidecarSets: [], heldBy: "another pass" };
   if (held === "none") return await serveAll(service, names);
   const over = new AbortController();
