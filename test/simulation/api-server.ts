@@ -1,0 +1,178 @@
+/** The API server of the world: the embedded cluster's own store, reads, creates, deletes and watches; patches by a short way. */
+import { type Api, type Call, component, internalCall } from "../../infra/local/api.ts";
+import { BUILT_IN_KINDS } from "../../infra/local/built-in-kinds.ts";
+import { createObject } from "../../infra/local/create.ts";
+import { deleteObject } from "../../infra/local/delete.ts";
+import type { RecordedWrite } from "../../infra/local/history.ts";
+import type { Kind } from "../../infra/local/kind.ts";
+import { type ApiObject, storageKey } from "../../infra/local/object.ts";
+import { listQuery } from "../../infra/local/query.ts";
+import { getObject, listObjects } from "../../infra/local/read.ts";
+import { createRegistry } from "../../infra/local/registry.ts";
+import { StatusError, unknownResource } from "../../infra/local/status-error.ts";
+import { Store } from "../../infra/local/store.ts";
+import { type WatchSession, type WatchSink, watchObjects } from "../../infra/local/watch.ts";
+import { commit, commitRemoval } from "../../infra/local/write.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import {
+  CONTAINER_RECREATE_REQUESTS,
+  type DeleteOptions,
+  type ListOptions,
+  type ObjectKey,
+  type ObjectList,
+  type Patch,
+  type PatchOptions,
+  type Resource,
+  SIDECARSETS,
+  type WatchOptions,
+} from "../../shared/kube/port.ts";
+import { patchStored } from "./api-patch.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+export type Write = Omit<RecordedWrite, "sequence" | "time">;
+
+export interface ApiServerOptions {
+  readonly scheduler: Scheduler;
+  /** in [0, 1) */
+  readonly random: () => number;
+  /** Called within each write; the writer is its `userAgent`. */
+  readonly onWrite: (write: Write) => void;
+  /** A page holds as many objects at most, whatever was asked for. */
+  readonly pageSize: number;
+}
+
+const CUSTOM_KINDS: readonly Kind[] = [
+  customKind(SIDECARSETS, "SidecarSet"),
+  customKind(CONTAINER_RECREATE_REQUESTS, "ContainerRecreateRequest"),
+];
+const KINDS = new Map([...BUILT_IN_KINDS, ...CUSTOM_KINDS].map((kind) => [resourceKey(kind), kind]));
+const BOOKMARK_MS = 60_000;
+const HISTORY = 20_000;
+
+/** All calls answer as of the moment they are made; what they reject with is a KubeError. */
+export class ApiServer {
+  readonly #api: Api;
+  readonly #pageSize: number;
+
+  constructor({ scheduler, random, onWrite, pageSize }: ApiServerOptions) {
+    const store = new Store(HISTORY);
+    const clock = { now: () => scheduler.nowMs, after: scheduler.after.bind(scheduler), close: () => undefined };
+    const history = { ...NO_HISTORY, write: onWrite };
+    this.#api = { store, registry: createRegistry(store), history, clock, random };
+    this.#pageSize = pageSize;
+  }
+
+  get resourceVersion(): string {
+    return String(this.#api.store.resourceVersion);
+  }
+
+  /** As stored; undefined: there is none. */
+  peek<T extends KubernetesObject>(resource: Resource, key: ObjectKey): T | undefined {
+    return this.#api.store.get(kindOf(resource).collection, storedKey(key)) as T | undefined;
+  }
+
+  all<T extends KubernetesObject>(resource: Resource): readonly T[] {
+    return this.#api.store.list(kindOf(resource).collection) as readonly unknown[] as readonly T[];
+  }
+
+  /** Stores an object as it is: for those who are part of the world and never too late. */
+  put(writer: string, resource: Resource, object: KubernetesObject): void {
+    commit(this.#api, callOf(writer, resource, object.metadata), "update", object as ApiObject);
+  }
+
+  remove(writer: string, resource: Resource, object: KubernetesObject): void {
+    commitRemoval(this.#api, callOf(writer, resource, object.metadata), "delete", object as ApiObject);
+  }
+
+  /** Forgets old versions: page tokens and watches from before expire. */
+  compact(): void {
+    this.#api.store.compact();
+  }
+
+  get<T>(writer: string, resource: Resource, key: ObjectKey): Promise<T> {
+    return answered(() => getObject(this.#api, callOf(writer, resource, key)));
+  }
+
+  list<T>(writer: string, resource: Resource, options: ListOptions): Promise<ObjectList<T>> {
+    const { namespace, limit, ...rest } = options;
+    const parameters = new URLSearchParams(
+      Object.entries(rest).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    );
+    if (limit !== undefined) parameters.set("limit", String(Math.min(limit, this.#pageSize)));
+    const call = callOf(writer, resource, { name: "", ...(namespace === undefined ? {} : { namespace }) });
+    return answered(() => listObjects(this.#api, call, listQuery(call, parameters)));
+  }
+
+  create<T>(writer: string, resource: Resource, object: KubernetesObject, isDryRun = false): Promise<T> {
+    const { namespace } = object.metadata ?? {};
+    const call = callOf(writer, resource, { name: "", ...(namespace === undefined ? {} : { namespace }) });
+    return answered(() => createObject(this.#api, { ...call, dryRun: isDryRun }, object));
+  }
+
+  patch<T>(call: Call, patch: Patch, answer: PatchOptions["answer"]): Promise<T> {
+    return answered(async () => {
+      const object = patchStored(this.#api, call, patch);
+      return answer === "metadata" ? { metadata: object.metadata } : object;
+    });
+  }
+
+  async delete(writer: string, resource: Resource, key: ObjectKey, options: DeleteOptions): Promise<void> {
+    const { dryRun = false, ...preconditions } = options;
+    const call = { ...callOf(writer, resource, key), dryRun };
+    await answered(() => deleteObject(this.#api, call, { preconditions }));
+  }
+
+  watch(writer: string, resource: Resource, options: WatchOptions, sink: WatchSink): WatchSession {
+    const { namespace = "", labelSelector = "", fieldSelector = "", resourceVersion, timeoutSeconds } = options;
+    const call = callOf(writer, resource, { namespace, name: "" });
+    const { matches } = listQuery(call, new URLSearchParams({ labelSelector, fieldSelector }));
+    const query = { matches, resourceVersion, timeoutSeconds, allowBookmarks: true, sendInitialEvents: false };
+    return watchObjects(this.#api, call, { query, bookmarkIntervalMs: BOOKMARK_MS }, sink);
+  }
+}
+
+export function callOf(writer: string, resource: Resource, key: Partial<ObjectKey> = {}, subresource = ""): Call {
+  const { namespace = "", name = "" } = key;
+  return internalCall(component(writer), kindOf(resource), { namespace, name }, subresource);
+}
+
+/** The writer as it stands in a Write. */
+async function answered<T>(work: () => Promise<unknown>): Promise<T> {
+  try {
+    return (await work()) as T;
+  } catch (error) {
+    if (error instanceof StatusError) throw KubeError.fromStatus(error.body, error.code);
+    throw error;
+  }
+}
+
+function kindOf(resource: Resource): Kind {
+  const kind = KINDS.get(resourceKey(resource));
+  if (!kind) throw unknownResource();
+  return kind;
+}
+
+function resourceKey({ group, version, plural }: Pick<Resource, "group" | "version" | "plural">): string {
+  return `${group}/${version}/${plural}`;
+}
+
+function storedKey({ namespace = "", name }: ObjectKey): string {
+  return storageKey({ namespace, name });
+}
+
+function customKind({ group, version, plural, namespaced }: Resource, kind: string): Kind {
+  const names = { kind, singular: kind.toLowerCase(), shortNames: [], categories: [] };
+  const features = { namespaced, hasStatus: true, hasScale: false, hasGeneration: true };
+  const storage = { collection: `${group}/${plural}`, storedAs: `${group}/${version}` };
+  return { group, version, plural, ...names, ...features, ...storage };
+}
+
+const NO_HISTORY: Api["history"] = {
+  write: () => undefined,
+  admission: () => undefined,
+  call: () => undefined,
+  writes: () => [],
+  admissions: () => [],
+  calls: () => ({}),
+};

@@ -1,0 +1,62 @@
+/** Many seeds in a row: what was found, and how much was looked at. */
+import { FAULTS, type Fault } from "./faults.ts";
+import { scenarioOf } from "./scenario.ts";
+import { World, type WorldResult } from "./world.ts";
+
+interface Finding {
+  readonly seed: number;
+  readonly violations: readonly string[];
+}
+
+export interface Campaign {
+  readonly seeds: number;
+  readonly findings: readonly Finding[];
+  readonly faults: Readonly<Record<Fault, number>>;
+  readonly calls: number;
+  readonly writes: number;
+  readonly upgrades: number;
+  readonly fences: number;
+  readonly flips: number;
+}
+
+const NUMBERS = ["calls", "writes", "upgrades", "fences", "flips"] as const;
+
+export function runSeed(seed: number): Promise<WorldResult> {
+  return new World(scenarioOf(seed)).run();
+}
+
+/** `from` … `to` - 1. Ends early after the first finding when `isFirstEnough`. */
+export async function runSeeds(from: number, to: number, isFirstEnough = false): Promise<Campaign> {
+  let campaign = emptyCampaign();
+  for (let seed = from; seed < to; seed++) {
+    const result = await runSeed(seed);
+    campaign = merged(campaign, campaignOf(result));
+    if (isFirstEnough && campaign.findings.length > 0) break;
+  }
+  return campaign;
+}
+
+export function emptyCampaign(): Campaign {
+  const faults = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>;
+  return { seeds: 0, findings: [], faults, calls: 0, writes: 0, upgrades: 0, fences: 0, flips: 0 };
+}
+
+function campaignOf({ seed, violations, counts, ...result }: WorldResult): Campaign {
+  const faults = Object.fromEntries(FAULTS.map((fault) => [fault, counts.get(fault) ?? 0])) as Record<Fault, number>;
+  const findings = violations.length > 0 ? [{ seed, violations }] : [];
+  return { ...emptyCampaign(), ...pickNumbers(result), seeds: 1, findings, faults };
+}
+
+export function merged(a: Campaign, b: Campaign): Campaign {
+  const faults = Object.fromEntries(FAULTS.map((fault) => [fault, a.faults[fault] + b.faults[fault]]));
+  const sums = Object.fromEntries(NUMBERS.map((key) => [key, a[key] + b[key]])) as Record<
+    (typeof NUMBERS)[number],
+    number
+  >;
+  const findings = [...a.findings, ...b.findings];
+  return { ...sums, seeds: a.seeds + b.seeds, findings, faults: faults as Record<Fault, number> };
+}
+
+function pickNumbers(from: Pick<Campaign, (typeof NUMBERS)[number]>) {
+  return Object.fromEntries(NUMBERS.map((key) => [key, from[key]])) as Pick<Campaign, (typeof NUMBERS)[number]>;
+}

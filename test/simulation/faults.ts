@@ -1,0 +1,82 @@
+/** What goes wrong in the world, by name, and how often it did. */
+
+/** On the way to the API server and back. */
+export const NETWORK_FAULTS = [
+  "429 with Retry-After",
+  "429 without Retry-After",
+  "500",
+  "502",
+  "503",
+  "504",
+  "timeout, applied",
+  "timeout, not applied",
+  "reset before sending",
+  "reset after sending",
+  "truncated answer",
+  "malformed answer",
+  "expired token",
+  "403 in one namespace",
+] as const;
+
+/** Of the API server's lists and watches. */
+const READ_FAULTS = [
+  "expired continue token",
+  "stale list",
+  "list without the newest pod",
+  "duplicate event",
+  "late event",
+  "broken watch",
+] as const;
+
+/** Of pods and those who run them. */
+export const POD_FAULTS = [
+  "pod created",
+  "pod deleted",
+  "pod recreated under its name",
+  "pod stuck terminating",
+  "silent kubelet",
+  "same imageID",
+  "crash loop",
+  "image pull error",
+  "readiness flap",
+  "status touched",
+] as const;
+
+/** By users, while passes are at work. */
+export const USER_FAULTS = [
+  "spec changed",
+  "spec rolled back",
+  "paused",
+  "partition raised",
+  "budget changed",
+  "selector changed",
+] as const;
+
+/** Of the processes that run passes. */
+const PROCESS_FAULTS = [
+  "pass killed",
+  "pass frozen for 15 minutes",
+  "clock jumped by an hour",
+  "overlapping passes",
+] as const;
+
+/** What comes of others, as the API server answers it. */
+const ANSWERED_FAULTS = ["409 conflict", "422 on a test"] as const;
+
+export const FAULTS = [
+  ...NETWORK_FAULTS,
+  ...READ_FAULTS,
+  ...POD_FAULTS,
+  ...USER_FAULTS,
+  ...PROCESS_FAULTS,
+  ...ANSWERED_FAULTS,
+] as const;
+
+export type Fault = (typeof FAULTS)[number];
+export type NetworkFault = (typeof NETWORK_FAULTS)[number];
+
+export type FaultCounts = Map<Fault, number>;
+
+export function countFault(counts: FaultCounts, fault: Fault): void {
+  counts.set(fault, (counts.get(fault) ?? 0) + 1);
+}

@@ -1,0 +1,141 @@
+/** Those who run the pods: they restart what got another image, sometimes wrongly, sometimes not at all. */
+import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import type { ApiServer, Write } from "./api-server.ts";
+import type { Chance } from "./chance.ts";
+import { countFault, type FaultCounts } from "./faults.ts";
+import { imageIDOf, isWorking, withReady } from "./objects.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+export type Behaviour = "good" | "crash loop" | "image pull error" | "silent kubelet" | "same imageID";
+
+export interface KubeletOptions {
+  readonly scheduler: Scheduler;
+  readonly server: ApiServer;
+  readonly chance: Chance;
+  readonly counts: FaultCounts;
+  /** until a change is noticed, at most */
+  readonly noticeMs: number;
+  /** until a restarted container is ready, at most */
+  readonly readyMs: number;
+  /** of an image on a pod to be no good one */
+  readonly badRate: number;
+  readonly behaviours: readonly Behaviour[];
+}
+
+const WRITER = "kubelet";
+
+export class Kubelet {
+  readonly #options: KubeletOptions;
+  /** "uid image" → how it goes */
+  readonly #behaviours = new Map<string, Behaviour>();
+  /** uids of pods that something is going to happen to */
+  readonly #busy = new Set<string>();
+  #isHealed = false;
+
+  constructor(options: KubeletOptions) {
+    this.#options = options;
+  }
+
+  see({ resource, object, isRemoved, userAgent }: Write): void {
+    if (resource !== "pods" || isRemoved || userAgent.endsWith(WRITER)) return;
+    this.#plan(object as unknown as Pod);
+  }
+
+  /** From now on everything works, and what did not is mended. */
+  heal(): void {
+    this.#isHealed = true;
+    for (const pod of this.#options.server.all<Pod>(PODS)) this.#plan(pod);
+  }
+
+  #plan(pod: Pod): void {
+    const { scheduler, chance, noticeMs } = this.#options;
+    const uid = pod.metadata?.uid ?? "";
+    if (this.#busy.has(uid) || isWorking(pod) || pod.metadata?.deletionTimestamp) return;
+    this.#busy.add(uid);
+    scheduler.after(chance.between(1, noticeMs), () => this.#notice(pod));
+  }
+
+  /** What is stale stops; what can run runs a little later. */
+  #notice({ metadata }: Pod): void {
+    const { scheduler, chance, readyMs } = this.#options;
+    const pod = this.#current(metadata);
+    if (!pod) return;
+    const isStuck = pod.spec.containers.some(({ image = "" }) => this.#behaviour(pod, image) === "silent kubelet");
+    if (isStuck) {
+      this.#busy.delete(metadata?.uid ?? "");
+      return;
+    }
+    this.#write(pod, (status, image) => this.#stopped(pod, status, image));
+    scheduler.after(chance.between(1, readyMs), () => this.#finish(pod));
+  }
+
+  #finish({ metadata }: Pod): void {
+    this.#busy.delete(metadata?.uid ?? "");
+    const pod = this.#current(metadata);
+    if (!pod) return;
+    this.#write(pod, (status, image) => {
+      const behaviour = this.#behaviour(pod, image);
+      if (behaviour === "crash loop" || behaviour === "image pull error") return this.#stopped(pod, status, image);
+      const { name, restartCount = 0, imageID = imageIDOf(image) } = status;
+      const isNew = status.image !== image && behaviour !== "same imageID";
+      return { name, image, imageID: isNew ? imageIDOf(image) : imageID, ready: true, restartCount: restartCount + 1 };
+    });
+    // It may have got another image meanwhile, or be mended.
+    const after = this.#current(metadata);
+    if (after && !this.#isHopeless(after)) this.#plan(after);
+  }
+
+  #stopped(pod: Pod, status: ContainerStatus, image: string): ContainerStatus {
+    switch (this.#behaviour(pod, image)) {
+      case "crash loop":
+        return { ...status, image, imageID: imageIDOf(image), ready: false, state: waiting("CrashLoopBackOff") };
+      case "image pull error":
+        return { ...status, ready: false, state: waiting("ImagePullBackOff") };
+      default:
+        return { ...status, ready: false, state: waiting("ContainerCreating") };
+    }
+  }
+
+  #isHopeless({ metadata, spec }: Pod): boolean {
+    return spec.containers.some(({ image = "" }) => {
+      const behaviour = this.#behaviours.get(`${metadata?.uid} ${image}`);
+      return !this.#isHealed && (behaviour === "crash loop" || behaviour === "image pull error");
+    });
+  }
+
+  #behaviour({ metadata }: Pod, image: string): Behaviour {
+    const { chance, badRate, behaviours, counts } = this.#options;
+    const key = `${metadata?.uid} ${image}`;
+    const known = this.#behaviours.get(key);
+    if (this.#isHealed) return known === "same imageID" ? known : "good";
+    if (known) return known;
+    const isBad = !image.includes("/main:") && behaviours.length > 0 && chance.isLucky(badRate);
+    const behaviour = isBad ? chance.pick(behaviours) : "good";
+    if (behaviour !== "good") countFault(counts, behaviour);
+    this.#behaviours.set(key, behaviour);
+    return behaviour;
+  }
+
+  #current(metadata: Pod["metadata"]): Pod | undefined {
+    const { namespace = "", name = "", uid } = metadata ?? {};
+    const pod = this.#options.server.peek<Pod>(PODS, { namespace, name });
+    return pod?.metadata?.uid === uid && !pod?.metadata?.deletionTimestamp ? pod : undefined;
+  }
+
+  /** `next` is asked of containers that are not ready, or not what they should be. */
+  #write(pod: Pod, next: (status: ContainerStatus, image: string) => ContainerStatus): void {
+    const before = pod.status?.containerStatuses ?? [];
+    const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
+      const status = before.find((one) => one.name === name) ?? { name, image: "", imageID: "", ready: false };
+      return status.ready && status.image === image ? status : next(status, image);
+    });
+    const isReady = containerStatuses.every(({ ready }) => ready);
+    const status = { ...pod.status, phase: "Running", containerStatuses, conditions: withReady(pod, isReady) };
+    this.#options.server.put(WRITER, PODS, { ...pod, status } as Pod);
+  }
+}
+
+function waiting(reason: string): NonNullable<ContainerStatus["state"]> {
+  return { waiting: { reason } };
+}

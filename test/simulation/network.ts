@@ -1,0 +1,220 @@
+/** The Cluster port of one process: every call takes its time, and may go wrong on the way there or back. */
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { isLater } from "../../shared/controller/pod-view.ts";
+import { isKubeError } from "../../shared/kube/error.ts";
+import { type Cluster, type ListOptions, type ObjectList, PODS, type Resource } from "../../shared/kube/port.ts";
+import { type ApiServer, callOf } from "./api-server.ts";
+import type { Chance } from "./chance.ts";
+import { FAILURES, forbidden } from "./failures.ts";
+import { countFault, type FaultCounts, type NetworkFault } from "./faults.ts";
+import type { Process } from "./process.ts";
+import type { Scheduler } from "./scheduler.ts";
+import { openWatch } from "./watch-stream.ts";
+
+/** How the network is now; the world changes it. */
+export interface Weather {
+  /** of a call to go wrong, in [0, 1] */
+  faultRate: number;
+  readonly faults: readonly Exclude<NetworkFault, "403 in one namespace">[];
+  /** of a call to be held up for seconds, on the way there or back */
+  slowRate: number;
+  /** where every call gets 403 */
+  forbiddenNamespace: string | undefined;
+  /** of a page of a list to come after its token has expired */
+  expireRate: number;
+  /** of an event of a watch to be sent twice, of being late, and of being the last before the watch breaks */
+  eventRate: number;
+}
+
+/** One call, before it is sent. */
+export interface Sending {
+  readonly process: Process;
+  /** of all calls of the process, from 0 */
+  readonly index: number;
+  /** such as "PATCH pods" */
+  readonly call: string;
+}
+
+/** What becomes of the process at a call. "late": it dies, and the call arrives all the same, `lateMs` later. */
+export type Blow =
+  | { readonly kind: "killBefore" | "killAfter" }
+  | { readonly kind: "killLate"; readonly lateMs: number }
+  | { readonly kind: "freezeBefore" | "freezeAfter"; readonly ms: number };
+
+export interface NetworkSite {
+  readonly scheduler: Scheduler;
+  readonly server: ApiServer;
+  readonly chance: Chance;
+  readonly counts: FaultCounts;
+  readonly weather: Weather;
+  readonly trace: (line: string) => void;
+  readonly blowAt: (sending: Sending) => Blow | undefined;
+  /** Lets a call go on its way; absent: at once. */
+  readonly gate?: (sending: Sending, go: () => void) => void;
+}
+
+interface Outgoing {
+  readonly method: string;
+  readonly call: string;
+  readonly target: string;
+  readonly namespace: string | undefined;
+}
+
+export function connectProcess(site: NetworkSite, process: Process): Cluster {
+  const network = new Network(site, process);
+  const { server } = site;
+  const { name } = process;
+  const to = (verb: string, { plural }: Resource, key: { readonly namespace?: string; readonly name?: string }) => ({
+    method: METHODS[verb] ?? verb,
+    call: `${verb} ${plural}`,
+    target: `${key.namespace ?? ""}/${key.name ?? ""}`,
+    namespace: key.namespace,
+  });
+  return {
+    get: (resource, key) => network.send(to("GET", resource, key), () => server.get(name, resource, key)),
+    list: (resource, options = {}) => network.list(to("LIST", resource, options), resource, options) as Promise<never>,
+    create: (resource, object, options) => {
+      const outgoing = to("CREATE", resource, object.metadata ?? {});
+      return network.send(outgoing, () => server.create(name, resource, object, options?.dryRun));
+    },
+    patch: (resource, key, patch, options = {}) => {
+      const outgoing = to("PATCH", resource, key);
+      const { subresource = "", answer, dryRun = false } = options;
+      const call = subresource ? `${outgoing.call}/${subresource}` : outgoing.call;
+      const received = { ...callOf(name, resource, key, subresource), dryRun };
+      return network.send({ ...outgoing, call }, () => server.patch(received, patch, answer));
+    },
+    delete: (resource, key, options = {}) =>
+      network.send(to("DELETE", resource, key), () => server.delete(name, resource, key, options)),
+    watch: <T extends KubernetesObject>(resource: Resource, options: Parameters<Cluster["watch"]>[1]) =>
+      openWatch<T>({ ...site, process }, resource, options, (open) =>
+        network.send(to("WATCH", resource, options), open),
+      ),
+  };
+}
+
+const METHODS: Readonly<Record<string, string>> = { LIST: "GET", WATCH: "GET", CREATE: "POST" };
+
+class Network {
+  readonly #site: NetworkSite;
+  readonly #process: Process;
+  #calls = 0;
+
+  constructor(site: NetworkSite, process: Process) {
+    this.#site = site;
+    this.#process = process;
+  }
+
+  send<T>(outgoing: Outgoing, apply: () => Promise<T>): Promise<T> {
+    const { gate = (_, go) => go(), blowAt } = this.#site;
+    const sending: Sending = { process: this.#process, index: this.#calls++, call: outgoing.call };
+    return new Promise((resolve, reject) => {
+      if (this.#process.isKilled) return;
+      const travel = () => this.#travel(outgoing, apply, { resolve, reject });
+      const go = () => {
+        const blow = this.#process.isKilled ? undefined : blowAt(sending);
+        if (blow) this.#strike(blow, outgoing, { travel, arrive: () => void this.#applied(outgoing, apply) });
+        else if (!this.#process.isKilled) travel();
+      };
+      gate(sending, go);
+    });
+  }
+
+  #strike(blow: Blow, { call }: Outgoing, { travel, arrive }: { travel: () => void; arrive: () => void }): void {
+    const { trace, scheduler } = this.#site;
+    const { kind } = blow;
+    trace(`${this.#process.name} ${kind} ${call}`);
+    if (kind === "killAfter" || kind === "freezeAfter") travel();
+    if (kind === "killLate") scheduler.after(blow.lateMs, arrive);
+    if (kind === "freezeBefore" || kind === "freezeAfter") this.#process.freeze(blow.ms);
+    else this.#process.kill();
+    if (kind === "freezeBefore") this.#process.deliver(0, travel);
+  }
+
+  async list(outgoing: Outgoing, resource: Resource, options: ListOptions): Promise<unknown> {
+    const { server, chance, weather, counts } = this.#site;
+    const list = await this.send(outgoing, () => {
+      if (options.continue !== undefined && chance.isLucky(weather.expireRate)) {
+        server.compact();
+        countFault(counts, "expired continue token");
+      }
+      return server.list<KubernetesObject>(this.#process.name, resource, options);
+    });
+    if (resource === PODS) this.#countStale(list);
+    return list;
+  }
+
+  /** What a list says was so when it was made; how it is when it arrives is another matter. */
+  #countStale({ metadata, items }: ObjectList<KubernetesObject>): void {
+    const { server, counts } = this.#site;
+    const newer = server.all(PODS).filter((pod) => isLater(pod.metadata?.resourceVersion, metadata.resourceVersion));
+    if (newer.length === 0) return;
+    countFault(counts, "stale list");
+    const listed = new Set(items.map((item) => item.metadata?.uid));
+    if (newer.some((pod) => !listed.has(pod.metadata?.uid))) countFault(counts, "list without the newest pod");
+  }
+
+  #travel<T>(outgoing: Outgoing, apply: () => Promise<T>, promise: Deferred<T>): void {
+    const { scheduler, chance, counts, weather } = this.#site;
+    const [thereMs, backMs] = this.#latency();
+    const { namespace, method } = outgoing;
+    if (namespace !== undefined && namespace === weather.forbiddenNamespace) {
+      countFault(counts, "403 in one namespace");
+      this.#process.deliver(thereMs + backMs, () => promise.reject(forbidden(method, namespace)));
+      return;
+    }
+    const fault = chance.isLucky(weather.faultRate) ? chance.pick(weather.faults) : undefined;
+    if (fault) this.#lose(fault, outgoing, apply, promise);
+    else scheduler.after(thereMs, async () => this.#answer(backMs, await this.#applied(outgoing, apply), promise));
+  }
+
+  #lose<T>(fault: keyof typeof FAILURES, outgoing: Outgoing, apply: () => Promise<T>, { reject }: Deferred<T>): void {
+    const { scheduler, chance, counts, trace } = this.#site;
+    const { isApplied, afterMs = chance.between(1, 50), error } = FAILURES[fault];
+    countFault(counts, fault);
+    trace(`${this.#process.name} ${outgoing.call} ${outgoing.target} ${fault}`);
+    if (isApplied === true || (isApplied === "perhaps" && chance.isLucky(0.5))) {
+      // May arrive long after the client has given up.
+      const lateMs = chance.isLucky(0.2) ? chance.between(1, 90_000) : chance.between(1, Math.max(1, afterMs - 1));
+      scheduler.after(lateMs, () => void this.#applied(outgoing, apply));
+    }
+    this.#process.deliver(afterMs, () => reject(error(outgoing.method)));
+  }
+
+  async #applied<T>({ call, target }: Outgoing, apply: () => Promise<T>): Promise<Answered<T>> {
+    const { trace, counts } = this.#site;
+    try {
+      const value = await apply();
+      trace(`${this.#process.name} ${call} ${target} ok`);
+      return { value };
+    } catch (error) {
+      if (!isKubeError(error)) throw error;
+      trace(`${this.#process.name} ${call} ${target} ${error.code}`);
+      if (error.code === 409) countFault(counts, "409 conflict");
+      if (error.code === 422) countFault(counts, "422 on a test");
+      return { error };
+    }
+  }
+
+  #answer<T>(backMs: number, answered: Answered<T>, { resolve, reject }: Deferred<T>): void {
+    this.#process.deliver(backMs, () => {
+      if ("error" in answered) reject(answered.error);
+      else resolve(answered.value);
+    });
+  }
+
+  #latency(): readonly [there: number, back: number] {
+    const { chance, weather } = this.#site;
+    const usual = [chance.between(1, 20), chance.between(1, 20)] as const;
+    if (!chance.isLucky(weather.slowRate)) return usual;
+    const slowMs = chance.between(500, 25_000);
+    return chance.isLucky(0.5) ? [slowMs, usual[1]] : [usual[0], slowMs];
+  }
+}
+
+type Answered<T> = { readonly value: T } | { readonly error: unknown };
+
+interface Deferred<T> {
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}

@@ -1,0 +1,71 @@
+/** A process that runs passes: has a clock of its own, and can be killed, or frozen and thawed, between any two awaits. */
+import type { Clock } from "../../shared/controller/clock.ts";
+import type { OverPasses } from "../../shared/controller/lease.ts";
+import type { Chance } from "./chance.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+export class Process {
+  readonly name: string;
+  readonly clock: Clock;
+  readonly over: OverPasses = new Set();
+  readonly #scheduler: Scheduler;
+  #isKilled = false;
+  #frozenUntilMs = 0;
+  #skewMs = 0;
+
+  constructor(scheduler: Scheduler, chance: Chance, name: string) {
+    this.#scheduler = scheduler;
+    this.name = name;
+    this.clock = {
+      now: () => this.#scheduler.nowMs + this.#skewMs,
+      sleep: (ms, signal) => this.#sleep(ms, signal),
+      random: chance.next,
+    };
+  }
+
+  get isKilled(): boolean {
+    return this.#isKilled;
+  }
+
+  /** Nothing is delivered to it any more: every await that waits for the outside waits for ever. */
+  kill(): void {
+    this.#isKilled = true;
+  }
+
+  freeze(ms: number): void {
+    this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.#scheduler.nowMs + ms);
+  }
+
+  /** The clock is set: forward, or back when negative. */
+  jump(ms: number): void {
+    this.#skewMs += ms;
+  }
+
+  /** Runs `receive` within the process: late while it is frozen, never once it is killed. */
+  deliver(delayMs: number, receive: () => void): () => void {
+    let cancel: () => void;
+    const arrive = () => {
+      if (this.#isKilled) return;
+      const frozenMs = this.#frozenUntilMs - this.#scheduler.nowMs;
+      if (frozenMs > 0) cancel = this.#scheduler.after(frozenMs, arrive);
+      else receive();
+    };
+    cancel = this.#scheduler.after(delayMs, arrive);
+    return () => cancel();
+  }
+
+  #sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const wake = () => {
+        cancel();
+        resolve();
+      };
+      const cancel = this.deliver(ms, () => {
+        signal?.removeEventListener("abort", wake);
+        resolve();
+      });
+      signal?.addEventListener("abort", wake, { once: true });
+    });
+  }
+}

@@ -1,0 +1,91 @@
+/** Virtual time: events in order, and between two of them everything that promises have to do. */
+
+interface Entry {
+  readonly atMs: number;
+  readonly order: number;
+  run: (() => void) | undefined;
+}
+
+export class Scheduler {
+  readonly #heap: Entry[] = [];
+  #order = 0;
+  #nowMs: number;
+
+  constructor(startMs: number) {
+    this.#nowMs = startMs;
+  }
+
+  /** milliseconds since the epoch, in the world; the clocks of processes may differ */
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  /** Events of the same time run in the order in which they were asked for. The returned function cancels. */
+  after(delayMs: number, run: () => void): () => void {
+    const entry: Entry = { atMs: this.#nowMs + Math.max(0, delayMs), order: this.#order++, run };
+    this.#push(entry);
+    return () => {
+      entry.run = undefined;
+    };
+  }
+
+  /** Runs events until `isOver` says so or none is left; false: none was left. */
+  async runUntil(isOver: () => boolean): Promise<boolean> {
+    await drained();
+    while (!isOver()) {
+      const entry = this.#pop();
+      if (!entry) return false;
+      if (!entry.run) continue;
+      this.#nowMs = Math.max(this.#nowMs, entry.atMs);
+      entry.run();
+      await drained();
+    }
+    return true;
+  }
+
+  #push(entry: Entry): void {
+    const heap = this.#heap;
+    heap.push(entry);
+    let index = heap.length - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (!isBefore(entry, at(heap, parent))) break;
+      heap[index] = at(heap, parent);
+      index = parent;
+    }
+    heap[index] = entry;
+  }
+
+  #pop(): Entry | undefined {
+    const heap = this.#heap;
+    const first = heap[0];
+    const last = heap.pop();
+    if (first === undefined || last === undefined || heap.length === 0) return first;
+    let index = 0;
+    for (;;) {
+      let child = 2 * index + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isBefore(at(heap, child + 1), at(heap, child))) child++;
+      if (!isBefore(at(heap, child), last)) break;
+      heap[index] = at(heap, child);
+      index = child;
+    }
+    heap[index] = last;
+    return first;
+  }
+}
+
+/** Every promise that can settle has settled then: timers of this process are not used in the world. */
+function drained(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function isBefore(a: Entry, b: Entry): boolean {
+  return a.atMs === b.atMs ? a.order < b.order : a.atMs < b.atMs;
+}
+
+function at(heap: readonly Entry[], index: number): Entry {
+  const entry = heap[index];
+  if (!entry) throw new Error(`no event at ${index}`);
+  return entry;
+}

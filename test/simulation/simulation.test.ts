@@ -1,0 +1,36 @@
+/** Passes in a world of trouble keep every promise, and every seed can be repeated. */
+import { describe, expect, it } from "vitest";
+import { runSeed, runSeeds } from "./campaign.ts";
+import { FAULTS } from "./faults.ts";
+
+const SEEDS = 600;
+
+describe("simulation", () => {
+  it("a seed gives the same trace each time, byte for byte, and another one another", async () => {
+    const seeds = Array.from({ length: 20 }, (_, seed) => 7_000 + seed);
+    const digests = new Set<string>();
+    for (const seed of seeds) {
+      const first = await runSeed(seed);
+      const again = await runSeed(seed);
+      expect(again.trace.join("\n"), `seed ${seed}`).toBe(first.trace.join("\n"));
+      expect(first.trace.length).toBeGreaterThan(20);
+      digests.add(first.digest);
+    }
+    expect(digests.size).toBe(seeds.length);
+  });
+
+  it(`${SEEDS} seeds break nothing; to repeat one: npm run simulate -- --seed N`, async () => {
+    const campaign = await runSeeds(0, SEEDS);
+    expect(campaign.findings).toEqual([]);
+    expect(campaign.seeds).toBe(SEEDS);
+    expect(campaign.upgrades).toBeGreaterThan(2 * SEEDS);
+    expect(campaign.fences).toBeGreaterThan(0);
+    expect(campaign.flips).toBeGreaterThan(0);
+  }, 120_000);
+
+  it("every kind of fault happens", async () => {
+    const { faults } = await runSeeds(10_000, 10_300);
+    expect(Object.entries(faults).filter(([, count]) => count === 0)).toEqual([]);
+    expect(FAULTS.length).toBeGreaterThanOrEqual(35);
+  }, 120_000);
+});

@@ -1,0 +1,248 @@
+/** One world: built from a scenario, run to its end, judged on the way. */
+import { createHash } from "node:crypto";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import type { PassReport } from "../../shared/controller/report.ts";
+import { NAMESPACES, PODS } from "../../shared/kube/port.ts";
+import { ApiServer, type Write } from "./api-server.ts";
+import { seededChance } from "./chance.ts";
+import { finalViolations } from "./end-state.ts";
+import { countFault, type FaultCounts } from "./faults.ts";
+import { Kubelet } from "./kubelet.ts";
+import { type Blow, connectProcess, type NetworkSite, type Sending, type Weather } from "./network.ts";
+import { KRUISE_NAMESPACE, POD_NAMESPACES, runningStatus } from "./objects.ts";
+import { budgetOf } from "./permission.ts";
+import { Process } from "./process.ts";
+import { FROZEN_MS, type PassPlan, type Scenario, TROUBLE_MS } from "./scenario.ts";
+import { Scheduler } from "./scheduler.ts";
+import { Users } from "./users.ts";
+import { Witness } from "./witness.ts";
+
+const START_MS = Date.parse("2026-01-01T00:00:00Z");
+
+export interface WorldResult {
+  readonly seed: number;
+  readonly violations: readonly string[];
+  /** of everything that happened, in order */
+  readonly digest: string;
+  readonly trace: readonly string[];
+  readonly counts: FaultCounts;
+  readonly calls: number;
+  readonly writes: number;
+  readonly upgrades: number;
+  readonly fences: number;
+  readonly flips: number;
+}
+
+/** What a run does otherwise than its scenario says. */
+export interface Intervention {
+  readonly blowAt?: (sending: Sending) => Blow | undefined;
+  readonly gate?: NetworkSite["gate"];
+}
+
+export class World {
+  readonly scheduler = new Scheduler(START_MS);
+  readonly counts: FaultCounts = new Map();
+  readonly server: ApiServer;
+  readonly kubelet: Kubelet;
+  readonly users: Users;
+  readonly witness: Witness;
+  readonly scenario: Scenario;
+  readonly violations: string[] = [];
+  readonly #lines: string[] = [];
+  readonly #weather: Weather;
+  readonly #intervention: Intervention;
+  readonly #plans = new Map<string, PassPlan>();
+  #passes = 0;
+  #running = 0;
+  calls = 0;
+
+  constructor(scenario: Scenario, intervention: Intervention = {}) {
+    const { seed, isHot, strategy, pods } = scenario;
+    const { scheduler, counts } = this;
+    this.scenario = scenario;
+    this.#intervention = intervention;
+    const stream = (index: number) => seededChance(seed, index);
+    const { pageSize } = scenario;
+    const onWrite = (write: Write) => this.#see(write);
+    this.server = new ApiServer({ scheduler, random: stream(2).next, onWrite, pageSize });
+    const { server } = this;
+    this.kubelet = new Kubelet({ ...scenario, scheduler, server, counts, chance: stream(3) });
+    const release = { version: 1, shape: 0, strategy, app: "web" };
+    this.users = new Users({ scheduler, server, counts, isHot, pods, chance: stream(4) }, release);
+    this.witness = new Witness({ isHot, pods: () => server.all<Pod>(PODS), report: (what) => this.#violated(what) });
+    const { networkFaults: faults, faultRate, slowRate, expireRate, eventRate, isForbidden } = scenario;
+    const forbiddenNamespace = isForbidden ? POD_NAMESPACES[0] : undefined;
+    this.#weather = { faults, faultRate, slowRate, expireRate, eventRate, forbiddenNamespace };
+    this.#furnish();
+  }
+
+  get lines(): readonly string[] {
+    return this.#lines;
+  }
+
+  /** Starts a pass in a process of its own. */
+  startPass(plan: Omit<PassPlan, "startMs">): Promise<PassReport> {
+    const { scenario, scheduler, server, counts } = this;
+    const name = `pass-${++this.#passes}`;
+    const chance = seededChance(scenario.seed, 100 + this.#passes);
+    const process = new Process(scheduler, chance, name);
+    this.#plans.set(name, { ...plan, startMs: 0 });
+    const { jump, deadlineMs, isFollowing, isByName } = plan;
+    if (jump)
+      process.deliver(jump.afterMs, () => {
+        process.jump(jump.byMs);
+        countFault(counts, "clock jumped by an hour");
+      });
+    const { gate, blowAt = (sending: Sending) => this.#plannedBlow(sending) } = this.#intervention;
+    const site: NetworkSite = {
+      scheduler,
+      server,
+      counts,
+      chance,
+      weather: this.#weather,
+      trace: (line) => this.#trace(line),
+      blowAt: (sending) => {
+        this.calls++;
+        return blowAt(sending);
+      },
+      ...(gate ? { gate } : {}),
+    };
+    const options: PassOptions = {
+      deadlineMs,
+      kruiseNamespace: KRUISE_NAMESPACE,
+      follow: isFollowing,
+      clock: process.clock,
+      over: process.over,
+      ...(isByName ? { sidecarSet: "mesh" } : {}),
+    };
+    if (this.#running++ > 0) countFault(counts, "overlapping passes");
+    this.#trace(`${name} starts`);
+    const report = runPass(connectProcess(site, process), options);
+    report.then(
+      ({ sidecarSets }) => {
+        this.#running--;
+        this.#trace(`${name} ends ${sidecarSets.map(({ stop }) => stop).join()}`);
+      },
+      (error: unknown) => this.#violated(`${name} rejected: ${error instanceof Error ? error.stack : error}`),
+    );
+    return report;
+  }
+
+  /** Everything that the scenario has in store. */
+  async run(): Promise<WorldResult> {
+    const { passes, strikes } = this.scenario;
+    const { scheduler } = this;
+    scheduler.after(0, () => this.users.releaseNext());
+    for (const { atMs, fault } of strikes) scheduler.after(atMs, () => this.users.strike(fault));
+    for (const { startMs, ...plan } of passes) scheduler.after(startMs, () => void this.startPass(plan));
+    await this.#runFor(TROUBLE_MS + 60_000);
+    this.calm();
+    // Who was frozen comes back now.
+    if (passes.some(({ blow }) => blow?.kind.startsWith("freeze"))) await this.#runFor(FROZEN_MS + 60_000);
+    await this.settle();
+    return this.result();
+  }
+
+  /** No more faults; what was broken is mended. */
+  calm(): void {
+    Object.assign(this.#weather, {
+      faultRate: 0,
+      slowRate: 0,
+      expireRate: 0,
+      eventRate: 0,
+      forbiddenNamespace: undefined,
+    });
+    this.users.mend();
+    this.kubelet.heal();
+  }
+
+  /** Passes one a minute until the wanted state is there, at most as many as that may take; then one that finds nothing to do. */
+  async settle(): Promise<void> {
+    const pods = this.server.all(PODS).length;
+    const most = Math.ceil(pods / Math.max(1, budgetOf(this.users.release.strategy, pods))) + 3;
+    let left = this.#unsettled();
+    for (let pass = 0; pass < most && (pass === 0 || left.length > 0); pass++) {
+      await this.#runPass();
+      left = this.#unsettled();
+    }
+    for (const problem of left) this.#violated(`after ${most} passes: ${problem}`);
+    const before = this.witness.writes;
+    const leases = this.#leaseWrites;
+    await this.#runPass();
+    const written = this.witness.writes - before - (this.#leaseWrites - leases);
+    if (left.length === 0 && written > 0) this.#violated(`${written} writes although there was nothing to do`);
+  }
+
+  result(): WorldResult {
+    const { witness, counts, calls, violations } = this;
+    const { writes, upgrades, fences, flips } = witness;
+    const digest = createHash("sha256").update(this.#lines.join("\n")).digest("hex");
+    const numbers = { calls, writes, upgrades, fences, flips };
+    return { seed: this.scenario.seed, violations, digest, trace: this.#lines, counts, ...numbers };
+  }
+
+  #leaseWrites = 0;
+
+  async #runPass(): Promise<void> {
+    let isOver = false;
+    const report = this.startPass({ deadlineMs: 55_000, isFollowing: true, isByName: false });
+    void report.finally(() => {
+      isOver = true;
+    });
+    await this.scheduler.runUntil(() => isOver);
+    await this.#runFor(60_000);
+  }
+
+  async #runFor(ms: number): Promise<void> {
+    let isOver = false;
+    this.scheduler.after(ms, () => {
+      isOver = true;
+    });
+    await this.scheduler.runUntil(() => isOver);
+  }
+
+  #unsettled(): readonly string[] {
+    return finalViolations(this.server, this.witness.ledger);
+  }
+
+  #plannedBlow({ process, index }: Sending): Blow | undefined {
+    const blow = this.#plans.get(process.name)?.blow;
+    if (blow?.atCall !== index) return undefined;
+    const isFrozen = blow.kind === "freezeBefore" || blow.kind === "freezeAfter";
+    countFault(this.counts, isFrozen ? "pass frozen for 15 minutes" : "pass killed");
+    if (blow.kind === "killLate") return { kind: blow.kind, lateMs: 1_000 + ((index * 7_919) % TROUBLE_MS) };
+    if (blow.kind === "freezeBefore" || blow.kind === "freezeAfter") return { kind: blow.kind, ms: FROZEN_MS };
+    return { kind: blow.kind };
+  }
+
+  #see(write: Write): void {
+    const { resource, name, object, userAgent } = write;
+    if (resource === "leases") this.#leaseWrites++;
+    this.witness.see(write);
+    this.kubelet.see(write);
+    this.#trace(`${userAgent} ${write.verb} ${resource} ${name} → ${object.metadata.resourceVersion}`);
+  }
+
+  #trace(line: string): void {
+    this.#lines.push(`${this.scheduler.nowMs - START_MS} ${line}`);
+  }
+
+  #violated(what: string): void {
+    this.#trace(`VIOLATION ${what}`);
+    this.violations.push(what);
+  }
+
+  #furnish(): void {
+    const { server, scenario, users } = this;
+    for (const name of [KRUISE_NAMESPACE, "default", ...POD_NAMESPACES])
+      server.put("user", NAMESPACES, { metadata: { name } });
+    users.apply({});
+    for (let index = 0; index < scenario.pods; index++) {
+      const namespace = POD_NAMESPACES[index % POD_NAMESPACES.length] ?? "shop";
+      const pod = users.createPod(namespace, `web-${index}`);
+      const stored = server.peek<Pod>(PODS, { namespace, name: `web-${index}` }) ?? pod;
+      server.put("kubelet", PODS, { ...stored, status: runningStatus(stored) } as Pod);
+    }
+  }
+}
