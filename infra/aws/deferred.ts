@@ -24,7 +24,7 @@ const DEFERRED: readonly Deferred[] = [
     needed: "pods whose sidecar has a resourcesPolicy",
   },
   {
-    module: "shared/core/revision/restore-revision.ts",
+    module: "shared/core/revision/choose-revision.ts",
     functions: ["mutate-pod"],
     needed: "pods that get a revision other than the newest",
   },

@@ -13,7 +13,8 @@ import { utcSeconds } from "./lib/rfc3339.ts";
 import { type MatchError, matches } from "./match/matches.ts";
 import { candidates, type SidecarSetIndex } from "./match/sidecarset-index.ts";
 import { isActive } from "./pod/is-matched.ts";
-import { chooseRevision, type RevisionWanted, wantedRevision } from "./revision/choose-revision.ts";
+import { chooseRevision } from "./revision/choose-revision.ts";
+import { type RevisionWanted, wantedRevision } from "./revision/wanted-revision.ts";
 
 /** What is known about the cluster when a pod is admitted. */
 export interface PodAdmissionView {
@@ -101,6 +102,10 @@ function chosenSidecarSets(
 ): readonly SidecarSet[] | Failure {
   const chosen: SidecarSet[] = [];
   for (const sidecarSet of matched) {
+    if (wantedRevision(sidecarSet) === undefined) {
+      chosen.push(sidecarSet);
+      continue;
+    }
     const choice = chooseRevision(sidecarSet, { podLabels: metadata?.labels, revisions, kruiseNamespace, random });
     if (choice instanceof Refusal) return { message: choice.message, sidecarSet: sidecarSet.metadata?.name ?? "" };
     chosen.push(choice);

@@ -2,7 +2,7 @@
 import type { ConfigMap, ControllerRevision, Namespace } from "../api/kubernetes.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { indexSidecarSets, type SidecarSetIndex } from "../core/match/sidecarset-index.ts";
-import type { RevisionWanted } from "../core/revision/choose-revision.ts";
+import type { RevisionWanted } from "../core/revision/wanted-revision.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES, type ObjectList, SIDECARSETS } from "../kube/port.ts";
 import { type Fresh, fresh } from "./fresh.ts";

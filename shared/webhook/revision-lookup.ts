@@ -1,7 +1,7 @@
 /** Finds the ControllerRevision that a SidecarSet's injectionStrategy names. */
 import type { ControllerRevision } from "../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, SIDECARSET_NAME_LABEL } from "../api/names.ts";
-import type { RevisionWanted } from "../core/revision/choose-revision.ts";
+import type { RevisionWanted } from "../core/revision/wanted-revision.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, CONTROLLER_REVISIONS } from "../kube/port.ts";
 

@@ -2,7 +2,7 @@
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import type { FeatureGates } from "../config.ts";
-import { wantedRevision } from "../core/revision/choose-revision.ts";
+import { wantedRevision } from "../core/revision/wanted-revision.ts";
 import { validateSidecarSet } from "../core/validate-sidecarset.ts";
 import type { Admit } from "./app.ts";
 import type { ClusterView } from "./cluster-view.ts";

@@ -6,13 +6,7 @@ import { quote } from "../lib/field-error.ts";
 import { selectorMatches } from "../lib/label-selector.ts";
 import { Refusal } from "../lib/refusal.ts";
 import { restoreRevision } from "./restore-revision.ts";
-
-/** A ControllerRevision to fetch: by its name, or else by the labels of its SidecarSet and custom version. */
-export interface RevisionWanted {
-  readonly sidecarSet: string;
-  readonly revisionName?: string;
-  readonly customVersion?: string;
-}
+import { type RevisionWanted, wantedRevision } from "./wanted-revision.ts";
 
 export interface RevisionChoice {
   readonly podLabels: Labels | undefined;
@@ -24,14 +18,6 @@ export interface RevisionChoice {
 }
 
 const FLOAT = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
-
-/** Undefined: new pods get the current one. A name goes before a custom version. */
-export function wantedRevision({ metadata, spec }: SidecarSet): RevisionWanted | undefined {
-  const { revisionName, customVersion } = spec.injectionStrategy?.revision ?? {};
-  const sidecarSet = metadata?.name ?? "";
-  if (typeof revisionName === "string") return { sidecarSet, revisionName };
-  return typeof customVersion === "string" ? { sidecarSet, customVersion } : undefined;
-}
 
 function isLabelled({ metadata }: ControllerRevision, { sidecarSet, customVersion }: RevisionWanted): boolean {
   const labels = metadata?.labels;
