@@ -38,7 +38,14 @@ describe("a field error prints as apimachinery prints it", () => {
 });
 
 test("a field error carries the value, or says that it is left out", () => {
-  expect(tooLong("a", 1)).toMatchObject({ badValue: "<value omitted>" });
+  expect(tooLong("a", 1)).toEqual({
+    type: "FieldValueTooLong",
+    field: "a",
+    detail: "may not be more than 1 bytes",
+    badValue: "<value omitted>",
+  });
+  expect(printFieldError(tooLong("a", 1))).toBe("a: Too long: may not be more than 1 bytes");
+  expect(printFieldError(invalid("a", "<\u0001>", "no"))).toBe('a: Invalid value: "<\\x01>": no');
   expect(required("a")).toEqual({ type: "FieldValueRequired", field: "a", detail: "", badValue: "" });
   expect(forbidden("a", "b")).toEqual({ type: "FieldValueForbidden", field: "a", detail: "b", badValue: "" });
   expect(notFound("a", "b")).toEqual({ type: "FieldValueNotFound", field: "a", detail: "", badValue: "b" });

@@ -20,6 +20,7 @@ const SHAPES: Readonly<Record<string, KeyAt>> = {
   "many keys": (_i, n, random) => random(n),
   "rising pairs": (i) => Math.floor(i / 2),
   "falling pairs": (i, n) => Math.floor((n - i) / 2),
+  "falling, some are equal": (i, n) => (i % 5 === 0 ? n - i - 1 : n - i),
   falling: (i, n) => n - i,
   hill: (i, n) => Math.min(i, n - i),
   teeth: (i) => i % 9,

@@ -18,9 +18,15 @@ var shapes = map[string]func(i, n int, random func(int) int) int{
 	"many keys":     func(_, n int, random func(int) int) int { return random(n) },
 	"rising pairs":  func(i, _ int, _ func(int) int) int { return i / 2 },
 	"falling pairs": func(i, n int, _ func(int) int) int { return (n - i) / 2 },
-	"falling":       func(i, n int, _ func(int) int) int { return n - i },
-	"hill":          func(i, n int, _ func(int) int) int { return min(i, n-i) },
-	"teeth":         func(i, _ int, _ func(int) int) int { return i % 9 },
+	"falling, some are equal": func(i, n int, _ func(int) int) int {
+		if i%5 == 0 {
+			return n - i - 1
+		}
+		return n - i
+	},
+	"falling": func(i, n int, _ func(int) int) int { return n - i },
+	"hill":    func(i, n int, _ func(int) int) int { return min(i, n-i) },
+	"teeth":   func(i, _ int, _ func(int) int) int { return i % 9 },
 	"almost rising": func(i, n int, random func(int) int) int {
 		if random(30) == 0 {
 			return random(n)
