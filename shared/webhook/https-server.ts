@@ -1,10 +1,12 @@
 /** The webhooks on a port of their own, over TLS unless somebody else ends it. */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createPlainServer, type IncomingMessage, type Server } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { Hono } from "hono";
 import type { Answerer, HttpRequest } from "./http.ts";
 
 export interface ServerOptions {
@@ -40,8 +42,6 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 120_000;
 const CLOSE_TIMEOUT_MS = 10_000;
 const CLOSE_IDLE_EVERY_MS = 50;
-/** Whoever still sends when the answer is out reads it only if the connection stays for a moment. */
-const LINGER_MS = 500;
 
 /** @throws ServerError: the certificate or key is none, or the port cannot be had */
 export async function serveHttps(app: Answerer, options: ServerOptions): Promise<WebhookServer> {
@@ -87,29 +87,24 @@ function create(app: Answerer, { tlsCert, tlsKey }: ServerOptions, pem: Pem | un
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
   };
-  const listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void serve(app, incoming, outgoing);
+  const listener = getRequestListener(routes(app).fetch);
   if (pem === undefined) return createPlainServer(timeouts, listener);
   // Nobody is turned away by TLS: probes and conversions come without a certificate.
   const clients = { requestCert: pem.ca !== undefined, rejectUnauthorized: false };
   try {
-    return createServer(
-      { ...pem, ...timeouts, ...clients },
-      (incoming, outgoing) => void serve(app, incoming, outgoing),
-    );
+    return createServer({ ...pem, ...timeouts, ...clients }, listener);
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : cause;
     throw new ServerError(`${tlsCert} and ${tlsKey} are not a certificate and its key in PEM: ${problem}`, { cause });
   }
 }
 
-async function serve(app: Answerer, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  const { status, headers, body } = await app(toRequest(incoming));
-  if (outgoing.destroyed) return;
-  outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
-  outgoing.end(incoming.method === "HEAD" ? "" : body);
-  if (incoming.complete) return;
-  incoming.on("error", () => undefined).resume();
-  setTimeout(() => incoming.destroy(), LINGER_MS).unref();
+/** Every path is the app's; what else this port is to answer gets its route before. */
+function routes(app: Answerer): Hono<{ Bindings: HttpBindings }> {
+  return new Hono<{ Bindings: HttpBindings }>().all("*", async ({ env: { incoming } }) => {
+    const { status, headers, body } = await app(toRequest(incoming as IncomingMessage));
+    return new Response(incoming.method === "HEAD" ? null : body, { status, headers });
+  });
 }
 
 function toRequest(incoming: IncomingMessage): HttpRequest {
