@@ -36,6 +36,7 @@ describe("decodeGo", () => {
     ["drops what it does not know", optional(STRING), '{"f":"x","g":1}', '{"f":"x"}'],
     ["minds the case of names", optional(STRING), '{"F":"x"}', "{}"],
     ["drops a zero with omitempty", optional(INT32), '{"f":0}', "{}"],
+    ["drops an empty string with omitempty", optional(STRING), '{"f":""}', "{}"],
     ["drops false with omitempty", optional(BOOLEAN), '{"f":false}', "{}"],
     ["drops an empty list with omitempty", optional(list(STRING)), '{"f":[]}', "{}"],
     ["drops an empty map with omitempty", optional(map(STRING)), '{"f":{}}', "{}"],
@@ -139,6 +140,10 @@ describe("decodeGo", () => {
       kind: "DecodeError",
       message: "the object must be an object, not a string",
     });
+  });
+
+  it("has no member for what is dropped", () => {
+    expect(decodeGo(INNER, { a: 1 })).toStrictEqual({ kind: "Decoded", value: { a: 1 } });
   });
 
   it("takes nothing for an empty object", () => {

@@ -19,6 +19,10 @@ describe("what is wrong with a JSON text", () => {
     ["1.", "invalid character ' ' after decimal point in numeric literal"],
     ["1e", "invalid character ' ' in exponent of numeric literal"],
     ["01", "invalid character '1' after top-level value"],
+    ["{ } x", "invalid character 'x' after top-level value"],
+    ["[ ] x", "invalid character 'x' after top-level value"],
+    ['"\\u00e9z" x', "invalid character 'x' after top-level value"],
+    ['" " x', "invalid character 'x' after top-level value"],
     ["é", "invalid character 'Ã' looking for beginning of value"],
   ];
   it.each(rows)("%j", (text, problem) => {

@@ -78,6 +78,7 @@ describe("the text that comes of a merge", () => {
     ["is the patch where the document is no object", "[1]", '{"a":null,"b":2}', '{"b":2}'],
     ["drops nulls in an array that replaces a scalar", '{"a":1}', '{"a":[{"b":null}]}', '{"a":[{}]}'],
     ["drops nulls of an object that replaces null", '{"a":null}', '{"a":{"b":null,"c":1}}', '{"a":{"c":1}}'],
+    ["keeps a document with white space around it", ' {"a":1}\n', ' {"b":2} ', '{"a":1,"b":2}'],
     ["is the array that the patch is", "{}", ' [1, {"a":null}] ', "[1,{}]"],
   ];
   it.each(rows)("%s", (_sentence, document, patch, text) => {
@@ -92,6 +93,7 @@ describe("a merge that is refused", () => {
     ["neither is JSON", "x", "x", "Invalid JSON Document"],
     ["the patch is no JSON", "{}", "x", "Invalid JSON Patch"],
     ["the document is null", "null", "{}", "Invalid JSON Document"],
+    ["the document is null in white space", " null ", "{}", "Invalid JSON Document"],
     ["the patch is null", "{}", "null", "Invalid JSON Patch"],
     ["the patch is a number", "{}", "1", "Invalid JSON Patch"],
     ["the patch is too deep", "{}", deep, "Invalid JSON Patch"],
