@@ -1,33 +1,92 @@
-/** Lambda: one pass over all SidecarSets, by schedule or by hand with {"sidecarSet"?: "name", "dryRun"?: true}. */
-import type { Context } from "aws-lambda";
-import { readCluster, readConfig } from "../shared/config.ts";
-import { runPass } from "../shared/controller/pass.ts";
+/**
+ * Lambda: a pass over all SidecarSets, by schedule or by hand with {"sidecarSet"?: "name", "dryRun"?: true}. Where there
+ * is a queue the schedule's pass puts SidecarSets into it, and each message that comes back is a pass for one of them.
+ */
+import type { Context, SQSEvent } from "aws-lambda";
+import type { Queue } from "../shared/aws/send-work.ts";
+import { readAwsAccess, readCluster, readConfig, readQueue } from "../shared/config.ts";
+import { type PassOptions, runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
+import { failureOf, listWork, type Served, serveWork } from "../shared/controller/serve-work.ts";
+import { parseWork } from "../shared/core/fan-out/work.ts";
 import { connect } from "../shared/kube/connect.ts";
+import type { Cluster } from "../shared/kube/port.ts";
 import { createLog, type Log } from "../shared/log.ts";
 
-/** An EventBridge event has neither field. */
 export interface RolloutEvent {
   readonly sidecarSet?: string;
   readonly dryRun?: boolean;
+  /** RFC3339: for when the Scheduler was to call, however late it does; absent: now */
+  readonly scheduledTime?: string;
 }
+
+type RolloutContext = Pick<Context, "getRemainingTimeInMillis">;
 
 /** Left for the report when the pass is over. */
 const REPORT_MS = 1_000;
 
-/** @throws KubeError or ConfigError when there is no way to the cluster; trouble there is in the report, and logged */
-export async function handler(event: RolloutEvent, context: Pick<Context, "getRemainingTimeInMillis">) {
+const served: Served = new Map();
+
+/**
+ * Messages give the report of the last of them.
+ * @throws KubeError or ConfigError when there is no way to the cluster; trouble there is in the report, and logged. For a
+ * message also when its pass failed: it comes again.
+ */
+export async function handler(event: RolloutEvent, context: RolloutContext): Promise<PassReport>;
+export async function handler(event: SQSEvent, context: RolloutContext): Promise<PassReport | undefined>;
+export async function handler(event: RolloutEvent | SQSEvent, context: RolloutContext) {
   const { kruiseNamespace, logLevel, featureGates } = readConfig();
-  const report = await runPass(await connect(readCluster()), {
-    kruiseNamespace,
-    deadlineMs: context.getRemainingTimeInMillis() - REPORT_MS,
-    follow: true,
-    isEndingJobs: featureGates.SidecarTerminator,
-    ...(event.sidecarSet === undefined ? {} : { sidecarSet: event.sidecarSet }),
-    dryRun: event.dryRun === true,
+  const log = createLog(logLevel);
+  const pass = { kruiseNamespace, follow: true, isEndingJobs: featureGates.SidecarTerminator };
+  const remainingMs = () => context.getRemainingTimeInMillis() - REPORT_MS;
+  if ("Records" in event) return serveMessages(event, { ...pass, remainingMs, log });
+  const { sidecarSet, dryRun = false } = event;
+  const cluster = await connect(readCluster());
+  const queue = sidecarSet === undefined && !dryRun ? readQueue() : undefined;
+  if (queue !== undefined) await fillQueue(cluster, queue, { event, log });
+  const report = await runPass(cluster, {
+    ...pass,
+    deadlineMs: remainingMs(),
+    withoutSidecarSets: queue !== undefined,
+    ...(sidecarSet === undefined ? {} : { sidecarSet }),
+    dryRun,
   });
-  logReport(createLog(logLevel), report);
+  logReport(log, report);
   return report;
+}
+
+async function fillQueue(
+  cluster: Cluster,
+  queue: Queue,
+  { event: { scheduledTime = "" }, log }: { readonly event: RolloutEvent; readonly log: Log },
+): Promise<void> {
+  const work = await listWork(cluster, Date.parse(scheduledTime) || Date.now());
+  const { sendWork } = await import("../shared/aws/send-work.ts");
+  await sendWork(queue, work, readAwsAccess());
+  log.info("queued", { sidecarSets: work.length });
+}
+
+type MessageOptions = Omit<PassOptions, "deadlineMs" | "sidecarSet"> & {
+  readonly remainingMs: () => number;
+  readonly log: Log;
+};
+
+/** One after the other, though the queue hands them over one by one. */
+async function serveMessages({ Records }: SQSEvent, { log, ...options }: MessageOptions) {
+  let last: PassReport | undefined;
+  for (const { body } of Records) {
+    const work = parseWork(body);
+    const report = await serveWork(await connect(readCluster()), work, { ...options, served });
+    if (report === undefined) {
+      log.debug(`SidecarSet ${work.sidecarSet} was served meanwhile`);
+      continue;
+    }
+    logReport(log, report);
+    const failure = failureOf(report);
+    if (failure !== undefined) throw new Error(`SidecarSet ${work.sidecarSet}: ${failure}`);
+    last = report;
+  }
+  return last;
 }
 
 function logReport(log: Log, { sidecarSets, problems, ...pass }: PassReport): void {

@@ -8,6 +8,7 @@ import { createLog, type Log } from "../shared/log.ts";
 import { allWebhooks } from "../shared/webhook/all-webhooks.ts";
 import { authenticator } from "../shared/webhook/authenticate.ts";
 import { type ServerOptions, serveHttps, type WebhookServer } from "../shared/webhook/https-server.ts";
+import { createAlarm } from "./alarm.ts";
 import { logCrashes } from "./crash.ts";
 import { tickUntilAborted } from "./ticker.ts";
 
@@ -47,10 +48,12 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const { isKnown, ready } = authenticator(options.authentication, identify, { hasConversions: true });
   await ready;
   await toCluster();
-  const app = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown });
+  const alarm = createAlarm();
+  const tell = async () => alarm.ring();
+  const app = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, tell });
   const server = await serveHttps(app, options);
   const end = new AbortController();
-  const ticking = { connect: toCluster, kruiseNamespace, isEndingJobs, log, onReport, signal: end.signal };
+  const ticking = { connect: toCluster, kruiseNamespace, isEndingJobs, log, onReport, alarm, signal: end.signal };
   const ticks = tickMs === undefined ? undefined : tickUntilAborted({ ...ticking, tickMs });
   const close = async () => {
     end.abort();

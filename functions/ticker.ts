@@ -1,9 +1,9 @@
-/** Passes on a timer, one after the other: a process never overlaps itself. */
-import { setTimeout as sleep } from "node:timers/promises";
+/** Passes on a timer, and soon after a hint, one after the other: a process never overlaps itself. */
 import { runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 import type { Log } from "../shared/log.ts";
+import { type Alarm, createAlarm } from "./alarm.ts";
 
 export interface TickerOptions {
   readonly connect: () => Promise<Cluster>;
@@ -14,6 +14,8 @@ export interface TickerOptions {
   readonly isEndingJobs?: boolean;
   readonly log: Log;
   readonly onReport: ((report: PassReport) => void) | undefined;
+  /** rings when there is something to do; absent: nothing does */
+  readonly alarm?: Alarm;
   /** ends the ticks, and the pass under way between two of its rounds */
   readonly signal: AbortSignal;
 }
@@ -24,6 +26,7 @@ const LEAST_DEADLINE_MS = 10_000;
 /** Resolves once the signal came and the last pass is over. Never rejects: the next tick may go better. */
 export async function tickUntilAborted(options: TickerOptions): Promise<void> {
   const { connect, kruiseNamespace, isEndingJobs = false, tickMs, log, onReport, signal } = options;
+  const alarm = options.alarm ?? createAlarm();
   const deadlineMs = Math.max(tickMs, LEAST_DEADLINE_MS);
   while (!signal.aborted) {
     const next = performance.now() + tickMs;
@@ -35,6 +38,6 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
     } catch (error) {
       log.error("pass failed", { error });
     }
-    await sleep(Math.max(0, next - performance.now()), undefined, { signal }).catch(() => undefined);
+    await alarm.rest(Math.max(0, next - performance.now()), signal);
   }
 }

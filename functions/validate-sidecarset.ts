@@ -1,12 +1,18 @@
-/** Lambda: refuses SidecarSets that are invalid or conflict with others, and admits ContainerRecreateRequests. */
-import { readCluster, readConfig } from "../shared/config.ts";
+/**
+ * Lambda: refuses SidecarSets that are invalid or conflict with others, and admits ContainerRecreateRequests. Where there
+ * is a queue of rollouts it puts into it what it learns of: changed SidecarSets, and pods that turn ready.
+ */
+import { readAwsAccess, readCluster, readConfig, readLogLevel, readQueue } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
+import { createLog } from "../shared/log.ts";
 import { clusterView } from "../shared/webhook/cluster-view.ts";
 import { containerRecreateAdmission } from "../shared/webhook/container-recreate-admission.ts";
+import { hints } from "../shared/webhook/hints.ts";
 import {
   MUTATE_RECREATE_REQUEST_PATH,
   OLDER_MUTATE_RECREATE_REQUEST_PATH,
   OLDER_VALIDATE_SIDECARSET_PATH,
+  POD_STATUS_PATH,
   VALIDATE_SIDECARSET_PATH,
 } from "../shared/webhook/paths.ts";
 import { sidecarSetValidation } from "../shared/webhook/sidecarset-validation.ts";
@@ -17,13 +23,24 @@ const cluster = readCluster();
 // Always anew: conflicts are looked for in what is there now.
 const options = { ...config, freshnessMs: 0, connect: () => connect(cluster), now: Date.now };
 const view = clusterView(options);
-const validate = sidecarSetValidation({ ...config, view });
+const queue = readQueue();
+const { ofSidecarSets, ofPods } = hints({
+  log: createLog(readLogLevel()),
+  now: Date.now,
+  tell: async (work) => {
+    if (queue === undefined) return;
+    const { sendWork } = await import("../shared/aws/send-work.ts");
+    await sendWork(queue, work, readAwsAccess());
+  },
+});
+const validate = ofSidecarSets(sidecarSetValidation({ ...config, view }));
 const recreate = containerRecreateAdmission(options);
 
 export const handler = lambdaWebhook({
   admissions: {
     [VALIDATE_SIDECARSET_PATH]: validate,
     [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
+    [POD_STATUS_PATH]: ofPods,
     [MUTATE_RECREATE_REQUEST_PATH]: recreate,
     [OLDER_MUTATE_RECREATE_REQUEST_PATH]: recreate,
   },

@@ -2,6 +2,7 @@
 import { KRUISE_NAMESPACE } from "./api/names.ts";
 import { type AuthenticationSettings, parseAuthentication } from "./authentication-settings.ts";
 import type { AwsAccess } from "./aws/access.ts";
+import type { Queue } from "./aws/send-work.ts";
 import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
 
@@ -83,6 +84,19 @@ export function readAwsAccess(env: Environment = process.env): AwsAccess {
   }
   const credentials = { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) };
   return { credentials, ...(endpoint ? { endpoint } : {}) };
+}
+
+/**
+ * QUEUE_URL: the FIFO queue through which SidecarSets are handed to many workers; undefined: one function serves all.
+ * @throws ConfigError for what is no such queue
+ */
+export function readQueue(env: Environment = process.env): Queue | undefined {
+  const [url, region] = [env["QUEUE_URL"], env["AWS_REGION"]];
+  if (!url) return undefined;
+  if (!URL.canParse(url) || !url.endsWith(".fifo"))
+    throw new ConfigError(`QUEUE_URL=${url} is not the address of a FIFO queue, which ends with .fifo.`);
+  if (!region) throw new ConfigError("QUEUE_URL needs AWS_REGION: the region that the queue is in.");
+  return { url, region };
 }
 
 function parseNamespace(variable: string, value: string): string {

@@ -6,6 +6,7 @@ import { webhookApp } from "./app.ts";
 import type { Authenticate } from "./authenticate.ts";
 import { clusterView, type ViewOptions } from "./cluster-view.ts";
 import { containerRecreateAdmission } from "./container-recreate-admission.ts";
+import { hints, type Tell } from "./hints.ts";
 import {
   CONVERT_PATH,
   MUTATE_POD_PATH,
@@ -14,6 +15,7 @@ import {
   OLDER_MUTATE_RECREATE_REQUEST_PATH,
   OLDER_MUTATE_SIDECARSET_PATH,
   OLDER_VALIDATE_SIDECARSET_PATH,
+  POD_STATUS_PATH,
   VALIDATE_SIDECARSET_PATH,
 } from "./paths.ts";
 import { podAdmission } from "./pod-admission.ts";
@@ -24,16 +26,19 @@ export interface WebhooksOptions extends ViewOptions {
   readonly featureGates: FeatureGates;
   readonly log: Log;
   readonly isKnown: Authenticate;
+  /** Told of changed SidecarSets, and of pods that turn ready or fail; absent: nobody is. */
+  readonly tell?: Tell;
 }
 
 /** Ready when the cluster can be read; its port is for the cluster's own network, so anybody may ask for that. */
 export function allWebhooks(options: WebhooksOptions) {
   const view = clusterView(options);
-  const { featureGates, kruiseNamespace, log, isKnown } = options;
+  const { featureGates, kruiseNamespace, log, isKnown, now, tell = async () => undefined } = options;
   // Conflicts are looked for in what is there now. And a list shared with pods would be from before this SidecarSet is
   // stored, so the pods that are created right after it would miss it.
   const present = clusterView({ ...options, freshnessMs: 0 });
-  const validate = sidecarSetValidation({ view: present, featureGates, kruiseNamespace });
+  const { ofSidecarSets, ofPods } = hints({ tell, log, now });
+  const validate = ofSidecarSets(sidecarSetValidation({ view: present, featureGates, kruiseNamespace }));
   const recreate = containerRecreateAdmission({ connect: options.connect, featureGates });
   return webhookApp({
     log,
@@ -44,6 +49,7 @@ export function allWebhooks(options: WebhooksOptions) {
       [OLDER_MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
       [VALIDATE_SIDECARSET_PATH]: validate,
       [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
+      [POD_STATUS_PATH]: ofPods,
       [MUTATE_RECREATE_REQUEST_PATH]: recreate,
       [OLDER_MUTATE_RECREATE_REQUEST_PATH]: recreate,
     },

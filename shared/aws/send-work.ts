@@ -1,0 +1,33 @@
+/** Puts work into the queue of rollouts. */
+import { type Message, messageOf, type Work } from "../core/fan-out/work.ts";
+import type { AwsAccess } from "./access.ts";
+import { AwsError, awsJson } from "./signed-request.ts";
+
+export interface Queue {
+  /** https://sqs.REGION.amazonaws.com/ACCOUNT/NAME.fifo */
+  readonly url: string;
+  readonly region: string;
+}
+
+interface BatchAnswer {
+  readonly Failed?: readonly { readonly Id: string; readonly Code?: string }[];
+}
+
+/** The most that SQS takes in one request. */
+const BATCH = 10;
+
+/** All of it, or as much as there is until something fails; to send it again does no harm. @throws AwsError */
+export async function sendWork(queue: Queue, works: readonly Work[], access: AwsAccess): Promise<void> {
+  const messages = works.map(messageOf);
+  for (let at = 0; at < messages.length; at += BATCH) await sendBatch(queue, messages.slice(at, at + BATCH), access);
+}
+
+async function sendBatch({ url, region }: Queue, messages: readonly Message[], access: AwsAccess): Promise<void> {
+  const body = { QueueUrl: url, Entries: messages.map((message, index) => ({ Id: String(index), ...message })) };
+  const target = "AmazonSQS.SendMessageBatch";
+  const answer = await awsJson<BatchAnswer>({ service: "sqs", region, target, jsonVersion: "1.0", body }, access);
+  const [failed] = answer.Failed ?? [];
+  if (failed === undefined) return;
+  const message = `the queue of rollouts did not take ${answer.Failed?.length} of ${messages.length} messages: ${failed.Code}`;
+  throw new AwsError(message, { code: failed.Code ?? "" });
+}

@@ -1,0 +1,80 @@
+/** Serves one message of the queue: waits until what it tells of can be seen, and runs a pass for its SidecarSet. */
+
+import { HASH_ANNOTATION } from "../api/names.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { isDue } from "../core/fan-out/due-work.ts";
+import { seenFrom, tickWork, type Work } from "../core/fan-out/work.ts";
+import { isKubeError } from "../kube/error.ts";
+import { type Cluster, SIDECARSETS } from "../kube/port.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { listAll } from "./observe.ts";
+import { type PassOptions, runPass } from "./pass.ts";
+import type { PassReport } from "./report.ts";
+
+/** SidecarSet → when the last pass that ended well began. May be lost: then more is done than has to be. */
+export type Served = Map<string, number>;
+
+export interface WorkOptions extends Omit<PassOptions, "deadlineMs" | "sidecarSet"> {
+  readonly remainingMs: () => number;
+  readonly served: Served;
+}
+
+/** A change is waited for no longer than this: whoever announced it may have been refused after all. */
+const STORED_MS = 5_000;
+const REREAD_MS = 250;
+/** Clocks of two machines are never further apart. */
+const MAX_WAIT_MS = 2_000;
+const MAX_SERVED = 1_000;
+
+/** What is to be done about SidecarSets that were listed now. `at`: epoch milliseconds of the schedule's call. */
+export async function listWork(cluster: Cluster, at: number): Promise<readonly Work[]> {
+  const minute = Math.floor(at / 60_000);
+  const { items } = await listAll<SidecarSet, Work>(cluster, SIDECARSETS, {}, (sidecarSet) =>
+    isDue(sidecarSet, minute) ? tickWork(sidecarSet.metadata?.name ?? "", at) : undefined,
+  );
+  return items;
+}
+
+/** undefined: a pass that began after what the work tells of has served it already. */
+export async function serveWork(cluster: Cluster, work: Work, options: WorkOptions): Promise<PassReport | undefined> {
+  const { remainingMs, served, clock = systemClock, ...pass } = options;
+  const { sidecarSet } = work;
+  const from = seenFrom(work);
+  if (from !== undefined && (served.get(sidecarSet) ?? 0) >= from) return undefined;
+  if (work.kind === "change") await untilStored(cluster, work, clock);
+  else if (from !== undefined && from > clock.now()) await clock.sleep(Math.min(from - clock.now(), MAX_WAIT_MS));
+  const beganAt = clock.now();
+  const report = await runPass(cluster, { ...pass, clock, sidecarSet, deadlineMs: remainingMs() });
+  if (failureOf(report) === undefined) remember(served, sidecarSet, beganAt);
+  return report;
+}
+
+/** Why the message has to come again; undefined: it has not. */
+export function failureOf({ problems, sidecarSets }: PassReport): string | undefined {
+  return problems[0] ?? sidecarSets.find(({ stop }) => stop === "failed")?.why;
+}
+
+function remember(served: Served, sidecarSet: string, beganAt: number): void {
+  served.delete(sidecarSet);
+  served.set(sidecarSet, beganAt);
+  const [oldest] = served.keys();
+  if (oldest !== undefined && served.size > MAX_SERVED) served.delete(oldest);
+}
+
+async function untilStored(cluster: Cluster, change: Work & { kind: "change" }, clock: Clock): Promise<void> {
+  const endsAt = clock.now() + STORED_MS;
+  while (!(await isStored(cluster, change)) && clock.now() < endsAt) await clock.sleep(REREAD_MS);
+}
+
+/** A later generation means that it was stored, and changed again. */
+async function isStored(cluster: Cluster, { sidecarSet, hash, generation }: Work & { kind: "change" }) {
+  try {
+    const { metadata } = await cluster.get<SidecarSet>(SIDECARSETS, { name: sidecarSet });
+    const stored = metadata?.generation ?? 0;
+    if (generation > 0 && stored !== generation) return stored > generation;
+    return (metadata?.annotations?.[HASH_ANNOTATION] ?? "") === hash;
+  } catch (error) {
+    if (isKubeError(error, 404)) return false;
+    throw error;
+  }
+}

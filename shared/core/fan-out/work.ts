@@ -1,0 +1,108 @@
+/** Decides what one message in the queue of rollouts says, and which messages are the same work. */
+import { createHash } from "node:crypto";
+
+/** The schedule's turn of a SidecarSet. */
+interface Tick {
+  readonly kind: "tick";
+  readonly sidecarSet: string;
+  /** for which the schedule called: whole minutes since 1970 */
+  readonly minute: number;
+}
+
+/** Somebody is about to store a new SidecarSet, or another spec of one. */
+interface Change {
+  readonly kind: "change";
+  readonly sidecarSet: string;
+  /** the new one; empty where the SidecarSet has none */
+  readonly hash: string;
+  /** 0: unknown */
+  readonly generation: number;
+  /** uid of the admission request */
+  readonly request: string;
+}
+
+/** Pods of a SidecarSet are about to be stored as ready, or as failing. */
+interface PodNews {
+  readonly kind: "pods";
+  readonly sidecarSet: string;
+  /** half seconds since 1970: all news of one are one piece of work */
+  readonly slot: number;
+}
+
+export type Work = Tick | Change | PodNews;
+
+/** As SQS wants it. Messages of one group are served one after the other; within five minutes an id counts once. */
+export interface Message {
+  readonly MessageBody: string;
+  readonly MessageGroupId: string;
+  readonly MessageDeduplicationId: string;
+}
+
+const MINUTE_MS = 60_000;
+const SLOT_MS = 500;
+/** Admission comes before storage: what was announced can be read this long after. */
+const STORED_AFTER_MS = 200;
+/** The longest id that SQS takes. */
+const LONGEST_ID = 128;
+
+/** `at` in epoch milliseconds. */
+export function tickWork(sidecarSet: string, at: number): Work {
+  return { kind: "tick", sidecarSet, minute: Math.floor(at / MINUTE_MS) };
+}
+
+/** `at` in epoch milliseconds. */
+export function podNews(sidecarSet: string, at: number): Work {
+  return { kind: "pods", sidecarSet, slot: Math.floor(at / SLOT_MS) };
+}
+
+/** From when on, in epoch milliseconds, a pass sees all that the work tells of; undefined: that can't be said by time. */
+export function seenFrom(work: Work): number | undefined {
+  if (work.kind === "tick") return work.minute * MINUTE_MS;
+  return work.kind === "pods" ? (work.slot + 1) * SLOT_MS + STORED_AFTER_MS : undefined;
+}
+
+export function messageOf(work: Work): Message {
+  return {
+    MessageBody: JSON.stringify(work),
+    MessageGroupId: groupOf(work.sidecarSet),
+    MessageDeduplicationId: `${work.kind}-${digest(factsOf(work))}`,
+  };
+}
+
+/** @throws Error for a text that is no message of ours */
+export function parseWork(body: string): Work {
+  const value = parseObject(body);
+  if (value !== undefined && isWork(value)) return value as unknown as Work;
+  throw new Error("a message in the queue of rollouts is none of ours: it names no SidecarSet and no kind of work");
+}
+
+function isWork({ kind, sidecarSet, minute, slot, hash, generation }: Readonly<Record<string, unknown>>): boolean {
+  if (typeof sidecarSet !== "string" || sidecarSet === "") return false;
+  if (kind === "change") return typeof hash === "string" && Number.isInteger(generation);
+  return Number.isInteger(kind === "tick" ? minute : slot) && (kind === "tick" || kind === "pods");
+}
+
+/** Each in its place, so that no two ways of writing them one after the other are the same. */
+function factsOf(work: Work): readonly (string | number)[] {
+  const { kind, sidecarSet } = work;
+  if (kind === "tick") return [kind, sidecarSet, work.minute];
+  return kind === "pods" ? [kind, sidecarSet, work.slot] : [kind, sidecarSet, work.hash, work.request];
+}
+
+/** SidecarSets that were created while no webhook looked may have longer names. */
+function groupOf(sidecarSet: string): string {
+  return sidecarSet.length <= LONGEST_ID ? sidecarSet : digest([sidecarSet]);
+}
+
+function digest(facts: readonly (string | number)[]): string {
+  return createHash("sha256").update(JSON.stringify(facts)).digest("hex");
+}
+
+function parseObject(body: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

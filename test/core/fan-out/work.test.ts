@@ -1,0 +1,94 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { messageOf, parseWork, podNews, seenFrom, tickWork, type Work } from "../../../shared/core/fan-out/work.ts";
+
+/** What SQS takes as an id of a group or of a message. */
+const SQS_ID = /^[A-Za-z0-9!"#$%&'()*+,./:;<=>?@[\\\]^_`{|}~-]{1,128}$/;
+const MINUTE = 29_000_000;
+const at = (minute: number) => minute * 60_000;
+const change = (sidecarSet: string, hash: string, request: string, generation = 2): Work => ({
+  kind: "change",
+  sidecarSet,
+  hash,
+  generation,
+  request,
+});
+const idOf = (work: Work) => messageOf(work).MessageDeduplicationId;
+
+/** Names that begin with one another and end in numbers: what goes wrong where parts are only written side by side. */
+const name = fc.constantFrom("a", "a-1", "a-11", "a-1-1", "1", "x".repeat(63));
+const number = fc.nat({ max: 30 });
+const work: fc.Arbitrary<Work> = fc.oneof(
+  fc.tuple(name, number).map(([set, minute]) => tickWork(set, at(minute))),
+  fc.tuple(name, number).map(([set, slot]) => podNews(set, slot * 500)),
+  fc.tuple(name, name, name).map(([set, hash, request]) => change(set, hash, request)),
+);
+
+describe("the id of a message", () => {
+  test("is the same for the same work only", () => {
+    let distinct = 0;
+    fc.assert(
+      fc.property(work, work, (one, other) => {
+        const isSame = JSON.stringify(one) === JSON.stringify(other);
+        distinct += isSame ? 0 : 1;
+        expect(idOf(one) === idOf(other)).toBe(isSame);
+      }),
+      { numRuns: 10_000 },
+    );
+    expect(distinct).toBeGreaterThan(5_000);
+  });
+
+  test.each<[string, Work, Work, boolean]>([
+    ["a tick that is delivered twice", tickWork("a", at(MINUTE)), tickWork("a", at(MINUTE) + 59_999), true],
+    ["the next tick", tickWork("a", at(MINUTE)), tickWork("a", at(MINUTE + 1)), false],
+    ["a tick of another SidecarSet", tickWork("a", at(MINUTE)), tickWork("b", at(MINUTE)), false],
+    ["a request that is sent again", change("a", "h", "u"), change("a", "h", "u"), true],
+    ["the same hash by another request", change("a", "h", "u"), change("a", "h", "v"), false],
+    ["another hash", change("a", "h", "u"), change("a", "i", "u"), false],
+    ["pods of the same half second", podNews("a", 1_000), podNews("a", 1_499), true],
+    ["pods of the next half second", podNews("a", 1_000), podNews("a", 1_500), false],
+    ["a tick and news of pods", tickWork("a", at(7)), podNews("a", 7 * 500), false],
+  ])("%s", (_, one, other, isSame) => {
+    expect(idOf(one) === idOf(other)).toBe(isSame);
+  });
+
+  test.each<[string, Work]>([
+    ["a short name", tickWork("a", at(MINUTE))],
+    ["the longest of all", change("x".repeat(63), "f".repeat(64), "0".repeat(36))],
+    ["a name that no webhook has seen", podNews(`${"x.".repeat(126)}x`, 0)],
+  ])("is one that SQS takes, and so is its group: %s", (_, each) => {
+    const { MessageGroupId, MessageDeduplicationId } = messageOf(each);
+    expect(MessageGroupId).toMatch(SQS_ID);
+    expect(MessageDeduplicationId).toMatch(SQS_ID);
+  });
+});
+
+test("all work of a SidecarSet is in one group, and no other's is", () => {
+  fc.assert(
+    fc.property(work, work, (one, other) => {
+      const isSame = messageOf(one).MessageGroupId === messageOf(other).MessageGroupId;
+      expect(isSame).toBe(one.sidecarSet === other.sidecarSet);
+    }),
+  );
+});
+
+test("what is read from a message is what was written", () => {
+  fc.assert(
+    fc.property(work, (each) => {
+      expect(parseWork(messageOf(each).MessageBody)).toEqual(each);
+    }),
+  );
+});
+
+test.each(["", "{", "null", "[]", '"a"', '{"kind":"tick","minute":1}', '{"kind":"x","sidecarSet":"a","slot":1}'])(
+  "%j is no message",
+  (body) => {
+    expect(() => parseWork(body)).toThrow(/^a message in the queue of rollouts is none of ours/);
+  },
+);
+
+test("news of pods are seen once the half second is over and what was announced is stored", () => {
+  expect(seenFrom(podNews("a", 10_001))).toBe(10_700);
+  expect(seenFrom(tickWork("a", at(MINUTE) + 12_345))).toBe(at(MINUTE));
+  expect(seenFrom(change("a", "h", "u"))).toBeUndefined();
+});

@@ -1,0 +1,122 @@
+import { describe, expect, test } from "vitest";
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
+import type { Work } from "../../shared/core/fan-out/work.ts";
+import type { Admission } from "../../shared/core/lib/admission.ts";
+import { createLog } from "../../shared/log.ts";
+import { hints, type Tell } from "../../shared/webhook/hints.ts";
+
+const ALLOWED: Admission = { kind: "allowed" };
+const DENIED: Admission = { kind: "denied", code: 422, reason: "Invalid", message: "no" };
+
+function fixture(tell?: Tell) {
+  const told: Work[] = [];
+  const lines: string[] = [];
+  let clock = 10_000;
+  const { ofSidecarSets, ofPods } = hints({
+    tell: tell ?? (async (work) => void told.push(...work)),
+    log: createLog("warn", (line) => lines.push(line)),
+    now: () => clock,
+  });
+  return { told, lines, ofSidecarSets, ofPods, at: (time: number) => (clock = time) };
+}
+
+const sidecarSet = (hash: string, spec: object = {}, generation = 1) => ({
+  metadata: { name: "proxy", generation, annotations: { [HASH_ANNOTATION]: hash } },
+  spec,
+});
+const RESOURCE = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
+const created: AdmissionRequest = { uid: "u", resource: RESOURCE, operation: "CREATE", object: sidecarSet("h1") };
+const updated = (object: object, more: Partial<AdmissionRequest> = {}): AdmissionRequest => ({
+  ...created,
+  operation: "UPDATE",
+  oldObject: sidecarSet("h1"),
+  object,
+  ...more,
+});
+const hint = (hash: string, generation = 1) => ({
+  kind: "change",
+  sidecarSet: "proxy",
+  hash,
+  generation,
+  request: "u",
+});
+
+const relabelled = { ...sidecarSet("h1"), metadata: { ...sidecarSet("h1").metadata, labels: { team: "a" } } };
+
+describe("a SidecarSet's hint", () => {
+  test.each<[string, AdmissionRequest, object[]]>([
+    ["is given for a new one", created, [hint("h1")]],
+    ["is given for another hash", updated(sidecarSet("h2", {}, 2)), [hint("h2", 2)]],
+    ["is given for another spec, such as a pause that ends", updated(sidecarSet("h1", { x: 1 }, 2)), [hint("h1", 2)]],
+    ["is not given for another label", updated(relabelled), []],
+    ["is not given for a dry run", updated(sidecarSet("h2"), { dryRun: true }), []],
+    ["is not given for a deletion", { ...created, operation: "DELETE", oldObject: sidecarSet("h1") }, []],
+    ["is not given without a name", updated({ metadata: {}, spec: { x: 1 } }), []],
+  ])("%s", async (_, request, expected) => {
+    const { told, ofSidecarSets } = fixture();
+    expect(await ofSidecarSets(() => ALLOWED)(request)).toBe(ALLOWED);
+    expect(told).toEqual(expected);
+  });
+
+  test("is not given for one that is refused", async () => {
+    const { told, ofSidecarSets } = fixture();
+    expect(await ofSidecarSets(() => DENIED)(created)).toBe(DENIED);
+    expect(told).toEqual([]);
+  });
+
+  test.each<[string, Tell]>([
+    ["fails", () => Promise.reject(new Error("the queue is gone"))],
+    ["never ends", () => new Promise(() => undefined)],
+    [
+      "throws",
+      () => {
+        throw new Error("no credentials");
+      },
+    ],
+  ])("that %s is logged, and the decision is there within a moment", async (_, tell) => {
+    const { lines, ofSidecarSets } = fixture(tell);
+    const began = performance.now();
+    expect(await ofSidecarSets(() => ALLOWED)(created)).toBe(ALLOWED);
+    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { level: "warn", message: expect.stringContaining("no hint was given") },
+    ]);
+  });
+});
+
+const pod = (list: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest => ({
+  uid: "u",
+  operation: "UPDATE",
+  resource: { group: "", version: "v1", resource: "pods" },
+  subResource: "status",
+  object: { metadata: { name: "p", annotations: { [INJECTED_LIST_ANNOTATION]: list } } },
+  ...more,
+});
+
+describe("a pod's hint", () => {
+  test.each<[string, AdmissionRequest, string[]]>([
+    ["names each SidecarSet once", pod("a,b,a"), ["a", "b"]],
+    ["leaves out what is no name", pod(`a,,../x,${"y".repeat(64)}`), ["a"]],
+    ["is not given for a dry run", pod("a", { dryRun: true }), []],
+    ["is not given without a list", pod("", { object: { metadata: { name: "p" } } }), []],
+    ["is not given without an object", pod("a", { object: null }), []],
+    ["names no more than twenty", pod(Array.from({ length: 50 }, (_, i) => `s${i}`).join()), range(20)],
+  ])("%s", async (_, request, names) => {
+    const { told, ofPods } = fixture();
+    expect(await ofPods(request)).toEqual(ALLOWED);
+    expect(told.map(({ sidecarSet: name }) => name)).toEqual(names);
+  });
+
+  test("is given once for many pods of the same half second, and again for the next", async () => {
+    const { told, ofPods, at } = fixture();
+    await Promise.all(Array.from({ length: 50 }, () => ofPods(pod("a"))));
+    at(10_500);
+    await ofPods(pod("a"));
+    expect(told).toMatchObject([{ slot: 20 }, { slot: 21 }]);
+  });
+});
+
+function range(length: number): string[] {
+  return Array.from({ length }, (_, index) => `s${index}`);
+}
