@@ -72,18 +72,28 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       metrics: [ofFunction("Invocations", "rollout")],
       isAboutNone: true,
     },
-    UndeliveredTicksWaiting: {
-      description: "the Scheduler could not hand ticks over: look at the messages in the queue",
-      metrics: [
-        {
-          Namespace: "AWS/SQS",
-          MetricName: "ApproximateNumberOfMessagesVisible",
-          Dimensions: [{ Name: "QueueName", Value: { "Fn::GetAtt": ["UndeliveredTicks", "QueueName"] } }],
-        },
-      ],
-      statistic: "Maximum",
-    },
+    UndeliveredTicksWaiting: waitingIn(
+      "UndeliveredTicks",
+      "the Scheduler could not hand ticks over: look at the messages in the queue",
+    ),
+    ...(settings.rolloutWorkers === undefined
+      ? {}
+      : {
+          FailedWorkWaiting: waitingIn(
+            "FailedWork",
+            "SidecarSets failed five times: the messages in the queue name them, the log of rollout says why",
+          ),
+        }),
   };
+}
+
+function waitingIn(queueId: string, description: string): Alarm {
+  const metric = {
+    Namespace: "AWS/SQS",
+    MetricName: "ApproximateNumberOfMessagesVisible",
+    Dimensions: [{ Name: "QueueName", Value: { "Fn::GetAtt": [queueId, "QueueName"] } }],
+  };
+  return { description, metrics: [metric], statistic: "Maximum" };
 }
 
 function metricsOf({ metrics, statistic = "Sum" }: Alarm): object {

@@ -1,4 +1,5 @@
 /** The functions that are deployed: what each may read, and what its environment says. */
+import { QUEUE_URL } from "./queue.ts";
 import type { Arn, AwsSettings } from "./settings.ts";
 
 export interface DeployedFunction {
@@ -7,22 +8,25 @@ export interface DeployedFunction {
   readonly isCalledFor?: "admission" | "conversion";
   /** reads the cluster */
   readonly isInCluster: boolean;
+  /** puts work into the queue of rollouts, where there is one; a worker takes it out too */
+  readonly queue?: "sender" | "worker";
 }
 
 export const DEPLOYED: readonly DeployedFunction[] = [
   { name: "mutate-pod", isCalledFor: "admission", isInCluster: true },
   { name: "mutate-sidecarset", isCalledFor: "admission", isInCluster: false },
-  { name: "validate-sidecarset", isCalledFor: "admission", isInCluster: true },
+  { name: "validate-sidecarset", isCalledFor: "admission", isInCluster: true, queue: "sender" },
   { name: "convert-sidecarset", isCalledFor: "conversion", isInCluster: false },
-  { name: "rollout", isInCluster: true },
+  { name: "rollout", isInCluster: true, queue: "worker" },
   { name: "dry-run", isInCluster: true },
 ];
 
 /** The variables of one function, besides those that all have. */
-export function environmentOf({ isCalledFor, isInCluster }: DeployedFunction, settings: AwsSettings) {
+export function environmentOf({ isCalledFor, isInCluster, queue }: DeployedFunction, settings: AwsSettings) {
   return {
     ...(isCalledFor === undefined ? {} : callerEnvironment(settings)),
     ...(isInCluster ? clusterEnvironment(settings) : {}),
+    ...(queue === undefined || settings.rolloutWorkers === undefined ? {} : { QUEUE_URL }),
   };
 }
 

@@ -1,6 +1,7 @@
 /** One IAM role for each function, with nothing that it does not do. */
-import { DEPLOYED, secretsOf } from "./functions.ts";
+import { DEPLOYED, type DeployedFunction, secretsOf } from "./functions.ts";
 import { functionName, roleId } from "./names.ts";
+import { QUEUE_ARN } from "./queue.ts";
 import type { Arn, AwsSettings } from "./settings.ts";
 
 /** Creates the network interfaces that a function in a VPC needs. */
@@ -13,6 +14,7 @@ export function roles(settings: AwsSettings): Readonly<Record<string, object>> {
       logStatement(functionName(name, settings)),
       ...secretsOf(deployed, settings).map(readStatement),
       ...(isInCluster ? describeStatement(settings) : []),
+      ...queueStatement(deployed, settings),
     ];
     const isInVpc = isInCluster && settings.subnets.length > 0;
     return [roleId(name), role("lambda.amazonaws.com", statements, isInVpc)] as const;
@@ -25,6 +27,14 @@ function describeStatement({ eksCluster, clusterServer }: AwsSettings): readonly
   if (eksCluster === undefined || clusterServer !== undefined) return [];
   const arn = `arn:\${AWS::Partition}:eks:\${AWS::Region}:\${AWS::AccountId}:cluster/${eksCluster}`;
   return [{ Effect: "Allow", Action: "eks:DescribeCluster", Resource: { "Fn::Sub": arn } }];
+}
+
+/** Lambda takes messages out of a queue as the function that they are for. */
+function queueStatement({ queue }: DeployedFunction, { rolloutWorkers }: AwsSettings): readonly object[] {
+  if (queue === undefined || rolloutWorkers === undefined) return [];
+  const receive = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
+  const Action = ["sqs:SendMessage", ...(queue === "worker" ? receive : [])];
+  return [{ Effect: "Allow", Action, Resource: QUEUE_ARN }];
 }
 
 /** A role that a service of AWS takes on. */

@@ -28,7 +28,8 @@ export function schedule(): Readonly<Record<string, object>> {
         Target: {
           Arn: ROLLOUT,
           RoleArn: { "Fn::GetAtt": ["ScheduleRole", "Arn"] },
-          Input: "{}",
+          // A call that comes late, or twice, still says for which minute it is.
+          Input: '{"scheduledTime":"<aws.scheduler.scheduled-time>"}',
           RetryPolicy: { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: MAX_AGE_SECONDS },
           DeadLetterConfig: { Arn: UNDELIVERED },
         },

@@ -24,6 +24,8 @@ export interface AwsSettings {
   /** where a service account's token is kept */
   readonly clusterToken?: string;
   readonly freshnessMs?: string;
+  /** SidecarSets go through a queue to so many functions at once; absent: one function serves all */
+  readonly rolloutWorkers?: number;
   readonly alarmTopic?: string;
   readonly logKey?: string;
   readonly subnets: readonly string[];
@@ -52,6 +54,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("clientCertificateFrom", "client-certificate-from", read)),
     ...(await readCluster(read)),
     ...(await optional("freshnessMs", "freshness-ms", read)),
+    ...(await readWorkers(read)),
     ...(await optional("alarmTopic", "alarm-topic", read)),
     ...(await optional("logKey", "log-key", read)),
     ...(await readNetwork(read)),
@@ -80,6 +83,20 @@ async function readCluster(read: ReadParameter): Promise<ClusterParameters> {
   const ways = [given.kubeconfig, given.eksCluster, clusterToken].filter((way) => way !== undefined);
   if (ways.length > 1) throw new ConfigError("--param eks-cluster, cluster-token and kubeconfig: give one of them.");
   return given;
+}
+
+/** The fewest and the most that Lambda takes for a queue. */
+const [MIN_WORKERS, MAX_WORKERS] = [2, 1_000];
+
+async function readWorkers(read: ReadParameter): Promise<Pick<AwsSettings, "rolloutWorkers">> {
+  const text = await read("rollout-workers");
+  if (text === "") return {};
+  const rolloutWorkers = Number(text);
+  if (Number.isInteger(rolloutWorkers) && rolloutWorkers >= MIN_WORKERS && rolloutWorkers <= MAX_WORKERS)
+    return { rolloutWorkers };
+  throw new ConfigError(
+    `--param rollout-workers=${text} is no number from ${MIN_WORKERS} to ${MAX_WORKERS}; without it one function serves all SidecarSets.`,
+  );
 }
 
 function parseMode(text: string): AuthenticationMode {

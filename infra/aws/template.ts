@@ -2,6 +2,7 @@
 import { alarms } from "./alarms.ts";
 import { DEPLOYED } from "./functions.ts";
 import { functionId, logGroupId, roleId } from "./names.ts";
+import { queue, withoutReservedConcurrency } from "./queue.ts";
 import { roles } from "./roles.ts";
 import { schedule } from "./schedule.ts";
 import type { AwsSettings } from "./settings.ts";
@@ -9,9 +10,9 @@ import type { AwsSettings } from "./settings.ts";
 export function template(settings: AwsSettings): object {
   return {
     Description: "SidecarSet without a control plane",
-    Resources: { ...roles(settings), ...schedule(), ...alarms(settings) },
+    Resources: { ...roles(settings), ...schedule(), ...queue(settings), ...alarms(settings) },
     Outputs: roleOutputs(),
-    extensions: { ...inVpc(settings), ...encryptedLogs(settings) },
+    extensions: merged([inVpc(settings), withoutReservedConcurrency(settings), encryptedLogs(settings)]),
   };
 }
 
@@ -26,7 +27,20 @@ function roleOutputs(): Readonly<Record<string, object>> {
   );
 }
 
-function inVpc({ subnets, securityGroups }: AwsSettings): Readonly<Record<string, object>> {
+interface Extension {
+  readonly Properties: object;
+}
+
+type Extensions = Readonly<Record<string, Extension>>;
+
+/** Two of them may be about the same function. */
+function merged(all: readonly Extensions[]): Extensions {
+  const ids = new Set(all.flatMap(Object.keys));
+  const propertiesOf = (id: string) => Object.assign({}, ...all.map((each) => each[id]?.Properties)) as object;
+  return Object.fromEntries([...ids].map((id) => [id, { Properties: propertiesOf(id) }]));
+}
+
+function inVpc({ subnets, securityGroups }: AwsSettings): Extensions {
   if (subnets.length === 0) return {};
   const VpcConfig = { SubnetIds: subnets, SecurityGroupIds: securityGroups };
   const inCluster = DEPLOYED.filter(({ isInCluster }) => isInCluster);
@@ -34,7 +48,7 @@ function inVpc({ subnets, securityGroups }: AwsSettings): Readonly<Record<string
 }
 
 /** CloudWatch encrypts every log; here with a key of one's own. */
-function encryptedLogs({ logKey }: AwsSettings): Readonly<Record<string, object>> {
+function encryptedLogs({ logKey }: AwsSettings): Extensions {
   if (logKey === undefined) return {};
   return Object.fromEntries(DEPLOYED.map(({ name }) => [logGroupId(name), { Properties: { KmsKeyId: logKey } }]));
 }

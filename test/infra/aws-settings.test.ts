@@ -1,4 +1,6 @@
+import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
 import { DEPLOYED, environmentOf, secretsOf } from "../../infra/aws/functions.ts";
 import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
@@ -76,6 +78,53 @@ test("in a VPC: the functions that read the cluster, and no other", async () => 
   expect(JSON.stringify(template(given)).match(/AWSLambdaVPCAccessExecutionRole/g)).toHaveLength(4);
 });
 
+test("with workers: a queue whose messages are served one by one for each SidecarSet, five times at most", async () => {
+  const given = await settings({ "rollout-workers": "10", subnets: "subnet-1", "security-groups": "sg-1" });
+  const { Resources, extensions } = template(given) as {
+    Resources: Record<string, { Type: string; Properties: Record<string, unknown> }>;
+    extensions: Record<string, { Properties: object }>;
+  };
+  expect(Resources["RolloutQueue"]?.Properties).toMatchObject({
+    FifoQueue: true,
+    QueueName: "sidecarset-test-rollout.fifo",
+    RedrivePolicy: { deadLetterTargetArn: { "Fn::GetAtt": ["FailedWork", "Arn"] }, maxReceiveCount: 5 },
+  });
+  expect(Resources["FailedWork"]?.Properties).toMatchObject({ FifoQueue: true });
+  const yaml = parse(await readFile("serverless.yml", "utf8")) as { functions: { rollout: { timeout: number } } };
+  expect(Resources["RolloutQueue"]?.Properties["VisibilityTimeout"]).toBeGreaterThan(yaml.functions.rollout.timeout);
+  expect(Resources["RolloutWorkers"]).toMatchObject({
+    Type: "AWS::Lambda::EventSourceMapping",
+    Properties: { BatchSize: 1, ScalingConfig: { MaximumConcurrency: 10 } },
+  });
+  expect(Object.keys(Resources)).toContain("FailedWorkWaiting");
+  expect(extensions["RolloutLambdaFunction"]?.Properties).toMatchObject({
+    ReservedConcurrentExecutions: { Ref: "AWS::NoValue" },
+    VpcConfig: { SubnetIds: ["subnet-1"] },
+  });
+});
+
+test("with workers: who changes the queue, and who knows of it", async () => {
+  const given = await settings({ "rollout-workers": "2" });
+  const { Resources } = template(given) as { Resources: Record<string, object> };
+  const mayUse = (role: string) => JSON.stringify(Resources[role]).match(/sqs:\w+/g) ?? [];
+  expect(mayUse("RolloutRole").toSorted()).toEqual([
+    "sqs:DeleteMessage",
+    "sqs:GetQueueAttributes",
+    "sqs:ReceiveMessage",
+    "sqs:SendMessage",
+  ]);
+  expect(mayUse("ValidateSidecarsetRole")).toEqual(["sqs:SendMessage"]);
+  expect(["MutatePodRole", "MutateSidecarsetRole", "DryRunRole"].flatMap(mayUse)).toEqual([]);
+  const knowing = DEPLOYED.filter((deployed) => "QUEUE_URL" in environmentOf(deployed, given));
+  expect(knowing.map(({ name }) => name)).toEqual(["validate-sidecarset", "rollout"]);
+});
+
+test("without workers there is no queue, and nobody knows of one", async () => {
+  const given = await settings({});
+  expect(JSON.stringify(template(given))).not.toMatch(/RolloutQueue|FailedWork|NoValue/);
+  expect(DEPLOYED.filter((deployed) => "QUEUE_URL" in environmentOf(deployed, given))).toEqual([]);
+});
+
 test("a key of one's own for the logs, and a topic for the alarms", async () => {
   const [key, topic] = ["arn:aws:kms:eu-central-1:123456789012:key/k", "arn:aws:sns:eu-central-1:123456789012:t"];
   const given = await settings({ "log-key": key, "alarm-topic": topic });
@@ -96,6 +145,8 @@ describe("a parameter that cannot be used is one sentence", () => {
     [{ "cluster-token": TOKENS }, "--param cluster-token needs --param cluster-server and --param cluster-ca"],
     [{ "cluster-server": "https://x" }, "--param cluster-server and --param cluster-ca go together"],
     [{ "eks-cluster": "shop", kubeconfig: "/opt/k" }, "eks-cluster, cluster-token and kubeconfig: give one of them"],
+    [{ "rollout-workers": "1" }, "--param rollout-workers=1 is no number from 2 to 1000"],
+    [{ "rollout-workers": "many" }, "--param rollout-workers=many is no number from 2 to 1000"],
     [{ subnets: "subnet-1" }, "--param subnets and --param security-groups go together"],
   ])("%j", async (parameters, sentence) => {
     await expect(settings(parameters)).rejects.toThrow(sentence);

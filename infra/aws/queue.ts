@@ -1,0 +1,58 @@
+/** The queue through which SidecarSets are handed to several workers: one at a time for each SidecarSet. */
+import { functionId, functionName } from "./names.ts";
+import type { AwsSettings } from "./settings.ts";
+
+/** More than a worker's time, which Lambda asks for; what fails is tried again after it, with the ticks behind it waiting. */
+const VISIBILITY_SECONDS = 70;
+/** A tick that is older is not worth a pass. */
+const RETENTION_SECONDS = 3_600;
+/** Time to look at what could not be done. */
+const FAILED_RETENTION_SECONDS = 1_209_600;
+const MAX_RECEIVES = 5;
+
+export const QUEUE_URL = { Ref: "RolloutQueue" };
+export const QUEUE_ARN = { "Fn::GetAtt": ["RolloutQueue", "Arn"] };
+
+/** Nothing where one function serves all SidecarSets. */
+export function queue(settings: AwsSettings): Readonly<Record<string, object>> {
+  const { rolloutWorkers } = settings;
+  if (rolloutWorkers === undefined) return {};
+  const fifo = (name: string, properties: object) => ({
+    Type: "AWS::SQS::Queue",
+    Properties: {
+      QueueName: `${functionName(name, settings)}.fifo`,
+      FifoQueue: true,
+      SqsManagedSseEnabled: true,
+      ...properties,
+    },
+  });
+  return {
+    FailedWork: fifo("failed-work", { MessageRetentionPeriod: FAILED_RETENTION_SECONDS }),
+    RolloutQueue: fifo("rollout", {
+      // Each SidecarSet has its own order, and its own limit of 300 messages a second.
+      DeduplicationScope: "messageGroup",
+      FifoThroughputLimit: "perMessageGroupId",
+      VisibilityTimeout: VISIBILITY_SECONDS,
+      MessageRetentionPeriod: RETENTION_SECONDS,
+      RedrivePolicy: {
+        deadLetterTargetArn: { "Fn::GetAtt": ["FailedWork", "Arn"] },
+        maxReceiveCount: MAX_RECEIVES,
+      },
+    }),
+    RolloutWorkers: {
+      Type: "AWS::Lambda::EventSourceMapping",
+      Properties: {
+        EventSourceArn: QUEUE_ARN,
+        FunctionName: { Ref: functionId("rollout") },
+        BatchSize: 1,
+        ScalingConfig: { MaximumConcurrency: rolloutWorkers },
+      },
+    },
+  };
+}
+
+/** With a limit of its own the function would refuse what the queue hands over, until the messages are given up. */
+export function withoutReservedConcurrency({ rolloutWorkers }: AwsSettings) {
+  if (rolloutWorkers === undefined) return {};
+  return { [functionId("rollout")]: { Properties: { ReservedConcurrentExecutions: { Ref: "AWS::NoValue" } } } };
+}
