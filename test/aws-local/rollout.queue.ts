@@ -1,0 +1,174 @@
+/** SidecarSets that go through a queue: our function at both of its ends, an embedded cluster, and moto as SQS. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { SQSEvent } from "aws-lambda";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { handler } from "../../functions/rollout.ts";
+import { queue as queueResources } from "../../infra/aws/queue.ts";
+import { readSettings } from "../../infra/aws/settings.ts";
+import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { sendWork } from "../../shared/aws/send-work.ts";
+import { tickWork, type Work } from "../../shared/core/fan-out/work.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
+import {
+  deploy,
+  readPods,
+  release,
+  sidecarSet,
+  startTestCluster,
+  type TestCluster,
+  versionsOf,
+} from "../controller/fixture.ts";
+import { CREDENTIALS, REGION, type Sqs, startSqs } from "./moto.ts";
+import { type Delivery, poll } from "./poller.ts";
+
+const SETS = 200;
+const WORKERS = 8;
+const MINUTE = Date.parse("2026-01-01T00:00:00Z");
+/** In place of a minute and more, so that what fails comes back while we wait. */
+const VISIBILITY_SECONDS = 2;
+const context = { getRemainingTimeInMillis: () => 20_000 };
+
+let sqs: Sqs;
+let cluster: TestCluster;
+let folder = "";
+let queue = { url: "", region: REGION };
+let failedUrl = "";
+let count = 0;
+
+beforeAll(async () => {
+  [sqs, cluster] = await Promise.all([startSqs(), startTestCluster()]);
+  folder = await mkdtemp(join(tmpdir(), "queue-"));
+  await writeFile(join(folder, "config"), cluster.kubeconfig);
+  const { accessKeyId, secretAccessKey } = CREDENTIALS;
+  const env = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: "" };
+  const all = { ...env, AWS_REGION: REGION, AWS_ENDPOINT_URL: sqs.endpoint, KUBECONFIG: join(folder, "config") };
+  for (const [name, value] of Object.entries({ ...all, LOG_LEVEL: "error" })) vi.stubEnv(name, value);
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await Promise.all([sqs?.close(), cluster?.close()]);
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The queues that would be deployed, but for how soon a message comes back. */
+beforeEach(async () => {
+  const settings = await readSettings("sidecarset", `test-${++count}`, async (name) =>
+    name === "rollout-workers" ? String(WORKERS) : "",
+  );
+  const resources = queueResources(settings) as Record<string, { readonly Properties: Record<string, unknown> }>;
+  const { QueueUrl: failed, arn } = await createQueue(resources["FailedWork"]?.Properties ?? {});
+  failedUrl = failed;
+  const properties = resources["RolloutQueue"]?.Properties ?? {};
+  const { maxReceiveCount } = properties["RedrivePolicy"] as { readonly maxReceiveCount: number };
+  const RedrivePolicy = JSON.stringify({ deadLetterTargetArn: arn, maxReceiveCount });
+  const { QueueUrl } = await createQueue({ ...properties, VisibilityTimeout: VISIBILITY_SECONDS, RedrivePolicy });
+  queue = { url: QueueUrl, region: REGION };
+  vi.stubEnv("QUEUE_URL", QueueUrl);
+});
+
+async function createQueue({ QueueName, ...properties }: Readonly<Record<string, unknown>>) {
+  const { SqsManagedSseEnabled: _, ...rest } = properties;
+  const Attributes = Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, String(value)]));
+  const { QueueUrl } = await sqs.call<{ QueueUrl: string }>("CreateQueue", { QueueName, Attributes });
+  const answer = await sqs.call<{ Attributes: Record<string, string> }>("GetQueueAttributes", {
+    QueueUrl,
+    AttributeNames: ["QueueArn"],
+  });
+  return { QueueUrl, arn: answer.Attributes["QueueArn"] ?? "" };
+}
+
+async function waiting(QueueUrl: string): Promise<number> {
+  const { Attributes } = await sqs.call<{ Attributes: Record<string, string> }>("GetQueueAttributes", {
+    QueueUrl,
+    AttributeNames: ["ApproximateNumberOfMessages"],
+  });
+  return Number(Attributes["ApproximateNumberOfMessages"]);
+}
+
+const access = () => ({ credentials: CREDENTIALS, endpoint: sqs.endpoint });
+const send = (work: readonly Work[]) => sendWork(queue, work, access());
+const tick = (minute = 0) => handler({ scheduledTime: new Date(MINUTE + minute * 60_000).toISOString() }, context);
+const worker = (event: SQSEvent) => handler(event, context);
+const setOf = ({ body }: Delivery) => (JSON.parse(body) as Work).sidecarSet;
+
+/** Pairs of one group that were served at the same time. */
+function overlaps(deliveries: readonly Delivery[]): number {
+  const byBegin = deliveries.toSorted((one, other) => one.beganAt - other.beganAt);
+  const busyUntil = new Map<string, number>();
+  return byBegin.filter(({ group, beganAt, endedAt }) => {
+    const isOverlap = beganAt < (busyUntil.get(group) ?? 0);
+    busyUntil.set(group, Math.max(endedAt, busyUntil.get(group) ?? 0));
+    return isOverlap;
+  }).length;
+}
+
+describe(`${SETS} SidecarSets`, () => {
+  const names = Array.from({ length: SETS }, (_, index) => `set-${String(index).padStart(3, "0")}`);
+
+  test("each is served once by one of several workers, whatever is delivered twice; then nothing is left to do", async () => {
+    await Promise.all(names.map((name) => cluster.cluster.create<SidecarSet>(SIDECARSETS, sidecarSet(name, 1, {}))));
+    await Promise.all([tick(), tick()]);
+    expect(await waiting(queue.url)).toBe(SETS);
+    const options = { sqs, queueUrl: queue.url, workers: WORKERS, serve: worker };
+    const deliveries = await poll({ ...options, isOver: ({ length }) => length >= SETS });
+    expect(deliveries.flatMap(({ failure }) => failure ?? [])).toEqual([]);
+    expect(deliveries.map(setOf).toSorted()).toEqual(names);
+    expect(overlaps(deliveries)).toBe(0);
+    const { items } = await cluster.cluster.list<SidecarSet>(SIDECARSETS);
+    expect(items.filter(({ status }) => status?.observedGeneration === 1)).toHaveLength(SETS);
+    expect(await waiting(failedUrl)).toBe(0);
+
+    await Promise.all([1, 2, 3, 4, 5].map(tick));
+    expect(await waiting(queue.url)).toBe(SETS);
+  });
+});
+
+test("messages of one SidecarSet are served in their order, one at a time, however many workers there are", async () => {
+  const sets = ["one", "two", "three"];
+  const turns = Array.from({ length: 10 }, (_, minute) => sets.map((set) => tickWork(set, MINUTE + minute * 60_000)));
+  for (const turn of turns) await send(turn);
+  const serve = () => new Promise((resolve) => setTimeout(resolve, 20 * Math.random()));
+  const isOver = ({ length }: readonly Delivery[]) => length >= 30;
+  const deliveries = await poll({ sqs, queueUrl: queue.url, workers: WORKERS, serve, isOver });
+  for (const set of sets) {
+    const own = deliveries.filter((delivery) => setOf(delivery) === set);
+    const minutes = own.map(({ body }) => (JSON.parse(body) as { readonly minute: number }).minute);
+    expect(minutes).toEqual(turns.map((_, minute) => MINUTE / 60_000 + minute));
+  }
+  expect(overlaps(deliveries)).toBe(0);
+});
+
+test("a message that can't be served comes back five times, then waits apart; its neighbours are served meanwhile", async () => {
+  const body = { QueueUrl: queue.url, MessageGroupId: "poison", MessageDeduplicationId: "poison" };
+  await sqs.call("SendMessage", { ...body, MessageBody: "not ours" });
+  await send([tickWork("set-000", MINUTE)]);
+  let isMoved = false;
+  const watch = setInterval(async () => {
+    isMoved = (await waiting(failedUrl)) === 1;
+  }, 200);
+  const deliveries = await poll({ sqs, queueUrl: queue.url, workers: 2, serve: worker, isOver: () => isMoved });
+  clearInterval(watch);
+  const failures = deliveries.flatMap(({ failure }) => failure ?? []);
+  expect(failures).toHaveLength(5);
+  expect(new Set(failures)).toEqual(new Set([expect.stringMatching(/is none of ours/)]));
+  expect(deliveries.filter(({ group }) => group === "set-000")).toMatchObject([{ group: "set-000" }]);
+});
+
+test("a hint comes before what it tells of: the worker waits for the hash, and then patches the first pod", async () => {
+  await deploy(cluster.cluster, "hinted", 1, {});
+  const hash = "hash2";
+  await send([{ kind: "change", sidecarSet: "hinted", hash, generation: 2, request: "uid" }]);
+  const isOver = ({ length }: readonly Delivery[]) => length >= 1;
+  const served = poll({ sqs, queueUrl: queue.url, workers: 1, serve: worker, isOver });
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  await release(cluster.cluster, "hinted", 2);
+  const releasedAt = performance.now();
+  await vi.waitFor(async () => expect(versionsOf(await readPods(cluster.cluster, "hinted"))).toEqual(["2"]), 20_000);
+  process.stdout.write(`first pod patched ${Math.round(performance.now() - releasedAt)} ms after the release\n`);
+  expect(await served).toMatchObject([{ group: "hinted" }]);
+  const { metadata } = await cluster.cluster.get<SidecarSet>(SIDECARSETS, { name: "hinted" });
+  expect(metadata?.annotations?.[HASH_ANNOTATION]).toBe(hash);
+});
