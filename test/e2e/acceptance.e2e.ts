@@ -9,7 +9,7 @@ import { mapLimited } from "../../shared/controller/concurrency.ts";
 import { type Cluster, NAMESPACES, type Resource } from "../../shared/kube/port.ts";
 import { type RawAnswer, sendRaw } from "../contract/raw.ts";
 import { brokenByReference } from "./support/acceptance-classes.ts";
-import { controlPlane } from "./support/access.ts";
+import { apiServer } from "./support/access.ts";
 import { clusterOf } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";
 import { type Functions, startFunctions } from "./support/functions.ts";
@@ -32,8 +32,8 @@ const SERVICE_ACCOUNTS: Resource = { group: "", version: "v1", plural: "servicea
 let functions: Functions;
 let cluster: Cluster;
 beforeAll(async () => {
-  functions = await startFunctions(controlPlane(), { hasTicks: false });
-  cluster = clusterOf(controlPlane());
+  functions = await startFunctions(apiServer(), { hasTicks: false });
+  cluster = clusterOf(apiServer());
   for (const [name, labels] of Object.entries({ [INJECTED]: {}, [CONTROL]: { "control-plane": "none" } })) {
     await cluster.create(NAMESPACES, { metadata: { name, labels } });
     const account = { namespace: name, name: "default" };
@@ -59,7 +59,7 @@ const groups = fc.record({
 const SETS_PATH = "/apis/apps.kruise.io/v1beta1/sidecarsets";
 
 function send(method: string, path: string, body?: object): Promise<RawAnswer> {
-  return sendRaw(controlPlane(), { method, path, ...(body ? { body } : {}) });
+  return sendRaw(apiServer(), { method, path, ...(body ? { body } : {}) });
 }
 
 function createSet({ name, spec }: Set): Promise<RawAnswer> {
