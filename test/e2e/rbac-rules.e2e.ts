@@ -1,7 +1,10 @@
 /** That the roles we ship suffice, and that none of their rules can be done without. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { accessObjects } from "../../infra/rbac/access.ts";
-import type { Cluster, Resource } from "../../shared/kube/port.ts";
+import type { ConfigMap } from "../../shared/api/kubernetes.ts";
+import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
+import { ledgerName } from "../../shared/core/upgrade/ledger.ts";
+import { type Cluster, CONFIG_MAPS, PODS, type Resource } from "../../shared/kube/port.ts";
 import { controlPlane } from "./support/access.ts";
 import { readAudit } from "./support/audit.ts";
 import { clusterOf } from "./support/clients.ts";
@@ -50,6 +53,25 @@ it("nothing is refused that our functions ask for", async () => {
   expect(refusals().slice(before)).toEqual([]);
 });
 
+it("a SidecarSet that is made anew takes over the ledger that its predecessor left to nobody", async () => {
+  const before = refusals().length;
+  const scene = new Scene(functions);
+  const key = { namespace: KRUISE_NAMESPACE, name: ledgerName(scene.name) };
+  const ledger = async () =>
+    (await cluster.get<ConfigMap>(CONFIG_MAPS, key)).metadata?.ownerReferences?.map(({ uid }) => uid);
+  await scene.open();
+  await scene.deploy(1);
+  await scene.untilSettled();
+  expect(await ledger()).toEqual([(await scene.set()).metadata?.uid]);
+  // As a deletion that orphans leaves it.
+  await cluster.patch(CONFIG_MAPS, key, { type: "merge", body: { metadata: { ownerReferences: null } } });
+  await scene.deleteSet(scene.name);
+  const made = await scene.createSet(scene.name, {});
+  await expect.poll(ledger, { timeout: 30_000 }).toEqual([made.metadata?.uid]);
+  await scene.close();
+  expect(refusals().slice(before)).toEqual([]);
+});
+
 const ROLES = accessObjects().filter(({ rules }) => rules !== undefined);
 const RULES = ROLES.flatMap(({ kind, metadata, rules = [] }) =>
   rules.map(({ resources, verbs }, index) => ({ kind, role: metadata?.name ?? "", resources, verbs, index })),
@@ -72,6 +94,9 @@ it.each(RULES)("$kind $role needs its rule for $resources: $verbs", async ({ kin
     const touring = tour(scene).catch(() => undefined);
     await until("a refusal", async () => refusals().length > before, 40_000);
     await setRules(rules);
+    // Those that came without sidecars meanwhile hold up the tour.
+    for (const { metadata } of await scene.pods())
+      await cluster.delete(PODS, { namespace: scene.name, name: metadata?.name ?? "" });
     await touring;
   } finally {
     await setRules(rules);
