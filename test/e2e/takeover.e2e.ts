@@ -28,9 +28,14 @@ afterAll(async () => {
 /** A real garbage collector takes away what belongs to an owner that does not exist. */
 const NOT_ON_A_REAL_CLUSTER = "reconcile: revision-owned-by-someone-else-and-orphan";
 
+/** Random rollouts are alike: in CI a third of them. */
+const isWanted = ({ name }: ReferenceSequence) =>
+  IS_SOAK || Number(/rand-rollout\/(\d+)/.exec(name)?.[1] ?? 0) % 3 === 0;
+
 const SEQUENCES = ["reconcile", "hot-upgrade"]
   .flatMap(readSequences)
-  .filter(({ name }) => name !== NOT_ON_A_REAL_CLUSTER);
+  .filter(({ name }) => name !== NOT_ON_A_REAL_CLUSTER)
+  .filter(isWanted);
 
 /** The reference has had `count` turns; the others are ours. */
 async function takeOver(sequence: ReferenceSequence, count: number): Promise<readonly string[]> {
@@ -75,6 +80,6 @@ describe("what OpenKruise began, we carry on as it would have", () => {
     addFigure("passes compared with OpenKruise's own", turns);
     addFigure("passes that found nothing to do", atRest);
     addFigure("pod writes that OpenKruise would have made too", podWrites);
-    expect(Math.min(atRest, turns - atRest, podWrites, storedAsV1alpha1)).toBeGreaterThan(20);
+    expect(Math.min(atRest, turns - atRest, podWrites, storedAsV1alpha1)).toBeGreaterThan(10);
   });
 });
