@@ -26,16 +26,18 @@ const work: fc.Arbitrary<Work> = fc.oneof(
 
 describe("the id of a message", () => {
   test("is the same for the same work only", () => {
-    let distinct = 0;
+    let [cases, distinct] = [0, 0];
     fc.assert(
       fc.property(work, work, (one, other) => {
         const isSame = JSON.stringify(one) === JSON.stringify(other);
+        cases++;
         distinct += isSame ? 0 : 1;
         expect(idOf(one) === idOf(other)).toBe(isSame);
       }),
       { numRuns: 10_000 },
     );
-    expect(distinct).toBeGreaterThan(5_000);
+    expect(cases).toBeGreaterThan(0);
+    expect(distinct).toBeGreaterThan(cases / 2);
   });
 
   test.each<[string, Work, Work, boolean]>([
