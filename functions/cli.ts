@@ -15,9 +15,10 @@ const USAGE = `usage: npm run COMMAND -- OPTIONS
   tick   [--kubeconfig FILE] [--sidecarset NAME] [--dry-run] [--deadline 55s]
          one scheduled pass by hand; prints its report as JSON; a dry run writes nothing
   webhooks --url URL [--ca-bundle FILE] [--path-secrets FILE] [--failure-policy Ignore|Fail]
-         [--from-cluster [--kubeconfig FILE]] [--like-openkruise]
+         [--from-cluster [--kubeconfig FILE]] [--like-openkruise] [--status-hints]
          what to register in the cluster, as YAML; with --from-cluster API servers only
-         ask about pods that a SidecarSet of now may be meant for
+         ask about pods that a SidecarSet of now may be meant for; with --status-hints
+         they also tell when pods turn ready, so that rollouts go on at once
 
   Without --kubeconfig: KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN, else the pod's service account, else ~/.kube/config.
 `;
@@ -137,6 +138,7 @@ async function webhooks(args: readonly string[]): Promise<void> {
     kubeconfig: text,
     "from-cluster": { type: "boolean" },
     "like-openkruise": { type: "boolean" },
+    "status-hints": { type: "boolean" },
   });
   const { printWebhooks } = await import("./webhooks.ts");
   const yaml = await printWebhooks({
@@ -147,6 +149,7 @@ async function webhooks(args: readonly string[]): Promise<void> {
     kubeconfig: values.kubeconfig,
     fromCluster: values["from-cluster"] ?? false,
     likeOpenKruise: values["like-openkruise"] ?? false,
+    statusHints: values["status-hints"] ?? false,
   });
   process.stdout.write(yaml);
 }

@@ -1,6 +1,7 @@
 /** What to register in a cluster so that its API server calls the webhooks: as YAML, for kubectl apply. */
 import { readFile } from "node:fs/promises";
 import { stringify } from "yaml";
+import { statusHintsWebhook } from "../infra/webhooks/status-hints.ts";
 import { type RegistrationOptions, webhookConfigurations } from "../infra/webhooks/webhook-configurations.ts";
 import type { SidecarSet } from "../shared/api/sidecarset.ts";
 import { readCluster } from "../shared/config.ts";
@@ -21,6 +22,8 @@ export interface WebhooksOptions {
   readonly failurePolicy?: string | undefined;
   /** Only pods that the cluster's SidecarSets of this moment, or a launch order, may be meant for are asked about. */
   readonly fromCluster: boolean;
+  /** Also: pods that turn ready, or fail, are told of. */
+  readonly statusHints: boolean;
   readonly kubeconfig?: string | undefined;
 }
 
@@ -35,7 +38,10 @@ export async function printWebhooks(options: WebhooksOptions): Promise<string> {
     ...(caBundle === undefined ? {} : { caBundle }),
     ...(pathSecret === undefined ? {} : { pathSecret }),
   };
-  const configurations = webhookConfigurations(address, await registrationOf(options));
+  const configurations = [
+    ...webhookConfigurations(address, await registrationOf(options)),
+    ...(options.statusHints ? [statusHintsWebhook(address)] : []),
+  ];
   return configurations.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
 }
 

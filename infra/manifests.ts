@@ -6,6 +6,7 @@ import { sidecarSetCrd } from "./crd/sidecarset-crd.ts";
 import { accessObjects, kruiseNamespace } from "./rbac/access.ts";
 import { optionalAccess } from "./rbac/optional-access.ts";
 import type { WebhookAddress } from "./webhooks/address.ts";
+import { statusHintsWebhook } from "./webhooks/status-hints.ts";
 import {
   type RegistrationOptions,
   recreateRequestWebhook,
@@ -38,6 +39,7 @@ export function optionalFiles(): ReadonlyMap<string, string> {
     ...access,
     ["infra/crd/containerrecreaterequests.yaml", NOTE + yaml([containerRecreateRequestCrd()])],
     ["infra/webhooks/container-recreate.yaml", NOTE + ADDRESS_NOTE + yaml([recreateRequestWebhook(PLACEHOLDER)])],
+    ["infra/webhooks/status-hints.yaml", NOTE + ADDRESS_NOTE + yaml([statusHintsWebhook(PLACEHOLDER)])],
   ]);
 }
 

@@ -82,3 +82,8 @@ test("from a cluster: a condition on what its SidecarSets select", async () => {
   ]);
   expect((await webhooks())[0]?.matchConditions).toHaveLength(1);
 });
+
+test("--status-hints adds what tells of pods that turn ready", async () => {
+  const names = (await webhooks("--status-hints")).map(({ name }) => name);
+  expect(names).toEqual(["mpod.kb.io", "msidecarset.kb.io", "vsidecarset.kb.io", "podstatus.sidecarset.kruise.io"]);
+});

@@ -1,0 +1,144 @@
+/** Which of a pod's status updates a real API server tells us of. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { statusHintsWebhook } from "../../infra/webhooks/status-hints.ts";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
+import type { Work } from "../../shared/core/fan-out/work.ts";
+import { type Cluster, NAMESPACES, PODS } from "../../shared/kube/port.ts";
+import { createLog } from "../../shared/log.ts";
+import { webhookApp } from "../../shared/webhook/app.ts";
+import { hints } from "../../shared/webhook/hints.ts";
+import { serveHttps, type WebhookServer } from "../../shared/webhook/https-server.ts";
+import { POD_STATUS_PATH } from "../../shared/webhook/paths.ts";
+import { resourceOf } from "../support/resource-of.ts";
+import { writeTlsFiles } from "../webhook/cluster.ts";
+import { controlPlane } from "./support/access.ts";
+import { clusterOf } from "./support/clients.ts";
+import { addFigure } from "./support/figures.ts";
+import { removeAll } from "./support/installed.ts";
+import { until } from "./support/until.ts";
+
+const NAMESPACE = "status-hints";
+const told: Work[] = [];
+let calls = 0;
+let cluster: Cluster;
+let server: WebhookServer;
+let registration: KubernetesObject;
+let folder = "";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "status-hints-"));
+  cluster = clusterOf(controlPlane());
+  const tls = await writeTlsFiles(folder);
+  const log = createLog("error", () => undefined);
+  // Every call is at another time, so that none is left out as no news.
+  let time = 0;
+  const now = () => {
+    time += 1_000;
+    return time;
+  };
+  const { ofPods } = hints({ tell: async (work) => void told.push(...work), log, now });
+  const admit: typeof ofPods = (request) => {
+    calls++;
+    return ofPods(request);
+  };
+  const app = webhookApp({ log, isKnown: async () => true, admissions: { [POD_STATUS_PATH]: admit } });
+  server = await serveHttps(app, { ...tls, host: "127.0.0.1", port: 0 });
+  const caBundle = Buffer.from(tls.certificate).toString("base64");
+  registration = statusHintsWebhook({ url: `https://127.0.0.1:${server.port}`, caBundle });
+  await cluster.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+  await cluster.create(resourceOf(registration), registration);
+  await createPod("probe");
+  await until("the registration is in force", async () => {
+    await setStatus("probe", readiness("False"));
+    await setStatus("probe", readiness("True"));
+    return calls > 0;
+  });
+});
+beforeEach(() => {
+  told.length = 0;
+  calls = 0;
+});
+afterAll(async () => {
+  await removeAll(cluster, [registration]);
+  await cluster.delete(NAMESPACES, { name: NAMESPACE });
+  await server?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const ANNOTATIONS = { [HASH_ANNOTATION]: "{}", [INJECTED_LIST_ANNOTATION]: "one,two" };
+const readiness = (status: string) => ({ conditions: [{ type: "Ready", status }] });
+const container = (state: object) => ({
+  containerStatuses: [{ name: "main", image: "main:1", imageID: "", ready: false, restartCount: 0, state }],
+});
+const waiting = (reason: string) => container({ waiting: { reason } });
+
+async function createPod(name: string, annotations: Readonly<Record<string, string>> = ANNOTATIONS): Promise<void> {
+  const spec = { containers: [{ name: "main", image: "main:1" }], schedulerName: "nobody" };
+  const metadata = { name, namespace: NAMESPACE, annotations };
+  await cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata, spec });
+}
+
+function setStatus(name: string, status: object, dryRun = false): Promise<Pod> {
+  const key = { namespace: NAMESPACE, name };
+  return cluster.patch<Pod>(PODS, key, { type: "merge", body: { status } }, { subresource: "status", dryRun });
+}
+
+/** How often we are called for each of these, one after the other. */
+async function callsFor(name: string, steps: readonly object[]): Promise<readonly number[]> {
+  const counts: number[] = [];
+  for (const step of steps) {
+    const before = calls;
+    await setStatus(name, step);
+    counts.push(calls - before);
+  }
+  addFigure("status updates of pods", steps.length);
+  return counts;
+}
+
+describe("of all updates of a pod's status only the change gets through", () => {
+  it("to ready: once, and again after it was not", async () => {
+    await createPod("ready");
+    const steps = ["False", "True", "True", "False", "True"].map(readiness);
+    expect(await callsFor("ready", steps)).toEqual([0, 1, 0, 0, 1]);
+    expect(told.map(({ kind, sidecarSet }) => `${kind} ${sidecarSet}`)).toEqual(
+      ["one", "two", "one", "two"].map((name) => `pods ${name}`),
+    );
+  });
+
+  it("to failing: once, whatever it is called then", async () => {
+    await createPod("failing");
+    const steps = [
+      waiting("ContainerCreating"),
+      waiting("ErrImagePull"),
+      waiting("ImagePullBackOff"),
+      container({ running: {} }),
+      waiting("CrashLoopBackOff"),
+      { ...waiting("CrashLoopBackOff"), message: "still" },
+    ];
+    expect(await callsFor("failing", steps)).toEqual([0, 1, 0, 0, 1, 0]);
+  });
+
+  it("of a pod without sidecars none", async () => {
+    await createPod("bare", { "example.com/x": "y" });
+    expect(await callsFor("bare", ["False", "True"].map(readiness))).toEqual([0, 0]);
+  });
+});
+
+it("a dry run is answered, and nobody is told", async () => {
+  await createPod("tried");
+  await setStatus("tried", readiness("False"));
+  await setStatus("tried", readiness("True"), true);
+  expect([calls, told]).toEqual([1, []]);
+});
+
+it("a status is stored all the same while nobody answers", async () => {
+  await createPod("alone");
+  await server.close();
+  await setStatus("alone", readiness("False"));
+  const { status } = await setStatus("alone", readiness("True"));
+  expect(status?.conditions).toMatchObject([{ type: "Ready", status: "True" }]);
+});

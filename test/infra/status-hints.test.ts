@@ -1,0 +1,76 @@
+import { evaluate } from "@marcbachmann/cel-js";
+import { describe, expect, test } from "vitest";
+import { statusHintsWebhook } from "../../infra/webhooks/status-hints.ts";
+
+const [webhook] = statusHintsWebhook({ url: "https://webhooks.example.com" }).webhooks as readonly {
+  readonly matchConditions: readonly { readonly expression: string }[];
+}[];
+
+const INJECTED = { annotations: { "kruise.io/sidecarset-hash": "{}" } };
+const ready = (status: string) => ({
+  conditions: [
+    { type: "PodScheduled", status: "True" },
+    { type: "Ready", status },
+  ],
+});
+const waiting = (reason: string, name = "agent") => ({ name, state: { waiting: { reason } } });
+const running = (name = "agent") => ({ name, state: { running: {} } });
+const statuses = (...containerStatuses: readonly object[]) => ({ containerStatuses });
+
+function passes(oldStatus: object | undefined, status: object | undefined, metadata: object = INJECTED): boolean {
+  const pod = (of: object | undefined) => (of === undefined ? { metadata } : { metadata, status: of });
+  const context = { object: pod(status), oldObject: pod(oldStatus) };
+  return (webhook?.matchConditions ?? []).every(({ expression }) => evaluate(expression, context) === true);
+}
+
+describe("the API server tells us of a pod", () => {
+  test.each<[string, object | undefined, object | undefined, boolean]>([
+    ["that turns ready", ready("False"), ready("True"), true],
+    ["that is ready with its first status", undefined, ready("True"), true],
+    ["that is ready with its first conditions", {}, ready("True"), true],
+    ["that stays ready", ready("True"), ready("True"), false],
+    ["that stays unready", ready("False"), ready("False"), false],
+    ["that turns unready", ready("True"), ready("False"), false],
+    ["that loses its status", ready("True"), undefined, false],
+    ["another of whose conditions turns true", {}, { conditions: [{ type: "Initialized", status: "True" }] }, false],
+    ["whose container crashes again and again", statuses(running()), statuses(waiting("CrashLoopBackOff")), true],
+    ["whose image is not there", statuses(waiting("ContainerCreating")), statuses(waiting("ErrImagePull")), true],
+    ["whose image is not there with its first status", undefined, statuses(waiting("ImagePullBackOff")), true],
+    ["whose image is still not there", statuses(waiting("ErrImagePull")), statuses(waiting("ImagePullBackOff")), false],
+    ["that starts", statuses(waiting("PodInitializing")), statuses(waiting("ContainerCreating")), false],
+    ["that runs again", statuses(waiting("CrashLoopBackOff")), statuses(running()), false],
+    ["that waits without a reason", statuses(running()), statuses({ name: "agent", state: { waiting: {} } }), false],
+    ["whose container has no state", statuses(running()), statuses({ name: "agent" }), false],
+    [
+      "another container of which fails too",
+      statuses(waiting("CrashLoopBackOff"), running("main")),
+      statuses(waiting("CrashLoopBackOff"), waiting("CrashLoopBackOff", "main")),
+      true,
+    ],
+    [
+      "whose init container fails",
+      { initContainerStatuses: [running("init")] },
+      { initContainerStatuses: [waiting("CrashLoopBackOff", "init")] },
+      true,
+    ],
+  ])("%s: %#", (_, before, after, expected) => {
+    expect(passes(before, after)).toBe(expected);
+  });
+
+  test.each<[string, object]>([
+    ["without annotations", {}],
+    ["with others", { annotations: { "example.com/x": "y" } }],
+  ])("but of none %s", (_, metadata) => {
+    expect(passes(ready("False"), ready("True"), metadata)).toBe(false);
+  });
+});
+
+test("nobody's status waits for us: a second at most, and whatever we answer", () => {
+  expect(webhook).toMatchObject({
+    failurePolicy: "Ignore",
+    sideEffects: "NoneOnDryRun",
+    timeoutSeconds: 1,
+    rules: [{ operations: ["UPDATE"], resources: ["pods/status"] }],
+    clientConfig: { url: "https://webhooks.example.com/hint-pod-status" },
+  });
+});
