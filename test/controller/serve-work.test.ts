@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Clock, systemClock } from "../../shared/controller/clock.ts";
+import { failureOf, listWork, type Served, serveWork } from "../../shared/controller/serve-work.ts";
+import { podNews, seenFrom, tickWork, type Work } from "../../shared/core/fan-out/work.ts";
+import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
+import {
+  deploy,
+  KRUISE_NAMESPACE,
+  readPods,
+  readSet,
+  release,
+  startTestCluster,
+  type TestCluster,
+  versionsOf,
+} from "./fixture.ts";
+
+let test: TestCluster;
+const served: Served = new Map();
+beforeAll(async () => {
+  test = await startTestCluster();
+  await deploy(test.cluster, "proxy", 1, {});
+});
+afterAll(() => test.close());
+beforeEach(() => served.clear());
+
+const serve = (work: Work, more: object = {}, cluster = test.cluster) =>
+  serveWork(cluster, work, {
+    kruiseNamespace: KRUISE_NAMESPACE,
+    follow: true,
+    remainingMs: () => 20_000,
+    served,
+    ...more,
+  });
+const change = (hash: string, generation: number, sidecarSet = "proxy"): Work => ({
+  kind: "change",
+  sidecarSet,
+  hash,
+  generation,
+  request: "uid",
+});
+
+describe("a message that tells of what a pass has seen already", () => {
+  it("is not worth another pass", async () => {
+    const before = Date.now();
+    expect(await serve(tickWork("proxy", before))).toMatchObject({ sidecarSets: [{ name: "proxy", stop: "settled" }] });
+    expect(await serve(tickWork("proxy", before))).toBeUndefined();
+    expect(await serve(podNews("proxy", before - 10_000))).toBeUndefined();
+  });
+
+  it("is, where the pass was another SidecarSet's, or failed", async () => {
+    const before = Date.now();
+    await serve(tickWork("proxy", before));
+    expect(await serve(tickWork("absent", before))).toMatchObject({ sidecarSets: [{ name: "absent", stop: "gone" }] });
+    const failing: Cluster = { ...test.cluster, get: () => Promise.reject(new Error("no way")) };
+    served.clear();
+    const report = await serve(tickWork("proxy", before), {}, failing);
+    expect(report && failureOf(report)).toBe("no way");
+    expect(await serve(tickWork("proxy", before))).toBeDefined();
+  });
+});
+
+it("news of pods are looked into once they are stored", async () => {
+  const work = podNews("proxy", Date.now());
+  const report = await serve(work);
+  expect(Date.parse(report?.startedAt ?? "") + 1_000).toBeGreaterThanOrEqual(
+    seenFrom(work) ?? Number.POSITIVE_INFINITY,
+  );
+  expect(served.get("proxy")).toBeGreaterThanOrEqual(seenFrom(work) ?? Number.POSITIVE_INFINITY);
+});
+
+describe("a change is waited for", () => {
+  /** Waiting takes no time, and is counted; what can be ended by a signal is no waiting but a bound on time. */
+  function impatient(onWait = async (_waits: number): Promise<void> => undefined) {
+    let [slept, waits] = [0, 0];
+    const sleep: Clock["sleep"] = async (ms, signal) => {
+      if (signal !== undefined) return systemClock.sleep(ms, signal);
+      slept += ms;
+      waits++;
+      await onWait(waits);
+    };
+    return { clock: { ...systemClock, now: () => Date.now() + slept, sleep }, slept: () => slept, waits: () => waits };
+  }
+
+  it("until its hash is there", async () => {
+    const { metadata } = await readSet(test.cluster, "proxy");
+    const { clock, waits } = impatient(async (count) => {
+      if (count === 3) await release(test.cluster, "proxy", 2);
+    });
+    await serve(change("hash2", (metadata?.generation ?? 0) + 1), { clock, follow: false });
+    expect(waits()).toBe(3);
+    expect(versionsOf(await readPods(test.cluster, "proxy"))).toEqual(["2"]);
+  });
+
+  it.each<[string, (generation: number) => Work]>([
+    ["not at all when it is there", (generation) => change("hash2", generation)],
+    ["not at all when a later one is there", (generation) => change("hash1", generation - 1)],
+  ])("%s", async (_, work) => {
+    const { metadata } = await readSet(test.cluster, "proxy");
+    const { clock, slept } = impatient();
+    expect(await serve(work(metadata?.generation ?? 0), { clock, follow: false })).toBeDefined();
+    expect(slept()).toBe(0);
+  });
+
+  it.each<[string, Work]>([
+    ["that is never stored", change("hash9", 99)],
+    ["of a SidecarSet that is never created", change("hash1", 1, "absent")],
+  ])("for five seconds: one %s", async (_, work) => {
+    const { clock, slept } = impatient();
+    expect(await serve(work, { clock, follow: false })).toBeDefined();
+    expect(slept()).toBeGreaterThanOrEqual(4_000);
+    expect(slept()).toBeLessThanOrEqual(6_000);
+  });
+});
+
+it("the work of a minute is a tick for each SidecarSet that is under way", async () => {
+  const minute = Math.floor(Date.now() / 60_000);
+  await release(test.cluster, "proxy", 3);
+  expect(await listWork(test.cluster, minute * 60_000 + 7)).toEqual([{ kind: "tick", sidecarSet: "proxy", minute }]);
+  await serve(tickWork("proxy", Date.now()));
+  const { status } = await test.cluster.get<{ status?: object }>(SIDECARSETS, { name: "proxy" });
+  expect(status).toMatchObject({ updatedReadyPods: 1 });
+  const minutes = await Promise.all([0, 1, 2, 3, 4].map((later) => listWork(test.cluster, (minute + later) * 60_000)));
+  expect(minutes.flat()).toHaveLength(1);
+});
