@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type Clock, systemClock } from "../../shared/controller/clock.ts";
 import { failureOf, listWork, type Served, serveWork } from "../../shared/controller/serve-work.ts";
 import { podNews, seenFrom, tickWork, type Work } from "../../shared/core/fan-out/work.ts";
@@ -117,7 +118,7 @@ it("the work of a minute is a tick for each SidecarSet that is under way", async
   await release(test.cluster, "proxy", 3);
   expect(await listWork(test.cluster, minute * 60_000 + 7)).toEqual([{ kind: "tick", sidecarSet: "proxy", minute }]);
   await serve(tickWork("proxy", Date.now()));
-  const { status } = await test.cluster.get<{ status?: object }>(SIDECARSETS, { name: "proxy" });
+  const { status } = await test.cluster.get<SidecarSet>(SIDECARSETS, { name: "proxy" });
   expect(status).toMatchObject({ updatedReadyPods: 1 });
   const minutes = await Promise.all([0, 1, 2, 3, 4].map((later) => listWork(test.cluster, (minute + later) * 60_000)));
   expect(minutes.flat()).toHaveLength(1);
