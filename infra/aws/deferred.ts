@@ -55,7 +55,12 @@ const DEFERRED: readonly Deferred[] = [
   },
   { module: "shared/webhook/client-certificate.ts", functions: ["mutate-pod"], needed: "mutual TLS" },
   { module: "shared/kube/failure.ts", functions: ["mutate-pod"], needed: "calls to the API server that fail" },
-  { module: "shared/kube/watch.ts", functions: ["mutate-pod"], needed: "nobody yet" },
+  { module: "shared/kube/watch.ts", functions: ["mutate-pod"], needed: "clusters with more than 500 SidecarSets" },
+  {
+    module: "shared/webhook/refresh-sidecarsets.ts",
+    functions: ["mutate-pod"],
+    needed: "clusters with more than 500 SidecarSets",
+  },
 ];
 
 const NAMESPACE = "deferred";

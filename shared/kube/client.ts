@@ -80,7 +80,7 @@ export function connectCluster(access: ClusterAccess): Cluster {
         body: JSON.stringify(deleteBody(options)),
       });
     },
-    watch: (resource, options) => watchEvents(() => openWatch(access, transport, resource, options), options.signal),
+    watch: (resource, options) => watchEvents(() => openWatch(access, transport, resource, options), options),
   };
 }
 

@@ -93,6 +93,8 @@ export interface WatchOptions {
   readonly resourceVersion: string;
   readonly timeoutSeconds: number;
   readonly signal?: AbortSignal;
+  /** called when the server has accepted the watch, before the first event */
+  readonly onOpen?: () => void;
 }
 
 /** An ERROR event (410 Gone for one) is not yielded: the iteration throws the KubeError it stands for. */

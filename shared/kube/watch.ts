@@ -3,7 +3,7 @@ import type { Status } from "../api/admission.ts";
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { KubeError } from "./error.ts";
 import { unreadableAnswer } from "./failure.ts";
-import type { WatchEvent } from "./port.ts";
+import type { WatchEvent, WatchOptions } from "./port.ts";
 import type { IncomingAnswer } from "./transport.ts";
 
 /**
@@ -12,11 +12,12 @@ import type { IncomingAnswer } from "./transport.ts";
  */
 export async function* watchEvents<T extends KubernetesObject>(
   open: () => Promise<IncomingAnswer>,
-  signal?: AbortSignal,
+  { signal, onOpen }: Pick<WatchOptions, "signal" | "onOpen"> = {},
 ): AsyncGenerator<WatchEvent<T>> {
   if (signal?.aborted) return;
   const answer = await openUnlessAborted(open, signal);
   if (!answer) return;
+  onOpen?.();
   for await (const line of lines(answer)) {
     if (signal?.aborted) return;
     const event = parseEvent<T>(line, answer);

@@ -6,6 +6,7 @@ import type { RevisionWanted } from "../core/revision/wanted-revision.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES, type ObjectList, SIDECARSETS } from "../kube/port.ts";
 import { type Fresh, fresh } from "./fresh.ts";
+import { type ListedSidecarSets, refreshSidecarSets } from "./refresh-sidecarsets.ts";
 import { lookUpRevision } from "./revision-lookup.ts";
 
 interface SidecarSetList {
@@ -36,6 +37,9 @@ export interface ViewOptions {
 const PAGE_SIZE = 500;
 /** A list whose pages expire (410) while they are read is begun again this often. */
 const MAX_LIST_ATTEMPTS = 3;
+/** A list longer than one page is brought up to date by its changes, and read as a whole once in a while. */
+const LONG_LIST = 500;
+const RELIST_MS = 60_000;
 /** Values kept in memory for each kind; the one that came first makes room. */
 const MAX_KEYS = 1_000;
 
@@ -51,7 +55,7 @@ export function clusterView({ connect, kruiseNamespace: namespace, freshnessMs, 
     reading((cluster) => lookUpRevision(cluster, namespace, JSON.parse(key) as RevisionWanted)),
   );
   return {
-    listSidecarSets: reading(readSidecarSets),
+    listSidecarSets: reading(sidecarSetReader(freshnessMs, now)),
     getNamespace: (name) => namespaces(name)(),
     getConfigMap: (name) => configMaps(name)(),
     findRevisions: (wanted) => revisions(JSON.stringify(wanted))(),
@@ -72,29 +76,55 @@ function byKey<T>(create: (key: string) => T): (key: string) => T {
   };
 }
 
-async function readSidecarSets(cluster: Cluster): Promise<SidecarSetList> {
+interface KnownList extends SidecarSetList, ListedSidecarSets {
+  readonly listedAt: number;
+}
+
+/** Where nothing may be older than the request, changes are not enough: a watch may lag behind for a moment. */
+function sidecarSetReader(freshnessMs: number, now: () => number): (cluster: Cluster) => Promise<SidecarSetList> {
+  let known: KnownList | undefined;
+  return async (cluster) => {
+    const listedAt = now();
+    const isLong = known !== undefined && known.sidecarSets.length > LONG_LIST;
+    const last = isLong && freshnessMs > 0 && listedAt - (known?.listedAt ?? 0) < RELIST_MS ? known : undefined;
+    known = (last && (await refreshed(cluster, last))) ?? indexed(await readSidecarSets(cluster), listedAt);
+    return known;
+  };
+}
+
+function indexed(list: ListedSidecarSets, listedAt: number): KnownList {
+  return { ...list, index: indexSidecarSets(list.sidecarSets), listedAt };
+}
+
+/** undefined: all has to be read, which also tells what is wrong if anything is. */
+async function refreshed(cluster: Cluster, last: KnownList): Promise<KnownList | undefined> {
+  const list = await refreshSidecarSets(cluster, last).catch(() => undefined);
+  if (list === undefined) return undefined;
+  return list.sidecarSets === last.sidecarSets ? { ...last, ...list } : indexed(list, last.listedAt);
+}
+
+async function readSidecarSets(cluster: Cluster): Promise<ListedSidecarSets> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const sidecarSets = await listAllPages(cluster);
-      return { sidecarSets, index: indexSidecarSets(sidecarSets) };
+      return await listAllPages(cluster);
     } catch (error) {
       if (attempt === MAX_LIST_ATTEMPTS || !isKubeError(error, 410)) throw error;
     }
   }
 }
 
-async function listAllPages(cluster: Cluster): Promise<readonly SidecarSet[]> {
+async function listAllPages(cluster: Cluster): Promise<ListedSidecarSets> {
   const sidecarSets: SidecarSet[] = [];
-  let position: string | undefined;
+  let page: ObjectList<SidecarSet> | undefined;
   do {
-    const page: ObjectList<SidecarSet> = await cluster.list<SidecarSet>(SIDECARSETS, {
+    const position = page?.metadata.continue;
+    page = await cluster.list<SidecarSet>(SIDECARSETS, {
       limit: PAGE_SIZE,
       ...(position ? { continue: position } : {}),
     });
     for (const sidecarSet of page.items) sidecarSets.push(sidecarSet);
-    position = page.metadata.continue;
-  } while (position);
-  return sidecarSets;
+  } while (page.metadata.continue);
+  return { sidecarSets, resourceVersion: page.metadata.resourceVersion };
 }
 
 async function orUndefined<T>(reading: Promise<T>): Promise<T | undefined> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import { kruiseNamespace } from "../../infra/rbac/access.ts";
@@ -56,6 +56,8 @@ afterAll(() => local.close());
 
 /** The cluster as the webhooks reach it: what is listed is counted, and the way to it can be cut. */
 let lists: ListOptions[];
+let gets: number;
+let watches: number;
 let fault: (() => Error | undefined) | undefined;
 let clock: number;
 const watched = (): Cluster => ({
@@ -65,7 +67,12 @@ const watched = (): Cluster => ({
     const error = fault?.();
     return error ? Promise.reject(error) : cluster.list(resource, options);
   },
+  watch: (resource, options) => {
+    watches++;
+    return cluster.watch(resource, options);
+  },
   get: (resource, key) => {
+    gets++;
     const error = fault?.();
     return error ? Promise.reject(error) : cluster.get(resource, key);
   },
@@ -73,6 +80,7 @@ const watched = (): Cluster => ({
 let view: ClusterView;
 beforeEach(() => {
   lists = [];
+  [gets, watches] = [0, 0];
   fault = undefined;
   clock = 0;
   view = clusterView({
@@ -108,6 +116,93 @@ describe("the list of SidecarSets", () => {
     await expect(view.listSidecarSets()).rejects.toThrow("too old");
     expect(lists).toHaveLength(3);
   });
+});
+
+describe("a long list of SidecarSets", () => {
+  const names = async () => (await view.listSidecarSets()).value.sidecarSets.map(({ metadata }) => metadata?.name);
+  const later = () => {
+    clock += 1_000;
+    lists = [];
+    watches = 0;
+  };
+
+  test("is the same, and indexed once, while nothing changes: one watch, no list", async () => {
+    const { value: first } = await view.listSidecarSets();
+    later();
+    const { value: second } = await view.listSidecarSets();
+    expect([lists.length, watches]).toEqual([0, 1]);
+    expect(second.index).toBe(first.index);
+  });
+
+  test("follows what is created, changed and deleted", async () => {
+    await names();
+    await cluster.create(SIDECARSETS, sidecarSet("passing"));
+    later();
+    await vi.waitFor(async () => {
+      clock += 1_000;
+      expect(await names()).toContain("passing");
+    });
+    await cluster.patch(
+      SIDECARSETS,
+      { name: "passing" },
+      { type: "merge", body: { metadata: { labels: { x: "y" } } } },
+    );
+    await vi.waitFor(async () => {
+      clock += 1_000;
+      const { value } = await view.listSidecarSets();
+      const found = value.sidecarSets.filter(({ metadata }) => metadata?.name === "passing");
+      expect(found).toMatchObject([{ metadata: { labels: { x: "y" } } }]);
+    });
+    await cluster.delete(SIDECARSETS, { name: "passing" });
+    await vi.waitFor(async () => {
+      clock += 1_000;
+      expect(await names()).not.toContain("passing");
+    });
+    expect(lists).toEqual([]);
+  });
+
+  test("is read again when it is too old to go on from, and once a minute anyway", async () => {
+    await names();
+    await cluster.create(SIDECARSETS, sidecarSet("forgotten"));
+    await cluster.delete(SIDECARSETS, { name: "forgotten" });
+    local.compact();
+    later();
+    await names();
+    expect([lists.length, watches]).toEqual([3, 1]);
+    later();
+    clock += 60_000;
+    await names();
+    expect([lists.length, watches]).toEqual([3, 0]);
+  });
+
+  test("is read as a whole where nothing may be older than the request", async () => {
+    view = clusterView({
+      connect: async () => watched(),
+      kruiseNamespace: namespace,
+      freshnessMs: 0,
+      now: () => clock,
+    });
+    await names();
+    later();
+    await names();
+    expect([lists.length, watches]).toEqual([3, 0]);
+  });
+});
+
+test("pods of known Namespaces cost no call, whoever owns them", async () => {
+  const admit = podAdmission({ view, kruiseNamespace: namespace, featureGates });
+  const review = (index: number): AdmissionRequest => {
+    const ownerReferences = [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: `rs-${index}`, uid: `u-${index}` }];
+    const metadata = { name: `p-${index}`, labels: { app: `set-${index}` }, ownerReferences };
+    const object = { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [{ name: "main", image: "x" }] } };
+    const resource = { group: "", version: "v1", resource: "pods" };
+    return { uid: `${index}`, operation: "CREATE", namespace: "default", resource, object } as AdmissionRequest;
+  };
+  await admit(review(0));
+  expect([lists.length, gets, watches]).toEqual([3, 1, 0]);
+  const admissions = await Promise.all(Array.from({ length: 200 }, (_, index) => admit(review(index))));
+  expect(admissions.filter((admission) => "object" in admission)).toHaveLength(200);
+  expect([lists.length, gets, watches]).toEqual([3, 1, 0]);
 });
 
 test("a Namespace that is not there is undefined, and seen once it is", async () => {
