@@ -3,7 +3,7 @@
  * again what was decoded, defaulted and validated when it was stored. Several times as fast; held to the same contract.
  */
 import type { Api, Call } from "../../infra/local/api.ts";
-import { type FieldError, invalid } from "../../infra/local/field-error.ts";
+import { type FieldError, forbiddenField, invalid } from "../../infra/local/field-error.ts";
 import { isEqual, isObject } from "../../infra/local/json.ts";
 import { applyJsonPatch } from "../../infra/local/json-patch.ts";
 import { applyMergePatch } from "../../infra/local/merge-patch.ts";
@@ -51,6 +51,7 @@ function settled({ kind, subresource }: Call, wanted: ApiObject, current: ApiObj
   const status = isStatus || !kind.hasStatus ? wanted["status"] : current["status"];
   if (status === undefined) delete next["status"];
   else next["status"] = status;
+  if (metadata.ownerReferences?.length === 0) delete next.metadata.ownerReferences;
   if (current.metadata.generation === undefined) delete next.metadata.generation;
   else if (!isEqual(next["spec"], current["spec"])) next.metadata.generation = current.metadata.generation + 1;
   return next;
@@ -63,7 +64,18 @@ function fieldErrors(call: Call, next: ApiObject, current: ApiObject): readonly 
     const value = next.metadata[field];
     return value === current.metadata[field] ? [] : [invalid(`metadata.${field}`, value, "field is immutable")];
   });
-  return [...immutable, ...(call.subresource === "" ? validateUpdate : validateStatus)(next, current)];
+  return [
+    ...immutable,
+    ...finalizerErrors(next, current),
+    ...(call.subresource === "" ? validateUpdate : validateStatus)(next, current),
+  ];
+}
+
+function finalizerErrors({ metadata }: ApiObject, current: ApiObject): readonly FieldError[] {
+  const before = current.metadata.finalizers ?? [];
+  const isAdded = (metadata.finalizers ?? []).some((name) => !before.includes(name));
+  if (!isAdded || current.metadata.deletionTimestamp === undefined) return [];
+  return [forbiddenField("metadata.finalizers", "no new finalizers can be added if the object is being deleted")];
 }
 
 /** A deletion that waited for finalizers happens once the last is gone. */

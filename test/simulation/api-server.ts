@@ -28,12 +28,12 @@ import {
   type WatchOptions,
 } from "../../shared/kube/port.ts";
 import { patchStored } from "./api-patch.ts";
-import type { Scheduler } from "./scheduler.ts";
+import type { Timeline } from "./scheduler.ts";
 
 export type Write = Omit<RecordedWrite, "sequence" | "time">;
 
 export interface ApiServerOptions {
-  readonly scheduler: Scheduler;
+  readonly scheduler: Timeline;
   /** in [0, 1) */
   readonly random: () => number;
   /** Called within each write; the writer is its `userAgent`. */
@@ -57,7 +57,11 @@ export class ApiServer {
 
   constructor({ scheduler, random, onWrite, pageSize }: ApiServerOptions) {
     const store = new Store(HISTORY);
-    const clock = { now: () => scheduler.nowMs, after: scheduler.after.bind(scheduler), close: () => undefined };
+    const clock = {
+      now: () => scheduler.nowMs,
+      after: (delayMs: number, run: () => void) => scheduler.after(delayMs, run),
+      close: () => undefined,
+    };
     const history = { ...NO_HISTORY, write: onWrite };
     this.#api = { store, registry: createRegistry(store), history, clock, random };
     this.#pageSize = pageSize;

@@ -1,4 +1,5 @@
 /** Many seeds in a row: what was found, and how much was looked at. */
+import { createHash } from "node:crypto";
 import { FAULTS, type Fault } from "./faults.ts";
 import { scenarioOf } from "./scenario.ts";
 import { World, type WorldResult } from "./world.ts";
@@ -9,7 +10,7 @@ interface Finding {
 }
 
 export interface Campaign {
-  readonly seeds: number;
+  readonly runs: number;
   readonly findings: readonly Finding[];
   readonly faults: Readonly<Record<Fault, number>>;
   readonly calls: number;
@@ -38,13 +39,13 @@ export async function runSeeds(from: number, to: number, isFirstEnough = false):
 
 export function emptyCampaign(): Campaign {
   const faults = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>;
-  return { seeds: 0, findings: [], faults, calls: 0, writes: 0, upgrades: 0, fences: 0, flips: 0 };
+  return { runs: 0, findings: [], faults, calls: 0, writes: 0, upgrades: 0, fences: 0, flips: 0 };
 }
 
-function campaignOf({ seed, violations, counts, ...result }: WorldResult): Campaign {
+export function campaignOf({ seed, violations, counts, ...result }: WorldResult): Campaign {
   const faults = Object.fromEntries(FAULTS.map((fault) => [fault, counts.get(fault) ?? 0])) as Record<Fault, number>;
   const findings = violations.length > 0 ? [{ seed, violations }] : [];
-  return { ...emptyCampaign(), ...pickNumbers(result), seeds: 1, findings, faults };
+  return { ...emptyCampaign(), ...pickNumbers(result), runs: 1, findings, faults };
 }
 
 export function merged(a: Campaign, b: Campaign): Campaign {
@@ -54,9 +55,14 @@ export function merged(a: Campaign, b: Campaign): Campaign {
     number
   >;
   const findings = [...a.findings, ...b.findings];
-  return { ...sums, seeds: a.seeds + b.seeds, findings, faults: faults as Record<Fault, number> };
+  return { ...sums, runs: a.runs + b.runs, findings, faults: faults as Record<Fault, number> };
 }
 
 function pickNumbers(from: Pick<Campaign, (typeof NUMBERS)[number]>) {
   return Object.fromEntries(NUMBERS.map((key) => [key, from[key]])) as Pick<Campaign, (typeof NUMBERS)[number]>;
+}
+
+/** Of everything that happened, in order. */
+export function digestOf({ trace }: WorldResult): string {
+  return createHash("sha256").update(trace.join("\n")).digest("hex");
 }

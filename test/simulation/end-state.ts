@@ -22,7 +22,7 @@ export function finalViolations(server: ApiServer, ledger: Ledger): readonly str
     ...(down.length > 0 ? [`not working: ${down}`] : []),
     ...(ledger.reservations.length > 0 ? [`${ledger.reservations.length} reservations are left`] : []),
     ...statusProblems(set, pods, hash),
-    ...hotProblems(set, pods, hash),
+    ...hotProblems(set, pods),
   ];
 }
 
@@ -49,8 +49,7 @@ function statusProblems({ metadata, status }: SidecarSet, pods: readonly Pod[], 
 }
 
 /** A hot upgrade has ended when one slot of each pair is empty again. */
-function hotProblems({ spec }: SidecarSet, pods: readonly Pod[], hash: string): readonly string[] {
+function hotProblems({ spec }: SidecarSet, pods: readonly Pod[]): readonly string[] {
   if (spec.updateStrategy?.paused) return [];
-  const half = pods.filter((pod) => hashOfPod(pod) === hash && isHalfUpgraded(pod));
-  return half.map(({ metadata }) => `the hot upgrade of ${metadata?.name} has not ended`);
+  return pods.filter(isHalfUpgraded).map(({ metadata }) => `the hot upgrade of ${metadata?.name} has not ended`);
 }

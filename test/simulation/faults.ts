@@ -50,6 +50,7 @@ export const USER_FAULTS = [
   "partition raised",
   "budget changed",
   "selector changed",
+  "order changed",
 ] as const;
 
 /** Of the processes that run passes. */

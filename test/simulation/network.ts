@@ -2,13 +2,20 @@
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { isLater } from "../../shared/controller/pod-view.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
-import { type Cluster, type ListOptions, type ObjectList, PODS, type Resource } from "../../shared/kube/port.ts";
+import {
+  type Cluster,
+  type ListOptions,
+  type ObjectList,
+  type Patch,
+  PODS,
+  type Resource,
+} from "../../shared/kube/port.ts";
 import { type ApiServer, callOf } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
 import { FAILURES, forbidden } from "./failures.ts";
 import { countFault, type FaultCounts, type NetworkFault } from "./faults.ts";
 import type { Process } from "./process.ts";
-import type { Scheduler } from "./scheduler.ts";
+import type { Timeline } from "./scheduler.ts";
 import { openWatch } from "./watch-stream.ts";
 
 /** How the network is now; the world changes it. */
@@ -31,6 +38,8 @@ export interface Sending {
   readonly process: Process;
   /** of all calls of the process, from 0 */
   readonly index: number;
+  /** of those with the same `call`, from 0 */
+  readonly nth: number;
   /** such as "PATCH pods" */
   readonly call: string;
 }
@@ -42,12 +51,13 @@ export type Blow =
   | { readonly kind: "freezeBefore" | "freezeAfter"; readonly ms: number };
 
 export interface NetworkSite {
-  readonly scheduler: Scheduler;
+  readonly scheduler: Timeline;
   readonly server: ApiServer;
   readonly chance: Chance;
   readonly counts: FaultCounts;
   readonly weather: Weather;
   readonly trace: (line: string) => void;
+  readonly violated: (what: string) => void;
   readonly blowAt: (sending: Sending) => Blow | undefined;
   /** Lets a call go on its way; absent: at once. */
   readonly gate?: (sending: Sending, go: () => void) => void;
@@ -82,6 +92,7 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
       const { subresource = "", answer, dryRun = false } = options;
       const call = subresource ? `${outgoing.call}/${subresource}` : outgoing.call;
       const received = { ...callOf(name, resource, key, subresource), dryRun };
+      if (resource === PODS && !namesUid(patch)) site.violated(`${name}: ${call} ${key.name} names no uid`);
       return network.send({ ...outgoing, call }, () => server.patch(received, patch, answer));
     },
     delete: (resource, key, options = {}) =>
@@ -93,12 +104,19 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
   };
 }
 
+/** Without it a pod that took the name meanwhile would be written to. */
+function namesUid(patch: Patch): boolean {
+  if (patch.type === "json") return patch.operations.some(({ op, path }) => op === "test" && path === "/metadata/uid");
+  return Boolean((patch.body as { readonly metadata?: { readonly uid?: string } }).metadata?.uid);
+}
+
 const METHODS: Readonly<Record<string, string>> = { LIST: "GET", WATCH: "GET", CREATE: "POST" };
 
 class Network {
   readonly #site: NetworkSite;
   readonly #process: Process;
   #calls = 0;
+  readonly #nth = new Map<string, number>();
 
   constructor(site: NetworkSite, process: Process) {
     this.#site = site;
@@ -107,7 +125,10 @@ class Network {
 
   send<T>(outgoing: Outgoing, apply: () => Promise<T>): Promise<T> {
     const { gate = (_, go) => go(), blowAt } = this.#site;
-    const sending: Sending = { process: this.#process, index: this.#calls++, call: outgoing.call };
+    const { call } = outgoing;
+    const nth = this.#nth.get(call) ?? 0;
+    this.#nth.set(call, nth + 1);
+    const sending: Sending = { process: this.#process, index: this.#calls++, nth, call };
     return new Promise((resolve, reject) => {
       if (this.#process.isKilled) return;
       const travel = () => this.#travel(outgoing, apply, { resolve, reject });

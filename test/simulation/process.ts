@@ -2,18 +2,18 @@
 import type { Clock } from "../../shared/controller/clock.ts";
 import type { OverPasses } from "../../shared/controller/lease.ts";
 import type { Chance } from "./chance.ts";
-import type { Scheduler } from "./scheduler.ts";
+import type { Timeline } from "./scheduler.ts";
 
 export class Process {
   readonly name: string;
   readonly clock: Clock;
   readonly over: OverPasses = new Set();
-  readonly #scheduler: Scheduler;
+  readonly #scheduler: Timeline;
   #isKilled = false;
   #frozenUntilMs = 0;
   #skewMs = 0;
 
-  constructor(scheduler: Scheduler, chance: Chance, name: string) {
+  constructor(scheduler: Timeline, chance: Chance, name: string) {
     this.#scheduler = scheduler;
     this.name = name;
     this.clock = {

@@ -1,14 +1,23 @@
 /** Virtual time: events in order, and between two of them everything that promises have to do. */
 
+/** Where time comes from, and what happens later. */
+export interface Timeline {
+  /** milliseconds since the epoch */
+  readonly nowMs: number;
+  /** The returned function cancels. */
+  readonly after: (delayMs: number, run: () => void) => () => void;
+}
+
 interface Entry {
   readonly atMs: number;
   readonly order: number;
   run: (() => void) | undefined;
 }
 
-export class Scheduler {
+export class Scheduler implements Timeline {
   readonly #heap: Entry[] = [];
   #order = 0;
+  #ran = 0;
   #nowMs: number;
 
   constructor(startMs: number) {
@@ -37,10 +46,34 @@ export class Scheduler {
       if (!entry) return false;
       if (!entry.run) continue;
       this.#nowMs = Math.max(this.#nowMs, entry.atMs);
+      this.#ran++;
       entry.run();
       await drained();
     }
     return true;
+  }
+
+  get isPending(): boolean {
+    return this.#heap.some(({ run }) => run !== undefined);
+  }
+
+  /** Everything that was begun has come to where it waits. */
+  settle(): Promise<void> {
+    return drained();
+  }
+
+  /** The next event, whenever it is. */
+  async runNext(): Promise<void> {
+    const before = this.#ran;
+    await this.runUntil(() => this.#ran > before);
+  }
+
+  async runFor(ms: number): Promise<void> {
+    let isOver = false;
+    this.after(ms, () => {
+      isOver = true;
+    });
+    await this.runUntil(() => isOver);
   }
 
   #push(entry: Entry): void {

@@ -1,6 +1,6 @@
 /** Passes in a world of trouble keep every promise, and every seed can be repeated. */
 import { describe, expect, it } from "vitest";
-import { runSeed, runSeeds } from "./campaign.ts";
+import { digestOf, runSeed, runSeeds } from "./campaign.ts";
 import { FAULTS } from "./faults.ts";
 
 const SEEDS = 600;
@@ -14,7 +14,7 @@ describe("simulation", () => {
       const again = await runSeed(seed);
       expect(again.trace.join("\n"), `seed ${seed}`).toBe(first.trace.join("\n"));
       expect(first.trace.length).toBeGreaterThan(20);
-      digests.add(first.digest);
+      digests.add(digestOf(first));
     }
     expect(digests.size).toBe(seeds.length);
   });
@@ -22,7 +22,7 @@ describe("simulation", () => {
   it(`${SEEDS} seeds break nothing; to repeat one: npm run simulate -- --seed N`, async () => {
     const campaign = await runSeeds(0, SEEDS);
     expect(campaign.findings).toEqual([]);
-    expect(campaign.seeds).toBe(SEEDS);
+    expect(campaign.runs).toBe(SEEDS);
     expect(campaign.upgrades).toBeGreaterThan(2 * SEEDS);
     expect(campaign.fences).toBeGreaterThan(0);
     expect(campaign.flips).toBeGreaterThan(0);

@@ -87,6 +87,12 @@ export class Users {
     },
     "budget changed": () => this.apply({ strategy: { maxUnavailable: this.#options.chance.between(1, 3) } }),
     "selector changed": () => this.#changeSelector(),
+    "order changed": () => {
+      const tier = this.#options.chance.pick(["blue", "green", "red"]);
+      const weightPriority = [{ weight: 1, matchSelector: { matchLabels: { tier } } }];
+      this.#withPod((pod) => this.#label(pod, tier));
+      this.apply({ strategy: { priorityStrategy: { weightPriority } } });
+    },
     "pod created": () => this.createPod(this.#options.chance.pick(POD_NAMESPACES), `more-${this.#uids}`),
     "pod deleted": () => this.#withPod((pod) => this.#delete(pod, () => undefined)),
     "pod recreated under its name": () =>

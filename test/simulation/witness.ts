@@ -122,6 +122,7 @@ export class Witness {
       this.#report(write, `has no reservation at ${resourceVersion}`);
       return;
     }
+    if (previous.metadata?.deletionTimestamp) this.#report(write, "is a pod that is being deleted");
     const change = changeOf(previous, next, this.#options.isHot);
     if (typeof change === "object") this.#report(write, change.problem);
     if (change === "fence") this.fences++;

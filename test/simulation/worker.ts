@@ -1,9 +1,7 @@
-/** A share of the seeds, in a thread of its own. */
-import { parentPort, workerData } from "node:worker_threads";
-import { runSeeds } from "./campaign.ts";
+/** Runs the shares that it is sent, in a thread of its own. */
+import { parentPort } from "node:worker_threads";
+import { runShare, type Share } from "./parts.ts";
 
-const { from, to } = workerData as { readonly from: number; readonly to: number };
-const STEP = 100;
-
+// A violation needs no stack, and worlds make thousands of errors.
 Error.stackTraceLimit = 0;
-for (let seed = from; seed < to; seed += STEP) parentPort?.postMessage(await runSeeds(seed, Math.min(to, seed + STEP)));
+parentPort?.on("message", async (share: Share) => parentPort?.postMessage(await runShare(share)));

@@ -1,5 +1,4 @@
 /** One world: built from a scenario, run to its end, judged on the way. */
-import { createHash } from "node:crypto";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/report.ts";
@@ -23,8 +22,7 @@ const START_MS = Date.parse("2026-01-01T00:00:00Z");
 export interface WorldResult {
   readonly seed: number;
   readonly violations: readonly string[];
-  /** of everything that happened, in order */
-  readonly digest: string;
+  /** everything that happened, in order */
   readonly trace: readonly string[];
   readonly counts: FaultCounts;
   readonly calls: number;
@@ -102,6 +100,7 @@ export class World {
       chance,
       weather: this.#weather,
       trace: (line) => this.#trace(line),
+      violated: (what) => this.#violated(what),
       blowAt: (sending) => {
         this.calls++;
         return blowAt(sending);
@@ -136,10 +135,10 @@ export class World {
     scheduler.after(0, () => this.users.releaseNext());
     for (const { atMs, fault } of strikes) scheduler.after(atMs, () => this.users.strike(fault));
     for (const { startMs, ...plan } of passes) scheduler.after(startMs, () => void this.startPass(plan));
-    await this.#runFor(TROUBLE_MS + 60_000);
+    await this.scheduler.runFor(TROUBLE_MS + 60_000);
     this.calm();
     // Who was frozen comes back now.
-    if (passes.some(({ blow }) => blow?.kind.startsWith("freeze"))) await this.#runFor(FROZEN_MS + 60_000);
+    if (passes.some(({ blow }) => blow?.kind.startsWith("freeze"))) await this.scheduler.runFor(FROZEN_MS + 60_000);
     await this.settle();
     return this.result();
   }
@@ -177,9 +176,8 @@ export class World {
   result(): WorldResult {
     const { witness, counts, calls, violations } = this;
     const { writes, upgrades, fences, flips } = witness;
-    const digest = createHash("sha256").update(this.#lines.join("\n")).digest("hex");
     const numbers = { calls, writes, upgrades, fences, flips };
-    return { seed: this.scenario.seed, violations, digest, trace: this.#lines, counts, ...numbers };
+    return { seed: this.scenario.seed, violations, trace: this.#lines, counts, ...numbers };
   }
 
   #leaseWrites = 0;
@@ -191,29 +189,22 @@ export class World {
       isOver = true;
     });
     await this.scheduler.runUntil(() => isOver);
-    await this.#runFor(60_000);
-  }
-
-  async #runFor(ms: number): Promise<void> {
-    let isOver = false;
-    this.scheduler.after(ms, () => {
-      isOver = true;
-    });
-    await this.scheduler.runUntil(() => isOver);
+    await this.scheduler.runFor(60_000);
   }
 
   #unsettled(): readonly string[] {
     return finalViolations(this.server, this.witness.ledger);
   }
 
-  #plannedBlow({ process, index }: Sending): Blow | undefined {
+  #plannedBlow({ process, index, nth, call }: Sending): Blow | undefined {
     const blow = this.#plans.get(process.name)?.blow;
-    if (blow?.atCall !== index) return undefined;
-    const isFrozen = blow.kind === "freezeBefore" || blow.kind === "freezeAfter";
+    const isThere = blow?.ofPods ? call === "PATCH pods" && nth === blow.atCall : index === blow?.atCall;
+    if (!blow || !isThere) return undefined;
+    const { kind, lateMs } = blow;
+    const isFrozen = kind === "freezeBefore" || kind === "freezeAfter";
     countFault(this.counts, isFrozen ? "pass frozen for 15 minutes" : "pass killed");
-    if (blow.kind === "killLate") return { kind: blow.kind, lateMs: 1_000 + ((index * 7_919) % TROUBLE_MS) };
-    if (blow.kind === "freezeBefore" || blow.kind === "freezeAfter") return { kind: blow.kind, ms: FROZEN_MS };
-    return { kind: blow.kind };
+    if (isFrozen) return { kind, ms: FROZEN_MS };
+    return kind === "killLate" ? { kind, lateMs } : { kind };
   }
 
   #see(write: Write): void {

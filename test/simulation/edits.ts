@@ -1,0 +1,93 @@
+/** Random edits, with passes between them, end where a fresh start with the last of them would have ended. */
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts";
+import { type Chance, seededChance } from "./chance.ts";
+import type { Fault } from "./faults.ts";
+import { hashOfPod, isWorking, SET } from "./objects.ts";
+import { type Scenario, scenarioOf } from "./scenario.ts";
+import { World } from "./world.ts";
+
+const EDITS: readonly Fault[] = [
+  "spec changed",
+  "spec rolled back",
+  "paused",
+  "partition raised",
+  "budget changed",
+  "selector changed",
+  "pod created",
+  "pod deleted",
+  "pod recreated under its name",
+];
+const MOST_EDITS = 6;
+/** Long enough for a deleted pod to be gone. */
+const BETWEEN_MS = 20_000;
+
+/** Sequences `from` … `to` - 1. */
+export async function runEdits(from: number, to: number): Promise<Campaign> {
+  let campaign = emptyCampaign();
+  for (let seed = from; seed < to; seed++) {
+    const scenario = calmScenario(seed);
+    const chance = seededChance(seed, 9);
+    const edited = new World(scenario);
+    await edit(edited, chance);
+    const fresh = new World({ ...scenario, pods: 0 });
+    startAfresh(fresh, edited);
+    await edited.settle();
+    await fresh.settle();
+    const [is, should] = [outcomeOf(edited), outcomeOf(fresh)];
+    const differs = is === should ? [] : [`ends with ${is}, a fresh start with ${should}`];
+    const violations = [...edited.violations, ...fresh.violations, ...differs];
+    campaign = merged(campaign, campaignOf({ ...edited.result(), violations }));
+  }
+  return campaign;
+}
+
+function calmScenario(seed: number): Scenario {
+  const none = { faultRate: 0, slowRate: 0, eventRate: 0, expireRate: 0, isForbidden: false, behaviours: [] };
+  return { ...scenarioOf(seed), ...none, passes: [], strikes: [] };
+}
+
+async function edit(world: World, chance: Chance): Promise<void> {
+  for (let left = chance.between(1, MOST_EDITS); left > 0; left--) {
+    world.users.strike(chance.pick(EDITS));
+    // The next edit may come while this pass is at work.
+    if (chance.isLucky(0.6)) {
+      const deadlineMs = chance.pick([8_000, 30_000]);
+      void world.startPass({ deadlineMs, isFollowing: chance.isLucky(0.6), isByName: true });
+    }
+    await world.scheduler.runFor(chance.isLucky(0.5) ? chance.below(500) : BETWEEN_MS);
+  }
+  await world.scheduler.runFor(2 * BETWEEN_MS);
+  // A pause keeps half of a hot upgrade as it is, which a fresh start has none of.
+  world.users.apply({ strategy: { paused: false } });
+  world.users.releaseNext();
+}
+
+/** The same pods, as they were injected at first, and the last release. */
+function startAfresh(fresh: World, edited: World): void {
+  for (const { metadata } of edited.server.all<Pod>(PODS)) {
+    const { namespace = "", name = "", labels } = metadata ?? {};
+    fresh.users.createPod(namespace, name);
+    const pod = fresh.server.peek<Pod>(PODS, { namespace, name });
+    if (pod && labels) fresh.server.put("user", PODS, { ...pod, metadata: { ...pod.metadata, labels } } as Pod);
+  }
+  fresh.users.apply(edited.users.release);
+}
+
+/** Which pods got the last release may differ where a partition keeps some: how many may not. */
+function outcomeOf({ server, witness }: World): string {
+  const set = server.peek<SidecarSet>(SIDECARSETS, { name: SET });
+  const pods = server.all<Pod>(PODS);
+  const { observedGeneration, latestRevision: _, ...counts } = set?.status ?? {};
+  const hash = set?.metadata?.annotations?.[HASH_ANNOTATION];
+  return JSON.stringify({
+    spec: set?.spec,
+    status: Object.fromEntries(Object.entries(counts).sort()),
+    isObserved: observedGeneration === set?.metadata?.generation,
+    updated: pods.filter((pod) => hashOfPod(pod) === hash && isWorking(pod)).length,
+    reservations: witness.ledger.reservations.length,
+  });
+}

@@ -1,0 +1,39 @@
+/** Every API call of a scenario's passes as the place where the pass dies: before the call, and after it. */
+import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts";
+import { scenarioOf } from "./scenario.ts";
+import { type Intervention, World } from "./world.ts";
+
+const KINDS = ["killBefore", "killAfter"] as const;
+
+/** Scenarios `from` … `to` - 1. What is counted as `runs` are worlds in which a pass was killed. */
+export async function runKillPoints(from: number, to: number): Promise<Campaign> {
+  let campaign = emptyCampaign();
+  for (let seed = from; seed < to; seed++) {
+    const calls = await callsOf(seed);
+    for (const [name, index] of calls)
+      for (const kind of KINDS) {
+        const blowAt: Intervention["blowAt"] = (sending) =>
+          sending.process.name === name && sending.index === index ? { kind } : undefined;
+        const result = await new World(scenarioOf(seed), { blowAt }).run();
+        const where = `${kind} at call ${index} of ${name}`;
+        campaign = merged(
+          campaign,
+          campaignOf({ ...result, violations: result.violations.map((v) => `${where}: ${v}`) }),
+        );
+      }
+  }
+  return campaign;
+}
+
+/** Every call that the passes of the scenario make before trouble ends, when none of them is killed. */
+async function callsOf(seed: number): Promise<readonly (readonly [name: string, index: number])[]> {
+  const scenario = scenarioOf(seed);
+  const names = new Set(scenario.passes.map((_, index) => `pass-${index + 1}`));
+  const calls: [string, number][] = [];
+  const blowAt: Intervention["blowAt"] = ({ process: { name }, index }) => {
+    if (names.has(name)) calls.push([name, index]);
+    return undefined;
+  };
+  await new World(scenario, { blowAt }).run();
+  return calls;
+}

@@ -1,0 +1,74 @@
+/** A bug planted on purpose: a patch, applied to a copy of what is simulated, which the simulation then has to find. */
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import ts from "typescript";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "../..");
+const BUGS = join(import.meta.dirname, "bugs");
+const COPIED = [
+  "package.json",
+  "tsconfig.json",
+  "shared",
+  "infra/local",
+  "test/simulation",
+  "functions/check-node.mjs",
+];
+/** A bug may make a pass run in circles. */
+const TIMEOUT_MS = 120_000;
+
+/** File names without ".patch". */
+export async function plantedBugs(): Promise<readonly string[]> {
+  const files = await readdir(BUGS);
+  return files.filter((file) => file.endsWith(".patch")).map((file) => file.slice(0, -".patch".length));
+}
+
+export interface PlantedBug {
+  readonly folder: string;
+  /** what is wrong with the patch itself: it must compile */
+  readonly problems: readonly string[];
+  readonly remove: () => Promise<void>;
+}
+
+/** Throws when the patch does not apply. */
+export async function plantBug(name: string): Promise<PlantedBug> {
+  const folder = await mkdtemp(join(tmpdir(), "planted-bug-"));
+  for (const path of COPIED) await cp(join(ROOT, path), join(folder, path), { recursive: true });
+  await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  const patch = join(BUGS, `${name}.patch`);
+  await run("git", ["apply", "--whitespace=nowarn", patch], { cwd: folder, env: { ...process.env, GIT_DIR: "none" } });
+  const changed = [...(await readFile(patch, "utf8")).matchAll(/^\+\+\+ b\/(.*)$/gm)].map(([, file = ""]) => file);
+  return { folder, problems: compile(folder, changed), remove: () => rm(folder, { recursive: true }) };
+}
+
+/** What the compiler says about these files. */
+function compile(folder: string, files: readonly string[]): readonly string[] {
+  const { config } = ts.readConfigFile(join(folder, "tsconfig.json"), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files }, ts.sys, folder);
+  const program = ts.createProgram(
+    files.map((file) => join(folder, file)),
+    options,
+  );
+  const sources = files.flatMap((file) => program.getSourceFile(join(folder, file)) ?? []);
+  if (sources.length !== files.length || files.length === 0) return ["the patch changes no file that is compiled"];
+  const found = sources.flatMap((source) => [
+    ...program.getSyntacticDiagnostics(source),
+    ...program.getSemanticDiagnostics(source),
+  ]);
+  return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, " "));
+}
+
+/** The first seed out of `from` … that finds the bug; undefined: none of `seeds` does. */
+export async function findBug({ folder }: PlantedBug, from: number, seeds: number): Promise<number | undefined> {
+  const script = join(folder, "test/simulation/main.ts");
+  const argv = [script, "--first", "--from", String(from), "--seeds", String(seeds)];
+  const output = await run(process.execPath, argv, { timeout: TIMEOUT_MS, maxBuffer: 2 ** 26 }).then(
+    ({ stdout }) => stdout,
+    (error: { readonly stdout?: string }) => error.stdout ?? "",
+  );
+  const seed = /^FAIL .* --seed (\d+)/m.exec(output)?.[1];
+  return seed === undefined ? undefined : Number(seed);
+}
