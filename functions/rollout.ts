@@ -3,7 +3,7 @@
  * is a queue the schedule's pass puts SidecarSets into it, and each message that comes back is a pass for one of them.
  */
 import type { Context, SQSEvent } from "aws-lambda";
-import type { Queue } from "../shared/aws/send-work.ts";
+import type { Queue } from "../shared/aws/access.ts";
 import { readAwsAccess, readCluster, readConfig, readQueue } from "../shared/config.ts";
 import { type PassOptions, runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";

@@ -1,8 +1,7 @@
 /** Settings from the environment: the only reader of process.env. Parsed once, at start; a bad value is one sentence. */
 import { KRUISE_NAMESPACE } from "./api/names.ts";
 import { type AuthenticationSettings, parseAuthentication } from "./authentication-settings.ts";
-import type { AwsAccess } from "./aws/access.ts";
-import type { Queue } from "./aws/send-work.ts";
+import type { AwsAccess, Queue } from "./aws/access.ts";
 import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
 

@@ -11,3 +11,10 @@ export interface AwsAccess {
   /** Instead of AWS' own address of a service, as AWS_ENDPOINT_URL says. */
   readonly endpoint?: string;
 }
+
+/** An SQS queue. */
+export interface Queue {
+  /** https://sqs.REGION.amazonaws.com/ACCOUNT/NAME.fifo */
+  readonly url: string;
+  readonly region: string;
+}

@@ -1,13 +1,7 @@
 /** Puts work into the queue of rollouts. */
 import { type Message, messageOf, type Work } from "../core/fan-out/work.ts";
-import type { AwsAccess } from "./access.ts";
+import type { AwsAccess, Queue } from "./access.ts";
 import { AwsError, awsJson } from "./signed-request.ts";
-
-export interface Queue {
-  /** https://sqs.REGION.amazonaws.com/ACCOUNT/NAME.fifo */
-  readonly url: string;
-  readonly region: string;
-}
 
 interface BatchAnswer {
   readonly Failed?: readonly { readonly Id: string; readonly Code?: string }[];
