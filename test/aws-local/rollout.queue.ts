@@ -166,7 +166,7 @@ test("a hint comes before what it tells of: the worker waits for the hash, and t
   await new Promise((resolve) => setTimeout(resolve, 500));
   await release(cluster.cluster, "hinted", 2);
   const releasedAt = performance.now();
-  await vi.waitFor(async () => expect(versionsOf(await readPods(cluster.cluster, "hinted"))).toEqual(["2"]), 20_000);
+  await vi.waitFor(async () => expect(versionsOf(await readPods(cluster.cluster, "hinted"))).toEqual(["2"]), 5_000);
   process.stdout.write(`first pod patched ${Math.round(performance.now() - releasedAt)} ms after the release\n`);
   expect(await served).toMatchObject([{ group: "hinted" }]);
   const { metadata } = await cluster.cluster.get<SidecarSet>(SIDECARSETS, { name: "hinted" });

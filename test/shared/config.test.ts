@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readConfig } from "../../shared/config.ts";
+import { readConfig, readQueue } from "../../shared/config.ts";
 import { ConfigError } from "../../shared/config-error.ts";
 
 describe("readConfig", () => {
@@ -61,5 +61,22 @@ describe("readConfig", () => {
     ],
   ])("%s=%s is refused in one sentence", (variable, value, sentence) => {
     expect(() => readConfig({ [variable]: value })).toThrow(new ConfigError(sentence));
+  });
+});
+
+describe("QUEUE_URL", () => {
+  const QUEUE_URL = "https://sqs.eu-central-1.amazonaws.com/123456789012/rollout.fifo";
+
+  test("is optional", () => {
+    expect([readQueue({}), readQueue({ QUEUE_URL: "" })]).toEqual([undefined, undefined]);
+    expect(readQueue({ QUEUE_URL, AWS_REGION: "eu-central-1" })).toEqual({ url: QUEUE_URL, region: "eu-central-1" });
+  });
+
+  test.each([
+    [{ QUEUE_URL: "rollout.fifo" }, "is not the address of a FIFO queue"],
+    [{ QUEUE_URL: QUEUE_URL.replace(".fifo", "") }, "is not the address of a FIFO queue"],
+    [{ QUEUE_URL }, "QUEUE_URL needs AWS_REGION"],
+  ])("%j is one sentence", (env, sentence) => {
+    expect(() => readQueue(env)).toThrow(sentence);
   });
 });
