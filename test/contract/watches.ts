@@ -53,6 +53,20 @@ async function rawWatch({ raw, namespace }: Context, query: string): Promise<rea
 
 export const WATCH_CASES: readonly ContractCase[] = [
   {
+    sentence: "a watch says when it is open, before its first event, though there may be none",
+    async run(context) {
+      const before = await now(context);
+      let atOpening = -1;
+      const onOpen = () => {
+        atOpening = events.length;
+        stop();
+      };
+      const { events, ended, stop } = watch(context, { resourceVersion: before, onOpen });
+      await ended;
+      expect(atOpening).toBe(0);
+    },
+  },
+  {
     sentence: "a watch shows every change after its resourceVersion, in order",
     async run(context) {
       const { cluster, namespace } = context;
