@@ -1,4 +1,5 @@
 /** Decides what becomes of a SidecarSet that someone creates or changes: defaults and hashes. */
+
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, SIDECARSET_GROUP, SIDECARSET_KIND } from "../api/names.ts";
@@ -10,6 +11,7 @@ import { type Decoded, type DecodeError, decodeGo } from "./lib/decode-go.ts";
 import { goJson } from "./lib/go-json.ts";
 import type { GoType } from "./lib/go-type.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "./lib/go-types-sidecarset.ts";
+import { shownText } from "./lib/shown-text.ts";
 
 /** v1alpha1 has other selectors, which no default looks at. */
 const TYPES: ReadonlyMap<string, GoType<SidecarSet>> = new Map([
@@ -29,7 +31,8 @@ function decode(
   const wanted = { apiVersion: `${SIDECARSET_GROUP}/${version}`, kind: SIDECARSET_KIND };
   const { apiVersion = wanted.apiVersion, kind = wanted.kind } = object;
   if (apiVersion === wanted.apiVersion && kind === wanted.kind) return decodeGo(type, object);
-  return { kind: "DecodeError", message: `the object is a ${kind} of ${apiVersion}, not of ${wanted.apiVersion}` };
+  const found = `${shownText(kind)} of ${shownText(apiVersion)}`;
+  return { kind: "DecodeError", message: `the object is a ${found}, not of ${wanted.apiVersion}` };
 }
 
 function missingFieldRefs(containers: readonly SidecarContainer[] | undefined, path: string): readonly FieldError[] {

@@ -1,4 +1,5 @@
 /** Decides whether a SidecarSet that someone creates or changes may be stored. */
+
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { ConfigMap, ControllerRevision, KubernetesObject } from "../api/kubernetes.ts";
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../api/names.ts";
@@ -8,6 +9,7 @@ import type { Admission } from "./lib/admission.ts";
 import { type Decoded, type DecodeError, decodeGo } from "./lib/decode-go.ts";
 import { printFieldErrors } from "./lib/field-error.ts";
 import { SIDECAR_SET } from "./lib/go-types-sidecarset.ts";
+import { shownText } from "./lib/shown-text.ts";
 import { sidecarSetErrors } from "./validate/sidecarset.ts";
 
 /** What the validating webhook sees of the cluster and the configuration. */
@@ -48,7 +50,7 @@ function readGiven(object: KubernetesObject | null | undefined, wanted: string, 
   }
   const { apiVersion = wanted, kind = SIDECARSET_KIND } = object;
   if (apiVersion === wanted && kind === SIDECARSET_KIND) return read(object, apiVersion);
-  const message = `${title} is a ${kind} of ${apiVersion}, not a ${SIDECARSET_KIND} of ${wanted}`;
+  const message = `${title} is a ${shownText(kind)} of ${shownText(apiVersion)}, not a ${SIDECARSET_KIND} of ${wanted}`;
   return { kind: "DecodeError", message };
 }
 

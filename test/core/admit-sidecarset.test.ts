@@ -99,6 +99,12 @@ describe("mutateSidecarSet", () => {
       "the object is a SidecarSet of apps.kruise.io/v1alpha1, not of apps.kruise.io/v1beta1",
     ],
     [
+      "an object whose version is no text",
+      request({ ...META, apiVersion: { toString: 1 } as unknown as string }),
+      400,
+      "the object is a SidecarSet of (no text), not of apps.kruise.io/v1beta1",
+    ],
+    [
       "a field of the wrong kind",
       request(container({ env: {} })),
       400,

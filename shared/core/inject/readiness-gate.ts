@@ -8,7 +8,8 @@ interface Gated {
 
 function isOwnedByKruise({ metadata }: Pod): boolean {
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
-  return owner?.apiVersion.startsWith(`${SIDECARSET_GROUP}/`) ?? false;
+  // What an API server sends always has one; what others send may not.
+  return owner?.apiVersion?.startsWith?.(`${SIDECARSET_GROUP}/`) ?? false;
 }
 
 /** The pod with the gate of workloads that OpenKruise updates in place; `isForAll` is gate KruisePodReadinessGate. */

@@ -15,6 +15,7 @@ describe("the readiness gate", () => {
     ["is not for pods of others", pod("apps/v1", true), false, false],
     ["is not for pods that are owned otherwise", pod("apps.kruise.io/v1beta1", false), false, false],
     ["is for every pod where the feature gate says so", pod("apps/v1", true), true, true],
+    ["is not for pods whose owner has no apiVersion", pod(undefined as unknown as string, true), false, false],
     ["is there once", pod("apps.kruise.io/v1beta1", true, [GATE]), true, false],
   ];
   test("stands behind other gates", () => {
