@@ -1,6 +1,7 @@
 /** All subjects of the contract. */
 import { ADMISSION_CASES } from "./admission.ts";
 import { ADMISSION_FAILURE_CASES } from "./admission-failures.ts";
+import { CALL_CONDITION_CASES } from "./call-conditions.ts";
 import type { ContractCase } from "./contract.ts";
 import { CONVERSION_CASES } from "./conversion.ts";
 import { CUSTOM_CASES, SCHEMA_CASES } from "./custom-resources.ts";
@@ -27,6 +28,6 @@ export const SUBJECTS: Readonly<Record<string, readonly ContractCase[]>> = {
   "custom resource schemas": SCHEMA_CASES,
   "custom resources": CUSTOM_CASES,
   conversion: CONVERSION_CASES,
-  admission: ADMISSION_CASES,
+  admission: [...ADMISSION_CASES, ...CALL_CONDITION_CASES],
   "admission that fails": ADMISSION_FAILURE_CASES,
 };
