@@ -18,8 +18,8 @@ describe("the speed of the core", () => {
   it("an admission does not grow with the number of SidecarSets", () => {
     // Over so wide a range 0.1 forgives noise of threefold, of which the least disturbed rounds show a tenth.
     expect(figures.bestLongExponent, shown).toBeLessThan(0.1);
-    // Measured within 0.03 of 0; 0.15 forgives noise of twofold.
-    expect(figures.bestAdmissionExponent, shown).toBeLessThan(0.15);
+    // Measured within 0.03 of 0; 0.3 forgives noise of fivefold, and is less than what a walk over all comes to.
+    expect(figures.bestAdmissionExponent, shown).toBeLessThan(0.3);
   });
 
   it("it would show if every SidecarSet were looked at", () => {
