@@ -2,6 +2,7 @@
 # Packages what would be deployed, without an account, and has cfn-lint and checkov read the template. Both come from PyPI, into .cache/python. Then npm audit. Ends with: N passed, N failed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+PATH="$PWD/node_modules/.bin:$PATH" # the Node that npm scripts run on
 out=.cache/package
 python=.cache/python
 template=$out/cloudformation-template-update-stack.json
