@@ -39,6 +39,8 @@ export class Witness {
   #ledger: Ledger = EMPTY_LEDGER;
   #observed = 0;
   #mostPods = 0;
+  /** since a pass wrote for the first time: what a share of the pods may have been reckoned with */
+  #fewestPods = Number.POSITIVE_INFINITY;
   /** pods that went: what is left for the partition when they are counted too */
   #gone = 0;
   /** pod writes of passes that were looked at */
@@ -59,6 +61,7 @@ export class Witness {
   see(write: Write): void {
     this.writes++;
     const isPass = write.userAgent.startsWith("pass");
+    this.#countFewest(isPass);
     if (write.resource === "sidecarsets") this.#seeSet(write, isPass);
     else if (write.resource === "pods") this.#seePod(write, isPass);
     else if (write.resource === "configmaps") this.#seeMap(write, isPass);
@@ -107,6 +110,11 @@ export class Witness {
     const isGone = write.isRemoved || Boolean(next.metadata?.deletionTimestamp);
     if (isGone && !previous?.metadata?.deletionTimestamp) this.#gone++;
     if (isGone || isWorking(next)) this.#taken.delete(next.metadata?.uid ?? "");
+  }
+
+  #countFewest(isPass: boolean): void {
+    if (isPass || Number.isFinite(this.#fewestPods))
+      this.#fewestPods = Math.min(this.#fewestPods, this.#options.pods().length);
   }
 
   #judge(write: Write, previous: Pod | undefined, next: Pod): void {
@@ -167,7 +175,9 @@ export class Witness {
     const uid = next.metadata?.uid;
     // The store still has the pod as it was, when this is asked within the write.
     const old = matched.filter((pod) => pod.metadata?.uid !== uid && hashOfPod(pod) !== hash).length;
-    const kept = Math.min(...grants.map(({ strategy }) => partitionNow(strategy, matched.length)));
+    // Pods that were made since the reservation raise what a share comes to.
+    const total = Math.min(matched.length, this.#fewestPods);
+    const kept = Math.min(...grants.map(({ strategy }) => partitionNow(strategy, total)));
     if (old < kept - this.#gone) this.#report(write, `leaves ${old} old pods, the partition keeps ${kept}`);
   }
 
