@@ -33,6 +33,7 @@ export async function* openWatch<T extends KubernetesObject>(
   };
   signal?.addEventListener("abort", stop, { once: true });
   sessions.push(await send(async () => site.server.watch(site.process.name, resource, options, sinkOf(site, inbox))));
+  options.onOpen?.();
   if (inbox.isEnded) stop();
   try {
     yield* read(inbox);
