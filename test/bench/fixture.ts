@@ -110,10 +110,16 @@ export function sidecarSetsToScan(count: number): readonly SidecarSet[] {
 
 /** Ready pods that a SidecarSet named `set-0` was injected into under another hash: all of them wait for their upgrade. */
 export function rolloutPods(count: number, sidecarSet: SidecarSet): readonly Pod[] {
+  return Array.from({ length: count }, (_, index) => rolloutPod(index, sidecarSet));
+}
+
+/** One of them. */
+export function rolloutPod(index: number, sidecarSet: SidecarSet): Pod {
+  const name = sidecarSet.metadata?.name ?? "";
   const withoutImage = sidecarSet.metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";
   const record = (hash: string) =>
-    JSON.stringify({ "set-0": { updateTimestamp: null, hash, sidecarSetName: "set-0", sidecarList: ["agent"] } });
-  return Array.from({ length: count }, (_, index) => ({
+    JSON.stringify({ [name]: { updateTimestamp: null, hash, sidecarSetName: name, sidecarList: ["agent"] } });
+  return {
     metadata: {
       name: `web-${index}`,
       namespace: "shop",
@@ -122,7 +128,7 @@ export function rolloutPods(count: number, sidecarSet: SidecarSet): readonly Pod
       creationTimestamp: new Date(1_767_000_000_000 + index * 1000).toISOString(),
       labels: { app: "web" },
       annotations: {
-        "kruise.io/sidecarset-injected-list": "set-0",
+        "kruise.io/sidecarset-injected-list": name,
         "kruise.io/sidecarset-hash": record("another"),
         "kruise.io/sidecarset-hash-without-image": record(withoutImage),
       },
@@ -142,5 +148,5 @@ export function rolloutPods(count: number, sidecarSet: SidecarSet): readonly Pod
         { name: "agent", image: "fluent/fluent-bit:4.0.0", imageID: "agent@1", ready: true, restartCount: 0 },
       ],
     },
-  }));
+  };
 }

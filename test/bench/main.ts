@@ -1,49 +1,37 @@
-/** `npm run bench -- core [--json]`: prints a table, or one JSON object. */
-import { type CoreFigures, measureCore } from "./core.ts";
-import type { Measured } from "./measure.ts";
+/** `npm run bench -- core|webhook [--json]`: prints a table, or one JSON object. */
+import { measureCore } from "./core.ts";
+import { coreTable } from "./core-table.ts";
+import { measureWebhook } from "./webhook/measure-webhook.ts";
+import { webhookTable } from "./webhook/webhook-table.ts";
 
-const ROUNDS = 15;
-const rounded = (value: number, digits = 1) => value.toFixed(digits).padStart(10);
-
-function line(title: string, { microseconds, best, bytes }: Measured, timesFloor?: number): string {
-  const times = (timesFloor?.toFixed(2) ?? "").padStart(9);
-  return `${title.padEnd(34)}${rounded(microseconds)}${rounded(best)}${times}${String(bytes ?? "").padStart(10)}`;
+interface Printed {
+  readonly figures: object;
+  readonly table: string;
 }
 
-function value(title: string, figure: number, digits = 1): string {
-  return `${title.padEnd(34)}${rounded(figure, digits)}`;
-}
+const CORE_ROUNDS = 15;
+const WEBHOOK = { rounds: 9, milliseconds: 400, callers: [1, 8, 32], sidecarSets: [1, 10, 200, 50_000] };
 
-function table(figures: CoreFigures): string {
-  const { admissions, request, decideMilliseconds } = figures;
-  return [
-    `pod of ${figures.bodyBytes} bytes, patch of ${figures.patchBytes} bytes; ${ROUNDS} rounds, Node ${process.version}`,
-    "",
-    "                                   median µs   best µs  × floor     bytes",
-    line("floor: parse and stringify", figures.floor),
-    ...admissions.map((figure) => line(`+ admission, ${figure.sidecarSets} SidecarSets`, figure, figure.timesFloor)),
-    line(`whole request, ${request.sidecarSets} SidecarSets`, request, request.timesFloor),
-    value("a SidecarSet: defaults, hashes", figures.mutateSidecarSetMicroseconds),
-    "",
-    "                                      growth exponent",
-    value("1 to 200 SidecarSets", figures.admissionExponent, 3),
-    value("1 to 200, best rounds", figures.bestAdmissionExponent, 3),
-    value("1 to 50000, best rounds", figures.bestLongExponent, 3),
-    value("1 to 50000 if no index helps", figures.bestScanExponent, 3),
-    value("decide", figures.decideExponent, 3),
-    "",
-    "                                          ms",
-    value("index of 50000 SidecarSets", figures.indexMilliseconds),
-    ...decideMilliseconds.map(({ pods, milliseconds }) => value(`decide, ${pods} pods`, milliseconds)),
-    "",
-  ].join("\n");
-}
+const BENCHMARKS: Readonly<Record<string, () => Printed | Promise<Printed>>> = {
+  core: () => {
+    const figures = measureCore(CORE_ROUNDS);
+    return { figures, table: coreTable(figures, CORE_ROUNDS) };
+  },
+  webhook: async () => {
+    const figures = await measureWebhook(WEBHOOK);
+    return { figures, table: webhookTable(figures) };
+  },
+};
 
-const [what, ...flags] = process.argv.slice(2);
-if (what !== "core") {
-  process.stderr.write(`${what ?? "nothing"}: there is one benchmark, core: npm run bench -- core [--json]\n`);
+const [what = "", ...flags] = process.argv.slice(2);
+const run = BENCHMARKS[what];
+if (run === undefined) {
+  const known = Object.keys(BENCHMARKS).join(", ");
+  process.stderr.write(
+    `${what || "nothing"} is no benchmark: npm run bench -- NAME [--json], NAME being one of ${known}\n`,
+  );
   process.exitCode = 2;
 } else {
-  const figures = measureCore(ROUNDS);
-  process.stdout.write(flags.includes("--json") ? `${JSON.stringify(figures)}\n` : table(figures));
+  const { figures, table } = await run();
+  process.stdout.write(flags.includes("--json") ? `${JSON.stringify(figures)}\n` : table);
 }

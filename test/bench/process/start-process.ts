@@ -1,0 +1,50 @@
+/** The parent's side of a benchmark process: what is measured runs alone, so that its computing and memory are its own. */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { AnswerMessage, CallMessage, Usage } from "./answer-calls.ts";
+
+export interface BenchProcess {
+  /** Rejects with what the function threw there, and when the process ends. */
+  call<T>(name: string, argument?: unknown): Promise<T>;
+  usage(): Promise<Usage>;
+  stop(): Promise<void>;
+}
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** `file` calls answerCalls. What it writes to stdout goes nowhere. */
+export function startProcess(file: URL, execArgv: readonly string[] = []): BenchProcess {
+  const child = fork(fileURLToPath(file), { execArgv: [...execArgv], stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  const waiting = new Map<number, Waiting>();
+  let lastId = 0;
+  child.on("message", (message: AnswerMessage) => {
+    const { resolve, reject } = waiting.get(message.id) ?? {};
+    waiting.delete(message.id);
+    if ("problem" in message) reject?.(new Error(message.problem));
+    else resolve?.(message.value);
+  });
+  child.on("exit", (code, signal) => {
+    for (const { reject } of waiting.values()) reject(new Error(`${file.pathname} ended: ${signal ?? code}`));
+    waiting.clear();
+  });
+  const call = <T>(name: string, argument?: unknown) =>
+    new Promise<T>((resolve, reject) => {
+      const id = ++lastId;
+      waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
+      child.send({ id, name, argument } satisfies CallMessage);
+    });
+  return {
+    call,
+    usage: () => call("usage"),
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, "exit");
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,206 @@
+/** What the pod webhook costs over HTTPS, beside a server that does nothing and a minimal injector, turn by turn. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createCertificates } from "../../../infra/local/certificates.ts";
+import { kubeconfigText } from "../../../infra/local/kubeconfig.ts";
+import { secretPath } from "../../../shared/webhook/paths.ts";
+import { reviewBody } from "../fixture.ts";
+import { median } from "../measure.ts";
+import type { MadeUpApi } from "../process/made-up-api.ts";
+import { type BenchProcess, startProcess } from "../process/start-process.ts";
+import type { Load, LoadPlan } from "./load-process.ts";
+import type { ServerPlan } from "./server-process.ts";
+
+export interface WebhookOptions {
+  readonly rounds: number;
+  /** of one load */
+  readonly milliseconds: number;
+  readonly callers: readonly number[];
+  readonly sidecarSets: readonly number[];
+}
+
+/** Medians over the rounds. */
+export interface WebhookRow {
+  /** no-op, minimal, or ours */
+  readonly subject: string;
+  /** of which one matches; ours only */
+  readonly sidecarSets?: number;
+  readonly callers: number;
+  readonly requests: number;
+  /** milliseconds */
+  readonly p50: number;
+  readonly p99: number;
+  readonly requestsPerSecond: number;
+  /** milliseconds of computing for one request */
+  readonly cpu: number;
+  /** of the JSON patch */
+  readonly patchBytes: number;
+  /** against the minimal injector in the same round; medians */
+  readonly ofMinimal: { readonly requestsPerSecond: number; readonly p50: number; readonly cpu: number };
+}
+
+export interface WebhookFigures {
+  readonly rounds: number;
+  readonly bodyBytes: number;
+  readonly rows: readonly WebhookRow[];
+}
+
+interface Subject {
+  readonly name: ServerPlan["kind"];
+  readonly sidecarSets?: number;
+  readonly process: BenchProcess;
+  readonly port: number;
+  readonly path: string;
+}
+
+interface Sample {
+  readonly requests: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly requestsPerSecond: number;
+  readonly cpu: number;
+  readonly patchBytes: number;
+}
+
+const SECRET = "benchmark-path-secret-of-exactly-43-letters";
+const WARM_MS = 1_500;
+
+interface Stage {
+  readonly folder: string;
+  readonly authority: string;
+  readonly tls: Pick<ServerPlan, "certificate" | "key" | "pathSecrets">;
+  readonly processes: BenchProcess[];
+}
+
+async function openStage(): Promise<Stage> {
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-bench-"));
+  const { authority, certificate, key } = await createCertificates();
+  const write = async (name: string, text: string) => {
+    await writeFile(join(folder, name), text);
+    return join(folder, name);
+  };
+  const tls = {
+    certificate: await write("tls.crt", certificate),
+    key: await write("tls.key", key),
+    pathSecrets: await write("path-secrets", `${SECRET}\n`),
+  };
+  return { folder, authority, tls, processes: [] };
+}
+
+function begin(stage: Stage, file: string): BenchProcess {
+  const process = startProcess(new URL(file, import.meta.url));
+  stage.processes.push(process);
+  return process;
+}
+
+async function floor(stage: Stage, name: "no-op" | "minimal"): Promise<Subject> {
+  const process = begin(stage, "server-process.ts");
+  const port = await process.call<number>("start", { kind: name, kubeconfig: "", ...stage.tls } satisfies ServerPlan);
+  return { name, process, port, path: "/mutate-pod?timeout=10s" };
+}
+
+async function ours(stage: Stage, sidecarSets: number): Promise<Subject> {
+  const api = await begin(stage, "../process/made-up-api.ts").call<MadeUpApi>("start", { sidecarSets, pods: 0 });
+  const kubeconfig = join(stage.folder, `kubeconfig-${sidecarSets}`);
+  const access = { url: api.server, caCertificate: api.certificateAuthority, token: "benchmark" };
+  await writeFile(kubeconfig, kubeconfigText(access));
+  const process = begin(stage, "server-process.ts");
+  const port = await process.call<number>("start", { kind: "ours", kubeconfig, ...stage.tls } satisfies ServerPlan);
+  return { name: "ours", sidecarSets, process, port, path: secretPath(SECRET, "/mutate-pod?timeout=10s") };
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+function patchBytesOf(answer: string, { name }: Subject): number {
+  const { response } = JSON.parse(answer) as { response: { allowed: boolean; patch?: string } };
+  const patch = Buffer.from(response.patch ?? "", "base64").toString("utf8");
+  if (!response.allowed || (name !== "no-op") !== patch.includes("fluent-bit")) throw new Error(`answered ${answer}`);
+  return patch.length;
+}
+
+async function sample(load: BenchProcess, subject: Subject, plan: Omit<LoadPlan, "port" | "path">): Promise<Sample> {
+  const before = await subject.process.usage();
+  const result = await load.call<Load>("run", { ...plan, port: subject.port, path: subject.path } satisfies LoadPlan);
+  const after = await subject.process.usage();
+  return {
+    requests: result.requests,
+    p50: quantile(result.milliseconds, 0.5),
+    p99: quantile(result.milliseconds, 0.99),
+    requestsPerSecond: result.requests / result.seconds,
+    cpu: (after.cpu - before.cpu) / 1000 / result.requests,
+    patchBytes: patchBytesOf(result.lastAnswer, subject),
+  };
+}
+
+type Samples = Map<Subject, Sample[]>;
+
+function rowOf(subject: Subject, callers: number, samples: Samples, minimal: readonly Sample[]): WebhookRow {
+  const own = samples.get(subject) ?? [];
+  const middle = (pick: (sample: Sample) => number) => median(own.map(pick));
+  const against = (pick: (sample: Sample) => number) =>
+    median(own.map((sample, round) => pick(sample) / pick(minimal[round] ?? sample)));
+  return {
+    subject: subject.name,
+    ...(subject.sidecarSets === undefined ? {} : { sidecarSets: subject.sidecarSets }),
+    callers,
+    requests: own.reduce((sum, { requests }) => sum + requests, 0),
+    p50: middle(({ p50 }) => p50),
+    p99: middle(({ p99 }) => p99),
+    requestsPerSecond: middle(({ requestsPerSecond }) => requestsPerSecond),
+    cpu: middle(({ cpu }) => cpu),
+    patchBytes: own[0]?.patchBytes ?? Number.NaN,
+    ofMinimal: {
+      requestsPerSecond: against(({ requestsPerSecond }) => requestsPerSecond),
+      p50: against(({ p50 }) => p50),
+      cpu: against(({ cpu }) => cpu),
+    },
+  };
+}
+
+interface Loading {
+  readonly load: BenchProcess;
+  readonly subjects: readonly Subject[];
+  readonly plan: Omit<LoadPlan, "port" | "path">;
+}
+
+/** The order turns around, so that nobody always comes after the same neighbour. */
+async function takeSamples({ load, subjects, plan }: Loading, rounds: number): Promise<Samples> {
+  const samples: Samples = new Map(subjects.map((subject) => [subject, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const subject of round % 2 === 0 ? subjects : subjects.toReversed())
+      samples.get(subject)?.push(await sample(load, subject, plan));
+  }
+  return samples;
+}
+
+async function measureRows(stage: Stage, subjects: readonly Subject[], options: WebhookOptions) {
+  const { rounds, milliseconds } = options;
+  const load = begin(stage, "load-process.ts");
+  const plan = { body: reviewBody(), authority: stage.authority, callers: 8, milliseconds: WARM_MS };
+  await takeSamples({ load, subjects, plan }, 1);
+  const rows: WebhookRow[] = [];
+  for (const callers of options.callers) {
+    const samples = await takeSamples({ load, subjects, plan: { ...plan, callers, milliseconds } }, rounds);
+    const minimal = [...samples].find(([{ name }]) => name === "minimal")?.[1] ?? [];
+    rows.push(...subjects.map((subject) => rowOf(subject, callers, samples, minimal)));
+  }
+  return rows;
+}
+
+/** Processes of their own for the API server, each webhook and the callers. */
+export async function measureWebhook(options: WebhookOptions): Promise<WebhookFigures> {
+  const stage = await openStage();
+  try {
+    const subjects = [await floor(stage, "no-op"), await floor(stage, "minimal")];
+    for (const count of options.sidecarSets) subjects.push(await ours(stage, count));
+    const rows = await measureRows(stage, subjects, options);
+    return { rounds: options.rounds, bodyBytes: reviewBody().length, rows };
+  } finally {
+    for (const process of stage.processes) await process.stop();
+    await rm(stage.folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,93 @@
+/** One webhook on an HTTPS port of its own: ours as `serve` runs it, or one of two that set the floor. */
+
+import { readFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { startServer } from "../../../functions/serve.ts";
+import { createLog } from "../../../shared/log.ts";
+import { answerCalls } from "../process/answer-calls.ts";
+
+export interface ServerPlan {
+  /** no-op: reads the review and allows; minimal: gives every pod the same patch; ours */
+  readonly kind: "no-op" | "minimal" | "ours";
+  /** paths of PEM files */
+  readonly certificate: string;
+  readonly key: string;
+  /** path */
+  readonly kubeconfig: string;
+  /** path */
+  readonly pathSecrets: string;
+}
+
+interface Review {
+  readonly request: { readonly uid: string; readonly object: { readonly metadata: { readonly annotations?: object } } };
+}
+
+/** About what ours is for a SidecarSet of one container: the container, a volume, annotations. */
+function fixedPatch({ request }: Review): object {
+  const container = {
+    name: "agent",
+    image: "fluent/fluent-bit:4.1.0",
+    args: ["-i", "tail"],
+    env: [{ name: "IS_INJECTED", value: "true" }],
+    resources: { requests: { cpu: "20m", memory: "32Mi" } },
+    volumeMounts: [{ name: "state", mountPath: "/state" }],
+    terminationMessagePath: "/dev/termination-log",
+    terminationMessagePolicy: "File",
+    imagePullPolicy: "IfNotPresent",
+  };
+  const hash = "b2d9bz7499c5cwd4cvcx6z8847ffw8d57v6f4v6xx9z6d4vb8zx6v5849f5z8b6x";
+  const annotations = {
+    injected: "set",
+    "hash-of-images": JSON.stringify({ set: hash }),
+    hash: JSON.stringify({ set: hash }),
+  };
+  const patch = [
+    { op: "add", path: "/spec/containers/-", value: container },
+    { op: "add", path: "/spec/volumes/-", value: { name: "state", emptyDir: {} } },
+    { op: "add", path: "/metadata/annotations", value: { ...request.object.metadata.annotations, ...annotations } },
+  ];
+  return { patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64") };
+}
+
+async function readText(incoming: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+async function startFloor({ kind, certificate, key }: ServerPlan): Promise<number> {
+  const tls = { cert: await readFile(certificate), key: await readFile(key), keepAliveTimeout: 120_000 };
+  const server = createServer(tls, async (incoming, outgoing) => {
+    const review = JSON.parse(await readText(incoming)) as Review;
+    const response = { uid: review.request.uid, allowed: true, ...(kind === "minimal" ? fixedPatch(review) : {}) };
+    const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response });
+    outgoing
+      .writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
+      .end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+/** With its log, its authentication and its default settings. */
+async function startOurs({ certificate, key, kubeconfig, pathSecrets }: ServerPlan): Promise<number> {
+  const { port } = await startServer({
+    port: 0,
+    host: "127.0.0.1",
+    tlsCert: certificate,
+    tlsKey: key,
+    kubeconfig,
+    log: createLog("info"),
+    authentication: {
+      mode: "secret-path",
+      clientNames: [],
+      clientCertificateFrom: "api-gateway",
+      pathSecrets: { kind: "file", path: pathSecrets },
+    },
+  });
+  return port;
+}
+
+answerCalls({ start: (plan: ServerPlan) => (plan.kind === "ours" ? startOurs(plan) : startFloor(plan)) });
