@@ -154,7 +154,9 @@ export class Witness {
     }
     this.#reportIf(write, imageViolation(next, hash, this.#options.isHot));
     this.#judgePartition(write, grants, next);
-    if (isPodReady(previous)) this.#judgeBudget(write, grants, { next, reservation });
+    // One that was down costs nothing, also when it was taken down for a release that is over.
+    if (!isPodReady(previous)) this.#taken.delete(next.metadata?.uid ?? "");
+    else this.#judgeBudget(write, grants, { next, reservation });
   }
 
   /** A reservation that got a newer target is still one of the generation that it was made under, and of its budget. */
