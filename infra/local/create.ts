@@ -4,7 +4,7 @@ import type { Api, Call } from "./api.ts";
 import { NAMESPACE } from "./built-in-kinds.ts";
 import { convert } from "./conversion.ts";
 import { decodeObject } from "./decode.ts";
-import type { JsonObject } from "./json.ts";
+import { copyOf, type JsonObject } from "./json.ts";
 import { generatedName, randomUid } from "./names.ts";
 import { type ApiObject, keyOf, storageKey, timestamp } from "./object.ts";
 import { alreadyExists, badRequest, forbidden, notFound, plainError } from "./status-error.ts";
@@ -73,7 +73,7 @@ export async function createObject(api: Api, call: Call, body: unknown): Promise
     oldObject: undefined,
     options,
   };
-  const object = structuredClone((await mutate(api, request)) ?? decoded);
+  const object = copyOf((await mutate(api, request)) ?? decoded);
   fillSystemFields(api, named, object);
   throwFieldErrors(named, object, objectErrors(named, object));
   const final: Call = { ...named, name: object.metadata.name ?? "" };

@@ -61,8 +61,16 @@ export function setDefault(object: JsonObject, key: string, value: unknown): voi
   if (object[key] === undefined || object[key] === null) object[key] = value;
 }
 
+/** Deep; of what JSON can say. Several times as fast as structuredClone. */
 export function copyOf<T>(value: T): T {
-  return structuredClone(value);
+  if (Array.isArray(value)) return value.map((item) => copyOf(item)) as T;
+  if (!isObject(value)) return value;
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) {
+    if (key === "__proto__") return structuredClone(value);
+    copy[key] = copyOf(value[key]);
+  }
+  return copy as T;
 }
 
 export function isEqual(left: unknown, right: unknown): boolean {

@@ -8,6 +8,8 @@ const WATCH_SECONDS = 240;
 /** An API server that ends or refuses every watch at once is not asked again at once, nor for ever. */
 const REOPEN_MS = 1_000;
 const MAX_REFUSALS = 5;
+/** The default reason is an exception, made anew each time. */
+const NEWS = "news";
 
 export interface EventFeed<T extends KubernetesObject> {
   /** Resolves when there is news, `signal` aborts, or after `ms`. False: the feed is lost, only a new list tells what is. */
@@ -35,7 +37,7 @@ export function openFeed<T extends KubernetesObject>(
       refusals = 0;
       from = event.object.metadata?.resourceVersion ?? from;
       if (event.type !== "BOOKMARK") events.push(event);
-      wake.abort();
+      wake.abort(NEWS);
     }
   };
   const pump = async () => {
@@ -50,7 +52,7 @@ export function openFeed<T extends KubernetesObject>(
   pump().catch((error) => {
     if (!isKubeError(error)) throw error;
     isLost = true;
-    wake.abort();
+    wake.abort(NEWS);
   });
   return {
     wait: async (ms, signal) => {

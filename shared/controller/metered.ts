@@ -6,6 +6,9 @@ import type { Clock } from "./clock.ts";
 /** "PATCH pods" → how often */
 export type Calls = Record<string, number>;
 
+/** A reason of its own, as the default is an exception, made anew for each call. */
+const OVER = "answered";
+
 /**
  * A call that is not answered at `endsAtMs` (on `clock`) fails with reason DeadlineExceeded; whether it was carried out
  * is not known then, as ever after a timeout.
@@ -27,7 +30,7 @@ export function meteredCluster(cluster: Cluster, clock: Clock, endsAtMs: number,
     try {
       return await Promise.race([work(), late]);
     } finally {
-      done.abort();
+      done.abort(OVER);
     }
   };
   return {

@@ -24,7 +24,11 @@ export interface RevisionPlace {
 
 /** `text` is the revision's data as `revisionText` gives it. */
 export function revisionName(sidecarSetName: string, text: string, collisionCount: number | undefined): string {
-  return `${sidecarSetName.slice(0, MAX_NAME)}-${revisionHash(text, collisionCount)}`;
+  return nameWith(sidecarSetName, revisionHash(text, collisionCount));
+}
+
+function nameWith(sidecarSetName: string, hash: string): string {
+  return `${sidecarSetName.slice(0, MAX_NAME)}-${hash}`;
 }
 
 /** A revision that is not stored yet. Source: OpenKruise sidecarset history_control.go, NewRevision. */
@@ -35,16 +39,16 @@ export function newRevision(
   const { name = "", uid = "", labels, annotations } = sidecarSet.metadata ?? {};
   const { customVersion } = sidecarSet.spec;
   const data = revisionData(sidecarSet);
-  const text = revisionText(data);
+  const hash = revisionHash(revisionText(data), collisionCount);
   return {
     apiVersion: "apps/v1",
     kind: "ControllerRevision",
     metadata: {
-      name: revisionName(name, text, collisionCount),
+      name: nameWith(name, hash),
       namespace,
       labels: {
         ...labels,
-        [REVISION_HASH_LABEL]: revisionHash(text, collisionCount),
+        [REVISION_HASH_LABEL]: hash,
         [SIDECARSET_NAME_LABEL]: name,
         ...(customVersion ? { [CUSTOM_VERSION_LABEL]: customVersion } : {}),
       },
