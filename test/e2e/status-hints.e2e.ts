@@ -87,29 +87,30 @@ function setStatus(name: string, status: object, dryRun = false): Promise<Pod> {
   return cluster.patch<Pod>(PODS, key, { type: "merge", body: { status } }, { subresource: "status", dryRun });
 }
 
-/** How often we are called for each of these, one after the other. */
-async function callsFor(name: string, steps: readonly object[]): Promise<readonly number[]> {
-  const counts: number[] = [];
+/** What we are told at each of these, one after the other; "": we are not called. An API server may repeat a call. */
+async function toldAt(name: string, steps: readonly object[]): Promise<readonly string[]> {
+  const heard: string[] = [];
   for (const step of steps) {
-    const before = calls;
+    calls = 0;
+    told.length = 0;
     await setStatus(name, step);
-    counts.push(calls - before);
+    const names = new Set(told.map(({ kind, sidecarSet }) => `${kind} ${sidecarSet}`));
+    heard.push(calls === 0 ? "" : [...names].join(", "));
   }
   addFigure("status updates of pods", steps.length);
-  return counts;
+  return heard;
 }
 
+const OF_BOTH = "pods one, pods two";
+
 describe("of all updates of a pod's status only the change gets through", () => {
-  it("to ready: once, and again after it was not", async () => {
+  it("to ready: then, and again after it was not", async () => {
     await createPod("ready");
     const steps = ["False", "True", "True", "False", "True"].map(readiness);
-    expect(await callsFor("ready", steps)).toEqual([0, 1, 0, 0, 1]);
-    expect(told.map(({ kind, sidecarSet }) => `${kind} ${sidecarSet}`)).toEqual(
-      ["one", "two", "one", "two"].map((name) => `pods ${name}`),
-    );
+    expect(await toldAt("ready", steps)).toEqual(["", OF_BOTH, "", "", OF_BOTH]);
   });
 
-  it("to failing: once, whatever it is called then", async () => {
+  it("to failing: not at what it is called afterwards", async () => {
     await createPod("failing");
     const steps = [
       waiting("ContainerCreating"),
@@ -119,12 +120,12 @@ describe("of all updates of a pod's status only the change gets through", () => 
       waiting("CrashLoopBackOff"),
       { ...waiting("CrashLoopBackOff"), message: "still" },
     ];
-    expect(await callsFor("failing", steps)).toEqual([0, 1, 0, 0, 1, 0]);
+    expect(await toldAt("failing", steps)).toEqual(["", OF_BOTH, "", "", OF_BOTH, ""]);
   });
 
   it("of a pod without sidecars none", async () => {
     await createPod("bare", { "example.com/x": "y" });
-    expect(await callsFor("bare", ["False", "True"].map(readiness))).toEqual([0, 0]);
+    expect(await toldAt("bare", ["False", "True"].map(readiness))).toEqual(["", ""]);
   });
 });
 
@@ -132,7 +133,7 @@ it("a dry run is answered, and nobody is told", async () => {
   await createPod("tried");
   await setStatus("tried", readiness("False"));
   await setStatus("tried", readiness("True"), true);
-  expect([calls, told]).toEqual([1, []]);
+  expect([calls > 0, told]).toEqual([true, []]);
 });
 
 it("a status is stored all the same while nobody answers", async () => {
