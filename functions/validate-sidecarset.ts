@@ -1,6 +1,7 @@
 /**
- * Lambda: refuses SidecarSets that are invalid or conflict with others, and admits ContainerRecreateRequests. Where there
- * is a queue of rollouts it puts into it what it learns of: changed SidecarSets, and pods that turn ready.
+ * Lambda: refuses SidecarSets and ordered sets that are invalid or conflict with others, and admits
+ * ContainerRecreateRequests. Where there is a queue of rollouts it puts into it what it learns of: changed SidecarSets,
+ * and pods that turn ready.
  */
 import { readAwsAccess, readCluster, readConfig, readLogLevel, readQueue } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
@@ -15,6 +16,7 @@ import {
   POD_STATUS_PATH,
   VALIDATE_SIDECARSET_PATH,
 } from "../shared/webhook/paths.ts";
+  VALIDATE_STATEFUL_SET_PATH,
 import { sidecarSetValidation } from "../shared/webhook/sidecarset-validation.ts";
 import { lambdaWebhook } from "./lambda-http.ts";
 
@@ -46,3 +48,4 @@ export const handler = lambdaWebhook({
   },
   checkReady: view.listSidecarSets,
 });
+    [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation(options),

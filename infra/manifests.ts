@@ -3,9 +3,11 @@ import { stringify } from "yaml";
 import type { KubernetesObject } from "../shared/api/kubernetes.ts";
 import { containerRecreateRequestCrd } from "./crd/container-recreate-request-crd.ts";
 import { sidecarSetCrd } from "./crd/sidecarset-crd.ts";
+import { statefulSetCrd } from "./crd/stateful-set-crd.ts";
 import { accessObjects, kruiseNamespace } from "./rbac/access.ts";
 import { optionalAccess } from "./rbac/optional-access.ts";
 import type { WebhookAddress } from "./webhooks/address.ts";
+import { statefulSetWebhooks } from "./webhooks/stateful-sets.ts";
 import { statusHintsWebhook } from "./webhooks/status-hints.ts";
 import {
   type RegistrationOptions,
@@ -38,6 +40,8 @@ export function optionalFiles(): ReadonlyMap<string, string> {
   return new Map([
     ...access,
     ["infra/crd/containerrecreaterequests.yaml", NOTE + yaml([containerRecreateRequestCrd()])],
+    ["infra/crd/statefulsets.yaml", NOTE + yaml([statefulSetCrd()])],
+    ["infra/webhooks/stateful-sets.yaml", NOTE + ADDRESS_NOTE + yaml(statefulSetWebhooks(PLACEHOLDER))],
     ["infra/webhooks/container-recreate.yaml", NOTE + ADDRESS_NOTE + yaml([recreateRequestWebhook(PLACEHOLDER)])],
     ["infra/webhooks/status-hints.yaml", NOTE + ADDRESS_NOTE + yaml([statusHintsWebhook(PLACEHOLDER)])],
   ]);
@@ -47,6 +51,12 @@ export function optionalFiles(): ReadonlyMap<string, string> {
 export function recreateInstallation(address: WebhookAddress): readonly KubernetesObject[] {
   const access = optionalAccess().find(({ feature }) => feature === "container-recreate");
   return [...(access?.objects ?? []), containerRecreateRequestCrd(), recreateRequestWebhook(address)];
+}
+
+/** What ordered sets need beside an installation, in the order to create it in. */
+export function orderedSetInstallation(address: WebhookAddress): readonly KubernetesObject[] {
+  const access = optionalAccess().find(({ feature }) => feature === "ordered-sets");
+  return [...(access?.objects ?? []), statefulSetCrd(), ...statefulSetWebhooks(address)];
 }
 
 /** YAML text of the webhook registrations as OpenKruise has them. */

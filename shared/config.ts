@@ -4,15 +4,21 @@ import { type AuthenticationSettings, parseAuthentication } from "./authenticati
 import type { AwsAccess, Queue } from "./aws/access.ts";
 import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "./core/ordered-set/gates.ts";
 
 /** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults. */
 const DEFAULT_FEATURE_GATES = {
+  ...DEFAULT_ORDERED_SET_GATES,
   EnableSortSidecarContainerByName: false,
   /** ContainerRecreateRequests are admitted. There is no daemon here: docs/container-recreate.md */
   KruiseDaemon: true,
   KruisePodReadinessGate: false,
+  /** what carries a label of delete protection is not deleted: ordered sets */
+  ResourcesDeletionProtection: false,
   SidecarSetPatchPodMetadataDefaultsAllowed: false,
   SidecarTerminator: false,
+  /** the templates of ordered sets are stored as they are given */
+  TemplateNoDefaults: false,
 };
 
 export type FeatureGates = Readonly<Record<keyof typeof DEFAULT_FEATURE_GATES, boolean>>;

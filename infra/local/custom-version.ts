@@ -30,6 +30,7 @@ function customVersion(crd: ApiObject, version: JsonObject): CustomVersion {
     schema: asObject(at(version, "schema", "openAPIV3Schema")),
     columns: columns.length === 0 ? [AGE] : columns,
     conversion: isWebhook ? asObject(at(crd, "spec", "conversion", "webhook", "clientConfig")) : undefined,
+    scaleSelector: textAt(version, "subresources", "scale", "labelSelectorPath"),
   };
 }
 
@@ -49,7 +50,7 @@ export function kindsOf(crd: ApiObject): readonly (Kind & { readonly isServed: b
     categories: textsIn(names["categories"]),
     namespaced: textAt(crd, "spec", "scope") === "Namespaced",
     hasStatus: at(version, "subresources", "status") !== undefined,
-    hasScale: false,
+    hasScale: at(version, "subresources", "scale") !== undefined,
     hasGeneration: true,
     collection: `${group}/${asText(names["plural"])}`,
     storedAs: `${group}/${asText(stored?.["name"])}`,

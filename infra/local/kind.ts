@@ -16,6 +16,8 @@ export interface CustomVersion {
   readonly columns: readonly PrinterColumn[];
   /** clientConfig of the conversion webhook; undefined: only apiVersion changes */
   readonly conversion: JsonObject | undefined;
+  /** JSONPath of the selector's text in the status, where the definition has a scale subresource that names one */
+  readonly scaleSelector: string;
 }
 
 export interface Kind {

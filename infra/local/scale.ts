@@ -1,17 +1,25 @@
 /** The scale subresource of workloads: replicas, read and written as autoscaling/v1 Scale. */
 import type { Api, Call } from "./api.ts";
 import { type Answer, type ApiRequest, parsedBody, parsedPatch } from "./http-message.ts";
-import { asNumber, asObject, at, isObject, type JsonObject, textMap } from "./json.ts";
+import { asNumber, asObject, asText, at, isObject, type JsonObject, textMap } from "./json.ts";
 import { applyJsonPatch } from "./json-patch.ts";
+import { jsonPath } from "./json-path.ts";
+import type { Kind } from "./kind.ts";
 import { applyMergePatch } from "./merge-patch.ts";
 import type { ApiObject } from "./object.ts";
 import { getObject } from "./read.ts";
 import { badRequest } from "./status-error.ts";
 import { changeObject } from "./update.ts";
 
-function scaleOf(object: ApiObject): JsonObject {
-  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+/** Paths of replicas are those of all workloads; where the selector stands is up to a definition. */
+function selectorOf(kind: Kind, object: ApiObject): string {
+  if (kind.custom !== undefined) return asText(jsonPath(object, kind.custom.scaleSelector));
   const labels = Object.entries(textMap(at(object, "spec", "selector", "matchLabels")));
+  return labels.map(([key, value]) => `${key}=${value}`).join(",");
+}
+
+function scaleOf(kind: Kind, object: ApiObject): JsonObject {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   return {
     kind: "Scale",
     apiVersion: "autoscaling/v1",
@@ -19,7 +27,7 @@ function scaleOf(object: ApiObject): JsonObject {
     spec: { replicas: asNumber(at(object, "spec", "replicas"), 0) },
     status: {
       replicas: asNumber(at(object, "status", "replicas"), 0),
-      selector: labels.map(([key, value]) => `${key}=${value}`).join(","),
+      selector: selectorOf(kind, object),
     },
   };
 }
@@ -37,11 +45,11 @@ async function changed(api: Api, call: Call, scale: (current: ApiObject) => unkn
   const whole: Call = { ...call, subresource: "" };
   const transform = (current: ApiObject): ApiObject => scaled(current, scale(current));
   const object = await changeObject(api, whole, { verb: "update", transform });
-  return { code: 200, body: scaleOf(object) };
+  return { code: 200, body: scaleOf(call.kind, object) };
 }
 
 export async function readScale(api: Api, call: Call): Promise<Answer> {
-  return { code: 200, body: scaleOf(await getObject(api, call)) };
+  return { code: 200, body: scaleOf(call.kind, await getObject(api, call)) };
 }
 
 export function replaceScale(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
@@ -52,7 +60,7 @@ export function replaceScale(api: Api, call: Call, request: ApiRequest): Promise
 export function patchScale(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
   const patch = parsedPatch(request);
   return changed(api, call, (current) => {
-    const scale = scaleOf(current);
+    const scale = scaleOf(call.kind, current);
     return isObject(patch) ? applyMergePatch(scale, patch) : applyJsonPatch(scale, patch);
   });
 }

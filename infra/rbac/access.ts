@@ -53,8 +53,8 @@ const ACCOUNTS: readonly Account[] = [
     clusterRules: [
       allow(SIDECARSET_GROUP, ["sidecarsets"], READ),
       allow(SIDECARSET_GROUP, ["sidecarsets/status"], ["patch"]),
-      // Whether there are any, in a cluster that has the kind at all; serving them takes a role of its own.
-      allow(SIDECARSET_GROUP, ["containerrecreaterequests"], ["list"]),
+      // Whether there are any, in a cluster that has the kinds at all; serving them takes roles of their own.
+      allow(SIDECARSET_GROUP, ["containerrecreaterequests", "statefulsets"], ["list"]),
       // The admission plugin OwnerReferencesPermissionEnforcement asks for it where revisions block their owner's deletion.
       allow(SIDECARSET_GROUP, ["sidecarsets/finalizers"], ["update"]),
       allow("", ["namespaces"], READ),

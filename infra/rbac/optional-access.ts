@@ -63,15 +63,21 @@ const FEATURES: readonly Feature[] = [
     name: "ordered-sets",
     purpose: "where StatefulSets of apps.kruise.io are to be reconciled.",
     rules: [
-      allow(SIDECARSET_GROUP, ["statefulsets"], READ),
+      // The base role lists them.
+      allow(SIDECARSET_GROUP, ["statefulsets"], ["get", "watch"]),
       allow(SIDECARSET_GROUP, ["statefulsets/status"], ["patch"]),
       // Pods, claims and revisions block their owner's deletion: OwnerReferencesPermissionEnforcement asks for it.
       allow(SIDECARSET_GROUP, ["statefulsets/finalizers"], ["update"]),
       allow("", ["pods"], ["create", "delete"]),
+      // The ledger of a set is in its namespace.
+      allow("", ["configmaps"], ["get", "create", "patch", "delete"]),
       // The same plugin lets only those who may delete a claim change its owners.
       allow("", ["persistentvolumeclaims"], [...READ, "create", "patch", "delete"]),
       allow("apps", ["controllerrevisions"], [...READ, "create", "patch", "delete"]),
+      // Whether claims may grow (gate StatefulSetAutoResizePVCGate).
+      allow("storage.k8s.io", ["storageclasses"], ["get"]),
     ],
+    webhookRules: [allow("storage.k8s.io", ["storageclasses"], ["list"])],
   },
 ];
 

@@ -34,6 +34,20 @@ export const SIDECARSETS: Resource = {
   plural: "sidecarsets",
   namespaced: false,
 };
+/** Ordered sets: not the built-in ones of apps/v1. */
+export const STATEFUL_SETS: Resource = {
+  group: "apps.kruise.io",
+  version: "v1beta1",
+  plural: "statefulsets",
+  namespaced: true,
+};
+export const CLAIMS: Resource = { group: "", version: "v1", plural: "persistentvolumeclaims", namespaced: true };
+export const STORAGE_CLASSES: Resource = {
+  group: "storage.k8s.io",
+  version: "v1",
+  plural: "storageclasses",
+  namespaced: false,
+};
 
 export interface ObjectKey {
   /** absent for cluster-scoped kinds */

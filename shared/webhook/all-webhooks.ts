@@ -2,6 +2,7 @@
 import type { FeatureGates } from "../config.ts";
 import { mutateSidecarSet } from "../core/admit-sidecarset.ts";
 import type { Log } from "../log.ts";
+import { mutateStatefulSet } from "../core/admit-stateful-set.ts";
 import { webhookApp } from "./app.ts";
 import type { Authenticate } from "./authenticate.ts";
 import { clusterView, type ViewOptions } from "./cluster-view.ts";
@@ -13,11 +14,13 @@ import {
   MUTATE_RECREATE_REQUEST_PATH,
   MUTATE_SIDECARSET_PATH,
   OLDER_MUTATE_RECREATE_REQUEST_PATH,
+  MUTATE_STATEFUL_SET_PATH,
   OLDER_MUTATE_SIDECARSET_PATH,
   OLDER_VALIDATE_SIDECARSET_PATH,
   POD_STATUS_PATH,
   VALIDATE_SIDECARSET_PATH,
 } from "./paths.ts";
+  VALIDATE_STATEFUL_SET_PATH,
 import { podAdmission } from "./pod-admission.ts";
 import { convertSidecarSets } from "./sidecarset-conversion.ts";
 import { sidecarSetValidation } from "./sidecarset-validation.ts";
@@ -59,3 +62,5 @@ export function allWebhooks(options: WebhooksOptions) {
     isReadinessOpen: true,
   });
 }
+      [MUTATE_STATEFUL_SET_PATH]: (request) => mutateStatefulSet(request, featureGates),
+      [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation({ connect: options.connect, featureGates }),

@@ -4,6 +4,8 @@ export const MUTATE_POD_PATH = "/mutate-pod";
 export const MUTATE_SIDECARSET_PATH = "/mutate-apps-kruise-io-sidecarset";
 export const VALIDATE_SIDECARSET_PATH = "/validate-apps-kruise-io-sidecarset";
 export const MUTATE_RECREATE_REQUEST_PATH = "/mutate-apps-kruise-io-containerrecreaterequest";
+export const MUTATE_STATEFUL_SET_PATH = "/mutate-apps-kruise-io-statefulset";
+export const VALIDATE_STATEFUL_SET_PATH = "/validate-apps-kruise-io-statefulset";
 /** ours: pods that turn ready, or fail, where that is registered */
 export const POD_STATUS_PATH = "/hint-pod-status";
 export const CONVERT_PATH = "/convert";

@@ -1,6 +1,7 @@
 /** What each role beside the base ones permits when it is applied, alone: that and nothing more. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { containerRecreateRequestCrd } from "../../infra/crd/container-recreate-request-crd.ts";
+import { statefulSetCrd } from "../../infra/crd/stateful-set-crd.ts";
 import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { Cluster, Resource } from "../../shared/kube/port.ts";
@@ -17,7 +18,6 @@ import {
   POD_SPEC,
   type Request,
 } from "./support/optional-requests.ts";
-import { ORDERED_SET_DEFINITION } from "./support/ordered-set-definition.ts";
 import { storeObjects } from "./support/stored-objects.ts";
 import { until } from "./support/until.ts";
 
@@ -29,6 +29,7 @@ const resource = (group: string, version: string, plural: string, namespaced = f
 });
 const DEFINITIONS = resource("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 const ORDERED_SETS = resource("apps.kruise.io", "v1beta1", "statefulsets", true);
+const CLASSES = resource("storage.k8s.io", "v1", "storageclasses");
 const ALL_PODS = resource("", "v1", "pods", true);
 
 const RECREATE_REQUEST = {
@@ -47,12 +48,15 @@ beforeAll(async () => {
   cluster = clusterOf(admin);
   accounts.set(undefined, await asServiceAccount(admin, "kruise-system", "sidecarset-reconciler"));
   accounts.set("sidecarset-webhooks", await asServiceAccount(admin, "kruise-system", "sidecarset-webhooks"));
-  await cluster.create(DEFINITIONS, ORDERED_SET_DEFINITION);
+  await cluster.create(DEFINITIONS, statefulSetCrd());
   await cluster.create(DEFINITIONS, containerRecreateRequestCrd());
   const set = { apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet" };
-  const create = () => cluster.create(ORDERED_SETS, { ...set, metadata: { name: "db", namespace: "default" } });
+  const spec = { selector: {}, template: {} };
+  const create = () =>
+    cluster.create(ORDERED_SETS, { ...set, metadata: { name: "db", namespace: "default" }, ...{ spec } });
   await until("ordered sets are served", async () => Boolean(await create()));
   await storeObjects(admin.etcdUrl, [RECREATE_REQUEST]);
+  await cluster.create(CLASSES, { metadata: { name: "standard" }, ...{ provisioner: "example.com/none" } });
   const { metadata } = await cluster.get<KubernetesObject>(ORDERED_SETS, { namespace: "default", name: "db" });
   belongTo({ ...set, name: "db", uid: metadata?.uid, controller: true, blockOwnerDeletion: true });
   for (const name of ["prey", "kept"])
@@ -61,8 +65,9 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const name of ["prey", "kept"])
     await cluster.delete(ALL_PODS, { namespace: "default", name }).catch(() => undefined);
-  await cluster?.delete(DEFINITIONS, { name: ORDERED_SET_DEFINITION.metadata.name });
+  await cluster?.delete(DEFINITIONS, { name: statefulSetCrd().metadata?.name ?? "" });
   await cluster?.delete(DEFINITIONS, { name: containerRecreateRequestCrd().metadata?.name ?? "" });
+  await cluster?.delete(CLASSES, { name: "standard" });
   await functions?.close();
 });
 

@@ -37,7 +37,7 @@ const FOR_BOTH: Readonly<Record<string, readonly Verb[]>> = {
   [`${CORE}${IN_DEFAULT}/configmaps`]: ["get", "list", "create", "patch", "delete"],
   [`${CORE}${OURS}/configmaps`]: ["list"],
   [`${CORE}${IN_DEFAULT}/persistentvolumeclaims`]: ["get", "list", "create", "patch", "delete"],
-  [`/apis/apps.kruise.io/v1beta1${IN_DEFAULT}/statefulsets`]: ["get", "list", "patch"],
+  [`/apis/apps.kruise.io/v1beta1${IN_DEFAULT}/statefulsets`]: ["get", "patch"],
   [`${CORE}/namespaces`]: ["create", "patch", "delete"],
   [`${CORE}/nodes`]: ["get", "list", "patch"],
   [`${CORE}${IN_DEFAULT}/serviceaccounts`]: ["get", "create"],
@@ -55,6 +55,7 @@ const FOR_BOTH: Readonly<Record<string, readonly Verb[]>> = {
 /** What the reconciler may, and the webhooks may not. */
 const FOR_WEBHOOKS: Readonly<Record<string, readonly Verb[]>> = {
   [`${CORE}${IN_DEFAULT}/pods`]: ["get", "list", "patch"],
+  [`/apis/apps.kruise.io/v1beta1${IN_DEFAULT}/statefulsets`]: ["list"],
   [`${CORE}${IN_DEFAULT}/events`]: ["create", "patch"],
   [`${CORE}${OURS}/configmaps`]: ["create", "patch", "delete"],
   [`/apis/apps/v1${OURS}/controllerrevisions`]: ["create", "patch", "delete"],

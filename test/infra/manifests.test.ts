@@ -4,6 +4,8 @@ import { parseAllDocuments } from "yaml";
 import { containerRecreateRequestSchema } from "../../infra/crd/container-recreate-request-schema.ts";
 import type { Schema } from "../../infra/crd/schema.ts";
 import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
+import { statefulSetCrd } from "../../infra/crd/stateful-set-crd.ts";
+import { statefulSetSchema } from "../../infra/crd/stateful-set-schema.ts";
 import { installation, manifestFiles, optionalFiles } from "../../infra/manifests.ts";
 import { accessObjects } from "../../infra/rbac/access.ts";
 import { optionalAccess } from "../../infra/rbac/optional-access.ts";
@@ -98,6 +100,41 @@ describe("the CRD of ContainerRecreateRequests", () => {
   });
 });
 
+describe("the CRD of ordered sets", () => {
+  const all = facts(statefulSetSchema);
+
+  test.each([
+    "spec.selector: object, map-type atomic, required",
+    "spec.template: , preserve unknown fields, required",
+    "spec.volumeClaimTemplates: , preserve unknown fields",
+    "spec.reserveOrdinals[]: int-or-string",
+    "spec.lifecycle.preDelete.markPodNotReady: boolean",
+    "spec.scaleStrategy.maxUnavailable: int-or-string",
+    "spec.updateStrategy.rollingUpdate.partition: integer, int32",
+    "spec.updateStrategy.rollingUpdate.unorderedUpdate.priorityStrategy.weightPriority[].weight: integer, int32, required",
+    "status.replicas: integer, int32, required",
+    "status.volumeClaims[].volumeClaimName: string, required",
+    "status.observedGeneration: integer, int64",
+  ])("has %s", (fact) => {
+    expect(all).toContain(fact);
+  });
+
+  test("can be scaled, and serves v1beta1 alone", () => {
+    const { versions } = statefulSetCrd().spec as { readonly versions: readonly object[] };
+    expect(versions).toHaveLength(1);
+    expect(versions[0]).toMatchObject({
+      name: "v1beta1",
+      subresources: {
+        scale: {
+          specReplicasPath: ".spec.replicas",
+          statusReplicasPath: ".status.replicas",
+          labelSelectorPath: ".status.labelSelector",
+        },
+      },
+    });
+  });
+});
+
 describe("the CRD", () => {
   test("its two versions differ in spec.namespace and spec.customVersion alone", () => {
     const [alpha, beta] = [facts(schemaOf("v1alpha1")), facts(schemaOf("v1beta1"))];
@@ -177,8 +214,11 @@ test("what only some features need is in none of the base roles, and gives nobod
       "statefulsets/status",
       "statefulsets/finalizers",
       "pods",
+      "configmaps",
       "persistentvolumeclaims",
       "controllerrevisions",
+      "storageclasses",
+      "storageclasses",
     ],
   });
   const base = accessObjects().flatMap(({ rules = [] }) => rules);

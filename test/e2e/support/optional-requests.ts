@@ -7,6 +7,7 @@ const CONFIG_MAPS = `${IN_DEFAULT}/configmaps`;
 const REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions";
 const SETS = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets";
 const RECREATE = "/apis/apps.kruise.io/v1beta1/namespaces/default/containerrecreaterequests";
+const STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses";
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${ADMISSION}/mutatingwebhookconfigurations`;
 const OURS = "sidecarset-mutating-webhook-configuration";
@@ -121,7 +122,6 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
   },
   "ordered-sets": {
     permits: [
-      list(SETS),
       get(`${SETS}/db`),
       watch(SETS),
       patch(`${SETS}/db/status`),
@@ -139,6 +139,12 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
       watch(REVISIONS),
       patch(`${REVISIONS}/db-1`),
       remove(`${REVISIONS}/db-1`),
+      create(CONFIG_MAPS, { metadata: owned("ledger") }),
+      get(`${CONFIG_MAPS}/ledger`),
+      patch(`${CONFIG_MAPS}/ledger`),
+      remove(`${CONFIG_MAPS}/ledger`),
+      get(`${STORAGE_CLASSES}/standard`),
+      byWebhooks(list(STORAGE_CLASSES)),
     ],
     forbids: [
       create(SETS, { metadata: { name: "other" } }),
