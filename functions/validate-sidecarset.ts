@@ -15,8 +15,8 @@ import {
   OLDER_VALIDATE_SIDECARSET_PATH,
   POD_STATUS_PATH,
   VALIDATE_SIDECARSET_PATH,
-} from "../shared/webhook/paths.ts";
   VALIDATE_STATEFUL_SET_PATH,
+} from "../shared/webhook/paths.ts";
 import { sidecarSetValidation } from "../shared/webhook/sidecarset-validation.ts";
 import { lambdaWebhook } from "./lambda-http.ts";
 
@@ -45,7 +45,7 @@ export const handler = lambdaWebhook({
     [POD_STATUS_PATH]: ofPods,
     [MUTATE_RECREATE_REQUEST_PATH]: recreate,
     [OLDER_MUTATE_RECREATE_REQUEST_PATH]: recreate,
+    [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation(options),
   },
   checkReady: view.listSidecarSets,
 });
-    [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation(options),

@@ -28,12 +28,6 @@ export const CONTAINER_RECREATE_REQUESTS: Resource = {
   plural: "containerrecreaterequests",
   namespaced: true,
 };
-export const SIDECARSETS: Resource = {
-  group: "apps.kruise.io",
-  version: "v1beta1",
-  plural: "sidecarsets",
-  namespaced: false,
-};
 /** Ordered sets: not the built-in ones of apps/v1. */
 export const STATEFUL_SETS: Resource = {
   group: "apps.kruise.io",
@@ -46,6 +40,12 @@ export const STORAGE_CLASSES: Resource = {
   group: "storage.k8s.io",
   version: "v1",
   plural: "storageclasses",
+  namespaced: false,
+};
+export const SIDECARSETS: Resource = {
+  group: "apps.kruise.io",
+  version: "v1beta1",
+  plural: "sidecarsets",
   namespaced: false,
 };
 

@@ -1,8 +1,8 @@
 /** Every webhook in one app, for a process that serves them all. */
 import type { FeatureGates } from "../config.ts";
 import { mutateSidecarSet } from "../core/admit-sidecarset.ts";
-import type { Log } from "../log.ts";
 import { mutateStatefulSet } from "../core/admit-stateful-set.ts";
+import type { Log } from "../log.ts";
 import { webhookApp } from "./app.ts";
 import type { Authenticate } from "./authenticate.ts";
 import { clusterView, type ViewOptions } from "./cluster-view.ts";
@@ -13,14 +13,14 @@ import {
   MUTATE_POD_PATH,
   MUTATE_RECREATE_REQUEST_PATH,
   MUTATE_SIDECARSET_PATH,
-  OLDER_MUTATE_RECREATE_REQUEST_PATH,
   MUTATE_STATEFUL_SET_PATH,
+  OLDER_MUTATE_RECREATE_REQUEST_PATH,
   OLDER_MUTATE_SIDECARSET_PATH,
   OLDER_VALIDATE_SIDECARSET_PATH,
   POD_STATUS_PATH,
   VALIDATE_SIDECARSET_PATH,
-} from "./paths.ts";
   VALIDATE_STATEFUL_SET_PATH,
+} from "./paths.ts";
 import { podAdmission } from "./pod-admission.ts";
 import { convertSidecarSets } from "./sidecarset-conversion.ts";
 import { sidecarSetValidation } from "./sidecarset-validation.ts";
@@ -55,6 +55,8 @@ export function allWebhooks(options: WebhooksOptions) {
       [POD_STATUS_PATH]: ofPods,
       [MUTATE_RECREATE_REQUEST_PATH]: recreate,
       [OLDER_MUTATE_RECREATE_REQUEST_PATH]: recreate,
+      [MUTATE_STATEFUL_SET_PATH]: (request) => mutateStatefulSet(request, featureGates),
+      [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation({ connect: options.connect, featureGates }),
     },
     conversions: { [CONVERT_PATH]: convertSidecarSets },
     // No SidecarSets: to read those of an older version, the API server may need our conversion first.
@@ -62,5 +64,3 @@ export function allWebhooks(options: WebhooksOptions) {
     isReadinessOpen: true,
   });
 }
-      [MUTATE_STATEFUL_SET_PATH]: (request) => mutateStatefulSet(request, featureGates),
-      [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation({ connect: options.connect, featureGates }),
