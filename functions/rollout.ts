@@ -35,9 +35,9 @@ const served: Served = new Map();
 export async function handler(event: RolloutEvent, context: RolloutContext): Promise<PassReport>;
 export async function handler(event: SQSEvent, context: RolloutContext): Promise<PassReport | undefined>;
 export async function handler(event: RolloutEvent | SQSEvent, context: RolloutContext) {
-  const { kruiseNamespace, logLevel, featureGates } = readConfig();
+  const { kruiseNamespace, logLevel, featureGates, isKeepingRegistration } = readConfig();
   const log = createLog(logLevel);
-  const pass = { kruiseNamespace, follow: true, isEndingJobs: featureGates.SidecarTerminator };
+  const pass = { kruiseNamespace, follow: true, isEndingJobs: featureGates.SidecarTerminator, isKeepingRegistration };
   const remainingMs = () => context.getRemainingTimeInMillis() - REPORT_MS;
   if ("Records" in event) return serveMessages(event, { ...pass, remainingMs, log });
   const { sidecarSet, dryRun = false } = event;

@@ -40,7 +40,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     ...readConfig(),
     ...(options.freshnessMs === undefined ? {} : { freshnessMs: options.freshnessMs }),
   };
-  const { kruiseNamespace } = config;
+  const { kruiseNamespace, isKeepingRegistration } = config;
   const isEndingJobs = config.featureGates.SidecarTerminator;
   const cluster = options.kubeconfig ?? readCluster();
   const toCluster = () => connect(cluster);
@@ -53,7 +53,16 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const app = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, tell });
   const server = await serveHttps(app, options);
   const end = new AbortController();
-  const ticking = { connect: toCluster, kruiseNamespace, isEndingJobs, log, onReport, alarm, signal: end.signal };
+  const ticking = {
+    connect: toCluster,
+    kruiseNamespace,
+    isEndingJobs,
+    isKeepingRegistration,
+    log,
+    onReport,
+    alarm,
+    signal: end.signal,
+  };
   const ticks = tickMs === undefined ? undefined : tickUntilAborted({ ...ticking, tickMs });
   const close = async () => {
     end.abort();

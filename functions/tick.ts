@@ -21,11 +21,12 @@ export function troubleOf({ problems, sidecarSets }: PassReport): readonly strin
 
 /** @throws KubeError or ConfigError when there is no way to the cluster */
 export async function runTick({ kubeconfig, ...options }: TickOptions): Promise<PassReport> {
-  const { kruiseNamespace, featureGates } = readConfig();
+  const { kruiseNamespace, featureGates, isKeepingRegistration } = readConfig();
   return runPass(await connect(kubeconfig ?? readCluster()), {
     kruiseNamespace,
     follow: true,
     isEndingJobs: featureGates.SidecarTerminator,
+    isKeepingRegistration,
     ...options,
   });
 }

@@ -12,6 +12,8 @@ export interface TickerOptions {
   readonly tickMs: number;
   /** gate SidecarTerminator */
   readonly isEndingJobs?: boolean;
+  /** of the pod webhook */
+  readonly isKeepingRegistration?: boolean;
   readonly log: Log;
   readonly onReport: ((report: PassReport) => void) | undefined;
   /** rings when there is something to do; absent: nothing does */
@@ -25,13 +27,22 @@ const LEAST_DEADLINE_MS = 10_000;
 
 /** Resolves once the signal came and the last pass is over. Never rejects: the next tick may go better. */
 export async function tickUntilAborted(options: TickerOptions): Promise<void> {
-  const { connect, kruiseNamespace, isEndingJobs = false, tickMs, log, onReport, signal } = options;
+  const {
+    connect,
+    kruiseNamespace,
+    isEndingJobs = false,
+    isKeepingRegistration = false,
+    tickMs,
+    log,
+    onReport,
+    signal,
+  } = options;
   const alarm = options.alarm ?? createAlarm();
   const deadlineMs = Math.max(tickMs, LEAST_DEADLINE_MS);
   while (!signal.aborted) {
     const next = performance.now() + tickMs;
     try {
-      const pass = { kruiseNamespace, deadlineMs, follow: true, isEndingJobs, signal };
+      const pass = { kruiseNamespace, deadlineMs, follow: true, isEndingJobs, isKeepingRegistration, signal };
       const report = await runPass(await connect(), pass);
       log[report.problems.length > 0 ? "warn" : "info"]("pass", { ...report });
       onReport?.(report);

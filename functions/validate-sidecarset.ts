@@ -3,6 +3,7 @@
  * ContainerRecreateRequests. Where there is a queue of rollouts it puts into it what it learns of: changed SidecarSets,
  * and pods that turn ready.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { readAwsAccess, readCluster, readConfig, readLogLevel, readQueue } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createLog } from "../shared/log.ts";
@@ -18,6 +19,8 @@ import {
   VALIDATE_STATEFUL_SET_PATH,
 } from "../shared/webhook/paths.ts";
 import { sidecarSetValidation } from "../shared/webhook/sidecarset-validation.ts";
+import { statefulSetValidation } from "../shared/webhook/stateful-set-validation.ts";
+import { widening } from "../shared/webhook/widen-registration.ts";
 import { lambdaWebhook } from "./lambda-http.ts";
 
 const config = readConfig();
@@ -35,7 +38,8 @@ const { ofSidecarSets, ofPods } = hints({
     await sendWork(queue, work, readAwsAccess());
   },
 });
-const validate = ofSidecarSets(sidecarSetValidation({ ...config, view }));
+const validation = sidecarSetValidation({ ...config, view });
+const validate = ofSidecarSets(config.isKeepingRegistration ? widening({ ...options, sleep })(validation) : validation);
 const recreate = containerRecreateAdmission(options);
 
 export const handler = lambdaWebhook({

@@ -36,6 +36,8 @@ export interface Config {
   readonly freshnessMs: number;
   /** FEATURE_GATES, such as EnableSortSidecarContainerByName=true */
   readonly featureGates: FeatureGates;
+  /** KEEP_REGISTRATION: the condition of the pod webhook's registration is kept up to date with the SidecarSets */
+  readonly isKeepingRegistration: boolean;
   /** LOG_LEVEL */
   readonly logLevel: LogLevel;
 }
@@ -49,6 +51,7 @@ export function readConfig(env: Environment = process.env): Config {
     kruiseNamespace: parseNamespace("POD_NAMESPACE", env["POD_NAMESPACE"] || KRUISE_NAMESPACE),
     freshnessMs: parseMilliseconds("VIEW_FRESHNESS_MS", env["VIEW_FRESHNESS_MS"] || "1000"),
     featureGates: parseFeatureGates("FEATURE_GATES", env["FEATURE_GATES"] ?? ""),
+    isKeepingRegistration: parseFlag("KEEP_REGISTRATION", env["KEEP_REGISTRATION"] || "false"),
     logLevel: readLogLevel(env),
   };
 }
@@ -112,6 +115,11 @@ function parseNamespace(variable: string, value: string): string {
 function parseMilliseconds(variable: string, value: string): number {
   if (/^\d{1,9}$/.test(value)) return Number(value);
   throw new ConfigError(`${variable}=${value} is not a whole number of milliseconds.`);
+}
+
+function parseFlag(variable: string, value: string): boolean {
+  if (value === "true" || value === "false") return value === "true";
+  throw new ConfigError(`${variable}=${value} is neither true nor false.`);
 }
 
 function parseLogLevel(variable: string, value: string): LogLevel {

@@ -1,6 +1,12 @@
 /** What the API server asks about before it stores it: pods when they are created, SidecarSets always. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { CONTROL_PLANE_LABEL, NAMESPACE_NAME_LABEL, SIDECARSET_GROUP } from "../../shared/api/names.ts";
+import {
+  CONTROL_PLANE_LABEL,
+  NAMESPACE_NAME_LABEL,
+  NEEDS_WEBHOOK_CONDITION,
+  POD_WEBHOOK,
+  SIDECARSET_GROUP,
+} from "../../shared/api/names.ts";
 import {
   MUTATE_POD_PATH,
   MUTATE_RECREATE_REQUEST_PATH,
@@ -126,7 +132,7 @@ export function webhookConfigurations(
 
 function registrationOf({ likeOpenKruise, podFailurePolicy, podCondition }: RegistrationOptions): Registration {
   const registration = likeOpenKruise ? LIKE_OPENKRUISE : OURS;
-  const condition = podCondition === undefined ? [] : [{ name: "needs-the-webhook", expression: podCondition }];
+  const condition = podCondition === undefined ? [] : [{ name: NEEDS_WEBHOOK_CONDITION, expression: podCondition }];
   return {
     ...registration,
     podFailurePolicy: podFailurePolicy ?? registration.podFailurePolicy,
@@ -155,7 +161,7 @@ function podWebhook(
 ) {
   const byName = { key: NAMESPACE_NAME_LABEL, operator: "NotIn", values: excludedNamespaces };
   return {
-    name: "mpod.kb.io",
+    name: POD_WEBHOOK,
     clientConfig: clientConfig(address, MUTATE_POD_PATH),
     rules: POD_RULES,
     namespaceSelector: {

@@ -43,6 +43,14 @@ export const CONTROL_PLANE_LABEL = "control-plane";
 export const NODE_TYPE_LABEL = "type";
 export const VIRTUAL_KUBELET = "virtual-kubelet";
 
+// the registration of the webhooks in a cluster
+export const WEBHOOK_CONFIGURATION = "sidecarset-mutating-webhook-configuration";
+export const POD_WEBHOOK = "mpod.kb.io";
+/** of the match condition that is made from SidecarSets */
+export const NEEDS_WEBHOOK_CONDITION = "needs-the-webhook";
+/** ours, of the registration: when a SidecarSet was last admitted in reliance on its condition */
+export const RELIED_ON_ANNOTATION = "sidecarset.kruise.io/relied-on-at";
+
 // ContainerRecreateRequest: its labels, and the finalizer that keeps it until the pod may be ready again
 export const RECREATE_REQUEST_KIND = "ContainerRecreateRequest";
 export const RECREATE_POD_UID_LABEL = "crr.apps.kruise.io/pod-uid";

@@ -1,6 +1,8 @@
 /** One pass over all SidecarSets, each on its own, within a deadline. */
 import type { Cluster } from "../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "./clock.ts";
+import { type PlanWish, READY_AFTER_SECONDS } from "./dry-run.ts";
+import { keepRegistration } from "./keep-registration.ts";
 import { launchPods } from "./launch-pods.ts";
 import { type LeaseSite, type LeaseState, type OverPasses, readLease, takeLease } from "./lease.ts";
 import { type Calls, meteredCluster } from "./metered.ts";
@@ -26,6 +28,8 @@ export interface PassOptions {
   readonly isEndingJobs?: boolean;
   readonly clock?: Clock;
   /** ends the pass early, between two rounds */
+  /** the condition of the pod webhook's registration is kept up to date with the SidecarSets */
+  readonly isKeepingRegistration?: boolean;
   readonly signal?: AbortSignal;
   /** what the process remembers from one pass to the next; default: what this one does */
   readonly over?: OverPasses;
@@ -51,6 +55,7 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
     isRescanning: sidecarSet === undefined,
     problems: [],
     notReached: [],
+    isKeepingRegistration: options.isKeepingRegistration === true,
     cursor: "",
   };
   const site: LeaseSite = { cluster: service.cluster, clock, namespace: kruiseNamespace, over };
@@ -63,19 +68,29 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
   return { startedAt, durationMs: clock.now() - beganAtMs, isDryRun, problems, notReached, calls, ...result };
 }
 
-type PassResult = Pick<PassReport, "sidecarSets" | "heldBy" | "launches" | "recreations" | "terminations">;
+type PassResult = Pick<
+  PassReport,
+  "sidecarSets" | "heldBy" | "launches" | "recreations" | "terminations" | "registration"
+>;
 
 /** All there is to do in a pass that was not asked for one SidecarSet. */
 async function serveAll(service: Service, names: readonly string[]): Promise<PassResult> {
   const served = new AbortController();
-  const [sidecarSets, launches, recreations, terminations] = await Promise.all([
+  const [sidecarSets, launches, recreations, terminations, registration] = await Promise.all([
     serve(service, names).finally(() => served.abort()),
     launchPods(service, served.signal),
     recreateContainers(service),
     service.isEndingJobs ? terminateSidecars(service, served.signal) : undefined,
   ]);
-  return { sidecarSets, launches, ...(recreations ? { recreations } : {}), ...(terminations ? { terminations } : {}) };
+  return {
+    sidecarSets,
+    launches,
+    ...(recreations ? { recreations } : {}),
+    ...(terminations ? { terminations } : {}),
+    ...(registration ? { registration } : {}),
+  };
 }
+    service.isKeepingRegistration ? keepRegistration(service) : undefined,
 
 /** A dry run writes no Lease, and one SidecarSet asked for by name is served at once: the ledger keeps passes apart. */
 async function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | undefined): Promise<PassResult> {

@@ -93,6 +93,16 @@ export interface RecreationReport {
 export interface PassReport {
   /** RFC3339 */
   readonly startedAt: string;
+/** The registration of the pod webhook, where it is kept up to date. */
+export interface RegistrationReport {
+  /** what API servers ask the webhook, from now on */
+  readonly asks: "about every pod" | "about pods that SidecarSets match";
+  /** false also when somebody else wrote it meanwhile */
+  readonly isChanged: boolean;
+  /** dry run: what would be done now */
+  readonly planned?: readonly string[];
+}
+
   readonly durationMs: number;
   readonly isDryRun: boolean;
   /** set when another pass is at work and this one left everything to it */
@@ -111,6 +121,8 @@ export interface PassReport {
   /** API calls, such as "PATCH pods": 12 */
   readonly calls: Calls;
 }
+  /** absent: it is not kept up to date, or there is none */
+  readonly registration?: RegistrationReport;
 
 /** One sentence about where a rollout stands. */
 export function explain(stop: Stop, summary: Summary | undefined): string {

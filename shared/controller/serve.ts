@@ -34,6 +34,7 @@ export interface Service {
   readonly isEndingJobs: boolean;
   /** false: nobody but those named is served */
   readonly isRescanning: boolean;
+  readonly isKeepingRegistration: boolean;
   readonly problems: string[];
   readonly notReached: string[];
   /** the SidecarSet whose turn came last */

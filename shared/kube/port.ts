@@ -21,6 +21,12 @@ export const CONTROLLER_REVISIONS: Resource = {
   namespaced: true,
 };
 export const LEASES: Resource = { group: "coordination.k8s.io", version: "v1", plural: "leases", namespaced: true };
+export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  plural: "mutatingwebhookconfigurations",
+  namespaced: false,
+};
 export const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
 export const CONTAINER_RECREATE_REQUESTS: Resource = {
   group: "apps.kruise.io",

@@ -1,4 +1,5 @@
 /** Every webhook in one app, for a process that serves them all. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FeatureGates } from "../config.ts";
 import { mutateSidecarSet } from "../core/admit-sidecarset.ts";
 import { mutateStatefulSet } from "../core/admit-stateful-set.ts";
@@ -24,6 +25,8 @@ import {
 import { podAdmission } from "./pod-admission.ts";
 import { convertSidecarSets } from "./sidecarset-conversion.ts";
 import { sidecarSetValidation } from "./sidecarset-validation.ts";
+import { statefulSetValidation } from "./stateful-set-validation.ts";
+import { widening } from "./widen-registration.ts";
 
 export interface WebhooksOptions extends ViewOptions {
   readonly featureGates: FeatureGates;
@@ -31,6 +34,8 @@ export interface WebhooksOptions extends ViewOptions {
   readonly isKnown: Authenticate;
   /** Told of changed SidecarSets, and of pods that turn ready or fail; absent: nobody is. */
   readonly tell?: Tell;
+  /** The pod webhook's registration is kept up to date with the SidecarSets. */
+  readonly isKeepingRegistration?: boolean;
 }
 
 /** Ready when the cluster can be read; its port is for the cluster's own network, so anybody may ask for that. */
@@ -41,7 +46,10 @@ export function allWebhooks(options: WebhooksOptions) {
   // stored, so the pods that are created right after it would miss it.
   const present = clusterView({ ...options, freshnessMs: 0 });
   const { ofSidecarSets, ofPods } = hints({ tell, log, now });
-  const validate = ofSidecarSets(sidecarSetValidation({ view: present, featureGates, kruiseNamespace }));
+  const validation = sidecarSetValidation({ view: present, featureGates, kruiseNamespace });
+  const validate = ofSidecarSets(
+    options.isKeepingRegistration ? widening({ ...options, sleep })(validation) : validation,
+  );
   const recreate = containerRecreateAdmission({ connect: options.connect, featureGates });
   return webhookApp({
     log,

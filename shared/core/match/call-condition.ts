@@ -23,19 +23,48 @@ const OTHER_REASONS = [
  * select all. Paused SidecarSets count: they may go on before this is written anew.
  */
 export function callCondition(sidecarSets: readonly SidecarSet[]): string | undefined {
-  const reasons = new Set<string>();
-  for (const sidecarSet of sidecarSets) {
-    const { selector } = sidecarSet.spec;
-    if (!selector || isEmptySelector(selector)) continue;
-    if (typeof selectorMatches(selector, {}) !== "boolean") return undefined;
-    reasons.add(conjunction([...namespaceTerms(sidecarSet), ...selectorTerms(selector)]));
-  }
-  const expression = [...[...reasons].sort(), ...OTHER_REASONS].map((reason) => `(${reason})`).join(" || ");
+  const reasons = sidecarSets.map(reasonsOf);
+  if (reasons.includes(undefined)) return undefined;
+  return anyOf([...reasons.flatMap((own) => own ?? []).sort(), ...OTHER_REASONS]);
+}
+
+/**
+ * The same condition, true also for the pods of one more SidecarSet; its very text when it is so already. Undefined, as
+ * ever, is the condition that every pod fulfils.
+ */
+export function widenedBySidecarSet(condition: string | undefined, sidecarSet: SidecarSet): string | undefined {
+  const reasons = reasonsOf(sidecarSet);
+  return condition === undefined || reasons === undefined ? undefined : withReasons(condition, reasons);
+}
+
+/** True for every pod for which one of the two conditions is. */
+export function widenedBy(condition: string | undefined, other: string | undefined): string | undefined {
+  return condition === undefined || other === undefined ? undefined : withReasons(condition, splitReasons(other));
+}
+
+function withReasons(condition: string, reasons: readonly string[]): string | undefined {
+  const known = splitReasons(condition);
+  return reasons.every((reason) => known.includes(reason)) ? condition : anyOf([...known, ...reasons]);
+}
+
+const OR = ") || (";
+
+/** No reason has this in it: what users wrote has no bars. */
+function splitReasons(condition: string): readonly string[] {
+  return condition.slice(1, -1).split(OR);
+}
+
+function anyOf(reasons: readonly string[]): string | undefined {
+  const expression = `(${[...new Set(reasons)].join(OR)})`;
   return expression.length > LONGEST_EXPRESSION ? undefined : expression;
 }
 
-function conjunction(terms: readonly string[]): string {
-  return terms.join(" && ");
+/** Of one SidecarSet; none when it matches no pod. Undefined: it can't be said. */
+function reasonsOf(sidecarSet: SidecarSet): readonly string[] | undefined {
+  const { selector } = sidecarSet.spec;
+  if (!selector || isEmptySelector(selector)) return [];
+  if (typeof selectorMatches(selector, {}) !== "boolean") return undefined;
+  return [[...namespaceTerms(sidecarSet), ...selectorTerms(selector)].join(" && ")];
 }
 
 function namespaceTerms(sidecarSet: SidecarSet): readonly string[] {
@@ -69,5 +98,5 @@ function list(values: readonly string[]): string {
 
 /** A CEL string: JSON's escapes are CEL's, but for single quotes, which need none here. */
 function text(value: string): string {
-  return JSON.stringify(value.toWellFormed());
+  return JSON.stringify(value.toWellFormed()).replaceAll("|", "\\u007c");
 }

@@ -2,7 +2,7 @@ import { evaluate } from "@marcbachmann/cel-js";
 import { describe, expect, test } from "vitest";
 import type { LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { callCondition } from "../../../shared/core/match/call-condition.ts";
+import { callCondition, widenedBy, widenedBySidecarSet } from "../../../shared/core/match/call-condition.ts";
 
 const NAMESPACE_NAME = "kubernetes.io/metadata.name";
 const WEB: LabelSelector = { matchLabels: { app: "web" } };
@@ -98,4 +98,53 @@ test("the same selector counts once, and the order of SidecarSets changes nothin
   expect(callCondition([sidecarSet(WEB), api, sidecarSet(WEB)])).toBe(callCondition([api, sidecarSet(WEB)]));
   const values = (list: readonly string[]) => callCondition([sidecarSet(matching("In", list))]);
   expect(values(["b", "a", "b"])).toBe(values(["a", "b"]));
+});
+
+describe("a condition that is widened", () => {
+  const api = sidecarSet({ matchLabels: { app: "api" } });
+  const web = sidecarSet(WEB);
+  const notWeb = sidecarSet(matching("NotIn", ["web"]));
+  const bars = sidecarSet(matching("In", ['a") || (b', 'a") || (b', "c"]));
+  const isTrue = (condition: string | undefined, app: string) =>
+    evaluate(condition ?? "", { object: pod({ labels: { app } }), request: { namespace: "shop" } });
+
+  test("is true for the pods of the new SidecarSet too, and for those before", () => {
+    const condition = widenedBySidecarSet(callCondition([api]), web);
+    expect(["api", "web", "other"].map((app) => isTrue(condition, app))).toEqual([true, true, false]);
+  });
+
+  test("is the same text when it says so already", () => {
+    const condition = callCondition([api, web, bars]);
+    expect(condition).toBeDefined();
+    for (const known of [api, web, bars, sidecarSet(), sidecarSet({})])
+      expect(widenedBySidecarSet(condition, known)).toBe(condition);
+    expect(widenedBy(condition, callCondition([web]))).toBe(condition);
+  });
+
+  test("knows a reason from its negation, which has the same text in it", () => {
+    const condition = widenedBySidecarSet(callCondition([notWeb]), sidecarSet(matching("In", ["web"])));
+    expect(["web", "other"].map((app) => isTrue(condition, app))).toEqual([true, true]);
+  });
+
+  test("by another condition is true where either is, whatever users wrote into it", () => {
+    const condition = widenedBy(callCondition([bars]), callCondition([web]));
+    expect(['a") || (b', "c", "web", "b"].map((app) => isTrue(condition, app))).toEqual([true, true, true, false]);
+  });
+
+  test("is none any more where it can't be said, or is too long", () => {
+    const condition = callCondition([web]);
+    const many = callCondition(
+      Array.from({ length: 50 }, (_, index) => sidecarSet({ matchLabels: { app: `app-${index}` } })),
+    );
+    const long = sidecarSet(
+      matching(
+        "In",
+        Array.from({ length: 2_000 }, (_, index) => `value-${index}`),
+      ),
+    );
+    expect([many !== undefined, widenedBySidecarSet(many, long)]).toEqual([true, undefined]);
+    expect(widenedBySidecarSet(condition, sidecarSet(matching("Like", ["w"])))).toBeUndefined();
+    expect(widenedBySidecarSet(undefined, web)).toBeUndefined();
+    expect([widenedBy(undefined, condition), widenedBy(condition, undefined)]).toEqual([undefined, undefined]);
+  });
 });

@@ -1,0 +1,71 @@
+/** For which pods API servers call the webhook, as its registration says: read, and changed if nobody else did meanwhile. */
+import type { KubernetesObject } from "../api/kubernetes.ts";
+import { NEEDS_WEBHOOK_CONDITION, POD_WEBHOOK, RELIED_ON_ANNOTATION, WEBHOOK_CONFIGURATION } from "../api/names.ts";
+import { isKubeError, type KubeError } from "./error.ts";
+import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS } from "./port.ts";
+
+interface MatchCondition {
+  readonly name: string;
+  /** CEL */
+  readonly expression: string;
+}
+
+interface Configuration extends KubernetesObject {
+  readonly webhooks?: readonly { readonly name: string; readonly matchConditions?: readonly MatchCondition[] }[];
+}
+
+export interface PodRegistration {
+  /** CEL; undefined: the webhook is called for every pod */
+  readonly condition: string | undefined;
+  /** RFC3339, as whoever relied on it wrote it */
+  readonly reliedOnAt: string | undefined;
+  readonly stored: Configuration;
+}
+
+/** undefined: there is none under our name, or it has no pod webhook. */
+export async function readPodRegistration(cluster: Cluster): Promise<PodRegistration | undefined> {
+  try {
+    const stored = await cluster.get<Configuration>(MUTATING_WEBHOOK_CONFIGURATIONS, { name: WEBHOOK_CONFIGURATION });
+    const webhook = stored.webhooks?.find(({ name }) => name === POD_WEBHOOK);
+    const condition = webhook?.matchConditions?.find(({ name }) => name === NEEDS_WEBHOOK_CONDITION)?.expression;
+    const reliedOnAt = stored.metadata?.annotations?.[RELIED_ON_ANNOTATION];
+    return webhook ? { condition, reliedOnAt, stored } : undefined;
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * undefined: it is written. Otherwise it is not, or perhaps not, the registration being another one by now: read again.
+ * @throws KubeError for all other trouble
+ */
+export async function writePodRegistration(
+  cluster: Cluster,
+  { stored }: PodRegistration,
+  { condition, reliedOnAt }: Pick<PodRegistration, "condition" | "reliedOnAt">,
+): Promise<KubeError | undefined> {
+  const { metadata, webhooks = [] } = stored;
+  const index = webhooks.findIndex(({ name }) => name === POD_WEBHOOK);
+  const others = webhooks[index]?.matchConditions?.filter(({ name }) => name !== NEEDS_WEBHOOK_CONDITION) ?? [];
+  const own = condition === undefined ? [] : [{ name: NEEDS_WEBHOOK_CONDITION, expression: condition }];
+  const relied = reliedOnAt === undefined ? {} : { [RELIED_ON_ANNOTATION]: reliedOnAt };
+  const operations = [
+    { op: "test", path: "/metadata/resourceVersion", value: metadata?.resourceVersion },
+    { op: "add", path: "/metadata/annotations", value: { ...metadata?.annotations, ...relied } },
+    { op: "add", path: `/webhooks/${index}/matchConditions`, value: [...others, ...own] },
+  ] as const;
+  try {
+    const key = { name: WEBHOOK_CONFIGURATION };
+    await cluster.patch<Configuration>(MUTATING_WEBHOOK_CONFIGURATIONS, key, { type: "json", operations });
+    return undefined;
+  } catch (error) {
+    if (isKubeError(error) && (isConflict(error) || !error.isOutcomeKnown)) return error;
+    throw error;
+  }
+}
+
+/** 422 is how an API server answers a JSON patch whose test fails. */
+function isConflict(error: KubeError): boolean {
+  return isKubeError(error, 404, 409, 422);
+}
