@@ -12,8 +12,8 @@ export interface ClusterAddress {
 }
 
 export type ClusterSettings =
-  /** path of a file; absent: ~/.kube/config */
-  | { readonly kind: "kubeconfig"; readonly path?: string }
+  /** path of a file, or of several as kubectl takes them; absent: ~/.kube/config. Without a context: the current one */
+  | { readonly kind: "kubeconfig"; readonly path?: string; readonly context?: string }
   /** the service account of the pod that we run in */
   | { readonly kind: "in-cluster"; readonly server: string }
   /** a token that is kept somewhere else */

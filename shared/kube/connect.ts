@@ -35,7 +35,7 @@ export function connect(cluster: ClusterSettings | string, aws: () => AwsAccess 
 export async function accessOf(settings: ClusterSettings, aws: () => AwsAccess): Promise<ClusterAccess> {
   switch (settings.kind) {
     case "kubeconfig":
-      return (await import("./kubeconfig.ts")).kubeconfigAccess(settings.path);
+      return (await import("./kubeconfig.ts")).kubeconfigAccess(settings.path, settings.context);
     case "in-cluster":
       return (await import("./in-cluster.ts")).inClusterAccess(settings.server);
     case "token":

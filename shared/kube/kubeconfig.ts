@@ -1,5 +1,6 @@
 /** A kubeconfig as access to its cluster, with client-node, which knows every kind of user that one can have. */
 import type { RequestOptions } from "node:https";
+import { delimiter } from "node:path";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { hideSecret } from "../log.ts";
 import { KubeError } from "./error.ts";
@@ -10,9 +11,10 @@ import type { ClusterAccess } from "./transport.ts";
  * Without a path: ~/.kube/config, else the service account that a pod has.
  * @throws KubeError (code 0, reason InvalidKubeconfig or NoCredentials): one sentence that says what, where and what to do
  */
-export async function kubeconfigAccess(path: string | undefined): Promise<ClusterAccess> {
-  const where = path === undefined ? "the kubeconfig ~/.kube/config" : `the kubeconfig ${path}`;
-  const config = await load(path, where);
+export async function kubeconfigAccess(path: string | undefined, context?: string): Promise<ClusterAccess> {
+  const where = whereOf(path);
+  const read = () => load(path, where, context);
+  const config = await read();
   const cluster = requireCluster(config, where);
   const options = await credentials(config, where);
   if (options.key) hideSecret(String(options.key));
@@ -23,18 +25,31 @@ export async function kubeconfigAccess(path: string | undefined): Promise<Cluste
     ...(options.ca ? { certificateAuthority: String(options.ca) } : {}),
     ...(options.cert ? { clientCertificate: String(options.cert) } : {}),
     ...(options.key ? { clientKey: String(options.key) } : {}),
-    ...tokens({ config, path, where }, bearerToken(options)),
+    ...tokens({ config, read, where }, bearerToken(options)),
   };
+}
+
+/**
+ * The namespace that the context names; undefined: none.
+ * @throws KubeError when the kubeconfig cannot be read
+ */
+export async function kubeconfigNamespace(path: string | undefined, context?: string): Promise<string | undefined> {
+  const config = await load(path, whereOf(path), context);
+  return config.getContextObject(config.getCurrentContext())?.namespace || undefined;
+}
+
+function whereOf(path: string | undefined): string {
+  return path === undefined ? "the kubeconfig ~/.kube/config" : `the kubeconfig ${path}`;
 }
 
 interface Loaded {
   readonly config: KubeConfig;
-  readonly path: string | undefined;
+  readonly read: () => Promise<KubeConfig>;
   readonly where: string;
 }
 
 /** A refused token may have been replaced in the file since, or be one that a plugin would not hand out again. */
-function tokens({ config, path, where }: Loaded, first: string | undefined) {
+function tokens({ config, read: reload, where }: Loaded, first: string | undefined) {
   let [current, fixed] = [config, first];
   const read = async () => {
     const token = bearerToken(await credentials(current, where));
@@ -46,27 +61,47 @@ function tokens({ config, path, where }: Loaded, first: string | undefined) {
     token: async () => (isTokenRenewed(current) ? read() : fixed),
     renewToken: async (refused: string | undefined) => {
       if (refused === undefined) return false;
-      current = await load(path, where).catch(() => current);
+      current = await reload().catch(() => current);
       fixed = await read().catch(() => fixed);
       return fixed !== undefined && fixed !== refused;
     },
   };
 }
 
-async function load(path: string | undefined, where: string): Promise<KubeConfig> {
+async function load(path: string | undefined, where: string, context?: string): Promise<KubeConfig> {
   // Lazily: it takes a cold start 100 ms and more.
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
   try {
     if (path === undefined) config.loadFromDefault();
-    else config.loadFromFile(path);
+    else loadFiles(config, path.split(delimiter).filter(Boolean), KubeConfig);
   } catch (cause) {
     throw invalid(where, loadProblem(cause), cause);
   }
   // client-node's last resort; nobody means it.
   if (path === undefined && config.getCurrentContext() === "loaded-context")
     throw invalid(where, "does not exist and this is no pod with a service account: set KUBECONFIG to a file's path");
+  if (context === undefined) return config;
+  if (!config.getContextObject(context))
+    throw invalid(
+      where,
+      `has no context ${context}: it has ${config
+        .getContexts()
+        .map(({ name }) => name)
+        .join(", ")}`,
+    );
+  config.setCurrentContext(context);
   return config;
+}
+
+/** As kubectl merges them: the first that names something is right. */
+function loadFiles(config: KubeConfig, [first = "", ...others]: readonly string[], Kind: typeof KubeConfig): void {
+  config.loadFromFile(first);
+  for (const path of others) {
+    const next = new Kind();
+    next.loadFromFile(path);
+    config.mergeConfig(next, Boolean(config.getCurrentContext()));
+  }
 }
 
 function loadProblem(cause: unknown): string {
