@@ -1,8 +1,10 @@
-/** Lambda: what a pass would do now, {"sidecarSet"?: "name"}. Needs no right to write. */
+/** Lambda: what a pass would do now, and for one SidecarSet how it would go on, {"sidecarSet"?: "name"}. Needs no right to write. */
 import type { Context } from "aws-lambda";
-import { handler as rollout } from "./rollout.ts";
+import { type RolloutEvent, handler as rollout } from "./rollout.ts";
 
-/** The report; `planned` of each SidecarSet lists the actions. */
-export function handler(event: { readonly sidecarSet?: string }, context: Pick<Context, "getRemainingTimeInMillis">) {
+type DryRunEvent = Pick<RolloutEvent, "sidecarSet" | "readyAfterSeconds">;
+
+/** The report; `planned` of each SidecarSet lists the actions, `plan` of one that was asked for the steps to come. */
+export function handler(event: DryRunEvent, context: Pick<Context, "getRemainingTimeInMillis">) {
   return rollout({ ...event, dryRun: true }, context);
 }

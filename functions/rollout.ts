@@ -16,6 +16,8 @@ import { createLog, type Log } from "../shared/log.ts";
 export interface RolloutEvent {
   readonly sidecarSet?: string;
   readonly dryRun?: boolean;
+  /** dry run of one SidecarSet: how long its pods take until they are ready again; absent: 5 */
+  readonly readyAfterSeconds?: number;
   /** RFC3339: for when the Scheduler was to call, however late it does; absent: now */
   readonly scheduledTime?: string;
 }
@@ -40,7 +42,7 @@ export async function handler(event: RolloutEvent | SQSEvent, context: RolloutCo
   const pass = { kruiseNamespace, follow: true, isEndingJobs: featureGates.SidecarTerminator, isKeepingRegistration };
   const remainingMs = () => context.getRemainingTimeInMillis() - REPORT_MS;
   if ("Records" in event) return serveMessages(event, { ...pass, remainingMs, log });
-  const { sidecarSet, dryRun = false } = event;
+  const { sidecarSet, dryRun = false, readyAfterSeconds } = event;
   const cluster = await connect(readCluster());
   const queue = sidecarSet === undefined && !dryRun ? readQueue() : undefined;
   if (queue !== undefined) await fillQueue(cluster, queue, { event, log });
@@ -50,6 +52,7 @@ export async function handler(event: RolloutEvent | SQSEvent, context: RolloutCo
     withoutSidecarSets: queue !== undefined,
     ...(sidecarSet === undefined ? {} : { sidecarSet }),
     dryRun,
+    ...(readyAfterSeconds === undefined ? {} : { plan: { readyAfterSeconds } }),
   });
   logReport(log, report);
   return report;

@@ -1,16 +1,33 @@
 /** What a pass would do to one SidecarSet now, without writing anything. */
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { planRollout } from "../core/plan.ts";
 import { reconcileLedger, withReservations } from "../core/upgrade/ledger.ts";
-import { decideOn, lookAt, type RolloutContext, seeReserved, subjectOf } from "./look.ts";
+import { timestamp } from "./clock.ts";
+import { decideOn, type Look, lookAt, type RolloutContext, seeReserved, subjectOf } from "./look.ts";
+import { observePods } from "./observe.ts";
 import { describeAction, explain, type SidecarSetReport } from "./report.ts";
 
-export async function planOnly(context: RolloutContext, name: string): Promise<SidecarSetReport> {
+/** What a dry run foresees beyond the actions of now. */
+export interface PlanWish {
+  /** how long a pod is taken to be not ready after its images were changed */
+  readonly readyAfterSeconds: number;
+  /** as it would be stored in the place of the one that is; absent: that one */
+  readonly sidecarSet?: SidecarSet;
+}
+
+/** Where nobody says how long pods take. */
+export const READY_AFTER_SECONDS = 5;
+
+/** Without a wish the report says what would be done now, and not how it would go on. */
+export async function planOnly(context: RolloutContext, name: string, wish?: PlanWish): Promise<SidecarSetReport> {
   const { tally } = context;
-  const look = await lookAt(context, name);
+  const look = await lookWith(context, name, wish?.sidecarSet);
   if (!look) return { name, stop: "gone", why: explain("gone", undefined), tally };
   const subject = subjectOf(look.sidecarSet);
   const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
   const kept = reconciled?.kept ?? [];
-  const { actions, status, summary } = decideOn(context, look, new Set(kept.map(({ uid }) => uid)));
+  const reserved = new Set(kept.map(({ uid }) => uid));
+  const { actions, status, summary } = decideOn(context, look, reserved);
   const wanted = actions.filter((action) => action.kind === "PatchPod").map(({ pod }) => pod);
   const { granted, fenced } = withReservations(kept, wanted, subject);
   const planned = [
@@ -18,5 +35,25 @@ export async function planOnly(context: RolloutContext, name: string): Promise<S
     ...actions.filter((action) => action.kind !== "PatchPod" || granted.has(action.pod.uid)).map(describeAction),
   ];
   const why = explain("oneRound", summary);
-  return { name, stop: "oneRound", why, generation: subject.generation, status, summary, tally, planned };
+  const plan = wish === undefined ? {} : { plan: foresee(context, look, reserved, wish) };
+  return { name, stop: "oneRound", why, generation: subject.generation, status, summary, tally, planned, ...plan };
+}
+
+/** The pods of one that is not stored are those that it would select. */
+async function lookWith(context: RolloutContext, name: string, changed?: SidecarSet): Promise<Look | undefined> {
+  const look = await lookAt(context, name);
+  if (!look || changed === undefined) return look;
+  const { metadata } = look.sidecarSet;
+  const generation = (metadata?.generation ?? 0) + 1;
+  const identity = { ...metadata, ...changed.metadata, uid: metadata?.uid ?? "", generation };
+  const sidecarSet = { ...look.sidecarSet, metadata: identity, spec: changed.spec };
+  return { ...look, sidecarSet, observed: await observePods(context.cluster, sidecarSet) };
+}
+
+function foresee(context: RolloutContext, look: Look, reserved: ReadonlySet<string>, wish: PlanWish) {
+  const { sidecarSet, revisions, taken, observed } = look;
+  const { kruiseNamespace, clock } = context;
+  const observation = { sidecarSet, pods: observed.view.pods, revisions, taken, reserved };
+  const { readyAfterSeconds } = wish;
+  return planRollout(observation, { now: timestamp(clock), kruiseNamespace, readyAfterSeconds });
 }

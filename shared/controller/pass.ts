@@ -22,14 +22,16 @@ export interface PassOptions {
   readonly withoutSidecarSets?: boolean;
   /** writes nothing at all; the report lists what would be done now */
   readonly dryRun?: boolean;
+  /** a dry run of one SidecarSet: what to take for granted when it looks ahead */
+  readonly plan?: PlanWish | undefined;
   /** false: one round for each SidecarSet */
   readonly follow: boolean;
   /** gate SidecarTerminator: sidecars of jobs that are done are ended */
   readonly isEndingJobs?: boolean;
-  readonly clock?: Clock;
-  /** ends the pass early, between two rounds */
   /** the condition of the pod webhook's registration is kept up to date with the SidecarSets */
   readonly isKeepingRegistration?: boolean;
+  readonly clock?: Clock;
+  /** ends the pass early, between two rounds */
   readonly signal?: AbortSignal;
   /** what the process remembers from one pass to the next; default: what this one does */
   readonly over?: OverPasses;
@@ -50,12 +52,13 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
     kruiseNamespace,
     limits: { endsAtMs, ...(signal ? { signal } : {}) },
     isDryRun: options.dryRun === true,
+    plan: sidecarSet === undefined ? undefined : (options.plan ?? { readyAfterSeconds: READY_AFTER_SECONDS }),
     isFollowing: options.follow,
     isEndingJobs: options.isEndingJobs === true,
+    isKeepingRegistration: options.isKeepingRegistration === true,
     isRescanning: sidecarSet === undefined,
     problems: [],
     notReached: [],
-    isKeepingRegistration: options.isKeepingRegistration === true,
     cursor: "",
   };
   const site: LeaseSite = { cluster: service.cluster, clock, namespace: kruiseNamespace, over };
@@ -81,6 +84,7 @@ async function serveAll(service: Service, names: readonly string[]): Promise<Pas
     launchPods(service, served.signal),
     recreateContainers(service),
     service.isEndingJobs ? terminateSidecars(service, served.signal) : undefined,
+    service.isKeepingRegistration ? keepRegistration(service) : undefined,
   ]);
   return {
     sidecarSets,
@@ -90,7 +94,6 @@ async function serveAll(service: Service, names: readonly string[]): Promise<Pas
     ...(registration ? { registration } : {}),
   };
 }
-    service.isKeepingRegistration ? keepRegistration(service) : undefined,
 
 /** A dry run writes no Lease, and one SidecarSet asked for by name is served at once: the ledger keeps passes apart. */
 async function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | undefined): Promise<PassResult> {

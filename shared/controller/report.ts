@@ -2,6 +2,7 @@
 import type { SidecarSetStatus } from "../api/sidecarset.ts";
 import type { PodProblem, Summary } from "../core/decide.ts";
 import type { Action } from "../core/lib/action.ts";
+import type { RolloutPlan } from "../core/plan.ts";
 import type { Calls } from "./metered.ts";
 
 /** Counts of one SidecarSet in one pass. */
@@ -50,6 +51,8 @@ export interface SidecarSetReport {
   readonly tally: Tally;
   /** dry run: what would be done now */
   readonly planned?: readonly string[];
+  /** dry run of one SidecarSet: how it would go on until the end */
+  readonly plan?: RolloutPlan;
 }
 
 /** Pods whose containers start in an order, in one pass. */
@@ -90,9 +93,6 @@ export interface RecreationReport {
   planned?: readonly string[];
 }
 
-export interface PassReport {
-  /** RFC3339 */
-  readonly startedAt: string;
 /** The registration of the pod webhook, where it is kept up to date. */
 export interface RegistrationReport {
   /** what API servers ask the webhook, from now on */
@@ -103,6 +103,9 @@ export interface RegistrationReport {
   readonly planned?: readonly string[];
 }
 
+export interface PassReport {
+  /** RFC3339 */
+  readonly startedAt: string;
   readonly durationMs: number;
   readonly isDryRun: boolean;
   /** set when another pass is at work and this one left everything to it */
@@ -118,11 +121,11 @@ export interface RegistrationReport {
   readonly recreations?: RecreationReport;
   /** absent: gate SidecarTerminator is off */
   readonly terminations?: TerminationReport;
+  /** absent: it is not kept up to date, or there is none */
+  readonly registration?: RegistrationReport;
   /** API calls, such as "PATCH pods": 12 */
   readonly calls: Calls;
 }
-  /** absent: it is not kept up to date, or there is none */
-  readonly registration?: RegistrationReport;
 
 /** One sentence about where a rollout stands. */
 export function explain(stop: Stop, summary: Summary | undefined): string {

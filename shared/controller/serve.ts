@@ -4,7 +4,7 @@ import { isPassing, KubeError } from "../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../kube/port.ts";
 import type { Clock } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
-import { planOnly } from "./dry-run.ts";
+import { type PlanWish, planOnly } from "./dry-run.ts";
 import { type RolloutContext, subjectOf } from "./look.ts";
 import { listAll } from "./observe.ts";
 import { explain, newTally, type SidecarSetReport, type Stop } from "./report.ts";
@@ -30,11 +30,13 @@ export interface Service {
   readonly kruiseNamespace: string;
   readonly limits: Limits;
   readonly isDryRun: boolean;
+  /** of a dry run that is to look ahead */
+  readonly plan?: PlanWish | undefined;
   readonly isFollowing: boolean;
   readonly isEndingJobs: boolean;
+  readonly isKeepingRegistration: boolean;
   /** false: nobody but those named is served */
   readonly isRescanning: boolean;
-  readonly isKeepingRegistration: boolean;
   readonly problems: string[];
   readonly notReached: string[];
   /** the SidecarSet whose turn came last */
@@ -164,7 +166,7 @@ async function persist(service: Service, context: RolloutContext, begun: Stand):
 /** The first round, or all there is to say. */
 async function begin(service: Service, context: RolloutContext, name: string): Promise<Stand> {
   try {
-    if (service.isDryRun) return { report: await planOnly(context, name) };
+    if (service.isDryRun) return { report: await planOnly(context, name, service.plan) };
     const progress = await beginRollout(context, name);
     if (typeof progress === "string") return { report: reportOn(context, name, progress) };
     return { report: reportOn(context, name, "oneRound", progress), progress };

@@ -1,0 +1,174 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import { planRollout, type RolloutPlan } from "../../shared/core/plan.ts";
+import {
+  hotPodOf,
+  hotSidecarSetOf,
+  NEW_HASH,
+  NOW,
+  podOf,
+  sidecarSetOf,
+  statusesOf,
+} from "../support/rollout-fixture.ts";
+
+const KRUISE = "kruise-system";
+
+function plan(sidecarSet: SidecarSet, pods: readonly Pod[], maxSteps?: number): RolloutPlan {
+  const observation = { sidecarSet, pods, revisions: [], taken: [], reserved: new Set<string>() };
+  const limit = maxSteps === undefined ? {} : { maxSteps };
+  return planRollout(observation, { now: NOW, kruiseNamespace: KRUISE, readyAfterSeconds: 5, ...limit });
+}
+
+const withStrategy = (updateStrategy: UpdateStrategy) => sidecarSetOf({ updateStrategy });
+const podsOf = (count: number) => Array.from({ length: count }, (_, index) => podOf({ name: `p${index}` }));
+const sizes = ({ steps }: RolloutPlan) => steps.map(({ atSeconds, pods }) => [atSeconds, pods.length]);
+
+/** Its sidecar's image cannot be pulled. */
+function stuckPod(name: string, hash: string): Pod {
+  const pod = podOf({ name, hash, isReady: false });
+  const containerStatuses = statusesOf(pod.spec).map((status) =>
+    status.name === "sc"
+      ? { ...status, ready: false, state: { waiting: { reason: "ImagePullBackOff" } } }
+      : { ...status, ready: true },
+  );
+  return { ...pod, status: { ...pod.status, containerStatuses } };
+}
+
+/** What is planned, of what, its steps as [second, pods], how it ends, after how many seconds. */
+const STEPLESS: Pod = podOf({
+  isReady: false,
+  phase: "Pending",
+  spec: {
+    containers: [
+      { name: "main", image: "m" },
+      { name: "sc", image: "reg/sc:v1" },
+    ],
+  },
+});
+const IMMUTABLE = podOf({ withoutImage: "else" });
+const SLOW = podOf({ name: "slow", hash: NEW_HASH, isReady: false });
+
+interface Expected {
+  /** [second, pods] */
+  readonly steps: readonly (readonly number[])[];
+  readonly hold: string;
+  readonly isComplete?: boolean;
+  readonly seconds: number;
+}
+
+const ROWS: readonly (readonly [string, SidecarSet, readonly Pod[], Expected])[] = [
+  [
+    "maxUnavailable at a time",
+    withStrategy({ maxUnavailable: 2 }),
+    podsOf(5),
+    {
+      steps: [
+        [0, 2],
+        [5, 2],
+        [10, 1],
+      ],
+      hold: "finished",
+      isComplete: true,
+      seconds: 15,
+    },
+  ],
+  [
+    "one at a time by default",
+    sidecarSetOf(),
+    podsOf(2),
+    {
+      steps: [
+        [0, 1],
+        [5, 1],
+      ],
+      hold: "finished",
+      isComplete: true,
+      seconds: 10,
+    },
+  ],
+  [
+    "what the partition does not keep",
+    withStrategy({ maxUnavailable: "100%", partition: 3 }),
+    podsOf(5),
+    { steps: [[0, 2]], hold: "partition", seconds: 5 },
+  ],
+  ["nothing while paused", withStrategy({ paused: true }), podsOf(5), { steps: [], hold: "paused", seconds: 0 }],
+  [
+    "nothing under NotUpdate",
+    withStrategy({ type: "NotUpdate" }),
+    podsOf(5),
+    { steps: [], hold: "NotUpdate", seconds: 0 },
+  ],
+  [
+    "nothing where all is done",
+    sidecarSetOf(),
+    [podOf({ hash: NEW_HASH })],
+    { steps: [], hold: "finished", isComplete: true, seconds: 0 },
+  ],
+  ["nothing without pods", sidecarSetOf(), [], { steps: [], hold: "finished", isComplete: true, seconds: 0 }],
+  [
+    "its way around a pod that cannot be updated in place",
+    sidecarSetOf(),
+    [IMMUTABLE, podOf({ name: "q" })],
+    { steps: [[0, 1]], hold: "nothingWaits", seconds: 5 },
+  ],
+  [
+    "nothing while a pod holds the budget for good",
+    sidecarSetOf(),
+    [stuckPod("bad", NEW_HASH), ...podsOf(3)],
+    { steps: [], hold: "budget", seconds: 0 },
+  ],
+  [
+    "its turn once a pod in flight is back",
+    sidecarSetOf(),
+    [SLOW, podOf({ name: "q" })],
+    { steps: [[5, 1]], hold: "finished", isComplete: true, seconds: 10 },
+  ],
+  [
+    "an old pod that is down at no cost, which a new image mends",
+    sidecarSetOf(),
+    [stuckPod("bad", "old"), ...podsOf(1)],
+    { steps: [[0, 2]], hold: "finished", isComplete: true, seconds: 5 },
+  ],
+  [
+    "a pod without a node, which never comes back",
+    sidecarSetOf(),
+    [STEPLESS],
+    { steps: [[0, 1]], hold: "finished", seconds: 0 },
+  ],
+];
+
+describe("a plan", () => {
+  it.each(ROWS)("takes %s", (_title, sidecarSet, pods, expected) => {
+    const planned = plan(sidecarSet, pods);
+    const { hold, seconds, isComplete = false } = expected;
+    expect(sizes(planned)).toEqual(expected.steps);
+    expect([planned.after.hold, planned.isComplete, planned.seconds]).toEqual([hold, isComplete, seconds]);
+    expect(planned.isCutShort).toBe(false);
+  });
+
+  it("never takes more pods down than the budget allows, and tells each image's change", () => {
+    const planned = plan(withStrategy({ maxUnavailable: 3 }), podsOf(10));
+    expect(planned.steps.map(({ unavailable }) => unavailable)).toEqual([3, 3, 3, 1]);
+    expect(planned.steps.map(({ updated }) => updated)).toEqual([0, 3, 6, 9]);
+    const names = planned.steps.flatMap(({ pods }) => pods.map(({ name }) => name));
+    expect(new Set(names).size).toBe(10);
+    expect(planned.steps[0]?.pods[0]?.images).toEqual([{ container: "sc", from: "reg/sc:v1", to: "reg/sc:v2" }]);
+  });
+
+  it("says how a hot upgrade goes on with emptying the old container", () => {
+    const pod = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1");
+    const planned = plan(hotSidecarSetOf(), [pod]);
+    expect(planned.steps.map(({ atSeconds, purpose }) => [atSeconds, purpose])).toEqual([
+      [0, "upgrade"],
+      [5, "flip"],
+    ]);
+    expect(planned.isComplete).toBe(true);
+  });
+
+  it("is cut short where it would be longer than asked for, and says so", () => {
+    const planned = plan(sidecarSetOf(), podsOf(9), 4);
+    expect([planned.steps.length, planned.isCutShort, planned.isComplete]).toEqual([4, true, false]);
+  });
+});
