@@ -1,0 +1,92 @@
+/** Decides what a changed SidecarSet means for the pods that run: who can be updated in place, and who must be made anew, because of what. */
+import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../api/names.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { type SpecChange, specChanges } from "./diff/spec-changes.ts";
+import { compareUtf8 } from "./lib/go-json.ts";
+import { selectorMatches } from "./lib/label-selector.ts";
+import { hasAllSidecars, isActive, isInjected } from "./pod/is-matched.ts";
+import { isUpgradable, podStateOf } from "./pod/pod-state.ts";
+import { revisionData } from "./revision/revision-data.ts";
+import { immutableFields } from "./upgrade/immutable-fields.ts";
+
+export interface PodName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What becomes of one pod that runs, under the changed SidecarSet. */
+export type PodFate =
+  | ({ readonly kind: "updated" } & PodName)
+  | ({ readonly kind: "inPlace" } & PodName)
+  /** `fields` differ from what the pod was made with; empty where no revision tells */
+  | ({ readonly kind: "recreate"; readonly fields: readonly string[] } & PodName)
+  /** selected, and has none of its sidecars: comes with them only when it is made anew */
+  | ({ readonly kind: "lacks" } & PodName)
+  /** keeps its sidecars as they are: no longer selected */
+  | ({ readonly kind: "left" } & PodName);
+
+interface HashChange {
+  readonly before: string;
+  readonly after: string;
+}
+
+export interface SidecarSetDiff {
+  /** by path */
+  readonly changes: readonly SpecChange[];
+  readonly hash: HashChange;
+  /** while it stays the same, pods that have it are updated in place */
+  readonly hashWithoutImage: HashChange;
+  /** of the pods that either selects, by namespace and name */
+  readonly pods: readonly PodFate[];
+}
+
+export interface DiffInput {
+  /** both with defaults and hashes, as they are stored */
+  readonly before: SidecarSet;
+  readonly after: SidecarSet;
+  /** those that either of them selects, by its namespaces too */
+  readonly pods: readonly Pod[];
+  /** what the pods were made with */
+  readonly revisions: readonly ControllerRevision[];
+}
+
+/** Pure. Pods that have finished or are being deleted are left out. */
+export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
+  const { before, after, pods } = input;
+  const revisions = [...input.revisions, revisionOf(before)];
+  return {
+    changes: specChanges(before, after),
+    hash: hashChange(before, after, HASH_ANNOTATION),
+    hashWithoutImage: hashChange(before, after, HASH_WITHOUT_IMAGE_ANNOTATION),
+    pods: pods
+      .filter(isActive)
+      .flatMap((pod) => fateOf(pod, after, revisions) ?? [])
+      .toSorted((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name)),
+  };
+}
+
+function hashChange(before: SidecarSet, after: SidecarSet, annotation: string): HashChange {
+  const hashOf = ({ metadata }: SidecarSet) => metadata?.annotations?.[annotation] ?? "";
+  return { before: hashOf(before), after: hashOf(after) };
+}
+
+/** As it will be recorded, so that pods that have it can be told what changed. */
+function revisionOf(sidecarSet: SidecarSet): ControllerRevision {
+  return {
+    metadata: { annotations: sidecarSet.metadata?.annotations ?? {} },
+    data: revisionData(sidecarSet),
+    revision: 0,
+  };
+}
+
+function fateOf(pod: Pod, after: SidecarSet, revisions: readonly ControllerRevision[]): PodFate | undefined {
+  const { namespace = "", name = "" } = pod.metadata ?? {};
+  const isInjectedHere = isInjected(pod, after.metadata?.name ?? "");
+  if (selectorMatches(after.spec.selector, pod.metadata?.labels) !== true)
+    return isInjectedHere ? { kind: "left", namespace, name } : undefined;
+  if (!isInjectedHere) return { kind: "lacks", namespace, name };
+  if (podStateOf(pod, after).isUpdated) return { kind: "updated", namespace, name };
+  if (isUpgradable(pod, after) && hasAllSidecars(pod, after)) return { kind: "inPlace", namespace, name };
+  return { kind: "recreate", namespace, name, fields: immutableFields(after, [pod], revisions) };
+}

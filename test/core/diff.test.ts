@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
+import { specChanges } from "../../shared/core/diff/spec-changes.ts";
+import { diffSidecarSets } from "../../shared/core/diff.ts";
+import { sidecarSetHash, sidecarSetHashWithoutImage } from "../../shared/core/hash/sidecarset-hash.ts";
+import { podOf, sidecarSetOf } from "../support/rollout-fixture.ts";
+
+const AGENT = { name: "sc", image: "reg/sc:v1" };
+
+function setOf(spec: SidecarSetSpec): SidecarSet {
+  const full = { containers: [AGENT], selector: { matchLabels: { app: "web" } }, ...spec };
+  const set = sidecarSetOf(full);
+  const annotations = {
+    [HASH_ANNOTATION]: sidecarSetHash(full),
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: sidecarSetHashWithoutImage(full),
+  };
+  return { ...set, metadata: { ...set.metadata, annotations } };
+}
+
+/** Injected by `set`. */
+function injected(set: SidecarSet, name = "p"): Pod {
+  const { [HASH_ANNOTATION]: hash = "", [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage = "" } =
+    set.metadata?.annotations ?? {};
+  return podOf({ name, hash, withoutImage, labels: { app: "web" } });
+}
+
+const BEFORE = setOf({});
+const NATIVE = { name: "init", image: "i:1", restartPolicy: "Always" };
+
+/** A change, and what it is taken for: [path, effect]. */
+const CHANGES: readonly (readonly [string, SidecarSetSpec, SidecarSetSpec, readonly (readonly [string, string])[]])[] =
+  [
+    ["nothing", {}, {}, []],
+    ["an image", {}, { containers: [{ ...AGENT, image: "reg/sc:v2" }] }, [["spec.containers{sc}.image", "inPlace"]]],
+    [
+      "an environment variable",
+      {},
+      { containers: [{ ...AGENT, env: [{ name: "A", value: "b" }] }] },
+      [["spec.containers{sc}.env", "recreate"]],
+    ],
+    ["a container more", {}, { containers: [AGENT, { name: "x", image: "y" }] }, [["spec.containers{x}", "recreate"]]],
+    [
+      "a container less",
+      { containers: [AGENT, { name: "x", image: "y" }] },
+      { containers: [AGENT] },
+      [["spec.containers{x}", "recreate"]],
+    ],
+    [
+      "another order",
+      { containers: [AGENT, { name: "x", image: "y" }] },
+      { containers: [{ name: "x", image: "y" }, AGENT] },
+      [["spec.containers", "recreate"]],
+    ],
+    [
+      "an init container",
+      { initContainers: [{ name: "i", image: "i:1" }] },
+      { initContainers: [{ name: "i", image: "i:2" }] },
+      [["spec.initContainers{i}.image", "newPods"]],
+    ],
+    [
+      "a native sidecar",
+      { initContainers: [NATIVE] },
+      { initContainers: [{ ...NATIVE, image: "i:2" }] },
+      [["spec.initContainers{init}.image", "recreate"]],
+    ],
+    ["who is selected", {}, { selector: { matchLabels: { app: "db" } } }, [["spec.selector", "selection"]]],
+    [
+      "the partition and a pause",
+      { updateStrategy: { partition: 1 } },
+      { updateStrategy: { partition: 2, paused: true } },
+      [
+        ["spec.updateStrategy.partition", "rollout"],
+        ["spec.updateStrategy.paused", "rollout"],
+      ],
+    ],
+    ["volumes", {}, { volumes: [{ name: "v" }] }, [["spec.volumes", "newPods"]]],
+    [
+      "a pause of injection",
+      {},
+      { injectionStrategy: { paused: true } },
+      [["spec.injectionStrategy.paused", "newPods"]],
+    ],
+    ["how many revisions are kept", {}, { revisionHistoryLimit: 3 }, [["spec.revisionHistoryLimit", "none"]]],
+  ];
+
+describe("a change of", () => {
+  it.each(CHANGES)("%s", (_title, before, after, expected) => {
+    const changes = specChanges(setOf(before), setOf(after));
+    expect(changes.map(({ path, effect }) => [path, effect])).toEqual(expected);
+  });
+});
+
+const LATER = setOf({ containers: [{ ...AGENT, image: "reg/sc:v2" }] });
+const WITH_ENV = setOf({ containers: [{ ...AGENT, env: [{ name: "A", value: "b" }] }] });
+const WITH_MORE = setOf({ containers: [AGENT, { name: "x", image: "y" }] });
+const bare: Pod = { metadata: { namespace: "default", name: "p", labels: { app: "web" } }, spec: { containers: [] } };
+
+const FATES: readonly (readonly [string, SidecarSet, Pod, object | undefined])[] = [
+  ["is updated already", BEFORE, injected(BEFORE), { kind: "updated" }],
+  ["is updated in place where only images changed", LATER, injected(BEFORE), { kind: "inPlace" }],
+  [
+    "must be made anew where more changed, and it says what",
+    WITH_ENV,
+    injected(BEFORE),
+    { kind: "recreate", fields: ["spec.containers{sc}.env"] },
+  ],
+  [
+    "must be made anew for a container that it lacks",
+    WITH_MORE,
+    injected(BEFORE),
+    { kind: "recreate", fields: ["spec.containers{x}"] },
+  ],
+  [
+    "must be made anew, for reasons that no revision tells",
+    LATER,
+    injected(setOf({ containers: [{ ...AGENT, restartPolicy: "x" }] })),
+    { kind: "recreate", fields: [] },
+  ],
+  ["lacks its sidecar", LATER, bare, { kind: "lacks" }],
+  [
+    "is left as it is when it is not selected any more",
+    setOf({ selector: { matchLabels: { app: "db" } } }),
+    injected(BEFORE),
+    { kind: "left" },
+  ],
+  ["is none of ours", setOf({ selector: { matchLabels: { app: "db" } } }), bare, undefined],
+  ["has finished", LATER, { ...injected(BEFORE), status: { phase: "Succeeded" } }, undefined],
+];
+
+describe("a pod", () => {
+  it.each(FATES)("%s", (_title, after, pod, expected) => {
+    const { pods } = diffSidecarSets({ before: BEFORE, after, pods: [pod], revisions: [] });
+    expect(pods).toEqual(expected === undefined ? [] : [{ namespace: "default", name: "p", ...expected }]);
+  });
+});
+
+it("both hashes are told, and pods come by name", () => {
+  const pods = [injected(BEFORE, "b"), injected(BEFORE, "a")];
+  const diff = diffSidecarSets({ before: BEFORE, after: LATER, pods, revisions: [] });
+  expect(diff.hash.before).not.toBe(diff.hash.after);
+  expect(diff.hashWithoutImage.before).toBe(diff.hashWithoutImage.after);
+  expect(diff.pods.map(({ name }) => name)).toEqual(["a", "b"]);
+});
