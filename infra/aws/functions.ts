@@ -10,23 +10,33 @@ export interface DeployedFunction {
   readonly isInCluster: boolean;
   /** puts work into the queue of rollouts, where there is one; a worker takes it out too */
   readonly queue?: "sender" | "worker";
+  /** has to do with the registration of the pod webhook, where it is kept up to date */
+  readonly isKeepingRegistration?: true;
 }
 
 export const DEPLOYED: readonly DeployedFunction[] = [
   { name: "mutate-pod", isCalledFor: "admission", isInCluster: true },
   { name: "mutate-sidecarset", isCalledFor: "admission", isInCluster: false },
-  { name: "validate-sidecarset", isCalledFor: "admission", isInCluster: true, queue: "sender" },
+  {
+    name: "validate-sidecarset",
+    isCalledFor: "admission",
+    isInCluster: true,
+    queue: "sender",
+    isKeepingRegistration: true,
+  },
   { name: "convert-sidecarset", isCalledFor: "conversion", isInCluster: false },
-  { name: "rollout", isInCluster: true, queue: "worker" },
-  { name: "dry-run", isInCluster: true },
+  { name: "rollout", isInCluster: true, queue: "worker", isKeepingRegistration: true },
+  { name: "dry-run", isInCluster: true, isKeepingRegistration: true },
 ];
 
 /** The variables of one function, besides those that all have. */
-export function environmentOf({ isCalledFor, isInCluster, queue }: DeployedFunction, settings: AwsSettings) {
+export function environmentOf(deployed: DeployedFunction, settings: AwsSettings) {
+  const { isCalledFor, isInCluster, queue } = deployed;
   return {
     ...(isCalledFor === undefined ? {} : callerEnvironment(settings)),
     ...(isInCluster ? clusterEnvironment(settings) : {}),
     ...(queue === undefined || settings.rolloutWorkers === undefined ? {} : { QUEUE_URL }),
+    ...(deployed.isKeepingRegistration ? given("KEEP_REGISTRATION", settings.keepRegistration) : {}),
   };
 }
 

@@ -24,6 +24,7 @@ export interface AwsSettings {
   /** where a service account's token is kept */
   readonly clusterToken?: string;
   readonly freshnessMs?: string;
+  readonly keepRegistration?: string;
   /** SidecarSets go through a queue to so many functions at once; absent: one function serves all */
   readonly rolloutWorkers?: number;
   readonly alarmTopic?: string;
@@ -54,6 +55,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("clientCertificateFrom", "client-certificate-from", read)),
     ...(await readCluster(read)),
     ...(await optional("freshnessMs", "freshness-ms", read)),
+    ...(await optional("keepRegistration", "keep-registration", read)),
     ...(await readWorkers(read)),
     ...(await optional("alarmTopic", "alarm-topic", read)),
     ...(await optional("logKey", "log-key", read)),

@@ -1,5 +1,5 @@
 /** What the reconciler and the webhooks may do beyond their base roles: one small role for each feature that somebody chooses to use. */
-import { SIDECARSET_GROUP } from "../../shared/api/names.ts";
+import { SIDECARSET_GROUP, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import {
   type AccessObject,
   allow,
@@ -18,6 +18,8 @@ interface Feature {
   readonly rules: readonly PolicyRule[];
   /** what the webhooks may read for it */
   readonly webhookRules?: readonly PolicyRule[];
+  /** who may do it too: one webhook of several, where each has an identity of its own */
+  readonly group?: string;
 }
 
 const READ = ["get", "list", "watch"];
@@ -34,9 +36,11 @@ const FEATURES: readonly Feature[] = [
     rules: [
       {
         ...allow("admissionregistration.k8s.io", ["mutatingwebhookconfigurations"], ["get", "patch"]),
-        resourceNames: ["sidecarset-mutating-webhook-configuration"],
+        resourceNames: [WEBHOOK_CONFIGURATION],
       },
     ],
+    // Whoever admits SidecarSets: the pods of a new one are asked about before it is stored.
+    group: "sidecarset:registration",
   },
   {
     name: "launch-order",
@@ -89,11 +93,15 @@ interface OptionalAccess {
 
 /** Role and binding of each feature. None of them is part of an installation. */
 export function optionalAccess(): readonly OptionalAccess[] {
-  return FEATURES.map(({ name: feature, purpose, rules, webhookRules }) => {
-    const own = granted(`${RECONCILER}-${feature}`, rules, reconcilerSubjects());
+  return FEATURES.map(({ name: feature, purpose, rules, webhookRules, group }) => {
+    const own = granted(`${RECONCILER}-${feature}`, rules, [...reconcilerSubjects(), ...groupSubjects(group)]);
     const others = webhookRules ? granted(`${WEBHOOKS}-${feature}`, webhookRules, webhooksSubjects()) : [];
     return { feature, purpose, objects: [...own, ...others] };
   });
+}
+
+function groupSubjects(name: string | undefined): readonly object[] {
+  return name === undefined ? [] : [{ kind: "Group", apiGroup: "rbac.authorization.k8s.io", name }];
 }
 
 function granted(name: string, rules: readonly PolicyRule[], subjects: readonly object[]): readonly AccessObject[] {

@@ -51,6 +51,15 @@ test("with client certificates, only the function for conversions reads a secret
   expect(pod).toMatchObject({ AUTHENTICATION: "client-certificate", CLIENT_NAMES: "kube-apiserver" });
 });
 
+test("the registration is kept up to date by those who admit SidecarSets and who roll them out, or by nobody", async () => {
+  const keepers = async (parameters: Readonly<Record<string, string>>) => {
+    const given = await settings(parameters);
+    return DEPLOYED.filter((deployed) => "KEEP_REGISTRATION" in environmentOf(deployed, given)).map(({ name }) => name);
+  };
+  expect(await keepers({ "keep-registration": "true" })).toEqual(["validate-sidecarset", "rollout", "dry-run"]);
+  expect(await keepers({})).toEqual([]);
+});
+
 test("on EKS: who reads the cluster may ask where it is, by its name alone", async () => {
   const given = await settings({ "eks-cluster": "shop" });
   const text = JSON.stringify(template(given));

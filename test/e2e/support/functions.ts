@@ -72,13 +72,15 @@ interface FunctionsOptions {
   readonly route?: (target: RawTarget) => RawTarget;
   /** The webhooks' clock: epoch milliseconds. */
   readonly now?: () => number;
+  /** The pod webhook's registration is kept up to date; what that takes is permitted to both accounts. */
+  readonly isKeepingRegistration?: boolean;
 }
 
 const straight = (target: RawTarget) => target;
 
 /** Resolves when pods are injected and, unless there are no ticks, SidecarSets are rolled out. */
 export async function startFunctions(admin: RawTarget, options: FunctionsOptions = {}): Promise<StartedFunctions> {
-  const { hasTicks = true, route = straight, now = Date.now } = options;
+  const { hasTicks = true, route = straight, now = Date.now, isKeepingRegistration = false } = options;
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-functions-"));
   const cluster = clusterOf(admin);
   const access = [kruiseNamespace(), ...accessObjects()];
@@ -95,7 +97,7 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
   // Scenes create pods right after their SidecarSets.
   const connectWebhooks = await identify("sidecarset-webhooks", route);
   const { pathSecret, isKnown } = await pathAuthentication(folder, log);
-  const webhooks = { ...config, freshnessMs: 0, connect: connectWebhooks, now, log, isKnown };
+  const webhooks = { ...config, freshnessMs: 0, connect: connectWebhooks, now, log, isKnown, isKeepingRegistration };
   const server = await serveHttps(allWebhooks(webhooks), {
     ...tls,
     port: 0,
@@ -112,6 +114,7 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
       connect: await identify("sidecarset-reconciler"),
       kruiseNamespace: config.kruiseNamespace,
       isEndingJobs: true,
+      isKeepingRegistration,
       tickMs: TICK_MS,
       log,
       onReport: (report) => reports.push(report),

@@ -1,0 +1,103 @@
+/** The registration that follows the SidecarSets: every pod that is created right after its SidecarSet is asked about. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { optionalAccess } from "../../infra/rbac/optional-access.ts";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { INJECTED_LIST_ANNOTATION, KRUISE_NAMESPACE } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { systemClock } from "../../shared/controller/clock.ts";
+import { runPass } from "../../shared/controller/pass.ts";
+import { readPodRegistration } from "../../shared/kube/pod-registration.ts";
+import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { controlPlane } from "./support/access.ts";
+import { clusterOf } from "./support/clients.ts";
+import { addFigure } from "./support/figures.ts";
+import { type Functions, startFunctions } from "./support/functions.ts";
+import { createAll, removeAll } from "./support/installed.ts";
+import { size } from "./support/size.ts";
+import { until } from "./support/until.ts";
+
+const NAMESPACE = "keep-registration";
+const ROUNDS = size({ ci: 5, soak: 60 });
+const PODS_AT_ONCE = 5;
+
+let functions: Functions;
+let cluster: Cluster;
+const access = (optionalAccess().find(({ feature }) => feature === "webhook-configuration")?.objects ?? []).map(
+  // The webhooks have an account of their own here.
+  (object) =>
+    object.kind === "ClusterRoleBinding"
+      ? { ...object, subjects: [...subjectsOf(object), account("sidecarset-webhooks")] }
+      : object,
+) as readonly KubernetesObject[];
+
+function subjectsOf(object: KubernetesObject): readonly object[] {
+  return (object as { readonly subjects?: readonly object[] }).subjects ?? [];
+}
+
+function account(name: string): object {
+  return { kind: "ServiceAccount", name, namespace: KRUISE_NAMESPACE };
+}
+
+beforeAll(async () => {
+  const admin = controlPlane();
+  cluster = clusterOf(admin);
+  await createAll(cluster, access);
+  functions = await startFunctions(admin, { isKeepingRegistration: true });
+  await cluster.create(NAMESPACES, { metadata: { name: NAMESPACE } });
+});
+afterAll(async () => {
+  await cluster.delete(NAMESPACES, { name: NAMESPACE });
+  await functions?.close();
+  await removeAll(cluster, access);
+});
+
+async function createSet(name: string): Promise<void> {
+  await cluster.create<SidecarSet>(SIDECARSETS, {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: { name },
+    spec: { selector: { matchLabels: { round: name } }, containers: [{ name: "agent", image: "agent:1" }] },
+  });
+}
+
+async function createPod(set: string, index: number): Promise<Pod> {
+  const metadata = { name: `${set}-${index}`, namespace: NAMESPACE, labels: { round: set } };
+  const spec = { containers: [{ name: "main", image: "main:1" }], schedulerName: "nobody" };
+  return cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata, spec });
+}
+
+const condition = async () => (await readPodRegistration(cluster))?.condition ?? "";
+const isInjected = ({ metadata }: Pod) => metadata?.annotations?.[INJECTED_LIST_ANNOTATION] !== undefined;
+
+describe("with passes that keep the registration", () => {
+  it("the condition is there soon, and no pod is asked about without SidecarSets", async () => {
+    await until("a condition", async () => (await condition()) !== "");
+    expect(await condition()).not.toContain("round");
+  });
+
+  it("pods that are created in the moment after their SidecarSet have its sidecar, while others come and go", async () => {
+    const missed: string[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const name = `round-${round}`;
+      await createSet(name);
+      const pods = await Promise.all(Array.from({ length: PODS_AT_ONCE }, (_, index) => createPod(name, index)));
+      missed.push(...pods.filter((pod) => !isInjected(pod)).map(({ metadata }) => metadata?.name ?? ""));
+      if (round % 2 === 0) await cluster.delete(SIDECARSETS, { name });
+    }
+    expect(missed).toEqual([]);
+    addFigure("pods created in the moment after their SidecarSet, all asked about", ROUNDS * PODS_AT_ONCE);
+  });
+
+  it("what is long gone is taken out, what is there stays", async () => {
+    const clock = { ...systemClock, now: () => Date.now() + 600_000 };
+    const options = { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 10_000, follow: false, clock };
+    await until("the condition is narrow", async () => {
+      await runPass(cluster, { ...options, withoutSidecarSets: true, isKeepingRegistration: true });
+      return !(await condition()).includes('"round-0"');
+    });
+    expect(await condition()).toContain('"round-1"');
+    expect(isInjected(await createPod("round-1", PODS_AT_ONCE))).toBe(true);
+    for (let round = 1; round < ROUNDS; round += 2) await cluster.delete(SIDECARSETS, { name: `round-${round}` });
+    expect(functions.errors).toEqual([]);
+  });
+});
