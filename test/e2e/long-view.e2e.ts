@@ -1,0 +1,78 @@
+/** The webhook's view of more SidecarSets than fit on a page, kept up to date by what changes, on a real API server. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
+import { clusterView } from "../../shared/webhook/cluster-view.ts";
+import { controlPlane } from "./support/access.ts";
+import { clusterOf } from "./support/clients.ts";
+import { addFigure } from "./support/figures.ts";
+import { type Functions, startFunctions } from "./support/functions.ts";
+import { removeStored, storeObjects } from "./support/stored-objects.ts";
+import { until } from "./support/until.ts";
+
+const SETS = 600;
+const FRESHNESS_MS = 100;
+const sets = Array.from({ length: SETS }, (_, index): SidecarSet => sidecarSet(`long-${index}`));
+
+let functions: Functions;
+let cluster: Cluster;
+beforeAll(async () => {
+  const admin = controlPlane();
+  cluster = clusterOf(admin);
+  functions = await startFunctions(admin, { hasTicks: false });
+  await storeObjects(admin.etcdUrl, sets);
+  await until("the API server sees them all", async () => {
+    const { items, metadata } = await cluster.list(SIDECARSETS, { limit: 1 });
+    return items.length + (metadata.remainingItemCount ?? 0) >= SETS;
+  });
+});
+afterAll(async () => {
+  await removeStored(controlPlane().etcdUrl, sets);
+  await functions?.close();
+});
+
+function sidecarSet(name: string): SidecarSet {
+  return {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: { name, generation: 1 },
+    spec: { selector: { matchLabels: { app: name } }, containers: [{ name: "agent", image: "agent:1" }] },
+  };
+}
+
+it("after one list changes come by watch: what is created, changed and deleted is seen, and nothing is listed again", async () => {
+  const calls = { list: 0, watch: 0 };
+  const counted: Cluster = {
+    ...cluster,
+    list: (...args) => {
+      calls.list++;
+      return cluster.list(...args);
+    },
+    watch: (...args) => {
+      calls.watch++;
+      return cluster.watch(...args);
+    },
+  };
+  const options = { kruiseNamespace: "kruise-system", freshnessMs: FRESHNESS_MS, now: Date.now };
+  const view = clusterView({ ...options, connect: async () => counted });
+  const read = async () => {
+    await sleep(FRESHNESS_MS);
+    const { sidecarSets } = (await view.listSidecarSets()).value;
+    return new Map(sidecarSets.map((one) => [one.metadata?.name, one.spec.containers?.[0]?.image]));
+  };
+  const pages = Math.ceil(SETS / 500);
+  expect([(await read()).size, calls]).toEqual([SETS, { list: pages, watch: 0 }]);
+
+  await cluster.create(SIDECARSETS, sidecarSet("late"));
+  await until("it is there", async () => (await read()).get("late") === "agent:1");
+  const operations = [{ op: "replace", path: "/spec/containers/0/image", value: "agent:2" }] as const;
+  await cluster.patch(SIDECARSETS, { name: "late" }, { type: "json", operations });
+  await until("it is changed", async () => (await read()).get("late") === "agent:2");
+  await cluster.delete(SIDECARSETS, { name: "late" });
+  await until("it is gone", async () => !(await read()).has("late"));
+  for (let quiet = 0; quiet < 5; quiet++) expect((await read()).size).toBe(SETS);
+  expect(calls.list).toBe(pages);
+  expect(calls.watch).toBeGreaterThanOrEqual(8);
+  addFigure("refreshes of a view of 600 SidecarSets by what changed", calls.watch);
+});
