@@ -1,8 +1,14 @@
 /** Where the reservation ledger is kept: a ConfigMap beside the ControllerRevisions, written with compare-and-swap. */
-import type { ConfigMap } from "../api/kubernetes.ts";
-import { SIDECARSET_KIND, SIDECARSET_V1BETA1 } from "../api/names.ts";
-import type { SidecarSet } from "../api/sidecarset.ts";
-import { EMPTY_LEDGER, formatLedger, type Ledger, ledgerName, parseLedger } from "../core/upgrade/ledger.ts";
+import type { ConfigMap, KubernetesObject } from "../api/kubernetes.ts";
+import { SIDECARSET_KIND, SIDECARSET_V1BETA1, STATEFUL_SET_KIND } from "../api/names.ts";
+import {
+  EMPTY_LEDGER,
+  formatLedger,
+  type Ledger,
+  type LedgerKind,
+  ledgerName,
+  parseLedger,
+} from "../core/upgrade/ledger.ts";
 import { isKubeError, KubeError } from "../kube/error.ts";
 import { type Cluster, CONFIG_MAPS } from "../kube/port.ts";
 
@@ -12,9 +18,21 @@ export interface StoredLedger {
   readonly resourceVersion?: string;
 }
 
+export interface LedgerPlace {
+  readonly namespace: string;
+  /** whose ledger it is */
+  readonly owner: KubernetesObject;
+  readonly kind?: LedgerKind;
+}
+
 /** @throws KubeError when it cannot be read, reason InvalidLedger when it is something else */
-export async function readLedger(cluster: Cluster, namespace: string, sidecarSet: string): Promise<StoredLedger> {
-  const name = ledgerName(sidecarSet);
+export async function readLedger(
+  cluster: Cluster,
+  namespace: string,
+  owner: string,
+  kind: LedgerKind = "sidecarset",
+): Promise<StoredLedger> {
+  const name = ledgerName(owner, kind);
   try {
     return toStored(await cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name }));
   } catch (error) {
@@ -29,13 +47,13 @@ export async function readLedger(cluster: Cluster, namespace: string, sidecarSet
  */
 export async function swapLedger(
   cluster: Cluster,
-  { namespace, sidecarSet }: { readonly namespace: string; readonly sidecarSet: SidecarSet },
+  { namespace, owner, kind = "sidecarset" }: LedgerPlace,
   stored: StoredLedger,
   next: Ledger,
 ): Promise<StoredLedger | undefined> {
-  const name = ledgerName(sidecarSet.metadata?.name ?? "");
-  const metadata = { name, namespace, ownerReferences: [ownerOf(sidecarSet)] };
-  const data = formatLedger(next);
+  const name = ledgerName(owner.metadata?.name ?? "", kind);
+  const metadata = { name, namespace, ownerReferences: [ownerOf(owner, kind)] };
+  const data = formatLedger(next, kind);
   try {
     if (stored.resourceVersion === undefined) {
       const created = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
@@ -70,10 +88,10 @@ function toStored({ metadata, data }: ConfigMap): StoredLedger {
   return { ledger, resourceVersion: metadata?.resourceVersion ?? "" };
 }
 
-function ownerOf({ metadata }: SidecarSet) {
+function ownerOf({ metadata }: KubernetesObject, kind: LedgerKind) {
   return {
     apiVersion: SIDECARSET_V1BETA1,
-    kind: SIDECARSET_KIND,
+    kind: kind === "sidecarset" ? SIDECARSET_KIND : STATEFUL_SET_KIND,
     name: metadata?.name ?? "",
     uid: metadata?.uid ?? "",
   };

@@ -66,7 +66,7 @@ function keep(kept: readonly Reservation[], { uid, generation }: Subject): Ledge
 
 async function store(context: RolloutContext, look: Look, { ledger }: LedgerPlan): Promise<boolean> {
   if (isSameLedger(look.stored.ledger, ledger)) return true;
-  const place = { namespace: context.kruiseNamespace, sidecarSet: look.sidecarSet };
+  const place = { namespace: context.kruiseNamespace, owner: look.sidecarSet };
   const stored = await swapLedger(context.cluster, place, look.stored, ledger);
   if (stored) look.stored = stored;
   return stored !== undefined;

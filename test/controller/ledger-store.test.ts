@@ -18,7 +18,7 @@ const generation = (number: number): Ledger => ({ uid: "u", generation: number, 
 
 it("a ledger is swapped by one of those who read it, from the first write on", async () => {
   const set = await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("swap", 1, {}));
-  const place = { namespace: KRUISE_NAMESPACE, sidecarSet: set };
+  const place = { namespace: KRUISE_NAMESPACE, owner: set };
   const none = await readLedger(cluster, KRUISE_NAMESPACE, "swap");
   expect(none).toEqual({ ledger: EMPTY_LEDGER });
   const first = await swapLedger(cluster, place, none, generation(1));

@@ -47,25 +47,31 @@ export interface Ledger {
 
 export const EMPTY_LEDGER: Ledger = { uid: "", generation: 0, reservations: [] };
 
-/** Name of the ConfigMap; a SidecarSet's name may be as long as a ConfigMap's. */
-export function ledgerName(sidecarSet: string): string {
-  const name = `sidecarset-ledger-${sidecarSet}`;
+/** Whose ledger it is: that of a SidecarSet, or of an ordered set, whose lines may also be about claims. */
+export type LedgerKind = "sidecarset" | "statefulset";
+
+const UID_KEYS = { sidecarset: "sidecarSetUID", statefulset: "statefulSetUID" } as const;
+
+/** Name of the ConfigMap; the owner's name may be as long as a ConfigMap's. */
+export function ledgerName(owner: string, kind: LedgerKind = "sidecarset"): string {
+  const name = `${kind}-ledger-${owner}`;
   if (name.length <= 253) return name;
-  return `${name.slice(0, 236)}-${createHash("sha256").update(sidecarSet).digest("hex").slice(0, 16)}`;
+  return `${name.slice(0, 236)}-${createHash("sha256").update(owner).digest("hex").slice(0, 16)}`;
 }
 
 /** A ConfigMap's data: one line a reservation, for people to read too. */
-export function formatLedger(ledger: Ledger): Readonly<Record<string, string>> {
+export function formatLedger(ledger: Ledger, kind: LedgerKind = "sidecarset"): Readonly<Record<string, string>> {
   const lines = ledger.reservations.map(
     ({ namespace, name, uid, resourceVersion, generation, revision }) =>
       `${namespace}/${name} ${uid} ${resourceVersion} ${generation} ${revision}\n`,
   );
-  return { sidecarSetUID: ledger.uid, generation: String(ledger.generation), reservations: lines.join("") };
+  return { [UID_KEYS[kind]]: ledger.uid, generation: String(ledger.generation), reservations: lines.join("") };
 }
 
 /** undefined: this is no ledger. What is reserved is unknown then, and nothing may be written. */
 export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger | undefined {
-  const { sidecarSetUID: uid, generation, reservations } = data;
+  const { generation, reservations } = data;
+  const uid = data[UID_KEYS.sidecarset] ?? data[UID_KEYS.statefulset];
   if (uid === undefined || generation === undefined || !/^\d{1,15}$/.test(generation)) return undefined;
   const parsed = (reservations ?? "").split("\n").filter(Boolean).map(parseReservation);
   const valid = parsed.filter((reservation) => reservation !== undefined);
