@@ -39,15 +39,9 @@ export default {
     ),
     only(
       "webhook-is-bare",
-      { path: "^shared/webhook", pathNot: "^shared/webhook/https-server" },
+      { path: "^shared/webhook" },
       { path: "^node_modules/" },
       "Every package is paid for at each cold start.",
-    ),
-    only(
-      "hono-where-a-port-is-served",
-      { path: "^(shared|infra|functions)", pathNot: "^shared/webhook/https-server" },
-      { path: "^node_modules/(@hono|hono)" },
-      "hono is what serve answers through.",
     ),
     only("lambda-in-functions", { path: "^(shared|infra)" }, { path: "aws-lambda" }, "Only functions knows Lambda."),
     only(

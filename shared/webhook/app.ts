@@ -33,8 +33,8 @@ export interface WebhookOptions {
   readonly admissions?: Readonly<Record<string, Admit>>;
   /** path → who converts there */
   readonly conversions?: Readonly<Record<string, Convert>>;
-  /** Rejects while admissions could not be decided; what it says is the answer of /readyz. */
-  readonly checkReady?: () => Promise<unknown>;
+  /** Rejects, or throws, while admissions could not be decided; what it says is the answer of /readyz. */
+  readonly checkReady?: () => unknown;
   /** True where only the cluster's own probes can ask: /readyz is answered for anybody then, as /healthz always is. */
   readonly isReadinessOpen?: boolean;
 }
@@ -149,7 +149,8 @@ function admission(admit: Admit, log: Log): Review {
     try {
       const message = sizeProblem(request.object);
       if (message !== undefined) return answer({ kind: "denied", code: 413, reason: "RequestEntityTooLarge", message });
-      return answer(await within(timeoutMs(http), async () => admit(request)));
+      const decided = admit(request);
+      return answer(decided instanceof Promise ? await within(timeoutMs(http), () => decided) : decided);
     } catch (error) {
       log.error("request failed", { path: http.path, ...describe(request), error });
       return jsonAnswer(500, failure(500, "InternalError", messageOf(error)));

@@ -1,5 +1,5 @@
 /** Who may ask: every request is checked by its certificate, token or path before anything of its body is read. */
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import type { AuthenticationSettings } from "../authentication-settings.ts";
 import type { AwsAccess } from "../aws/access.ts";
 import { ConfigError } from "../config-error.ts";
@@ -110,10 +110,19 @@ function sourceOf(
 async function isOneOf(given: string | undefined, secrets: SecretSource): Promise<boolean> {
   if (given === undefined) return false;
   const own = digest(given);
-  const matches = (await secrets()).map((secret) => timingSafeEqual(own, digest(secret)));
+  const matches = digestsOf(await secrets()).map((secret) => timingSafeEqual(own, secret));
   return matches.includes(true);
 }
 
+/** As long as the secrets are the same ones. */
+const known = new WeakMap<readonly string[], readonly Buffer[]>();
+
+function digestsOf(secrets: readonly string[]): readonly Buffer[] {
+  const digests = known.get(secrets) ?? secrets.map(digest);
+  known.set(secrets, digests);
+  return digests;
+}
+
 function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+  return hash("sha256", text, "buffer");
 }

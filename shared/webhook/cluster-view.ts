@@ -5,7 +5,7 @@ import { indexSidecarSets, type SidecarSetIndex } from "../core/match/sidecarset
 import type { RevisionWanted } from "../core/revision/wanted-revision.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES, type ObjectList, SIDECARSETS } from "../kube/port.ts";
-import { type Fresh, fresh } from "./fresh.ts";
+import { fresh, type Reader } from "./fresh.ts";
 import { type ListedSidecarSets, refreshSidecarSets } from "./refresh-sidecarsets.ts";
 import { lookUpRevision } from "./revision-lookup.ts";
 
@@ -16,13 +16,13 @@ interface SidecarSetList {
 }
 
 export interface ClusterView {
-  readonly listSidecarSets: () => Promise<Fresh<SidecarSetList>>;
+  readonly listSidecarSets: Reader<SidecarSetList>;
   /** undefined: there is none of that name */
-  readonly getNamespace: (name: string) => Promise<Fresh<Namespace | undefined>>;
+  readonly getNamespace: (name: string) => ReturnType<Reader<Namespace | undefined>>;
   /** those that the wanted one is to be chosen from; none when there is none */
-  readonly findRevisions: (wanted: RevisionWanted) => Promise<Fresh<readonly ControllerRevision[]>>;
+  readonly findRevisions: (wanted: RevisionWanted) => ReturnType<Reader<readonly ControllerRevision[]>>;
   /** undefined: there is none of that name in the kruise namespace */
-  readonly getConfigMap: (name: string) => Promise<Fresh<ConfigMap | undefined>>;
+  readonly getConfigMap: (name: string) => ReturnType<Reader<ConfigMap | undefined>>;
 }
 
 export interface ViewOptions {
@@ -51,14 +51,27 @@ export function clusterView({ connect, kruiseNamespace: namespace, freshnessMs, 
   const configMaps = byKey((name) =>
     reading((cluster) => orUndefined(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name }))),
   );
-  const revisions = byKey((key) =>
-    reading((cluster) => lookUpRevision(cluster, namespace, JSON.parse(key) as RevisionWanted)),
-  );
+  const revisions = byKey((key) => {
+    const wanted = JSON.parse(key) as RevisionWanted;
+    const read = reading((cluster) => lookUpRevision(cluster, namespace, wanted));
+    return wanted.standing === undefined ? read : lasting(read);
+  });
   return {
     listSidecarSets: reading(sidecarSetReader(freshnessMs, now)),
     getNamespace: (name) => namespaces(name)(),
     getConfigMap: (name) => configMaps(name)(),
     findRevisions: (wanted) => revisions(JSON.stringify(wanted))(),
+  };
+}
+
+/** What a ControllerRevision holds never changes: once something is found, it is not read again. */
+function lasting<T>(read: Reader<readonly T[]>): Reader<readonly T[]> {
+  let found: Fresh<readonly T[]> | undefined;
+  return async () => {
+    if (found !== undefined) return found;
+    const now = await read();
+    if (now.staleBecause === undefined && now.value.length > 0) found = now;
+    return now;
   };
 }
 

@@ -25,12 +25,15 @@ interface Reading<T> {
   readonly value: Promise<T>;
 }
 
+/** At once where the last value may still be used, which is what most requests find. */
+export type Reader<T> = () => Fresh<T> | Promise<Fresh<T>>;
+
 /**
  * A function that gives the value, read again when need be. Rejects as `read` does when no value of the last five
  * minutes is there.
  */
-export function fresh<T>({ read, freshnessMs, now }: FreshOptions<T>): () => Promise<Fresh<T>> {
-  let last: { readonly begun: number; readonly value: T } | undefined;
+export function fresh<T>({ read, freshnessMs, now }: FreshOptions<T>): Reader<T> {
+  let last: { readonly begun: number; readonly fresh: Fresh<T> } | undefined;
   let inFlight: Reading<T> | undefined;
   let next: Promise<T> | undefined;
 
@@ -44,7 +47,7 @@ export function fresh<T>({ read, freshnessMs, now }: FreshOptions<T>): () => Pro
       inFlight = undefined;
     };
     reading.value.then((value) => {
-      last = { begun: reading.begun, value };
+      last = { begun: reading.begun, fresh: { value } };
       ended();
     }, ended);
     return reading.value;
@@ -60,12 +63,13 @@ export function fresh<T>({ read, freshnessMs, now }: FreshOptions<T>): () => Pro
     return next;
   };
 
-  return async () => {
-    if (last && isFresh(last.begun)) return { value: last.value };
+  const readAgain = async (): Promise<Fresh<T>> => {
     const reading = inFlight && isFresh(inFlight.begun) ? inFlight.value : beginNext();
     if (last === undefined || now() - last.begun > STALE_MS) return { value: await reading };
-    return orStale(reading, last.value);
+    return orStale(reading, last.fresh.value);
   };
+
+  return () => (last && isFresh(last.begun) ? last.fresh : readAgain());
 }
 
 async function orStale<T>(reading: Promise<T>, stale: T): Promise<Fresh<T>> {

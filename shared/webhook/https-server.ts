@@ -1,13 +1,17 @@
 /** The webhooks on a port of their own, over TLS unless somebody else ends it. */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { createServer as createPlainServer, type IncomingMessage, type Server } from "node:http";
+import {
+  createServer as createPlainServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { getRequestListener, type HttpBindings } from "@hono/node-server";
-import { Hono } from "hono";
-import type { Answerer, HttpRequest } from "./http.ts";
+import type { Answerer, HttpAnswer, HttpRequest } from "./http.ts";
 
 export interface ServerOptions {
   /** 0: any free one */
@@ -42,6 +46,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 120_000;
 const CLOSE_TIMEOUT_MS = 10_000;
 const CLOSE_IDLE_EVERY_MS = 50;
+const DRAIN_MS = 500;
 
 /** @throws ServerError: the certificate or key is none, or the port cannot be had */
 export async function serveHttps(app: Answerer, options: ServerOptions): Promise<WebhookServer> {
@@ -87,7 +92,7 @@ function create(app: Answerer, { tlsCert, tlsKey }: ServerOptions, pem: Pem | un
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
   };
-  const listener = getRequestListener(routes(app).fetch);
+  const listener = listenerOf(app);
   if (pem === undefined) return createPlainServer(timeouts, listener);
   // Nobody is turned away by TLS: probes and conversions come without a certificate.
   const clients = { requestCert: pem.ca !== undefined, rejectUnauthorized: false };
@@ -99,22 +104,30 @@ function create(app: Answerer, { tlsCert, tlsKey }: ServerOptions, pem: Pem | un
   }
 }
 
-/** Every path is the app's; what else this port is to answer gets its route before. */
-function routes(app: Answerer): Hono<{ Bindings: HttpBindings }> {
-  return new Hono<{ Bindings: HttpBindings }>().all("*", async ({ env: { incoming } }) => {
-    const { status, headers, body } = await app(toRequest(incoming as IncomingMessage));
-    return new Response(incoming.method === "HEAD" ? null : body, { status, headers });
-  });
+function listenerOf(app: Answerer): RequestListener {
+  return async (incoming, outgoing) => {
+    answer(incoming, outgoing, await app(toRequest(incoming)));
+  };
+}
+
+/** Node leaves the body out for HEAD. What is left of a request that was refused is let through, for a while. */
+function answer(incoming: IncomingMessage, outgoing: ServerResponse, { status, headers, body }: HttpAnswer): void {
+  outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
+  if (incoming.readableEnded) return;
+  incoming.on("error", () => undefined).resume();
+  const late = setTimeout(() => incoming.socket.destroySoon(), DRAIN_MS);
+  incoming.once("close", () => clearTimeout(late));
 }
 
 function toRequest(incoming: IncomingMessage): HttpRequest {
-  const [path = "/", query = ""] = (incoming.url ?? "/").split(/\?(.*)/s);
-  const headers = Object.entries(incoming.headers).map(([name, value]) => [name, value?.toString()]);
+  const { method = "GET", url = "/" } = incoming;
+  const queryAt = url.indexOf("?");
   return {
-    method: incoming.method ?? "GET",
-    path,
-    query,
-    headers: Object.fromEntries(headers),
+    method,
+    path: queryAt < 0 ? url : url.slice(0, queryAt),
+    query: queryAt < 0 ? "" : url.slice(queryAt + 1),
+    // Only Set-Cookie comes as a list, which no request has a use for.
+    headers: incoming.headers as HttpRequest["headers"],
     clientCertificate: () => verifiedCertificate(incoming.socket as TLSSocket),
     readBody: (maxBytes) => readBody(incoming, maxBytes),
   };
@@ -125,20 +138,25 @@ function verifiedCertificate(socket: TLSSocket): X509Certificate | undefined {
   return socket.authorized === true ? socket.getPeerX509Certificate() : undefined;
 }
 
-async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string | undefined> {
-  if (Number(incoming.headers["content-length"]) > maxBytes) return undefined;
+function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string | undefined> {
+  if (Number(incoming.headers["content-length"]) > maxBytes) return Promise.resolve(undefined);
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const isWhole = await new Promise<boolean>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     incoming.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes <= maxBytes) chunks.push(chunk);
-      else resolve(false);
+      else resolve(undefined);
     });
-    incoming.on("end", () => resolve(true));
+    incoming.on("end", () => resolve(textOf(chunks)));
     incoming.on("error", reject);
   });
-  return isWhole ? Buffer.concat(chunks).toString("utf8") : undefined;
+}
+
+/** Most bodies come as one piece. */
+function textOf(chunks: readonly Buffer[]): string {
+  const [first] = chunks;
+  return (chunks.length === 1 && first ? first : Buffer.concat(chunks)).toString("utf8");
 }
 
 function listen(server: Server, { port, host }: ServerOptions): Promise<void> {

@@ -6,9 +6,12 @@ const MAX_DEPTH = 100;
 /** As much as all annotations of an object may have together; a container can't be started with a longer argument. */
 const MAX_TEXT = 256 * 1024;
 
-interface Branch {
-  readonly value: object;
-  readonly depth: number;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Counts down the values that may still come; holds the first problem. */
+interface Rest {
+  values: number;
+  problem: string | undefined;
 }
 
 /**
@@ -16,29 +19,32 @@ interface Branch {
  * API server keeps in metadata.managedFields is not counted: it is about the others, and nobody decides on it.
  */
 export function sizeProblem(object: unknown): string | undefined {
-  const left: Branch[] = [{ value: [object], depth: 0 }];
-  let values = 0;
-  for (let branch = left.pop(); branch !== undefined; branch = left.pop()) {
-    const children = childrenOf(branch);
-    values += children.length;
-    if (values > MAX_VALUES) return `the object has more than ${MAX_VALUES} values`;
-    if (branch.depth > MAX_DEPTH) return `the object nests deeper than ${MAX_DEPTH} levels`;
-    if (children.some(isTooLong)) return `the object has a text of more than ${MAX_TEXT} characters`;
-    for (const value of children.filter(isBranch)) left.push({ value, depth: branch.depth + 1 });
-  }
-  return undefined;
+  const rest: Rest = { values: MAX_VALUES, problem: undefined };
+  look(object, 1, rest);
+  return rest.problem;
+}
+
+function look(value: unknown, depth: number, rest: Rest): void {
+  if (--rest.values < 0) rest.problem = `the object has more than ${MAX_VALUES} values`;
+  else if (typeof value === "string") {
+    if (value.length > MAX_TEXT) rest.problem = `the object has a text of more than ${MAX_TEXT} characters`;
+  } else if (typeof value === "object" && value !== null) lookInside(value, depth, rest);
+}
+
+function lookInside(value: object, depth: number, rest: Rest): void {
+  if (depth > MAX_DEPTH) rest.problem = `the object nests deeper than ${MAX_DEPTH} levels`;
+  else if (Array.isArray(value)) lookAtItems(value, depth, rest);
+  else lookAtFields(value as Fields, depth, rest);
+}
+
+function lookAtItems(items: readonly unknown[], depth: number, rest: Rest): void {
+  for (let index = 0; index < items.length && rest.problem === undefined; index++) look(items[index], depth + 1, rest);
 }
 
 /** metadata is at the second level of an object. */
-function childrenOf({ value, depth }: Branch): readonly unknown[] {
-  if (Array.isArray(value)) return value;
-  return Object.keys(value).flatMap((key) => (depth === 2 && key === "managedFields" ? [] : [Reflect.get(value, key)]));
-}
-
-function isTooLong(value: unknown): boolean {
-  return typeof value === "string" && value.length > MAX_TEXT;
-}
-
-function isBranch(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
+function lookAtFields(fields: Fields, depth: number, rest: Rest): void {
+  for (const key in fields) {
+    if (rest.problem !== undefined) return;
+    if (depth !== 2 || key !== "managedFields") look(fields[key], depth + 1, rest);
+  }
 }

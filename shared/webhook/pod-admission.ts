@@ -1,5 +1,6 @@
 /** The pod webhook: what the decision needs of the cluster, and no more of it than this pod needs. */
 import type { AdmissionRequest } from "../api/admission.ts";
+import type { ControllerRevision } from "../api/kubernetes.ts";
 import type { FeatureGates } from "../config.ts";
 import { admitPod, revisionsWanted } from "../core/admit-pod.ts";
 import type { Admit } from "./app.ts";
@@ -12,22 +13,32 @@ export interface PodAdmissionOptions {
   readonly featureGates: FeatureGates;
 }
 
-/** Rejects with KubeError when the cluster cannot be read and what is known of it is too old. */
+type Listed = Awaited<ReturnType<ClusterView["listSidecarSets"]>>;
+type Found = Awaited<ReturnType<ClusterView["getNamespace"]>>;
+
+/**
+ * Decides at once where nothing has to be read, which is what most pods find. Rejects with KubeError when the cluster
+ * cannot be read and what is known of it is too old.
+ */
 export function podAdmission({ view, kruiseNamespace, featureGates: gates }: PodAdmissionOptions): Admit {
-  return async (request) => {
+  const decide = (request: AdmissionRequest, listed: Listed, found: Found) => {
     const staleness = new Staleness();
-    const [{ index }, namespace] = await Promise.all([
-      view.listSidecarSets().then((list) => staleness.note("SidecarSets", list)),
-      view.getNamespace(namespaceOf(request)).then((found) => staleness.note("the Namespace", found)),
-    ]);
-    const found = await Promise.all(
-      revisionsWanted(request, index, namespace).map(async (wanted) =>
-        staleness.note("ControllerRevisions", await view.findRevisions(wanted)),
-      ),
+    const { index } = staleness.note("SidecarSets", listed);
+    const namespace = staleness.note("the Namespace", found);
+    const admit = (revisions: readonly ControllerRevision[]) => {
+      const context = { now: new Date().toISOString(), random: Math.random, kruiseNamespace, gates };
+      return staleness.warn(admitPod(request, { index, namespace, revisions }, context));
+    };
+    const wanted = revisionsWanted(request, index, namespace);
+    if (wanted.length === 0) return admit([]);
+    return Promise.all(wanted.map(view.findRevisions)).then((all) =>
+      admit(all.flatMap((revisions) => staleness.note("ControllerRevisions", revisions))),
     );
-    const now = new Date().toISOString();
-    const context = { now, random: Math.random, kruiseNamespace, gates };
-    return staleness.warn(admitPod(request, { index, namespace, revisions: found.flat() }, context));
+  };
+  return (request) => {
+    const [listed, found] = [view.listSidecarSets(), view.getNamespace(namespaceOf(request))];
+    if (!(listed instanceof Promise) && !(found instanceof Promise)) return decide(request, listed, found);
+    return Promise.all([listed, found]).then((read) => decide(request, ...read));
   };
 }
 

@@ -20,11 +20,12 @@ const WHITELIST = "kruise-configuration";
 export function sidecarSetValidation({ view, kruiseNamespace, featureGates }: ValidationOptions): Admit {
   return async (request) => {
     const staleness = new Staleness();
-    const [{ sidecarSets }, controllerRevisions, configMap] = await Promise.all([
-      view.listSidecarSets().then((list) => staleness.note("SidecarSets", list)),
+    const [listed, controllerRevisions, configMap] = await Promise.all([
+      view.listSidecarSets(),
       readRevisions(request, view, staleness),
       readWhitelist(request, view, staleness),
     ]);
+    const { sidecarSets } = staleness.note("SidecarSets", listed);
     const configMaps = configMap === undefined ? [] : [configMap];
     return staleness.warn(
       validateSidecarSet(request, { sidecarSets, controllerRevisions, configMaps, kruiseNamespace, featureGates }),

@@ -24,6 +24,13 @@ const INTEGER = /^-?\d+$/;
  * documents have none, and are read five times faster without a reviver.
  */
 const MAY_BE_LOSSY = /(?:^|[:,[\s])-?\d(?:\d{15}|[\d.]*[eE]\+?\d{3})/;
+/** What the former takes for granted, found several times faster. */
+const LONG_RUN = /\d{16}/;
+const LONG_EXPONENT = /[eE]\+?\d{3}/;
+
+function mayBeLossy(text: string): boolean {
+  return (LONG_RUN.test(text) || LONG_EXPONENT.test(text)) && MAY_BE_LOSSY.test(text);
+}
 
 function isLossy(value: number, source: string): boolean {
   return !Number.isFinite(value) || (INTEGER.test(source) && !Number.isSafeInteger(value));
@@ -34,7 +41,7 @@ function isLossy(value: number, source: string): boolean {
  * Throws SyntaxError as `JSON.parse` does.
  */
 export function parseJson(text: string): unknown {
-  if (!MAY_BE_LOSSY.test(text)) return JSON.parse(text);
+  if (!mayBeLossy(text)) return JSON.parse(text);
   return json.parse(text, (_key, value, { source }) =>
     typeof value === "number" && source !== undefined && isLossy(value, source) ? json.rawJSON(source) : value,
   );
