@@ -28,6 +28,8 @@ export interface DecideContext {
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
   readonly kruiseNamespace: string;
+  /** gate StrictMaxUnavailable: every pod that is down uses budget; absent: as in OpenKruise only updated ones do */
+  readonly isStrict?: boolean;
 }
 
 const DOWN_PODS_NAMED = 3;
@@ -66,7 +68,7 @@ export interface Summary {
   /** old pods that stay because of the partition */
   readonly partition: number;
   readonly maxUnavailable: number;
-  /** updated pods that are down, and reserved ones */
+  /** updated pods that are down (with the gate StrictMaxUnavailable old ones too), and reserved ones */
   readonly used: number;
   /** of the updated pods that are down, a few by name */
   readonly down: readonly DownPod[];
@@ -88,8 +90,10 @@ export interface Decision {
  * Pure: the same observation and `now` give the same decision. Nothing in a pod makes it throw.
  * @throws TypeError for a spec that the API server would not have stored
  */
-export function decide(observation: Observation, { now, kruiseNamespace }: DecideContext): Decision {
+export function decide(observation: Observation, context: DecideContext): Decision {
+  const { now, kruiseNamespace, isStrict = false } = context;
   const { sidecarSet, reserved } = observation;
+  const claims = { reserved, isStrict };
   const strategy = sidecarSet.spec.updateStrategy;
   const matched = observation.pods.filter((pod) => isMatched(pod, sidecarSet));
 
@@ -101,7 +105,7 @@ export function decide(observation: Observation, { now, kruiseNamespace }: Decid
   const counts: Counts = {
     ...countsOf(status),
     maxUnavailable: maxUnavailableOf(strategy, pods.length),
-    used: usedBudget(pods, reserved),
+    used: usedBudget(pods, claims),
     down: downPods(sidecarSet, pods, DOWN_PODS_NAMED),
   };
   const recordOnly = (hold: Hold): Decision => ({ actions: record, status, summary: { ...NOTHING, ...counts, hold } });
@@ -117,7 +121,7 @@ export function decide(observation: Observation, { now, kruiseNamespace }: Decid
 
   if (counts.updated >= counts.matched) return recordOnly("finished");
 
-  const batch = planBatch(sidecarSet, pods, reserved, { now, latestRevision: history.latest.name });
+  const batch = planBatch(sidecarSet, pods, claims, { now, latestRevision: history.latest.name });
   const fixed = batch.selection.notUpgradable.map(({ pod }) => pod);
   const fields = immutableFields(sidecarSet, fixed, observation.revisions);
   const summary = { ...counts, ...summarize(batch), immutableFields: fields };

@@ -41,6 +41,8 @@ interface Told {
   readonly waiting: ReadonlySet<string>;
   readonly mayGo: number;
   readonly budgetLeft: number;
+  /** so many more are reserved or down than the budget has room for */
+  readonly excess: number;
 }
 
 /** What a plan may do, told from the facts and never from the pods. */
@@ -52,10 +54,12 @@ function told({ sidecarSet, facts }: Rollout): Told {
     version === "new" && !(isReady && isSettled && !isFlipDue);
   const waiting = new Set(facts.flatMap((each, index) => (isWaiting(each) ? [`web-${index}`] : [])));
   const used = facts.filter((each) => each.isReserved || isDown(each)).length;
+  const left = budgetOf(maxUnavailable, facts.length) - used;
   return {
     waiting,
     mayGo: Math.max(0, waiting.size - keptOf(partition, facts.length)),
-    budgetLeft: Math.max(0, budgetOf(maxUnavailable, facts.length) - used),
+    budgetLeft: Math.max(0, left),
+    excess: Math.max(0, -left),
   };
 }
 
@@ -88,15 +92,18 @@ describe("a plan", () => {
     });
   });
 
-  /** Pods that are reserved or down are free; the others use what is left, as long as nobody stands behind who is free. */
+  /**
+   * Pods that are reserved or down are free; the others use what is left, as long as nobody stands behind who is free.
+   * Of the reserved ones some are let go of when there are too many.
+   */
   function mustGo(rollout: Rollout): { readonly least: number; readonly most: number } {
-    const { waiting, mayGo, budgetLeft } = told(rollout);
+    const { waiting, mayGo, budgetLeft, excess } = told(rollout);
     const { priorityStrategy, scatterStrategy } = rollout.sidecarSet.spec.updateStrategy ?? {};
     const sound = factsOf(rollout, [...waiting]).filter(({ isBroken }) => !isBroken);
     const free = sound.filter(({ isReady, isReserved }) => !isReady || isReserved).length;
     const isPlain = !priorityStrategy && !scatterStrategy && mayGo === waiting.size;
     const exactly = free + Math.min(sound.length - free, budgetLeft);
-    if (isPlain) return { least: exactly, most: exactly };
+    if (isPlain) return { least: Math.max(0, exactly - excess), most: exactly };
     const least = budgetLeft >= waiting.size ? mayGo - (waiting.size - sound.length) : 0;
     return { least, most: Math.min(mayGo, sound.length) };
   }

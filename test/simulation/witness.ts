@@ -1,6 +1,5 @@
 /** Looks at every write as it lands, and says which promise it breaks. */
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import {
   EMPTY_LEDGER,
@@ -156,15 +155,12 @@ export class Witness {
     this.#judgePartition(write, grants, next);
     // One that was down costs nothing, also when it was taken down for a release that is over.
     if (!isPodReady(previous)) this.#taken.delete(next.metadata?.uid ?? "");
-    else this.#judgeBudget(write, grants, { next, reservation });
+    else this.#judgeBudget(write, grants, next);
   }
 
-  /** A reservation that got a newer target is still one of the generation that it was made under, and of its budget. */
-  #judgeBudget(write: Write, grants: readonly Grant[], { next, reservation }: Omit<Upgrade, "previous">): void {
-    const made = this.#specs.get(reservation.generation);
-    const hash = made?.metadata?.annotations?.[HASH_ANNOTATION] ?? hashOfPod(next);
-    const strategies = [...grants.map(({ strategy }) => strategy), made?.spec.updateStrategy ?? {}];
-    const limit = Math.max(...strategies.map((strategy) => budgetOf(strategy, this.#mostPods)));
+  #judgeBudget(write: Write, grants: readonly Grant[], next: Pod): void {
+    const hash = hashOfPod(next);
+    const limit = Math.max(...grants.map(({ strategy }) => budgetOf(strategy, this.#mostPods)));
     this.#taken.set(next.metadata?.uid ?? "", { hash, limit });
     const same = [...this.#taken.values()].filter((taken) => taken.hash === hash);
     const most = Math.max(...same.map((taken) => taken.limit));

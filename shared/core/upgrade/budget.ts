@@ -27,37 +27,60 @@ export function maxUnavailableOf(strategy: UpdateStrategy | undefined, total: nu
   return scaleIntOrPercentLegacy(strategy?.maxUnavailable ?? 1, total) ?? 0;
 }
 
-/** Pods that were upgraded and are not back yet, or are reserved for it. Old pods that are down use no budget. */
-export function usedBudget(pods: readonly PodState[], reserved: ReadonlySet<string>): number {
-  return pods.filter(
-    (state) => isReserved(state, reserved) || (state.isUpdated && !(state.isConsistent && state.isReady)),
-  ).length;
+/** What uses budget beside pods that are down. */
+export interface Claims {
+  /** uids of pods that may be written to at any moment */
+  readonly reserved: ReadonlySet<string>;
+  /** gate StrictMaxUnavailable: every pod that is down uses budget, whoever took it down; else updated ones only */
+  readonly isStrict: boolean;
+}
+
+/** Pods that were upgraded and are not back yet, or are reserved for it. Old pods that are down use no budget, but for the gate. */
+export function usedBudget(pods: readonly PodState[], { reserved, isStrict }: Claims): number {
+  const isDown = (state: PodState) => (state.isUpdated || isStrict) && !(state.isConsistent && state.isReady);
+  return pods.filter((state) => isReserved(state, reserved) || isDown(state)).length;
 }
 
 /**
  * From the front of the line: pods that are down cost nothing, others one each. The first that does not fit ends it,
  * but for reserved ones, whose cost is counted in `used` already. One that cannot be taken is passed over at no cost.
+ * Where more is used than there is (the budget is smaller now, or pods count again after a rollback) the last of the
+ * reserved ones that would go down are not taken: they must not be written to.
  */
 export function takeWithin(
   line: readonly PodState[],
   budget: { readonly used: number; readonly maxUnavailable: number },
-  reserved: ReadonlySet<string>,
+  claims: Claims,
   canTake: (state: PodState) => boolean,
 ): Taken {
   const taken: PodState[] = [];
   let left = budget.maxUnavailable - budget.used;
+  const tooMany = excessOf(line, claims, -left);
   let isBlocked = false;
   let blocked = 0;
   for (const state of line) {
-    const cost = state.isReady && !isReserved(state, reserved) ? 1 : 0;
-    isBlocked ||= cost > left && cost > 0;
-    if (isBlocked && !isReserved(state, reserved)) blocked++;
+    const isHeld = isReserved(state, claims.reserved);
+    const cost = costOf(state, isHeld);
+    isBlocked ||= cost > Math.max(0, left);
+    if (isHeld ? tooMany.has(state) : isBlocked) blocked++;
     else if (canTake(state)) {
       taken.push(state);
       left -= cost;
     }
   }
   return { taken, blocked };
+}
+
+function costOf({ isReady }: PodState, isHeld: boolean): number {
+  return isReady && !isHeld ? 1 : 0;
+}
+
+function excessOf(line: readonly PodState[], { reserved, isStrict }: Claims, excess: number): ReadonlySet<PodState> {
+  const held = line.filter((state) => isReserved(state, reserved));
+  const ready = held.filter(({ isReady }) => isReady);
+  // Those that are down anyway were taken at no cost.
+  const tooMany = isStrict ? excess : excess - (held.length - ready.length);
+  return new Set(tooMany > 0 ? ready.slice(-tooMany) : []);
 }
 
 function isReserved({ pod }: PodState, reserved: ReadonlySet<string>): boolean {

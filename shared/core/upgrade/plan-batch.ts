@@ -5,6 +5,7 @@ import { NOT_UPGRADABLE_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../api/n
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action, PodPrecondition } from "../lib/action.ts";
 import type { PodState } from "../pod/pod-state.ts";
+import type { Claims } from "./budget.ts";
 import { canFlip } from "./hot-slot.ts";
 import { planFlip, planUpgrade } from "./plan-upgrade.ts";
 import type { PodPlan } from "./pod-change.ts";
@@ -40,7 +41,7 @@ export function planFlips(sidecarSet: SidecarSet, pods: readonly PodState[], now
 export function planBatch(
   sidecarSet: SidecarSet,
   pods: readonly PodState[],
-  reserved: ReadonlySet<string>,
+  claims: Claims,
   facts: UpgradeFacts,
 ): Batch {
   const plans = new Map<PodState, PodPlan>();
@@ -49,7 +50,7 @@ export function planBatch(
     plans.set(state, plan);
     return plan.kind === "planned";
   };
-  const selection = selectPods(sidecarSet, pods, reserved, canTake);
+  const selection = selectPods(sidecarSet, pods, claims, canTake);
   const { selected, notUpgradable } = selection;
   const planned = [
     ...notUpgradable.map(({ pod }) => mark(pod, sidecarSet, false, facts.now)),

@@ -2,7 +2,7 @@
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { pdqsort } from "../lib/pdqsort.ts";
 import type { PodState } from "../pod/pod-state.ts";
-import { maxUnavailableOf, partitionOf, takeWithin, usedBudget } from "./budget.ts";
+import { type Claims, maxUnavailableOf, partitionOf, takeWithin, usedBudget } from "./budget.ts";
 import { classify, type PodClass } from "./classify.ts";
 import { comparePods, orderKeysOf } from "./order.ts";
 import { prioritize } from "./prioritize.ts";
@@ -25,7 +25,7 @@ export interface Selection {
 export function selectPods(
   sidecarSet: SidecarSet,
   pods: readonly PodState[],
-  reserved: ReadonlySet<string>,
+  claims: Claims,
   canTake: (state: PodState) => boolean = () => true,
 ): Selection {
   const strategy = sidecarSet.spec.updateStrategy;
@@ -33,9 +33,9 @@ export function selectPods(
   const ofClass = (wanted: PodClass) => pods.filter((state) => classes.get(state) === wanted);
   const waiting = orderWaiting(sidecarSet, ofClass("waiting"), pods);
   const line = waiting.slice(0, Math.max(0, waiting.length - partitionOf(strategy, pods.length)));
-  const used = usedBudget(pods, reserved);
+  const used = usedBudget(pods, claims);
   const maxUnavailable = maxUnavailableOf(strategy, pods.length);
-  const { taken, blocked } = takeWithin(line, { used, maxUnavailable }, reserved, canTake);
+  const { taken, blocked } = takeWithin(line, { used, maxUnavailable }, claims, canTake);
   return {
     selected: taken,
     notUpgradable: ofClass("notUpgradable"),

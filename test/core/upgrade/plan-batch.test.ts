@@ -6,12 +6,13 @@ import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { planBatch, planFlips } from "../../../shared/core/upgrade/plan-batch.ts";
 import { hotPodOf, hotSidecarSetOf, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
+const NO_CLAIMS = { reserved: new Set<string>(), isStrict: false };
 const FACTS = { now: NOW, latestRevision: "ss-2" };
 const AT_P = { namespace: "default", name: "p", uid: "uid-p", resourceVersion: "7" };
 
 function batch(pods: readonly Pod[], sidecarSet: SidecarSet = sidecarSetOf()) {
   const states: readonly PodState[] = pods.map((pod) => podStateOf(pod, sidecarSet));
-  return planBatch(sidecarSet, states, new Set(), FACTS);
+  return planBatch(sidecarSet, states, NO_CLAIMS, FACTS);
 }
 
 function saying(pod: Pod, message: string, status = "True", reason = "AllSidecarsetUpgradable"): Pod {
@@ -67,7 +68,7 @@ describe("a batch", () => {
     const spec = { containers: [{ name: "sc", image: "reg/sc:v1" }] };
     const sidecarSet: SidecarSet = { spec: { containers: [{ name: "sc", image: "reg/sc:v2" }] } };
     const state: PodState = { pod: { spec }, isUpdated: false, isConsistent: true, isReady: true };
-    const { actions } = planBatch(sidecarSet, [state], new Set(), FACTS);
+    const { actions } = planBatch(sidecarSet, [state], NO_CLAIMS, FACTS);
     const nobody = { namespace: "", name: "", uid: "", resourceVersion: "" };
     expect(actions).toMatchObject([
       {
@@ -86,10 +87,10 @@ describe("a batch", () => {
 
   test("names as nobody's what lacks metadata", () => {
     const state: PodState = { pod: { spec: { containers: [] } }, isUpdated: false, isConsistent: true, isReady: true };
-    const { problems } = planBatch({ spec: { containers: [{ name: "sc" }] } }, [state], new Set(), FACTS);
+    const { problems } = planBatch({ spec: { containers: [{ name: "sc" }] } }, [state], NO_CLAIMS, FACTS);
     expect(problems).toEqual([{ namespace: "", name: "", message: "the pod has no container sc" }]);
     const hashed = { "kruise.io/sidecarset-hash-without-image": "x" };
-    const { actions } = planBatch({ metadata: { annotations: hashed }, spec: {} }, [state], new Set(), FACTS);
+    const { actions } = planBatch({ metadata: { annotations: hashed }, spec: {} }, [state], NO_CLAIMS, FACTS);
     expect(actions.at(-1)).toMatchObject({ regarding: { kind: "SidecarSet", name: "", uid: "" } });
   });
 });

@@ -3,10 +3,11 @@ import { describe, expect, test } from "vitest";
 import type { IntOrString, Pod } from "../../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { type PodState, podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import type { Claims } from "../../../shared/core/upgrade/budget.ts";
 import { selectPods } from "../../../shared/core/upgrade/select.ts";
 import { NEW_HASH, OLD_HASH, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
-const NONE: ReadonlySet<string> = new Set();
+const NONE: Claims = { reserved: new Set(), isStrict: false };
 const CREATED = "2025-01-01T00:00:";
 
 const anyPod = record({
@@ -48,10 +49,10 @@ const anyStrategy = record({
   }),
 );
 
-function select(pods: readonly Pod[], updateStrategy: UpdateStrategy, reserved = NONE) {
+function select(pods: readonly Pod[], updateStrategy: UpdateStrategy, claims = NONE) {
   const sidecarSet = sidecarSetOf({ updateStrategy });
   const states = pods.map((pod) => podStateOf(pod, sidecarSet));
-  return { states, ...selectPods(sidecarSet, states, reserved) };
+  return { states, ...selectPods(sidecarSet, states, claims) };
 }
 
 const namesOf = (states: readonly PodState[]) => states.map(({ pod }) => pod.metadata?.name);
@@ -110,7 +111,7 @@ describe("selectPods", () => {
     assert(
       property(anyPods, anyStrategy, array(integer({ min: 0, max: 39 })), (pods, strategy, indexes) => {
         const reserved = new Set(indexes.map((index) => `uid-p${index}`));
-        const { states, selected, used, maxUnavailable } = select(pods, strategy, reserved);
+        const { states, selected, used, maxUnavailable } = select(pods, strategy, { reserved, isStrict: false });
         const isHeld = (state: PodState) => reserved.has(uidOf(state));
         const down = states.filter((state) => state.isUpdated && !state.isReady);
         expect(used).toBe(new Set([...down, ...states.filter(isHeld)]).size);
@@ -123,12 +124,26 @@ describe("selectPods", () => {
 
   test("what is taken once is taken again while its reservation stands", () => {
     assert(
-      property(anyPods, anyStrategy, (pods, strategy) => {
-        const { selected } = select(pods, strategy);
-        const again = select(pods, strategy, new Set(selected.map(uidOf)));
+      property(anyPods, anyStrategy, boolean(), (pods, strategy, isStrict) => {
+        const { selected } = select(pods, strategy, { ...NONE, isStrict });
+        const again = select(pods, strategy, { reserved: new Set(selected.map(uidOf)), isStrict });
         expect(namesOf(again.selected)).toEqual(namesOf(selected));
       }),
-      { numRuns: 300 },
+      { numRuns: 500 },
+    );
+  });
+
+  test("strictly, no more pods are down after than the budget says, or than were before", () => {
+    assert(
+      property(anyPods, anyStrategy, array(integer({ min: 0, max: 39 })), (pods, strategy, indexes) => {
+        const reserved = new Set(indexes.map((index) => `uid-p${index}`));
+        const { states, selected, used, maxUnavailable } = select(pods, strategy, { reserved, isStrict: true });
+        const down = states.filter((state) => !state.isReady);
+        expect(used).toBe(new Set([...down, ...states.filter((state) => reserved.has(uidOf(state)))]).size);
+        const after = new Set([...down, ...selected]).size;
+        expect(after).toBeLessThanOrEqual(Math.max(down.length, maxUnavailable));
+      }),
+      { numRuns: 500 },
     );
   });
 });
@@ -157,6 +172,29 @@ describe("selectPods, line by line", () => {
     const states = [ready("a"), ready("b"), ready("c")].map((pod) => podStateOf(pod, sidecarSet));
     const { selected, blocked } = selectPods(sidecarSet, states, NONE, ({ pod }) => pod.metadata?.name !== "a");
     expect([namesOf(selected), blocked]).toEqual([["b"], 1]);
+  });
+
+  test("a smaller budget lets go of the reserved ones that come last, but for those that are down anyway", () => {
+    const held = (...names: string[]) => ({ reserved: new Set(names.map((name) => `uid-${name}`)), isStrict: false });
+    const pods = [ready("a"), ready("b"), ready("c"), down("d")];
+    const two = select(pods, { maxUnavailable: 2 }, held("a", "b", "c", "d"));
+    expect([namesOf(two.selected), two.blocked]).toEqual([["d", "a", "b"], 1]);
+    const none = select(pods, { maxUnavailable: 0 }, held("a", "b", "d"));
+    expect([namesOf(none.selected), none.blocked]).toEqual([["d"], 3]);
+  });
+
+  test("pods that count again after a rollback take the place of reserved ones", () => {
+    const updated = ["x", "y"].map((name) => podOf({ name, hash: NEW_HASH, isReady: false }));
+    const reserved = { reserved: new Set(["uid-a"]), isStrict: false };
+    expect(select([...updated, ready("a")], { maxUnavailable: 2 }, reserved).selected).toEqual([]);
+    expect(namesOf(select([...updated, ready("a")], { maxUnavailable: 3 }, reserved).selected)).toEqual(["a"]);
+  });
+
+  test("strictly, old pods that are down use budget, and are upgraded all the same", () => {
+    const strict = { ...NONE, isStrict: true };
+    const { selected, used, blocked } = select([ready("a"), ready("b"), down("c")], { maxUnavailable: 1 }, strict);
+    expect([namesOf(selected), used, blocked]).toEqual([["c"], 1, 2]);
+    expect(namesOf(select([ready("a"), ready("b")], { maxUnavailable: 1 }, strict).selected)).toEqual(["a"]);
   });
 
   test("an update selector with an unknown operator selects no pod", () => {
