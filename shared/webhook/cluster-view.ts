@@ -5,7 +5,7 @@ import { indexSidecarSets, type SidecarSetIndex } from "../core/match/sidecarset
 import type { RevisionWanted } from "../core/revision/wanted-revision.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES, type ObjectList, SIDECARSETS } from "../kube/port.ts";
-import { fresh, type Reader } from "./fresh.ts";
+import { type Fresh, fresh, type Reader } from "./fresh.ts";
 import { type ListedSidecarSets, refreshSidecarSets } from "./refresh-sidecarsets.ts";
 import { lookUpRevision } from "./revision-lookup.ts";
 
@@ -67,12 +67,12 @@ export function clusterView({ connect, kruiseNamespace: namespace, freshnessMs, 
 /** What a ControllerRevision holds never changes: once something is found, it is not read again. */
 function lasting<T>(read: Reader<readonly T[]>): Reader<readonly T[]> {
   let found: Fresh<readonly T[]> | undefined;
-  return async () => {
-    if (found !== undefined) return found;
+  const find = async () => {
     const now = await read();
     if (now.staleBecause === undefined && now.value.length > 0) found = now;
     return now;
   };
+  return () => found ?? find();
 }
 
 /** One reader for each key, kept while there is room. */

@@ -3,7 +3,7 @@ import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import { kruiseNamespace } from "../../infra/rbac/access.ts";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
-import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
+import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { readConfig } from "../../shared/config.ts";
@@ -238,6 +238,97 @@ describe("revisions", () => {
   ])("%s", async (...[, wanted, names]) => {
     const { value } = await view.findRevisions({ sidecarSet: "a", ...wanted });
     expect(value.map(({ metadata }) => metadata?.name)).toEqual(names);
+  });
+});
+
+describe("in the steady state", () => {
+  const pods = 200;
+  const wanting = (name: string, revision: object) => sidecarSet(name, { injectionStrategy: { revision } });
+  const pod = (app: string) => ({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { generateName: "p-", labels: { app } },
+    spec: { containers: [{ name: "main", image: "nginx" }] },
+  });
+  const request = (app: string): AdmissionRequest => ({
+    uid: "u",
+    operation: "CREATE",
+    namespace: "default",
+    resource: { group: "", version: "v1", resource: "pods" },
+    object: pod(app),
+  });
+  const calls = () => ({ lists: lists.length, gets, watches });
+  const forget = () => {
+    lists = [];
+    [gets, watches] = [0, 0];
+  };
+  /** As a pass leaves it: its latest spec is registered. */
+  const settle = (name: string, generation: number) =>
+    cluster.patch(
+      SIDECARSETS,
+      { name },
+      { type: "merge", body: { status: { ...COUNTS, observedGeneration: generation, latestRevision: `${name}-r1` } } },
+      { subresource: "status" },
+    );
+  const COUNTS = { matchedPods: 0, updatedPods: 0, readyPods: 0 };
+  const store = async (name: string, revision: object) => {
+    const stored = wanting(name, revision);
+    await cluster.create(SIDECARSETS, stored);
+    const labels = { "kruise.io/sidecarset-name": name, "apps.kruise.io/sidecarset-custom-version": "v1" };
+    await cluster.create(CONTROLLER_REVISIONS, {
+      apiVersion: "apps/v1",
+      kind: "ControllerRevision",
+      metadata: { name: `${name}-r1`, namespace, labels },
+      revision: 1,
+      data: { spec: sidecarSet(name, { containers: [{ name: "agent", image: "agent:old" }] }).spec },
+    } as unknown as ControllerRevision);
+  };
+  const admitAll = async (app: string) => {
+    const admit = podAdmission({ view, kruiseNamespace: namespace, featureGates });
+    const images: (string | undefined)[] = [];
+    for (let index = 0; index < pods; index++) {
+      const admission = await admit(request(app));
+      const object = admission.kind === "allowed" ? (admission.object as Pod | undefined) : undefined;
+      images.push(object?.spec.containers.find(({ name }) => name === "agent")?.image);
+    }
+    return new Set(images);
+  };
+
+  test.each([
+    ["by name", "named", { revisionName: "named-r1" }],
+    ["by custom version", "versioned", { customVersion: "v1" }],
+  ])("no call is made for a pod, its Namespace or a revision that is wanted %s", async (_, name, revision) => {
+    await store(name, revision);
+    await settle(name, 1);
+    expect(await admitAll(name)).toEqual(new Set(["agent:old"]));
+    const pages = 3;
+    const byName = "revisionName" in revision;
+    expect(calls()).toEqual({ lists: pages + (byName ? 0 : 1), gets: byName ? 2 : 1, watches: 0 });
+    forget();
+    expect(await admitAll(name)).toEqual(new Set(["agent:old"]));
+    expect(calls()).toEqual({ lists: 0, gets: 0, watches: 0 });
+    clock += 1_000;
+    expect(await admitAll(name)).toEqual(new Set(["agent:old"]));
+    // The list by what changed, and the Namespace; no revision.
+    expect(calls()).toEqual({ lists: 0, gets: 1, watches: 1 });
+  });
+
+  test("a revision is read again while a pass has yet to see the last change, and when it has", async () => {
+    await store("moving", { revisionName: "moving-r1" });
+    await admitAll("moving");
+    clock += 1_000;
+    forget();
+    await admitAll("moving");
+    expect(gets).toBe(2);
+    await settle("moving", 1);
+    clock += 1_000;
+    forget();
+    await admitAll("moving");
+    expect(gets).toBe(2);
+    clock += 1_000;
+    forget();
+    await admitAll("moving");
+    expect(gets).toBe(1);
   });
 });
 
