@@ -1,0 +1,190 @@
+/** Decides how it is explained what a SidecarSet did with a pod, or where its rollout stands: an ordered trace of every rule. */
+import type { Pod } from "../api/kubernetes.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { decide, type Summary } from "./decide.ts";
+import { note, ok, type Step, stop, wait } from "./explain/step.ts";
+import { type InjectionFacts, traceInjection } from "./explain/trace-injection.ts";
+import { traceGeneration, traceTick } from "./explain/trace-tick.ts";
+import { budgetText, traceUpdate, type UpdateFacts } from "./explain/trace-update.ts";
+import { isEmptySelector } from "./lib/label-selector.ts";
+import { isActive, isInjected, isMatched } from "./pod/is-matched.ts";
+import { podStateOf } from "./pod/pod-state.ts";
+import { canFlip } from "./upgrade/hot-slot.ts";
+import { validateConflicts } from "./validate/conflict.ts";
+
+/** What the cluster knows about one SidecarSet. */
+export interface SetFacts extends UpdateFacts {
+  /** when a pass renewed its Lease last, RFC3339; undefined: unknown */
+  readonly lastPass: string | undefined;
+  readonly kruiseNamespace: string;
+}
+
+/** Pure. First why the pod has the sidecars or not, then why they are the newest or not, then whether anybody is at work. */
+export function explainPod(pod: Pod, sidecarSet: SidecarSet, facts: SetFacts & InjectionFacts): readonly Step[] {
+  const injection = traceInjection(pod, sidecarSet, facts);
+  if (injection.at(-1)?.reason !== "Injected") return injection;
+  const update = traceUpdate(pod, sidecarSet, facts);
+  const isDone = update.at(-1)?.reason === "UpdatedAndReady";
+  return [...injection, ...update, ...(isDone ? [] : traceWork(sidecarSet, facts))];
+}
+
+/** Pure. Where the rollout stands, and everything that is in its way. */
+export function explainSidecarSet(
+  sidecarSet: SidecarSet,
+  facts: SetFacts & Pick<InjectionFacts, "sidecarSets">,
+): readonly Step[] {
+  const { pods, revisions, claims, now, kruiseNamespace } = facts;
+  const { selector } = sidecarSet.spec;
+  if (!selector || isEmptySelector(selector))
+    return [stop("SelectorMissing", "the SidecarSet has no selector, so it selects no pod", "give it a spec.selector")];
+  const observation = { sidecarSet, pods, revisions, taken: [], reserved: claims.reserved };
+  const { summary } = decide(observation, { now, kruiseNamespace, isStrict: claims.isStrict });
+  return [
+    ...traceNewPods(sidecarSet, facts.sidecarSets),
+    ...traceMatched(sidecarSet, pods, summary),
+    ...traceRollout(sidecarSet, facts, summary),
+    ...(summary.hold === "finished" && summary.updated === summary.updatedReady ? [] : traceWork(sidecarSet, facts)),
+  ];
+}
+
+function traceWork(sidecarSet: SidecarSet, { lastPass, now }: SetFacts): readonly Step[] {
+  return [traceGeneration(sidecarSet) ?? [], traceTick(lastPass, now)].flat();
+}
+
+/** What new pods get. */
+function traceNewPods(sidecarSet: SidecarSet, all: readonly SidecarSet[]): readonly Step[] {
+  const { injectionStrategy } = sidecarSet.spec;
+  const [conflict] = validateConflicts(sidecarSet, all);
+  const { revisionName, customVersion } = injectionStrategy?.revision ?? {};
+  const pinned = revisionName ?? customVersion;
+  return [
+    ...(injectionStrategy?.paused
+      ? [
+          stop(
+            "InjectionPaused",
+            "injection is paused: new pods come without its sidecars",
+            "set spec.injectionStrategy.paused to false",
+          ),
+        ]
+      : []),
+    ...(pinned
+      ? [note("RevisionPinned", `new pods get the revision ${pinned}, not the newest (injectionStrategy.revision)`)]
+      : []),
+    ...(conflict
+      ? [
+          stop(
+            "ConflictsWithSidecarSet",
+            `it is in conflict with another SidecarSet: ${conflict.detail}`,
+            "rename what both have, or make their selectors exclude each other",
+          ),
+        ]
+      : []),
+  ];
+}
+
+function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }: Summary): readonly Step[] {
+  const active = pods.filter(isActive);
+  const name = sidecarSet.metadata?.name ?? "";
+  const lacking = active.filter((pod) => !isInjected(pod, name)).length;
+  const older = active.filter((pod) => isInjected(pod, name) && !isMatched(pod, sidecarSet)).length;
+  return [
+    active.length === 0
+      ? note("NoPods", "its selector matches no pod that runs")
+      : ok("PodsMatched", `${matched} pods have its sidecars, of ${active.length} that its selector matches`),
+    ...(lacking > 0
+      ? [
+          stop(
+            "PodsLackSidecars",
+            `${lacking} pods match and have none of its sidecars`,
+            "sidecarset explain pod/NAMESPACE/NAME tells why of each; sidecars come when a pod is made anew",
+          ),
+        ]
+      : []),
+    ...(older > 0
+      ? [
+          stop(
+            "ContainersMissing",
+            `${older} pods were made before the SidecarSet had all of its containers, and are in none of its counts`,
+            "containers are added to new pods only: make them anew",
+          ),
+        ]
+      : []),
+  ];
+}
+
+function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary): readonly Step[] {
+  const name = sidecarSet.metadata?.name ?? "";
+  const { updated, matched, updatedReady, hold } = summary;
+  const progress = `${updated} of ${matched} pods updated, ${updatedReady} of them ready`;
+  if (matched === 0) return [];
+  if (hold === "finished" && updatedReady === updated) return [ok("AllUpdated", progress)];
+  const states = facts.pods.filter((pod) => isMatched(pod, sidecarSet)).map((pod) => podStateOf(pod, sidecarSet));
+  const flips = states.filter(({ pod }) => canFlip(pod, sidecarSet)).length;
+  return [
+    note("OutOfDate", progress),
+    ...traceHeld(name, summary),
+    ...(flips > 0 ? [wait("HotUpgradesFirst", `${flips} hot upgrades are finished first`)] : []),
+    ...traceDown(sidecarSet, states, summary),
+  ];
+}
+
+/** What the strategy, or a pod itself, holds back. */
+function traceHeld(
+  name: string,
+  { hold, notUpgradable, immutableFields, partition, problems, selected }: Summary,
+): readonly Step[] {
+  const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
+  const [problem] = problems;
+  return [
+    ...(hold === "NotUpdate"
+      ? [stop("StrategyNotUpdate", "the update strategy is NotUpdate", "set spec.updateStrategy.type to RollingUpdate")]
+      : []),
+    ...(hold === "paused" ? [stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${name}`)] : []),
+    ...(notUpgradable > 0
+      ? [
+          stop(
+            "NotUpgradable",
+            `${notUpgradable} pods cannot be updated in place, since more than images changed${fields}`,
+            "only new pods get there: kubectl rollout restart of their workloads",
+          ),
+        ]
+      : []),
+    ...(problem
+      ? [
+          stop(
+            "UpdateRefused",
+            `${problems.length} pods are left alone, such as ${problem.namespace}/${problem.name}: ${problem.message}`,
+            "mend that, or make them anew",
+          ),
+        ]
+      : []),
+    ...(partition > 0
+      ? [
+          stop(
+            "KeptByPartition",
+            `the partition keeps ${partition} pods at the old version`,
+            `sidecarset promote ${name} when the updated ones are fine`,
+          ),
+        ]
+      : []),
+    ...(selected > 0 && hold !== "flip" ? [ok("NextInLine", `the next pass updates ${selected} pods`)] : []),
+  ];
+}
+
+function traceDown(
+  sidecarSet: SidecarSet,
+  states: Parameters<typeof budgetText>[1],
+  { hold, used, maxUnavailable, updated, updatedReady }: Summary,
+): readonly Step[] {
+  const text = budgetText(sidecarSet, states, { used, maxUnavailable });
+  const isBroken = /ErrImage|ImagePull|InvalidImage|CrashLoop|Error/.test(text);
+  const hint = `sidecarset undo ${sidecarSet.metadata?.name}, or set another image`;
+  if (hold === "budget")
+    return [isBroken ? stop("BudgetUsed", `pods wait: ${text}`, hint) : wait("BudgetUsed", `pods wait: ${text}`)];
+  if (updated === updatedReady) return [];
+  return [
+    isBroken
+      ? stop("ContainerFailing", `not all are ready: ${text}`, hint)
+      : wait("PodNotReady", `not all are ready: ${text}`),
+  ];
+}

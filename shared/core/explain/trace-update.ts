@@ -1,0 +1,189 @@
+/** Decides why a pod runs the newest version of its sidecars, or what it waits for: the rules in the order in which they are looked at. */
+import type { ContainerStatus, ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { parseUpgradeRecords } from "../hash/pod-records.ts";
+import { selectorMatches } from "../lib/label-selector.ts";
+import { isConsistent } from "../pod/is-consistent.ts";
+import { isMatched } from "../pod/is-matched.ts";
+import { isRunningAndReady } from "../pod/is-ready.ts";
+import { isUpgradable, type PodState, podStateOf } from "../pod/pod-state.ts";
+import { sidecarContainerNames } from "../pod/sidecar-containers.ts";
+import type { Claims } from "../upgrade/budget.ts";
+import { hasSettled } from "../upgrade/classify.ts";
+import { downPods } from "../upgrade/down-pods.ts";
+import { canFlip } from "../upgrade/hot-slot.ts";
+import { immutableFields } from "../upgrade/immutable-fields.ts";
+import { planUpgrade } from "../upgrade/plan-upgrade.ts";
+import { selectPods } from "../upgrade/select.ts";
+import { note, ok, type Step, stop, wait } from "./step.ts";
+
+export interface UpdateFacts {
+  /** selected by the SidecarSet, this one among them */
+  readonly pods: readonly Pod[];
+  readonly revisions: readonly ControllerRevision[];
+  readonly claims: Claims;
+  /** RFC3339, whole seconds, UTC */
+  readonly now: string;
+}
+
+const HOLDERS_NAMED = 3;
+const PULL_ERRORS: ReadonlySet<string> = new Set([
+  "ImagePullBackOff",
+  "ErrImagePull",
+  "ErrImageNeverPull",
+  "InvalidImageName",
+]);
+
+/** `pod` is one that the SidecarSet has injected and that has all of its containers. */
+export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): readonly Step[] {
+  const state = podStateOf(pod, sidecarSet);
+  if (state.isUpdated) return [traceUpdated(state, sidecarSet)];
+  const strategy = sidecarSet.spec.updateStrategy;
+  const outdated = note("OutOfDate", outdatedText(pod, sidecarSet, facts.revisions));
+  if (strategy?.type === "NotUpdate")
+    return [
+      outdated,
+      stop(
+        "StrategyNotUpdate",
+        "the update strategy is NotUpdate: only new pods get the new version",
+        "set spec.updateStrategy.type to RollingUpdate, or make the pod anew",
+      ),
+    ];
+  if (strategy?.paused)
+    return [outdated, stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${nameOf(sidecarSet)}`)];
+  const own = traceOwn(pod, sidecarSet, facts);
+  return [outdated, ...(own ? [own] : traceTurn(pod, sidecarSet, facts))];
+}
+
+/** Of a pod that has the newest version: whether it runs and is ready. */
+function traceUpdated({ pod, isConsistent: isRunning, isReady }: PodState, sidecarSet: SidecarSet): Step {
+  if (isRunning && isReady) return ok("UpdatedAndReady", "the pod runs the newest version and is ready");
+  const failing = failingContainer(pod, sidecarSet);
+  if (failing) return failing;
+  if (!isRunning)
+    return wait("WaitingForImage", `${lateContainer(pod, sidecarSet)}: its node has not started the new image yet`);
+  if (isRunningAndReady(pod)) return wait("HotUpgradeUnderWay", hotText(pod, sidecarSet));
+  return wait(
+    "PodNotReady",
+    "the pod has the newest version and is not ready yet; it uses a share of maxUnavailable until it is",
+  );
+}
+
+function hotText(pod: Pod, sidecarSet: SidecarSet): string {
+  if (canFlip(pod, sidecarSet)) return "hot upgrade: the new container works, the next pass empties the old one";
+  return "hot upgrade: the new container starts beside the old one, which works until then";
+}
+
+function failingContainer(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
+  const ours = sidecarContainerNames(sidecarSet);
+  const unready = (pod.status?.containerStatuses ?? []).filter(({ ready }) => ready !== true);
+  const worst = unready.find(({ name }) => ours.has(name)) ?? unready[0];
+  const reason = worst && reasonOf(worst);
+  if (!worst || !reason) return undefined;
+  const image = pod.spec.containers.find(({ name }) => name === worst.name)?.image ?? "";
+  if (PULL_ERRORS.has(reason))
+    return stop(
+      "ImagePullError",
+      `${worst.name}: ${reason}: the image ${image} cannot be pulled`,
+      `set an image that can: sidecarset set image ${nameOf(sidecarSet)} ${worst.name}=IMAGE, or sidecarset undo ${nameOf(sidecarSet)}`,
+    );
+  if (reason === "ContainerCreating" || reason === "PodInitializing")
+    return wait("WaitingForImage", `${worst.name}: ${reason}: its node is starting it`);
+  return stop(
+    "ContainerFailing",
+    `${worst.name}: ${reason}`,
+    `kubectl logs -n ${pod.metadata?.namespace} ${pod.metadata?.name} -c ${worst.name} --previous`,
+  );
+}
+
+function reasonOf({ state }: ContainerStatus): string | undefined {
+  return state?.waiting?.reason ?? state?.terminated?.reason;
+}
+
+function lateContainer(pod: Pod, sidecarSet: SidecarSet): string {
+  const late = [...sidecarContainerNames(sidecarSet)].find(
+    (name) => !isConsistent(pod, nameOf(sidecarSet), new Set([name])),
+  );
+  return late ?? "a container";
+}
+
+function outdatedText(pod: Pod, sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): string {
+  const { records } = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]);
+  const revisionOf = (hash: string | undefined) =>
+    revisions.findLast(({ metadata }) => hash !== undefined && metadata?.annotations?.[HASH_ANNOTATION] === hash)
+      ?.metadata?.name;
+  const [has, wanted] = [records[nameOf(sidecarSet)]?.hash, sidecarSet.metadata?.annotations?.[HASH_ANNOTATION]];
+  const name = revisionOf(has) ?? records[nameOf(sidecarSet)]?.controllerRevision ?? "an older version";
+  return `the pod has ${name}, the newest is ${revisionOf(wanted) ?? "not recorded yet"}`;
+}
+
+/** What of the pod itself is in the way. */
+function traceOwn(pod: Pod, sidecarSet: SidecarSet, { revisions, now }: UpdateFacts): Step | undefined {
+  const selector = sidecarSet.spec.updateStrategy?.selector;
+  if (selector && selectorMatches(selector, pod.metadata?.labels) !== true)
+    return stop(
+      "UpdateSelectorNotMatched",
+      "updateStrategy.selector leaves the pod out",
+      "remove the selector when all pods are to follow",
+    );
+  if (!isUpgradable(pod, sidecarSet)) {
+    const fields = immutableFields(sidecarSet, [pod], revisions);
+    const which = fields.length > 0 ? fields.join(", ") : "no revision is left that tells what";
+    return stop(
+      "NotUpgradable",
+      `more than images changed since the pod was made: ${which}`,
+      "only a new pod gets there: kubectl rollout restart of its workload",
+    );
+  }
+  if (!hasSettled(pod, sidecarSet))
+    return wait(
+      "PreviousUpdateUnderWay",
+      `${lateContainer(pod, sidecarSet)}: its node has not started the image of the previous update yet`,
+    );
+  const plan = planUpgrade(pod, sidecarSet, { now, latestRevision: "" });
+  if (plan.kind === "planned") return undefined;
+  return stop("UpdateRefused", `the pod is left alone: ${plan.message}`, "mend that, or make the pod anew");
+}
+
+/** What of the others is in the way. */
+function traceTurn(pod: Pod, sidecarSet: SidecarSet, { pods, claims }: UpdateFacts): readonly Step[] {
+  const uid = pod.metadata?.uid ?? "";
+  const states = pods.filter((one) => isMatched(one, sidecarSet)).map((one) => podStateOf(one, sidecarSet));
+  if (claims.reserved.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
+  const flips = states.filter((state) => canFlip(state.pod, sidecarSet)).length;
+  if (flips > 0) return [wait("HotUpgradesFirst", `${flips} hot upgrades are finished first`)];
+  const selection = selectPods(sidecarSet, states, claims);
+  const place = selection.waiting.findIndex((state) => state.pod.metadata?.uid === uid) + 1;
+  const ofAll = `${place} of ${selection.waiting.length} that wait`;
+  const first = selection.waiting.length - selection.kept;
+  if (place > first)
+    return [
+      stop(
+        "KeptByPartition",
+        `the pod is ${ofAll}, and the partition keeps the last ${selection.kept}`,
+        `sidecarset promote ${nameOf(sidecarSet)} when the updated ones are fine`,
+      ),
+    ];
+  if (selection.selected.some((state) => state.pod.metadata?.uid === uid))
+    return [ok("NextInLine", `the pod is ${ofAll}, the next pass updates it`)];
+  return [wait("BudgetUsed", `the pod is ${ofAll}; ${budgetText(sidecarSet, states, selection)}`)];
+}
+
+/** Who holds the budget. */
+export function budgetText(
+  sidecarSet: SidecarSet,
+  states: readonly PodState[],
+  { used, maxUnavailable }: { readonly used: number; readonly maxUnavailable: number },
+): string {
+  const holders = downPods(sidecarSet, states, HOLDERS_NAMED).map(
+    ({ namespace, name, why }) => `${namespace}/${name} (${why})`,
+  );
+  const more = used > holders.length ? `${holders.length > 0 ? ", " : ""}${used - holders.length} more` : "";
+  const held = used === 0 ? "" : `, held by ${holders.join(", ")}${more}`;
+  return `${used} of at most ${maxUnavailable} unavailable${held}`;
+}
+
+function nameOf({ metadata }: SidecarSet): string {
+  return metadata?.name ?? "";
+}

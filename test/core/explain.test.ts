@@ -1,0 +1,366 @@
+import { afterAll, describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
+import { REASONS, type Step } from "../../shared/core/explain/step.ts";
+import { explainPod, explainSidecarSet } from "../../shared/core/explain.ts";
+import { newRevision } from "../../shared/core/revision/new-revision.ts";
+import {
+  hotPodOf,
+  hotSidecarSetOf,
+  NEW_HASH,
+  NOW,
+  podOf,
+  sidecarSetOf,
+  statusesOf,
+} from "../support/rollout-fixture.ts";
+
+const LABELS = { app: "web" };
+const SELECTOR = { matchLabels: LABELS };
+const NAMESPACE = { metadata: { name: "default", labels: { "kubernetes.io/metadata.name": "default" } } };
+const REGISTRATION = {
+  name: "mpod.kb.io",
+  namespaceSelector: { matchExpressions: [{ key: "control-plane", operator: "DoesNotExist" }] },
+};
+
+type Facts = Parameters<typeof explainPod>[2];
+
+const FACTS: Facts = {
+  namespace: NAMESPACE,
+  registrations: [REGISTRATION],
+  sidecarSets: [],
+  revisions: [],
+  pods: [],
+  claims: { reserved: new Set(), isStrict: false },
+  now: NOW,
+  lastPass: NOW,
+  kruiseNamespace: "kruise-system",
+};
+
+const setOf = (spec: SidecarSetSpec = {}, metadata: object = {}): SidecarSet => {
+  const set = sidecarSetOf({ selector: SELECTOR, ...spec });
+  const status = { observedGeneration: 2 };
+  return { ...set, metadata: { ...set.metadata, creationTimestamp: "2025-01-01T00:00:00Z", ...metadata }, status };
+};
+const pod = (facts: Parameters<typeof podOf>[0] = {}): Pod => podOf({ labels: LABELS, ...facts });
+const updated = (facts: Parameters<typeof podOf>[0] = {}): Pod => pod({ hash: NEW_HASH, image: "reg/sc:v2", ...facts });
+
+/** Without any sidecar. */
+function bare(created = "2025-01-01T00:00:00Z", metadata: object = {}): Pod {
+  return {
+    metadata: {
+      namespace: "default",
+      name: "p",
+      uid: "uid-p",
+      labels: LABELS,
+      creationTimestamp: created,
+      ...metadata,
+    },
+    spec: { containers: [{ name: "main", image: "m" }] },
+  };
+}
+
+function waitingPod(reason: string): Pod {
+  const one = updated({ isReady: false });
+  const containerStatuses = statusesOf(one.spec).map((status) =>
+    status.name === "sc" ? { ...status, ready: false, state: { waiting: { reason } } } : status,
+  );
+  return { ...one, status: { ...one.status, containerStatuses } };
+}
+
+/** The node still runs the image from before. */
+function late(of: Pod): Pod {
+  const state = {
+    ss: { revision: "x", updateTimestamp: NOW, lastContainerStatuses: { sc: { imageID: "cri://old" } } },
+  };
+  const annotations = {
+    ...of.metadata?.annotations,
+    "kruise.io/sidecarset-inplace-update-state": JSON.stringify(state),
+  };
+  const containerStatuses = statusesOf(of.spec).map((status) =>
+    status.name === "sc" ? { ...status, image: "reg/sc:v0", imageID: "cri://old" } : status,
+  );
+  return { ...of, metadata: { ...of.metadata, annotations }, status: { ...of.status, containerStatuses } };
+}
+
+const CANARY = setOf(
+  {},
+  {
+    name: "canary",
+    annotations: { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "ss" },
+  },
+);
+const RIVAL = setOf({}, { name: "rival" });
+const REVISION = newRevision(setOf({ containers: [{ name: "sc", image: "reg/sc:v1" }] }), {
+  namespace: "kruise-system",
+  revision: 1,
+  collisionCount: 0,
+});
+const withWithoutImage = {
+  ...REVISION,
+  metadata: {
+    ...REVISION.metadata,
+    annotations: { [HASH_ANNOTATION]: "old", "kruise.io/sidecarset-hash-without-image": "before" },
+  },
+};
+const many = (count: number): readonly Pod[] => Array.from({ length: count }, (_, index) => pod({ name: `q${index}` }));
+const NOT_READY = updated({
+  isReady: false,
+  statuses: statusesOf({ containers: [{ name: "main" }, { name: "sc", image: "reg/sc:v2" }] }),
+});
+const UNSELECTED = setOf({ selector: { matchExpressions: [{ key: "tier", operator: "In", values: ["a", "b"] }] } });
+
+interface Case {
+  readonly set?: SidecarSet;
+  readonly pod: Pod;
+  readonly facts?: Partial<Facts>;
+}
+
+/** The last reason that matters, its verdict, the case, and what the sentence must say. */
+const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
+  ["WebhookNotRegistered", "stop", { pod: bare(), facts: { registrations: [] } }, /no webhook for pods is registered/],
+  ["WebhookUnknown", "note", { pod: pod(), facts: { registrations: undefined } }, /unknown/],
+  [
+    "NamespaceExcluded",
+    "stop",
+    { pod: bare(), facts: { namespace: { metadata: { name: "ops", labels: { "control-plane": "x" } } } } },
+    /namespace ops/,
+  ],
+  [
+    "ObjectExcluded",
+    "stop",
+    { pod: bare(), facts: { registrations: [{ name: "w", objectSelector: { matchLabels: { inject: "yes" } } }] } },
+    /these labels/,
+  ],
+  ["WebhookAsked", "ok", { pod: pod() }, /asks mpod\.kb\.io/],
+  ["PodFinished", "stop", { pod: pod({ phase: "Succeeded" }) }, /Succeeded/],
+  ["PodTerminating", "stop", { pod: bare("2025-02-01T00:00:00Z", { deletionTimestamp: NOW }) }, /being deleted/],
+  [
+    "NamespaceNotSelected",
+    "stop",
+    { set: setOf({ namespaceSelector: { matchLabels: { team: "a" } } }), pod: bare() },
+    /team is absent, wanted a/,
+  ],
+  [
+    "NamespaceSelected",
+    "ok",
+    { set: setOf({ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "default" } } }), pod: pod() },
+    /selects the namespace default/,
+  ],
+  ["SelectorMissing", "stop", { set: setOf({ selector: {} }), pod: bare() }, /no selector/],
+  [
+    "SelectorInvalid",
+    "stop",
+    { set: setOf({ selector: { matchExpressions: [{ key: "a", operator: "Equals" }] } }), pod: bare() },
+    /"Equals"/,
+  ],
+  ["SelectorNotMatched", "stop", { set: UNSELECTED, pod: bare() }, /tier is absent, wanted In a, b/],
+  ["SelectorMatched", "ok", { pod: pod() }, /matches the pod's labels/],
+  [
+    "InjectionPaused",
+    "stop",
+    { set: setOf({ injectionStrategy: { paused: true } }), pod: bare() },
+    /injection is paused/,
+  ],
+  ["ReplacedByCanary", "stop", { pod: bare(), facts: { sidecarSets: [setOf(), CANARY] } }, /takes its place/],
+  [
+    "ConflictsWithSidecarSet",
+    "stop",
+    { pod: bare("2025-02-01T00:00:00Z"), facts: { sidecarSets: [setOf(), RIVAL] } },
+    /container sc already exist in rival/,
+  ],
+  [
+    "RevisionPinned",
+    "note",
+    {
+      set: setOf({ injectionStrategy: { revision: { revisionName: REVISION.metadata?.name ?? "" } } }),
+      pod: pod(),
+      facts: { revisions: [REVISION] },
+    },
+    /not the newest/,
+  ],
+  [
+    "RevisionMissing",
+    "stop",
+    { set: setOf({ injectionStrategy: { revision: { customVersion: "v9" } } }), pod: bare() },
+    /custom version v9, which does not exist/,
+  ],
+  ["Injected", "ok", { pod: pod() }, /has the sidecars of ss/],
+  [
+    "ContainersMissing",
+    "stop",
+    {
+      set: setOf({
+        containers: [
+          { name: "sc", image: "x" },
+          { name: "new", image: "y" },
+        ],
+      }),
+      pod: pod(),
+    },
+    /before the SidecarSet had new/,
+  ],
+  [
+    "CreatedBeforeSidecarSet",
+    "stop",
+    { pod: bare("2024-12-31T23:59:59Z") },
+    /2024-12-31T23:59:59Z, the SidecarSet at 2025/,
+  ],
+  ["WebhookMissed", "stop", { pod: bare("2025-02-01T00:00:00Z") }, /was not reached then \(failurePolicy Ignore\)/],
+  ["StrategyNotUpdate", "stop", { set: setOf({ updateStrategy: { type: "NotUpdate" } }), pod: pod() }, /NotUpdate/],
+  ["StrategyPaused", "stop", { set: setOf({ updateStrategy: { paused: true } }), pod: pod() }, /paused/],
+  ["UpdatedAndReady", "ok", { pod: updated() }, /newest version and is ready/],
+  ["WaitingForImage", "wait", { pod: late(updated()) }, /sc: its node has not started/],
+  ["ImagePullError", "stop", { pod: waitingPod("ImagePullBackOff") }, /image reg\/sc:v2 cannot be pulled/],
+  ["ContainerFailing", "stop", { pod: waitingPod("CrashLoopBackOff") }, /sc: CrashLoopBackOff/],
+  ["PodNotReady", "wait", { pod: NOT_READY }, /not ready yet/],
+  [
+    "HotUpgradeUnderWay",
+    "wait",
+    {
+      set: { ...setOf(), spec: { ...hotSidecarSetOf().spec, selector: SELECTOR } },
+      pod: hotPodOf(["reg/mesh:v2", "reg/mesh:v1"], "mesh-1", { hash: NEW_HASH, labels: LABELS }),
+    },
+    /empties the old one/,
+  ],
+  [
+    "OutOfDate",
+    "note",
+    { pod: pod(), facts: { revisions: [withWithoutImage] } },
+    new RegExp(`has ${REVISION.metadata?.name}`),
+  ],
+  [
+    "UpdateSelectorNotMatched",
+    "stop",
+    { set: setOf({ updateStrategy: { selector: { matchLabels: { ring: "1" } } } }), pod: pod() },
+    /leaves the pod out/,
+  ],
+  [
+    "NotUpgradable",
+    "stop",
+    {
+      set: setOf({ containers: [{ name: "sc", image: "reg/sc:v2", env: [{ name: "A" }] }] }),
+      pod: pod({ withoutImage: "before" }),
+      facts: { revisions: [withWithoutImage] },
+    },
+    /spec\.containers\{sc\}\.env/,
+  ],
+  ["PreviousUpdateUnderWay", "wait", { pod: late(pod()) }, /previous update/],
+  [
+    "UpdateRefused",
+    "stop",
+    {
+      set: setOf({ patchPodMetadata: [{ annotations: { note: "{" }, patchPolicy: "MergePatchJson" }] }),
+      pod: pod({ annotations: { note: "{}" } }),
+    },
+    /left alone: annotation note/,
+  ],
+  [
+    "HotUpgradesFirst",
+    "wait",
+    {
+      set: { ...setOf(), spec: { ...hotSidecarSetOf().spec, selector: SELECTOR } },
+      pod: hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { labels: LABELS }),
+      facts: {
+        pods: [hotPodOf(["reg/mesh:v2", "reg/mesh:v1"], "mesh-1", { name: "other", hash: NEW_HASH, labels: LABELS })],
+      },
+    },
+    /1 hot upgrades are finished first/,
+  ],
+  [
+    "KeptByPartition",
+    "stop",
+    { set: setOf({ updateStrategy: { partition: 5 } }), pod: pod({ name: "z" }), facts: { pods: many(4) } },
+    /keeps the last 5/,
+  ],
+  [
+    "BudgetUsed",
+    "wait",
+    { pod: pod({ name: "z" }), facts: { pods: [waitingPod("ImagePullBackOff")] } },
+    /1 of 1 that wait; 1 of at most 1 unavailable, held by default\/p \(sc: ImagePullBackOff\)/,
+  ],
+  [
+    "Reserved",
+    "wait",
+    { pod: pod(), facts: { claims: { reserved: new Set(["uid-p"]), isStrict: false } } },
+    /reserved the pod/,
+  ],
+  ["NextInLine", "ok", { pod: pod() }, /1 of 1 that wait, the next pass updates it/],
+  ["ChangeNotSeen", "wait", { set: setOf({}, { generation: 3 }), pod: pod() }, /generation 3, seen 2/],
+  ["TickNotRunning", "stop", { pod: pod(), facts: { lastPass: "2025-05-31T23:00:00Z" } }, /since 2025-05-31T23:00:00Z/],
+  ["TickUnknown", "note", { pod: pod(), facts: { lastPass: undefined } }, /unknown/],
+  ["TickRunning", "ok", { pod: pod(), facts: { lastPass: "2025-05-31T23:59:30Z" } }, /30 seconds ago/],
+];
+
+const seen = new Set<string>();
+
+describe("a pod's trace says", () => {
+  it.each(ROWS)("%s (%s)", (reason, verdict, { set = setOf(), pod: subject, facts = {} }, sentence) => {
+    const pods = [subject, ...(facts.pods ?? [])];
+    const steps = explainPod(subject, set, { ...FACTS, sidecarSets: [set], ...facts, pods });
+    const step = steps.find((one) => one.reason === reason);
+    expect(steps.map((one) => one.reason)).toContain(reason);
+    expect([step?.verdict, step?.message]).toEqual([verdict, expect.stringMatching(sentence)]);
+    // Whoever is stopped is told what to do.
+    for (const { verdict, hint } of steps) if (verdict === "stop") expect(hint).toMatch(/\w/);
+    seen.add(reason);
+  });
+
+  it("nothing against a pod that was injected, whatever has changed since", () => {
+    const steps = explainPod(updated(), UNSELECTED, { ...FACTS, pods: [updated()] });
+    expect(steps.map(({ reason, verdict }) => [reason, verdict])).toEqual([
+      ["WebhookAsked", "ok"],
+      ["SelectorNotMatched", "note"],
+      ["Injected", "ok"],
+      ["UpdatedAndReady", "ok"],
+    ]);
+  });
+});
+
+const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Pod[], RegExp])[] = [
+  ["SelectorMissing", "stop", setOf({ selector: {} }), [], /no selector/],
+  ["NoPods", "note", setOf(), [], /matches no pod/],
+  ["PodsMatched", "ok", setOf(), [pod()], /1 pods have its sidecars, of 1/],
+  ["PodsLackSidecars", "stop", setOf(), [bare(), pod({ name: "q" })], /1 pods match and have none/],
+  [
+    "ContainersMissing",
+    "stop",
+    setOf({ containers: [{ name: "more", image: "x" }] }),
+    [pod()],
+    /1 pods were made before/,
+  ],
+  ["AllUpdated", "ok", setOf(), [updated()], /1 of 1 pods updated, 1 of them ready/],
+  ["InjectionPaused", "stop", setOf({ injectionStrategy: { paused: true } }), [updated()], /come without/],
+  [
+    "RevisionPinned",
+    "note",
+    setOf({ injectionStrategy: { revision: { revisionName: "r" } } }),
+    [updated()],
+    /revision r/,
+  ],
+  ["StrategyPaused", "stop", setOf({ updateStrategy: { paused: true } }), [pod()], /paused/],
+  ["StrategyNotUpdate", "stop", setOf({ updateStrategy: { type: "NotUpdate" } }), [pod()], /NotUpdate/],
+  ["NotUpgradable", "stop", setOf(), [pod({ withoutImage: "x" })], /1 pods cannot be updated in place/],
+  ["KeptByPartition", "stop", setOf({ updateStrategy: { partition: 1 } }), [pod()], /keeps 1 pods/],
+  ["NextInLine", "ok", setOf(), [pod()], /updates 1 pods/],
+  ["BudgetUsed", "stop", setOf(), [waitingPod("ImagePullBackOff"), pod({ name: "q" })], /ImagePullBackOff/],
+  ["ContainerFailing", "stop", setOf(), [waitingPod("CrashLoopBackOff")], /not all are ready/],
+  ["PodNotReady", "wait", setOf(), [NOT_READY], /not all are ready/],
+  ["ChangeNotSeen", "wait", setOf({}, { generation: 9 }), [pod()], /generation 9/],
+];
+
+describe("a SidecarSet's trace says", () => {
+  it.each(SETS)("%s (%s)", (reason, verdict, set, ...[pods, sentence]) => {
+    const steps = explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods });
+    const step = steps.find((one) => one.reason === reason);
+    expect(steps.map((one) => one.reason)).toContain(reason);
+    expect([step?.verdict, step?.message]).toEqual([verdict, expect.stringMatching(sentence)]);
+    for (const { verdict, hint } of steps) if (verdict === "stop") expect(hint).toMatch(/\w/);
+    seen.add(reason);
+  });
+});
+
+afterAll(() => {
+  expect(REASONS.length).toBeGreaterThanOrEqual(20);
+  expect(REASONS.filter((reason) => !seen.has(reason))).toEqual([]);
+});
