@@ -39,6 +39,16 @@ const DEFERRED: readonly Deferred[] = [
     needed: "pods that are created with the annotations of an injection",
   },
   {
+    module: "shared/core/inject/launch-priority.ts",
+    functions: ["mutate-pod"],
+    needed: "pods whose containers start in an order",
+  },
+  {
+    module: "shared/core/inject/transfer-env.ts",
+    functions: ["mutate-pod"],
+    needed: "sidecars with transferEnv",
+  },
+  {
     module: "shared/core/lib/label-name.ts",
     functions: ["mutate-pod"],
     needed: "transferred env variables that read a label or an annotation",

@@ -1,6 +1,7 @@
 /** Decides what a new pod gets before it is stored: sidecars, and the order in which its containers start. */
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { ControllerRevision, Namespace, Pod } from "../api/kubernetes.ts";
+import { CONTAINER_LAUNCH_PRIORITY_ANNOTATION, CONTAINER_PRIORITY_ENV } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { injectSidecarSets } from "./inject/inject-sidecar-sets.ts";
 import { initializeLaunchPriority } from "./inject/launch-priority.ts";
@@ -144,7 +145,14 @@ function withSidecars(
 }
 
 function withLaunchOrder(request: AdmissionRequest, pod: Pod, { random }: PodAdmissionContext): Pod | Refusal {
-  return isForPods(request) && request.operation === "CREATE" ? initializeLaunchPriority(pod, random) : pod;
+  const isCreated = isForPods(request) && request.operation === "CREATE";
+  return isCreated && mayHaveLaunchOrder(pod) ? initializeLaunchPriority(pod, random) : pod;
+}
+
+/** Without either, all containers have the same priority, and most pods have neither. */
+function mayHaveLaunchOrder({ metadata, spec }: Pod): boolean {
+  if (metadata?.annotations?.[CONTAINER_LAUNCH_PRIORITY_ANNOTATION] !== undefined) return true;
+  return spec?.containers?.some(({ env }) => env?.some(({ name }) => name === CONTAINER_PRIORITY_ENV)) === true;
 }
 
 /**

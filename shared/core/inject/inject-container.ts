@@ -29,7 +29,7 @@ function envOf(sidecar: SidecarContainer, { pod, apps }: InjectionSource): reado
   const env = [...(sidecar.env ?? []), INJECTED];
   const names = new Set(env.map(({ name }) => name));
   const taken = [
-    ...transferredEnv(sidecar, pod.spec?.containers ?? [], pod.metadata ?? {}),
+    ...(sidecar.transferEnv?.length ? transferredEnv(sidecar, pod.spec?.containers ?? [], pod.metadata ?? {}) : []),
     ...subPathEnv(sidecar, apps),
   ];
   for (const variable of taken) {
