@@ -31,8 +31,8 @@ const served: Served = new Map();
 
 /**
  * Messages give the report of the last of them.
- * @throws KubeError or ConfigError when there is no way to the cluster; trouble there is in the report, and logged. For a
- * message also when its pass failed: it comes again.
+ * @throws KubeError or ConfigError when there is no way to the cluster, and an Error when SidecarSets cannot be listed;
+ * other trouble there is in the report, and logged. For a message also when its pass failed: it comes again.
  */
 export async function handler(event: RolloutEvent, context: RolloutContext): Promise<PassReport>;
 export async function handler(event: SQSEvent, context: RolloutContext): Promise<PassReport | undefined>;
@@ -55,6 +55,8 @@ export async function handler(event: RolloutEvent | SQSEvent, context: RolloutCo
     ...(readyAfterSeconds === undefined ? {} : { plan: { readyAfterSeconds } }),
   });
   logReport(log, report);
+  // An invocation that fails is what alarms look at; nobody repeats it.
+  if (report.failure !== undefined && !dryRun) throw new Error(report.failure);
   return report;
 }
 

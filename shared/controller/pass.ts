@@ -1,4 +1,5 @@
 /** One pass over all SidecarSets, each on its own, within a deadline. */
+import { isKubeError } from "../kube/error.ts";
 import type { Cluster } from "../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "./clock.ts";
 import { type PlanWish, READY_AFTER_SECONDS } from "./dry-run.ts";
@@ -65,7 +66,8 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
   const serving = options.withoutSidecarSets ? serveAll(service, []) : serveLeased(service, site, sidecarSet);
   const result = await serving.catch((error: unknown) => {
     note(service, messageOf(error));
-    return { sidecarSets: [] };
+    // A cluster without the kind has none.
+    return { sidecarSets: [], ...(isKubeError(error, 404) ? {} : { failure: messageOf(error) }) };
   });
   const { problems, notReached, isDryRun } = service;
   return { startedAt, durationMs: clock.now() - beganAtMs, isDryRun, problems, notReached, calls, ...result };
@@ -73,7 +75,7 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
 
 type PassResult = Pick<
   PassReport,
-  "sidecarSets" | "heldBy" | "launches" | "recreations" | "terminations" | "registration"
+  "sidecarSets" | "failure" | "heldBy" | "launches" | "recreations" | "terminations" | "registration"
 >;
 
 /** All there is to do in a pass that was not asked for one SidecarSet. */

@@ -112,6 +112,8 @@ export interface PassReport {
   readonly heldBy?: string;
   /** trouble that concerns no SidecarSet in particular */
   readonly problems: readonly string[];
+  /** set when SidecarSets could not even be listed, so that nothing was done about them: why */
+  readonly failure?: string;
   readonly sidecarSets: readonly SidecarSetReport[];
   /** SidecarSets that the time did not suffice for */
   readonly notReached: readonly string[];

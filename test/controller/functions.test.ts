@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { handler as dryRun } from "../../functions/dry-run.ts";
 import { handler as rollout } from "../../functions/rollout.ts";
+import { startLocalCluster } from "../../infra/local/cluster.ts";
 import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "./fixture.ts";
 
 let test: TestCluster;
@@ -51,6 +52,32 @@ describe("the Lambda functions", () => {
       { level: "info", message: "SidecarSet lambda", stop: "settled", tally: { upgraded: 1 } },
       { level: "info", message: "pass", calls: { "PATCH pods": 1 } },
     ]);
+  });
+
+  it("a cluster that does not answer fails the scheduled invocation, and is what a dry run reports", async () => {
+    const log = captureLog();
+    await writeFile(join(folder, "gone"), test.kubeconfig.replace(/127\.0\.0\.1:\d+/, "127.0.0.1:1"));
+    vi.stubEnv("KUBECONFIG", join(folder, "gone"));
+    await expect(rollout({}, context)).rejects.toThrow(/127\.0\.0\.1:1/);
+    expect(log.lines().map(({ level, message }) => [level, message])).toContainEqual(["info", "pass"]);
+    expect((await dryRun({}, context)).problems.at(-1)).toContain("127.0.0.1:1");
+    vi.stubEnv("QUEUE_URL", "https://sqs.example.com/rollout.fifo");
+    vi.stubEnv("AWS_REGION", "eu-central-1");
+    await expect(rollout({}, context)).rejects.toThrow(/127\.0\.0\.1:1/);
+    vi.stubEnv("QUEUE_URL", "");
+  });
+
+  it("a cluster that has no SidecarSets at all is no failure", async () => {
+    captureLog();
+    vi.stubEnv("KUBECONFIG", join(folder, "bare"));
+    const bare = await startLocalCluster();
+    try {
+      await writeFile(join(folder, "bare"), bare.kubeconfig());
+      const { problems, sidecarSets } = await rollout({}, context);
+      expect([problems.length > 0, sidecarSets]).toEqual([true, []]);
+    } finally {
+      await bare.close();
+    }
   });
 
   it("a kubeconfig that is not there fails the invocation with one sentence", async () => {
