@@ -1,5 +1,5 @@
 /** Bundles each Lambda function, minified, into a folder of dist/ and says how large it is: `node infra/build.ts`. */
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type BuildResult, build, type Metafile } from "esbuild";
@@ -88,13 +88,18 @@ function labelOf(path: string, outputs: Metafile["outputs"]): string {
 }
 
 if (import.meta.main) {
-  await rm("dist", { recursive: true, force: true });
+  // Builds may run side by side, and what they make is the same: each makes its own, and puts it in place at once.
+  const [fresh, old] = [`.dist-${process.pid}-new`, `.dist-${process.pid}-old`];
   for (const name of FUNCTIONS) {
-    const { eager, lazy, zipped } = await bundle(name, resolve("dist", name));
+    const { eager, lazy, zipped } = await bundle(name, resolve(fresh, name));
     const later = Object.entries(lazy).map(([file, bytes]) => `${file} ${kilobytes(bytes)}`);
     const line = `${name.padEnd(20)} ${kilobytes(eager).padStart(6)} kB at once, zipped ${kilobytes(zipped)} kB`;
     process.stdout.write(`${line}${later.length > 0 ? `; when needed: ${later.join(", ")}` : ""}\n`);
   }
+  await rename("dist", old).catch(() => undefined);
+  // Somebody else's may be there again by now.
+  await rename(fresh, "dist").catch(() => undefined);
+  for (const folder of [fresh, old]) await rm(folder, { recursive: true, force: true });
 }
 
 function kilobytes(bytes: number): string {
