@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { readAwsAccess, readCluster, readConfig, readLogLevel, readQueue } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createLog } from "../shared/log.ts";
+import type { Admit } from "../shared/webhook/app.ts";
 import { clusterView } from "../shared/webhook/cluster-view.ts";
 import { containerRecreateAdmission } from "../shared/webhook/container-recreate-admission.ts";
 import { hints } from "../shared/webhook/hints.ts";
@@ -20,7 +21,6 @@ import {
 } from "../shared/webhook/paths.ts";
 import { sidecarSetValidation } from "../shared/webhook/sidecarset-validation.ts";
 import { statefulSetValidation } from "../shared/webhook/stateful-set-validation.ts";
-import { widening } from "../shared/webhook/widen-registration.ts";
 import { lambdaWebhook } from "./lambda-http.ts";
 
 const config = readConfig();
@@ -39,7 +39,11 @@ const { ofSidecarSets, ofPods } = hints({
   },
 });
 const validation = sidecarSetValidation({ ...config, view });
-const validate = ofSidecarSets(config.isKeepingRegistration ? widening({ ...options, sleep })(validation) : validation);
+const widened: Admit = async (request) => {
+  const { widening } = await import("../shared/webhook/widen-registration.ts");
+  return widening({ ...options, sleep })(validation)(request);
+};
+const validate = ofSidecarSets(config.isKeepingRegistration ? widened : validation);
 const recreate = containerRecreateAdmission(options);
 
 export const handler = lambdaWebhook({
