@@ -1,16 +1,17 @@
-/** One scheduled pass by hand, against the cluster of a kubeconfig. */
-import { readCluster, readConfig } from "../shared/config.ts";
+/** One scheduled pass by hand. */
+import { readConfig } from "../shared/config.ts";
+import type { PlanWish } from "../shared/controller/dry-run.ts";
 import { runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
-import { connect } from "../shared/kube/connect.ts";
+import type { Cluster } from "../shared/kube/port.ts";
 
 export interface TickOptions {
-  /** path of a kubeconfig file; absent: the cluster of the environment's settings */
-  readonly kubeconfig?: string;
   readonly deadlineMs: number;
   readonly dryRun: boolean;
   /** only this one */
   readonly sidecarSet?: string;
+  /** dry run of one: what to take for granted when it looks ahead */
+  readonly plan?: PlanWish;
 }
 
 /** What went wrong in a pass, one sentence each; none: it did what there was to do. Of a cluster that can't be reached, the last word. */
@@ -19,13 +20,14 @@ export function troubleOf({ problems, sidecarSets }: PassReport): readonly strin
   return [...problems.slice(-1), ...failed.map(({ name, why }) => `SidecarSet ${name}: ${why}`)];
 }
 
-/** @throws KubeError or ConfigError when there is no way to the cluster */
-export async function runTick({ kubeconfig, ...options }: TickOptions): Promise<PassReport> {
+/** The environment's settings apply. */
+export function runTick(cluster: Cluster, options: TickOptions): Promise<PassReport> {
   const { kruiseNamespace, featureGates, isKeepingRegistration } = readConfig();
-  return runPass(await connect(kubeconfig ?? readCluster()), {
+  return runPass(cluster, {
     kruiseNamespace,
     follow: true,
     isEndingJobs: featureGates.SidecarTerminator,
+    isBudgetStrict: featureGates.StrictMaxUnavailable,
     isKeepingRegistration,
     ...options,
   });

@@ -4,11 +4,9 @@ import { stringify } from "yaml";
 import { statusHintsWebhook } from "../infra/webhooks/status-hints.ts";
 import { type RegistrationOptions, webhookConfigurations } from "../infra/webhooks/webhook-configurations.ts";
 import type { SidecarSet } from "../shared/api/sidecarset.ts";
-import { readCluster } from "../shared/config.ts";
 import { listAll } from "../shared/controller/observe.ts";
 import { callCondition } from "../shared/core/match/call-condition.ts";
-import { connect } from "../shared/kube/connect.ts";
-import { SIDECARSETS } from "../shared/kube/port.ts";
+import { type Cluster, SIDECARSETS } from "../shared/kube/port.ts";
 import { CliError } from "./cli-error.ts";
 
 export interface WebhooksOptions {
@@ -21,10 +19,9 @@ export interface WebhooksOptions {
   readonly likeOpenKruise: boolean;
   readonly failurePolicy?: string | undefined;
   /** Only pods that the cluster's SidecarSets of this moment, or a launch order, may be meant for are asked about. */
-  readonly fromCluster: boolean;
+  readonly fromCluster?: (() => Promise<Cluster>) | undefined;
   /** Also: pods that turn ready, or fail, are told of. */
   readonly statusHints: boolean;
-  readonly kubeconfig?: string | undefined;
 }
 
 /** Of a path, as `serve` and the functions take it. */
@@ -76,7 +73,7 @@ async function secretOf(file: string | undefined): Promise<string | undefined> {
 }
 
 async function registrationOf(options: WebhooksOptions): Promise<RegistrationOptions> {
-  const { likeOpenKruise, failurePolicy, fromCluster, kubeconfig } = options;
+  const { likeOpenKruise, failurePolicy, fromCluster } = options;
   if (failurePolicy !== undefined && failurePolicy !== "Ignore" && failurePolicy !== "Fail")
     throw new CliError(`--failure-policy ${failurePolicy}: write Ignore (the default) or Fail`);
   if (likeOpenKruise && fromCluster)
@@ -84,13 +81,12 @@ async function registrationOf(options: WebhooksOptions): Promise<RegistrationOpt
   return {
     likeOpenKruise,
     ...(failurePolicy === undefined ? {} : { podFailurePolicy: failurePolicy }),
-    ...(fromCluster ? { podCondition: await conditionOf(kubeconfig) } : {}),
+    ...(fromCluster ? { podCondition: await conditionOf(await fromCluster()) } : {}),
   };
 }
 
 /** @throws CliError where the condition would have to let every pod through: better said than hidden. */
-async function conditionOf(kubeconfig: string | undefined): Promise<string> {
-  const cluster = await connect(kubeconfig ?? readCluster());
+async function conditionOf(cluster: Cluster): Promise<string> {
   const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (sidecarSet) => sidecarSet);
   const condition = callCondition(items);
   if (condition !== undefined) return condition;

@@ -6,7 +6,7 @@ import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
 import { DEFAULT_ORDERED_SET_GATES } from "./core/ordered-set/gates.ts";
 
-/** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults. */
+/** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults, and one of our own. */
 const DEFAULT_FEATURE_GATES = {
   ...DEFAULT_ORDERED_SET_GATES,
   EnableSortSidecarContainerByName: false,
@@ -17,6 +17,8 @@ const DEFAULT_FEATURE_GATES = {
   ResourcesDeletionProtection: false,
   SidecarSetPatchPodMetadataDefaultsAllowed: false,
   SidecarTerminator: false,
+  /** ours: every pod that is down uses budget, old ones too */
+  StrictMaxUnavailable: false,
   /** the templates of ordered sets are stored as they are given */
   TemplateNoDefaults: false,
 };
@@ -105,6 +107,11 @@ export function readQueue(env: Environment = process.env): Queue | undefined {
     throw new ConfigError(`QUEUE_URL=${url} is not the address of a FIFO queue, which ends with .fifo.`);
   if (!region) throw new ConfigError("QUEUE_URL needs AWS_REGION: the region that the queue is in.");
   return { url, region };
+}
+
+/** False where NO_COLOR is set to anything: https://no-color.org. */
+export function mayColor(env: Environment = process.env): boolean {
+  return !env["NO_COLOR"];
 }
 
 function parseNamespace(variable: string, value: string): string {

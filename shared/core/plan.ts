@@ -1,6 +1,6 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
 import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
-import { type Decision, decide, type Observation, type Summary } from "./decide.ts";
+import { type DecideContext, type Decision, decide, type Observation, type Summary } from "./decide.ts";
 import type { Action, ImageChange } from "./lib/action.ts";
 import { isStarting, patched, started } from "./plan/simulated-kubelet.ts";
 import { MAX_RESERVATIONS } from "./upgrade/ledger.ts";
@@ -44,10 +44,7 @@ export interface RolloutPlan {
   readonly after: Summary;
 }
 
-export interface PlanOptions {
-  /** RFC3339, whole seconds, UTC; written to the simulated pods */
-  readonly now: string;
-  readonly kruiseNamespace: string;
+export interface PlanOptions extends DecideContext {
   /** how long a pod is not ready after its images were changed; more than 0 */
   readonly readyAfterSeconds: number;
   /** absent: 10,000 */

@@ -74,9 +74,9 @@ const serveWithout = (option: string) => {
 
 /** What is typed wrong, the arguments, and what the one sentence must say. */
 const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
-  ["no command", () => [], /expected demo, serve, tick or webhooks/],
-  ["an unknown command", () => ["roll"], /^roll: expected demo, serve, tick or webhooks/],
-  ["a name that every object has", () => ["constructor"], /^constructor: expected/],
+  ["an unknown command", () => ["roll"], /^roll: no such command; --help lists them all/],
+  ["nearly a command", () => ["serv"], /^serv: no such command, perhaps serve;/],
+  ["a name that every object has", () => ["constructor"], /^constructor: no such command/],
   ["webhooks without a URL", () => ["webhooks"], /--url is missing/],
   ["a URL without TLS", () => ["webhooks", "--url", "http://x"], /--url http:\/\/x: API servers call https only/],
   ["no URL at all", () => ["webhooks", "--url", "x.example.com"], /API servers call https only/],

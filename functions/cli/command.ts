@@ -1,0 +1,119 @@
+/** What a command of the command line is: its words, what it takes, and what it does. */
+import { CliError } from "../cli-error.ts";
+import type { Session } from "./session.ts";
+
+/** What may stand in the place of a word, for shell completion. */
+type Completion = "sidecarset" | "pod" | "file" | "none";
+
+interface ArgumentSpec {
+  /** `<NAME>` is required, `[NAME]` may be left out, `[NAME...]` may be several */
+  readonly name: string;
+  readonly about: string;
+  readonly completion?: Completion;
+}
+
+interface OptionSpec {
+  /** as commander reads them: `-f, --filename <FILE>` */
+  readonly flags: string;
+  readonly about: string;
+  /** may be given several times */
+  readonly isList?: boolean;
+  readonly choices?: readonly string[];
+}
+
+/** Formats that -o takes; `table` is what people read. */
+export type Output = "table" | "json" | "yaml" | "diff" | "patch";
+
+export interface Command {
+  /** one word, or two: `set image` */
+  readonly name: string;
+  /** the heading that it stands under in the help */
+  readonly group: string;
+  /** half a sentence */
+  readonly summary: string;
+  readonly details?: string;
+  readonly arguments?: readonly ArgumentSpec[];
+  readonly options?: readonly OptionSpec[];
+  /** the first is the default; absent: -o is not taken */
+  readonly outputs?: readonly Output[];
+  /** whole lines, each with what it does behind a # */
+  readonly examples: readonly string[];
+  /** exit codes beyond 0, 1 and 2 */
+  readonly exits?: readonly string[];
+  /** @returns the exit code; nothing: 0 */
+  readonly run: (input: Input, session: Session) => Promise<number | undefined>;
+}
+
+/** What was given to a command. */
+export class Input {
+  readonly #arguments: readonly string[];
+  readonly #options: Readonly<Record<string, unknown>>;
+
+  constructor(given: readonly string[], options: Readonly<Record<string, unknown>>) {
+    this.#arguments = given;
+    this.#options = options;
+  }
+
+  get arguments(): readonly string[] {
+    return this.#arguments;
+  }
+
+  /** A required argument; commander has seen to it that it is there. */
+  argument(index: number): string {
+    return this.#arguments[index] ?? "";
+  }
+
+  /** by the option's long name */
+  text(option: string): string | undefined {
+    const value = this.#options[camelCase(option)];
+    return typeof value === "string" ? value : undefined;
+  }
+
+  /** @throws CliError */
+  required(option: string): string {
+    const value = this.text(option);
+    if (value) return value;
+    throw new CliError(`--${option} is missing; \`--help\` lists the options`);
+  }
+
+  isSet(option: string): boolean {
+    return this.#options[camelCase(option)] === true;
+  }
+
+  /** `--no-tls` was given, for `tls` */
+  isUnset(option: string): boolean {
+    return this.#options[camelCase(option)] === false;
+  }
+
+  list(option: string): readonly string[] {
+    const value = this.#options[camelCase(option)];
+    return Array.isArray(value) ? value : [];
+  }
+
+  /** undefined: not given. @throws CliError for what is no whole number from `least` on */
+  number(option: string, least: number): number | undefined {
+    const value = this.text(option);
+    if (value === undefined) return undefined;
+    if (/^\d{1,9}$/.test(value) && Number(value) >= least) return Number(value);
+    throw new CliError(`--${option} ${value}: write a whole number from ${least} on`);
+  }
+
+  /** undefined: not given. @throws CliError for what is no duration */
+  durationMs(option: string): number | undefined {
+    const value = this.text(option);
+    return value === undefined ? undefined : parseDuration(option, value);
+  }
+}
+
+function camelCase(option: string): string {
+  return option.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
+
+function parseDuration(option: string, text: string): number {
+  const [, amount, unit = ""] = /^(\d+)(ms|s|m)$/.exec(text) ?? [];
+  const milliseconds = Number(amount) * (UNITS[unit] ?? Number.NaN);
+  if (milliseconds > 0) return milliseconds;
+  throw new CliError(`--${option} ${text}: not a duration; write for example 500ms, 10s or 1m`);
+}

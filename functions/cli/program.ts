@@ -1,0 +1,147 @@
+/** Makes a command line of the commands: parsing, help, and what is said when something is wrong. */
+import { Argument, Command as Commander, CommanderError, Option } from "commander";
+import { isKubeError } from "../../shared/kube/error.ts";
+import { withoutSecrets } from "../../shared/log.ts";
+import { CliError } from "../cli-error.ts";
+import { type Command, Input } from "./command.ts";
+import { createScreen, type Screen } from "./screen.ts";
+import { type GlobalOptions, Session } from "./session.ts";
+
+export interface ProgramOptions {
+  /** as it was called: `sidecarset`, or `kubectl sidecarset` */
+  readonly name: string;
+  readonly version: string;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+  /** NO_COLOR is not set */
+  readonly mayColor: boolean;
+}
+
+const FOOTER = `
+Without --kubeconfig: KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN, else the pod's service account, else ~/.kube/config.
+Exit codes: 0 done, 1 failed, 2 called in a wrong way; commands that answer yes or no say which others they have.`;
+
+/** @returns the exit code */
+export async function runProgram(
+  commands: readonly Command[],
+  args: readonly string[],
+  options: ProgramOptions,
+): Promise<number> {
+  const { stdout, stderr, mayColor } = options;
+  const isPlain = args.includes("--no-color") || args.includes("--json");
+  const screen = createScreen({ out: stdout, err: stderr, mayColor: mayColor && !isPlain });
+  let code = 0;
+  const program = programOf(commands, options, async (command, input, globals) => {
+    code = (await command.run(input, new Session(screen, globals, command.outputs))) ?? 0;
+  });
+  try {
+    await program.parseAsync([...args], { from: "user" });
+    return code;
+  } catch (error) {
+    return failureOf(error, screen);
+  }
+}
+
+type Run = (command: Command, input: Input, globals: GlobalOptions) => Promise<void>;
+
+function programOf(commands: readonly Command[], options: ProgramOptions, run: Run): Commander {
+  const program: Commander = withGlobals(new Commander(options.name))
+    .description("SidecarSets: what they will do, what they did and why, and how to go on or back.")
+    .usage("COMMAND [options]")
+    .version(options.version, "--version", "print the version")
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText("after", FOOTER)
+    // A mistake is one sentence; commander's own are two lines.
+    .configureOutput({ outputError: () => undefined })
+    .exitOverride()
+    .helpOption("-h, --help", "this text; behind a command: its own")
+    .helpCommand(false)
+    .action(([word]: readonly string[]) => {
+      if (word === undefined) program.outputHelp();
+      else throw new CliError(`${word}: no such command${suggestion(word, commands)}; --help lists them all`);
+    })
+    .argument("[COMMAND...]");
+  program.configureHelp({ showGlobalOptions: true, subcommandTerm: (one) => one.name(), visibleArguments });
+  for (const command of commands) addCommand(program, command, run);
+  return program;
+}
+
+/** The words behind a command are its own to tell. */
+function visibleArguments(command: Commander): Argument[] {
+  return command.parent === null ? [] : [...command.registeredArguments];
+}
+
+function withGlobals(program: Commander): Commander {
+  return program
+    .option("--kubeconfig <FILE>", "path of a kubeconfig")
+    .option("--context <NAME>", "context of the kubeconfig; default: its current one")
+    .option("-n, --namespace <NAME>", "namespace; default: that of the context")
+    .option("-o, --output <FORMAT>", "table, json or yaml, and what else a command says that it prints")
+    .option("--no-color", "no colours; NO_COLOR, and pipes, do the same");
+}
+
+function addCommand(program: Commander, command: Command, run: Run): void {
+  const words = command.name.split(" ");
+  const name = words.pop() ?? "";
+  const parent = words.reduce((above, word) => groupNamed(above, word, command.group), program);
+  const added = parent.command(name).summary(command.summary).description(descriptionOf(command));
+  added.helpGroup(`${command.group}:`);
+  for (const { name, about } of command.arguments ?? []) added.addArgument(new Argument(name, about));
+  for (const option of command.options ?? []) added.addOption(optionOf(option));
+  added.addHelpText("after", `\nExamples:\n${command.examples.map((line) => `  ${line}`).join("\n")}`);
+  if (command.exits)
+    added.addHelpText("after", `\nExit codes:\n${command.exits.map((line) => `  ${line}`).join("\n")}`);
+  added.action(async (...given: readonly unknown[]) => {
+    const self = given.at(-1) as Commander;
+    const { kubeconfig, context, namespace, output } = self.optsWithGlobals();
+    await run(command, new Input(self.args, self.opts()), { kubeconfig, context, namespace, output });
+  });
+}
+
+/** `set` of `set image`: made with the first command that needs it. */
+function groupNamed(above: Commander, word: string, group: string): Commander {
+  const there = above.commands.find((one) => one.name() === word);
+  if (there) return there;
+  const made = above.command(word).helpGroup(`${group}:`).summary("see --help of it");
+  return made.action(() => {
+    throw new CliError(`${word}: say what: ${made.commands.map((one) => one.name()).join(" or ")}`);
+  });
+}
+
+function descriptionOf({ summary, details, outputs }: Command): string {
+  const forms = outputs ? `\n\n-o takes ${outputs.join(", ")}.` : "";
+  return `${summary[0]?.toUpperCase()}${summary.slice(1)}.${details ? `\n\n${details}` : ""}${forms}`;
+}
+
+function optionOf({ flags, about, isList, choices }: NonNullable<Command["options"]>[number]): Option {
+  const option = new Option(flags, about);
+  if (choices) option.choices(choices);
+  if (isList) option.argParser((value: string, before: readonly string[] | undefined) => [...(before ?? []), value]);
+  return option;
+}
+
+function suggestion(word: string, commands: readonly Command[]): string {
+  const near = commands.find(({ name }) => name.startsWith(word.slice(0, 3)) || word.startsWith(name.slice(0, 4)));
+  return word.length >= 3 && near ? `, perhaps ${near.name}` : "";
+}
+
+function failureOf(error: unknown, screen: Screen): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    const [sentence = ""] = error.message.replace(/^error: /, "").split("\n");
+    screen.warn(`${sentence}; \`--help\` lists the options`);
+    return 2;
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  screen.warn(withoutSecrets(`${message.replaceAll("\n", " ")}${hintFor(error)}`));
+  return error instanceof CliError ? 2 : 1;
+}
+
+function hintFor(error: unknown): string {
+  if (isKubeError(error, 401)) return "; renew your credentials, or choose others with --context";
+  if (isKubeError(error, 403))
+    return "; ask who runs the cluster for that right, or choose another user with --context";
+  if (isKubeError(error) && error.code === 0 && /ECONNREFUSED|Refused|Unreachable|Timeout/i.test(error.reason))
+    return "; see that the cluster is up, or choose another with --kubeconfig or --context";
+  return "";
+}

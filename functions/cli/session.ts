@@ -1,0 +1,88 @@
+/** What every command has at hand: the screen, the cluster that was asked for, and the form of its answer. */
+import { stringify } from "yaml";
+import type { ClusterSettings } from "../../shared/cluster-settings.ts";
+import { readCluster, readConfig } from "../../shared/config.ts";
+import { connect } from "../../shared/kube/connect.ts";
+import { kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
+import { CliError } from "../cli-error.ts";
+import type { Output } from "./command.ts";
+import type { Screen } from "./screen.ts";
+
+/** Options that every command takes. */
+export interface GlobalOptions {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly output?: string | undefined;
+}
+
+export class Session {
+  readonly screen: Screen;
+  readonly output: Output;
+  readonly #options: GlobalOptions;
+
+  /** @throws CliError for a format that the command does not have */
+  constructor(screen: Screen, options: GlobalOptions, outputs: readonly Output[] | undefined) {
+    this.screen = screen;
+    this.#options = options;
+    this.output = chosenOutput(options.output, outputs);
+  }
+
+  get kubeconfig(): string | undefined {
+    return this.#options.kubeconfig;
+  }
+
+  /** Where ControllerRevisions, ledgers and the Lease live. */
+  get kruiseNamespace(): string {
+    return readConfig().kruiseNamespace;
+  }
+
+  /** @throws KubeError or ConfigError: there is no way to it */
+  cluster(): Promise<Cluster> {
+    return connect(this.#settings());
+  }
+
+  /** The namespace of -n, else that of the kubeconfig's context, else default. */
+  async namespace(): Promise<string> {
+    if (this.#options.namespace !== undefined) return this.#options.namespace;
+    const settings = this.#settings();
+    if (settings.kind !== "kubeconfig") return "default";
+    return (await kubeconfigNamespace(settings.path, settings.context)) ?? "default";
+  }
+
+  /** That of -n alone. */
+  get givenNamespace(): string | undefined {
+    return this.#options.namespace;
+  }
+
+  #settings(): ClusterSettings {
+    const { kubeconfig, context } = this.#options;
+    const settings: ClusterSettings =
+      kubeconfig === undefined ? readCluster() : { kind: "kubeconfig", path: kubeconfig };
+    if (context === undefined) return settings;
+    // A context is one of a kubeconfig, also inside of a pod.
+    return settings.kind === "kubeconfig" ? { ...settings, context } : { kind: "kubeconfig", context };
+  }
+
+  /** `value` as JSON or YAML where that was asked for, else what `show` writes. */
+  print(value: unknown, show: (screen: Screen) => void): void {
+    if (this.output === "json") this.screen.text(`${JSON.stringify(value, null, 2)}\n`);
+    else if (this.output === "yaml") this.screen.text(toYaml(value));
+    else show(this.screen);
+  }
+}
+
+/** As kubectl prints it. */
+export function toYaml(value: unknown): string {
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+function chosenOutput(given: string | undefined, outputs: readonly Output[] = []): Output {
+  const [first = "table"] = outputs;
+  if (given === undefined) return first;
+  const chosen = outputs.find((one) => one === given);
+  if (chosen !== undefined) return chosen;
+  if (outputs.length === 0) throw new CliError(`-o ${given}: this command has one form only; leave -o out`);
+  throw new CliError(`-o ${given}: write one of ${outputs.join(", ")}`);
+}
