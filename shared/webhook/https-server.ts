@@ -1,6 +1,5 @@
 /** The webhooks on a port of their own, over TLS unless somebody else ends it. */
-import { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import type { X509Certificate } from "node:crypto";
 import {
   createServer as createPlainServer,
   type IncomingMessage,
@@ -8,33 +7,29 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import { createServer } from "node:https";
+import { createServer, Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
+import type { Log } from "../log.ts";
 import type { Answerer, HttpAnswer, HttpRequest } from "./http.ts";
+import { reasonOf, ServerError } from "./server-error.ts";
+import { keepRenewed, type Pem, readPems, type TlsFiles } from "./tls-files.ts";
 
-export interface ServerOptions {
+export interface ServerOptions extends TlsFiles {
   /** 0: any free one */
   readonly port: number;
   /** address to listen on; absent: all */
   readonly host?: string;
-  /** path of a PEM file: the certificate with its chain; absent: plain HTTP, for an ingress that ends TLS before us */
-  readonly tlsCert?: string;
-  /** path of a PEM file; goes with the certificate */
-  readonly tlsKey?: string;
-  /** path of a PEM file: the authority that signs the certificates of clients; absent: no certificate counts */
-  readonly clientCa?: string;
+  /** told when certificates were renewed, or cannot be */
+  readonly log?: Log;
+  /** how often the files of certificates are looked at */
+  readonly rereadMs?: number;
 }
 
 export interface WebhookServer {
   readonly port: number;
   /** Takes no more connections; resolves when the requests in flight are answered, or cut off after 10 seconds. */
   close(): Promise<void>;
-}
-
-/** The server cannot start; the message is one sentence for the one who started it. */
-export class ServerError extends Error {
-  override readonly name = "ServerError";
 }
 
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -50,40 +45,15 @@ const DRAIN_MS = 500;
 
 /** @throws ServerError: the certificate or key is none, or the port cannot be had */
 export async function serveHttps(app: Answerer, options: ServerOptions): Promise<WebhookServer> {
-  const server = create(app, options, await readPems(options));
+  const pem = await readPems(options);
+  const server = create(app, options, pem);
   await listen(server, options);
-  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
-}
-
-interface Pem {
-  readonly cert: string;
-  readonly key: string;
-  readonly ca?: string;
-}
-
-async function readPems({ tlsCert, tlsKey, clientCa }: ServerOptions): Promise<Pem | undefined> {
-  if (tlsCert === undefined || tlsKey === undefined) return undefined;
-  const ca = clientCa === undefined ? {} : { ca: await readAuthority(clientCa) };
-  return { cert: await readPem(tlsCert), key: await readPem(tlsKey), ...ca };
-}
-
-/** Node would take an empty list of authorities without a word. */
-async function readAuthority(path: string): Promise<string> {
-  const pem = await readPem(path);
-  try {
-    new X509Certificate(pem);
-    return pem;
-  } catch (cause) {
-    throw new ServerError(`${path} is not a certificate in PEM`, { cause });
-  }
-}
-
-async function readPem(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (cause) {
-    throw new ServerError(`${path} cannot be read: ${reasonOf(cause as NodeJS.ErrnoException)}`, { cause });
-  }
+  const stop = pem && server instanceof TlsServer ? keepRenewed(server, pem, options) : () => undefined;
+  const end = () => {
+    stop();
+    return close(server);
+  };
+  return { port: (server.address() as AddressInfo).port, close: end };
 }
 
 function create(app: Answerer, { tlsCert, tlsKey }: ServerOptions, pem: Pem | undefined): Server {
@@ -166,18 +136,6 @@ function listen(server: Server, { port, host }: ServerOptions): Promise<void> {
     });
     server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
   });
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: "somebody else listens on it",
-  EACCES: "this user may not",
-  ENOENT: "there is no such file",
-  EADDRNOTAVAIL: "this machine has no such address",
-  ENOTFOUND: "the host name cannot be resolved",
-};
-
-function reasonOf({ code = "", message }: NodeJS.ErrnoException): string {
-  return REASONS[code] ?? message;
 }
 
 /** A connection that was busy when closing began is kept alive by Node afterwards: look for idle ones again and again. */

@@ -16,7 +16,7 @@ import {
 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
-import { ServerError } from "../../shared/webhook/https-server.ts";
+import { ServerError } from "../../shared/webhook/server-error.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";
 
 let cluster: ServedCluster;
