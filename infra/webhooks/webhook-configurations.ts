@@ -99,6 +99,8 @@ const SIDECARSET_RULES = [
     apiVersions: ["v1alpha1", "v1beta1"],
     resources: ["sidecarsets"],
   },
+    // It tells the rollout of changes, where there is a queue.
+    ...(options.likeOpenKruise ? {} : { sideEffects: "NoneOnDryRun" }),
 ];
 
 /** The webhooks have OpenKruise's names. */

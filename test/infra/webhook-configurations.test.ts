@@ -95,6 +95,7 @@ interface Registered {
   readonly name: string;
   readonly failurePolicy: string;
   readonly timeoutSeconds: number;
+  readonly sideEffects: string;
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
 }
 
@@ -108,11 +109,20 @@ describe("how our registrations differ from OpenKruise's", () => {
       webhooks.map(({ matchConditions: _c, timeoutSeconds: _t, failurePolicy: _f, ...webhook }) => ({
         ...webhook,
         namespaceSelector: undefined,
+        sideEffects: undefined,
       }));
     expect(comparable(registered())).toEqual(comparable(registered({ likeOpenKruise: true })));
     expect(webhookConfigurations(ADDRESS).map(({ metadata }) => metadata?.name)).toEqual([
       "sidecarset-mutating-webhook-configuration",
       "sidecarset-validating-webhook-configuration",
+    ]);
+  });
+
+  test("who tells the rollout of changes says that dry runs have no side effects, and others have none", () => {
+    expect(registered().map(({ name, sideEffects }) => [name, sideEffects])).toEqual([
+      ["mpod.kb.io", "None"],
+      ["msidecarset.kb.io", "None"],
+      ["vsidecarset.kb.io", "NoneOnDryRun"],
     ]);
   });
 
