@@ -59,9 +59,12 @@ function modeOf(values: Values): AuthenticationSettings["mode"] {
   );
 }
 
-/** Unlike a variable, an option may name a file from where one stands. */
 function reference<Field extends string>(field: Field, option: string, place: string | undefined) {
   if (place === undefined) return {} as { readonly [field in Field]?: SecretReference };
-  const absolute = place.startsWith("arn:") ? place : resolve(place);
-  return { [field]: parseSecretReference(`--${option}`, absolute) } as { readonly [field in Field]: SecretReference };
+  return { [field]: secretsAt(option, place) } as { readonly [field in Field]: SecretReference };
+}
+
+/** Unlike a variable, an option may name a file from where one stands. */
+export function secretsAt(option: string, place: string): SecretReference {
+  return parseSecretReference(`--${option}`, place.startsWith("arn:") ? place : resolve(place));
 }

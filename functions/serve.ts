@@ -5,12 +5,14 @@ import { readAwsAccess, readCluster, readConfig } from "../shared/config.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createLog, type Log } from "../shared/log.ts";
+import type { SecretReference } from "../shared/secret/reference.ts";
 import { allWebhooks } from "../shared/webhook/all-webhooks.ts";
 import { authenticator } from "../shared/webhook/authenticate.ts";
 import { type ServerOptions, serveHttps, type WebhookServer } from "../shared/webhook/https-server.ts";
 import { createAlarm } from "./alarm.ts";
 import { logCrashes } from "./crash.ts";
 import { tickUntilAborted } from "./ticker.ts";
+import { serveUi } from "./ui.ts";
 
 export interface ServeOptions extends ServerOptions {
   /** path; absent: the cluster of the environment's settings */
@@ -19,6 +21,8 @@ export interface ServeOptions extends ServerOptions {
   readonly tickMs?: number;
   /** How API servers prove who they are. */
   readonly authentication: AuthenticationSettings;
+  /** Where the secrets of the page's path are kept; absent: no page. */
+  readonly uiSecrets?: SecretReference;
   /** absent: VIEW_FRESHNESS_MS */
   readonly freshnessMs?: number;
   /** absent: nothing is logged */
@@ -50,7 +54,10 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   await toCluster();
   const alarm = createAlarm();
   const tell = async () => alarm.ring();
-  const app = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, tell });
+  const webhooks = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, tell });
+  const isBudgetStrict = config.featureGates.StrictMaxUnavailable;
+  const ui = { identify, connect: toCluster, kruiseNamespace, isBudgetStrict };
+  const app = options.uiSecrets === undefined ? webhooks : await serveUi(webhooks, options.uiSecrets, ui);
   const server = await serveHttps(app, options);
   const end = new AbortController();
   const ticking = {

@@ -34,8 +34,8 @@ export interface Command {
   readonly details?: string;
   readonly arguments?: readonly ArgumentSpec[];
   readonly options?: readonly OptionSpec[];
-  /** the first is the default; absent: -o is not taken */
-  readonly outputs?: readonly Output[];
+  /** the first is the default; "file": -o names the file to write; absent: -o is not taken */
+  readonly outputs?: readonly Output[] | "file";
   /** whole lines, each with what it does behind a # */
   readonly examples: readonly string[];
   /** exit codes beyond 0, 1 and 2 */

@@ -1,8 +1,13 @@
 /** Every command, in the order in which the help tells of them. */
 import type { Command } from "./command.ts";
 import { DEMO } from "./demo.ts";
+import { DIFF } from "./diff.ts";
+import { EXPLAIN } from "./explain.ts";
+import { PLAN } from "./plan.ts";
+import { PREVIEW } from "./preview.ts";
+import { REPORT } from "./report.ts";
 import { SERVE } from "./serve.ts";
 import { TICK } from "./tick.ts";
 import { WEBHOOKS } from "./webhooks.ts";
 
-export const COMMANDS: readonly Command[] = [WEBHOOKS, DEMO, SERVE, TICK];
+export const COMMANDS: readonly Command[] = [REPORT, WEBHOOKS, DEMO, SERVE, TICK];

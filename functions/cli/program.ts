@@ -109,7 +109,7 @@ function groupNamed(above: Commander, word: string, group: string): Commander {
 }
 
 function descriptionOf({ summary, details, outputs }: Command): string {
-  const forms = outputs ? `\n\n-o takes ${outputs.join(", ")}.` : "";
+  const forms = outputs ? `\n\n-o takes ${outputs === "file" ? "the file to write" : outputs.join(", ")}.` : "";
   return `${summary[0]?.toUpperCase()}${summary.slice(1)}.${details ? `\n\n${details}` : ""}${forms}`;
 }
 

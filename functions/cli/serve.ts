@@ -1,6 +1,6 @@
 /** `serve`: every webhook on one port, and passes on a timer. */
 import { CliError } from "../cli-error.ts";
-import { authenticationOf } from "../serve-authentication.ts";
+import { authenticationOf, secretsAt } from "../serve-authentication.ts";
 import type { Command, Input } from "./command.ts";
 
 export const SERVE: Command = {
@@ -19,10 +19,12 @@ export const SERVE: Command = {
     { flags: "--bearer-tokens <FILE>", about: "tokens, one a line" },
     { flags: "--client-ca <FILE>", about: "who signs client certificates, PEM" },
     { flags: "--client-names <NAMES>", about: "their names, separated by commas" },
+    { flags: "--ui-secrets <FILE>", about: "secrets of the page's path, one a line: https://HOST:PORT/s/SECRET/ui" },
     { flags: "--insecure", about: "lets everybody in" },
   ],
   examples: ["sidecarset serve --port 9443 --tls-cert tls.crt --tls-key tls.key --path-secrets path-secrets"],
   run: async (input, session) => {
+    const uiSecrets = input.text("ui-secrets");
     const options = {
       ...(session.kubeconfig === undefined ? {} : { kubeconfig: session.kubeconfig }),
       port: portNumber(input.required("port")),
@@ -35,6 +37,7 @@ export const SERVE: Command = {
         "path-secrets": input.text("path-secrets"),
         insecure: input.isSet("insecure"),
       }),
+      ...(uiSecrets === undefined ? {} : { uiSecrets: secretsAt("ui-secrets", uiSecrets) }),
       ...(input.text("host") === undefined ? {} : { host: input.required("host") }),
       ...(input.text("client-ca") === undefined ? {} : { clientCa: input.required("client-ca") }),
     };

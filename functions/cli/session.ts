@@ -6,7 +6,7 @@ import { connect } from "../../shared/kube/connect.ts";
 import { kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { CliError } from "../cli-error.ts";
-import type { Output } from "./command.ts";
+import type { Command, Output } from "./command.ts";
 import type { Screen } from "./screen.ts";
 
 /** Options that every command takes. */
@@ -23,10 +23,15 @@ export class Session {
   readonly #options: GlobalOptions;
 
   /** @throws CliError for a format that the command does not have */
-  constructor(screen: Screen, options: GlobalOptions, outputs: readonly Output[] | undefined) {
+  constructor(screen: Screen, options: GlobalOptions, outputs: Command["outputs"]) {
     this.screen = screen;
     this.#options = options;
-    this.output = chosenOutput(options.output, outputs);
+    this.output = outputs === "file" ? "table" : chosenOutput(options.output, outputs);
+  }
+
+  /** What -o names, for a command that writes a file. */
+  get outputFile(): string | undefined {
+    return this.#options.output;
   }
 
   get kubeconfig(): string | undefined {

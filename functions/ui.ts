@@ -1,0 +1,131 @@
+/** The page in a browser: /ui lists the SidecarSets, /ui/NAME reports on one, for those who know its secret path. */
+import { systemClock } from "../shared/controller/clock.ts";
+import { type ReadReportContext, readDetail, readOverview } from "../shared/controller/read-report.ts";
+import { PAGE_POLICY, renderPage } from "../shared/core/report/page.ts";
+import type { Cluster } from "../shared/kube/port.ts";
+import type { Log } from "../shared/log.ts";
+import type { SecretReference } from "../shared/secret/reference.ts";
+import {
+  type Authenticate,
+  type AuthenticateOptions,
+  authenticator,
+  splitPath,
+} from "../shared/webhook/authenticate.ts";
+import { type Answerer, type HttpAnswer, type HttpRequest, textAnswer } from "../shared/webhook/http.ts";
+
+interface UiOptions {
+  readonly isKnown: Authenticate;
+  /** Called for every page that is not at hand. */
+  readonly context: () => Promise<ReadReportContext>;
+  readonly log: Log;
+  /** milliseconds, of a clock that only goes forward */
+  readonly elapsed: () => number;
+}
+
+const UI = /^\/ui(?:\/([a-z0-9][a-z0-9.-]{0,252})?)?$/;
+/** Who looks again within it gets the same page: a page may cost a list of every pod. */
+const KEPT_MS = 5_000;
+
+const HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": PAGE_POLICY,
+  "cache-control": "no-store",
+  // The address holds the secret.
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "cross-origin-opener-policy": "same-origin",
+};
+
+/**
+ * The pages in front of `others`, for those who know a secret of their own: it opens more than a webhook's does.
+ * @throws SecretError or AwsError when the secrets cannot be read
+ */
+export async function serveUi(others: Answerer, secrets: SecretReference, server: UiServer): Promise<Answerer> {
+  const { identify, connect, kruiseNamespace, isBudgetStrict } = server;
+  const settings = {
+    mode: "secret-path",
+    pathSecrets: secrets,
+    clientNames: [],
+    clientCertificateFrom: "api-gateway",
+  } as const;
+  const { isKnown, ready } = authenticator(settings, identify);
+  await ready;
+  const context = async () => ({
+    cluster: await connect(),
+    clusterName: "",
+    clock: systemClock,
+    kruiseNamespace,
+    isBudgetStrict,
+  });
+  return withUi(others, { isKnown, context, log: identify.log, elapsed: () => performance.now() });
+}
+
+export interface UiServer {
+  readonly identify: AuthenticateOptions;
+  readonly connect: () => Promise<Cluster>;
+  readonly kruiseNamespace: string;
+  readonly isBudgetStrict: boolean;
+}
+
+/** Whatever is no page, or is asked for by a stranger, is left to `others`. */
+function withUi(others: Answerer, options: UiOptions): Answerer {
+  const read = inTurn(options);
+  return async (request) => {
+    const split = splitPath(request.path);
+    const page = UI.exec(split.path);
+    if (page === null || !(await isKnown(options, request, split))) return others(request);
+    if (request.method !== "GET" && request.method !== "HEAD")
+      return { ...textAnswer(405, "only GET is allowed here"), headers: { allow: "GET, HEAD" } };
+    if (split.path === "/ui/") return { status: 308, headers: { location: "../ui" }, body: "" };
+    return answer(page[1], read, options.log);
+  };
+}
+
+async function isKnown(options: UiOptions, request: HttpRequest, split: ReturnType<typeof splitPath>) {
+  try {
+    return await options.isKnown(request, split, "admission");
+  } catch (error) {
+    options.log.error("callers cannot be told from strangers", { error });
+    return false;
+  }
+}
+
+async function answer(name: string | undefined, read: Read, log: Log): Promise<HttpAnswer> {
+  try {
+    const body = await read(name);
+    return body === undefined
+      ? textAnswer(404, `there is no SidecarSet ${name}`)
+      : { status: 200, headers: HEADERS, body };
+  } catch (error) {
+    log.error("page failed", { sidecarSet: name, error });
+    return textAnswer(503, "the cluster cannot be read now, the log of the server says why");
+  }
+}
+
+/** The page about one SidecarSet, or about all; undefined: there is no such SidecarSet. */
+type Read = (name: string | undefined) => Promise<string | undefined>;
+
+/** One page is made at a time, and kept for a moment. */
+function inTurn({ context, elapsed }: UiOptions): Read {
+  let last:
+    | { readonly name: string | undefined; readonly at: number; readonly page: Promise<string | undefined> }
+    | undefined;
+  return (name) => {
+    if (last !== undefined && last.name === name && elapsed() - last.at < KEPT_MS) return last.page;
+    const before = last?.page.catch(() => undefined);
+    const page = Promise.resolve(before).then(async () => pageOf(await context(), name));
+    const entry = { name, at: elapsed(), page };
+    last = entry;
+    page.catch(() => {
+      if (last === entry) last = undefined;
+    });
+    return page;
+  };
+}
+
+async function pageOf(context: ReadReportContext, name: string | undefined): Promise<string | undefined> {
+  if (name === undefined) return renderPage(await readOverview(context), { linkTo: (one) => `ui/${one}` });
+  const detail = await readDetail(context, name);
+  if (detail === undefined) return undefined;
+  return renderPage({ at: detail.at, cluster: context.clusterName, sets: [], details: [detail] }, { up: "../ui" });
+}

@@ -1,0 +1,124 @@
+/** Decides what a report says about SidecarSets: where each stands, how it got there, what comes next, and what holds it. */
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { type DecideContext, type Decision, decide, type Observation, type Summary } from "./decide.ts";
+import { planRollout } from "./plan.ts";
+import type { NextBatch, SetDetail, SetRow, Verdict } from "./report/content.ts";
+import { type EventObject, eventLines } from "./report/event-line.ts";
+import { countStandings, groupPods } from "./report/groups.ts";
+import { podStanding } from "./report/pod-standing.ts";
+import { batchesOf, progressOf } from "./report/progress.ts";
+import { type Reason, reasonsOf } from "./report/reasons.ts";
+import { imagesOf, revisionRows } from "./report/revision-row.ts";
+import { partitionOf } from "./upgrade/budget.ts";
+
+export interface ReportSubject {
+  readonly observation: Observation;
+  /** about the SidecarSet and its pods; undefined: they cannot be read */
+  readonly events: readonly EventObject[] | undefined;
+}
+
+/** How many batches to come are named. */
+const BATCHES_FORESEEN = 5;
+
+/**
+ * Pure: everything the page says about one SidecarSet, from the same observation that a pass decides on.
+ * @throws TypeError for a spec that the API server would not have stored
+ */
+export function reportOnSidecarSet({ observation, events }: ReportSubject, context: DecideContext): SetDetail {
+  const { sidecarSet, revisions } = observation;
+  const pods = observation.pods.map((pod) => podStanding(pod, sidecarSet)).filter((pod) => pod !== undefined);
+  const updated = pods.filter(({ standing }) => standing === "updated" || standing === "down");
+  const { summary, status } = decide(observation, context);
+  const rows = revisionRows(sidecarSet, revisions, pods);
+  const reasons = reasonsOf(sidecarSet, pods, summary);
+  return {
+    name: sidecarSet.metadata?.name ?? "",
+    at: context.now,
+    verdict: verdictOf(summary, reasons),
+    headline: headlineOf(summary),
+    images: imagesOf(sidecarSet.spec),
+    facts: factsOf(sidecarSet, summary, status),
+    matched: summary.matched,
+    updated: summary.updated,
+    ready: summary.ready,
+    target: summary.matched - partitionOf(sidecarSet.spec.updateStrategy, summary.matched),
+    counts: countStandings(pods),
+    reasons,
+    progress: progressOf(updated, rows.find(({ isCurrent }) => isCurrent)?.createdAt, context.now),
+    batches: batchesOf(updated),
+    next: nextBatches(observation, context),
+    nodes: groupPods(pods, "node"),
+    namespaces: groupPods(pods, "namespace"),
+    pods,
+    revisions: rows,
+    events: events && eventLines(events),
+  };
+}
+
+/** One line about each, from what is stored: no pod is looked at. */
+export function listSidecarSets(sidecarSets: readonly SidecarSet[]): readonly SetRow[] {
+  return sidecarSets.map((sidecarSet) => {
+    const { metadata, spec, status = {} } = sidecarSet;
+    const { matchedPods: matched = 0, updatedPods: updated = 0, readyPods: ready = 0 } = status;
+    return {
+      name: metadata?.name ?? "",
+      images: imagesOf(spec),
+      matched,
+      updated,
+      ready,
+      remark: remarkOn(sidecarSet),
+    };
+  });
+}
+
+function remarkOn({ metadata, spec, status }: SidecarSet): string {
+  const { type, paused, partition } = spec.updateStrategy ?? {};
+  if ((metadata?.generation ?? 0) > (status?.observedGeneration ?? 0)) return "not taken up yet";
+  if (type === "NotUpdate") return "NotUpdate";
+  if (paused) return "paused";
+  return partition === undefined || partition === 0 || partition === "0%" ? "" : `partition ${partition}`;
+}
+
+function verdictOf({ matched, updated, ready, hold }: Summary, reasons: readonly Reason[]): Verdict {
+  if (reasons.some(({ kind }) => kind === "trouble")) return "Blocked";
+  if (matched === 0) return "No pods";
+  if (updated === matched && ready === matched) return "Done";
+  const isHeld = hold === "paused" || hold === "NotUpdate" || hold === "partition" || hold === "nothingWaits";
+  return isHeld && !reasons.some(({ kind }) => kind === "wait") ? "Held" : "Rolling out";
+}
+
+function headlineOf({ matched, updated, updatedReady, used, maxUnavailable }: Summary): string {
+  if (matched === 0) return "It matches no running pod.";
+  const pods = `${matched} ${matched === 1 ? "pod" : "pods"}`;
+  if (updated === matched && updatedReady === matched)
+    return `All of its ${pods} have the current version, and are ready.`;
+  return `${updated} of ${pods} have the current version, ${updatedReady} of them ready; ${used} of at most ${maxUnavailable} unavailable.`;
+}
+
+function factsOf(
+  { metadata, spec }: SidecarSet,
+  { matched, maxUnavailable, partition }: Summary,
+  { latestRevision }: Decision["status"],
+): SetDetail["facts"] {
+  const strategy = spec.updateStrategy ?? {};
+  const share = (value: number | string, pods: number) =>
+    typeof value === "string" ? `${value} (${pods})` : `${value}`;
+  return [
+    ["Update strategy", strategy.type ?? "RollingUpdate"],
+    ["Partition", share(strategy.partition ?? 0, partitionOf(strategy, matched))],
+    ...(partition > 0 ? [["Kept by it now", `${partition}`] as const] : []),
+    ["Max unavailable", share(strategy.maxUnavailable ?? 1, maxUnavailable)],
+    ["Paused", strategy.paused ? "yes" : "no"],
+    ["Revision", latestRevision ?? "none yet"],
+    ["Generation", `${metadata?.generation ?? 0}`],
+    ...(spec.customVersion ? [["Custom version", spec.customVersion] as const] : []),
+  ];
+}
+
+function nextBatches(observation: Observation, context: DecideContext): readonly NextBatch[] {
+  const plan = planRollout(observation, { ...context, readyAfterSeconds: 1, maxSteps: BATCHES_FORESEEN });
+  return plan.steps.map(({ pods, purpose }) => ({
+    pods: pods.map(({ namespace, name }) => `${namespace}/${name}`),
+    isFlip: purpose === "flip",
+  }));
+}

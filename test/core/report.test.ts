@@ -1,0 +1,175 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { SetDetail } from "../../shared/core/report/content.ts";
+import { listSidecarSets, type ReportSubject, reportOnSidecarSet } from "../../shared/core/report.ts";
+import { CONTEXT, rolloutOf, type Story } from "../page/fixture.ts";
+
+const HALF_WAY: Story = { pods: 20, updated: 8, batch: 2, strategy: { maxUnavailable: 2 } };
+
+function report(
+  story: Partial<Story> = {},
+  change: (subject: ReportSubject) => ReportSubject = (one) => one,
+): SetDetail {
+  return reportOnSidecarSet(change(rolloutOf({ ...HALF_WAY, ...story })), CONTEXT);
+}
+
+function withPods(change: (pod: Pod, index: number) => Pod) {
+  return ({ observation, events }: ReportSubject): ReportSubject => ({
+    events,
+    observation: { ...observation, pods: observation.pods.map(change) },
+  });
+}
+
+function withSet(change: object) {
+  return ({ observation, events }: ReportSubject): ReportSubject => ({
+    events,
+    observation: { ...observation, sidecarSet: { ...observation.sidecarSet, ...change } },
+  });
+}
+
+const titles = ({ reasons }: SetDetail) => reasons.map(({ kind, title }) => `${kind}: ${title}`);
+
+describe("where a SidecarSet stands", () => {
+  const rows: readonly (readonly [string, SetDetail, string, readonly string[]])[] = [
+    ["half way", report(), "Rolling out", []],
+    ["all updated", report({ updated: 20 }), "Done", []],
+    ["no pods", report({ pods: 0, updated: 0 }), "No pods", []],
+    ["paused", report({ strategy: { paused: true } }), "Held", ["held: Paused"]],
+    ["NotUpdate", report({ strategy: { type: "NotUpdate" } }), "Held", ["held: The update strategy is NotUpdate"]],
+    [
+      "the partition is reached",
+      report({ strategy: { partition: 12, maxUnavailable: 2 } }),
+      "Held",
+      ["held: The partition keeps 12 pods"],
+    ],
+    [
+      "pods that start",
+      report({ failing: 2, reason: "ContainerCreating" }),
+      "Rolling out",
+      ["wait: 2 of at most 2 pods are unavailable", "wait: 2 pods not ready yet"],
+    ],
+    [
+      "an image that cannot be pulled",
+      report({ failing: 1, strategy: { maxUnavailable: 1 } }),
+      "Blocked",
+      ["trouble: 1 pod cannot start the current version", "wait: 1 of at most 1 pods are unavailable"],
+    ],
+    [
+      "pods that only new ones can replace",
+      report({ fixed: 3 }),
+      "Blocked",
+      ["trouble: 3 pods cannot be updated in place"],
+    ],
+    [
+      "left out by a selector",
+      report({ strategy: { selector: { matchLabels: { logs: "no" } } } }),
+      "Held",
+      ["held: 12 pods not selected"],
+    ],
+    [
+      "a change that no pass has seen",
+      report({}, withSet({ status: { observedGeneration: 6 } })),
+      "Rolling out",
+      ["wait: The last change was not taken up yet"],
+    ],
+  ];
+
+  it.each(rows)("%s", (_, detail, verdict, reasons) => {
+    expect(detail.verdict).toBe(verdict);
+    expect(titles(detail)).toEqual(reasons);
+  });
+
+  it("counts every pod that is there in exactly one place", () => {
+    const detail = report({ failing: 1, fixed: 2 });
+    expect(detail.counts).toEqual({ updated: 7, down: 1, waiting: 10, notUpgradable: 2 });
+    for (const groups of [detail.nodes, detail.namespaces])
+      expect(groups.reduce((sum, { total }) => sum + total, 0)).toBe(20);
+  });
+
+  it("leaves out pods that are finished or on their way out", () => {
+    const detail = report(
+      {},
+      withPods((pod, index) => (index < 5 ? { ...pod, status: { ...pod.status, phase: "Succeeded" } } : pod)),
+    );
+    expect(detail.pods).toHaveLength(15);
+  });
+
+  it("tells pods that were missed from those that are older than the SidecarSet", () => {
+    const bare = (created: string) => (pod: Pod, index: number) =>
+      index < 3 ? { ...pod, metadata: { ...pod.metadata, annotations: {}, creationTimestamp: created } } : pod;
+    expect(titles(report({}, withPods(bare("2026-02-01T00:00:00Z"))))).toEqual([
+      "trouble: 3 pods without the sidecars",
+    ]);
+    expect(titles(report({}, withPods(bare("2025-02-01T00:00:00Z"))))).toEqual([
+      "held: 3 pods older than the SidecarSet",
+    ]);
+  });
+});
+
+describe("how it went", () => {
+  it("rises batch by batch from the release on", () => {
+    const { progress, batches } = report();
+    expect(progress).toMatchObject({ from: "2026-03-02T10:00:00Z", to: CONTEXT.now, seconds: 1200 });
+    expect(progress?.points).toEqual([
+      { atSeconds: 0, updated: 0 },
+      { atSeconds: 30, updated: 2 },
+      { atSeconds: 120, updated: 4 },
+      { atSeconds: 210, updated: 6 },
+      { atSeconds: 300, updated: 8 },
+    ]);
+    expect(batches.map(({ at, pods, ready }) => [at, pods.length, ready])).toEqual([
+      ["2026-03-02T10:05:00Z", 2, 2],
+      ["2026-03-02T10:03:30Z", 2, 2],
+      ["2026-03-02T10:02:00Z", 2, 2],
+      ["2026-03-02T10:00:30Z", 2, 2],
+    ]);
+  });
+
+  it("keeps first and last of a curve that is finer than a chart", () => {
+    const { progress } = report({ pods: 3000, updated: 2000, batch: 1 });
+    expect(progress?.points).toHaveLength(500);
+    expect(progress?.points.at(-1)?.updated).toBe(2000);
+  });
+
+  it("says nothing of a curve while no pod is updated", () => {
+    expect(report({ updated: 0 }).progress).toBeUndefined();
+  });
+
+  it("foresees the next batches within the limit, the first of which is what a pass would do", () => {
+    const { next } = report();
+    expect(next.map(({ pods }) => pods.length)).toEqual([2, 2, 2, 2, 2]);
+    expect(new Set(next.flatMap(({ pods }) => pods)).size).toBe(10);
+  });
+
+  it("names the revisions, newest first, with the pods of each", () => {
+    expect(
+      report().revisions.map(({ revision, pods, isCurrent, images }) => [revision, pods, isCurrent, images]),
+    ).toEqual([
+      [2, 8, true, ["fluent-bit registry.example/fluent-bit:4.1.2"]],
+      [1, 12, false, ["fluent-bit registry.example/fluent-bit:4.1.1"]],
+    ]);
+  });
+});
+
+describe("the list of SidecarSets", () => {
+  const rows = [
+    ["partition", { partition: "50%" }, "partition 50%"],
+    ["paused", { paused: true }, "paused"],
+    ["NotUpdate", { type: "NotUpdate" }, "NotUpdate"],
+    ["nothing", { partition: 0 }, ""],
+  ] as const;
+
+  it.each(rows)("remarks on %s", (_, strategy, remark) => {
+    const { sidecarSet } = rolloutOf({ ...HALF_WAY, strategy }).observation;
+    expect(listSidecarSets([sidecarSet])).toEqual([
+      {
+        name: "log-agent",
+        images: ["fluent-bit registry.example/fluent-bit:4.1.2"],
+        matched: 20,
+        updated: 4,
+        ready: 16,
+        remark,
+      },
+    ]);
+  });
+});

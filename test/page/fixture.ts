@@ -1,0 +1,153 @@
+/** A rollout as a cluster shows it half way: pods on nodes and in namespaces, updated in batches, some of them in trouble. */
+import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
+import {
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+} from "../../shared/api/names.ts";
+import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import type { EventObject } from "../../shared/core/report/event-line.ts";
+import type { ReportSubject } from "../../shared/core/report.ts";
+
+export const NOW = "2026-03-02T10:20:00Z";
+export const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system" };
+const RELEASED = Date.parse("2026-03-02T10:00:00Z");
+
+export interface Story {
+  readonly name?: string;
+  readonly pods: number;
+  /** of them have the new version, in batches of `batch` */
+  readonly updated: number;
+  readonly batch: number;
+  /** the last of the updated that are not ready, and why */
+  readonly failing?: number;
+  readonly reason?: string;
+  /** old ones that only a new pod can bring up to date */
+  readonly fixed?: number;
+  readonly namespaces?: readonly string[];
+  readonly nodes?: number;
+  readonly strategy?: UpdateStrategy;
+  /** goes into every text that a cluster's objects can hold */
+  readonly hostile?: string;
+}
+
+export const imageOf = (version: number) => `registry.example/fluent-bit:4.1.${version}`;
+
+const CREATED = "2026-02-01T08:00:00Z";
+
+const timeOf = (seconds: number) => new Date(RELEASED + seconds * 1000).toISOString().replace(".000Z", "Z");
+
+/** What one pass reads of such a rollout. */
+export function rolloutOf(story: Story): ReportSubject {
+  const sidecarSet = sidecarSetOf(story);
+  const pods = Array.from({ length: story.pods }, (_, index) => podOf(story, index));
+  const observation = { sidecarSet, pods, revisions: revisionsOf(story), taken: [], reserved: new Set<string>() };
+  return { observation, events: eventsOf(story) };
+}
+
+function sidecarSetOf({
+  name = "log-agent",
+  strategy = { partition: 0, maxUnavailable: "10%" },
+  hostile,
+}: Story): SidecarSet {
+  return {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: {
+      name,
+      uid: "uid-set",
+      generation: 7,
+      creationTimestamp: "2026-01-01T00:00:00Z",
+      annotations: { [HASH_ANNOTATION]: "hash2", [HASH_WITHOUT_IMAGE_ANNOTATION]: "same" },
+    },
+    spec: {
+      selector: { matchLabels: { logs: "yes" } },
+      containers: [{ name: "fluent-bit", image: imageOf(2) + (hostile ?? "") }],
+      updateStrategy: { type: "RollingUpdate", ...strategy },
+      ...(hostile === undefined ? {} : { customVersion: hostile }),
+    },
+    status: { observedGeneration: 7, matchedPods: 20, updatedPods: 4, readyPods: 16 },
+  };
+}
+
+function podOf(story: Story, index: number): Pod {
+  const { hostile = "", nodes = 6, namespaces = ["shop", "billing", "search"] } = story;
+  const isUpdated = index < story.updated;
+  const isFailing = isUpdated && index >= story.updated - (story.failing ?? 0);
+  return {
+    metadata: {
+      namespace: (namespaces[index % namespaces.length] ?? "shop") + hostile,
+      name: `web-6d4cf56db6-${index.toString(36).padStart(5, "x")}${hostile}`,
+      uid: `uid-${index}`,
+      resourceVersion: `${1000 + index}`,
+      creationTimestamp: CREATED,
+      labels: { logs: "yes" },
+      annotations: annotationsOf(story, index),
+    },
+    spec: {
+      nodeName: `node-${String((index * 7) % nodes).padStart(3, "0")}${hostile}`,
+      containers: [
+        { name: "web", image: "registry.example/web:9" },
+        { name: "fluent-bit", image: imageOf(isUpdated ? 2 : 1) },
+      ],
+    },
+    status: statusOf(story, imageOf(isUpdated ? 2 : 1), isFailing),
+  };
+}
+
+function annotationsOf(story: Story, index: number) {
+  const { name: set = "log-agent", updated, fixed = 0, pods, batch } = story;
+  const isUpdated = index < updated;
+  const at = isUpdated ? timeOf(30 + Math.floor(index / batch) * 90) : CREATED;
+  const record = (hash: string) =>
+    JSON.stringify({ [set]: { updateTimestamp: at, hash, sidecarSetName: set, sidecarList: ["fluent-bit"] } });
+  const state = { revision: "hash2", updateTimestamp: at, lastContainerStatuses: { "fluent-bit": { imageID: "old" } } };
+  return {
+    [INJECTED_LIST_ANNOTATION]: set,
+    [HASH_ANNOTATION]: record(isUpdated ? "hash2" : "hash1"),
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: record(index >= pods - fixed ? "other" : "same"),
+    ...(isUpdated ? { [IN_PLACE_UPDATE_STATE_ANNOTATION]: JSON.stringify({ [set]: state }) } : {}),
+  };
+}
+
+function statusOf({ reason = "ImagePullBackOff", hostile = "" }: Story, image: string, isFailing: boolean) {
+  const state = isFailing ? { state: { waiting: { reason: reason + hostile } } } : {};
+  return {
+    phase: "Running",
+    conditions: [{ type: "Ready", status: isFailing ? "False" : "True" }],
+    containerStatuses: [
+      { name: "web", ready: true, image: "registry.example/web:9", imageID: "web@9" },
+      { name: "fluent-bit", ready: !isFailing, image, imageID: `${image}@id`, ...state },
+    ],
+  };
+}
+
+function revisionsOf({ name = "log-agent", hostile = "" }: Story): readonly ControllerRevision[] {
+  return [1, 2].map((version) => ({
+    metadata: {
+      name: `${name}-6f9b5c7${version}${hostile}`,
+      namespace: "kruise-system",
+      creationTimestamp: version === 1 ? "2026-01-01T00:00:01Z" : timeOf(0),
+      annotations: { [HASH_ANNOTATION]: `hash${version}`, [HASH_WITHOUT_IMAGE_ANNOTATION]: "same" },
+      labels: hostile === "" ? {} : { "apps.kruise.io/sidecarset-custom-version": hostile },
+    },
+    revision: version,
+    data: { spec: { containers: [{ name: `fluent-bit${hostile}`, image: imageOf(version) + hostile }] } },
+  }));
+}
+
+function eventsOf({ name = "log-agent", hostile = "" }: Story): readonly EventObject[] {
+  return [
+    {
+      metadata: { name: "one", namespace: "default" },
+      type: "Warning",
+      reason: `NotUpgradablePods${hostile}`,
+      message: `SidecarSet in-place update detected 3 not upgradable pod(s) in this round, will skip them.${hostile}`,
+      count: 4,
+      firstTimestamp: timeOf(10),
+      lastTimestamp: timeOf(60),
+      involvedObject: { kind: "SidecarSet", name: name + hostile },
+    },
+  ];
+}

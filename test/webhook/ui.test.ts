@@ -1,0 +1,130 @@
+import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Server, startServer } from "../../functions/serve.ts";
+import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { runCli } from "../cli/run-cli.ts";
+import { type ServedCluster, startServedCluster } from "./cluster.ts";
+
+let cluster: ServedCluster;
+let pages: Server;
+const uiSecret = randomBytes(32).toString("base64url");
+
+beforeAll(async () => {
+  cluster = await startServedCluster();
+  const file = join(cluster.folder, "ui-secrets");
+  await writeFile(file, `${uiSecret}\n`);
+  const { kubeconfig, tls, authentication } = cluster;
+  const uiSecrets = { kind: "file", path: file } as const;
+  pages = await startServer({ kubeconfig, ...tls, authentication, host: "127.0.0.1", port: 0, uiSecrets });
+  await cluster.client.create(SIDECARSETS, {
+    apiVersion: SIDECARSET_V1BETA1,
+    kind: "SidecarSet",
+    metadata: { name: "agent" },
+    spec: { selector: { matchLabels: { app: "web" } }, containers: [{ name: "agent", image: "agent:1" }] },
+  } as SidecarSet);
+  for (const name of ["web-1", "web-2", "web-3"])
+    await cluster.client.create(PODS, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace: "default", labels: { app: "web" } },
+      spec: { containers: [{ name: "main", image: "nginx:1" }] },
+    } as never);
+});
+afterAll(async () => {
+  await pages.close();
+  await cluster.close();
+});
+
+function get(path: string, method = "GET", port = pages.port) {
+  return new Promise<{ code: number; headers: Readonly<Record<string, unknown>>; text: string }>((resolve, reject) => {
+    const outgoing = request(
+      `https://127.0.0.1:${port}${path}`,
+      { method, ca: cluster.tls.certificate },
+      async (incoming) => {
+        let text = "";
+        for await (const chunk of incoming) text += chunk;
+        resolve({ code: incoming.statusCode ?? 0, headers: incoming.headers, text });
+      },
+    );
+    outgoing.on("error", reject).end();
+  });
+}
+
+describe("the page in a browser", () => {
+  it("lists the SidecarSets, each with a link to its own page", async () => {
+    const { code, headers, text } = await get(`/s/${uiSecret}/ui`);
+    expect(code).toBe(200);
+    expect(text).toContain('<a href="ui/agent">agent</a>');
+    expect(headers).toMatchObject({
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+      "content-security-policy": expect.stringMatching(
+        /^default-src 'none'; style-src 'sha256-.+frame-ancestors 'none'$/,
+      ),
+    });
+  });
+
+  it("reports on one, with its pods", async () => {
+    const { code, text } = await get(`/s/${uiSecret}/ui/agent`);
+    expect(code).toBe(200);
+    expect(text).toContain("default: 3 pods");
+    for (const name of ["web-1", "web-2", "web-3"]) expect(text).toContain(name);
+    expect(text).toContain('<a href="../ui">All SidecarSets</a>');
+  });
+
+  const refusals = [
+    ["a stranger", () => "/ui", "GET", 401],
+    ["a stranger with another secret", () => `/s/${randomBytes(32).toString("base64url")}/ui`, "GET", 401],
+    ["who knows only the secret of the webhooks", () => `/s/${cluster.pathSecret}/ui/agent`, "GET", 404],
+    ["who wants to write", () => `/s/${uiSecret}/ui`, "POST", 405],
+    ["a SidecarSet that is not there", () => `/s/${uiSecret}/ui/nobody`, "GET", 404],
+    ["a name that is none", () => `/s/${uiSecret}/ui/%2e%2e`, "GET", 401],
+    ["the secret of the page at a webhook", () => `/s/${uiSecret}/mutate-pod`, "POST", 401],
+  ] as const;
+
+  it.each(refusals)("refuses %s", async (_, path, method, code) => {
+    const answer = await get(path(), method);
+    expect(answer.code).toBe(code);
+    expect(answer.text).not.toContain("web-1");
+  });
+
+  it("is at one address", async () => {
+    const { code, headers } = await get(`/s/${uiSecret}/ui/`);
+    expect([code, headers["location"]]).toEqual([308, "../ui"]);
+  });
+
+  it("is not there unless it was asked for", async () => {
+    expect((await get(`/s/${cluster.pathSecret}/ui`, "GET", cluster.server.port)).code).toBe(404);
+  });
+});
+
+describe("sidecarset report", () => {
+  it("writes the page into a file, and on stdout", async () => {
+    const file = join(cluster.folder, "report.html");
+    const written = await runCli(["report", "agent", "-o", file, "--kubeconfig", cluster.kubeconfig]);
+    expect(written).toEqual({ code: 0, stdout: "", stderr: "" });
+    const page = await readFile(file, "utf8");
+    expect(page).toContain("default: 3 pods");
+    const printed = await runCli(["report", "--kubeconfig", cluster.kubeconfig]);
+    expect(printed.stdout.split("\n")[0]).toBe("<!doctype html>");
+    expect(printed.stdout.length).toBe(page.length);
+  });
+
+  it("says in one sentence what is wrong", async () => {
+    const gone = await runCli(["report", "nobody", "--kubeconfig", cluster.kubeconfig]);
+    expect(gone).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "nobody: there is no such SidecarSet; kubectl get sidecarsets lists them\n",
+    });
+    const nowhere = await runCli(["report", "agent", "-o", "/nowhere/x.html", "--kubeconfig", cluster.kubeconfig]);
+    expect(nowhere.code).toBe(2);
+    expect(nowhere.stderr).toBe("/nowhere/x.html: cannot be written (ENOENT); check the path given to -o\n");
+  });
+});
