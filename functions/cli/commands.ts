@@ -1,10 +1,6 @@
 /** Every command, in the order in which the help tells of them. */
 import type { Command } from "./command.ts";
 import { DEMO } from "./demo.ts";
-import { DIFF } from "./diff.ts";
-import { EXPLAIN } from "./explain.ts";
-import { PLAN } from "./plan.ts";
-import { PREVIEW } from "./preview.ts";
 import { REPORT } from "./report.ts";
 import { SERVE } from "./serve.ts";
 import { TICK } from "./tick.ts";

@@ -6,7 +6,7 @@ import { connect } from "../../shared/kube/connect.ts";
 import { kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { CliError } from "../cli-error.ts";
-import type { Command, Output } from "./command.ts";
+import type { Output } from "./command.ts";
 import type { Screen } from "./screen.ts";
 
 /** Options that every command takes. */
@@ -23,7 +23,7 @@ export class Session {
   readonly #options: GlobalOptions;
 
   /** @throws CliError for a format that the command does not have */
-  constructor(screen: Screen, options: GlobalOptions, outputs: Command["outputs"]) {
+  constructor(screen: Screen, options: GlobalOptions, outputs: readonly Output[] | "file" | undefined) {
     this.screen = screen;
     this.#options = options;
     this.output = outputs === "file" ? "table" : chosenOutput(options.output, outputs);
