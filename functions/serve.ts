@@ -4,13 +4,14 @@ import type { AuthenticationSettings } from "../shared/authentication-settings.t
 import { readAwsAccess, readCluster, readConfig } from "../shared/config.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import { connect } from "../shared/kube/connect.ts";
-import { createLog, type Log } from "../shared/log.ts";
+import { createLog, type Log, stdoutInTurns } from "../shared/log.ts";
 import type { SecretReference } from "../shared/secret/reference.ts";
 import { allWebhooks } from "../shared/webhook/all-webhooks.ts";
 import { authenticator } from "../shared/webhook/authenticate.ts";
 import { type ServerOptions, serveHttps, type WebhookServer } from "../shared/webhook/https-server.ts";
 import { createAlarm } from "./alarm.ts";
 import { logCrashes } from "./crash.ts";
+import { tickSetsUntilAborted } from "./ordered-set-ticker.ts";
 import { tickUntilAborted } from "./ticker.ts";
 import { serveUi } from "./ui.ts";
 
@@ -70,17 +71,19 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     alarm,
     signal: end.signal,
   };
+  const setTicking = { connect: toCluster, kruiseNamespace, gates: config.featureGates, log, signal: end.signal };
   const ticks = tickMs === undefined ? undefined : tickUntilAborted({ ...ticking, tickMs });
+  const setTicks = tickMs === undefined ? undefined : tickSetsUntilAborted({ ...setTicking, tickMs });
   const close = async () => {
     end.abort();
-    await Promise.all([server.close(), ticks]);
+    await Promise.all([server.close(), ticks, setTicks]);
   };
   return { port: server.port, close };
 }
 
 /** Resolves after SIGTERM or SIGINT, when everything in flight is done. */
 export async function serveUntilSignal(options: ServeOptions): Promise<void> {
-  const log = createLog(readConfig().logLevel);
+  const log = createLog(readConfig().logLevel, stdoutInTurns());
   logCrashes(log);
   const ended = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
   const server = await startServer({ log, ...options });

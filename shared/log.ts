@@ -51,6 +51,23 @@ function writeToStdout(line: string): void {
   process.stdout.write(line);
 }
 
+/**
+ * For a process that goes on: all lines of one turn of its event loop are one write, after the answers that they are
+ * about. What is left is written when the process exits. Not for Lambda, which stops a process once it has answered.
+ */
+export function stdoutInTurns(): (line: string) => void {
+  let lines = "";
+  const flush = () => {
+    if (lines !== "") writeToStdout(lines);
+    lines = "";
+  };
+  process.on("exit", flush);
+  return (line) => {
+    if (lines === "") setImmediate(flush);
+    lines += line;
+  };
+}
+
 function format(level: LogLevel, message: string, fields: LogFields = {}): string {
   const line = { time: new Date().toISOString(), level, message, ...fields };
   return `${withoutSecrets(JSON.stringify(line, printable))}\n`;

@@ -44,6 +44,8 @@ interface Failure {
   readonly sidecarSet?: string;
 }
 
+/** What is left as it is. */
+const UTC_SECONDS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const UNTOUCHED: Admission = { kind: "allowed" };
 
 function deny({ message, sidecarSet }: Failure): Admission {
@@ -88,6 +90,7 @@ export function revisionsWanted(
   index: SidecarSetIndex,
   namespace: Namespace | undefined,
 ): readonly RevisionWanted[] {
+  if (!index.hasRevisions) return [];
   const pod = request.object as Pod | null | undefined;
   if (!pod || request.operation !== "CREATE" || podProblem(pod) !== undefined || !takesSidecars(request, pod))
     return [];
@@ -118,7 +121,7 @@ function chosenSidecarSets(
 function injected(pod: Pod, sidecarSets: readonly SidecarSet[], namespace: string, context: PodAdmissionContext) {
   if (sidecarSets.length === 0) return pod;
   return injectSidecarSets(pod, sidecarSets, {
-    now: utcSeconds(context.now) ?? context.now,
+    now: UTC_SECONDS.test(context.now) ? context.now : (utcSeconds(context.now) ?? context.now),
     namespace,
     sortContainersByName: context.gates.EnableSortSidecarContainerByName === true,
   });

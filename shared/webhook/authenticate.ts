@@ -1,5 +1,5 @@
 /** Who may ask: every request is checked by its certificate, token or path before anything of its body is read. */
-import { hash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import type { AuthenticationSettings } from "../authentication-settings.ts";
 import type { AwsAccess } from "../aws/access.ts";
 import { ConfigError } from "../config-error.ts";
@@ -106,23 +106,26 @@ function sourceOf(
   return reference === undefined ? async () => [] : secretSource({ reference, problemOf, ...options });
 }
 
-/** Takes as long whatever is given: digests are compared, all of them. */
+/** Takes as long whatever is given: all secrets are compared, each over its own length. */
 async function isOneOf(given: string | undefined, secrets: SecretSource): Promise<boolean> {
   if (given === undefined) return false;
-  const own = digest(given);
-  const matches = digestsOf(await secrets()).map((secret) => timingSafeEqual(own, secret));
+  const matches = bytesOf(await secrets()).map((secret) => isEqual(given, secret));
   return matches.includes(true);
+}
+
+/** What is given is cut, or filled up with zeros. */
+function isEqual(given: string, secret: Buffer): boolean {
+  const own = Buffer.alloc(secret.length);
+  own.write(given);
+  const isSameText = timingSafeEqual(own, secret);
+  return isSameText && Buffer.byteLength(given) === secret.length;
 }
 
 /** As long as the secrets are the same ones. */
 const known = new WeakMap<readonly string[], readonly Buffer[]>();
 
-function digestsOf(secrets: readonly string[]): readonly Buffer[] {
-  const digests = known.get(secrets) ?? secrets.map(digest);
-  known.set(secrets, digests);
-  return digests;
-}
-
-function digest(text: string): Buffer {
-  return hash("sha256", text, "buffer");
+function bytesOf(secrets: readonly string[]): readonly Buffer[] {
+  const bytes = known.get(secrets) ?? secrets.map((secret) => Buffer.from(secret));
+  known.set(secrets, bytes);
+  return bytes;
 }

@@ -6,6 +6,7 @@ import { isRawNumber } from "../core/lib/json-number.ts";
 import type { JsonPatchOperation } from "../kube/port.ts";
 import { align, type Pair } from "./align.ts";
 
+type Add = Extract<JsonPatchOperation, { readonly op: "add" | "replace" | "test" }>;
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Operations that turn `from` into `to` when applied in order; none when both are equal. Neither is changed. */
@@ -27,15 +28,33 @@ function diffObject(from: JsonObject, to: JsonObject, path: string, operations: 
     if (from[key] !== undefined && !has(to, key)) operations.push({ op: "remove", path: `${path}/${escapeKey(key)}` });
   }
   for (const key of Object.keys(to)) {
-    const value = to[key];
-    if (value === undefined) continue;
-    const at = `${path}/${escapeKey(key)}`;
-    if (has(from, key)) diffValue(from[key], value, at, operations);
-    else operations.push({ op: "add", path: at, value });
+    if (to[key] !== undefined && to[key] !== from[key]) diffField([from, to, key], path, operations);
   }
 }
 
+type Field = readonly [from: JsonObject, to: JsonObject, key: string];
+
+function diffField([from, to, key]: Field, path: string, operations: JsonPatchOperation[]): void {
+  const at = `${path}/${escapeKey(key)}`;
+  if (has(from, key)) diffValue(from[key], to[key], at, operations);
+  else operations.push({ op: "add", path: at, value: to[key] });
+}
+
+/** What is injected stands in one place, mostly, and what stands around it are the same objects. */
 function diffArray(from: readonly unknown[], to: readonly unknown[], path: string, ops: JsonPatchOperation[]): void {
+  const grown = to.length - from.length;
+  let head = 0;
+  while (head < from.length && from[head] === to[head]) head++;
+  let tail = from.length;
+  while (tail > head && from[tail - 1] === to[tail - 1 + grown]) tail--;
+  if (grown <= 0 || tail > head) diffLists(from, to, path, ops);
+  else
+    ops.push(
+      ...to.slice(head, head + grown).map((value, at): Add => ({ op: "add", path: `${path}/${head + at}`, value })),
+    );
+}
+
+function diffLists(from: readonly unknown[], to: readonly unknown[], path: string, ops: JsonPatchOperation[]): void {
   const pairs = align(from.map(identityOf), to.map(identityOf));
   if (pairs === undefined) ops.push({ op: "replace", path, value: to });
   else diffAligned([from, to, pairs], path, ops);
@@ -87,5 +106,5 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 function escapeKey(key: string): string {
-  return key.replaceAll("~", "~0").replaceAll("/", "~1");
+  return /[~/]/.test(key) ? key.replaceAll("~", "~0").replaceAll("/", "~1") : key;
 }

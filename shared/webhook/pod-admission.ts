@@ -26,7 +26,7 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
     const { index } = staleness.note("SidecarSets", listed);
     const namespace = staleness.note("the Namespace", found);
     const admit = (revisions: readonly ControllerRevision[]) => {
-      const context = { now: new Date().toISOString(), random: Math.random, kruiseNamespace, gates };
+      const context = { now: `${new Date().toISOString().slice(0, 19)}Z`, random: Math.random, kruiseNamespace, gates };
       return staleness.warn(admitPod(request, { index, namespace, revisions }, context));
     };
     const wanted = revisionsWanted(request, index, namespace);

@@ -111,13 +111,23 @@ export function parseUpgradeRecords(text: string | undefined): ParsedRecords {
   return legacy instanceof Mismatch ? malformed(legacy.message) : { form: "legacy", records: legacy };
 }
 
+/** Of records that are the same objects: they never change. */
+const printed = new WeakMap<UpgradeRecord, string>();
+
+function printRecord(given: UpgradeRecord): string {
+  const known = printed.get(given);
+  if (known !== undefined) return known;
+  const { updateTimestamp, hash, sidecarSetName, sidecarList, controllerRevision } = given;
+  const record = { updateTimestamp, hash, sidecarSetName, sidecarList };
+  const text = goJson(controllerRevision ? { ...record, controllerRevision } : record);
+  printed.set(given, text);
+  return text;
+}
+
 /** Go's JSON of the records: names sorted by their bytes, fields in the struct's order. */
 export function formatUpgradeRecords(records: UpgradeRecords): string {
   const members = Object.entries(records)
     .sort(([a], [b]) => compareUtf8(a, b))
-    .map(([name, { updateTimestamp, hash, sidecarSetName, sidecarList, controllerRevision }]) => {
-      const record = { updateTimestamp, hash, sidecarSetName, sidecarList };
-      return `${goJson(name)}:${goJson(controllerRevision ? { ...record, controllerRevision } : record)}`;
-    });
+    .map(([name, record]) => `${goJson(name)}:${printRecord(record)}`);
   return `{${members.join(",")}}`;
 }

@@ -13,7 +13,7 @@ import {
   struct,
 } from "../lib/go-type.ts";
 import { isRawNumber } from "../lib/json-number.ts";
-import { isJsonObject } from "../lib/json-object.ts";
+import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 
 const OWNER = struct({ ...each("apiVersion kind name uid", optional(STRING)), controller: optional(BOOLEAN) });
 
@@ -45,44 +45,67 @@ const POD = struct({
   status: optional(struct({ phase: optional(STRING) })),
 });
 
-function fieldsFit(fields: ReadonlyMap<string, GoField>, raw: unknown): boolean {
-  if (!isJsonObject(raw) || isRawNumber(raw)) return false;
-  for (const [name, { type }] of fields) if (!fits(type, raw[name])) return false;
-  return true;
-}
-
 /** What nearly every quantity looks like; these decode. */
 const PLAIN_QUANTITY = /^\d{1,9}(?:m|k|Ki|[MGTPE]i?)?$/;
+
+type Check = (raw: unknown) => boolean;
+
+/** Whether it decodes, without the cost of decoding it: every pod is looked at, next to none has a problem. */
+function checkOf(type: GoType): Check {
+  const check = givenCheckOf(type);
+  return (raw) => raw === undefined || raw === null || check(raw);
+}
+
+function givenCheckOf(type: GoType): Check {
+  switch (type.kind) {
+    case "string":
+      return (raw) => typeof raw === "string";
+    case "boolean":
+      return (raw) => typeof raw === "boolean";
+    case "quantity":
+      return (raw) => (typeof raw === "string" && PLAIN_QUANTITY.test(raw)) || isDecoded(type, raw);
+    case "struct":
+      return structCheck(type.fields);
+    case "list":
+      return listCheck(checkOf(type.of));
+    case "map":
+      return mapCheck(checkOf(type.of));
+    default:
+      return (raw) => isDecoded(type, raw);
+  }
+}
+
+function structCheck(fields: ReadonlyMap<string, GoField>): Check {
+  const checks = Array.from(fields, ([name, { type }]) => ({ name, fits: checkOf(type) }));
+  return (raw) => {
+    if (!isObject(raw)) return false;
+    for (const { name, fits } of checks) if (!fits(raw[name])) return false;
+    return true;
+  };
+}
+
+function listCheck(fits: Check): Check {
+  return (raw) => Array.isArray(raw) && raw.every(fits);
+}
+
+function mapCheck(fits: Check): Check {
+  return (raw) => isObject(raw) && Object.values(raw).every(fits);
+}
+
+function isObject(raw: unknown): raw is JsonObject {
+  return isJsonObject(raw) && (raw["rawJSON"] === undefined || !isRawNumber(raw));
+}
 
 function isDecoded(type: GoType, raw: unknown): boolean {
   return decodeGo(type, raw).kind === "Decoded";
 }
 
-/** Whether it decodes, without the cost of decoding it: every pod is looked at, next to none has a problem. */
-function fits(type: GoType, raw: unknown): boolean {
-  if (raw === undefined || raw === null) return true;
-  switch (type.kind) {
-    case "string":
-      return typeof raw === "string";
-    case "boolean":
-      return typeof raw === "boolean";
-    case "quantity":
-      return (typeof raw === "string" && PLAIN_QUANTITY.test(raw)) || isDecoded(type, raw);
-    case "struct":
-      return fieldsFit(type.fields, raw);
-    case "list":
-      return Array.isArray(raw) && raw.every((item) => fits(type.of, item));
-    case "map":
-      return isJsonObject(raw) && !isRawNumber(raw) && Object.values(raw).every((value) => fits(type.of, value));
-    default:
-      return isDecoded(type, raw);
-  }
-}
+const isPod = checkOf(POD);
 
 /** A sentence that names the field; undefined for a pod. */
 export function podProblem(object: unknown): string | undefined {
   if (object === undefined || object === null) return "there is no content to decode";
-  if (fits(POD, object)) return undefined;
+  if (isPod(object)) return undefined;
   const decoded = decodeGo(POD, object);
   return decoded.kind === "DecodeError" ? decoded.message : undefined;
 }

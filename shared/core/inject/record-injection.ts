@@ -41,13 +41,30 @@ export function existingRecords(pod: Pod, namespace: string): ExistingRecords | 
   return withoutImage instanceof Refusal ? withoutImage : { withImage, withoutImage };
 }
 
-function recordOf(sidecarSet: SidecarSet, hashAnnotation: string, now: string): UpgradeRecord {
-  return {
+interface Records {
+  /** RFC 3339 */
+  readonly now: string;
+  readonly withImage: UpgradeRecord;
+  readonly withoutImage: UpgradeRecord;
+}
+
+/** Of the last second in which a SidecarSet was injected: many pods are created in the same one. */
+const latest = new WeakMap<SidecarSet, Records>();
+
+function recordsOf(sidecarSet: SidecarSet, now: string): Records {
+  const known = latest.get(sidecarSet);
+  if (known?.now === now) return known;
+  const record = (hashAnnotation: string): UpgradeRecord => ({
     updateTimestamp: now,
     hash: sidecarSet.metadata?.annotations?.[hashAnnotation] ?? "",
     sidecarSetName: sidecarSet.metadata?.name ?? "",
     sidecarList: sidecarList(sidecarSet),
-  };
+  });
+  const controllerRevision = sidecarSet.status?.latestRevision;
+  const withImage = { ...record(HASH_ANNOTATION), ...(controllerRevision ? { controllerRevision } : {}) };
+  const records = { now, withImage, withoutImage: record(HASH_WITHOUT_IMAGE_ANNOTATION) };
+  latest.set(sidecarSet, records);
+  return records;
 }
 
 /** SidecarSet by SidecarSet, over what was there. */
@@ -70,15 +87,16 @@ export function recordInjection(
   sidecarSets: readonly SidecarSet[],
   now: string,
 ): Annotations {
-  const withImage = sidecarSets.map((sidecarSet) => {
-    const record = recordOf(sidecarSet, HASH_ANNOTATION, now);
-    const controllerRevision = sidecarSet.status?.latestRevision;
-    return controllerRevision ? { ...record, controllerRevision } : record;
-  });
-  const withoutImage = sidecarSets.map((sidecarSet) => recordOf(sidecarSet, HASH_WITHOUT_IMAGE_ANNOTATION, now));
+  const records = sidecarSets.map((sidecarSet) => recordsOf(sidecarSet, now));
   return {
-    [HASH_ANNOTATION]: withRecords(existing.withImage, withImage),
-    [HASH_WITHOUT_IMAGE_ANNOTATION]: withRecords(existing.withoutImage, withoutImage),
+    [HASH_ANNOTATION]: withRecords(
+      existing.withImage,
+      records.map(({ withImage }) => withImage),
+    ),
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: withRecords(
+      existing.withoutImage,
+      records.map(({ withoutImage }) => withoutImage),
+    ),
     [INJECTED_LIST_ANNOTATION]: injectedList(list, sidecarSets),
   };
 }

@@ -9,6 +9,8 @@ import { namespaceKeys } from "./namespace-keys.ts";
 export interface SidecarSetIndex {
   readonly byNamespace: ReadonlyMap<string, LabelIndex>;
   readonly clusterWide: LabelIndex;
+  /** false: every one of them gives new pods its current revision */
+  readonly hasRevisions: boolean;
 }
 
 /** A SidecarSet stands under the terms of one requirement of its selector: no pod without one of them can match. */
@@ -95,6 +97,7 @@ export function indexSidecarSets(sidecarSets: readonly SidecarSet[]): SidecarSet
   return {
     clusterWide: indexByLabel(clusterWide),
     byNamespace: new Map([...byNamespace].map(([namespace, entries]) => [namespace, indexByLabel(entries)])),
+    hasRevisions: byName.some(({ spec }) => spec.injectionStrategy?.revision !== undefined),
   };
 }
 

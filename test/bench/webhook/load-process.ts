@@ -1,5 +1,5 @@
 /** Callers of a webhook: each sends the next request when it has its answer, over a connection that it keeps, as API servers do. */
-import { connect, type TLSSocket } from "node:tls";
+import { Agent, request } from "node:https";
 import { answerCalls } from "../process/answer-calls.ts";
 
 export interface LoadPlan {
@@ -14,71 +14,48 @@ export interface LoadPlan {
 
 export interface Load {
   readonly requests: number;
-  /** of each request, in the order of their answers */
+  /** of each request, in the order of their answers; the caller's own work is part of it */
   readonly milliseconds: readonly number[];
   readonly seconds: number;
   /** of one answer's body */
   readonly lastAnswer: string;
 }
 
-const HEAD_END = "\r\n\r\n";
-
-/** The body, once all of the answer is there. Throws for anything but 200. */
-function bodyOf(answer: string): string | undefined {
-  const end = answer.indexOf(HEAD_END);
-  if (end < 0) return undefined;
-  if (!answer.startsWith("HTTP/1.1 200 ")) throw new Error(`answered ${answer}`);
-  const length = /\r\ncontent-length: (\d+)/i.exec(answer.slice(0, end + 2))?.[1];
-  if (length === undefined) throw new Error(`no content-length: ${answer.slice(0, end)}`);
-  const body = answer.slice(end + HEAD_END.length);
-  return body.length < Number(length) ? undefined : body;
-}
-
-/** Every text is ASCII, so that a character is a byte. */
-function ask(socket: TLSSocket, request: string): Promise<string> {
+function ask({ port, path, body }: LoadPlan, agent: Agent): Promise<string> {
+  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
-    let answer = "";
-    const read = (chunk: string) => {
-      answer += chunk;
-      try {
-        const body = bodyOf(answer);
-        if (body === undefined) return;
-        socket.off("data", read);
-        resolve(body);
-      } catch (error) {
-        reject(error);
-      }
-    };
-    socket.on("data", read);
-    socket.write(request);
+    const outgoing = request({ host: "127.0.0.1", port, path, method: "POST", agent, headers }, (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+      incoming.on("error", reject);
+      incoming.on("end", () => {
+        const text = Buffer.concat(chunks).toString("utf8");
+        if (incoming.statusCode === 200) resolve(text);
+        else reject(new Error(`answered ${incoming.statusCode} ${text}`));
+      });
+    });
+    outgoing.on("error", reject);
+    outgoing.end(body);
   });
 }
 
-function openSocket({ port, authority }: LoadPlan): Promise<TLSSocket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: "127.0.0.1", ca: authority }, () => resolve(socket));
-    socket.setEncoding("latin1").setNoDelay(true).on("error", reject);
-  });
-}
-
+/** The first call of each makes its connection, and is not counted. */
 async function run(plan: LoadPlan): Promise<Load> {
-  const { path, body, callers, milliseconds } = plan;
-  const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json, */*\r\nAccept-Encoding: gzip\r\nContent-Length: ${body.length}`;
-  const request = `${head}${HEAD_END}${body}`;
-  const sockets = await Promise.all(Array.from({ length: callers }, () => openSocket(plan)));
+  const agent = new Agent({ keepAlive: true, ca: plan.authority, maxSockets: plan.callers });
+  const callers = Array.from({ length: plan.callers });
+  let [lastAnswer = ""] = await Promise.all(callers.map(() => ask(plan, agent)));
   const times: number[] = [];
-  let lastAnswer = "";
   const begin = performance.now();
-  const call = async (socket: TLSSocket) => {
-    while (performance.now() - begin < milliseconds) {
+  const call = async () => {
+    while (performance.now() - begin < plan.milliseconds) {
       const sent = performance.now();
-      lastAnswer = await ask(socket, request);
+      lastAnswer = await ask(plan, agent);
       times.push(performance.now() - sent);
     }
   };
-  await Promise.all(sockets.map(call));
+  await Promise.all(callers.map(call));
   const seconds = (performance.now() - begin) / 1000;
-  for (const socket of sockets) socket.destroy();
+  agent.destroy();
   return { requests: times.length, milliseconds: times, seconds, lastAnswer };
 }
 
