@@ -1,0 +1,70 @@
+/** A SidecarSet out of a file, as the webhook would have it stored: with defaults and hashes, and valid. */
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { readConfig } from "../../shared/config.ts";
+import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
+import { convertSidecarSet } from "../../shared/core/conversion.ts";
+import { validateSidecarSet } from "../../shared/core/validate-sidecarset.ts";
+import { CliError } from "../cli-error.ts";
+import { type ReadObject, readObjects } from "./read-objects.ts";
+
+export function isSidecarSet({ kind, apiVersion }: KubernetesObject): boolean {
+  return kind === SIDECARSET_KIND && (apiVersion === SIDECARSET_V1BETA1 || apiVersion === SIDECARSET_V1ALPHA1);
+}
+
+/** With defaults and hashes. @throws CliError that says where it is wrong */
+export function storedForm({ object, place }: ReadObject): SidecarSet {
+  const hub = convertSidecarSet(object, SIDECARSET_V1BETA1);
+  if (hub.kind === "DecodeError") throw new CliError(`${place}: ${hub.message}; correct it there`);
+  const admission = mutateSidecarSet(requestOf(hub.value, "CREATE"));
+  if (admission.kind === "denied") throw new CliError(`${place}: ${admission.message}; correct it there`);
+  return (admission.object ?? hub.value) as SidecarSet;
+}
+
+export interface Neighbours {
+  /** of the cluster */
+  readonly sidecarSets: readonly SidecarSet[];
+  readonly revisions: readonly ControllerRevision[];
+  readonly configMaps?: readonly ConfigMap[];
+}
+
+/** @throws CliError with every field error, as the webhook would refuse it */
+export function requireValid(
+  sidecarSet: SidecarSet,
+  before: SidecarSet | undefined,
+  place: string,
+  { sidecarSets, revisions, configMaps = [] }: Neighbours,
+): void {
+  const { kruiseNamespace, featureGates } = readConfig();
+  const request = {
+    ...requestOf(sidecarSet, before ? "UPDATE" : "CREATE"),
+    ...(before ? { oldObject: before } : {}),
+  };
+  const view = { sidecarSets, controllerRevisions: revisions, configMaps, kruiseNamespace, featureGates };
+  const admission = validateSidecarSet(request, view);
+  if (admission.kind === "denied") throw new CliError(`${place}: ${admission.message}; correct it there`);
+}
+
+function requestOf(object: KubernetesObject, operation: "CREATE" | "UPDATE"): AdmissionRequest {
+  const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
+  return { uid: "preview", resource, operation, object };
+}
+
+/** The one SidecarSet that files hold under this name; undefined: no file was given. @throws CliError */
+export async function readGivenSet(
+  files: readonly string[],
+  name: string,
+): Promise<{ readonly sidecarSet: SidecarSet; readonly place: string } | undefined> {
+  if (files.length === 0) return undefined;
+  const found = (await readObjects(files)).filter(({ object }) => isSidecarSet(object));
+  const named = found.filter(({ object }) => object.metadata?.name === name);
+  const [only, second] = named;
+  if (only === undefined) {
+    const others = found.map(({ object }) => object.metadata?.name ?? "(no name)").join(", ");
+    throw new CliError(`${files.join(", ")}: no SidecarSet ${name} in there${others ? `, but ${others}` : ""}`);
+  }
+  if (second !== undefined) throw new CliError(`${second.place}: SidecarSet ${name} is given twice; leave one out`);
+  return { sidecarSet: storedForm(only), place: only.place };
+}
