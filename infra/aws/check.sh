@@ -6,6 +6,7 @@ PATH="$PWD/node_modules/.bin:$PATH" # the Node that npm scripts run on
 out=.cache/package
 python=.cache/python
 template=$out/cloudformation-template-update-stack.json
+full=$out-full/cloudformation-template-update-stack.json
 passed=0
 failed=0
 
@@ -15,20 +16,25 @@ verdict() { # what, 0 when it holds
 
 # No credentials and no profile: what follows can reach no account.
 unset AWS_PROFILE AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN
-rm -rf "$out"
-# With what is optional: the queue and its workers.
-npm run --silent package -- --package "$out" --param="rollout-workers=10"
+rm -rf "$out" "$out-full"
+npm run --silent package -- --package "$out"
 verdict "npm run package" $?
-[ -s "$template" ] || { echo "no template, nothing to look at"; echo "$passed passed, $((failed + 1)) failed"; exit 1; }
+# With all that is optional, from the same bundles.
+osls package --package "$out-full" --param="rollout-workers=10" --param="ordered-sets=true" --param="keep-registration=true" \
+  --param="domain-name=webhooks.example.com" --param="function-urls=false" \
+  --param="domain-certificate=arn:aws:acm:eu-central-1:123456789012:certificate/01234567-89ab-cdef-0123-456789abcdef" \
+  --param="truststore=s3://trust/clients.pem" --param="authentication=client-certificate" --param="client-names=kube-apiserver"
+verdict "osls package, with all that is optional" $?
+[ -s "$template" ] && [ -s "$full" ] || { echo "no template, nothing to look at"; echo "$passed passed, $((failed + 1)) failed"; exit 1; }
 
 [ -x "$python/bin/cfn-lint" ] && [ -x "$python/bin/checkov" ] ||
   { python3 -m venv "$python" && "$python/bin/pip" install --quiet --disable-pip-version-check cfn-lint==1.58.0 checkov==3.3.30; }
 verdict "cfn-lint and checkov are there" $?
 
-"$python/bin/cfn-lint" --non-zero-exit-code error --format parseable "$template"
+"$python/bin/cfn-lint" --non-zero-exit-code error --format parseable "$template" "$full"
 verdict "cfn-lint: no errors" $?
 
-"$python/bin/checkov" --file "$template" --framework cloudformation --skip-download --quiet --output json >"$out/checkov.json"
+"$python/bin/checkov" --file "$template" "$full" --framework cloudformation --skip-download --quiet --output json >"$out/checkov.json"
 node infra/aws/checkov-verdict.ts "$out/checkov.json"
 verdict "checkov: every failed check has its reason" $?
 

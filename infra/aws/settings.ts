@@ -2,6 +2,7 @@
 import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/authentication-settings.ts";
 import { ConfigError } from "../../shared/config-error.ts";
 import { parseSecretReference } from "../../shared/secret/reference.ts";
+import { type Domain, readDomain } from "./domain-settings.ts";
 
 /** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */
 export type Arn = string | { readonly "Fn::Sub": string };
@@ -27,7 +28,12 @@ export interface AwsSettings {
   readonly keepRegistration?: string;
   /** SidecarSets go through a queue to so many functions at once; absent: one function serves all */
   readonly rolloutWorkers?: number;
+  /** ordered sets are reconciled every minute */
+  readonly isServingOrderedSets?: true;
+  /** in front of the webhooks; absent: Function URLs, or a front door of somebody else's */
+  readonly domain?: Domain;
   readonly alarmTopic?: string;
+  readonly logRetentionDays?: string;
   readonly logKey?: string;
   readonly subnets: readonly string[];
   readonly securityGroups: readonly string[];
@@ -57,7 +63,10 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("freshnessMs", "freshness-ms", read)),
     ...(await optional("keepRegistration", "keep-registration", read)),
     ...(await readWorkers(read)),
+    ...(await readOrderedSets(read)),
+    ...(await readDomain(read, authentication)),
     ...(await optional("alarmTopic", "alarm-topic", read)),
+    ...(await optional("logRetentionDays", "log-retention-days", read)),
     ...(await optional("logKey", "log-key", read)),
     ...(await readNetwork(read)),
   };

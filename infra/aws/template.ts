@@ -1,5 +1,6 @@
 /** What serverless.yml cannot say itself: resources, and what is added to those that osls makes. */
 import { alarms } from "./alarms.ts";
+import { domainOutputs, domainResources } from "./domain.ts";
 import { DEPLOYED } from "./functions.ts";
 import { functionId, logGroupId, roleId } from "./names.ts";
 import { queue, withoutReservedConcurrency } from "./queue.ts";
@@ -10,8 +11,14 @@ import type { AwsSettings } from "./settings.ts";
 export function template(settings: AwsSettings): object {
   return {
     Description: "SidecarSet without a control plane",
-    Resources: { ...roles(settings), ...schedule(), ...queue(settings), ...alarms(settings) },
-    Outputs: roleOutputs(),
+    Resources: {
+      ...roles(settings),
+      ...schedule(),
+      ...queue(settings),
+      ...domainResources(settings),
+      ...alarms(settings),
+    },
+    Outputs: { ...roleOutputs(), ...domainOutputs(settings) },
     extensions: merged([inVpc(settings), withoutReservedConcurrency(settings), encryptedLogs(settings)]),
   };
 }

@@ -14,7 +14,7 @@ test("the tables of docs/deploy.md are those of figures.json", async () => {
 });
 
 test("every parameter that a deployment takes is explained, and no other", async () => {
-  const sources = ["serverless.yml", "infra/aws/settings.ts"];
+  const sources = ["serverless.yml", "infra/aws/settings.ts", "infra/aws/domain-settings.ts"];
   const text = (await Promise.all(sources.map((path) => readFile(path, "utf8")))).join("\n");
   const taken = [
     ...text.matchAll(/\$\{param:([a-z-]+)/g),

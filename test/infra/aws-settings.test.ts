@@ -6,6 +6,7 @@ import { DEPLOYED, environmentOf, secretsOf } from "../../infra/aws/functions.ts
 import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
 import { template } from "../../infra/aws/template.ts";
 import { FUNCTIONS } from "../../infra/build.ts";
+import * as WEBHOOK_PATHS from "../../shared/webhook/paths.ts";
 
 const PATHS = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:paths-AbCdEf";
 const TOKENS = "arn:aws:ssm:eu-central-1:123456789012:parameter/tokens";
@@ -141,6 +142,87 @@ test("a key of one's own for the logs, and a topic for the alarms", async () => 
   expect(Object.values(extensions)).toEqual(DEPLOYED.map(() => ({ Properties: { KmsKeyId: key } })));
   const all = Object.values(alarms(given));
   expect(all.length).toBeGreaterThan(4);
+test("ordered sets are reconciled every minute where that is asked for, and nowhere else", async () => {
+  const resources = async (parameters: Readonly<Record<string, string>>) =>
+    (template(await settings(parameters)) as { Resources: Record<string, object> }).Resources;
+  const { OrderedSetSchedule, OrderedSetInvocation, TickErrors } = await resources({ "ordered-sets": "true" });
+  expect(JSON.stringify([OrderedSetSchedule, TickErrors])).toContain("OrderedDashsetLambdaFunction");
+  expect(JSON.stringify(TickErrors)).toContain("sidecarset-test-ordered-set");
+  expect(OrderedSetInvocation).toMatchObject({ Properties: { MaximumRetryAttempts: 0 } });
+  expect(Object.keys(await resources({}))).not.toContain("OrderedSetSchedule");
+  await expect(settings({ "ordered-sets": "yes" })).rejects.toThrow("neither true nor false");
+});
+
+describe("a domain of one's own", () => {
+  const DOMAIN = {
+    "domain-name": "webhooks.example.com",
+    "domain-certificate": "arn:aws:acm:eu-central-1:123456789012:certificate/c",
+    "function-urls": "false",
+  };
+  const MUTUAL = {
+    ...DOMAIN,
+    truststore: "s3://trust/clients.pem",
+    authentication: "client-certificate",
+    "client-names": "kube-apiserver",
+  };
+  type Resources = Record<string, { readonly Type: string; readonly Properties: Record<string, unknown> }>;
+  const resourcesOf = async (parameters: Readonly<Record<string, string>>) =>
+    (template(await settings(parameters)) as { Resources: Resources }).Resources;
+  const routesOf = (resources: Resources) =>
+    Object.values(resources).flatMap(({ Type, Properties }) =>
+      Type === "AWS::ApiGatewayV2::Route" ? String(Properties["RouteKey"]) : [],
+    );
+
+  test("can be reached by mutual TLS, and by nothing else", async () => {
+    const resources = await resourcesOf(MUTUAL);
+    expect(resources["WebhookApi"]?.Properties).toMatchObject({ DisableExecuteApiEndpoint: true });
+    expect(resources["WebhookDomain"]?.Properties).toMatchObject({
+      DomainName: "webhooks.example.com",
+      DomainNameConfigurations: [{ SecurityPolicy: "TLS_1_2" }],
+      MutualTlsAuthentication: { TruststoreUri: "s3://trust/clients.pem" },
+    });
+  });
+
+  test("has a route for every path but conversions, with the secret in it where that is the proof", async () => {
+    const paths = Object.values(WEBHOOK_PATHS).filter(
+      (path) => typeof path === "string" && path !== WEBHOOK_PATHS.CONVERT_PATH,
+    );
+    expect(paths.length).toBeGreaterThan(8);
+    expect(routesOf(await resourcesOf(MUTUAL)).toSorted()).toEqual(paths.map((path) => `POST ${path}`).toSorted());
+    const secret = routesOf(await resourcesOf(DOMAIN)).toSorted();
+    expect(secret).toEqual(paths.map((path) => `POST /s/{secret}${path}`).toSorted());
+  });
+
+  test("has a log that never holds a path, and callers that the API alone may be", async () => {
+    const resources = await resourcesOf(MUTUAL);
+    expect(JSON.stringify(resources["WebhookApiStage"])).not.toMatch(/context\.path|resourcePath/);
+    const permissions = Object.values(resources).filter(({ Type }) => Type === "AWS::Lambda::Permission");
+    expect(permissions).toHaveLength(3);
+    for (const { Properties } of permissions) expect(JSON.stringify(Properties["SourceArn"])).toContain("WebhookApi");
+  });
+
+  test("is not there unless it is asked for", async () => {
+    expect(JSON.stringify(await resourcesOf({}))).not.toContain("ApiGateway");
+  });
+
+  test.each([
+    ["without its certificate", { "domain-name": "x.example.com" }, "go together"],
+    ["with a certificate of another kind", { ...DOMAIN, "domain-certificate": "x.pem" }, "Certificate Manager"],
+    ["beside Function URLs", { ...MUTUAL, "function-urls": "true" }, "function-urls=false"],
+    ["beside Function URLs that are there by default", { ...MUTUAL, "function-urls": "" }, "function-urls=false"],
+    [
+      "without a truststore where certificates are the proof",
+      { ...MUTUAL, truststore: "" },
+      "needs --param truststore",
+    ],
+    ["with a truststore that is no object in S3", { ...MUTUAL, truststore: "clients.pem" }, "s3://BUCKET/KEY"],
+    ["with the version of no truststore", { ...DOMAIN, "truststore-version": "1" }, "needs --param truststore"],
+    ["that is a truststore alone", { truststore: "s3://trust/clients.pem" }, "go together"],
+  ])("%s is refused", async (_, parameters, message) => {
+    await expect(settings(parameters)).rejects.toThrow(message);
+  });
+});
+
   for (const alarm of all) expect(alarm).toMatchObject({ Properties: { AlarmActions: [topic] } });
   expect(countAlarmMetrics(given)).toBeLessThanOrEqual(8);
 });

@@ -1,0 +1,159 @@
+/** A domain of one's own in front of the webhooks: an HTTP API that can be reached by that domain alone, by mutual TLS if asked for. */
+import {
+  MUTATE_POD_PATH,
+  MUTATE_RECREATE_REQUEST_PATH,
+  MUTATE_SIDECARSET_PATH,
+  MUTATE_STATEFUL_SET_PATH,
+  OLDER_MUTATE_RECREATE_REQUEST_PATH,
+  OLDER_MUTATE_SIDECARSET_PATH,
+  OLDER_VALIDATE_SIDECARSET_PATH,
+  POD_STATUS_PATH,
+  secretPath,
+  VALIDATE_SIDECARSET_PATH,
+  VALIDATE_STATEFUL_SET_PATH,
+} from "../../shared/webhook/paths.ts";
+import type { Domain } from "./domain-settings.ts";
+import { functionId, functionName } from "./names.ts";
+import type { AwsSettings } from "./settings.ts";
+
+/** API servers wait 10 seconds at most. */
+const TIMEOUT_MS = 10_000;
+
+/** Who is asked under which path; conversions have a door of their own, since nobody shows a certificate there. */
+const PATHS: Readonly<Record<string, readonly string[]>> = {
+  "mutate-pod": [MUTATE_POD_PATH],
+  "mutate-sidecarset": [MUTATE_SIDECARSET_PATH, OLDER_MUTATE_SIDECARSET_PATH, MUTATE_STATEFUL_SET_PATH],
+  "validate-sidecarset": [
+    VALIDATE_SIDECARSET_PATH,
+    OLDER_VALIDATE_SIDECARSET_PATH,
+    POD_STATUS_PATH,
+    MUTATE_RECREATE_REQUEST_PATH,
+    OLDER_MUTATE_RECREATE_REQUEST_PATH,
+    VALIDATE_STATEFUL_SET_PATH,
+  ],
+};
+
+/** Without the path, which may hold a secret. */
+const LOG_FORMAT = JSON.stringify({
+  requestId: "$context.requestId",
+  time: "$context.requestTime",
+  sourceIp: "$context.identity.sourceIp",
+  route: "$context.routeKey",
+  status: "$context.status",
+  latencyMs: "$context.responseLatency",
+  error: "$context.error.message",
+  integrationError: "$context.integrationErrorMessage",
+});
+
+const API = { Ref: "WebhookApi" };
+const STAGE = { Ref: "WebhookApiStage" };
+
+/** Nothing without a domain. */
+export function domainResources(settings: AwsSettings): Readonly<Record<string, object>> {
+  const { domain } = settings;
+  if (domain === undefined) return {};
+  return {
+    WebhookApi: {
+      Type: "AWS::ApiGatewayV2::Api",
+      Properties: {
+        Name: functionName("webhooks", settings),
+        ProtocolType: "HTTP",
+        // It would be a way around the domain and its mutual TLS.
+        DisableExecuteApiEndpoint: true,
+      },
+    },
+    WebhookApiLogGroup: {
+      Type: "AWS::Logs::LogGroup",
+      Properties: {
+        LogGroupName: `/aws/vendedlogs/${functionName("webhooks", settings)}`,
+        RetentionInDays: Number(settings.logRetentionDays ?? "30"),
+        ...(settings.logKey === undefined ? {} : { KmsKeyId: settings.logKey }),
+      },
+    },
+    WebhookApiStage: {
+      Type: "AWS::ApiGatewayV2::Stage",
+      Properties: {
+        ApiId: API,
+        StageName: "$default",
+        AutoDeploy: true,
+        AccessLogSettings: { DestinationArn: { "Fn::GetAtt": ["WebhookApiLogGroup", "Arn"] }, Format: LOG_FORMAT },
+      },
+    },
+    WebhookDomain: domainName(domain),
+    WebhookDomainMapping: {
+      Type: "AWS::ApiGatewayV2::ApiMapping",
+      Properties: { ApiId: API, DomainName: { Ref: "WebhookDomain" }, Stage: STAGE },
+    },
+    ...Object.assign({}, ...Object.keys(PATHS).map((name) => routesTo(name, settings))),
+  };
+}
+
+/** Where DNS has to point. */
+export function domainOutputs({ domain }: AwsSettings): Readonly<Record<string, object>> {
+  if (domain === undefined) return {};
+  const output = (Description: string, attribute: string) => ({
+    Description,
+    Value: { "Fn::GetAtt": ["WebhookDomain", attribute] },
+  });
+  return {
+    WebhookDomainTarget: output(`make ${domain.name} an alias (or CNAME) of it`, "RegionalDomainName"),
+    WebhookDomainZone: output("the hosted zone of that name, for an alias in Route 53", "RegionalHostedZoneId"),
+  };
+}
+
+function domainName({ name, certificate, truststore, truststoreVersion }: Domain): object {
+  const MutualTlsAuthentication = {
+    TruststoreUri: truststore,
+    ...(truststoreVersion === undefined ? {} : { TruststoreVersion: truststoreVersion }),
+  };
+  return {
+    Type: "AWS::ApiGatewayV2::DomainName",
+    Properties: {
+      DomainName: name,
+      DomainNameConfigurations: [{ CertificateArn: certificate, EndpointType: "REGIONAL", SecurityPolicy: "TLS_1_2" }],
+      ...(truststore === undefined ? {} : { MutualTlsAuthentication }),
+    },
+  };
+}
+
+function routesTo(name: string, { authentication }: AwsSettings): Readonly<Record<string, object>> {
+  const id = functionId(name);
+  const integration = `${id}Integration`;
+  const routes = (PATHS[name] ?? []).map((path, index) => [
+    `${id}Route${index}`,
+    {
+      Type: "AWS::ApiGatewayV2::Route",
+      Properties: {
+        ApiId: API,
+        RouteKey: `POST ${authentication === "secret-path" ? secretPath("{secret}", path) : path}`,
+        // The function asks who it is: API servers sign nothing.
+        AuthorizationType: "NONE",
+        Target: { "Fn::Sub": `integrations/\${${integration}}` },
+      },
+    },
+  ]);
+  return {
+    [integration]: {
+      Type: "AWS::ApiGatewayV2::Integration",
+      Properties: {
+        ApiId: API,
+        IntegrationType: "AWS_PROXY",
+        IntegrationUri: { "Fn::GetAtt": [id, "Arn"] },
+        PayloadFormatVersion: "2.0",
+        TimeoutInMillis: TIMEOUT_MS,
+      },
+    },
+    [`${id}ByDomain`]: {
+      Type: "AWS::Lambda::Permission",
+      Properties: {
+        Action: "lambda:InvokeFunction",
+        FunctionName: { "Fn::GetAtt": [id, "Arn"] },
+        Principal: "apigateway.amazonaws.com",
+        SourceArn: {
+          "Fn::Sub": `arn:\${AWS::Partition}:execute-api:\${AWS::Region}:\${AWS::AccountId}:\${WebhookApi}/*`,
+        },
+      },
+    },
+    ...Object.fromEntries(routes),
+  };
+}
