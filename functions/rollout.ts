@@ -39,7 +39,13 @@ export async function handler(event: SQSEvent, context: RolloutContext): Promise
 export async function handler(event: RolloutEvent | SQSEvent, context: RolloutContext) {
   const { kruiseNamespace, logLevel, featureGates, isKeepingRegistration } = readConfig();
   const log = createLog(logLevel);
-  const pass = { kruiseNamespace, follow: true, isEndingJobs: featureGates.SidecarTerminator, isKeepingRegistration };
+  const pass = {
+    kruiseNamespace,
+    follow: true,
+    isEndingJobs: featureGates.SidecarTerminator,
+    isBudgetStrict: featureGates.StrictMaxUnavailable,
+    isKeepingRegistration,
+  };
   const remainingMs = () => context.getRemainingTimeInMillis() - REPORT_MS;
   if ("Records" in event) return serveMessages(event, { ...pass, remainingMs, log });
   const { sidecarSet, dryRun = false, readyAfterSeconds } = event;

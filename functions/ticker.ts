@@ -12,6 +12,8 @@ export interface TickerOptions {
   readonly tickMs: number;
   /** gate SidecarTerminator */
   readonly isEndingJobs?: boolean;
+  /** gate StrictMaxUnavailable */
+  readonly isBudgetStrict?: boolean;
   /** of the pod webhook */
   readonly isKeepingRegistration?: boolean;
   readonly log: Log;
@@ -31,6 +33,7 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
     connect,
     kruiseNamespace,
     isEndingJobs = false,
+    isBudgetStrict = false,
     isKeepingRegistration = false,
     tickMs,
     log,
@@ -42,7 +45,15 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
   while (!signal.aborted) {
     const next = performance.now() + tickMs;
     try {
-      const pass = { kruiseNamespace, deadlineMs, follow: true, isEndingJobs, isKeepingRegistration, signal };
+      const pass = {
+        kruiseNamespace,
+        deadlineMs,
+        follow: true,
+        isEndingJobs,
+        isBudgetStrict,
+        isKeepingRegistration,
+        signal,
+      };
       const report = await runPass(await connect(), pass);
       log[report.problems.length > 0 ? "warn" : "info"]("pass", { ...report });
       onReport?.(report);

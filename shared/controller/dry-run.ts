@@ -52,8 +52,8 @@ async function lookWith(context: RolloutContext, name: string, changed?: Sidecar
 
 function foresee(context: RolloutContext, look: Look, reserved: ReadonlySet<string>, wish: PlanWish) {
   const { sidecarSet, revisions, taken, observed } = look;
-  const { kruiseNamespace, clock } = context;
+  const { kruiseNamespace, clock, isBudgetStrict: isStrict } = context;
   const observation = { sidecarSet, pods: observed.view.pods, revisions, taken, reserved };
   const { readyAfterSeconds } = wish;
-  return planRollout(observation, { now: timestamp(clock), kruiseNamespace, readyAfterSeconds });
+  return planRollout(observation, { now: timestamp(clock), kruiseNamespace, isStrict, readyAfterSeconds });
 }

@@ -18,6 +18,8 @@ export interface RolloutContext {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly kruiseNamespace: string;
+  /** gate StrictMaxUnavailable */
+  readonly isBudgetStrict: boolean;
   readonly tally: Tally;
   /** events that were recorded already */
   readonly told: Set<string>;
@@ -97,6 +99,6 @@ export function decideOn(context: RolloutContext, look: Look, reserved: Readonly
   const { sidecarSet, revisions, taken } = look;
   return decide(
     { sidecarSet, pods: look.observed.view.pods, revisions, taken, reserved },
-    { now: timestamp(context.clock), kruiseNamespace: context.kruiseNamespace },
+    { now: timestamp(context.clock), kruiseNamespace: context.kruiseNamespace, isStrict: context.isBudgetStrict },
   );
 }

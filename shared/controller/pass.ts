@@ -29,6 +29,8 @@ export interface PassOptions {
   readonly follow: boolean;
   /** gate SidecarTerminator: sidecars of jobs that are done are ended */
   readonly isEndingJobs?: boolean;
+  /** gate StrictMaxUnavailable: every pod that is down uses budget, old ones too */
+  readonly isBudgetStrict?: boolean;
   /** the condition of the pod webhook's registration is kept up to date with the SidecarSets */
   readonly isKeepingRegistration?: boolean;
   readonly clock?: Clock;
@@ -56,6 +58,7 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
     plan: sidecarSet === undefined ? undefined : (options.plan ?? { readyAfterSeconds: READY_AFTER_SECONDS }),
     isFollowing: options.follow,
     isEndingJobs: options.isEndingJobs === true,
+    isBudgetStrict: options.isBudgetStrict === true,
     isKeepingRegistration: options.isKeepingRegistration === true,
     isRescanning: sidecarSet === undefined,
     problems: [],

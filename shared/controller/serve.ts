@@ -34,6 +34,7 @@ export interface Service {
   readonly plan?: PlanWish | undefined;
   readonly isFollowing: boolean;
   readonly isEndingJobs: boolean;
+  readonly isBudgetStrict: boolean;
   readonly isKeepingRegistration: boolean;
   /** false: nobody but those named is served */
   readonly isRescanning: boolean;
@@ -126,9 +127,10 @@ async function takeTurns(service: Service, turns: Turns, names: readonly string[
 }
 
 async function takeTurn(service: Service, turns: Turns, name: string): Promise<void> {
-  const { clock, cluster, kruiseNamespace } = service;
+  const { clock, cluster, kruiseNamespace, isBudgetStrict } = service;
   service.cursor = name;
-  const context = turns.get(name)?.context ?? { cluster, clock, kruiseNamespace, tally: newTally(), told: new Set() };
+  const site = { cluster, clock, kruiseNamespace, isBudgetStrict };
+  const context = turns.get(name)?.context ?? { ...site, tally: newTally(), told: new Set() };
   const begun = await begin(service, context, name);
   const turn: Turn = { context, report: begun.report, endedAtMs: clock.now() };
   turns.set(name, turn);

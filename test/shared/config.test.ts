@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { readConfig, readQueue } from "../../shared/config.ts";
 import { ConfigError } from "../../shared/config-error.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/ordered-set/gates.ts";
+
+const GATES = Object.keys(readConfig({}).featureGates).join(", ");
 
 describe("readConfig", () => {
   test("an empty environment gives the defaults", () => {
@@ -8,12 +11,17 @@ describe("readConfig", () => {
       kruiseNamespace: "kruise-system",
       freshnessMs: 1000,
       featureGates: {
+        ...DEFAULT_ORDERED_SET_GATES,
         EnableSortSidecarContainerByName: false,
         KruiseDaemon: true,
         KruisePodReadinessGate: false,
+        ResourcesDeletionProtection: false,
         SidecarSetPatchPodMetadataDefaultsAllowed: false,
         SidecarTerminator: false,
+        StrictMaxUnavailable: false,
+        TemplateNoDefaults: false,
       },
+      isKeepingRegistration: false,
       logLevel: "info",
     });
   });
@@ -29,12 +37,10 @@ describe("readConfig", () => {
       kruiseNamespace: "kruise",
       freshnessMs: 0,
       featureGates: {
+        ...readConfig({}).featureGates,
         EnableSortSidecarContainerByName: true,
-        KruiseDaemon: true,
-        KruisePodReadinessGate: false,
-        SidecarSetPatchPodMetadataDefaultsAllowed: false,
-        SidecarTerminator: false,
       },
+      isKeepingRegistration: false,
       logLevel: "debug",
     });
   });
@@ -44,21 +50,13 @@ describe("readConfig", () => {
     ["VIEW_FRESHNESS_MS", "1s", "VIEW_FRESHNESS_MS=1s is not a whole number of milliseconds."],
     ["VIEW_FRESHNESS_MS", "-1", "VIEW_FRESHNESS_MS=-1 is not a whole number of milliseconds."],
     ["LOG_LEVEL", "loud", "LOG_LEVEL=loud is none of debug, info, warn, error."],
-    [
-      "FEATURE_GATES",
-      "Sort=true",
-      "FEATURE_GATES names Sort, which is none of EnableSortSidecarContainerByName, KruiseDaemon, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed, SidecarTerminator.",
-    ],
+    ["FEATURE_GATES", "Sort=true", `FEATURE_GATES names Sort, which is none of ${GATES}.`],
     [
       "FEATURE_GATES",
       "EnableSortSidecarContainerByName=yes",
       'FEATURE_GATES sets EnableSortSidecarContainerByName to "yes", which is neither true nor false.',
     ],
-    [
-      "FEATURE_GATES",
-      "toString=true",
-      "FEATURE_GATES names toString, which is none of EnableSortSidecarContainerByName, KruiseDaemon, KruisePodReadinessGate, SidecarSetPatchPodMetadataDefaultsAllowed, SidecarTerminator.",
-    ],
+    ["FEATURE_GATES", "toString=true", `FEATURE_GATES names toString, which is none of ${GATES}.`],
   ])("%s=%s is refused in one sentence", (variable, value, sentence) => {
     expect(() => readConfig({ [variable]: value })).toThrow(new ConfigError(sentence));
   });
