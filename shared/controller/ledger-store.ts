@@ -52,7 +52,9 @@ export async function swapLedger(
   next: Ledger,
 ): Promise<StoredLedger | undefined> {
   const name = ledgerName(owner.metadata?.name ?? "", kind);
-  const metadata = { name, namespace, ownerReferences: [ownerOf(owner, kind)] };
+  // What is reserved outlives its owner: one that is made anew under the same name has to know of late patches.
+  const ownerReferences = next.reservations.length > 0 ? [] : [ownerOf(owner, kind)];
+  const metadata = { name, namespace, ownerReferences };
   const data = formatLedger(next, kind);
   try {
     if (stored.resourceVersion === undefined) {
@@ -61,7 +63,7 @@ export async function swapLedger(
     }
     const operations = [
       { op: "test", path: "/metadata/resourceVersion", value: stored.resourceVersion },
-      { op: "add", path: "/metadata/ownerReferences", value: metadata.ownerReferences },
+      { op: "add", path: "/metadata/ownerReferences", value: ownerReferences },
       { op: "add", path: "/data", value: data },
     ] as const;
     return toStored(await cluster.patch<ConfigMap>(CONFIG_MAPS, { namespace, name }, { type: "json", operations }));

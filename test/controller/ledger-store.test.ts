@@ -40,3 +40,19 @@ it("a ledger is swapped by one of those who read it, from the first write on", a
   await cluster.delete(CONFIG_MAPS, key);
   expect(await swapLedger(cluster, place, second, generation(4))).toBeUndefined();
 });
+
+it("a ledger belongs to its SidecarSet, for the garbage collector, only while nothing is reserved", async () => {
+  const owner = await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("owned", 1, {}));
+  const place = { namespace: KRUISE_NAMESPACE, owner };
+  const owners = async () =>
+    (await cluster.get(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-owned" })).metadata
+      ?.ownerReferences ?? [];
+  const pod = { namespace: "shop", name: "a", uid: "uid-a", resourceVersion: "7", generation: 1, revision: "new" };
+  const reserved: Ledger = { ...generation(1), reservations: [pod] };
+  const first = await swapLedger(cluster, place, await readLedger(cluster, KRUISE_NAMESPACE, "owned"), reserved);
+  expect(await owners()).toEqual([]);
+  const second = first && (await swapLedger(cluster, place, first, generation(1)));
+  expect(await owners()).toMatchObject([{ uid: owner.metadata?.uid }]);
+  if (second) await swapLedger(cluster, place, second, reserved);
+  expect(await owners()).toEqual([]);
+});
