@@ -105,7 +105,10 @@ async function patchStatus({ cluster, sidecarSet }: ActContext, status: SidecarS
   );
 }
 
-/** Conditions are merged by type; the rest of the status is the kubelet's. */
+/** Conditions are merged by type; the rest of the status is the kubelet's. All SidecarSets of the pod share this one. */
 function conditionPatch({ pod, condition }: Extract<Action, { kind: "PatchPodCondition" }>): Patch {
-  return { type: "strategic", body: { metadata: { uid: pod.uid }, status: { conditions: [condition] } } };
+  return {
+    type: "strategic",
+    body: { metadata: { uid: pod.uid, resourceVersion: pod.resourceVersion }, status: { conditions: [condition] } },
+  };
 }

@@ -3,8 +3,10 @@ import type { ObjectMeta } from "../api/kubernetes.ts";
 import type { Decision } from "../core/decide.ts";
 import type { Action } from "../core/lib/action.ts";
 import type { LedgerPlan, PodState, Reservation } from "../core/upgrade/ledger.ts";
+import { isUpgradableBy, planCondition } from "../core/upgrade/upgradable-condition.ts";
 import { type PartialObject, PODS } from "../kube/port.ts";
 import { act, attempt, type Outcome } from "./act.ts";
+import { timestamp } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
 import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
@@ -12,6 +14,8 @@ import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts
 type Condition = Extract<Action, { kind: "PatchPodCondition" }>;
 
 const MAX_RETRY_AFTER_SECONDS = 5;
+/** The kubelet writes to the status as well. */
+const CONDITION_ATTEMPTS = 4;
 
 /**
  * Resolves to the uids of the pods that carry their patch now.
@@ -32,23 +36,35 @@ export async function writePods(
   await mapLimited(plan.fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
   const done = new Set<string>();
   await mapLimited(granted, WRITES_AT_ONCE, async (patch) => {
-    if (!(await patchPod(context, look, patch))) return;
+    const written = await patchPod(context, look, patch);
+    if (!written) return;
     done.add(patch.pod.uid);
-    await setCondition(context, look, conditionOf.get(patch.pod.uid));
+    await setCondition(context, look, conditionOf.get(patch.pod.uid), written.resourceVersion);
   });
   const others = conditions.filter(({ pod }) => !isPatch.has(pod.uid));
-  await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, look, condition));
+  await mapLimited(others, WRITES_AT_ONCE, (condition) =>
+    setCondition(context, look, condition, condition.pod.resourceVersion),
+  );
   return done;
 }
 
-/** True when the pod carries the patch now. */
-async function patchPod(context: RolloutContext, look: Look, patch: PatchPod): Promise<boolean> {
+/**
+ * undefined when the pod does not carry the patch. resourceVersion: of the write itself, absent where the pod was read
+ * afterwards.
+ */
+async function patchPod(
+  context: RolloutContext,
+  look: Look,
+  patch: PatchPod,
+): Promise<{ readonly resourceVersion: string | undefined } | undefined> {
   const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
   const isDone = outcome.kind === "done" || (await learn(context, look, { state: patch.pod, patch }, outcome));
-  if (outcome.kind === "done") noteWrite(look, patch.pod, outcome.object?.metadata, patch);
-  if (isDone && patch.purpose === "upgrade") context.tally.upgraded++;
-  if (isDone && patch.purpose === "flip") context.tally.flipped++;
-  return isDone;
+  if (!isDone) return undefined;
+  if (patch.purpose === "upgrade") context.tally.upgraded++;
+  if (patch.purpose === "flip") context.tally.flipped++;
+  const metadata = outcome.kind === "done" ? outcome.object?.metadata : undefined;
+  noteWrite(look, patch.pod, metadata, patch);
+  return { resourceVersion: metadata?.resourceVersion };
 }
 
 async function fence(context: RolloutContext, look: Look, reservation: Reservation): Promise<void> {
@@ -108,11 +124,43 @@ async function backOff(
   await context.clock.sleep(1000 * Math.min(error.retryAfterSeconds ?? 1, MAX_RETRY_AFTER_SECONDS));
 }
 
-async function setCondition(context: RolloutContext, look: Look, condition: Condition | undefined): Promise<void> {
-  if (!condition) return;
-  const outcome = await act(condition, { ...context, sidecarSet: look.sidecarSet });
-  if (outcome.kind === "refused" || outcome.kind === "conflict")
-    noteProblem(context, condition.pod, outcome.error.message);
+/**
+ * `resourceVersion`: at which the pod's conditions are still those that were looked at; absent: nobody knows. The
+ * condition is shared by all SidecarSets of the pod: what another has written meanwhile must stay.
+ */
+async function setCondition(
+  context: RolloutContext,
+  look: Look,
+  condition: Condition | undefined,
+  resourceVersion: string | undefined,
+): Promise<void> {
+  let wanted =
+    condition && resourceVersion !== undefined
+      ? { ...condition, pod: { ...condition.pod, resourceVersion } }
+      : await planAnew(context, look, condition);
+  for (let attempt = 1; wanted && attempt <= CONDITION_ATTEMPTS; attempt++) {
+    const outcome = await act(wanted, { ...context, sidecarSet: look.sidecarSet });
+    if (outcome.kind === "refused") noteProblem(context, wanted.pod, outcome.error.message);
+    const isOpen = outcome.kind === "conflict" || outcome.kind === "unknown";
+    wanted = isOpen ? await planAnew(context, look, condition) : undefined;
+  }
+}
+
+/** undefined: there is nothing to write any more. */
+async function planAnew(
+  context: RolloutContext,
+  look: Look,
+  condition: Condition | undefined,
+): Promise<Condition | undefined> {
+  const pod = condition && (await readPod(context, look, condition.pod));
+  if (!pod) return undefined;
+  const sidecarSet = look.sidecarSet.metadata?.name ?? "";
+  const isUpgradable = isUpgradableBy(condition.condition, sidecarSet);
+  const plan = planCondition(pod, { sidecarSet, isUpgradable, now: timestamp(context.clock) });
+  const { resourceVersion = "" } = pod.metadata ?? {};
+  return plan.kind === "changed"
+    ? { ...condition, condition: plan.condition, pod: { ...condition.pod, resourceVersion } }
+    : undefined;
 }
 
 /** A pod's trouble is told once a pass. */

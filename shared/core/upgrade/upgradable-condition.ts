@@ -34,3 +34,9 @@ export function planCondition(pod: Pod, { sidecarSet, isUpgradable, now }: Verdi
   const lastTransitionTime = before?.status === status && before.lastTransitionTime ? before.lastTransitionTime : now;
   return { kind: "changed", condition: { type: UPGRADABLE_CONDITION, status, reason, message, lastTransitionTime } };
 }
+
+/** What such a condition says of the SidecarSet. */
+export function isUpgradableBy({ message = "" }: PodCondition, sidecarSet: string): boolean {
+  const verdicts = jsonOf(message);
+  return isJsonObject(verdicts) && verdicts[sidecarSet] === true;
+}
