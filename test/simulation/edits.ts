@@ -6,7 +6,7 @@ import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts";
 import { type Chance, seededChance } from "./chance.ts";
 import type { Fault } from "./faults.ts";
-import { hashOfPod, isWorking, SET } from "./objects.ts";
+import { hashOfPod, isWorking } from "./objects.ts";
 import { type Scenario, scenarioOf } from "./scenario.ts";
 import { World } from "./world.ts";
 
@@ -20,6 +20,7 @@ const EDITS: readonly Fault[] = [
   "pod created",
   "pod deleted",
   "pod recreated under its name",
+  "SidecarSet deleted and made anew",
 ];
 const MOST_EDITS = 6;
 /** Long enough for a deleted pod to be gone. */
@@ -56,14 +57,17 @@ async function edit(world: World, chance: Chance): Promise<void> {
     // The next edit may come while this pass is at work.
     if (chance.isLucky(0.6)) {
       const deadlineMs = chance.pick([8_000, 30_000]);
-      void world.startPass({ deadlineMs, isFollowing: chance.isLucky(0.6), isByName: true });
+      const sidecarSet = chance.pick(world.scenario.sets).name;
+      void world.startPass({ deadlineMs, isFollowing: chance.isLucky(0.6), sidecarSet });
     }
     await world.scheduler.runFor(chance.isLucky(0.5) ? chance.below(500) : BETWEEN_MS);
   }
   await world.scheduler.runFor(2 * BETWEEN_MS);
-  // A pause keeps half of a hot upgrade as it is, which a fresh start has none of.
-  world.users.apply({ strategy: { paused: false } });
-  world.users.releaseNext();
+  for (const { name } of world.scenario.sets) {
+    // A pause keeps half of a hot upgrade as it is, which a fresh start has none of.
+    world.users.releases.apply(name, { strategy: { paused: false, type: "RollingUpdate" } });
+    world.users.releases.releaseNext(name);
+  }
 }
 
 /** The same pods, as they were injected at first, and the last release. */
@@ -74,20 +78,24 @@ function startAfresh(fresh: World, edited: World): void {
     const pod = fresh.server.peek<Pod>(PODS, { namespace, name });
     if (pod && labels) fresh.server.put("user", PODS, { ...pod, metadata: { ...pod.metadata, labels } } as Pod);
   }
-  fresh.users.apply(edited.users.release);
+  for (const { name } of fresh.scenario.sets) fresh.users.releases.apply(name, edited.users.releases.of(name));
+}
+
+function outcomeOf(world: World): string {
+  return JSON.stringify(world.scenario.sets.map(({ name }) => outcomeOfSet(world, name)));
 }
 
 /** Which pods got the last release may differ where a partition keeps some: how many may not. */
-function outcomeOf({ server, witness }: World): string {
-  const set = server.peek<SidecarSet>(SIDECARSETS, { name: SET });
+function outcomeOfSet({ server, witness }: World, name: string) {
+  const set = server.peek<SidecarSet>(SIDECARSETS, { name });
   const pods = server.all<Pod>(PODS);
   const { observedGeneration, latestRevision: _, ...counts } = set?.status ?? {};
   const hash = set?.metadata?.annotations?.[HASH_ANNOTATION];
-  return JSON.stringify({
+  return {
     spec: set?.spec,
     status: Object.fromEntries(Object.entries(counts).sort()),
     isObserved: observedGeneration === set?.metadata?.generation,
-    updated: pods.filter((pod) => hashOfPod(pod) === hash && isWorking(pod)).length,
-    reservations: witness.ledger.reservations.length,
-  });
+    updated: pods.filter((pod) => hashOfPod(pod, name) === hash && isWorking(pod)).length,
+    reservations: witness.ledgerOf(name).reservations.length,
+  };
 }

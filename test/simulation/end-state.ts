@@ -1,47 +1,52 @@
-/** What is still missing from the state that the SidecarSet asks for, once nothing goes wrong any more. */
+/** What is still missing from the state that a SidecarSet asks for, once nothing goes wrong any more. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Ledger } from "../../shared/core/upgrade/ledger.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
-import { EMPTY_IMAGE, hashOfPod, isWorking, SET, SIDECAR } from "./objects.ts";
-import { partitionNow, wants } from "./permission.ts";
+import { EMPTY_IMAGE, hashOfPod, isSidecarOf, isWorking } from "./objects.ts";
+import { partitionNow, selects, wants } from "./permission.ts";
 
 /** One sentence each; none: the wanted state is there. */
-export function finalViolations(server: ApiServer, ledger: Ledger): readonly string[] {
-  const set = server.peek<SidecarSet>(SIDECARSETS, { name: SET });
-  if (!set) return [`there is no SidecarSet ${SET}`];
-  const pods = server.all<Pod>(PODS).filter(({ metadata }) => !metadata?.deletionTimestamp);
+export function finalViolations(server: ApiServer, name: string, ledger: Ledger): readonly string[] {
+  const set = server.peek<SidecarSet>(SIDECARSETS, { name });
+  if (!set) return [`there is no SidecarSet ${name}`];
+  const alive = server.all<Pod>(PODS).filter(({ metadata }) => !metadata?.deletionTimestamp);
+  const pods = alive.filter((pod) => selects(set, pod));
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
-  const waiting = pods.filter((pod) => hashOfPod(pod) !== hash && wants(set, pod)).length;
-  const kept = partitionNow(set.spec.updateStrategy ?? {}, pods.length);
-  const down = pods.filter((pod) => !isWorking(pod)).map(({ metadata }) => metadata?.name);
-  return [
+  const waiting = pods.filter((pod) => hashOfPod(pod, name) !== hash && wants(set, pod)).length;
+  const kept = partitionNow(set, pods.length);
+  const down = alive.filter((pod) => !isWorking(pod)).map(({ metadata }) => metadata?.name);
+  const problems = [
     ...(waiting > kept ? [`${waiting} pods wait, the partition keeps ${kept}`] : []),
     ...(down.length > 0 ? [`not working: ${down}`] : []),
     ...(ledger.reservations.length > 0 ? [`${ledger.reservations.length} reservations are left`] : []),
     ...statusProblems(set, pods, hash),
     ...hotProblems(set, pods),
   ];
+  return problems.map((problem) => `${name}: ${problem}`);
 }
 
 /** As the reference counts: while a hot upgrade is under way the pod is not ready. */
-const isReady = (pod: Pod) => isWorking(pod) && !isHalfUpgraded(pod);
+function isReady(pod: Pod, set: string): boolean {
+  return isWorking(pod) && !isHalfUpgraded(pod, set);
+}
 
-function isHalfUpgraded({ spec }: Pod): boolean {
-  const slots = spec.containers.filter(({ name }) => name.startsWith(`${SIDECAR}-`));
-  return slots.length > 0 && slots.filter(({ image }) => image === EMPTY_IMAGE).length !== 1;
+function isHalfUpgraded({ spec }: Pod, set: string): boolean {
+  const slots = spec.containers.filter((container) => isSidecarOf(set, container));
+  return slots.length > 1 && slots.filter(({ image }) => image === EMPTY_IMAGE).length !== 1;
 }
 
 function statusProblems({ metadata, status }: SidecarSet, pods: readonly Pod[], hash: string): readonly string[] {
-  const updated = pods.filter((pod) => hashOfPod(pod) === hash);
+  const name = metadata?.name ?? "";
+  const updated = pods.filter((pod) => hashOfPod(pod, name) === hash);
   const truth = {
     observedGeneration: metadata?.generation ?? 0,
     matchedPods: pods.length,
     updatedPods: updated.length,
-    readyPods: pods.filter(isReady).length,
-    updatedReadyPods: updated.filter(isReady).length,
+    readyPods: pods.filter((pod) => isReady(pod, name)).length,
+    updatedReadyPods: updated.filter((pod) => isReady(pod, name)).length,
   };
   return (Object.keys(truth) as (keyof typeof truth)[])
     .filter((key) => (status?.[key] ?? 0) !== truth[key])
@@ -49,7 +54,9 @@ function statusProblems({ metadata, status }: SidecarSet, pods: readonly Pod[], 
 }
 
 /** A hot upgrade has ended when one slot of each pair is empty again. */
-function hotProblems({ spec }: SidecarSet, pods: readonly Pod[]): readonly string[] {
-  if (spec.updateStrategy?.paused) return [];
-  return pods.filter(isHalfUpgraded).map(({ metadata }) => `the hot upgrade of ${metadata?.name} has not ended`);
+function hotProblems({ metadata, spec }: SidecarSet, pods: readonly Pod[]): readonly string[] {
+  const { paused, type } = spec.updateStrategy ?? {};
+  if (paused || type === "NotUpdate") return [];
+  const half = pods.filter((pod) => isHalfUpgraded(pod, metadata?.name ?? ""));
+  return half.map((pod) => `the hot upgrade of ${pod.metadata?.name} has not ended`);
 }

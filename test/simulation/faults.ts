@@ -51,12 +51,14 @@ export const USER_FAULTS = [
   "budget changed",
   "selector changed",
   "order changed",
+  "SidecarSet deleted and made anew",
 ] as const;
 
 /** Of the processes that run passes. */
 const PROCESS_FAULTS = [
   "pass killed",
   "pass frozen for 15 minutes",
+  "pass held up for seconds",
   "clock jumped by an hour",
   "overlapping passes",
 ] as const;

@@ -131,7 +131,12 @@ export class Kubelet {
       return status.ready && status.image === image ? status : next(status, image);
     });
     const isReady = containerStatuses.every(({ ready }) => ready);
-    const status = { ...pod.status, phase: "Running", containerStatuses, conditions: withReady(pod, isReady) };
+    const status = {
+      ...pod.status,
+      phase: "Running",
+      containerStatuses,
+      conditions: withReady(pod, isReady, this.#options.scheduler.nowMs),
+    };
     this.#options.server.put(WRITER, PODS, { ...pod, status } as Pod);
   }
 }

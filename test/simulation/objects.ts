@@ -9,63 +9,72 @@ import {
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 
-export const SET = "mesh";
 export const KRUISE_NAMESPACE = "kruise-system";
 export const POD_NAMESPACES = ["bakery", "shop"] as const;
-export const SIDECAR = "proxy";
 export const EMPTY_IMAGE = "registry.example/empty:1";
+/** SidecarSets of a world; most have the first alone. */
+export const SET_NAMES = ["mesh", "agent", "vault"] as const;
 
-/** What a user says of the SidecarSet. */
-export interface Release {
-  readonly version: number;
-  /** another shape than 0: more than the image differs, and pods of the old shape cannot be upgraded in place */
-  readonly shape: number;
-  readonly strategy: UpdateStrategy;
-  /** value of the pods' label `app` */
-  readonly app: string;
+/** What never changes of a SidecarSet. */
+export interface SetPlan {
+  readonly name: string;
+  readonly isHot: boolean;
 }
 
-export const imageOf = (version: number) => `registry.example/proxy:${version}`;
-const hashOf = ({ version, shape }: Pick<Release, "version" | "shape">) => `hash-${version}-${shape}`;
+/** What a user says of a SidecarSet. */
+export interface Release {
+  readonly version: number;
+  /** another shape: more than the image differs, and pods of the old shape cannot be upgraded in place */
+  readonly shape: number;
+  readonly strategy: UpdateStrategy;
+  /** pods of this tier only; absent: all */
+  readonly tier?: string | undefined;
+}
+
+type Build = Pick<Release, "version" | "shape">;
+
+export const sidecarOf = (set: string) => `${set}-proxy`;
+export const imageOf = (set: string, version: number) => `registry.example/${set}:${version}`;
+const hashOf = ({ version, shape }: Build) => `hash-${version}-${shape}`;
 const shapeHashOf = (shape: number) => `shape-${shape}`;
 
+/** The container of the SidecarSet in a pod, or one of its two. */
+export function isSidecarOf(set: string, { name }: { readonly name: string }): boolean {
+  const sidecar = sidecarOf(set);
+  return name === sidecar || name === `${sidecar}-1` || name === `${sidecar}-2`;
+}
+
 /** Everything of the object that a user writes, or the webhook for the user. */
-export function sidecarSetOf({ version, shape, strategy, app }: Release, isHot: boolean): SidecarSet {
+export function sidecarSetOf({ name, isHot }: SetPlan, { version, shape, strategy, tier }: Release): SidecarSet {
   const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY_IMAGE };
+  const container = { name: sidecarOf(name), image: imageOf(name, version) };
   return {
     apiVersion: SIDECARSET_V1BETA1,
     kind: "SidecarSet",
     metadata: {
-      name: SET,
+      name,
       annotations: {
         [HASH_ANNOTATION]: hashOf({ version, shape }),
         [HASH_WITHOUT_IMAGE_ANNOTATION]: shapeHashOf(shape),
       },
     },
     spec: {
-      selector: { matchLabels: { app } },
-      containers: [{ name: SIDECAR, image: imageOf(version), ...(isHot ? { upgradeStrategy } : {}) }],
+      selector: { matchLabels: { app: "web", ...(tier === undefined ? {} : { tier }) } },
+      containers: [{ ...container, ...(isHot ? { upgradeStrategy } : {}) }],
       updateStrategy: { type: "RollingUpdate", ...strategy },
     },
   };
 }
 
+export type Injection = SetPlan & Build;
+
 /** A pod right after its injection. */
 export function injectedPod(
   place: { readonly namespace: string; readonly name: string; readonly uid: string },
-  { version, shape }: Pick<Release, "version" | "shape">,
-  isHot: boolean,
+  injections: readonly Injection[],
 ): Pod {
-  const record = (hash: string) =>
-    JSON.stringify({
-      [SET]: { updateTimestamp: "2026-01-01T00:00:00Z", hash, sidecarSetName: SET, sidecarList: [SIDECAR] },
-    });
-  const sidecars = isHot
-    ? [
-        { name: `${SIDECAR}-1`, image: imageOf(version) },
-        { name: `${SIDECAR}-2`, image: EMPTY_IMAGE },
-      ]
-    : [{ name: SIDECAR, image: imageOf(version) }];
+  const annotations = injections.length > 0 ? recordsOf(injections) : {};
+  const main = { name: "main", image: "registry.example/main:1" };
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -73,37 +82,68 @@ export function injectedPod(
       ...place,
       creationTimestamp: "2026-01-01T00:00:00Z",
       labels: { app: "web", tier: "blue" },
-      annotations: {
-        [INJECTED_LIST_ANNOTATION]: SET,
-        [HASH_ANNOTATION]: record(hashOf({ version, shape })),
-        [HASH_WITHOUT_IMAGE_ANNOTATION]: record(shapeHashOf(shape)),
-        ...(isHot ? { [WORKING_HOT_UPGRADE_ANNOTATION]: JSON.stringify({ [SIDECAR]: `${SIDECAR}-1` }) } : {}),
-      },
+      annotations,
     },
-    spec: { nodeName: "node-1", containers: [{ name: "main", image: "registry.example/main:1" }, ...sidecars] },
+    spec: { nodeName: "node-1", containers: [main, ...injections.flatMap(containersOf)] },
   };
+}
+
+function containersOf({ name, isHot, version }: Injection) {
+  const [sidecar, image] = [sidecarOf(name), imageOf(name, version)];
+  if (!isHot) return [{ name: sidecar, image }];
+  return [
+    { name: `${sidecar}-1`, image },
+    { name: `${sidecar}-2`, image: EMPTY_IMAGE },
+  ];
+}
+
+function recordsOf(injections: readonly Injection[]): Readonly<Record<string, string>> {
+  const records = (hash: (build: Build) => string) =>
+    JSON.stringify(
+      Object.fromEntries(
+        injections.map(({ name, ...build }) => {
+          const facts = { hash: hash(build), sidecarSetName: name, sidecarList: [sidecarOf(name)] };
+          return [name, { updateTimestamp: "2026-01-01T00:00:00Z", ...facts }];
+        }),
+      ),
+    );
+  const hot = injections.filter(({ isHot }) => isHot).map(({ name }) => [sidecarOf(name), `${sidecarOf(name)}-1`]);
+  return {
+    [INJECTED_LIST_ANNOTATION]: injections.map(({ name }) => name).join(),
+    [HASH_ANNOTATION]: records(hashOf),
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: records(({ shape }) => shapeHashOf(shape)),
+    ...(hot.length > 0 ? { [WORKING_HOT_UPGRADE_ANNOTATION]: JSON.stringify(Object.fromEntries(hot)) } : {}),
+  };
+}
+
+/** The SidecarSet has a container in the pod. */
+export function isInjected({ metadata }: Pod, set: string): boolean {
+  return metadata?.annotations?.[INJECTED_LIST_ANNOTATION]?.split(",").includes(set) === true;
 }
 
 export const imageIDOf = (image: string) => `registry.example/store@sha256:${image.replaceAll(/[^a-z0-9]/g, "")}`;
 
 /** Everything runs what the spec says. */
-export function runningStatus(pod: Pod): NonNullable<Pod["status"]> {
+export function runningStatus(pod: Pod, nowMs: number): NonNullable<Pod["status"]> {
   const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
     return { name, image, imageID: imageIDOf(image), ready: true, restartCount: 0 };
   });
-  return { ...pod.status, phase: "Running", containerStatuses, conditions: withReady(pod, true) };
+  return { ...pod.status, phase: "Running", containerStatuses, conditions: withReady(pod, true, nowMs) };
 }
 
-export function withReady(pod: Pod, isReady: boolean): readonly PodCondition[] {
-  const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== "Ready");
-  return [...others, { type: "Ready", status: isReady ? "True" : "False" }];
+export function withReady(pod: Pod, isReady: boolean, nowMs: number): readonly PodCondition[] {
+  const conditions = pod.status?.conditions ?? [];
+  const status = isReady ? "True" : "False";
+  if (conditions.some((one) => one.type === "Ready" && one.status === status)) return conditions;
+  const lastTransitionTime = `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
+  return [...conditions.filter(({ type }) => type !== "Ready"), { type: "Ready", status, lastTransitionTime }];
 }
 
-/** The hash that the pod says it was brought to; "" for none. */
-export function hashOfPod({ metadata }: Pod): string {
+/** What the pod says it was brought to by the SidecarSet; "" for nothing. */
+export function hashOfPod({ metadata }: Pod, set: string): string {
   const text = metadata?.annotations?.[HASH_ANNOTATION];
   const records = text ? (JSON.parse(text) as Record<string, { readonly hash?: string }>) : {};
-  return records[SET]?.hash ?? "";
+  return records[set]?.hash ?? "";
 }
 
 export function isPodReady({ metadata, status }: Pod): boolean {

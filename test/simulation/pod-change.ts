@@ -10,7 +10,7 @@ import {
   VERSION_ANNOTATION_PREFIX,
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
-import { EMPTY_IMAGE, hashOfPod, imageOf, SIDECAR } from "./objects.ts";
+import { EMPTY_IMAGE, hashOfPod, imageOf, isSidecarOf, type SetPlan, sidecarOf } from "./objects.ts";
 
 const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   FENCE_ANNOTATION,
@@ -20,23 +20,36 @@ const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   WORKING_HOT_UPGRADE_ANNOTATION,
 ]);
 
-export function changeOf(
-  previous: Pod,
-  next: Pod,
-  isHot: boolean,
-): "upgrade" | "flip" | "fence" | { readonly problem: string } {
-  if (previous.metadata?.uid !== next.metadata?.uid) return { problem: "is another pod" };
-  if (remains(previous) !== remains(next)) return { problem: "changes more than images and our annotations" };
-  if (hashOfPod(previous) !== hashOfPod(next)) return "upgrade";
-  const images = ({ spec }: Pod) => JSON.stringify(spec.containers.map(({ image }) => image));
-  if (images(previous) !== images(next)) return isHot ? "flip" : { problem: "changes images without the hash" };
+export type Change =
+  /** of one SidecarSet's containers */
+  | { readonly kind: "upgrade" | "flip"; readonly set: string }
+  | { readonly kind: "fence" }
+  | { readonly kind: "wrong"; readonly problem: string };
+
+export function changeOf(previous: Pod, next: Pod, sets: readonly SetPlan[]): Change {
+  const wrong = (problem: string): Change => ({ kind: "wrong", problem });
+  if (previous.metadata?.uid !== next.metadata?.uid) return wrong("is another pod");
+  if (remains(previous, sets) !== remains(next, sets)) return wrong("changes more than images and our annotations");
+  const images = ({ spec }: Pod, set: string) =>
+    spec.containers.filter((container) => isSidecarOf(set, container)).map(({ image }) => image);
+  const changed = sets.filter(
+    ({ name }) =>
+      hashOfPod(previous, name) !== hashOfPod(next, name) ||
+      images(previous, name).join() !== images(next, name).join(),
+  );
+  const [set] = changed;
+  if (changed.length > 1) return wrong("is of two SidecarSets");
+  if (set) {
+    if (hashOfPod(previous, set.name) !== hashOfPod(next, set.name)) return { kind: "upgrade", set: set.name };
+    return set.isHot ? { kind: "flip", set: set.name } : wrong("changes images without the hash");
+  }
   const isFenced =
     previous.metadata?.annotations?.[FENCE_ANNOTATION] !== next.metadata?.annotations?.[FENCE_ANNOTATION];
-  return isFenced ? "fence" : { problem: "upgrades a pod that was upgraded already" };
+  return isFenced ? { kind: "fence" } : wrong("upgrades a pod that was upgraded already");
 }
 
 /** A pod without what an upgrade may change. */
-function remains({ metadata, spec, ...rest }: Pod): string {
+function remains({ metadata, spec, ...rest }: Pod, sets: readonly SetPlan[]): string {
   const { resourceVersion: _, annotations = {}, ...others } = metadata ?? {};
   const kept = Object.entries(annotations).filter(
     ([key]) =>
@@ -44,7 +57,7 @@ function remains({ metadata, spec, ...rest }: Pod): string {
       !key.startsWith(VERSION_ANNOTATION_PREFIX) &&
       !key.startsWith(VERSION_ALT_ANNOTATION_PREFIX),
   );
-  const isOurs = ({ name }: Container) => name === SIDECAR || name.startsWith(`${SIDECAR}-`);
+  const isOurs = (container: Container) => sets.some(({ name }) => isSidecarOf(name, container));
   const containers = spec.containers.map((container) => (isOurs(container) ? { ...container, image: "" } : container));
   return JSON.stringify([rest, kept, others, { ...spec, containers }]);
 }
@@ -60,19 +73,22 @@ export function conditionChange(previous: Pod, next: Pod): string | undefined {
 }
 
 /** Hash and images move together. */
-export function imageViolation({ spec }: Pod, hash: string, isHot: boolean): string | undefined {
-  const image = imageOf(Number(hash.split("-")[1]));
+export function imageViolation({ spec }: Pod, hash: string, { name: set, isHot }: SetPlan): string | undefined {
+  const image = imageOf(set, Number(hash.split("-")[1]));
+  const sidecar = sidecarOf(set);
   const has = (name: string) =>
     spec.containers.some((container) => container.name === name && container.image === image);
-  const isWhole = isHot ? has(`${SIDECAR}-1`) || has(`${SIDECAR}-2`) : has(SIDECAR);
+  const isWhole = isHot ? has(`${sidecar}-1`) || has(`${sidecar}-2`) : has(sidecar);
   return isWhole ? undefined : `has ${hash} without ${image}`;
 }
 
 /** Of the slots that work with a real image one at least is left alone. */
-export function hotViolation(previous: Pod, next: Pod): string | undefined {
-  const working = previous.spec.containers.filter(({ name, image }) => {
+export function hotViolation(previous: Pod, next: Pod, set: string): string | undefined {
+  const working = previous.spec.containers.filter((container) => {
+    const { name, image } = container;
     const status = previous.status?.containerStatuses?.find((one) => one.name === name);
-    return name.startsWith(`${SIDECAR}-`) && image !== EMPTY_IMAGE && status?.ready === true && status.image === image;
+    const isReal = isSidecarOf(set, container) && image !== EMPTY_IMAGE;
+    return isReal && status?.ready === true && status.image === image;
   });
   const isKept = ({ name, image }: Container) =>
     next.spec.containers.some((container) => container.name === name && container.image === image);

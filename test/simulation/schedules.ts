@@ -1,13 +1,15 @@
 /** Two passes and one change of the SidecarSet on three pods, in every order that needs at most two pre-emptions. */
 import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts";
 import type { Sending } from "./network.ts";
+import type { Releases } from "./releases.ts";
 import type { Scenario } from "./scenario.ts";
 import { World, type WorldResult } from "./world.ts";
 
 type Actor = "pass-1" | "pass-2" | "user" | "time";
 const ACTORS: readonly Actor[] = ["pass-1", "pass-2", "user", "time"];
 const MAX_STEPS = 2_000;
-const PASS = { deadlineMs: 20_000, isFollowing: true, isByName: true } as const;
+const SET = "mesh";
+const PASS = { deadlineMs: 20_000, isFollowing: true, sidecarSet: SET } as const;
 
 /** What the user does: each is a set of schedules of its own. */
 export const CHANGES = ["new image", "pause", "partition", "rollback"] as const;
@@ -16,7 +18,8 @@ type Change = (typeof CHANGES)[number];
 const SCENARIO: Scenario = {
   seed: 1,
   pods: 3,
-  isHot: false,
+  sets: [{ name: SET, isHot: false }],
+  isStrict: false,
   strategy: { maxUnavailable: 1 },
   pageSize: 500,
   passes: [],
@@ -92,7 +95,7 @@ class Stage {
 
   async run(): Promise<Ran> {
     const world = this.#world;
-    world.users.releaseNext();
+    world.users.releases.releaseNext(SET);
     for (const pass of [world.startPass(PASS), world.startPass(PASS)]) void pass.finally(() => this.#running--);
     await world.scheduler.settle();
     let current: Actor = "pass-1";
@@ -126,7 +129,7 @@ class Stage {
     if (actor === "time") await scheduler.runNext();
     else if (actor === "user") {
       this.#isChanged = true;
-      applyChange(users, this.#change);
+      applyChange(users.releases, this.#change);
     } else {
       this.#parked.get(actor)?.shift()?.();
       await scheduler.runFor(ANSWERED_MS);
@@ -137,9 +140,9 @@ class Stage {
 /** Longer than a call takes there and back; what others wait for may happen meanwhile. */
 const ANSWERED_MS = 41;
 
-function applyChange(users: World["users"], change: Change): void {
-  if (change === "new image") users.releaseNext();
-  if (change === "pause") users.apply({ strategy: { paused: true } });
-  if (change === "partition") users.apply({ strategy: { partition: 2 } });
-  if (change === "rollback") users.apply({ version: 1 });
+function applyChange(releases: Releases, change: Change): void {
+  if (change === "new image") releases.releaseNext(SET);
+  if (change === "pause") releases.apply(SET, { strategy: { paused: true } });
+  if (change === "partition") releases.apply(SET, { strategy: { partition: 2 } });
+  if (change === "rollback") releases.rollBack(SET);
 }

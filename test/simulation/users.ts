@@ -1,11 +1,11 @@
 /** Those who write the SidecarSet and the pods, at the worst of times. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { PODS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
 import { countFault, type Fault, type FaultCounts } from "./faults.ts";
-import { injectedPod, POD_NAMESPACES, type Release, SET, sidecarSetOf, withReady } from "./objects.ts";
+import { injectedPod, POD_NAMESPACES, type Release, type SetPlan, withReady } from "./objects.ts";
+import { Releases } from "./releases.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 export interface UsersOptions {
@@ -13,7 +13,7 @@ export interface UsersOptions {
   readonly server: ApiServer;
   readonly chance: Chance;
   readonly counts: FaultCounts;
-  readonly isHot: boolean;
+  readonly sets: readonly SetPlan[];
   readonly pods: number;
 }
 
@@ -22,40 +22,16 @@ const WRITER = "user";
 export class Users {
   readonly #options: UsersOptions;
   readonly #stuck: Pod[] = [];
-  #newest: number;
   #uids = 0;
-  release: Release;
+  readonly releases: Releases;
 
-  constructor(options: UsersOptions, release: Release) {
+  constructor(options: UsersOptions, first: Release) {
     this.#options = options;
-    this.#newest = release.version;
-    this.release = release;
-  }
-
-  /** Writes the release as it is said to be. */
-  apply(change: Partial<Omit<Release, "strategy">> & { readonly strategy?: Release["strategy"] }): void {
-    const { server, isHot } = this.#options;
-    this.release = { ...this.release, ...change, strategy: { ...this.release.strategy, ...change.strategy } };
-    const stored = server.peek<SidecarSet>(SIDECARSETS, { name: SET });
-    const next = sidecarSetOf(this.release, isHot);
-    const { generation = 0, ...kept } = stored?.metadata ?? { uid: "set-1", creationTimestamp: "2026-01-01T00:00:00Z" };
-    const isSame = stored && JSON.stringify(stored.spec) === JSON.stringify(next.spec);
-    const metadata = { ...kept, ...next.metadata, generation: isSame ? generation : generation + 1 };
-    server.put(WRITER, SIDECARSETS, {
-      ...next,
-      metadata,
-      ...(stored?.status ? { status: stored.status } : {}),
-    } as SidecarSet);
-  }
-
-  /** A new image, that nobody has had yet. */
-  releaseNext(): void {
-    this.apply({ version: ++this.#newest });
+    this.releases = new Releases({ ...options, first });
   }
 
   createPod(namespace: string, name: string): Pod {
-    const place = { namespace, name, uid: `pod-${++this.#uids}` };
-    const pod = injectedPod(place, this.release, this.#options.isHot);
+    const pod = injectedPod({ namespace, name, uid: `pod-${++this.#uids}` }, this.releases.injections);
     this.#options.server.put(WRITER, PODS, pod);
     return pod;
   }
@@ -66,33 +42,22 @@ export class Users {
     if (act?.() !== false) countFault(this.#options.counts, fault);
   }
 
-  /** What hung is gone now. */
+  /** What hung is gone now, and what was deleted is there again. */
   mend(): void {
     for (const pod of this.#stuck.splice(0)) this.#remove(pod);
+    this.releases.createAll();
   }
 
   readonly #acts: Partial<Record<Fault, () => unknown>> = {
-    "spec changed": () => this.releaseNext(),
-    "spec rolled back": () => {
-      if (this.release.version === 1) return false;
-      this.apply({ version: this.release.version - 1 });
-      return true;
-    },
-    paused: () => this.apply({ strategy: { paused: !this.release.strategy.paused } }),
-    "partition raised": () => {
-      const { chance, pods } = this.#options;
-      const { partition = 0 } = this.release.strategy;
-      const isLowered = Number(partition) > 0 && chance.isLucky(0.4);
-      this.apply({ strategy: { partition: isLowered ? 0 : chance.between(1, pods) } });
-    },
-    "budget changed": () => this.apply({ strategy: { maxUnavailable: this.#options.chance.between(1, 3) } }),
-    "selector changed": () => this.#changeSelector(),
-    "order changed": () => {
-      const tier = this.#options.chance.pick(["blue", "green", "red"]);
-      const weightPriority = [{ weight: 1, matchSelector: { matchLabels: { tier } } }];
-      this.#withPod((pod) => this.#label(pod, tier));
-      this.apply({ strategy: { priorityStrategy: { weightPriority } } });
-    },
+    "spec changed": () => this.releases.releaseNext(this.#anySet()),
+    "spec rolled back": () => this.releases.rollBack(this.#anySet()),
+    paused: () => this.#pause(this.#anySet()),
+    "partition raised": () => this.#changePartition(this.#anySet()),
+    "budget changed": () =>
+      this.releases.apply(this.#anySet(), { strategy: { maxUnavailable: this.#options.chance.between(1, 3) } }),
+    "selector changed": () => this.#changeSelector(this.#anySet()),
+    "order changed": () => this.#changeOrder(this.#anySet()),
+    "SidecarSet deleted and made anew": () => this.#makeAnew(this.#anySet()),
     "pod created": () => this.createPod(this.#options.chance.pick(POD_NAMESPACES), `more-${this.#uids}`),
     "pod deleted": () => this.#withPod((pod) => this.#delete(pod, () => undefined)),
     "pod recreated under its name": () =>
@@ -108,11 +73,50 @@ export class Users {
     "status touched": () => this.#withPod((pod) => this.#touch(pod)),
   };
 
-  #changeSelector(): void {
+  #anySet(): string {
+    return this.#options.chance.pick(this.releases.sets).name;
+  }
+
+  #pause(set: string): void {
+    const { paused = false, type } = this.releases.of(set).strategy;
+    if (type === "NotUpdate" || this.#options.chance.isLucky(0.3))
+      this.releases.apply(set, { strategy: { type: type === "NotUpdate" ? "RollingUpdate" : "NotUpdate" } });
+    else this.releases.apply(set, { strategy: { paused: !paused } });
+  }
+
+  #changePartition(set: string): void {
+    const { chance, pods } = this.#options;
+    const { partition = 0 } = this.releases.of(set).strategy;
+    const isLowered = Number(partition) > 0 && chance.isLucky(0.4);
+    this.releases.apply(set, { strategy: { partition: isLowered ? 0 : chance.between(1, pods) } });
+  }
+
+  #changeSelector(set: string): void {
     const { chance } = this.#options;
     const tier = chance.pick(["blue", "green"]);
-    if (chance.isLucky(0.5)) this.#withPod((pod) => this.#label(pod, tier));
-    else this.apply({ strategy: { selector: { matchLabels: { tier } } } });
+    const kind = chance.pick(["pod", "pod", "update", "update", "all"]);
+    if (kind === "pod") this.#withPod((pod) => this.#label(pod, tier));
+    else if (kind === "update") this.releases.apply(set, { strategy: { selector: { matchLabels: { tier } } } });
+    else this.releases.apply(set, { tier: this.releases.of(set).tier === undefined ? tier : undefined });
+  }
+
+  /** By another priority, or by the labels that it asks for. */
+  #changeOrder(set: string): void {
+    const { chance } = this.#options;
+    const tier = chance.pick(["blue", "green", "red"]);
+    this.#withPod((pod) => this.#label(pod, tier));
+    const weightPriority = [{ weight: 1, matchSelector: { matchLabels: { tier } } }];
+    if (chance.isLucky(0.5)) this.releases.apply(set, { strategy: { priorityStrategy: { weightPriority } } });
+  }
+
+  #makeAnew(set: string): boolean {
+    const { scheduler, chance } = this.#options;
+    if (!this.releases.remove(set)) return false;
+    scheduler.after(chance.pick([10, 1_000, 20_000]), () => {
+      if (chance.isLucky(0.3)) this.releases.releaseNext(set);
+      this.releases.createAll();
+    });
+    return true;
   }
 
   #withPod(act: (pod: Pod) => void): boolean {
@@ -140,7 +144,10 @@ export class Users {
     const { scheduler, chance, server } = this.#options;
     const { namespace = "", name = "", uid } = pod.metadata ?? {};
     const write = (one: Pod, isReady: boolean) =>
-      server.put(WRITER, PODS, { ...one, status: { ...one.status, conditions: withReady(one, isReady) } } as Pod);
+      server.put(WRITER, PODS, {
+        ...one,
+        status: { ...one.status, conditions: withReady(one, isReady, scheduler.nowMs) },
+      } as Pod);
     write(pod, false);
     scheduler.after(chance.between(100, 20_000), () => {
       const now = server.peek<Pod>(PODS, { namespace, name });

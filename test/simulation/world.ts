@@ -5,14 +5,16 @@ import type { PassReport } from "../../shared/controller/report.ts";
 import { NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import { ApiServer, type Write } from "./api-server.ts";
 import { seededChance } from "./chance.ts";
+import { Collector } from "./collector.ts";
 import { finalViolations } from "./end-state.ts";
 import { countFault, type FaultCounts } from "./faults.ts";
 import { Kubelet } from "./kubelet.ts";
 import { type Blow, connectProcess, type NetworkSite, type Sending, type Weather } from "./network.ts";
 import { KRUISE_NAMESPACE, POD_NAMESPACES, runningStatus } from "./objects.ts";
 import { budgetOf } from "./permission.ts";
+import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import { Process } from "./process.ts";
-import { FROZEN_MS, type PassPlan, type Scenario, TROUBLE_MS } from "./scenario.ts";
+import type { Scenario } from "./scenario.ts";
 import { Scheduler } from "./scheduler.ts";
 import { Users } from "./users.ts";
 import { Witness } from "./witness.ts";
@@ -43,6 +45,7 @@ export class World {
   readonly counts: FaultCounts = new Map();
   readonly server: ApiServer;
   readonly kubelet: Kubelet;
+  readonly collector: Collector;
   readonly users: Users;
   readonly witness: Witness;
   readonly scenario: Scenario;
@@ -56,7 +59,7 @@ export class World {
   calls = 0;
 
   constructor(scenario: Scenario, intervention: Intervention = {}) {
-    const { seed, isHot, strategy, pods } = scenario;
+    const { seed, sets, isStrict, strategy, pods } = scenario;
     const { scheduler, counts } = this;
     this.scenario = scenario;
     this.#intervention = intervention;
@@ -66,9 +69,11 @@ export class World {
     this.server = new ApiServer({ scheduler, random: stream(2).next, onWrite, pageSize });
     const { server } = this;
     this.kubelet = new Kubelet({ ...scenario, scheduler, server, counts, chance: stream(3) });
-    const release = { version: 1, shape: 0, strategy, app: "web" };
-    this.users = new Users({ scheduler, server, counts, isHot, pods, chance: stream(4) }, release);
-    this.witness = new Witness({ isHot, pods: () => server.all<Pod>(PODS), report: (what) => this.#violated(what) });
+    this.collector = new Collector({ scheduler, server, chance: stream(5) });
+    const first = { version: 1, shape: 0, strategy };
+    this.users = new Users({ scheduler, server, counts, sets, pods, chance: stream(4) }, first);
+    const report = (what: string) => this.#violated(what);
+    this.witness = new Witness({ sets, isStrict, pods: () => server.all<Pod>(PODS), report });
     const { networkFaults: faults, faultRate, slowRate, expireRate, eventRate, isForbidden } = scenario;
     const forbiddenNamespace = isForbidden ? POD_NAMESPACES[0] : undefined;
     this.#weather = { faults, faultRate, slowRate, expireRate, eventRate, forbiddenNamespace };
@@ -86,7 +91,7 @@ export class World {
     const chance = seededChance(scenario.seed, 100 + this.#passes);
     const process = new Process(scheduler, chance, name);
     this.#plans.set(name, { ...plan, startMs: 0 });
-    const { jump, deadlineMs, isFollowing, isByName } = plan;
+    const { jump, deadlineMs, isFollowing, sidecarSet } = plan;
     if (jump)
       process.deliver(jump.afterMs, () => {
         process.jump(jump.byMs);
@@ -113,7 +118,8 @@ export class World {
       follow: isFollowing,
       clock: process.clock,
       over: process.over,
-      ...(isByName ? { sidecarSet: "mesh" } : {}),
+      isBudgetStrict: scenario.isStrict,
+      ...(sidecarSet === undefined ? {} : { sidecarSet }),
     };
     if (this.#running++ > 0) countFault(counts, "overlapping passes");
     this.#trace(`${name} starts`);
@@ -130,9 +136,9 @@ export class World {
 
   /** Everything that the scenario has in store. */
   async run(): Promise<WorldResult> {
-    const { passes, strikes } = this.scenario;
+    const { passes, strikes, sets } = this.scenario;
     const { scheduler } = this;
-    scheduler.after(0, () => this.users.releaseNext());
+    for (const { name } of sets) scheduler.after(0, () => this.users.releases.releaseNext(name));
     for (const { atMs, fault } of strikes) scheduler.after(atMs, () => this.users.strike(fault));
     for (const { startMs, ...plan } of passes) scheduler.after(startMs, () => void this.startPass(plan));
     await this.scheduler.runFor(TROUBLE_MS + 60_000);
@@ -159,17 +165,17 @@ export class World {
   /** Passes one a minute until the wanted state is there, at most as many as that may take; then one that finds nothing to do. */
   async settle(): Promise<void> {
     const pods = this.server.all(PODS).length;
-    const most = Math.ceil(pods / Math.max(1, budgetOf(this.users.release.strategy, pods))) + 3;
+    const windows = this.#sets.map(({ name }) => this.#windowOf(name, pods));
+    const most = Math.ceil(pods / Math.min(...windows)) + 3;
     let left = this.#unsettled();
     for (let pass = 0; pass < most && (pass === 0 || left.length > 0); pass++) {
       await this.#runPass();
       left = this.#unsettled();
     }
     for (const problem of left) this.#violated(`after ${most} passes: ${problem}`);
-    const before = this.witness.writes;
-    const leases = this.#leaseWrites;
+    const before = this.witness.passWrites;
     await this.#runPass();
-    const written = this.witness.writes - before - (this.#leaseWrites - leases);
+    const written = this.witness.passWrites - before;
     if (left.length === 0 && written > 0) this.#violated(`${written} writes although there was nothing to do`);
   }
 
@@ -180,11 +186,9 @@ export class World {
     return { seed: this.scenario.seed, violations, trace: this.#lines, counts, ...numbers };
   }
 
-  #leaseWrites = 0;
-
   async #runPass(): Promise<void> {
     let isOver = false;
-    const report = this.startPass({ deadlineMs: 55_000, isFollowing: true, isByName: false });
+    const report = this.startPass({ deadlineMs: 55_000, isFollowing: true });
     void report.finally(() => {
       isOver = true;
     });
@@ -193,25 +197,35 @@ export class World {
   }
 
   #unsettled(): readonly string[] {
-    return finalViolations(this.server, this.witness.ledger);
+    return this.#sets.flatMap(({ name }) => finalViolations(this.server, name, this.witness.ledgerOf(name)));
+  }
+
+  get #sets() {
+    return this.scenario.sets;
+  }
+
+  #windowOf(set: string, pods: number): number {
+    const stored = this.users.releases.stored(set);
+    return Math.max(1, stored ? budgetOf(stored, pods) : 1);
   }
 
   #plannedBlow({ process, index, nth, call }: Sending): Blow | undefined {
     const blow = this.#plans.get(process.name)?.blow;
     const isThere = blow?.ofPods ? call === "PATCH pods" && nth === blow.atCall : index === blow?.atCall;
     if (!blow || !isThere) return undefined;
-    const { kind, lateMs } = blow;
+    const { kind, lateMs, frozenMs } = blow;
     const isFrozen = kind === "freezeBefore" || kind === "freezeAfter";
-    countFault(this.counts, isFrozen ? "pass frozen for 15 minutes" : "pass killed");
-    if (isFrozen) return { kind, ms: FROZEN_MS };
+    const frozen = frozenMs === FROZEN_MS ? "pass frozen for 15 minutes" : "pass held up for seconds";
+    countFault(this.counts, isFrozen ? frozen : "pass killed");
+    if (isFrozen) return { kind, ms: frozenMs };
     return kind === "killLate" ? { kind, lateMs } : { kind };
   }
 
   #see(write: Write): void {
     const { resource, name, object, userAgent } = write;
-    if (resource === "leases") this.#leaseWrites++;
     this.witness.see(write);
     this.kubelet.see(write);
+    this.collector.see(write);
     this.#trace(`${userAgent} ${write.verb} ${resource} ${name} → ${object.metadata.resourceVersion}`);
   }
 
@@ -228,12 +242,12 @@ export class World {
     const { server, scenario, users } = this;
     for (const name of [KRUISE_NAMESPACE, "default", ...POD_NAMESPACES])
       server.put("user", NAMESPACES, { metadata: { name } });
-    users.apply({});
+    users.releases.createAll();
     for (let index = 0; index < scenario.pods; index++) {
       const namespace = POD_NAMESPACES[index % POD_NAMESPACES.length] ?? "shop";
       const pod = users.createPod(namespace, `web-${index}`);
       const stored = server.peek<Pod>(PODS, { namespace, name: `web-${index}` }) ?? pod;
-      server.put("kubelet", PODS, { ...stored, status: runningStatus(stored) } as Pod);
+      server.put("kubelet", PODS, { ...stored, status: runningStatus(stored, START_MS) } as Pod);
     }
   }
 }

@@ -1,0 +1,105 @@
+/** Those who write SidecarSets: new images, rollbacks, pauses; and they delete one and make it anew under its name. */
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
+import type { ApiServer } from "./api-server.ts";
+import type { Chance } from "./chance.ts";
+import { type Injection, type Release, type SetPlan, sidecarSetOf } from "./objects.ts";
+
+export interface ReleasesOptions {
+  readonly server: ApiServer;
+  readonly chance: Chance;
+  readonly sets: readonly SetPlan[];
+  readonly first: Release;
+}
+
+type Edit = Partial<Omit<Release, "strategy">> & { readonly strategy?: Release["strategy"] };
+
+const WRITER = "user";
+/** Of new images to come with more than a new image: pods of before cannot be upgraded in place. */
+const RESHAPED = 0.06;
+
+export class Releases {
+  readonly #options: ReleasesOptions;
+  readonly #current: Map<string, Release>;
+  /** of each SidecarSet by version, from 1 */
+  readonly #shapes: Map<string, number[]>;
+  #made = 0;
+
+  constructor(options: ReleasesOptions) {
+    const { sets, first } = options;
+    this.#options = options;
+    this.#current = new Map(sets.map(({ name }) => [name, first]));
+    this.#shapes = new Map(sets.map(({ name }) => [name, [first.shape]]));
+  }
+
+  get sets(): readonly SetPlan[] {
+    return this.#options.sets;
+  }
+
+  of(set: string): Release {
+    const release = this.#current.get(set);
+    if (!release) throw new Error(`there is no release of ${set}`);
+    return release;
+  }
+
+  stored(set: string): SidecarSet | undefined {
+    return this.#options.server.peek<SidecarSet>(SIDECARSETS, { name: set });
+  }
+
+  /** What the webhook injects now. */
+  get injections(): readonly Injection[] {
+    return this.sets.filter(({ name }) => this.stored(name)).map((set) => ({ ...set, ...buildOf(this.of(set.name)) }));
+  }
+
+  createAll(): void {
+    for (const set of this.sets) if (!this.stored(set.name)) this.#write(set);
+  }
+
+  /** Changes what is said of the SidecarSet; one that is deleted comes back with it later. */
+  apply(set: string, edit: Edit): void {
+    const before = this.of(set);
+    this.#current.set(set, { ...before, ...edit, strategy: { ...before.strategy, ...edit.strategy } });
+    const plan = this.sets.find(({ name }) => name === set);
+    if (plan && this.stored(set)) this.#write(plan);
+  }
+
+  /** A new image, that nobody has had yet. */
+  releaseNext(set: string): void {
+    const shapes = this.#shapes.get(set) ?? [];
+    const shape = this.#options.chance.isLucky(RESHAPED) ? shapes.length : this.of(set).shape;
+    shapes.push(shape);
+    this.apply(set, { version: shapes.length, shape });
+  }
+
+  /** To the one before; false: there is none. */
+  rollBack(set: string): boolean {
+    const version = this.of(set).version - 1;
+    if (version < 1) return false;
+    this.apply(set, { version, shape: this.#shapes.get(set)?.[version - 1] ?? 0 });
+    return true;
+  }
+
+  remove(set: string): boolean {
+    const stored = this.stored(set);
+    if (stored) this.#options.server.remove(WRITER, SIDECARSETS, stored);
+    return stored !== undefined;
+  }
+
+  #write(set: SetPlan): void {
+    const stored = this.stored(set.name);
+    const next = sidecarSetOf(set, this.of(set.name));
+    const { generation = 0, ...kept } = stored?.metadata ?? this.#newMetadata(set.name);
+    const isSame = stored && JSON.stringify(stored.spec) === JSON.stringify(next.spec);
+    const metadata = { ...kept, ...next.metadata, generation: isSame ? generation : generation + 1 };
+    const status = stored?.status ? { status: stored.status } : {};
+    this.#options.server.put(WRITER, SIDECARSETS, { ...next, metadata, ...status } as SidecarSet);
+  }
+
+  #newMetadata(set: string): NonNullable<SidecarSet["metadata"]> {
+    return { uid: `${set}-${++this.#made}`, creationTimestamp: "2026-01-01T00:00:00Z" };
+  }
+}
+
+function buildOf({ version, shape }: Release) {
+  return { version, shape };
+}
