@@ -110,6 +110,13 @@ async function readWorkers(read: ReadParameter): Promise<Pick<AwsSettings, "roll
   );
 }
 
+async function readOrderedSets(read: ReadParameter): Promise<Pick<AwsSettings, "isServingOrderedSets">> {
+  const text = await read("ordered-sets");
+  if (text === "" || text === "false") return {};
+  if (text === "true") return { isServingOrderedSets: true };
+  throw new ConfigError(`--param ordered-sets=${text} is neither true nor false.`);
+}
+
 function parseMode(text: string): AuthenticationMode {
   const mode = AUTHENTICATION_MODES.find((known) => known === text);
   if (mode !== undefined) return mode;

@@ -99,8 +99,6 @@ const SIDECARSET_RULES = [
     apiVersions: ["v1alpha1", "v1beta1"],
     resources: ["sidecarsets"],
   },
-    // It tells the rollout of changes, where there is a queue.
-    ...(options.likeOpenKruise ? {} : { sideEffects: "NoneOnDryRun" }),
 ];
 
 /** The webhooks have OpenKruise's names. */
@@ -114,6 +112,8 @@ export function webhookConfigurations(
     clientConfig: clientConfig(address, VALIDATE_SIDECARSET_PATH),
     rules: SIDECARSET_RULES,
     ...COMMON,
+    // It tells the rollout of changes, where there is a queue.
+    ...(options.likeOpenKruise ? {} : { sideEffects: "NoneOnDryRun" }),
   };
   const mutating = [podWebhook(address, pods), sidecarSetMutation(address)];
   return [
