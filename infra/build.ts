@@ -14,6 +14,7 @@ export const FUNCTIONS = [
   "convert-sidecarset",
   "rollout",
   "dry-run",
+  "ordered-set",
 ] as const;
 
 export interface BundleSize {

@@ -48,6 +48,7 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
     MetricName,
     Dimensions: [{ Name: "FunctionName", Value: functionName(name, settings) }],
   });
+  const ticking = settings.isServingOrderedSets ? ["rollout", "ordered-set"] : ["rollout"];
   return {
     PodErrors: {
       description: "mutate-pod failed: pods were created without their sidecars, or not at all",
@@ -65,7 +66,7 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
     },
     TickErrors: {
       description: "a tick failed: the cluster could not be reached, or time ran out",
-      metrics: [ofFunction("Errors", "rollout")],
+      metrics: ticking.map((name) => ofFunction("Errors", name)),
     },
     NoTicks: {
       description: "no tick ran for five minutes: nothing is rolled out",

@@ -27,6 +27,7 @@ export const DEPLOYED: readonly DeployedFunction[] = [
   { name: "convert-sidecarset", isCalledFor: "conversion", isInCluster: false },
   { name: "rollout", isInCluster: true, queue: "worker", isKeepingRegistration: true },
   { name: "dry-run", isInCluster: true, isKeepingRegistration: true },
+  { name: "ordered-set", isInCluster: true },
 ];
 
 /** The variables of one function, besides those that all have. */

@@ -28,4 +28,5 @@ module.exports = {
   convertSidecarSet: environment("convert-sidecarset"),
   rollout: environment("rollout"),
   dryRun: environment("dry-run"),
+  orderedSet: environment("ordered-set"),
 };

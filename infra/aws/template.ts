@@ -13,7 +13,7 @@ export function template(settings: AwsSettings): object {
     Description: "SidecarSet without a control plane",
     Resources: {
       ...roles(settings),
-      ...schedule(),
+      ...schedule(settings),
       ...queue(settings),
       ...domainResources(settings),
       ...alarms(settings),

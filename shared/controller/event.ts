@@ -34,7 +34,7 @@ export async function recordEvent(cluster: Cluster, action: RecordEvent, now: st
     type,
     reason,
     message,
-    source: { component: "sidecarset-controller" },
+    source: { component: `${regarding.kind === "StatefulSet" ? "statefulset" : "sidecarset"}-controller` },
     firstTimestamp: now,
     lastTimestamp: now,
     count: 1,

@@ -33,9 +33,9 @@ export interface LeaseState {
   readonly heldBy?: string;
 }
 
-export async function readLease({ cluster, clock, namespace, over }: LeaseSite): Promise<LeaseState> {
+export async function readLease({ cluster, clock, namespace, over, name = NAME }: LeaseSite): Promise<LeaseState> {
   try {
-    const stored = await cluster.get<Lease>(LEASES, { namespace, name: NAME });
+    const stored = await cluster.get<Lease>(LEASES, { namespace, name });
     const { holderIdentity, renewTime = "", leaseDurationSeconds = 0 } = stored.spec ?? {};
     const endsAtMs = Date.parse(renewTime) + 1000 * leaseDurationSeconds;
     const cursor = stored.metadata?.annotations?.[CURSOR_ANNOTATION] ?? "";
@@ -58,6 +58,8 @@ export interface LeaseSite {
   readonly clock: Clock;
   readonly namespace: string;
   readonly over: OverPasses;
+  /** absent: of the passes over SidecarSets */
+  readonly name?: string;
 }
 
 /** undefined: another pass was faster. After an error it is not known whether the Lease names this pass. */
@@ -88,7 +90,7 @@ export async function takeLease(site: LeaseSite, state: LeaseState, cursor: stri
 
 /** undefined: it is not what it was when it was read. */
 async function writeLease(
-  { cluster, clock, namespace }: LeaseSite,
+  { cluster, clock, namespace, name = NAME }: LeaseSite,
   stored: Lease | undefined,
   holder: string,
   cursor: string,
@@ -102,12 +104,12 @@ async function writeLease(
       return await cluster.create<Lease>(LEASES, {
         apiVersion: "coordination.k8s.io/v1",
         kind: "Lease",
-        metadata: { namespace, name: NAME, annotations },
+        metadata: { namespace, name, annotations },
         spec,
       });
     const metadata = { resourceVersion: stored.metadata?.resourceVersion, annotations };
     const patch = { type: "merge", body: { metadata, spec } } as const;
-    return await cluster.patch<Lease>(LEASES, { namespace, name: NAME }, patch);
+    return await cluster.patch<Lease>(LEASES, { namespace, name }, patch);
   } catch (error) {
     // Created or written by another, or deleted; but a create that finds nothing misses the namespace.
     if (isKubeError(error, 409) || (stored && isKubeError(error, 404))) return undefined;

@@ -69,7 +69,7 @@ describe(PAGE, () => {
       const [, gate, value] = /^\| `(\w+)` \|.*\| (on|off) \|/.exec(line) ?? [];
       return gate ? [[gate, value === "on"]] : [];
     });
-    expect(listed).toEqual(Object.entries(featureGates));
+    expect(Object.fromEntries(listed)).toEqual(featureGates);
   });
 });
 

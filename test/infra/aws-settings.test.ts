@@ -38,6 +38,7 @@ test("with tokens, only the function for conversions reads the path's secrets", 
     "convert-sidecarset": [PATHS],
     rollout: [],
     "dry-run": [],
+    "ordered-set": [],
   });
   const text = JSON.stringify(template(given));
   expect(text).toContain(`"Action":"secretsmanager:GetSecretValue","Resource":"${PATHS}"`);
@@ -64,7 +65,7 @@ test("the registration is kept up to date by those who admit SidecarSets and who
 test("on EKS: who reads the cluster may ask where it is, by its name alone", async () => {
   const given = await settings({ "eks-cluster": "shop" });
   const text = JSON.stringify(template(given));
-  expect(text.match(/"Action":"eks:DescribeCluster"/g)).toHaveLength(4);
+  expect(text.match(/"Action":"eks:DescribeCluster"/g)).toHaveLength(5);
   expect(text).toContain(":cluster/shop");
   const known = { "eks-cluster": "shop", "cluster-server": "https://x", "cluster-ca": "Q0E=" };
   expect(JSON.stringify(template(await settings(known)))).not.toContain("eks:");
@@ -73,7 +74,13 @@ test("on EKS: who reads the cluster may ask where it is, by its name alone", asy
 test("with a service account's token: who reads the cluster may read it", async () => {
   const given = await settings({ "cluster-token": TOKENS, "cluster-server": "https://x", "cluster-ca": "Q0E=" });
   const readers = Object.entries(secretsByFunction(given)).filter(([, secrets]) => secrets.includes(TOKENS));
-  expect(readers.map(([name]) => name)).toEqual(["mutate-pod", "validate-sidecarset", "rollout", "dry-run"]);
+  expect(readers.map(([name]) => name)).toEqual([
+    "mutate-pod",
+    "validate-sidecarset",
+    "rollout",
+    "dry-run",
+    "ordered-set",
+  ]);
   const [tick] = DEPLOYED.filter(({ name }) => name === "rollout").map((deployed) => environmentOf(deployed, given));
   expect(tick).toEqual({ CLUSTER_TOKEN: TOKENS, CLUSTER_SERVER: "https://x", CLUSTER_CA: "Q0E=" });
 });
@@ -81,11 +88,11 @@ test("with a service account's token: who reads the cluster may read it", async 
 test("in a VPC: the functions that read the cluster, and no other", async () => {
   const given = await settings({ subnets: "subnet-1, subnet-2", "security-groups": "sg-1" });
   const { extensions } = template(given) as { extensions: Record<string, object> };
-  expect(Object.keys(extensions)).toHaveLength(4);
+  expect(Object.keys(extensions)).toHaveLength(5);
   expect(extensions["MutateDashpodLambdaFunction"]).toEqual({
     Properties: { VpcConfig: { SubnetIds: ["subnet-1", "subnet-2"], SecurityGroupIds: ["sg-1"] } },
   });
-  expect(JSON.stringify(template(given)).match(/AWSLambdaVPCAccessExecutionRole/g)).toHaveLength(4);
+  expect(JSON.stringify(template(given)).match(/AWSLambdaVPCAccessExecutionRole/g)).toHaveLength(5);
 });
 
 test("with workers: a queue whose messages are served one by one for each SidecarSet, five times at most", async () => {
@@ -135,13 +142,6 @@ test("without workers there is no queue, and nobody knows of one", async () => {
   expect(DEPLOYED.filter((deployed) => "QUEUE_URL" in environmentOf(deployed, given))).toEqual([]);
 });
 
-test("a key of one's own for the logs, and a topic for the alarms", async () => {
-  const [key, topic] = ["arn:aws:kms:eu-central-1:123456789012:key/k", "arn:aws:sns:eu-central-1:123456789012:t"];
-  const given = await settings({ "log-key": key, "alarm-topic": topic });
-  const { extensions } = template(given) as { extensions: Record<string, object> };
-  expect(Object.values(extensions)).toEqual(DEPLOYED.map(() => ({ Properties: { KmsKeyId: key } })));
-  const all = Object.values(alarms(given));
-  expect(all.length).toBeGreaterThan(4);
 test("ordered sets are reconciled every minute where that is asked for, and nowhere else", async () => {
   const resources = async (parameters: Readonly<Record<string, string>>) =>
     (template(await settings(parameters)) as { Resources: Record<string, object> }).Resources;
@@ -223,6 +223,13 @@ describe("a domain of one's own", () => {
   });
 });
 
+test("a key of one's own for the logs, and a topic for the alarms", async () => {
+  const [key, topic] = ["arn:aws:kms:eu-central-1:123456789012:key/k", "arn:aws:sns:eu-central-1:123456789012:t"];
+  const given = await settings({ "log-key": key, "alarm-topic": topic });
+  const { extensions } = template(given) as { extensions: Record<string, object> };
+  expect(Object.values(extensions)).toEqual(DEPLOYED.map(() => ({ Properties: { KmsKeyId: key } })));
+  const all = Object.values(alarms(given));
+  expect(all.length).toBeGreaterThan(4);
   for (const alarm of all) expect(alarm).toMatchObject({ Properties: { AlarmActions: [topic] } });
   expect(countAlarmMetrics(given)).toBeLessThanOrEqual(8);
 });

@@ -124,6 +124,7 @@ describe("the template", () => {
       "sidecarset-prod-convert-sidecarset": true,
       "sidecarset-prod-rollout": false,
       "sidecarset-prod-dry-run": false,
+      "sidecarset-prod-ordered-set": false,
     });
     const reading = ofType("AWS::IAM::Role").filter((role) => JSON.stringify(role).includes("ssm:GetParameter"));
     expect(reading).toHaveLength(4);

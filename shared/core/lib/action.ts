@@ -53,7 +53,7 @@ export type Action =
   | {
       readonly kind: "RecordEvent";
       readonly regarding: {
-        readonly kind: "SidecarSet" | "Pod";
+        readonly kind: "SidecarSet" | "StatefulSet" | "Pod";
         readonly namespace?: string;
         readonly name: string;
         readonly uid: string;

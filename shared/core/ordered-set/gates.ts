@@ -1,4 +1,4 @@
-/** Decides nothing: the feature gates that change what becomes of a set, as OpenKruise names them. */
+/** Decides nothing: the feature gates that change what becomes of a set, as OpenKruise names them, and one of ours. */
 
 export interface OrderedSetGates {
   readonly StatefulSetAutoDeletePVC: boolean;
@@ -6,13 +6,16 @@ export interface OrderedSetGates {
   readonly InPlaceUpdateEnvFromMetadata: boolean;
   readonly StatefulSetStartOrdinal: boolean;
   readonly StatefulSetAutoResizePVCGate: boolean;
+  /** ours: a set goes on where OpenKruise's waits for ever */
+  readonly StatefulSetUnblocked: boolean;
 }
 
-/** OpenKruise's. */
+/** OpenKruise's, and ours off. */
 export const DEFAULT_ORDERED_SET_GATES: OrderedSetGates = {
   StatefulSetAutoDeletePVC: true,
   PodIndexLabel: true,
   InPlaceUpdateEnvFromMetadata: true,
   StatefulSetStartOrdinal: false,
   StatefulSetAutoResizePVCGate: false,
+  StatefulSetUnblocked: false,
 };

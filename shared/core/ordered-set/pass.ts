@@ -22,6 +22,8 @@ export interface Pass {
   readonly condemned: readonly Pod[];
   readonly range: OrdinalRange;
   readonly gates: OrderedSetGates;
+  /** uids of pods that an earlier write may still reach: each counts as unavailable */
+  readonly reserved: ReadonlySet<string>;
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
   /** one pod after the other */

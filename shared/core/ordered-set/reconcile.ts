@@ -24,6 +24,8 @@ export interface SetObservation {
   /** those of the namespace that the selector matches, whoever owns them */
   readonly revisions: readonly ControllerRevision[];
   readonly gates: OrderedSetGates;
+  /** uids of pods that a write of an earlier pass may still reach; absent: none */
+  readonly reserved?: ReadonlySet<string>;
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
 }
@@ -31,6 +33,8 @@ export interface SetObservation {
 export interface SetOutcome {
   /** until something is to be looked at again; 0: nothing waits for time */
   readonly requeueAfterSeconds: number;
+  /** name of the revision that pods are to get to; absent when it could not be registered */
+  readonly updateRevision?: string;
   /** what ended the pass early */
   readonly failure?: StepFailed;
 }
@@ -39,18 +43,24 @@ export interface SetOutcome {
 export function* reconcileSet(seen: SetObservation): Steps<SetOutcome> {
   const { set } = seen;
   const waits: number[] = [];
+  let updateRevision: string | undefined;
   const result = yield* attempt(
     (function* () {
       const history = yield* ownHistory(set, seen.revisions);
       const pods = yield* claimPods(set, seen.pods);
       const { revisions, failure } = yield* syncPods(seen, history, pods, waits);
       const live = revisions ? [revisions.current, revisions.update] : [];
+      updateRevision = revisions?.update.metadata?.name;
       yield* truncateSetHistory(set, history, { pods, revisions: live });
       if (failure) throw failure;
     })(),
   );
   const requeueAfterSeconds = waits.length === 0 ? 0 : Math.min(...waits);
-  return { requeueAfterSeconds, ...(result instanceof StepFailed ? { failure: result } : {}) };
+  return {
+    requeueAfterSeconds,
+    ...(updateRevision === undefined ? {} : { updateRevision }),
+    ...(result instanceof StepFailed ? { failure: result } : {}),
+  };
 }
 
 function* syncPods(
@@ -86,7 +96,7 @@ function* scale(pass: Pass): Steps<boolean> {
 }
 
 function newPass(
-  { set, gates, now }: SetObservation,
+  { set, gates, now, reserved = new Set() }: SetObservation,
   history: readonly ControllerRevision[],
   pods: readonly Pod[],
   { current, update }: SetRevisions,
@@ -105,6 +115,7 @@ function newPass(
     pods,
     range,
     gates,
+    reserved,
     now,
     isMonotonic: set.spec.podManagementPolicy !== "Parallel",
     minReadySeconds: rolling?.minReadySeconds ?? 0,

@@ -1,10 +1,20 @@
 /** Decides what the pods in range need: created, replaced, waited for, mended; one after the other, or all at once. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { isAvailable, isScaleBudgetSpent, type Pass } from "./pass.ts";
-import { isCreated, isFinished, isPending, isTerminating } from "./pod-phase.ts";
+import {
+  isCreated,
+  isFinished,
+  isPending,
+  isRunningAndReady,
+  isTerminating,
+  lifecycleState,
+  revisionOf,
+} from "./pod-phase.ts";
 import { refresh } from "./refresh.ts";
 import { hasStaleClaim, retainClaims } from "./retention.ts";
 import type { Steps } from "./step.ts";
+import { updateInPlace } from "./update-in-place.ts";
+import { updateOrder } from "./update-order.ts";
 import { createMissingClaims, createPod, deletePod, mendPod } from "./write-pod.ts";
 
 /** "exit": a set that keeps order does no more in this pass. "break": no further pod is looked at. */
@@ -29,7 +39,7 @@ function* keepReplica(pass: Pass, pod: Pod): Steps<Verdict> {
     if (isScaleBudgetSpent(pass)) return "break";
   }
   yield* refresh(pass, pod);
-  const verdict = mustWaitFor(pass, pod);
+  const verdict = yield* unblocked(pass, pod, mustWaitFor(pass, pod));
   if (verdict !== "next") return verdict;
   yield* mendPod(pass, pod);
   return "next";
@@ -37,9 +47,10 @@ function* keepReplica(pass: Pass, pod: Pod): Steps<Verdict> {
 
 /** Compat: once the scale budget is used up a failed pod stays as it is (statefulset.md, section 3.e). */
 function* replace(pass: Pass, pod: Pod): Steps<Verdict> {
-  if (isScaleBudgetSpent(pass)) return "break";
+  const isSpent = isScaleBudgetSpent(pass);
+  if (isSpent && !pass.gates.StatefulSetUnblocked) return "break";
   if (!isTerminating(pod)) yield* deletePod(pass, pod);
-  return "exit";
+  return isSpent ? "break" : "exit";
 }
 
 function* create(pass: Pass, pod: Pod): Steps<Verdict> {
@@ -52,6 +63,24 @@ function* create(pass: Pass, pod: Pod): Steps<Verdict> {
 function* completeClaims(pass: Pass, pod: Pod): Steps<void> {
   yield* createMissingClaims(pass, pod);
   if (pass.gates.StatefulSetAutoDeletePVC) yield* retainClaims(pass.updateSet, pod, pass.range);
+}
+
+/**
+ * Compat: without the gate an order is kept by waiting for a pod that only its update can help, or whose hook only the
+ * update asks for (statefulset.md, sections 4 and 7). A pod that is down costs nothing when it is updated.
+ */
+function* unblocked(pass: Pass, pod: Pod, verdict: Verdict): Steps<Verdict> {
+  if (verdict !== "exit" || !pass.gates.StatefulSetUnblocked) return verdict;
+  if (isRunningAndReady(pod)) return lifecycleState(pod) === "PreparingUpdate" ? "next" : verdict;
+  if (mayBeUpdated(pass, pod) && !(yield* updateInPlace(pass, pod))) yield* deletePod(pass, pod);
+  return verdict;
+}
+
+function mayBeUpdated({ set, slots, update }: Pass, pod: Pod): boolean {
+  const { type, rollingUpdate: strategy } = set.spec.updateStrategy ?? {};
+  const revision = update.metadata?.name ?? "";
+  if (type === "OnDelete" || strategy?.paused || revisionOf(pod) === revision) return false;
+  return updateOrder(slots, { strategy, revision, replicas: set.spec.replicas ?? 1 }).includes(pod);
 }
 
 function mustWaitFor(pass: Pass, pod: Pod): Verdict {

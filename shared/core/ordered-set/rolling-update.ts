@@ -18,9 +18,14 @@ export function* rollingUpdate(pass: Pass): Steps<void> {
   const replicas = set.spec.replicas ?? 1;
   const budget = atLeastOne(strategy?.maxUnavailable ?? 1, replicas);
   const down = yield* unavailablePods(pass);
-  yield* deleteSpecified(pass, down, budget);
   const order = updateOrder(slots, { strategy, revision: update.metadata?.name ?? "", replicas });
-  yield* updateInOrder(pass, order, { down, budget });
+  const left = beyondBudget(pass, order, down, budget);
+  yield* deleteSpecified(pass, down, budget);
+  yield* updateInOrder(
+    pass,
+    order.filter((pod) => !left.has(pod)),
+    { down, budget },
+  );
 }
 
 /** Compat: the first pod that the budget has no room for ends it, also if a later one is down anyway (section 4.8). */
@@ -34,6 +39,16 @@ function* updateInOrder(
     if (down.size >= budget && !down.has(pod)) return;
     if (yield* updatePod(pass, pod)) down.add(pod);
   }
+}
+
+/** Reserved pods that a budget has no room for since it shrank: the last ones. They are down, but not to be updated. */
+function beyondBudget(pass: Pass, pods: readonly Pod[], down: ReadonlySet<Pod>, budget: number): ReadonlySet<Pod> {
+  const held = pods.filter((pod) => down.has(pod) && isReserved(pass, pod) && isUp(pass, pod));
+  return new Set(held.slice(Math.max(0, budget - (down.size - held.length))));
+}
+
+function isReserved({ reserved }: Pass, { metadata }: Pod): boolean {
+  return reserved.has(metadata?.uid ?? "");
 }
 
 /** A number as it is, a share rounded down; one at least. Source: intstr.GetScaledValueFromIntOrPercent. */
@@ -58,10 +73,14 @@ function* unavailablePods(pass: Pass): Steps<Set<Pod>> {
   const down = new Set<Pod>();
   for (const pod of pass.slots) {
     if (pod === undefined) continue;
-    const isUp = isHealthy(pod) && whyNotCompleted(pod) === undefined && isAvailable(pass, pod);
-    if (!isUp || (yield* claimsState(pass, pod)) !== "ready") down.add(pod);
+    const isDown = !isUp(pass, pod) || isReserved(pass, pod);
+    if (isDown || (yield* claimsState(pass, pod)) !== "ready") down.add(pod);
   }
   return down;
+}
+
+function isUp(pass: Pass, pod: Pod): boolean {
+  return isHealthy(pod) && whyNotCompleted(pod) === undefined && isAvailable(pass, pod);
 }
 
 /** Never limited by the partition. */

@@ -1,0 +1,35 @@
+/** Lambda: a pass over all ordered sets, by schedule or by hand with {"set"?: "NAMESPACE/NAME", "dryRun"?: true}. */
+import type { Context } from "aws-lambda";
+import { readCluster, readConfig } from "../shared/config.ts";
+import { runSetPass } from "../shared/controller/ordered-set/set-pass.ts";
+import type { SetPassReport } from "../shared/controller/ordered-set/set-report.ts";
+import { connect } from "../shared/kube/connect.ts";
+import { createLog } from "../shared/log.ts";
+import { logSets } from "./ordered-set-log.ts";
+import { parseSetKey } from "./set-key.ts";
+
+interface OrderedSetEvent {
+  readonly set?: string;
+  readonly dryRun?: boolean;
+}
+
+/** Left for the report when the pass is over. */
+const REPORT_MS = 1_000;
+
+/** @throws KubeError or ConfigError when there is no way to the cluster; trouble there is in the report, and logged */
+export async function handler(
+  { set, dryRun = false }: OrderedSetEvent,
+  context: Pick<Context, "getRemainingTimeInMillis">,
+): Promise<SetPassReport> {
+  const { kruiseNamespace, logLevel, featureGates: gates } = readConfig();
+  const report = await runSetPass(await connect(readCluster()), {
+    kruiseNamespace,
+    gates,
+    deadlineMs: context.getRemainingTimeInMillis() - REPORT_MS,
+    follow: true,
+    dryRun,
+    ...(set === undefined ? {} : { set: parseSetKey(set) }),
+  });
+  logSets(createLog(logLevel), report);
+  return report;
+}

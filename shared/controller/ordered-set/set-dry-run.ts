@@ -1,0 +1,35 @@
+/** What a pass would do about one set now, without writing anything. */
+import { explainSet, setStanding } from "../../core/ordered-set/explain-set.ts";
+import { planSet } from "../../core/ordered-set/plan-set.ts";
+import { reconcileLedger, withReservations } from "../../core/upgrade/ledger.ts";
+import { lookAtSet, observationOf, type SetContext, seeReserved, subjectOf } from "./set-look.ts";
+import { describeRequest, explainStop, type SetReport } from "./set-report.ts";
+import { wantedStates } from "./set-round.ts";
+
+export async function planSetOnly(context: SetContext): Promise<SetReport> {
+  const { key, tally } = context;
+  const look = await lookAtSet(context, true);
+  if (!look) return { ...key, stop: "gone", why: explainStop("gone", undefined), tally };
+  const subject = subjectOf(look.set);
+  const kept = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject)?.kept ?? [];
+  const seen = observationOf(context, look, new Set(kept.map(({ uid }) => uid)));
+  const plan = planSet(seen, look);
+  const { fenced } = withReservations(kept, wantedStates(plan), subject);
+  const standing = setStanding(seen, plan.outcome.updateRevision);
+  const planned = [
+    ...fenced.map(({ namespace, name }) => `fence ${namespace}/${name}: it was reserved and is not wanted any more`),
+    ...plan.writes.flatMap((request) => describeRequest(request) ?? []),
+  ];
+  const { generation } = subject;
+  const { status } = look.set;
+  return {
+    ...key,
+    stop: "oneRound",
+    why: explainSet(standing),
+    generation,
+    ...(status ? { status } : {}),
+    standing,
+    tally,
+    planned,
+  };
+}

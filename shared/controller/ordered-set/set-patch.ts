@@ -1,0 +1,39 @@
+/** From an object before and after to a conditional patch: what differs, for the very object and state that was looked at. */
+import type { KubernetesObject } from "../../api/kubernetes.ts";
+import type { Patch } from "../../kube/port.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Lists are replaced as a whole: the resourceVersion says that nobody else wrote them meanwhile. */
+export function changePatch(before: KubernetesObject, after: KubernetesObject): Patch {
+  const body = difference(before as Members, after as Members) as { readonly metadata?: Members };
+  const { uid, resourceVersion } = before.metadata ?? {};
+  return { type: "merge", body: { ...body, metadata: { ...body.metadata, uid, resourceVersion } } };
+}
+
+/** Some members written anew. */
+export function memberPatch({ metadata }: KubernetesObject, members: { readonly metadata?: Members }): Patch {
+  const { uid, resourceVersion } = metadata ?? {};
+  return { type: "merge", body: { ...members, metadata: { ...members.metadata, uid, resourceVersion } } };
+}
+
+function difference(before: Members, after: Members): Members {
+  const changed = Object.keys(after).filter((key) => !isSame(before[key], after[key]));
+  const gone = Object.keys(before).filter((key) => after[key] === undefined && before[key] !== undefined);
+  return Object.fromEntries([
+    ...changed.map((key) => [key, changeOf(before[key], after[key])] as const),
+    ...gone.map((key) => [key, null] as const),
+  ]);
+}
+
+function changeOf(before: unknown, after: unknown): unknown {
+  return isMembers(before) && isMembers(after) ? difference(before, after) : after;
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}

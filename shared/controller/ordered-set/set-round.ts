@@ -1,0 +1,221 @@
+/** One round of a pass over a set: foresee what it will take away, reserve that, fence what is not wanted, carry it out. */
+
+import type { Pod } from "../../api/kubernetes.ts";
+import { FENCE_ANNOTATION } from "../../api/names.ts";
+import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
+import { planSet, type SetPlan } from "../../core/ordered-set/plan-set.ts";
+import { reconcileSet, type SetObservation, type SetOutcome } from "../../core/ordered-set/reconcile.ts";
+import type { Reply, Request } from "../../core/ordered-set/step.ts";
+import { isClaimState, takenAway } from "../../core/ordered-set/takes-away.ts";
+import {
+  isGenerationObservable,
+  isSameLedger,
+  type Ledger,
+  type PodState,
+  type Reservation,
+  reconcileLedger,
+  type Subject,
+  withReservations,
+} from "../../core/upgrade/ledger.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { STATEFUL_SETS } from "../../kube/port.ts";
+import { swapLedger } from "../ledger-store.ts";
+import { answer, LookAgain } from "./set-act.ts";
+import {
+  keyOf,
+  observationOf,
+  orUndefined,
+  resourceOf,
+  type SetContext,
+  type SetLook,
+  seeReserved,
+  subjectOf,
+} from "./set-look.ts";
+
+export interface SetRound {
+  readonly look: SetLook;
+  readonly seen: SetObservation;
+  readonly plan: SetPlan;
+  readonly outcome: SetOutcome;
+  /** writes that were carried out, those of the status not counted */
+  readonly written: number;
+  /** pods as those writes left them */
+  readonly touched: readonly Pod[];
+  /** of the set, as it is stored now */
+  readonly status: StatefulSetStatus | undefined;
+  /** reservations that stand */
+  readonly reserved: number;
+}
+
+/** So long a set that was read is trusted before a pod is created for it: a create is conditional on nothing. */
+const TRUST_MS = 1_000;
+
+/** Throws LookAgain when something is not as it was seen, and KubeError for trouble. */
+export async function setRound(context: SetContext, look: SetLook): Promise<SetRound> {
+  context.tally.rounds++;
+  const subject = subjectOf(look.set);
+  const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
+  if (!reconciled) throw new LookAgain("another pass has seen a newer generation of the set");
+  const reserved = new Set(reconciled.kept.map(({ uid }) => uid));
+  const seen = observationOf(context, look, reserved);
+  const plan = planSet(seen, look);
+  const { ledger, granted, fenced } = withReservations(reconciled.kept, wantedStates(plan), subject);
+  await store(context, look, ledger);
+  for (const reservation of fenced) await fence(context, reservation);
+  const round = new Round(context, look, { subject, granted, isFencing: fenced.length > 0 });
+  const outcome = await round.run(seen);
+  const { touched, status } = round;
+  const written = round.written + fenced.length;
+  return { look, seen, plan, outcome, written, touched, status, reserved: look.stored.ledger.reservations.length };
+}
+
+/** Each object once, in the state in which it was listed. */
+export function wantedStates({ writes }: SetPlan): readonly PodState[] {
+  const states = new Map<string, PodState>();
+  for (const state of writes.map(takenAway)) if (state && !states.has(state.uid)) states.set(state.uid, state);
+  return [...states.values()];
+}
+
+async function store({ cluster, key }: SetContext, look: SetLook, ledger: Ledger): Promise<void> {
+  if (isSameLedger(look.stored.ledger, ledger)) return;
+  const place = { namespace: key.namespace, owner: look.set, kind: "statefulset" } as const;
+  const stored = await swapLedger(cluster, place, look.stored, ledger);
+  if (!stored) throw new LookAgain("another pass has written the ledger");
+  look.stored = stored;
+}
+
+/** Moves the object's resourceVersion and nothing else, so that a late write fails. */
+async function fence({ cluster, tally }: SetContext, reservation: Reservation): Promise<void> {
+  const { uid, resourceVersion } = reservation;
+  const own = isClaimState(reservation) ? uid.slice(uid.indexOf(":") + 1) : uid;
+  const metadata = { uid: own, resourceVersion, annotations: { [FENCE_ANNOTATION]: resourceVersion } };
+  const patch = { type: "merge", body: { metadata } } as const;
+  try {
+    await cluster.patch(resourceOf(reservation), keyOf(reservation), patch, { answer: "metadata" });
+    tally.fenced++;
+  } catch (error) {
+    // Something else has moved it, or nobody knows: the next look tells.
+    if (!isKubeError(error, 404, 409, 422) && !(isKubeError(error) && !error.isOutcomeKnown)) throw error;
+  }
+}
+
+interface Permits {
+  readonly subject: Subject;
+  /** uids, as the ledger has them */
+  readonly granted: ReadonlySet<string>;
+  readonly isFencing: boolean;
+}
+
+/** Answers a pass step by step. */
+class Round {
+  readonly #context: SetContext;
+  readonly #look: SetLook;
+  readonly #permits: Permits;
+  /** by name: as listed, and as written since; undefined for one that is not there */
+  readonly #claims: Map<string, PersistentVolumeClaim | undefined>;
+  #setReadAtMs: number;
+  readonly touched: Pod[] = [];
+  written = 0;
+  status: StatefulSetStatus | undefined;
+
+  constructor(context: SetContext, look: SetLook, permits: Permits) {
+    this.#context = context;
+    this.#look = look;
+    this.status = look.set.status;
+    this.#permits = permits;
+    this.#claims = new Map(look.claims.map((claim) => [claim.metadata?.name ?? "", claim]));
+    this.#setReadAtMs = context.clock.now();
+  }
+
+  async run(seen: SetObservation): Promise<SetOutcome> {
+    const steps = reconcileSet(seen);
+    for (let step = steps.next(); ; step = steps.next(await this.#answer(step.value))) {
+      if (step.done) return step.value;
+    }
+  }
+
+  async #answer(request: Request): Promise<Reply> {
+    if (request.kind === "GetClaim") return await this.#findClaim(request);
+    if (request.kind === "UpdateStatus") return await this.#writeStatus(request.status);
+    await this.#permit(request);
+    const reply = await answer(this.#context, this.#look, request);
+    if (reply.kind === "ok") this.#note(request, reply.object);
+    return reply;
+  }
+
+  async #findClaim(request: Extract<Request, { readonly name: string }>): Promise<Reply> {
+    const { name } = request;
+    const known = this.#claims.get(name);
+    if (known) return { kind: "ok", object: known };
+    if (this.#claims.has(name)) return { kind: "failed", reason: "NotFound", message: `claim ${name} not found` };
+    const reply = await answer(this.#context, this.#look, request);
+    this.#claims.set(name, reply.kind === "ok" ? (reply.object as PersistentVolumeClaim) : undefined);
+    return reply;
+  }
+
+  /** The generation is shown once nothing that was decided before it can land any more. */
+  async #writeStatus(status: StatefulSetStatus): Promise<Reply> {
+    const { set, stored } = this.#look;
+    const isObservable = isGenerationObservable(stored.ledger, this.#permits.subject);
+    const { observedGeneration: _, ...counts } = status;
+    const before = set.status?.observedGeneration;
+    const shown = isObservable
+      ? status
+      : { ...counts, ...(before === undefined ? {} : { observedGeneration: before }) };
+    if (JSON.stringify(shown) === JSON.stringify(set.status)) return { kind: "ok" };
+    const reply = await answer(this.#context, this.#look, { kind: "UpdateStatus", status: shown });
+    if (reply.kind === "ok") this.status = shown;
+    return reply;
+  }
+
+  async #permit(request: Request): Promise<void> {
+    if (request.kind === "CreatePod") return await this.#checkSet();
+    const state = takenAway(request);
+    if (!state) return;
+    const { reservations } = this.#look.stored.ledger;
+    const own = reservations.find(({ uid }) => uid === state.uid);
+    if (own && own.resourceVersion === state.resourceVersion && this.#permits.granted.has(state.uid)) return;
+    if (!this.#permits.granted.has(state.uid) || this.#permits.isFencing)
+      throw new LookAgain(`${state.name} is to be written to, and is not reserved`);
+    await this.#reserveAgain(state);
+  }
+
+  /** Our own first write to it has moved its resourceVersion. */
+  async #reserveAgain(state: PodState): Promise<void> {
+    const { subject } = this.#permits;
+    const others = this.#look.stored.ledger.reservations.filter(({ uid }) => uid !== state.uid);
+    const reservation: Reservation = { ...state, generation: subject.generation, revision: subject.revision };
+    const { uid, generation } = subject;
+    await store(this.#context, this.#look, { uid, generation, reservations: [...others, reservation] });
+  }
+
+  async #checkSet(): Promise<void> {
+    const { cluster, clock, key } = this.#context;
+    if (clock.now() - this.#setReadAtMs < TRUST_MS) return;
+    const now = await orUndefined(cluster.get<StatefulSet>(STATEFUL_SETS, key));
+    const { uid, generation, deletionTimestamp } = this.#look.set.metadata ?? {};
+    const isSame =
+      now?.metadata?.uid === uid &&
+      now?.metadata?.generation === generation &&
+      now?.metadata?.deletionTimestamp === deletionTimestamp;
+    if (!isSame) throw new LookAgain("the set has changed");
+    this.#setReadAtMs = clock.now();
+  }
+
+  #note(request: Request, object: unknown): void {
+    if (request.kind.startsWith("Get") || request.kind === "RecordEvent") return;
+    this.written++;
+    if (request.kind === "CreateClaim" || request.kind === "UpdateClaim") {
+      const claim = object as PersistentVolumeClaim;
+      this.#claims.set(claim.metadata?.name ?? "", claim);
+    }
+    if (request.kind === "DeletePod") this.touched.push(deleted(request.pod));
+    if (request.kind === "CreatePod" || request.kind === "UpdatePod" || request.kind === "UpdatePodStatus")
+      this.touched.push(object as Pod);
+  }
+}
+
+/** When it goes is all that is not known of it. */
+function deleted(pod: Pod): Pod {
+  return { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "now" } };
+}

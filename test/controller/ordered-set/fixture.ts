@@ -1,0 +1,105 @@
+/** Ordered sets, their pods and what became of them, on the embedded cluster. */
+import { statefulSetCrd } from "../../../infra/crd/stateful-set-crd.ts";
+import { type LocalCluster, startLocalCluster } from "../../../infra/local/cluster.ts";
+import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
+import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
+import { runSetPass, type SetPassOptions } from "../../../shared/controller/ordered-set/set-pass.ts";
+import type { SetPassReport, SetReport } from "../../../shared/controller/ordered-set/set-report.ts";
+import { decodeGo } from "../../../shared/core/lib/decode-go.ts";
+import { STATEFUL_SET } from "../../../shared/core/lib/go-types-stateful-set.ts";
+import { defaultSet } from "../../../shared/core/ordered-set/default-set.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
+import { parsePodName } from "../../../shared/core/ordered-set/pod-name.ts";
+import { connectCluster } from "../../../shared/kube/client.ts";
+import { type Cluster, NAMESPACES, PODS, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+
+export const NAMESPACE = "shop";
+const KRUISE_NAMESPACE = "kruise-system";
+const DEFINITIONS: Resource = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
+
+export interface SetCluster {
+  readonly cluster: Cluster;
+  readonly local: LocalCluster;
+}
+
+/** No webhook: the fixtures are what webhooks leave behind. */
+export async function startSetCluster(kubelet = { startDelayMs: 5, readyDelayMs: 5 }): Promise<SetCluster> {
+  const local = await startLocalCluster(kubelet);
+  const { url: server, caCertificate: certificateAuthority, token } = local;
+  const cluster = connectCluster({ server, certificateAuthority, token: async () => token });
+  await cluster.create(DEFINITIONS, statefulSetCrd());
+  for (const name of [KRUISE_NAMESPACE, NAMESPACE]) await cluster.create(NAMESPACES, { metadata: { name } });
+  return { cluster, local };
+}
+
+export function template(name: string, image = "app:1") {
+  return { metadata: { labels: { app: name } }, spec: { containers: [{ name: "main", image }] } };
+}
+
+/** With the defaults of the webhook. */
+export function orderedSet(name: string, spec: StatefulSetSpec): StatefulSet {
+  const given = {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "StatefulSet",
+    metadata: { name, namespace: NAMESPACE },
+    spec: { selector: { matchLabels: { app: name } }, serviceName: name, template: template(name), ...spec },
+  };
+  const decoded = decodeGo(STATEFUL_SET, given);
+  if (decoded.kind === "DecodeError") throw new Error(decoded.message);
+  const { status: _, ...set } = defaultSet(decoded.value as StatefulSet, DEFAULT_ORDERED_SET_GATES, true);
+  return set as StatefulSet;
+}
+
+export async function createSet(cluster: Cluster, name: string, spec: StatefulSetSpec): Promise<void> {
+  await cluster.create(STATEFUL_SETS, orderedSet(name, spec));
+}
+
+export const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
+
+export async function patchSpec(cluster: Cluster, name: string, spec: object): Promise<void> {
+  await cluster.patch(STATEFUL_SETS, keyOf(name), { type: "merge", body: { spec } });
+}
+
+export const readSet = (cluster: Cluster, name: string) => cluster.get<StatefulSet>(STATEFUL_SETS, keyOf(name));
+
+/** By rising ordinal. */
+export async function readPods(cluster: Cluster, name: string): Promise<readonly Pod[]> {
+  const { items } = await cluster.list<Pod>(PODS, { namespace: NAMESPACE, labelSelector: `app=${name}` });
+  return items.toSorted((a, b) => ordinal(a) - ordinal(b));
+}
+
+export function ordinal({ metadata }: KubernetesObject): number {
+  return parsePodName(metadata?.name ?? "").ordinal;
+}
+
+export function images(pods: readonly Pod[]): readonly string[] {
+  return pods.map(({ spec }) => spec.containers[0]?.image ?? "none");
+}
+
+export function pass(cluster: Cluster, options: Partial<SetPassOptions> = {}): Promise<SetPassReport> {
+  return runSetPass(cluster, {
+    deadlineMs: 30_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    gates: DEFAULT_ORDERED_SET_GATES,
+    follow: true,
+    over: new Set(),
+    ...options,
+  });
+}
+
+/** A following pass over one set, to its end. */
+export async function settle(
+  cluster: Cluster,
+  name: string,
+  options: Partial<SetPassOptions> = {},
+): Promise<SetReport> {
+  const { sets, problems } = await pass(cluster, { set: keyOf(name), ...options });
+  const [report] = sets;
+  if (!report || problems.length > 0) throw new Error(`no report on ${name}: ${problems}`);
+  return report;
+}

@@ -1,0 +1,68 @@
+/** Ordered sets and their pods, as a pass sees them. */
+import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
+import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
+import { DEFAULT_ORDERED_SET_GATES, type OrderedSetGates } from "../../../shared/core/ordered-set/gates.ts";
+import { newPod } from "../../../shared/core/ordered-set/identity.ts";
+import { newSetRevision } from "../../../shared/core/ordered-set/new-revision.ts";
+import type { SetObservation } from "../../../shared/core/ordered-set/reconcile.ts";
+import type { Request } from "../../../shared/core/ordered-set/step.ts";
+
+export const NOW = "2026-01-01T00:00:00Z";
+
+export function setOf(spec: StatefulSetSpec = {}, image = "app:1"): StatefulSet {
+  return {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "StatefulSet",
+    metadata: { name: "db", namespace: "shop", uid: "set-1", generation: 1 },
+    spec: {
+      replicas: 3,
+      selector: { matchLabels: { app: "db" } },
+      serviceName: "db",
+      podManagementPolicy: "OrderedReady",
+      updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0, maxUnavailable: 1 } },
+      template: { metadata: { labels: { app: "db" } }, spec: { containers: [{ name: "main", image }] } },
+      ...spec,
+    },
+  };
+}
+
+export function revisionOfSet(set: StatefulSet, revision: number): ControllerRevision {
+  return newSetRevision(set, revision, 0);
+}
+
+interface PodState {
+  readonly isReady?: boolean;
+  readonly phase?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** As the set of `made` makes it, running and ready unless said otherwise. */
+export function podOf(made: StatefulSet, ordinal: number, state: PodState = {}): Pod {
+  const { isReady = true, phase = "Running", labels = {} } = state;
+  const name = revisionOfSet(made, 1).metadata?.name ?? "";
+  const pod = newPod(made, ordinal, name, DEFAULT_ORDERED_SET_GATES);
+  const metadata = { ...pod.metadata, uid: `pod-${ordinal}`, resourceVersion: `${ordinal + 1}` };
+  return {
+    ...pod,
+    metadata: { ...metadata, labels: { ...metadata.labels, ...labels } },
+    status: { phase, conditions: [{ type: "Ready", status: isReady ? "True" : "False" }] },
+  };
+}
+
+export function seenOf(
+  set: StatefulSet,
+  pods: readonly Pod[],
+  revisions: readonly ControllerRevision[],
+  gates: Partial<OrderedSetGates> = {},
+): SetObservation {
+  return { set, pods, revisions, gates: { ...DEFAULT_ORDERED_SET_GATES, ...gates }, now: NOW };
+}
+
+/** "CreatePod db-0", in order; what concerns pods alone. */
+export function podWrites(writes: readonly Request[]): readonly string[] {
+  return writes.flatMap((request) => {
+    if (request.kind === "CreatePod" || request.kind === "DeletePod")
+      return [`${request.kind} ${request.pod.metadata?.name}`];
+    return request.kind === "UpdatePod" ? [`UpdatePod ${request.before.metadata?.name}`] : [];
+  });
+}

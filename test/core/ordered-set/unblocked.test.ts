@@ -1,0 +1,57 @@
+import { describe, expect, test } from "vitest";
+import { planSet } from "../../../shared/core/ordered-set/plan-set.ts";
+import type { SetObservation } from "../../../shared/core/ordered-set/reconcile.ts";
+import { podOf, podWrites, revisionOfSet, seenOf, setOf } from "./fixture.ts";
+
+const before = setOf();
+const after = setOf({}, "app:2");
+const revisions = [revisionOfSet(before, 1), revisionOfSet(after, 2)];
+
+/** What a pass writes to pods without the gate, and with it. */
+function writes(seen: SetObservation): readonly [without: readonly string[], withGate: readonly string[]] {
+  const planned = (StatefulSetUnblocked: boolean) =>
+    podWrites(planSet({ ...seen, gates: { ...seen.gates, StatefulSetUnblocked } }, { claims: [] }).writes);
+  return [planned(false), planned(true)];
+}
+
+describe("with the gate StatefulSetUnblocked", () => {
+  test("a failed pod is replaced although the scale budget is used up", () => {
+    const set = setOf({ podManagementPolicy: "Parallel", scaleStrategy: { maxUnavailable: 1 } });
+    const pods = [podOf(set, 0), podOf(set, 1, { phase: "Failed", isReady: false }), podOf(set, 2)];
+    expect(writes(seenOf(set, pods, [revisionOfSet(set, 1)]))).toEqual([[], ["DeletePod db-1"]]);
+  });
+
+  test("a broken pod of an old template is replaced in an ordered set", () => {
+    const pods = [podOf(before, 0), podOf(before, 1), podOf(before, 2, { isReady: false })];
+    expect(writes(seenOf(after, pods, revisions))).toEqual([[], ["DeletePod db-2"]]);
+  });
+
+  test.each([
+    ["is paused", setOf({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { paused: true } } }, "app:2")],
+    ["waits for deletions", setOf({ updateStrategy: { type: "OnDelete" } }, "app:2")],
+    [
+      "keeps it by its partition",
+      setOf({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 3 } } }, "app:2"),
+    ],
+  ])("it stays where the update %s", (_, set) => {
+    const pods = [podOf(before, 0), podOf(before, 1), podOf(before, 2, { isReady: false })];
+    expect(writes(seenOf(set, pods, revisions))).toEqual([[], []]);
+  });
+
+  test("a broken pod of the newest template is waited for", () => {
+    const pods = [podOf(after, 0), podOf(after, 1), podOf(after, 2, { isReady: false })];
+    expect(writes(seenOf(after, pods, revisions))).toEqual([[], []]);
+  });
+
+  test("a pod whose update hook is being waited for does not hold up an ordered set", () => {
+    const rollingUpdate = { partition: 0, maxUnavailable: 1, podUpdatePolicy: "InPlaceIfPossible" };
+    const lifecycle = { inPlaceUpdate: { labelsHandler: { "example.com/hold": "true" } } };
+    const set = setOf({ lifecycle, updateStrategy: { type: "RollingUpdate", rollingUpdate } }, "app:2");
+    const held = { "lifecycle.apps.kruise.io/state": "PreparingUpdate" };
+    const pods = [podOf(before, 0), podOf(before, 1), podOf(before, 2, { labels: held })];
+    expect(writes(seenOf(set, pods, revisions))).toEqual([[], ["UpdatePod db-2"]]);
+    const hooked = { ...held, "example.com/hold": "true" };
+    const waiting = [podOf(before, 0), podOf(before, 1), podOf(before, 2, { labels: hooked })];
+    expect(writes(seenOf(set, waiting, revisions))).toEqual([[], []]);
+  });
+});
