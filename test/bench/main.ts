@@ -1,6 +1,7 @@
-/** `npm run bench -- core|webhook [--json]`: prints a table, or one JSON object. */
+/** `npm run bench -- core|webhook|ordered [--json]`: prints a table, or one JSON object. */
 import { measureCore } from "./core.ts";
 import { coreTable } from "./core-table.ts";
+import { measureOrdered, orderedTable } from "./ordered.ts";
 import { measureWebhook } from "./webhook/measure-webhook.ts";
 import { webhookTable } from "./webhook/webhook-table.ts";
 
@@ -16,6 +17,10 @@ const BENCHMARKS: Readonly<Record<string, () => Printed | Promise<Printed>>> = {
   core: () => {
     const figures = measureCore(CORE_ROUNDS);
     return { figures, table: coreTable(figures, CORE_ROUNDS) };
+  },
+  ordered: async () => {
+    const figures = await measureOrdered();
+    return { figures, table: orderedTable(figures) };
   },
   webhook: async () => {
     const figures = await measureWebhook(WEBHOOK);
