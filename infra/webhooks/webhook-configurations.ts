@@ -1,12 +1,12 @@
 /** What the API server asks about before it stores it: pods when they are created, SidecarSets always. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { NEEDS_WEBHOOK_CONDITION, POD_WEBHOOK, SIDECARSET_GROUP } from "../../shared/api/names.ts";
 import {
-  CONTROL_PLANE_LABEL,
-  NAMESPACE_NAME_LABEL,
-  NEEDS_WEBHOOK_CONDITION,
-  POD_WEBHOOK,
-  SIDECARSET_GROUP,
-} from "../../shared/api/names.ts";
+  EXEMPT_NAMESPACES,
+  type MatchCondition,
+  NO_MIRROR_PODS,
+  outsideOf,
+} from "../../shared/core/match/exempt-pods.ts";
 import {
   MUTATE_POD_PATH,
   MUTATE_RECREATE_REQUEST_PATH,
@@ -33,26 +33,13 @@ interface Registration {
   readonly podConditions: readonly MatchCondition[];
 }
 
-interface MatchCondition {
-  readonly name: string;
-  /** CEL */
-  readonly expression: string;
-}
-
-/** A mirror pod shows what a node runs anyway: nothing that is changed in it has an effect. */
-const NO_MIRROR_PODS: MatchCondition = {
-  name: "not-a-mirror-pod",
-  expression: `!has(object.metadata.annotations) || !("kubernetes.io/config.mirror" in object.metadata.annotations)`,
-};
-
 /**
  * Our own prefix, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
- * The cluster's own namespaces are left out, as Kubernetes advises: DNS must start while the webhook is down.
  * Ignore: while the webhook is down pods come without their sidecars, rather than not at all.
  */
 const OURS: Registration = {
   prefix: "sidecarset",
-  excludedNamespaces: ["kube-node-lease", "kube-system"],
+  excludedNamespaces: EXEMPT_NAMESPACES,
   timeoutSeconds: 5,
   podFailurePolicy: "Ignore",
   podConditions: [NO_MIRROR_PODS],
@@ -161,17 +148,11 @@ function podWebhook(
   address: WebhookAddress,
   { excludedNamespaces, podFailurePolicy, podConditions }: Omit<Registration, "prefix" | "timeoutSeconds">,
 ) {
-  const byName = { key: NAMESPACE_NAME_LABEL, operator: "NotIn", values: excludedNamespaces };
   return {
     name: POD_WEBHOOK,
     clientConfig: clientConfig(address, MUTATE_POD_PATH),
     rules: POD_RULES,
-    namespaceSelector: {
-      matchExpressions: [
-        { key: CONTROL_PLANE_LABEL, operator: "DoesNotExist" },
-        ...(excludedNamespaces.length > 0 ? [byName] : []),
-      ],
-    },
+    namespaceSelector: { matchExpressions: outsideOf(excludedNamespaces) },
     ...(podConditions.length > 0 ? { matchConditions: podConditions } : {}),
     ...MUTATING,
     failurePolicy: podFailurePolicy,

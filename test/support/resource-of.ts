@@ -4,5 +4,10 @@ import type { Resource } from "../../shared/kube/port.ts";
 
 export function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
   const [version = "", group = ""] = apiVersion.split("/").reverse();
-  return { group, version, plural: `${kind.toLowerCase()}s`, namespaced: metadata?.namespace !== undefined };
+  return {
+    group,
+    version,
+    plural: `${kind.toLowerCase()}s`.replace(/ys$/, "ies"),
+    namespaced: metadata?.namespace !== undefined,
+  };
 }

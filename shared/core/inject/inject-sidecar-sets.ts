@@ -49,7 +49,7 @@ function sidecarsOf({ spec }: SidecarSet): readonly SidecarContainer[] {
 }
 
 /** Only volumes that a sidecar mounts are injected, in the order in which they are mounted. */
-function volumesOf(sidecarSet: SidecarSet): readonly Volume[] {
+export function volumesOf(sidecarSet: SidecarSet): readonly Volume[] {
   const volumes = new Map((sidecarSet.spec.volumes ?? []).map((volume) => [volume.name, volume]));
   const used = sidecarsOf(sidecarSet).flatMap(({ volumeMounts, volumeDevices }) => [
     ...(volumeMounts ?? []),

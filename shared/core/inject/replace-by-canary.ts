@@ -12,3 +12,8 @@ export function replaceByCanary(sidecarSets: readonly SidecarSet[]): readonly Si
   const bases = new Set(sidecarSets.map(baseOf));
   return sidecarSets.filter(({ metadata }) => !bases.has(metadata?.name ?? ""));
 }
+
+/** It takes the place of `base` in the pods that both match. */
+export function isCanaryOf(sidecarSet: SidecarSet, base: SidecarSet): boolean {
+  return baseOf(sidecarSet) === (base.metadata?.name ?? "");
+}

@@ -6,12 +6,20 @@ import { qualifiedNameErrors } from "../lib/label-name.ts";
 
 const SUBSCRIPTED = /^(.+?)\['(.*)'\]$/s;
 
-/** A label or annotation, "" when it is missing; undefined for any other field. */
-function fieldOf({ fieldPath }: FieldReference, { labels, annotations }: ObjectMeta): string | undefined {
+/** Which label or annotation is meant; undefined for any other field. */
+export function referencedKey({
+  fieldPath,
+}: FieldReference): { readonly of: "labels" | "annotations"; readonly key: string } | undefined {
   const [, path, key = ""] = SUBSCRIPTED.exec(fieldPath) ?? [];
-  if (path === "metadata.labels") return qualifiedNameErrors(key).length > 0 ? undefined : (labels?.[key] ?? "");
+  if (path === "metadata.labels") return qualifiedNameErrors(key).length > 0 ? undefined : { of: "labels", key };
   if (path !== "metadata.annotations") return undefined;
-  return qualifiedNameErrors(key.toLowerCase()).length > 0 ? undefined : (annotations?.[key] ?? "");
+  return qualifiedNameErrors(key.toLowerCase()).length > 0 ? undefined : { of: "annotations", key };
+}
+
+/** "" when it is missing. */
+function fieldOf(reference: FieldReference, metadata: ObjectMeta): string | undefined {
+  const referenced = referencedKey(reference);
+  return referenced && (metadata[referenced.of]?.[referenced.key] ?? "");
 }
 
 function sourceOf({ sourceContainerName, sourceContainerNameFrom }: TransferEnvVar, metadata: ObjectMeta) {
@@ -19,7 +27,8 @@ function sourceOf({ sourceContainerName, sourceContainerNameFrom }: TransferEnvV
   return fieldRef ? fieldOf(fieldRef, metadata) : (sourceContainerName ?? "");
 }
 
-function envNamesOf({ envName, envNames }: TransferEnvVar): readonly string[] {
+/** Each once, in the order in which they are taken over. */
+export function envNamesOf({ envName, envNames }: TransferEnvVar): readonly string[] {
   return [...new Set([...(envName ? [envName] : []), ...(envNames ?? [])])].sort(compareUtf8);
 }
 

@@ -1,14 +1,14 @@
 /** Decides for which pods the API server has to call the webhook at all, as one CEL expression that never fails. */
-import type { LabelSelector, LabelSelectorRequirement } from "../../api/kubernetes.ts";
 import { CONTAINER_LAUNCH_PRIORITY_ANNOTATION, CONTAINER_PRIORITY_ENV, SIDECARSET_GROUP } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { celTexts } from "../lib/cel-literal.ts";
 import { isEmptySelector, selectorMatches } from "../lib/label-selector.ts";
 import { namespaceKeys } from "./namespace-keys.ts";
+import { POD_LABELS, selectorTerms } from "./selector-condition.ts";
 
 /** What a matchCondition may be long: an object of the API server has room for far more, its CEL budget not. */
 const LONGEST_EXPRESSION = 16_000;
 
-const LABELS = "has(object.metadata.labels)";
 /** what else the webhook changes: pods with a launch order, and those of OpenKruise's workloads */
 const OTHER_REASONS = [
   `has(object.metadata.annotations) && '${CONTAINER_LAUNCH_PRIORITY_ANNOTATION}' in object.metadata.annotations`,
@@ -64,39 +64,10 @@ function reasonsOf(sidecarSet: SidecarSet): readonly string[] | undefined {
   const { selector } = sidecarSet.spec;
   if (!selector || isEmptySelector(selector)) return [];
   if (typeof selectorMatches(selector, {}) !== "boolean") return undefined;
-  return [[...namespaceTerms(sidecarSet), ...selectorTerms(selector)].join(" && ")];
+  return [[...namespaceTerms(sidecarSet), ...selectorTerms(selector, POD_LABELS)].join(" && ")];
 }
 
 function namespaceTerms(sidecarSet: SidecarSet): readonly string[] {
   const names = namespaceKeys(sidecarSet);
-  return names === undefined ? [] : [`request.namespace in ${list(names)}`];
-}
-
-function selectorTerms({ matchLabels, matchExpressions = [] }: LabelSelector): readonly string[] {
-  const labels = Object.entries(matchLabels ?? {}).map(([key, value]) => ({ key, operator: "In", values: [value] }));
-  return [...labels, ...matchExpressions].map(requirementTerm);
-}
-
-function requirementTerm({ key, operator, values = [] }: LabelSelectorRequirement): string {
-  const has = `${LABELS} && ${text(key)} in object.metadata.labels`;
-  const isIn = `${has} && object.metadata.labels[${text(key)}] in ${list(values)}`;
-  switch (operator) {
-    case "In":
-      return isIn;
-    case "NotIn":
-      return `!(${isIn})`;
-    case "Exists":
-      return has;
-    default:
-      return `!(${has})`;
-  }
-}
-
-function list(values: readonly string[]): string {
-  return `[${[...new Set(values)].sort().map(text).join(", ")}]`;
-}
-
-/** A CEL string: JSON's escapes are CEL's, but for single quotes, which need none here. */
-function text(value: string): string {
-  return JSON.stringify(value.toWellFormed()).replaceAll("|", "\\u007c");
+  return names === undefined ? [] : [`request.namespace in ${celTexts(names)}`];
 }

@@ -1,0 +1,58 @@
+/** Decides how a JSON value is written in CEL as Kubernetes compiles it: values of one list or map are of one type. */
+
+interface Literal {
+  readonly text: string;
+  /** equal for what may stand beside one another */
+  readonly type: string;
+}
+
+/** A CEL string: JSON's escapes are CEL's, but for single quotes, which need none here. No bars: they part conditions. */
+export function celText(value: string): string {
+  return JSON.stringify(value.toWellFormed()).replaceAll("|", "\\u007c");
+}
+
+/** Each once, sorted. */
+export function celTexts(values: readonly string[]): string {
+  return `[${[...new Set(values)].sort().map(celText).join(", ")}]`;
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function common(items: readonly Literal[]): { readonly texts: readonly string[]; readonly type: string } {
+  const types = new Set(items.map(({ type }) => type));
+  const [type = "dyn"] = types;
+  if (types.size <= 1) return { texts: items.map(({ text }) => text), type };
+  return { texts: items.map(({ text }) => `dyn(${text})`), type: "dyn" };
+}
+
+function listLiteral(values: readonly unknown[]): Literal {
+  const { texts, type } = common(values.map(literalOf));
+  return { text: `[${texts.join(", ")}]`, type: `list(${type})` };
+}
+
+function mapLiteral(value: object): Literal {
+  const members = Object.entries(value).filter(([, member]) => isGiven(member));
+  const { texts, type } = common(members.map(([, member]) => literalOf(member)));
+  const text = members.map(([key], index) => `${celText(key)}: ${texts[index]}`).join(", ");
+  return { text: `{${text}}`, type: `map(${type})` };
+}
+
+function literalOf(value: unknown): Literal {
+  if (typeof value === "string") return { text: celText(value), type: "string" };
+  if (Array.isArray(value)) return listLiteral(value);
+  if (typeof value === "object" && value !== null) return mapLiteral(value);
+  return { text: JSON.stringify(value ?? null), type: Number.isInteger(value) ? "int" : typeof value };
+}
+
+/** A JSON value; members that are null are left out. */
+export function celLiteral(value: unknown): string {
+  return literalOf(value).text;
+}
+
+/** A map of expressions, whatever their types. */
+export function celMap(members: Readonly<Record<string, string>>): string {
+  const texts = Object.entries(members).map(([key, expression]) => `${celText(key)}: dyn(${expression})`);
+  return `{${texts.join(", ")}}`;
+}
