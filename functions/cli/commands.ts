@@ -4,11 +4,17 @@ import { COMPILE } from "./compile.ts";
 import { DEMO } from "./demo.ts";
 import { DIFF } from "./diff.ts";
 import { EXPLAIN } from "./explain.ts";
+import { PAUSE, RESUME } from "./pause.ts";
 import { PLAN } from "./plan.ts";
+import { PODS_COMMAND } from "./pods.ts";
 import { PREVIEW } from "./preview.ts";
+import { PROMOTE } from "./promote.ts";
 import { REPORT } from "./report.ts";
 import { SERVE } from "./serve.ts";
+import { SET_IMAGE } from "./set-image.ts";
+import { STATUS } from "./status.ts";
 import { TICK } from "./tick.ts";
+import { ABORT, HISTORY, UNDO } from "./undo.ts";
 import { WEBHOOKS } from "./webhooks.ts";
 
 export const COMMANDS: readonly Command[] = [
@@ -16,6 +22,15 @@ export const COMMANDS: readonly Command[] = [
   DIFF,
   PLAN,
   EXPLAIN,
+  STATUS,
+  PODS_COMMAND,
+  PAUSE,
+  RESUME,
+  PROMOTE,
+  ABORT,
+  UNDO,
+  HISTORY,
+  SET_IMAGE,
   REPORT,
   WEBHOOKS,
   COMPILE,

@@ -1,0 +1,42 @@
+/** `pause` and `resume`. */
+import { changeSet, DRY_RUN } from "./change-set.ts";
+import type { Command, Input } from "./command.ts";
+import { readSet } from "./read-set.ts";
+import type { Session } from "./session.ts";
+
+const COMMON = {
+  group: "During a rollout",
+  arguments: [{ name: "<NAME>", about: "of the SidecarSet", completion: "sidecarset" }],
+  options: [DRY_RUN],
+  outputs: ["table", "json", "yaml"],
+} as const;
+
+export const PAUSE: Command = {
+  ...COMMON,
+  name: "pause",
+  summary: "stop a rollout where it is",
+  details:
+    "Once status.observedGeneration shows the change, no pod is updated any more. New pods get the newest version all the same.",
+  examples: ["sidecarset pause log-agent"],
+  run: (input, session) => setPaused(input, session, true),
+};
+
+export const RESUME: Command = {
+  ...COMMON,
+  name: "resume",
+  summary: "go on with a paused rollout",
+  examples: ["sidecarset resume log-agent"],
+  run: (input, session) => setPaused(input, session, false),
+};
+
+async function setPaused(input: Input, session: Session, paused: boolean): Promise<number> {
+  const cluster = await session.cluster();
+  const sidecarSet = await readSet(cluster, input.argument(0));
+  if ((sidecarSet.spec.updateStrategy?.paused ?? false) === paused) {
+    session.screen.line(`${input.argument(0)}: ${paused ? "is paused already" : "is not paused"}`);
+    return 0;
+  }
+  const change = { spec: { updateStrategy: { paused } }, text: paused ? "paused" : "resumed" };
+  await changeSet(input, session, cluster, { sidecarSet, change });
+  return 0;
+}

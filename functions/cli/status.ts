@@ -1,0 +1,208 @@
+/** `status`: SidecarSets, their revisions and pods, and how far a rollout is. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { explain } from "../../shared/controller/report.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
+import type { Command, Input } from "./command.ts";
+import { duration } from "./duration.ts";
+import { type PodRow, podRows } from "./pod-rows.ts";
+import { type Progress, progressOf } from "./progress.ts";
+import { listSets, readFacts } from "./read-set.ts";
+import { createdText, imagesText } from "./revision-text.ts";
+import type { Part, Screen } from "./screen.ts";
+import type { Session } from "./session.ts";
+import { printTable, wrap } from "./table.ts";
+
+const NOT_DONE = 3;
+const WATCH_MS = 2_000;
+const PODS_SHOWN = 10;
+const BAR_WIDTH = 20;
+
+export const STATUS: Command = {
+  name: "status",
+  group: "During a rollout",
+  summary: "SidecarSets, their revisions and pods with images and states, progress and how long it will take",
+  arguments: [{ name: "[NAME]", about: "of one SidecarSet; default: a line for each", completion: "sidecarset" }],
+  options: [
+    { flags: "-w, --watch", about: "look again until the rollout is done, or waits for somebody" },
+    { flags: "--timeout <DURATION>", about: "how long to watch; default: as long as it takes" },
+    { flags: "--pods", about: "every pod, not only a few of each revision" },
+  ],
+  outputs: ["table", "json", "yaml"],
+  examples: ["sidecarset status", "sidecarset status log-agent", "sidecarset status log-agent -w --timeout 10m"],
+  exits: ["3 watched, and it was not done in the end"],
+  run: async (input, session) => {
+    const [name] = input.arguments;
+    const cluster = await session.cluster();
+    if (name === undefined) return showAll(session, await listSets(cluster));
+    if (!input.isSet("watch")) {
+      const status = await readStatus(session, cluster, name);
+      session.print(dataOf(status), (screen) => showOne(status, screen, input.isSet("pods")));
+      return 0;
+    }
+    return watch(input, session, { cluster, name });
+  },
+};
+
+interface SetStatus {
+  readonly sidecarSet: SidecarSet;
+  readonly progress: Progress;
+  readonly rows: readonly PodRow[];
+  readonly revisions: readonly ControllerRevision[];
+}
+
+async function readStatus(session: Session, cluster: Cluster, name: string): Promise<SetStatus> {
+  const { sidecarSet, facts } = await readFacts(session, cluster, name);
+  const rows = podRows(sidecarSet, facts.pods, facts.revisions);
+  return { sidecarSet, progress: progressOf(sidecarSet, facts), rows, revisions: facts.revisions };
+}
+
+function dataOf({ sidecarSet, progress, rows }: SetStatus) {
+  return { name: sidecarSet.metadata?.name, why: explain("oneRound", progress.summary), ...progress, pods: rows };
+}
+
+function showAll(session: Session, sets: readonly SidecarSet[]): number {
+  const rows = sets.map(({ metadata, spec, status = {} }) => ({
+    name: metadata?.name ?? "",
+    matched: status.matchedPods ?? 0,
+    updated: status.updatedPods ?? 0,
+    ready: status.readyPods ?? 0,
+    isSeen: (status.observedGeneration ?? 0) >= (metadata?.generation ?? 0),
+    isPaused: spec.updateStrategy?.paused === true,
+  }));
+  session.print(rows, (screen) => {
+    if (rows.length === 0) return screen.line("The cluster has no SidecarSets.");
+    const cells = rows.map(({ name, matched, updated, ready, isSeen, isPaused }): readonly Part[] => [
+      name,
+      `${updated}/${matched}`,
+      String(ready),
+      isPaused ? { text: "paused", color: "yellow" } : isSeen ? standOf(updated, matched) : "change not seen yet",
+    ]);
+    return printTable(screen, ["NAME", "UPDATED", "READY", "STATE"], cells);
+  });
+  return 0;
+}
+
+function standOf(updated: number, matched: number): Part {
+  if (matched === 0) return { text: "no pods", color: "dim" };
+  return updated === matched ? { text: "done", color: "green" } : { text: "under way", color: "yellow" };
+}
+
+function showOne({ sidecarSet, progress, rows, revisions }: SetStatus, screen: Screen, hasAll: boolean): void {
+  const { summary, etaSeconds } = progress;
+  const eta = etaSeconds === undefined ? "" : `  about ${duration(etaSeconds)} left`;
+  screen.line(
+    { text: sidecarSet.metadata?.name ?? "", color: "bold" },
+    "  ",
+    ...bar(summary.updatedReady, summary.updated, summary.matched),
+    eta,
+  );
+  for (const line of wrap(explain("oneRound", summary), screen.width)) screen.line(line);
+  const names = [...new Set(rows.map(({ revision }) => revision))];
+  const numbers = new Map(revisions.map((one) => [one.metadata?.name ?? "", one]));
+  const byAge = names.toSorted((a, b) => (numbers.get(b)?.revision ?? 0) - (numbers.get(a)?.revision ?? 0));
+  for (const [index, name] of byAge.entries()) {
+    const isLast = index === byAge.length - 1;
+    const pods = rows.filter(({ revision }) => revision === name);
+    showRevision({ name, revision: numbers.get(name), pods, isLast, hasAll }, screen);
+  }
+}
+
+interface Branch {
+  readonly name: string;
+  readonly revision: ControllerRevision | undefined;
+  readonly pods: readonly PodRow[];
+  readonly isLast: boolean;
+  readonly hasAll: boolean;
+}
+
+function showRevision(branch: Branch, screen: Screen): void {
+  const { name, revision, isLast } = branch;
+  screen.line(
+    isLast ? "└─ " : "├─ ",
+    { text: name || "an older version, not recorded", color: "cyan" },
+    ageText(branch),
+  );
+  const stem = isLast ? "   " : "│  ";
+  const images = revision === undefined ? "" : imagesText(revision);
+  if (images) screen.line(`${stem}   `, { text: images, color: "dim" });
+  showPods(branch, stem, screen);
+}
+
+/** Those that are not ready come first. */
+function showPods({ pods, hasAll }: Branch, stem: string, screen: Screen): void {
+  const troubled = pods.toSorted((a, b) => Number(a.isReady) - Number(b.isReady));
+  const shown = hasAll ? pods : troubled.slice(0, PODS_SHOWN);
+  const more = pods.length - shown.length;
+  for (const [index, pod] of shown.entries()) {
+    const twig = index === shown.length - 1 && more === 0 ? "└─ " : "├─ ";
+    screen.line(stem, twig, `${pod.namespace}/${pod.name}  `, stateOf(pod));
+  }
+  if (more > 0) screen.line(stem, "└─ ", { text: `${more} more (--pods shows all)`, color: "dim" });
+}
+
+function ageText({ revision, pods }: Branch): string {
+  const newest = pods.some(({ isUpdated }) => isUpdated) ? ", the newest" : "";
+  const count = `, ${pods.length} pods`;
+  return revision === undefined ? count : `, revision ${revision.revision}${newest}, ${createdText(revision)}${count}`;
+}
+
+export function stateOf({ state, isReady, isUpdated }: PodRow): Part {
+  if (!isUpdated) return { text: state, color: "yellow" };
+  return { text: state, color: isReady ? "green" : "red" };
+}
+
+function bar(ready: number, updated: number, matched: number): readonly Part[] {
+  const share = (count: number) => (matched === 0 ? 0 : Math.floor((count / matched) * BAR_WIDTH));
+  const [full, half] = [share(ready), share(updated)];
+  return [
+    { text: "█".repeat(full), color: "green" },
+    { text: "▒".repeat(Math.max(0, half - full)), color: "yellow" },
+    { text: "░".repeat(BAR_WIDTH - Math.max(full, half)), color: "dim" },
+    ` ${updated}/${matched}`,
+  ];
+}
+
+interface Watched {
+  readonly cluster: Cluster;
+  readonly name: string;
+}
+
+/** On a terminal the tree is drawn anew; elsewhere a line tells of each change. */
+async function watch(input: Input, session: Session, { cluster, name }: Watched): Promise<number> {
+  const timeoutMs = input.durationMs("timeout") ?? Number.POSITIVE_INFINITY;
+  const endsAt = performance.now() + timeoutMs;
+  let last = "";
+  for (;;) {
+    const status = await readStatus(session, cluster, name);
+    last = showChange(status, session, last, input.isSet("pods"));
+    const { hold } = status.progress.summary;
+    if (isDone(status)) return 0;
+    if (hold === "paused" || hold === "NotUpdate" || performance.now() > endsAt) return NOT_DONE;
+    if (hold === "partition" && isStill(status)) return 0;
+    await sleep(WATCH_MS);
+  }
+}
+
+function showChange(status: SetStatus, { screen, output }: Session, last: string, hasAll: boolean): string {
+  const why = explain("oneRound", status.progress.summary);
+  if (output !== "table" && why !== last) screen.text(`${JSON.stringify(dataOf(status))}\n`);
+  if (output !== "table") return why;
+  if (screen.isTerminal) {
+    screen.clear();
+    showOne(status, screen, hasAll);
+  } else if (why !== last) screen.line(why);
+  return why;
+}
+
+function isDone({ progress: { summary }, sidecarSet }: SetStatus): boolean {
+  const { metadata, status } = sidecarSet;
+  const isSeen = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
+  return isSeen && summary.updated === summary.matched && summary.updatedReady === summary.updated;
+}
+
+/** Nothing is under way. */
+function isStill({ progress: { summary } }: SetStatus): boolean {
+  return summary.selected === 0 && summary.updated === summary.updatedReady;
+}
