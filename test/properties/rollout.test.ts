@@ -94,7 +94,7 @@ describe("a plan", () => {
 
   /**
    * Pods that are reserved or down are free; the others use what is left, as long as nobody stands behind who is free.
-   * Of the reserved ones some are let go of when there are too many.
+   * Reserved ones are let go of when there are too many.
    */
   function mustGo(rollout: Rollout): { readonly least: number; readonly most: number } {
     const { waiting, mayGo, budgetLeft, excess } = told(rollout);
@@ -103,7 +103,8 @@ describe("a plan", () => {
     const free = sound.filter(({ isReady, isReserved }) => !isReady || isReserved).length;
     const isPlain = !priorityStrategy && !scatterStrategy && mayGo === waiting.size;
     const exactly = free + Math.min(sound.length - free, budgetLeft);
-    if (isPlain) return { least: Math.max(0, exactly - excess), most: exactly };
+    const held = sound.filter(({ isReady, isReserved }) => isReady && isReserved).length;
+    if (isPlain) return { least: excess > 0 ? exactly - held : exactly, most: exactly };
     const least = budgetLeft >= waiting.size ? mayGo - (waiting.size - sound.length) : 0;
     return { least, most: Math.min(mayGo, sound.length) };
   }

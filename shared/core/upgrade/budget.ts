@@ -44,8 +44,8 @@ export function usedBudget(pods: readonly PodState[], { reserved, isStrict }: Cl
 /**
  * From the front of the line: pods that are down cost nothing, others one each. The first that does not fit ends it,
  * but for reserved ones, whose cost is counted in `used` already. One that cannot be taken is passed over at no cost.
- * Where more is used than there is (the budget is smaller now, or pods count again after a rollback) the last of the
- * reserved ones that would go down are not taken: they must not be written to.
+ * Where more is used than there is (the budget is smaller now, or pods count again after a rollback) no reserved one that
+ * would go down is taken: older patches of the others may still land, and nobody knows of which.
  */
 export function takeWithin(
   line: readonly PodState[],
@@ -55,14 +55,14 @@ export function takeWithin(
 ): Taken {
   const taken: PodState[] = [];
   let left = budget.maxUnavailable - budget.used;
-  const tooMany = excessOf(line, claims, -left);
+  const areTooMany = -left > heldForFree(line, claims);
   let isBlocked = false;
   let blocked = 0;
   for (const state of line) {
     const isHeld = isReserved(state, claims.reserved);
     const cost = costOf(state, isHeld);
     isBlocked ||= cost > Math.max(0, left);
-    if (isHeld ? tooMany.has(state) : isBlocked) blocked++;
+    if (isHeld ? areTooMany && state.isReady : isBlocked) blocked++;
     else if (canTake(state)) {
       taken.push(state);
       left -= cost;
@@ -75,12 +75,9 @@ function costOf({ isReady }: PodState, isHeld: boolean): number {
   return isReady && !isHeld ? 1 : 0;
 }
 
-function excessOf(line: readonly PodState[], { reserved, isStrict }: Claims, excess: number): ReadonlySet<PodState> {
-  const held = line.filter((state) => isReserved(state, reserved));
-  const ready = held.filter(({ isReady }) => isReady);
-  // Those that are down anyway were taken at no cost.
-  const tooMany = isStrict ? excess : excess - (held.length - ready.length);
-  return new Set(tooMany > 0 ? ready.slice(-tooMany) : []);
+/** Reserved pods that are down anyway were taken at no cost, but for the gate. */
+function heldForFree(line: readonly PodState[], { reserved, isStrict }: Claims): number {
+  return isStrict ? 0 : line.filter((state) => isReserved(state, reserved) && !state.isReady).length;
 }
 
 function isReserved({ pod }: PodState, reserved: ReadonlySet<string>): boolean {

@@ -174,11 +174,13 @@ describe("selectPods, line by line", () => {
     expect([namesOf(selected), blocked]).toEqual([["b"], 1]);
   });
 
-  test("a smaller budget lets go of the reserved ones that come last, but for those that are down anyway", () => {
+  test("a smaller budget lets go of the reserved ones, but for those that are down anyway", () => {
     const held = (...names: string[]) => ({ reserved: new Set(names.map((name) => `uid-${name}`)), isStrict: false });
     const pods = [ready("a"), ready("b"), ready("c"), down("d")];
     const two = select(pods, { maxUnavailable: 2 }, held("a", "b", "c", "d"));
-    expect([namesOf(two.selected), two.blocked]).toEqual([["d", "a", "b"], 1]);
+    expect([namesOf(two.selected), two.blocked]).toEqual([["d"], 3]);
+    const three = select(pods, { maxUnavailable: 3 }, held("a", "b", "c", "d"));
+    expect([namesOf(three.selected), three.blocked]).toEqual([["d", "a", "b", "c"], 0]);
     const none = select(pods, { maxUnavailable: 0 }, held("a", "b", "d"));
     expect([namesOf(none.selected), none.blocked]).toEqual([["d"], 3]);
   });
