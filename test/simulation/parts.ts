@@ -2,6 +2,7 @@
 import { type Campaign, runSeeds } from "./campaign.ts";
 import { runEdits } from "./edits.ts";
 import { runKillPoints } from "./kill-points.ts";
+import { PROTOCOLS, runProtocols } from "./protocol/run-protocol.ts";
 import { CHANGES, runSchedules } from "./schedules.ts";
 
 export interface Share {
@@ -16,6 +17,7 @@ export const PARTS = {
   "kill-points": { unit: "scenarios with every call a kill point", default: 200, step: 5 },
   edits: { unit: "edit sequences", default: 20_000, step: 200 },
   schedules: { unit: "shares of all schedules", default: 64, step: 1 },
+  protocol: { unit: "small worlds of the protocol, every interleaving of each", default: PROTOCOLS, step: 1 },
 } as const;
 
 export type Part = keyof typeof PARTS;
@@ -28,6 +30,8 @@ export async function runShare({ part, from, to }: Share): Promise<Campaign> {
       return runKillPoints(from, to);
     case "edits":
       return runEdits(from, to);
+    case "protocol":
+      return runProtocols(from, to);
     case "schedules":
       return runScheduleShare(from);
     default:

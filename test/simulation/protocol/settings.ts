@@ -1,0 +1,71 @@
+/** In which small worlds every interleaving is looked at: each has one change of the SidecarSet and one kind of fault at least. */
+import type { Setting, Spec } from "./state.ts";
+
+const spec = (generation: number, more: Partial<Spec> = {}): Spec => ({
+  uid: "set",
+  generation,
+  hash: "new",
+  maxUnavailable: 1,
+  ...more,
+});
+const first = spec(1);
+const small = { pods: 2, ticks: 2, rounds: 2 };
+const rollback = [
+  spec(1, { maxUnavailable: 2 }),
+  spec(2, { hash: "newer", maxUnavailable: 2 }),
+  spec(3, { maxUnavailable: 2 }),
+];
+
+/** Ticks may stop anywhere, and writes may come late, in all of them. */
+export const SETTINGS: readonly Setting[] = [
+  { ...small, name: "a pause, a status that is touched", specs: [first, spec(2, { isPaused: true })], touches: 1 },
+  { ...small, name: "a new image, a status that is touched", specs: [first, spec(2, { hash: "newer" })], touches: 1 },
+  {
+    ...small,
+    name: "a new image, a pod that is not ready for a while",
+    specs: [first, spec(2, { hash: "newer" })],
+    flaps: 1,
+  },
+  {
+    ...small,
+    name: "a new image, a pod that is replaced",
+    specs: [first, spec(2, { hash: "newer" })],
+    replacements: 1,
+  },
+  {
+    ...small,
+    name: "a new image, a swap without an answer",
+    specs: [first, spec(2, { hash: "newer" })],
+    lostAnswers: 1,
+  },
+  { ...small, name: "a partition, a status that is touched", specs: [first, spec(2, { partition: 1 })], touches: 1 },
+  {
+    ...small,
+    name: "a smaller budget, a swap without an answer",
+    specs: [spec(1, { maxUnavailable: 2 }), spec(2)],
+    lostAnswers: 1,
+  },
+  {
+    ...small,
+    name: "a SidecarSet made anew, a status that is touched",
+    specs: [first, spec(1, { uid: "again" })],
+    touches: 1,
+  },
+  { ...small, rounds: 1, pods: 3, ticks: 3, name: "a rollback, on three pods by three ticks", specs: rollback },
+  {
+    ...small,
+    isStrict: true,
+    name: "strictly, a new image, a pod that is not ready for a while",
+    specs: [first, spec(2, { hash: "newer" })],
+    flaps: 1,
+  },
+  {
+    ...small,
+    rounds: 1,
+    pods: 3,
+    ticks: 3,
+    isStrict: true,
+    name: "strictly, a rollback, on three pods by three ticks",
+    specs: rollback,
+  },
+];

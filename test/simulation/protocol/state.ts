@@ -1,0 +1,130 @@
+/** The protocol in the small: pods, one ledger, ticks that may stop anywhere, and writes that arrive whenever they like. */
+import { EMPTY_LEDGER, type Ledger } from "../../../shared/core/upgrade/ledger.ts";
+
+/** One generation of the SidecarSet. */
+export interface Spec {
+  /** of the SidecarSet object: another one is another object under the same name */
+  readonly uid: string;
+  readonly generation: number;
+  readonly hash: string;
+  readonly isPaused?: boolean;
+  readonly maxUnavailable: number;
+  readonly partition?: number;
+}
+
+export interface Setting {
+  readonly name: string;
+  readonly pods: number;
+  readonly ticks: number;
+  /** rounds that each tick may begin */
+  readonly rounds: number;
+  /** each but the first is a change by the user, at any moment */
+  readonly specs: readonly Spec[];
+  /** gate StrictMaxUnavailable */
+  readonly isStrict?: boolean;
+  /** how often each of these may happen, to any pod at any moment */
+  readonly touches?: number;
+  readonly flaps?: number;
+  readonly replacements?: number;
+  /** swaps that are carried out, and whose answer is lost */
+  readonly lostAnswers?: number;
+}
+
+export interface Pod {
+  /** another one is another pod */
+  readonly uid: string;
+  readonly version: number;
+  readonly hash: string;
+  readonly isReady: boolean;
+  /** most pods that might be down when a tick took this one down, which has not been ready since; 0: none did */
+  readonly limit: number;
+}
+
+/** On its way to a pod. */
+export interface Flying {
+  readonly pod: number;
+  readonly uid: string;
+  readonly version: number;
+  /** "" fences */
+  readonly hash: string;
+}
+
+export interface Stored {
+  readonly version: number;
+  readonly ledger: Ledger;
+}
+
+export interface Tick {
+  readonly step: "idle" | "ledger" | "spec" | "pods" | "swap" | "status";
+  readonly left: number;
+  readonly read?: Stored | undefined;
+  /** index in `specs` */
+  readonly spec?: number | undefined;
+  readonly pods?: readonly Pod[] | undefined;
+  /** what is sent once the status is written */
+  readonly plan?: { readonly writes: readonly Flying[]; readonly isObservable: boolean } | undefined;
+  readonly flying: readonly Flying[];
+}
+
+export interface State {
+  readonly pods: readonly Pod[];
+  readonly stored: Stored;
+  readonly ticks: readonly Tick[];
+  /** index in `specs` of what is there now, and of what observedGeneration shows; -1: nothing yet */
+  readonly spec: number;
+  readonly observed: number;
+  readonly touches: number;
+  readonly flaps: number;
+  readonly replacements: number;
+  readonly lostAnswers: number;
+}
+
+export const OLD = "old";
+
+export function start(setting: Setting): State {
+  const { pods, ticks, rounds, touches = 0, flaps = 0, replacements = 0, lostAnswers = 0 } = setting;
+  return {
+    pods: Array.from({ length: pods }, (_, index) => ({
+      uid: `p${index}`,
+      version: 1,
+      hash: OLD,
+      isReady: true,
+      limit: 0,
+    })),
+    stored: { version: 0, ledger: EMPTY_LEDGER },
+    ticks: Array.from({ length: ticks }, () => ({ step: "idle", left: rounds, flying: [] })),
+    spec: 0,
+    observed: -1,
+    touches,
+    flaps,
+    replacements,
+    lostAnswers,
+  };
+}
+
+/** Equal for two states exactly when the same may come of them. Ticks are alike, so their order does not matter. */
+export function keyOf({ pods, stored, ticks, ...rest }: State): string {
+  const ledger = `${stored.version};${textOf(stored.ledger)}`;
+  const all = ticks.map((tick) => tickText(tick, stored)).sort();
+  return `${pods.map(podText).join()}|${ledger}|${all.join("/")}|${Object.values(rest).join()}`;
+}
+
+function podText({ uid, version, hash, isReady, limit }: Pod): string {
+  return `${uid}:${version}:${hash}:${isReady ? 1 : 0}${limit}`;
+}
+
+function flyingText(flying: readonly Flying[]): string {
+  return flying.map(({ uid, version, hash }) => `${uid}:${version}:${hash}`).join();
+}
+
+function tickText({ step, left, read, spec, pods, plan, flying }: Tick, stored: Stored): string {
+  // A ledger that was read and is not there any more can be swapped no more: what it said decides only what is tried.
+  const seen = read ? (read.version === stored.version ? "=" : `${read.version};${textOf(read.ledger)}`) : "";
+  const next = plan ? `${flyingText(plan.writes)}${plan.isObservable}` : "";
+  return `${step}${left}!${seen}!${spec ?? ""}!${pods?.map(podText).join() ?? ""}!${next}!${flyingText(flying)}`;
+}
+
+function textOf({ uid, generation, reservations }: Ledger): string {
+  const lines = reservations.map((one) => `${one.uid}:${one.resourceVersion}:${one.generation}:${one.revision}`);
+  return `${uid};${generation};${lines.join()}`;
+}

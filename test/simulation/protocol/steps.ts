@@ -1,0 +1,196 @@
+/** What may happen next: to pods, by users, by ticks. The rules of the ledger and of the budget are the real ones. */
+import type { PodState as CorePod } from "../../../shared/core/pod/pod-state.ts";
+import { type Claims, takeWithin, usedBudget } from "../../../shared/core/upgrade/budget.ts";
+import {
+  isGenerationObservable,
+  isSameLedger,
+  type LedgerPlan,
+  type PodState,
+  reconcileLedger,
+  type Subject,
+  withReservations,
+} from "../../../shared/core/upgrade/ledger.ts";
+import { type Flying, OLD, type Pod, type Setting, type Spec, type State, type Stored, type Tick } from "./state.ts";
+
+export interface Step {
+  readonly state: State;
+  /** index of the pod that got an update */
+  readonly updated?: number;
+}
+
+const withItem = <T>(items: readonly T[], index: number, item: T) => items.map((old, i) => (i === index ? item : old));
+
+function specAt({ specs }: Setting, index: number): Spec {
+  const spec = specs[index];
+  if (!spec) throw new Error(`there is no spec ${index}`);
+  return spec;
+}
+
+export function* steps(state: State, setting: Setting): Generator<Step> {
+  yield* worldSteps(state, setting);
+  for (const [index, tick] of state.ticks.entries()) {
+    yield* arrivals(state, index, tick, setting);
+    yield* tickSteps(state, index, tick, setting);
+  }
+}
+
+function* worldSteps(state: State, { specs }: Setting): Generator<Step> {
+  if (state.spec + 1 < specs.length) {
+    const isAnew = specs[state.spec + 1]?.uid !== specs[state.spec]?.uid;
+    yield { state: { ...state, spec: state.spec + 1, observed: isAnew ? -1 : state.observed } };
+  }
+  for (const [index, pod] of state.pods.entries())
+    for (const [next, rest] of podSteps(state, pod))
+      yield { state: { ...state, ...rest, pods: withItem(state.pods, index, next) } };
+}
+
+function* podSteps(state: State, pod: Pod): Generator<readonly [Pod, Partial<State>]> {
+  const { touches, flaps, replacements } = state;
+  const moved = { ...pod, version: pod.version + 1 };
+  if (!pod.isReady) yield [{ ...moved, isReady: true, limit: 0 }, {}];
+  if (touches > 0) yield [moved, { touches: touches - 1 }];
+  if (flaps > 0 && pod.isReady) yield [{ ...moved, isReady: false }, { flaps: flaps - 1 }];
+  const another = { uid: `${pod.uid}'`, version: 1, hash: OLD, isReady: true, limit: 0 };
+  if (replacements > 0) yield [another, { replacements: replacements - 1 }];
+}
+
+/** A write arrives whenever it likes, also long after its tick moved on, or stopped for good. */
+function* arrivals(state: State, index: number, tick: Tick, setting: Setting): Generator<Step> {
+  for (const write of tick.flying) {
+    const ticks = withItem(state.ticks, index, { ...tick, flying: tick.flying.filter((other) => other !== write) });
+    const pod = state.pods[write.pod];
+    if (pod?.uid !== write.uid || pod.version !== write.version) {
+      yield { state: { ...state, ticks } };
+      continue;
+    }
+    const moved = { ...pod, version: pod.version + 1 };
+    const isUpdate = write.hash !== "";
+    const next = isUpdate ? taken(state, moved, write.hash, setting) : moved;
+    const pods = withItem(state.pods, write.pod, next);
+    yield { state: { ...state, ticks, pods }, ...(isUpdate ? { updated: write.pod } : {}) };
+  }
+}
+
+function taken({ observed }: State, pod: Pod, hash: string, { specs, isStrict = false }: Setting): Pod {
+  const limits = specs
+    .filter((spec, index) => index >= observed && spec.hash === hash)
+    .map((one) => one.maxUnavailable);
+  const kept = isStrict ? pod.limit : 0;
+  return { ...pod, hash, isReady: false, limit: pod.isReady ? Math.max(0, ...limits) : kept };
+}
+
+function* tickSteps(state: State, index: number, tick: Tick, setting: Setting): Generator<Step> {
+  const become = (next: Tick, rest: Partial<State> = {}): Step => ({
+    state: { ...state, ...rest, ticks: withItem(state.ticks, index, next) },
+  });
+  const { flying, left } = tick;
+  switch (tick.step) {
+    case "idle":
+      if (left > 0) yield become({ step: "ledger", left: left - 1, flying });
+      return;
+    case "ledger":
+      return yield become({ ...tick, step: "spec", read: state.stored });
+    case "spec":
+      return yield become({ ...tick, step: "pods", spec: state.spec });
+    case "pods":
+      return yield become({ ...tick, step: "swap", pods: state.pods });
+    case "swap":
+      return yield* swaps(state, tick, setting, become);
+    case "status":
+      return yield writeStatus(state, tick, become);
+    default:
+      tick.step satisfies never;
+  }
+}
+
+type Become = (next: Tick, rest?: Partial<State>) => Step;
+
+function* swaps(state: State, tick: Tick, setting: Setting, become: Become): Generator<Step> {
+  const { flying, left, read, spec: seenSpec = 0, pods = [] } = tick;
+  const idle: Tick = { step: "idle", left, flying };
+  const spec = specAt(setting, seenSpec);
+  const subject: Subject = { uid: spec.uid, generation: spec.generation, revision: spec.hash };
+  const plans = read && state.stored.version === read.version ? plansOf(read, spec, pods, setting) : undefined;
+  if (!read || !plans) return yield become(idle);
+  for (const plan of plans) {
+    const stored: Stored = isSameLedger(read.ledger, plan.ledger)
+      ? state.stored
+      : { version: read.version + 1, ledger: plan.ledger };
+    const next = { writes: writesOf(plan, pods), isObservable: isGenerationObservable(plan.ledger, subject) };
+    yield become({ ...idle, step: "status", spec: seenSpec, plan: next }, { stored });
+    if (state.lostAnswers > 0) yield become(idle, { stored, lostAnswers: state.lostAnswers - 1 });
+  }
+}
+
+/** undefined: a newer generation is known. */
+function plansOf(
+  { ledger }: Stored,
+  spec: Spec,
+  pods: readonly Pod[],
+  { isStrict = false }: Setting,
+): readonly LedgerPlan[] | undefined {
+  const subject: Subject = { uid: spec.uid, generation: spec.generation, revision: spec.hash };
+  const seen = new Map<string, string | null>(pods.map(({ uid, version }) => [uid, String(version)]));
+  // Reserved pods that the list does not show are gone here.
+  for (const { uid } of ledger.reservations) if (!seen.has(uid)) seen.set(uid, null);
+  const kept = reconcileLedger(ledger, seen, subject)?.kept;
+  if (!kept) return undefined;
+  const claims = { reserved: new Set(kept.map(({ uid }) => uid)), isStrict };
+  return distinct(wishes(spec, pods, claims).map((wanted) => withReservations(kept, wanted, subject)));
+}
+
+/** On condition that the SidecarSet is still the one that was read; else nothing is sent either. */
+function writeStatus(state: State, { left, flying, spec, plan }: Tick, become: Become): Step {
+  const idle: Tick = { step: "idle", left, flying };
+  if (!plan || state.spec !== spec) return become(idle);
+  const observed = plan.isObservable ? Math.max(state.observed, spec) : state.observed;
+  const isNew = (write: Flying) => !flying.some((other) => isSame(other, write));
+  return become({ ...idle, flying: [...flying, ...plan.writes.filter(isNew)].sort(byText) }, { observed });
+}
+
+/** For each order in which pods may get their turn. */
+function wishes(
+  { hash, isPaused, maxUnavailable, partition = 0 }: Spec,
+  pods: readonly Pod[],
+  claims: Claims,
+): readonly (readonly PodState[])[] {
+  if (isPaused) return [[]];
+  const states = pods.map((pod): CorePod => {
+    const { uid, version, isReady } = pod;
+    const metadata = { uid, name: uid, namespace: "n", resourceVersion: String(version) };
+    return { pod: { metadata, spec: { containers: [] } }, isUpdated: pod.hash === hash, isConsistent: true, isReady };
+  });
+  const budget = { used: usedBudget(states, claims), maxUnavailable };
+  const waiting = states.filter(({ isUpdated }) => !isUpdated);
+  return waiting.length === 0
+    ? [[]]
+    : waiting.map((_, turn) => {
+        const line = [...waiting.slice(turn), ...waiting.slice(0, turn)];
+        const { taken } = takeWithin(line.slice(0, Math.max(0, line.length - partition)), budget, claims, () => true);
+        return taken.map(({ pod: { metadata } }) => ({
+          namespace: "n",
+          name: metadata?.name ?? "",
+          uid: metadata?.uid ?? "",
+          resourceVersion: metadata?.resourceVersion ?? "",
+        }));
+      });
+}
+
+function distinct(plans: readonly LedgerPlan[]): readonly LedgerPlan[] {
+  const textOf = ({ ledger, granted }: LedgerPlan) =>
+    JSON.stringify([ledger.reservations.map(({ uid, revision }) => `${uid} ${revision}`).sort(), [...granted].sort()]);
+  return [...new Map(plans.map((plan) => [textOf(plan), plan])).values()];
+}
+
+function writesOf({ ledger, granted, fenced }: LedgerPlan, pods: readonly Pod[]): readonly Flying[] {
+  const flying = ({ uid, resourceVersion }: PodState, hash: string): Flying[] => {
+    const pod = pods.findIndex((one) => one.uid === uid);
+    return pod < 0 ? [] : [{ pod, uid, version: Number(resourceVersion), hash }];
+  };
+  const updates = ledger.reservations.filter(({ uid }) => granted.has(uid));
+  return [...updates.flatMap((one) => flying(one, one.revision)), ...fenced.flatMap((one) => flying(one, ""))];
+}
+
+const textOfWrite = ({ uid, version, hash }: Flying) => `${uid} ${version} ${hash}`;
+const isSame = (a: Flying, b: Flying) => textOfWrite(a) === textOfWrite(b);
+const byText = (a: Flying, b: Flying) => (textOfWrite(a) < textOfWrite(b) ? -1 : 1);
