@@ -1,10 +1,11 @@
 /** What every command has at hand: the screen, the cluster that was asked for, and the form of its answer. */
 import { stringify } from "yaml";
 import type { ClusterSettings } from "../../shared/cluster-settings.ts";
-import { readCluster, readConfig } from "../../shared/config.ts";
-import { connect } from "../../shared/kube/connect.ts";
+import { readAwsAccess, readCluster, readConfig } from "../../shared/config.ts";
+import { accessOf, connect } from "../../shared/kube/connect.ts";
 import { kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
+import type { ClusterAccess } from "../../shared/kube/transport.ts";
 import { CliError } from "../cli-error.ts";
 import type { Output } from "./command.ts";
 import type { Screen } from "./screen.ts";
@@ -46,6 +47,11 @@ export class Session {
   /** @throws KubeError or ConfigError: there is no way to it */
   cluster(): Promise<Cluster> {
     return connect(this.#settings());
+  }
+
+  /** The way to the cluster itself, for what is no object of it. @throws KubeError or ConfigError */
+  access(): Promise<ClusterAccess> {
+    return accessOf(this.#settings(), readAwsAccess);
   }
 
   /** The namespace of -n, else that of the kubeconfig's context, else default. */

@@ -56,6 +56,8 @@ export interface IncomingAnswer {
   readonly attempt: Attempt;
   readonly code: number;
   readonly retryAfter: string | undefined;
+  /** the API server's clock, as HTTP writes it */
+  readonly date: string | undefined;
   readonly body: Readable;
   /** bytes that came over the wire so far */
   readonly bytes: () => number;
@@ -162,6 +164,7 @@ function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAns
     attempt,
     code: response.statusCode ?? 0,
     retryAfter: response.headers["retry-after"],
+    date: response.headers.date,
     body,
     bytes: () => bytes,
   };
@@ -171,7 +174,7 @@ function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAns
 export async function readBody(answer: IncomingAnswer): Promise<string> {
   const chunks: Buffer[] = [];
   try {
-    for await (const chunk of answer.body) chunks.push(Buffer.from(chunk));
+    for await (const chunk of answer.body) chunks.push(chunk as Buffer);
   } catch (cause) {
     throw unreadableAnswer(answer.attempt, answer.code, "ends in the middle", cause);
   }

@@ -1,0 +1,191 @@
+/** Decides what is wrong with an installation, from what was seen of it. */
+import type { ControllerRevision, Namespace, Pod } from "../api/kubernetes.ts";
+import { HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../api/names.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { mutateSidecarSet } from "./admit-sidecarset.ts";
+import { checkCoverage } from "./check/coverage.ts";
+import { checkDefinition } from "./check/definition.ts";
+import { type Facts, type Seen, seenOf } from "./check/facts.ts";
+import { type Finding, finding, SEVERITIES, type Severity } from "./check/finding.ts";
+import { checkOthers } from "./check/others.ts";
+import { checkPasses } from "./check/passes.ts";
+import { checkRollout, nameOf, type Rollout } from "./check/pods.ts";
+import { checkProbes } from "./check/probe.ts";
+import { checkRegistration } from "./check/registration.ts";
+import { checkRights } from "./check/rights.ts";
+import { checkSidecarSets } from "./check/sidecar-sets.ts";
+import { type Registrations, registrationsOf, selects } from "./check/webhooks.ts";
+import { decide } from "./decide.ts";
+import { replaceByCanary } from "./inject/replace-by-canary.ts";
+import { matches } from "./match/matches.ts";
+import { candidates, indexSidecarSets } from "./match/sidecarset-index.ts";
+import { mayHaveMissed, missedPods } from "./missed-injection/missed-pods.ts";
+import { selectionOf } from "./missed-injection/selection.ts";
+import { isActive } from "./pod/is-matched.ts";
+import { ledgerName, parseLedger } from "./upgrade/ledger.ts";
+
+export interface CheckReport {
+  /** gravest first */
+  readonly findings: readonly Finding[];
+  readonly counts: Readonly<Record<Severity, number>>;
+  /** how much there was to look at */
+  readonly looked: {
+    readonly kindsOfFindings: number;
+    readonly sidecarSets: number;
+    readonly pods: number;
+    readonly webhooks: number;
+    readonly addresses: number;
+    readonly rights: number;
+  };
+}
+
+const ORDER: readonly Severity[] = ["error", "warning", "note"];
+
+/** Pure. What could not be looked at is a finding itself. */
+export function checkInstallation(facts: Facts): CheckReport {
+  const registrations = registrationsOf(facts);
+  const found = [
+    ...checkSeen(facts),
+    ...(registrations ? checkRegistered(facts, registrations) : []),
+    ...checkOthers(facts, registrations),
+    ...checkDefinition(facts),
+    ...checkRights(facts),
+    ...checkPasses(facts),
+    ...checkSidecarSets(facts, hashOf),
+    ...rolloutsOf(facts, registrations).flatMap(checkRollout),
+  ];
+  const findings = ORDER.flatMap((severity) => found.filter((one) => one.severity === severity));
+  const count = (severity: Severity) => found.filter((one) => one.severity === severity).length;
+  return {
+    findings,
+    counts: { error: count("error"), warning: count("warning"), note: count("note") },
+    looked: {
+      kindsOfFindings: Object.keys(SEVERITIES).length,
+      sidecarSets: seenOf(facts.sidecarSets)?.length ?? 0,
+      pods: seenOf(facts.pods)?.length ?? 0,
+      webhooks: [...(seenOf(facts.mutating) ?? []), ...(seenOf(facts.validating) ?? [])].flatMap(
+        ({ webhooks = [] }) => webhooks,
+      ).length,
+      addresses: facts.probes.length,
+      rights: seenOf(facts.rights)?.length ?? 0,
+    },
+  };
+}
+
+function checkRegistered(facts: Facts, registrations: Registrations): readonly Finding[] {
+  return [
+    ...checkRegistration(facts, registrations),
+    ...checkProbes(facts, registrations),
+    ...checkCoverage(facts, registrations),
+  ];
+}
+
+/** What each of them is needed for. */
+const LOOKED_AT = {
+  mutating: "how the webhooks are registered",
+  validating: "how the webhooks are registered",
+  definition: "the definition of SidecarSets",
+  sidecarSets: "the SidecarSets",
+  namespaces: "which namespaces the webhook is asked about",
+  pods: "the pods",
+  revisions: "the revisions",
+  configMaps: "the ledgers",
+  lastPass: "when a pass ran last",
+  managers: "whether OpenKruise's manager runs",
+  version: "the API server's version",
+  skewSeconds: "the API server's clock",
+  trial: "whether the API server is answered",
+  rights: "what our accounts may do",
+} as const satisfies Partial<Record<keyof Facts, string>>;
+
+function checkSeen(facts: Facts): readonly Finding[] {
+  return Object.entries(LOOKED_AT).flatMap(([key, purpose]) => {
+    const seen: Seen<unknown> = facts[key as keyof typeof LOOKED_AT];
+    if (!("why" in seen)) return [];
+    const message = `${purpose} could not be looked at: ${seen.why}`;
+    return [finding("NotLookedAt", key, message, "check as somebody who may, with --context or --kubeconfig")];
+  });
+}
+
+function hashOf(sidecarSet: SidecarSet): string | undefined {
+  const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
+  const admission = mutateSidecarSet({ uid: "check", operation: "UPDATE", resource, object: sidecarSet });
+  if (admission.kind === "denied") return undefined;
+  return (admission.object ?? sidecarSet).metadata?.annotations?.[HASH_ANNOTATION];
+}
+
+function rolloutsOf(facts: Facts, registrations: Registrations | undefined): readonly Rollout[] {
+  const [sets, pods] = [seenOf(facts.sidecarSets), seenOf(facts.pods)];
+  if (sets === undefined || pods === undefined) return [];
+  const meant = podsBySet(sets, pods, seenOf(facts.namespaces) ?? []);
+  return sets.map((one) => rolloutOf(one, meant.get(one) ?? [], facts, registrations));
+}
+
+/** A pod that a canary is meant for is not its base's. */
+function podsBySet(
+  sets: readonly SidecarSet[],
+  pods: readonly Pod[],
+  namespaces: readonly Namespace[],
+): ReadonlyMap<SidecarSet, readonly Pod[]> {
+  const byName = new Map(namespaces.map((one) => [one.metadata?.name ?? "", one]));
+  const index = indexSidecarSets(sets);
+  const found = new Map<SidecarSet, Pod[]>(sets.map((one) => [one, []]));
+  for (const pod of pods.filter(isActive)) {
+    const { namespace = "", labels: podLabels } = pod.metadata ?? {};
+    const subject = { namespace: byName.get(namespace), podLabels };
+    const all = candidates(index, namespace, podLabels).filter((one) => matches(one, subject) === true);
+    for (const one of replaceByCanary(all)) found.get(one)?.push(pod);
+  }
+  return found;
+}
+
+function rolloutOf(
+  sidecarSet: SidecarSet,
+  pods: readonly Pod[],
+  facts: Facts,
+  registrations: Registrations | undefined,
+): Rollout {
+  const { now, kruiseNamespace, isStrict } = facts;
+  const revisions = revisionsOf(sidecarSet, seenOf(facts.revisions) ?? []);
+  const name = ledgerName(sidecarSet.metadata?.name ?? "");
+  const stored = seenOf(facts.configMaps)?.find(({ metadata }) => metadata?.name === name);
+  const reserved = new Set(parseLedger(stored?.data)?.reservations.map(({ uid }) => uid));
+  const observation = { sidecarSet, pods, revisions, taken: [], reserved };
+  const { summary, actions } = decide(observation, { now, kruiseNamespace, isStrict });
+  const { notUpgradable, immutableFields, problems, hold, used, maxUnavailable, down } = summary;
+  return {
+    sidecarSet,
+    pods,
+    missed: missedOf(sidecarSet, pods, facts, registrations).map(nameOf),
+    revisions: revisions.length,
+    deletable: actions.filter(({ kind }) => kind === "DeleteRevision").length,
+    notUpgradable,
+    immutableFields,
+    refused: problems.map(({ namespace, name, message }) => `${namespace}/${name} (${message})`),
+    isOutOfBudget: hold === "budget",
+    used,
+    maxUnavailable,
+    down: down.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`),
+  };
+}
+
+function revisionsOf({ metadata }: SidecarSet, all: readonly ControllerRevision[]): readonly ControllerRevision[] {
+  return all.filter((one) => one.metadata?.labels?.[SIDECARSET_NAME_LABEL] === metadata?.name);
+}
+
+/** Those that the webhook should have been asked about. */
+function missedOf(
+  sidecarSet: SidecarSet,
+  pods: readonly Pod[],
+  facts: Facts,
+  registrations: Registrations | undefined,
+): readonly Pod[] {
+  const namespaces = seenOf(facts.namespaces);
+  if (registrations === undefined || namespaces === undefined) return [];
+  const isAsked = ({ metadata }: Namespace) =>
+    registrations.pods.some(({ webhook }) => selects(webhook.namespaceSelector, metadata?.labels));
+  const exempt = namespaces.filter((one) => !isAsked(one)).map(({ metadata }) => metadata?.name ?? "");
+  const candidates = mayHaveMissed(pods, sidecarSet, selectionOf(sidecarSet, facts.now).since);
+  // Whose place a canary takes was sorted out before.
+  return missedPods(candidates, { exemptNamespaces: new Set(exempt), canaries: [] });
+}

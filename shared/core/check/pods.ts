@@ -1,0 +1,137 @@
+/** Decides what is wrong with the pods of a SidecarSet: which lack sidecars, and what holds a rollout up. */
+import type { Pod } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { isEmptySelector } from "../lib/label-selector.ts";
+import { isActive, isInjected, isMatched } from "../pod/is-matched.ts";
+import { type Finding, finding, someOf, where } from "./finding.ts";
+
+/** One SidecarSet, the pods that it is meant for, and where its rollout stands. */
+export interface Rollout {
+  readonly sidecarSet: SidecarSet;
+  readonly pods: readonly Pod[];
+  /** namespace/name of those that should have its sidecars and have not */
+  readonly missed: readonly string[];
+  /** ControllerRevisions of it */
+  readonly revisions: number;
+  /** of those, which the next pass deletes */
+  readonly deletable: number;
+  readonly notUpgradable: number;
+  /** where those differ */
+  readonly immutableFields: readonly string[];
+  /** pods that are left alone, each with the reason */
+  readonly refused: readonly string[];
+  readonly isOutOfBudget: boolean;
+  readonly used: number;
+  readonly maxUnavailable: number;
+  /** updated pods that are not ready, such as `shop/web-1 (agent: ImagePullBackOff)` */
+  readonly down: readonly string[];
+}
+
+const DEFAULT_LIMIT = 10;
+/** Reasons that do not go away by waiting. */
+const BROKEN = /ErrImage|ImagePull|InvalidImage|CrashLoop|Error|OOMKilled/;
+
+export function checkRollout(rollout: Rollout): readonly Finding[] {
+  return [...checkInjection(rollout), ...checkUpdates(rollout), ...checkHistory(rollout)];
+}
+
+function aboutOf({ sidecarSet }: Rollout): string {
+  return `SidecarSet ${sidecarSet.metadata?.name}`;
+}
+
+function checkInjection(rollout: Rollout): readonly Finding[] {
+  const { sidecarSet, pods, missed } = rollout;
+  const { selector } = sidecarSet.spec;
+  const about = aboutOf(rollout);
+  const older = pods
+    .filter((pod) => isActive(pod) && isInjected(pod, sidecarSet.metadata?.name ?? "") && !isMatched(pod, sidecarSet))
+    .map(nameOf);
+  return [
+    ...where(
+      pods.length === 0 && !!selector && !isEmptySelector(selector),
+      finding(
+        "MatchesNoPods",
+        about,
+        "its selector matches no pod that runs",
+        "see its selector, and that of its namespaces",
+      ),
+    ),
+    ...where(
+      missed.length > 0,
+      finding(
+        "InjectionMissed",
+        about,
+        `${missed.length} pods were made after it, match it, and lack its sidecars, as happens while the webhook is down: ${someOf(missed)}`,
+        "make them anew: kubectl rollout restart of their workloads",
+      ),
+    ),
+    ...where(
+      older.length > 0,
+      finding(
+        "ContainersMissing",
+        about,
+        `${older.length} pods were injected before it had all of its containers, and are in none of its counts: ${someOf(older)}`,
+        "make them anew: containers are added to new pods only",
+      ),
+    ),
+  ];
+}
+
+export function nameOf({ metadata }: Pod): string {
+  return `${metadata?.namespace}/${metadata?.name}`;
+}
+
+function checkUpdates(rollout: Rollout): readonly Finding[] {
+  const { notUpgradable, immutableFields, refused, isOutOfBudget, used, maxUnavailable, down, sidecarSet } = rollout;
+  const about = aboutOf(rollout);
+  const broken = down.filter((one) => BROKEN.test(one));
+  const fields = immutableFields.length > 0 ? ` (${someOf(immutableFields)})` : "";
+  return [
+    ...where(
+      notUpgradable > 0,
+      finding(
+        "PodsNotUpgradable",
+        about,
+        `${notUpgradable} pods cannot be updated in place, since more than images changed${fields}`,
+        "make them anew: kubectl rollout restart of their workloads",
+      ),
+    ),
+    ...where(
+      refused.length > 0,
+      finding(
+        "PodsRefused",
+        about,
+        `${refused.length} pods are left alone: ${someOf(refused)}`,
+        "mend that, or make them anew",
+      ),
+    ),
+    ...where(
+      broken.length > 0 && (isOutOfBudget || used >= maxUnavailable),
+      finding(
+        "RolloutBlocked",
+        about,
+        `its rollout waits for pods that do not get ready: ${used} of at most ${maxUnavailable} unavailable, such as ${someOf(broken)}`,
+        `set an image that works, or go back; sidecarset explain sidecarset/${sidecarSet.metadata?.name} tells more`,
+      ),
+    ),
+  ];
+}
+
+function checkHistory(rollout: Rollout): readonly Finding[] {
+  const { revisions, deletable, sidecarSet } = rollout;
+  const limit = Math.max(1, sidecarSet.spec.revisionHistoryLimit ?? DEFAULT_LIMIT);
+  const used = revisions - deletable - limit;
+  const reason =
+    used > 0
+      ? `${used} more than the limit are in use by pods, or by injectionStrategy`
+      : `${deletable} of them are to be deleted, which no pass has done`;
+  return where(
+    revisions > limit,
+    finding(
+      "RevisionsBeyondLimit",
+      aboutOf(rollout),
+      `it has ${revisions} revisions, its revisionHistoryLimit is ${limit}: ${reason}`,
+      "finish its rollout (partition, pods that are not upgradable), or raise the limit",
+    ),
+  );
+}

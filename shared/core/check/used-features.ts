@@ -1,0 +1,54 @@
+/** Decides which optional features a cluster makes use of, as far as its objects tell. */
+import type { Pod } from "../../api/kubernetes.ts";
+import {
+  CONTAINER_LAUNCH_PRIORITY_ANNOTATION,
+  CONTAINER_PRIORITY_ENV,
+  NEEDS_WEBHOOK_CONDITION,
+  RELIED_ON_ANNOTATION,
+  TERMINATE_SIDECAR_ENV,
+} from "../../api/names.ts";
+import { type Facts, seenOf } from "./facts.ts";
+
+interface UsedFeature {
+  /** name of its file in infra/rbac/optional */
+  readonly feature: string;
+  /** half a sentence */
+  readonly sign: string;
+}
+
+export function usedFeatures(facts: Facts): readonly UsedFeature[] {
+  const pods = seenOf(facts.pods) ?? [];
+  const [ordered, ending] = [
+    pods.filter(hasLaunchOrder).length,
+    pods.filter((pod) => hasEnv(pod, TERMINATE_SIDECAR_ENV)).length,
+  ];
+  return [
+    ...(ordered > 0 ? [{ feature: "launch-order", sign: `${ordered} pods have a launch order` }] : []),
+    ...(ending > 0
+      ? [{ feature: "sidecar-terminator", sign: `${ending} pods have sidecars that are to be ended` }]
+      : []),
+    ...(isRegistrationKept(facts)
+      ? [{ feature: "webhook-configuration", sign: "the registration is kept up to date with the SidecarSets" }]
+      : []),
+  ];
+}
+
+function hasLaunchOrder(pod: Pod): boolean {
+  return (
+    pod.metadata?.annotations?.[CONTAINER_LAUNCH_PRIORITY_ANNOTATION] !== undefined ||
+    hasEnv(pod, CONTAINER_PRIORITY_ENV)
+  );
+}
+
+function hasEnv({ spec }: Pod, name: string): boolean {
+  return spec.containers.some(({ env = [] }) => env.some((one) => one.name === name));
+}
+
+/** Somebody relied on the condition, and it is there. */
+function isRegistrationKept({ mutating }: Facts): boolean {
+  return (seenOf(mutating) ?? []).some(
+    ({ metadata, webhooks = [] }) =>
+      metadata?.annotations?.[RELIED_ON_ANNOTATION] !== undefined &&
+      webhooks.some(({ matchConditions = [] }) => matchConditions.some(({ name }) => name === NEEDS_WEBHOOK_CONDITION)),
+  );
+}
