@@ -1,6 +1,8 @@
 /** What to register in a cluster so that its API server calls the webhooks: as YAML, for kubectl apply. */
 import { readFile } from "node:fs/promises";
 import { stringify } from "yaml";
+import { installation } from "../infra/manifests.ts";
+import type { WebhookAddress } from "../infra/webhooks/address.ts";
 import { statusHintsWebhook } from "../infra/webhooks/status-hints.ts";
 import { type RegistrationOptions, webhookConfigurations } from "../infra/webhooks/webhook-configurations.ts";
 import type { SidecarSet } from "../shared/api/sidecarset.ts";
@@ -29,17 +31,32 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** @throws CliError, or KubeError when the cluster can't be asked */
 export async function printWebhooks(options: WebhooksOptions): Promise<string> {
-  const [caBundle, pathSecret] = [await caOf(options.caBundle), await secretOf(options.pathSecrets)];
-  const address = {
-    url: urlOf(options.url),
-    ...(caBundle === undefined ? {} : { caBundle }),
-    ...(pathSecret === undefined ? {} : { pathSecret }),
-  };
+  const address = await addressOf(options);
   const configurations = [
     ...webhookConfigurations(address, await registrationOf(options)),
     ...(options.statusHints ? [statusHintsWebhook(address)] : []),
   ];
-  return configurations.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
+  return printObjects(configurations);
+}
+
+/** Everything that a cluster needs, in the order to apply it in. @throws as `printWebhooks` */
+export async function printInstallation(options: WebhooksOptions): Promise<string> {
+  const address = await addressOf(options);
+  const hints = options.statusHints ? [statusHintsWebhook(address)] : [];
+  return printObjects([...installation(address, await registrationOf(options)), ...hints]);
+}
+
+export function printObjects(objects: readonly object[]): string {
+  return objects.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
+}
+
+async function addressOf(options: WebhooksOptions): Promise<WebhookAddress> {
+  const [caBundle, pathSecret] = [await caOf(options.caBundle), await secretOf(options.pathSecrets)];
+  return {
+    url: urlOf(options.url),
+    ...(caBundle === undefined ? {} : { caBundle }),
+    ...(pathSecret === undefined ? {} : { pathSecret }),
+  };
 }
 
 function urlOf(url: string): string {

@@ -1,9 +1,13 @@
 /** Every command, in the order in which the help tells of them. */
+import { CHECK } from "./check.ts";
 import type { Command } from "./command.ts";
 import { COMPILE } from "./compile.ts";
+import { COMPLETION, completeWords } from "./completion.ts";
 import { DEMO } from "./demo.ts";
 import { DIFF } from "./diff.ts";
 import { EXPLAIN } from "./explain.ts";
+import { INSTALL, UNINSTALL } from "./install.ts";
+import { FROM_KRUISE, TO_KRUISE } from "./migrate.ts";
 import { PAUSE, RESUME } from "./pause.ts";
 import { PLAN } from "./plan.ts";
 import { PODS_COMMAND } from "./pods.ts";
@@ -32,9 +36,16 @@ export const COMMANDS: readonly Command[] = [
   HISTORY,
   SET_IMAGE,
   REPORT,
+  CHECK,
+  INSTALL,
+  UNINSTALL,
   WEBHOOKS,
+  FROM_KRUISE,
+  TO_KRUISE,
+  COMPLETION,
   COMPILE,
   DEMO,
   SERVE,
   TICK,
+  completeWords(() => COMMANDS),
 ];

@@ -102,7 +102,7 @@ interface WebhookRule {
   readonly resources?: readonly string[];
 }
 
-export interface Webhook extends PodRegistration {
+interface Webhook extends PodRegistration {
   readonly rules?: readonly WebhookRule[];
   readonly clientConfig?: {
     readonly url?: string;
@@ -133,7 +133,7 @@ export function podWebhooks(configurations: readonly Configuration[]): readonly 
   return configurations.flatMap(({ webhooks }) => webhooks ?? []).filter((one) => isForNewPods(one) && isInjector(one));
 }
 
-export function isForNewPods({ rules = [] }: Webhook): boolean {
+function isForNewPods({ rules = [] }: Webhook): boolean {
   return rules.some(
     ({ operations = [], resources = [] }) =>
       (operations.includes("CREATE") || operations.includes("*")) &&

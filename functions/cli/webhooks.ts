@@ -1,36 +1,42 @@
 /** `webhooks`: what to register in a cluster, as YAML. */
-import { printWebhooks } from "../webhooks.ts";
-import type { Command } from "./command.ts";
+import { printWebhooks, type WebhooksOptions } from "../webhooks.ts";
+import type { Command, Input } from "./command.ts";
+import type { Session } from "./session.ts";
+
+export const REGISTRATION_OPTIONS: NonNullable<Command["options"]> = [
+  { flags: "--url <URL>", about: "where the webhooks answer, https" },
+  { flags: "--ca-bundle <FILE>", about: "who signed its certificate, PEM; absent: somebody public" },
+  { flags: "--path-secrets <FILE>", about: "the secret of the path is its first line" },
+  {
+    flags: "--failure-policy <POLICY>",
+    about: "what becomes of pods while the webhook is down: Ignore (default) or Fail",
+  },
+  { flags: "--from-cluster", about: "API servers ask only about pods that a SidecarSet of now may be meant for" },
+  { flags: "--like-openkruise", about: "the names, namespaces and timeouts that OpenKruise has" },
+  { flags: "--status-hints", about: "API servers tell when pods turn ready, so that rollouts go on at once" },
+];
 
 export const WEBHOOKS: Command = {
   name: "webhooks",
   group: "Install it",
   summary: "what to register in the cluster, as YAML for kubectl apply",
-  options: [
-    { flags: "--url <URL>", about: "where the webhooks answer, https" },
-    { flags: "--ca-bundle <FILE>", about: "who signed its certificate, PEM; absent: somebody public" },
-    { flags: "--path-secrets <FILE>", about: "the secret of the path is its first line" },
-    {
-      flags: "--failure-policy <POLICY>",
-      about: "what becomes of pods while the webhook is down: Ignore (default) or Fail",
-    },
-    { flags: "--from-cluster", about: "API servers ask only about pods that a SidecarSet of now may be meant for" },
-    { flags: "--like-openkruise", about: "the names, namespaces and timeouts that OpenKruise has" },
-    { flags: "--status-hints", about: "API servers tell when pods turn ready, so that rollouts go on at once" },
-  ],
+  options: REGISTRATION_OPTIONS,
   examples: ["sidecarset webhooks --url https://webhooks.example.com | kubectl apply -f -"],
   run: async (input, session) => {
-    const isFromCluster = input.isSet("from-cluster");
-    const yaml = await printWebhooks({
-      url: input.required("url"),
-      caBundle: input.text("ca-bundle"),
-      pathSecrets: input.text("path-secrets"),
-      failurePolicy: input.text("failure-policy"),
-      fromCluster: isFromCluster ? () => session.cluster() : undefined,
-      likeOpenKruise: input.isSet("like-openkruise"),
-      statusHints: input.isSet("status-hints"),
-    });
-    session.screen.text(yaml);
+    session.screen.text(await printWebhooks(registrationOf(input, session)));
     return 0;
   },
 };
+
+/** For `webhooks` and `install`. */
+export function registrationOf(input: Input, session: Session): WebhooksOptions {
+  return {
+    url: input.required("url"),
+    caBundle: input.text("ca-bundle"),
+    pathSecrets: input.text("path-secrets"),
+    failurePolicy: input.text("failure-policy"),
+    fromCluster: input.isSet("from-cluster") ? () => session.cluster() : undefined,
+    likeOpenKruise: input.isSet("like-openkruise"),
+    statusHints: input.isSet("status-hints"),
+  };
+}

@@ -1,0 +1,44 @@
+/** `install` and `uninstall`: everything that a cluster needs, and what to take away again, as YAML. */
+import { installation } from "../../infra/manifests.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { printInstallation, printObjects } from "../webhooks.ts";
+import type { Command } from "./command.ts";
+import { REGISTRATION_OPTIONS, registrationOf } from "./webhooks.ts";
+
+export const INSTALL: Command = {
+  name: "install",
+  group: "Install it",
+  summary: "everything a cluster needs, as YAML for kubectl apply: namespace, roles, definition, webhooks",
+  details: "The functions themselves run outside of the cluster: docs/deploy.md. Nothing is written but to stdout.",
+  options: REGISTRATION_OPTIONS,
+  examples: ["sidecarset install --url https://webhooks.example.com | kubectl apply -f -"],
+  run: async (input, session) => {
+    session.screen.text(await printInstallation(registrationOf(input, session)));
+    return 0;
+  },
+};
+
+/** Any will do: what is deleted is named, not described. */
+const ADDRESS = { url: "https://sidecarset-webhooks.invalid" };
+
+export const UNINSTALL: Command = {
+  name: "uninstall",
+  group: "Install it",
+  summary: "what to take away again, as YAML for kubectl delete: webhooks and roles",
+  details:
+    "Pods keep the sidecars that they have. SidecarSets, their revisions and the namespace stay, unless --all is given: the definition takes every SidecarSet with it.",
+  options: [{ flags: "--all", about: "the definition, every SidecarSet, and the namespace too" }],
+  examples: ["sidecarset uninstall | kubectl delete --ignore-not-found -f -"],
+  run: async (input, session) => {
+    const isKept = ({ kind }: KubernetesObject) => kind === "CustomResourceDefinition" || kind === "Namespace";
+    const objects = installation(ADDRESS).filter((one) => input.isSet("all") || !isKept(one));
+    // Who is asked goes first: what answers would be missed.
+    const names = objects.toReversed().map(({ apiVersion, kind, metadata: { name, namespace } = {} }) => ({
+      apiVersion,
+      kind,
+      metadata: { name, ...(namespace ? { namespace } : {}) },
+    }));
+    session.screen.text(printObjects(names));
+    return 0;
+  },
+};
