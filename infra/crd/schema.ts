@@ -7,7 +7,7 @@ export interface Schema {
   readonly format?: "int32" | "int64" | "date-time";
   readonly minimum?: number;
   readonly pattern?: string;
-  readonly default?: string;
+  readonly default?: string | readonly [];
   readonly enum?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];

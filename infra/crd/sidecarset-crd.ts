@@ -17,10 +17,22 @@ const column = (name: string, type: string, jsonPath: string, description: strin
   description,
 });
 
+/** With -o wide. */
+const wide = (name: string, jsonPath: string, description: string) => ({
+  ...column(name, "string", jsonPath, description),
+  priority: 1,
+});
+
+const conditionPath = (type: string, field: string) => `.status.conditions[?(@.type=="${type}")].${field}`;
+
 const printerColumns = [
   column("MATCHED", "integer", ".status.matchedPods", "Pods that have the sidecars."),
   column("UPDATED", "integer", ".status.updatedPods", "Pods whose sidecars are the latest."),
   column("READY", "integer", ".status.readyPods", "Pods that are ready."),
+  wide("ROLLOUT", conditionPath("Progressing", "reason"), "Where the rollout stands."),
+  wide("DEGRADED", conditionPath("Degraded", "status"), "Whether pods with the latest sidecars fail."),
+  wide("MISSED", conditionPath("MissedInjection", "status"), "Whether pods were made without the sidecars."),
+  wide("REVISION", ".status.latestRevision", "The latest ControllerRevision."),
   column("AGE", "date", ".metadata.creationTimestamp", "Since the SidecarSet was created."),
 ];
 

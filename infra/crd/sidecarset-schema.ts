@@ -1,6 +1,7 @@
 /** The schema of a SidecarSet: what the API server defaults, prunes and refuses before a webhook sees it. */
 import {
   atomic,
+  dateTime,
   described,
   flag,
   int32,
@@ -89,6 +90,27 @@ const injectionStrategy = object({
   ),
 });
 
+/** An empty list by default, which tells that this definition keeps conditions: OpenKruise's prunes them. */
+const conditions: Schema = {
+  ...described(
+    "Where the rollout stands, and what is in its way. An addition to OpenKruise's definition.",
+    listOf(
+      object(
+        { lastTransitionTime: dateTime, message: text, reason: text, status: text, type: text },
+        ...["lastTransitionTime", "message", "reason", "status", "type"],
+      ),
+    ),
+  ),
+  default: [],
+  "x-kubernetes-list-type": "map",
+  "x-kubernetes-list-map-keys": ["type"],
+};
+
+const selection = described(
+  "Which pods are selected, as a digest, and since when. An addition to OpenKruise's definition.",
+  object({ digest: text, since: dateTime }, "digest", "since"),
+);
+
 const status = object(
   {
     observedGeneration: int64,
@@ -98,6 +120,8 @@ const status = object(
     updatedReadyPods: int32,
     latestRevision: text,
     collisionCount: int32,
+    conditions,
+    selection,
   },
   "matchedPods",
   "readyPods",

@@ -25,6 +25,10 @@ export const VERSION_ALT_ANNOTATION_PREFIX = "versionalt.sidecarset.kruise.io/";
 /** ours: moves a pod's resourceVersion so that a late patch fails (the fence of the ledger protocol) */
 export const FENCE_ANNOTATION = "sidecarset.kruise.io/fence";
 
+/** ours: "false" for a pod that is meant to have no sidecars: it is not counted among those that missed theirs */
+export const INJECT_ANNOTATION = "sidecarset.kruise.io/inject";
+export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
+
 // annotations of a pod that a workload updates in place; the old keys are read, never written
 export const IN_PLACE_STATE_ANNOTATION = "apps.kruise.io/inplace-update-state";
 export const IN_PLACE_STATE_OLD_ANNOTATION = "inplace-update-state";

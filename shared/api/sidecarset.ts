@@ -93,6 +93,20 @@ export interface SidecarSetStatus {
   readonly updatedReadyPods?: number;
   readonly latestRevision?: string;
   readonly collisionCount?: number;
+  /** an addition of ours, which OpenKruise's definition prunes */
+  readonly conditions?: readonly StatusCondition[];
+  /** likewise: which pods are selected, as a digest, and since when (RFC3339) */
+  readonly selection?: { readonly digest: string; readonly since: string };
+}
+
+/** metav1.Condition */
+export interface StatusCondition {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+  readonly message: string;
+  /** RFC3339 */
+  readonly lastTransitionTime: string;
 }
 
 export interface SidecarSet extends KubernetesObject {

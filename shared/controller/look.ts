@@ -8,6 +8,7 @@ import { isKubeError } from "../kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, timestamp } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
+import { findMissed } from "./find-missed.ts";
 import { readLedger, type StoredLedger } from "./ledger-store.ts";
 import { listRevisions, type Observed, observePods } from "./observe.ts";
 import type { Tally } from "./report.ts";
@@ -32,6 +33,8 @@ export interface Look {
   readonly observed: Observed;
   revisions: readonly ControllerRevision[];
   taken: readonly ControllerRevision[];
+  /** pods that were made without the sidecars, when this look began; undefined: it could not be found out */
+  readonly missed?: readonly Pod[] | undefined;
 }
 
 /** undefined: there is no such SidecarSet. The order of the reads is rule 1 of the ledger. */
@@ -44,7 +47,8 @@ export async function lookAt(context: RolloutContext, name: string): Promise<Loo
     observePods(cluster, sidecarSet),
     listRevisions(cluster, kruiseNamespace, name),
   ]);
-  return { sidecarSet, stored, observed, revisions, taken: [] };
+  const missed = await findMissed(context, sidecarSet, observed.view.pods);
+  return { sidecarSet, stored, observed, revisions, taken: [], missed };
 }
 
 /** undefined: there is none. */

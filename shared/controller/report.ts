@@ -40,6 +40,12 @@ export type Stop =
   | "contention"
   | "failed";
 
+export interface MissedReport {
+  readonly count: number;
+  /** some of them, as `namespace/name` */
+  readonly pods: readonly string[];
+}
+
 export interface SidecarSetReport {
   readonly name: string;
   readonly stop: Stop;
@@ -49,6 +55,8 @@ export interface SidecarSetReport {
   readonly status?: SidecarSetStatus;
   readonly summary?: Summary;
   readonly tally: Tally;
+  /** pods that were made without the sidecars; absent: it could not be found out */
+  readonly missed?: MissedReport;
   /** dry run: what would be done now */
   readonly planned?: readonly string[];
   /** dry run of one SidecarSet: how it would go on until the end */

@@ -1,4 +1,5 @@
 /** One round of a rollout: decide on what is known, reserve, write the status, write the pods. In this order. */
+import { isDeepStrictEqual } from "node:util";
 import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
 import type { Decision } from "../core/decide.ts";
 import {
@@ -14,6 +15,7 @@ import { act } from "./act.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { decideOn, type Look, type RolloutContext, seeReserved, subjectOf } from "./look.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
+import { statusAdditions, transitions } from "./status-additions.ts";
 import { writePods } from "./write-pods.ts";
 
 export interface RoundResult {
@@ -79,14 +81,24 @@ async function writeStatus(
   decision: Decision,
   isObservable: boolean,
 ): Promise<boolean> {
-  const action = decision.actions.find(({ kind }) => kind === "PatchStatus");
-  if (action?.kind !== "PatchStatus") return true;
-  const status = isObservable ? action.status : withGenerationOf(look.sidecarSet.status, action.status);
-  if (isSameStatus(look.sidecarSet.status, status)) return true;
-  const outcome = await act({ ...action, status }, { ...context, sidecarSet: look.sidecarSet });
+  const { sidecarSet } = look;
+  const counts = countsToWrite(sidecarSet, decision, isObservable);
+  const status = counts && { ...counts, ...statusAdditions(context, look, decision) };
+  if (status === undefined || isSameStatus(sidecarSet.status, status)) return true;
+  const patch = { kind: "PatchStatus", sidecarSet: sidecarSet.metadata?.name ?? "", status } as const;
+  const outcome = await act(patch, { ...context, sidecarSet });
   if (outcome.kind === "refused") throw outcome.error;
-  if (outcome.kind === "done") look.sidecarSet = outcome.object as SidecarSet;
-  return outcome.kind === "done";
+  if (outcome.kind !== "done") return false;
+  look.sidecarSet = outcome.object as SidecarSet;
+  for (const event of transitions(sidecarSet, look.sidecarSet)) await act(event, { ...context, sidecarSet });
+  return true;
+}
+
+/** undefined: it has no status, and gets none. */
+function countsToWrite({ status }: SidecarSet, { actions }: Decision, isObservable: boolean) {
+  const action = actions.find(({ kind }) => kind === "PatchStatus");
+  if (action?.kind !== "PatchStatus") return status;
+  return isObservable ? action.status : withGenerationOf(status, action.status);
 }
 
 function withGenerationOf(stored: SidecarSetStatus | undefined, status: SidecarSetStatus): SidecarSetStatus {
@@ -97,7 +109,7 @@ function withGenerationOf(stored: SidecarSetStatus | undefined, status: SidecarS
 
 function isSameStatus(stored: SidecarSetStatus = {}, next: SidecarSetStatus): boolean {
   const keys = [...new Set([...Object.keys(stored), ...Object.keys(next)])] as (keyof SidecarSetStatus)[];
-  return keys.every((key) => stored[key] === next[key]);
+  return keys.every((key) => isDeepStrictEqual(stored[key], next[key]));
 }
 
 /** The same event is recorded once a pass, and only for what was done. */

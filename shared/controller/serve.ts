@@ -5,6 +5,7 @@ import { type Cluster, SIDECARSETS } from "../kube/port.ts";
 import type { Clock } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { type PlanWish, planOnly } from "./dry-run.ts";
+import { missedReport } from "./find-missed.ts";
 import { type RolloutContext, subjectOf } from "./look.ts";
 import { listAll } from "./observe.ts";
 import { explain, newTally, type SidecarSetReport, type Stop } from "./report.ts";
@@ -193,7 +194,8 @@ function reportOn({ tally }: RolloutContext, name: string, stop: Stop, progress?
   const { look, result } = progress;
   const { status, summary } = result.decision;
   const { generation } = subjectOf(look.sidecarSet);
-  return { name, stop, why: explain(stop, summary), generation, status, summary, tally };
+  const missed = missedReport(look);
+  return { name, stop, why: explain(stop, summary), generation, status, summary, tally, ...(missed ? { missed } : {}) };
 }
 
 /** Whatever goes wrong with one SidecarSet, a bug of ours too, concerns no other. */

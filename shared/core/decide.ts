@@ -2,6 +2,7 @@
 import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
 import type { Action } from "./lib/action.ts";
+import { type FailingPod, failingPods } from "./pod/failing-pods.ts";
 import { isMatched } from "./pod/is-matched.ts";
 import { podStateOf } from "./pod/pod-state.ts";
 import { planHistory } from "./revision/plan-history.ts";
@@ -84,6 +85,8 @@ export interface Decision {
   /** as observed, whether or not it has to be written */
   readonly status: SidecarSetStatus;
   readonly summary: Summary;
+  /** updated pods that cannot run, all of them */
+  readonly failing: readonly FailingPod[];
 }
 
 /**
@@ -108,7 +111,13 @@ export function decide(observation: Observation, context: DecideContext): Decisi
     used: usedBudget(pods, claims),
     down: downPods(sidecarSet, pods, DOWN_PODS_NAMED),
   };
-  const recordOnly = (hold: Hold): Decision => ({ actions: record, status, summary: { ...NOTHING, ...counts, hold } });
+  const failing = failingPods(pods);
+  const recordOnly = (hold: Hold): Decision => ({
+    actions: record,
+    status,
+    summary: { ...NOTHING, ...counts, hold },
+    failing,
+  });
 
   if (strategy?.type === "NotUpdate") return recordOnly("NotUpdate");
   if (strategy?.paused) return recordOnly("paused");
@@ -116,7 +125,8 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const flips = planFlips(sidecarSet, pods, now);
   if (flips.length > 0) {
     const selected = flips.filter(({ kind }) => kind === "PatchPod").length;
-    return { actions: [...record, ...flips], status, summary: { ...NOTHING, ...counts, selected, hold: "flip" } };
+    const summary: Summary = { ...NOTHING, ...counts, selected, hold: "flip" };
+    return { actions: [...record, ...flips], status, summary, failing };
   }
 
   if (counts.updated >= counts.matched) return recordOnly("finished");
@@ -125,7 +135,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const fixed = batch.selection.notUpgradable.map(({ pod }) => pod);
   const fields = immutableFields(sidecarSet, fixed, observation.revisions);
   const summary = { ...counts, ...summarize(batch), immutableFields: fields };
-  return { actions: [...record, ...batch.actions], status, summary };
+  return { actions: [...record, ...batch.actions], status, summary, failing };
 }
 
 type Counts = Pick<Summary, "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down">;

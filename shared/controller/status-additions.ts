@@ -1,0 +1,45 @@
+/** What our definition of SidecarSets has in its status beside OpenKruise's: conditions, and what they rest on. */
+import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
+import type { Decision } from "../core/decide.ts";
+import type { Action } from "../core/lib/action.ts";
+import { selectionOf } from "../core/missed-injection/selection.ts";
+import { conditionsOf } from "../core/set-conditions/conditions.ts";
+import { timestamp } from "./clock.ts";
+import { podName } from "./find-missed.ts";
+import type { Look, RolloutContext } from "./look.ts";
+
+type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
+
+/**
+ * Our definition fills in an empty list; where there is a status without one, the definition is OpenKruise's, which
+ * prunes conditions: writing them would be writing for ever.
+ */
+export function statusAdditions(
+  { clock }: RolloutContext,
+  { sidecarSet, missed }: Look,
+  { summary, failing }: Decision,
+): Pick<SidecarSetStatus, "conditions" | "selection"> {
+  if (sidecarSet.status !== undefined && sidecarSet.status.conditions === undefined) return {};
+  const now = timestamp(clock);
+  const conditions = conditionsOf(sidecarSet, { summary, failing, missed: missed?.map(podName) }, now);
+  return { conditions, selection: selectionOf(sidecarSet, now) };
+}
+
+/** Where something begins to be in the way, or ends well: told once. */
+export function transitions(
+  { status: before }: SidecarSet,
+  { metadata, status: after }: SidecarSet,
+): readonly RecordEvent[] {
+  const regarding = { kind: "SidecarSet", name: metadata?.name ?? "", uid: metadata?.uid ?? "" } as const;
+  return (after?.conditions ?? []).flatMap(({ type, status, reason, message }): readonly RecordEvent[] => {
+    const was = before?.conditions?.find((condition) => condition.type === type)?.status;
+    if (was === status) return [];
+    if (type === "Progressing") {
+      const isFinished = was === "True" && reason === "Finished";
+      return isFinished ? [{ kind: "RecordEvent", regarding, type: "Normal", reason: "RolloutFinished", message }] : [];
+    }
+    // What cannot be upgraded is told of otherwise, as OpenKruise does.
+    if (status !== "True" || type === "NotUpgradable") return [];
+    return [{ kind: "RecordEvent", regarding, type: "Warning", reason: type, message }];
+  });
+}

@@ -1,0 +1,36 @@
+/** Decides since when a SidecarSet selects the pods that it selects now, as far as can be known. */
+import { createHash } from "node:crypto";
+import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
+
+type Selection = NonNullable<SidecarSetStatus["selection"]>;
+
+/**
+ * Since it was made, unless it was changed. What a change changed is not recorded anywhere, so the first time that it
+ * is looked at counts from its last write, and from then on every other selection counts from when it is first seen.
+ * `now` in RFC3339. Never too early, but for pods whose labels were changed.
+ */
+export function selectionOf({ metadata, spec, status }: SidecarSet, now: string): Selection {
+  const { selector, namespaceSelector, injectionStrategy } = spec;
+  const facts = JSON.stringify([selector ?? {}, namespaceSelector ?? null, injectionStrategy?.paused === true]);
+  const digest = createHash("sha256").update(facts).digest("hex").slice(0, 16);
+  if (status?.selection !== undefined)
+    return status.selection.digest === digest ? status.selection : { digest, since: now };
+  const isUnchanged = metadata?.generation === undefined || metadata.generation <= 1;
+  const since = isUnchanged ? metadata?.creationTimestamp : lastSpecWrite(metadata);
+  return { digest, since: since ?? now };
+}
+
+interface ManagedFields {
+  readonly time?: string;
+  readonly subresource?: string;
+  readonly fieldsV1?: object;
+}
+
+/** By whomever. */
+function lastSpecWrite(metadata: SidecarSet["metadata"]): string | undefined {
+  const { managedFields } = metadata as { readonly managedFields?: readonly ManagedFields[] };
+  const times = managedFields?.flatMap(({ time, subresource, fieldsV1 }) =>
+    !subresource && fieldsV1 && "f:spec" in fieldsV1 ? (time ?? []) : [],
+  );
+  return times?.toSorted().at(-1);
+}

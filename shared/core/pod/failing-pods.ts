@@ -1,0 +1,54 @@
+/** Decides which updated pods fail: not merely not ready yet, but with a container that cannot run. */
+import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
+import { compareUtf8 } from "../lib/go-json.ts";
+import type { PodState } from "./pod-state.ts";
+
+export interface FailingPod {
+  readonly namespace: string;
+  readonly name: string;
+  /** such as `agent: ImagePullBackOff` */
+  readonly why: string;
+}
+
+/** Why a container that should run waits, where that is not a matter of moments, or why it ended. */
+const FAILING: ReadonlySet<string> = new Set([
+  "ContainerCannotRun",
+  "CrashLoopBackOff",
+  "CreateContainerConfigError",
+  "CreateContainerError",
+  "ErrImageNeverPull",
+  "ErrImagePull",
+  "Error",
+  "ImageInspectError",
+  "ImagePullBackOff",
+  "InvalidImageName",
+  "OOMKilled",
+  "PostStartHookError",
+  "RunContainerError",
+  "StartError",
+]);
+
+/** By namespace and name. */
+export function failingPods(states: readonly PodState[]): readonly FailingPod[] {
+  return states
+    .flatMap(({ pod, isUpdated, isReady, isConsistent }) => {
+      const why = isUpdated && !(isReady && isConsistent) ? failureOf(pod) : undefined;
+      return why === undefined
+        ? []
+        : [{ namespace: pod.metadata?.namespace ?? "", name: pod.metadata?.name ?? "", why }];
+    })
+    .sort((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name));
+}
+
+/** Of the first container that fails; undefined: none does. */
+function failureOf({ status }: Pod): string | undefined {
+  for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
+    const reason = container.ready ? undefined : reasonOf(container);
+    if (reason !== undefined && FAILING.has(reason)) return `${container.name}: ${reason}`;
+  }
+  return undefined;
+}
+
+function reasonOf({ state }: ContainerStatus): string | undefined {
+  return state?.waiting?.reason ?? state?.terminated?.reason;
+}

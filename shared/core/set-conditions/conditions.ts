@@ -1,0 +1,96 @@
+/** Decides what the conditions of a SidecarSet say: where its rollout stands, and what is in its way. */
+import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
+import type { FailingPod } from "../pod/failing-pods.ts";
+import { progressOf, type RolloutStanding } from "./progress.ts";
+
+export interface Standing {
+  readonly summary: RolloutStanding;
+  readonly failing: readonly FailingPod[];
+  /** pods that were made without the sidecars, as `namespace/name`; undefined: not looked for */
+  readonly missed: readonly string[] | undefined;
+}
+
+/** What one condition says now; undefined: nothing new is known. */
+type Verdict = Pick<StatusCondition, "status" | "reason" | "message"> | undefined;
+
+const NAMED = 3;
+
+/** In this order. */
+const VERDICTS: Readonly<Record<string, (standing: Standing, sidecarSet: SidecarSet) => Verdict>> = {
+  Progressing: ({ summary }) => progressOf(summary),
+  Blocked: blocked,
+  Degraded: degraded,
+  NotUpgradable: notUpgradable,
+  MissedInjection: missedInjection,
+};
+
+/**
+ * Those that are stored and none of ours stay as they are; so does the time of one whose status stays. `now`: RFC3339,
+ * whole seconds.
+ */
+export function conditionsOf(sidecarSet: SidecarSet, standing: Standing, now: string): readonly StatusCondition[] {
+  const stored = sidecarSet.status?.conditions ?? [];
+  const others = stored.filter(({ type }) => !Object.hasOwn(VERDICTS, type));
+  const ours = Object.entries(VERDICTS).flatMap(([type, judge]) => {
+    const known = stored.find((condition) => condition.type === type);
+    const verdict = judge(standing, sidecarSet);
+    if (verdict === undefined) return known ?? [];
+    const lastTransitionTime = known?.status === verdict.status ? known.lastTransitionTime : now;
+    return { lastTransitionTime, ...verdict, type };
+  });
+  return [...ours, ...others];
+}
+
+function blocked({ summary, failing }: Standing): Verdict {
+  if (summary.hold === "budget" && summary.selected === 0 && failing.length > 0)
+    return yes(
+      "MaxUnavailable",
+      `${summary.used} of at most ${summary.maxUnavailable} pods are unavailable; ${some(failing)}`,
+    );
+  return no("NotBlocked", "nothing keeps the rollout from going on");
+}
+
+function degraded({ failing }: Standing): Verdict {
+  if (failing.length > 0)
+    return yes("PodsFail", `${counted(failing.length)} with the latest sidecars: ${some(failing)}`);
+  return no("AsExpected", "no pod with the latest sidecars fails");
+}
+
+function notUpgradable({ summary }: Standing): Verdict {
+  const { hold, notUpgradable: count, immutableFields } = summary;
+  if (hold === "paused" || hold === "NotUpdate" || hold === "flip") return undefined;
+  if (count === 0) return no("AllUpgradable", "every pod that is not updated can be, in place");
+  const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
+  return yes(
+    "ImmutableFields",
+    `${counted(count)} cannot be upgraded in place, since more than images changed${fields}`,
+  );
+}
+
+function missedInjection({ missed }: Standing, { spec }: SidecarSet): Verdict {
+  if (missed === undefined) return undefined;
+  if (spec.injectionStrategy?.paused) return no("InjectionPaused", "no pod is given sidecars");
+  if (missed.length === 0) return no("NoneMissed", "every pod that was made since has the sidecars");
+  return yes("MadeWithoutSidecars", `${counted(missed.length)} made without the sidecars: ${listed(missed)}`);
+}
+
+function some(failing: Standing["failing"]): string {
+  return listed(failing.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`));
+}
+
+function listed(all: readonly string[]): string {
+  const more = all.length > NAMED ? [`${all.length - NAMED} more`] : [];
+  return [...all.slice(0, NAMED), ...more].join(", ");
+}
+
+function counted(count: number): string {
+  return count === 1 ? "1 pod" : `${count} pods`;
+}
+
+function yes(reason: string, message: string): Verdict {
+  return { status: "True", reason, message };
+}
+
+function no(reason: string, message: string): Verdict {
+  return { status: "False", reason, message };
+}

@@ -1,0 +1,135 @@
+/** Pods that were made while no webhook looked, and the conditions that tell of them. */
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { parse } from "yaml";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { runPass } from "../../shared/controller/pass.ts";
+import { type Cluster, EVENTS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import {
+  deploy,
+  injectedPod,
+  KRUISE_NAMESPACE,
+  NAMESPACE,
+  readSet,
+  sidecarSet,
+  startTestCluster,
+  type TestCluster,
+} from "./fixture.ts";
+
+const MISSED = 1_000;
+const DEFINITIONS = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
+
+let local: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  local = await startTestCluster();
+  cluster = local.cluster;
+  await cluster.create(NAMESPACES, { metadata: { name: "managed", labels: { "control-plane": "other" } } });
+});
+afterAll(() => local?.close());
+
+const pass = async (name: string) => {
+  const report = await runPass(cluster, {
+    kruiseNamespace: KRUISE_NAMESPACE,
+    deadlineMs: 20_000,
+    follow: false,
+    sidecarSet: name,
+  });
+  return { report: report.sidecarSets[0], calls: report.calls };
+};
+
+function barePod(set: string, name: string, metadata: object = {}): Pod {
+  const { metadata: injected, spec } = injectedPod(set, name);
+  const { annotations: _, ...rest } = injected ?? {};
+  return { metadata: { ...rest, ...metadata }, spec: { containers: spec.containers.slice(0, 1) } };
+}
+
+/** Which came first is not known within a second. */
+async function aSecondAfter(name: string): Promise<void> {
+  const { metadata } = await readSet(cluster, name);
+  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000), {
+    timeout: 3_000,
+  });
+}
+
+const condition = ({ status }: SidecarSet, wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
+
+describe("pods that were made while the webhook was down", () => {
+  test(`all ${MISSED} are found in one tick, and none falsely`, async () => {
+    await cluster.create<Pod>(PODS, barePod("down", "before"));
+    await vi.waitFor(async () => {
+      const { metadata } = await cluster.get<Pod>(PODS, { namespace: NAMESPACE, name: "before" });
+      expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000);
+    }, 3_000);
+    await deploy(cluster, "down", 0, {});
+    await aSecondAfter("down");
+    const others: readonly Pod[] = [
+      injectedPod("down", "has-them"),
+      barePod("down", "spared", { annotations: { "sidecarset.kruise.io/inject": "false" } }),
+      barePod("down", "exempt", { namespace: "managed" }),
+      barePod("down", "elsewhere", { labels: { app: "none" } }),
+    ];
+    for (const pod of others) await cluster.create<Pod>(PODS, pod);
+    for (let index = 0; index < MISSED; index++) await cluster.create<Pod>(PODS, barePod("down", `missed-${index}`));
+
+    const { report } = await pass("down");
+    expect(report?.missed?.count).toBe(MISSED);
+    expect(report?.missed?.pods).toHaveLength(10);
+    const stored = await readSet(cluster, "down");
+    expect(condition(stored, "MissedInjection")).toMatchObject({ status: "True", reason: "MadeWithoutSidecars" });
+    expect(condition(stored, "MissedInjection")?.message).toContain(`${MISSED} pods`);
+    const { items } = await cluster.list(EVENTS, { namespace: "default" });
+    expect(items.filter((event) => (event as { reason?: string }).reason === "MissedInjection")).toHaveLength(1);
+  }, 120_000);
+
+  test("are not looked for again and again, and nothing is written while nothing changes", async () => {
+    const { calls } = await pass("down");
+    expect(calls["PATCH sidecarsets/status"]).toBeUndefined();
+    expect(calls["CREATE events"]).toBeUndefined();
+  });
+
+  test("a condition ends with its cause", async () => {
+    const body = { spec: { injectionStrategy: { paused: true } } };
+    await cluster.patch(SIDECARSETS, { name: "down" }, { type: "merge", body });
+    expect((await pass("down")).report?.missed?.count).toBe(0);
+    expect(condition(await readSet(cluster, "down"), "MissedInjection")).toMatchObject({
+      status: "False",
+      reason: "InjectionPaused",
+    });
+  });
+});
+
+describe("with OpenKruise's definition, which prunes conditions", () => {
+  let other: TestCluster;
+  beforeAll(async () => {
+    other = await startTestCluster();
+    const definition = parse(await readFile("infra/crd/sidecarsets.yaml", "utf8"));
+    for (const { schema } of definition.spec.versions) {
+      const { properties } = schema.openAPIV3Schema.properties.status;
+      delete properties.conditions;
+      delete properties.selection;
+    }
+    const { versions } = definition.spec;
+    const key = { name: "sidecarsets.apps.kruise.io" };
+    await other.cluster.patch(DEFINITIONS, key, { type: "merge", body: { spec: { versions } } });
+  });
+  afterAll(() => other?.close());
+
+  test("the status is written once, and not for ever", async () => {
+    await other.cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("kruise", 1, {}));
+    const options = { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 20_000, follow: false };
+    const writes: (number | undefined)[] = [];
+    for (let round = 0; round < 3; round++)
+      writes.push((await runPass(other.cluster, options)).calls["PATCH sidecarsets/status"]);
+    expect(writes).toEqual([1, undefined, undefined]);
+    const { status } = await readSet(other.cluster, "kruise");
+    expect(status).not.toHaveProperty("conditions");
+    expect(status?.observedGeneration).toBe(1);
+  });
+});

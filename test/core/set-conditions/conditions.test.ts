@@ -1,0 +1,116 @@
+import { describe, expect, test } from "vitest";
+import type { SidecarSet, StatusCondition } from "../../../shared/api/sidecarset.ts";
+import { conditionsOf, type Standing } from "../../../shared/core/set-conditions/conditions.ts";
+import type { RolloutStanding } from "../../../shared/core/set-conditions/progress.ts";
+
+const NOW = "2026-01-01T00:00:00Z";
+const EARLIER = "2025-12-31T00:00:00Z";
+
+const calm: RolloutStanding = {
+  matched: 10,
+  updated: 10,
+  updatedReady: 10,
+  notUpgradable: 0,
+  immutableFields: [],
+  maxUnavailable: 2,
+  used: 0,
+  selected: 0,
+  hold: "finished",
+};
+const FAILING = { namespace: "shop", name: "web-0", why: "agent: ImagePullBackOff" };
+
+function standing(summary: Partial<RolloutStanding>, rest: Partial<Omit<Standing, "summary">> = {}): Standing {
+  return { summary: { ...calm, ...summary }, failing: [], missed: [], ...rest };
+}
+
+function sidecarSet(conditions?: readonly StatusCondition[], paused = false): SidecarSet {
+  const spec = paused ? { injectionStrategy: { paused } } : {};
+  return { metadata: { name: "agent" }, spec, ...(conditions ? { status: { conditions } } : {}) };
+}
+
+function said(given: Standing, set = sidecarSet()): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    conditionsOf(set, given, NOW).map(({ type, status, reason }) => [type, `${status} ${reason}`]),
+  );
+}
+
+describe("Progressing", () => {
+  test.each<[string, Partial<RolloutStanding>, string]>([
+    ["all are updated and ready", {}, "False Finished"],
+    ["all are updated, some not ready", { updatedReady: 9 }, "True WaitingForPods"],
+    ["some are being upgraded", { hold: "none", updated: 2, updatedReady: 2, selected: 2 }, "True RollingOut"],
+    ["the budget is used up", { hold: "budget", updated: 4, updatedReady: 2, used: 2 }, "True RollingOut"],
+    ["hot upgrades are being finished", { hold: "flip", selected: 1 }, "True RollingOut"],
+    ["the partition keeps the rest", { hold: "partition", updated: 5, updatedReady: 5 }, "False Partition"],
+    ["the rollout is paused", { hold: "paused", updated: 5 }, "False Paused"],
+    ["nothing is ever updated", { hold: "NotUpdate", updated: 5 }, "False NotUpdate"],
+    ["no other can be", { hold: "nothingWaits", updated: 5, updatedReady: 5 }, "False NothingToUpgrade"],
+  ])("when %s", (_, summary, verdict) => {
+    expect(said(standing(summary))["Progressing"]).toBe(verdict);
+  });
+});
+
+describe("Blocked, Degraded", () => {
+  const full = { hold: "budget", updated: 4, updatedReady: 2, used: 2 } as const;
+  test.each<[string, Standing, readonly string[]]>([
+    ["nothing fails", standing(full), ["False NotBlocked", "False AsExpected"]],
+    ["what fails uses up the budget", standing(full, { failing: [FAILING] }), ["True MaxUnavailable", "True PodsFail"]],
+    [
+      "something fails, and others can go on",
+      standing({ ...full, selected: 1 }, { failing: [FAILING] }),
+      ["False NotBlocked", "True PodsFail"],
+    ],
+  ])("when %s", (_, given, verdicts) => {
+    const { Blocked, Degraded } = said(given);
+    expect([Blocked, Degraded]).toEqual(verdicts);
+  });
+
+  test("name a few of the pods", () => {
+    const failing = Array.from({ length: 5 }, (_, index) => ({ ...FAILING, name: `web-${index}` }));
+    const degraded = conditionsOf(sidecarSet(), standing({}, { failing }), NOW).find(({ type }) => type === "Degraded");
+    expect(degraded?.message).toBe(
+      "5 pods with the latest sidecars: shop/web-0 (agent: ImagePullBackOff), shop/web-1 (agent: ImagePullBackOff), shop/web-2 (agent: ImagePullBackOff), 2 more",
+    );
+  });
+});
+
+describe("NotUpgradable", () => {
+  const fixed = { hold: "nothingWaits", notUpgradable: 1, immutableFields: ["spec.containers{agent}.env"] } as const;
+  test("says which fields", () => {
+    const condition = conditionsOf(sidecarSet(), standing(fixed), NOW).find(({ type }) => type === "NotUpgradable");
+    expect(condition).toMatchObject({ status: "True", reason: "ImmutableFields" });
+    expect(condition?.message).toContain("spec.containers{agent}.env");
+  });
+
+  test("stays what it was while nobody looks", () => {
+    const before = conditionsOf(sidecarSet(), standing(fixed), EARLIER);
+    const after = conditionsOf(sidecarSet(before), standing({ hold: "paused" }), NOW);
+    expect(after.find(({ type }) => type === "NotUpgradable")).toEqual(before[3]);
+    expect(said(standing({ hold: "paused" }))).not.toHaveProperty("NotUpgradable");
+  });
+});
+
+describe("MissedInjection", () => {
+  test.each<[string, Standing, SidecarSet, string | undefined]>([
+    ["none", standing({}), sidecarSet(), "False NoneMissed"],
+    ["some", standing({}, { missed: ["shop/a"] }), sidecarSet(), "True MadeWithoutSidecars"],
+    ["paused", standing({}, { missed: ["shop/a"] }), sidecarSet([], true), "False InjectionPaused"],
+    ["not looked for", standing({}, { missed: undefined }), sidecarSet(), undefined],
+  ])("%s", (_, given, set, verdict) => {
+    expect(said(given, set)["MissedInjection"]).toBe(verdict);
+  });
+});
+
+test("a condition keeps its time while its status stays, and those of others are kept", () => {
+  const foreign = { type: "Foreign", status: "True", reason: "R", message: "m", lastTransitionTime: EARLIER } as const;
+  const before = conditionsOf(sidecarSet([foreign]), standing({}), EARLIER);
+  const after = conditionsOf(sidecarSet(before), standing({ updatedReady: 9 }), NOW);
+  expect(Object.fromEntries(after.map(({ type, lastTransitionTime }) => [type, lastTransitionTime]))).toEqual({
+    Progressing: NOW,
+    Blocked: EARLIER,
+    Degraded: EARLIER,
+    NotUpgradable: EARLIER,
+    MissedInjection: EARLIER,
+    Foreign: EARLIER,
+  });
+});
