@@ -25,6 +25,7 @@ import {
   type PatchOptions,
   type Resource,
   SIDECARSETS,
+  STATEFUL_SETS,
   type WatchOptions,
 } from "../../shared/kube/port.ts";
 import { patchStored } from "./api-patch.ts";
@@ -45,6 +46,7 @@ export interface ApiServerOptions {
 const CUSTOM_KINDS: readonly Kind[] = [
   customKind(SIDECARSETS, "SidecarSet"),
   customKind(CONTAINER_RECREATE_REQUESTS, "ContainerRecreateRequest"),
+  customKind(STATEFUL_SETS, "StatefulSet"),
 ];
 const KINDS = new Map([...BUILT_IN_KINDS, ...CUSTOM_KINDS].map((kind) => [resourceKey(kind), kind]));
 const BOOKMARK_MS = 60_000;

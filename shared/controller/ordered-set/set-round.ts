@@ -37,7 +37,7 @@ export interface SetRound {
   readonly seen: SetObservation;
   readonly plan: SetPlan;
   readonly outcome: SetOutcome;
-  /** writes that were carried out, those of the status not counted */
+  /** writes that were carried out, those of the status not counted unless they complete an update */
   readonly written: number;
   /** pods as those writes left them */
   readonly touched: readonly Pod[];
@@ -65,7 +65,9 @@ export async function setRound(context: SetContext, look: SetLook): Promise<SetR
   const round = new Round(context, look, { subject, granted, isFencing: fenced.length > 0 });
   const outcome = await round.run(seen);
   const { touched, status } = round;
-  const written = round.written + fenced.length;
+  // Once the update revision is the current one the history may be shorter.
+  const isCompleted = status?.currentRevision !== look.set.status?.currentRevision;
+  const written = round.written + fenced.length + Number(isCompleted);
   return { look, seen, plan, outcome, written, touched, status, reserved: look.stored.ledger.reservations.length };
 }
 

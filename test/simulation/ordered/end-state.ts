@@ -1,0 +1,60 @@
+/** What is still missing from the state that the set asks for, once nothing goes wrong any more. */
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
+import type { Ledger } from "../../../shared/core/upgrade/ledger.ts";
+import { CLAIMS, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import type { ApiServer } from "../api-server.ts";
+import { desiredOrdinals, imageIn, isServing, NAMESPACE, ordinalOf, SET } from "./objects.ts";
+
+/** One sentence each; none: the wanted state is there. */
+export function setProblems(server: ApiServer, ledger: Ledger): readonly string[] {
+  const set = server.peek<StatefulSet>(STATEFUL_SETS, { namespace: NAMESPACE, name: SET });
+  if (!set) return [`there is no set ${SET}`];
+  const pods = server.all<Pod>(PODS);
+  const desired = desiredOrdinals(set.spec);
+  const there = pods.map(ordinalOf).toSorted((a, b) => a - b);
+  const down = pods.filter((pod) => !isServing(pod)).map(({ metadata }) => metadata?.name);
+  return [
+    ...(there.join() === desired.join() ? [] : [`pods ${there}, wanted ${desired}`]),
+    ...(down.length > 0 ? [`not serving: ${down}`] : []),
+    ...(ledger.reservations.length > 0 ? [`${ledger.reservations.length} reservations are left`] : []),
+    ...updateProblems(set, pods),
+    ...claimProblems(set, server.all<PersistentVolumeClaim>(CLAIMS)),
+    ...statusProblems(set, pods),
+  ];
+}
+
+function updateProblems({ spec }: StatefulSet, pods: readonly Pod[]): readonly string[] {
+  const rolling = spec.updateStrategy?.rollingUpdate;
+  if (rolling?.paused) return [];
+  const image = spec.template?.spec?.containers[0]?.image;
+  const old = pods.filter((pod) => imageIn(pod) !== image && ordinalOf(pod) >= (rolling?.partition ?? 0));
+  // The partition counts reserved ordinals too, and how many pods are to be updated does not.
+  const mayStay = (spec.reserveOrdinals ?? []).length;
+  return old.length > mayStay ? [`at an old template: ${old.map(({ metadata }) => metadata?.name)}`] : [];
+}
+
+function claimProblems({ spec }: StatefulSet, claims: readonly PersistentVolumeClaim[]): readonly string[] {
+  if (!spec.volumeClaimTemplates) return [];
+  const desired = desiredOrdinals(spec);
+  const missing = desired.filter((ordinal) => !claims.some((claim) => ordinalOf(claim) === ordinal));
+  const going = claims.filter(
+    (claim) => desired.includes(ordinalOf(claim)) && (claim.metadata?.ownerReferences ?? []).length > 0,
+  );
+  return [
+    ...(missing.length > 0 ? [`no claim of ordinal ${missing}`] : []),
+    ...(going.length > 0 ? [`the claim ${going[0]?.metadata?.name} would go with its pod`] : []),
+  ];
+}
+
+function statusProblems({ metadata, status }: StatefulSet, pods: readonly Pod[]): readonly string[] {
+  const truth = {
+    observedGeneration: metadata?.generation ?? 0,
+    replicas: pods.length,
+    readyReplicas: pods.filter(isServing).length,
+    availableReplicas: pods.filter(isServing).length,
+  };
+  return (Object.keys(truth) as (keyof typeof truth)[])
+    .filter((key) => (status?.[key] ?? 0) !== truth[key])
+    .map((key) => `status.${key} is ${status?.[key]}, in truth ${truth[key]}`);
+}

@@ -1,0 +1,97 @@
+/** The ordered set of the world and its pods: what users write, and what can be read off them. */
+import type { Pod, PodCondition } from "../../../shared/api/kubernetes.ts";
+import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
+import type { SetScenario } from "./scenario.ts";
+
+export const SET = "db";
+export const NAMESPACE = "shop";
+export const KRUISE_NAMESPACE = "kruise-system";
+
+/** What a user says of the set. */
+export interface Wish {
+  readonly version: number;
+  readonly replicas: number;
+  readonly partition: number;
+  readonly isPaused: boolean;
+  readonly maxUnavailable: number | string;
+  readonly reserved: readonly number[];
+  readonly whenScaled: "Retain" | "Delete";
+}
+
+export const imageOf = (version: number) => `registry.example/db:${version}`;
+
+export function specOf(wish: Wish, scenario: SetScenario): StatefulSetSpec {
+  const { isMonotonic, isInPlace, hasClaims, minReadySeconds, scaleMaxUnavailable } = scenario;
+  const gates = isInPlace ? { readinessGates: [{ conditionType: "InPlaceUpdateReady" }] } : {};
+  return {
+    replicas: wish.replicas,
+    selector: { matchLabels: { app: SET } },
+    serviceName: SET,
+    podManagementPolicy: isMonotonic ? "OrderedReady" : "Parallel",
+    revisionHistoryLimit: 2,
+    reserveOrdinals: wish.reserved,
+    template: {
+      metadata: { labels: { app: SET } },
+      spec: { containers: [{ name: "main", image: imageOf(wish.version) }], ...gates },
+    },
+    updateStrategy: {
+      type: "RollingUpdate",
+      rollingUpdate: {
+        partition: wish.partition,
+        maxUnavailable: wish.maxUnavailable,
+        paused: wish.isPaused,
+        minReadySeconds,
+        podUpdatePolicy: isInPlace ? "InPlaceIfPossible" : "ReCreate",
+      },
+    },
+    ...(scaleMaxUnavailable === undefined ? {} : { scaleStrategy: { maxUnavailable: scaleMaxUnavailable } }),
+    persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: wish.whenScaled },
+    ...(hasClaims ? { volumeClaimTemplates: [{ metadata: { name: "data" }, spec: CLAIM }] } : {}),
+  } as StatefulSetSpec;
+}
+
+const CLAIM = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+
+export function ordinalOf({ metadata }: { readonly metadata?: { readonly name?: string } }): number {
+  return Number(/-(\d+)$/.exec(metadata?.name ?? "")?.[1] ?? -1);
+}
+
+/** Ordinals that are to have a pod, in order. */
+export function desiredOrdinals({ replicas = 1, reserveOrdinals = [] }: StatefulSetSpec): readonly number[] {
+  const ordinals: number[] = [];
+  for (let next = 0; ordinals.length < replicas; next++) if (!reserveOrdinals.includes(next)) ordinals.push(next);
+  return ordinals;
+}
+
+export function budgetOf({ updateStrategy, replicas = 1 }: StatefulSetSpec): number {
+  const most = updateStrategy?.rollingUpdate?.maxUnavailable ?? 1;
+  const count = typeof most === "number" ? most : Math.floor((Number.parseInt(most, 10) * replicas) / 100);
+  return Math.max(1, count);
+}
+
+export function imageIn({ spec }: Pod): string {
+  return spec.containers[0]?.image ?? "";
+}
+
+export function conditionIn({ status }: Pod, type: string): PodCondition | undefined {
+  return status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** Ready, running what it should, and going to stay. */
+export function isServing(pod: Pod): boolean {
+  const runs = pod.status?.containerStatuses?.[0]?.image === imageIn(pod);
+  const isReady = pod.status?.phase === "Running" && conditionIn(pod, "Ready")?.status === "True";
+  return runs && isReady && !pod.metadata?.deletionTimestamp;
+}
+
+export function withCondition(pod: Pod, type: string, isTrue: boolean, now: string): readonly PodCondition[] {
+  const others = (pod.status?.conditions ?? []).filter((condition) => condition.type !== type);
+  const before = conditionIn(pod, type);
+  const status = isTrue ? "True" : "False";
+  const lastTransitionTime = before?.status === status ? (before.lastTransitionTime ?? now) : now;
+  return [...others, { type, status, lastTransitionTime }];
+}
+
+export function isOrdered({ spec }: StatefulSet): boolean {
+  return spec.podManagementPolicy !== "Parallel";
+}

@@ -1,0 +1,213 @@
+/** Judges every write of a pass at the moment it lands: order, budget, reservations, claims, and what was said to be observed. */
+import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";
+import type { PersistentVolumeClaim, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
+import { EMPTY_LEDGER, type Ledger, parseLedger, type Reservation } from "../../../shared/core/upgrade/ledger.ts";
+import type { Write } from "../api-server.ts";
+import { budgetOf, desiredOrdinals, imageIn, isOrdered, isServing, ordinalOf } from "./objects.ts";
+
+export interface WitnessOptions {
+  readonly pods: () => readonly Pod[];
+  readonly claims: () => readonly PersistentVolumeClaim[];
+  readonly report: (what: string) => void;
+}
+
+/** What a pass was given when it last looked. */
+interface Sight {
+  set?: StatefulSet;
+  pods: readonly Pod[];
+}
+
+/** A serving pod that a pass took away, until its ordinal serves again. */
+interface Taken {
+  readonly generation: number;
+  readonly limit: number;
+}
+
+export class SetWitness {
+  readonly #options: WitnessOptions;
+  readonly #specs = new Map<number, StatefulSetSpec>();
+  readonly #sights = new Map<string, Sight>();
+  readonly #taken = new Map<number, Taken>();
+  #generation = 0;
+  #observed = 0;
+  ledger: Ledger = EMPTY_LEDGER;
+  writes = 0;
+  created = 0;
+  taken = 0;
+  fences = 0;
+
+  constructor(options: WitnessOptions) {
+    this.#options = options;
+  }
+
+  /** A pass was answered. */
+  given(pass: string, sight: Partial<Sight>): void {
+    this.#sights.set(pass, { pods: [], ...this.#sights.get(pass), ...sight });
+  }
+
+  see(write: Write): void {
+    const isPass = write.userAgent.startsWith("pass-");
+    if (isPass && write.resource !== "leases" && write.resource !== "events") this.writes++;
+    if (write.resource === "statefulsets") this.#seeSet(write);
+    else if (write.resource === "configmaps") this.#seeLedger(write);
+    else if (write.resource === "persistentvolumeclaims") this.#seeClaim(write, isPass);
+    else if (write.resource === "pods") this.#seePod(write, isPass);
+  }
+
+  #seeSet(write: Write): void {
+    const { spec, metadata, status } = write.object as unknown as StatefulSet;
+    this.#generation = metadata?.generation ?? 0;
+    this.#specs.set(this.#generation, spec);
+    const observed = status?.observedGeneration ?? 0;
+    if (observed < this.#observed) this.#report(write, "takes observedGeneration back");
+    this.#observed = observed;
+    const range = new Set(desiredOrdinals(spec));
+    for (const ordinal of this.#taken.keys()) if (!range.has(ordinal)) this.#taken.delete(ordinal);
+  }
+
+  #seeLedger(write: Write): void {
+    const ledger = parseLedger((write.object as unknown as ConfigMap).data);
+    if (!ledger) {
+      this.#report(write, "is a ledger that nobody can read");
+      return;
+    }
+    if (ledger.generation < this.ledger.generation) this.#report(write, "takes the ledger's generation back");
+    this.ledger = ledger;
+  }
+
+  #seeClaim(write: Write, isPass: boolean): void {
+    if (!isPass) return;
+    if (write.isRemoved || write.object.metadata.deletionTimestamp) this.#report(write, "deletes a claim");
+    const gainsPod = podOwners(write.object) > podOwners(write.previous);
+    if (!gainsPod) return;
+    const reservation = this.#reservationOf(`claim:${write.previous?.metadata.uid}`, write);
+    if (!reservation) return;
+    const specs = this.#specsFrom(reservation.generation);
+    if (specs.every((spec) => desiredOrdinals(spec).includes(ordinalOf(write.object))))
+      this.#report(write, "gives the claim of a pod that stays to the pod");
+  }
+
+  #seePod(write: Write, isPass: boolean): void {
+    const next = write.object as unknown as Pod;
+    const previous = write.previous as unknown as Pod | undefined;
+    if (isPass) this.#judge(write, previous, next);
+    if (!write.isRemoved && isServing(next)) this.#taken.delete(ordinalOf(next));
+  }
+
+  #judge(write: Write, previous: Pod | undefined, next: Pod): void {
+    if (!previous) {
+      this.#judgeCreate(write, next);
+      return;
+    }
+    const isGoing = Boolean(previous.metadata?.deletionTimestamp);
+    const isDeleted = !isGoing && (write.isRemoved || Boolean(next.metadata?.deletionTimestamp));
+    const isChanged = imageIn(next) !== imageIn(previous) || revisionIn(next) !== revisionIn(previous);
+    const isDown = isServing(previous) && !isServing(next);
+    if (isDeleted || isChanged || isDown) this.#judgeTaking(write, previous, isDeleted);
+    else if (write.object.metadata.annotations?.["sidecarset.kruise.io/fence"]) this.fences++;
+  }
+
+  /** Never two pods of one ordinal; in order, none before all below serve, as the pass was told when it looked. */
+  #judgeCreate(write: Write, next: Pod): void {
+    this.created++;
+    const ordinal = ordinalOf(next);
+    const same = this.#options
+      .pods()
+      .filter((pod) => ordinalOf(pod) === ordinal && pod.metadata?.uid !== next.metadata?.uid);
+    if (same.length > 0) this.#report(write, `is the second pod of ordinal ${ordinal}`);
+    const { set, pods = [] } = this.#sights.get(write.userAgent) ?? {};
+    if (!set || !isOrdered(set)) return;
+    for (const lower of desiredOrdinals(set.spec).filter((one) => one < ordinal))
+      this.#judgeLower(write, set, pods, lower);
+  }
+
+  #judgeLower(write: Write, set: StatefulSet, pods: readonly Pod[], lower: number): void {
+    const seen = pods.find((pod) => ordinalOf(pod) === lower);
+    if (!seen || !isReady(seen)) this.#report(write, `comes before ordinal ${lower} was ready`);
+    const taken = this.#taken.get(lower);
+    if (taken && taken.generation === (set.metadata?.generation ?? 0) && this.#generation === taken.generation)
+      this.#report(write, `comes while a pass has taken ordinal ${lower} away`);
+  }
+
+  #judgeTaking(write: Write, previous: Pod, isDeleted: boolean): void {
+    const { uid = "", deletionTimestamp } = previous.metadata ?? {};
+    const reservation = this.#reservationOf(uid, write);
+    if (!reservation) return;
+    if (deletionTimestamp) this.#report(write, "takes away what is on its way out");
+    this.taken++;
+    const ordinal = ordinalOf(previous);
+    const specs = this.#specsFrom(reservation.generation);
+    const leaving = specs.filter((spec) => !desiredOrdinals(spec).includes(ordinal));
+    if (leaving.length > 0) {
+      // It may still be the update that it was reserved for.
+      if (leaving.length === specs.length) this.#judgeScaleDown(write, leaving, ordinal);
+      return;
+    }
+    if (isDeleted) this.#judgeClaims(write, previous);
+    if (isServing(previous)) this.#judgeUpdate(write, specs, previous);
+  }
+
+  /** One that is kept is written to under a newer generation, if that wants it too: any of them may have. */
+  #specsFrom(generation: number): readonly StatefulSetSpec[] {
+    return [...this.#specs].filter(([one]) => one >= generation).map(([, spec]) => spec);
+  }
+
+  #judgeUpdate(write: Write, specs: readonly StatefulSetSpec[], previous: Pod): void {
+    const ordinal = ordinalOf(previous);
+    const isSpecified = previous.metadata?.labels?.["apps.kruise.io/specified-delete"] !== undefined;
+    const permits = ({ updateStrategy }: StatefulSetSpec) => {
+      const { paused, partition = 0 } = updateStrategy?.rollingUpdate ?? {};
+      return !paused && (isSpecified || ordinal >= partition);
+    };
+    if (!specs.some(permits)) this.#report(write, "is an update that is paused, or that the partition forbids");
+    this.#taken.set(ordinal, { generation: this.#generation, limit: Math.max(...specs.map(budgetOf)) });
+    const limit = Math.max(...[...this.#taken.values()].map((one) => one.limit));
+    if (this.#taken.size > limit)
+      this.#report(write, `is one of ${this.#taken.size} pods taken away at once, ${limit} allowed`);
+  }
+
+  /** From the top, one after the other, where an order is kept. */
+  #judgeScaleDown(write: Write, specs: readonly StatefulSetSpec[], ordinal: number): void {
+    const isKept = (spec: StatefulSetSpec) => {
+      const range = desiredOrdinals(spec);
+      const above = this.#options.pods().filter((pod) => ordinalOf(pod) > ordinal && !range.includes(ordinalOf(pod)));
+      return spec.podManagementPolicy === "Parallel" || above.every(({ metadata }) => metadata?.deletionTimestamp);
+    };
+    if (!specs.some(isKept)) this.#report(write, "goes before one of a higher ordinal");
+  }
+
+  /** A claim that goes with its pod would be lost. */
+  #judgeClaims(write: Write, { metadata }: Pod): void {
+    const lost = this.#options
+      .claims()
+      .filter((claim) => claim.metadata?.ownerReferences?.some(({ uid }) => uid === metadata?.uid));
+    if (lost.length > 0) this.#report(write, `loses the claim ${lost[0]?.metadata?.name}`);
+  }
+
+  /** That of the very state that was written to; and of no generation that was said to be over. */
+  #reservationOf(uid: string, write: Write): Reservation | undefined {
+    const version = write.previous?.metadata.resourceVersion;
+    const reservation = this.ledger.reservations.find((one) => one.uid === uid && one.resourceVersion === version);
+    if (!reservation) this.#report(write, `has no reservation at ${version}`);
+    else if (reservation.generation < this.#observed)
+      this.#report(write, `is of generation ${reservation.generation}, ${this.#observed} was said to be observed`);
+    return reservation;
+  }
+
+  #report({ userAgent, verb, resource, subresource, name }: Write, why: string): void {
+    this.#options.report(`${userAgent}: ${verb} ${resource}${subresource ? `/${subresource}` : ""} ${name} ${why}`);
+  }
+}
+
+function revisionIn({ metadata }: Pod): string {
+  return metadata?.labels?.["controller-revision-hash"] ?? "";
+}
+
+function isReady({ metadata, status }: Pod): boolean {
+  const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  return status?.phase === "Running" && ready?.status === "True" && !metadata?.deletionTimestamp;
+}
+
+function podOwners(object: Write["previous"]): number {
+  return (object?.metadata.ownerReferences ?? []).filter(({ kind }) => kind === "Pod").length;
+}
