@@ -3,11 +3,10 @@ import type { ControllerRevision, KubernetesObject, LabelSelector, Namespace, Po
 import { SIDECARSET_NAME_LABEL } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { selectorMatches } from "../core/lib/label-selector.ts";
-import { projectPod } from "../core/upgrade/project-pod.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, CONTROLLER_REVISIONS, type ListOptions, NAMESPACES, PODS, type Resource } from "../kube/port.ts";
 import { mapLimited } from "./concurrency.ts";
-import { isLater, PodView } from "./pod-view.ts";
+import { isLater, PodView, podRecords } from "./pod-view.ts";
 import { selectorText } from "./selector-text.ts";
 
 const PAGE_SIZE = 500;
@@ -39,12 +38,13 @@ export async function observePods(cluster: Cluster, sidecarSet: SidecarSet): Pro
     ...scopeOf(selector),
     ...(namespaceSelector ? { namespaces: new Set(await selectedNamespaces(cluster, namespaceSelector)) } : {}),
   };
+  const record = podRecords(sidecarSet);
   // No selector selects nothing.
-  if (!selector) return { view: new PodView(sidecarSet, []), scope };
+  if (!selector) return { view: new PodView(record, []), scope };
   const namespaces = scope.namespaces ? [...scope.namespaces] : [undefined];
   const lists = await mapLimited(namespaces, NAMESPACES_AT_ONCE, (namespace) =>
     listAll<Pod, Pod>(cluster, PODS, listOptions(scope, namespace), (pod) =>
-      scope.isSelected(pod) ? projectPod(pod, sidecarSet) : undefined,
+      scope.isSelected(pod) ? record(pod) : undefined,
     ),
   );
   const versions = lists.map((list) => list.resourceVersion);
@@ -53,7 +53,7 @@ export async function observePods(cluster: Cluster, sidecarSet: SidecarSet): Pro
     undefined,
   );
   const view = new PodView(
-    sidecarSet,
+    record,
     lists.flatMap(({ items }) => items),
   );
   return { view, scope, ...(oldest === undefined ? {} : { resourceVersion: oldest }) };

@@ -2,19 +2,30 @@
 import type { Pod } from "../api/kubernetes.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { projectPod } from "../core/upgrade/project-pod.ts";
+import { partSharing } from "./shared-parts.ts";
+
+/** What is kept of a pod. */
+export type RecordPod = (pod: Pod) => Pod;
+
+/** Records of one SidecarSet's pods. They share what is equal in them. */
+export function podRecords(sidecarSet: SidecarSet): RecordPod {
+  const share = partSharing();
+  return (pod) => share(projectPod(pod, sidecarSet));
+}
 
 /**
  * Never goes back: news that is older than what is known is dropped, since a reservation is freed when its pod is seen
  * at another resourceVersion.
  */
 export class PodView {
-  readonly #sidecarSet: SidecarSet;
+  readonly #record: RecordPod;
   readonly #pods = new Map<string, Pod>();
   /** uid → resourceVersion of pods that are not selected (any more), null for those that do not exist */
   readonly #others = new Map<string, string | null>();
 
-  constructor(sidecarSet: SidecarSet, pods: readonly Pod[]) {
-    this.#sidecarSet = sidecarSet;
+  /** `pods` are records already. */
+  constructor(record: RecordPod, pods: readonly Pod[]) {
+    this.#record = record;
     for (const pod of pods) this.#pods.set(pod.metadata?.uid ?? "", pod);
   }
 
@@ -38,7 +49,7 @@ export class PodView {
     const known = this.versionOf(uid);
     if (known === null || (known !== undefined && !isLater(pod.metadata?.resourceVersion, known))) return false;
     this.#others.delete(uid);
-    this.#pods.set(uid, projectPod(pod, this.#sidecarSet));
+    this.#pods.set(uid, this.#record(pod));
     return true;
   }
 

@@ -113,40 +113,59 @@ export function rolloutPods(count: number, sidecarSet: SidecarSet): readonly Pod
   return Array.from({ length: count }, (_, index) => rolloutPod(index, sidecarSet));
 }
 
-/** One of them. */
+/** What is different in about twenty pods out of so many: a Deployment's pods are not created at once. */
+const SAME_SECOND = 20;
+
+/** One of them, as the API server stores it: with much that a rollout does not look at. */
 export function rolloutPod(index: number, sidecarSet: SidecarSet): Pod {
   const name = sidecarSet.metadata?.name ?? "";
   const withoutImage = sidecarSet.metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";
+  const created = `${new Date(1_767_000_000_000 + Math.floor(index / SAME_SECOND) * 1000).toISOString().slice(0, 19)}Z`;
   const record = (hash: string) =>
-    JSON.stringify({ [name]: { updateTimestamp: null, hash, sidecarSetName: name, sidecarList: ["agent"] } });
+    JSON.stringify({ [name]: { updateTimestamp: created, hash, sidecarSetName: name, sidecarList: ["agent"] } });
+  const digest = (image: string) => `docker.io/${image}@sha256:${"0123456789abcdef".repeat(4)}`;
+  const status = (container: string, image: string) => ({
+    name: container,
+    image,
+    imageID: digest(image),
+    ready: true,
+    started: true,
+    restartCount: 0,
+    state: { running: { startedAt: created } },
+    containerID: `containerd://${String(index).padStart(64, "0")}`,
+  });
+  const agent = { ...container("agent"), image: "fluent/fluent-bit:4.0.0" };
   return {
     metadata: {
-      name: `web-${index}`,
+      name: `web-6bfb5d9c7b-${index.toString(36).padStart(5, "x")}`,
+      generateName: "web-6bfb5d9c7b-",
       namespace: "shop",
-      uid: `pod-${index}`,
-      resourceVersion: String(1000 + index),
-      creationTimestamp: new Date(1_767_000_000_000 + index * 1000).toISOString(),
-      labels: { app: "web" },
+      uid: `705ab4f5-6393-11e8-b7cc-${String(index).padStart(12, "0")}`,
+      resourceVersion: String(100_000 + index),
+      creationTimestamp: created,
+      labels: { app: "web", "pod-template-hash": "6bfb5d9c7b", team: "shop", tier: "frontend" },
       annotations: {
         "kruise.io/sidecarset-injected-list": name,
         "kruise.io/sidecarset-hash": record("another"),
         "kruise.io/sidecarset-hash-without-image": record(withoutImage),
+        "prometheus.io/scrape": "true",
       },
     },
     spec: {
       nodeName: `node-${index % 100}`,
-      containers: [
-        { name: "web", image: "web:1" },
-        { name: "agent", image: "fluent/fluent-bit:4.0.0" },
-      ],
+      containers: [container("web"), agent],
     },
     status: {
       phase: "Running",
-      conditions: [{ type: "Ready", status: "True", lastTransitionTime: "2026-01-01T00:00:00Z" }],
-      containerStatuses: [
-        { name: "web", image: "web:1", imageID: "web@1", ready: true, restartCount: 0 },
-        { name: "agent", image: "fluent/fluent-bit:4.0.0", imageID: "agent@1", ready: true, restartCount: 0 },
-      ],
+      podIP: `10.0.${(index >> 8) % 256}.${index % 256}`,
+      conditions: ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"].map(
+        (type) => ({
+          type,
+          status: "True",
+          lastTransitionTime: created,
+        }),
+      ),
+      containerStatuses: [status("web", "registry.example/shop/web:1.27.3"), status("agent", agent.image)],
     },
-  };
+  } as Pod;
 }

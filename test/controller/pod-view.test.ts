@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { isLater, PodView } from "../../shared/controller/pod-view.ts";
+import { isLater, PodView, podRecords } from "../../shared/controller/pod-view.ts";
 
 const pod = (resourceVersion: string, image = "app:1"): Pod => ({
   metadata: { namespace: "shop", name: "a", uid: "u", resourceVersion },
   spec: { containers: [{ name: "app", image }] },
 });
-const viewOf = (...pods: Pod[]) => new PodView({ spec: {} }, pods);
+const viewOf = (...pods: Pod[]) => new PodView(podRecords({ spec: {} }), pods);
 
 describe("resourceVersions are numbers of any length", () => {
   it.each([

@@ -1,0 +1,74 @@
+/** Pods of one template are alike but for their names: records of 150,000 of them fit into memory when they share what is equal. */
+import type { ObjectMeta, Pod } from "../api/kubernetes.ts";
+
+/** Beyond so many different values all are forgotten: then nothing is alike, or much has changed. */
+const MAX_KNOWN = 200_000;
+
+interface Known {
+  readonly value: unknown;
+  readonly id: number;
+}
+
+type Share = <T>(value: T) => T;
+
+/** Records with parts that may belong to others as well: records are never changed. */
+export function partSharing(): (pod: Pod) => Pod {
+  const share = sharing();
+  return (pod) => {
+    const metadata = compact(pod.metadata ?? {}, share);
+    const spec = share(pod.spec);
+    return pod.status ? { metadata, spec, status: share(pod.status) } : { metadata, spec };
+  };
+}
+
+/**
+ * Written as one literal, an object takes a third of the memory that one takes which grew. Most pods have just these.
+ * Names, uids and versions are nobody else's.
+ */
+function compact(metadata: ObjectMeta, share: Share): ObjectMeta {
+  const { name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations, ...others } = metadata;
+  if (Object.keys(others).length > 0) return metadata;
+  if (!(name && namespace && uid && resourceVersion && creationTimestamp && labels && annotations)) return metadata;
+  return {
+    name,
+    namespace: share(namespace),
+    uid,
+    resourceVersion,
+    creationTimestamp: share(creationTimestamp),
+    labels: share(labels),
+    annotations: share(annotations),
+  };
+}
+
+/** Gives the first value that was equal to the given one, down to each of its parts. */
+function sharing(): Share {
+  const plain = new Map<unknown, Known>();
+  const composed = new Map<string, Known>();
+  let last = 0;
+  const remember = <K>(known: Map<K, Known>, key: K, value: unknown): Known => {
+    const first = known.get(key);
+    if (first) return first;
+    const added = { value, id: ++last };
+    known.set(key, added);
+    return added;
+  };
+  const look = (value: unknown): Known => {
+    if (typeof value !== "object" || value === null) return remember(plain, value, value);
+    const parts = Object.entries(value).map(([key, part]) => [key, look(part)] as const);
+    // Keys may hold whatever separates them, so they are numbers here too.
+    const ids = parts.map(([name, { id }]) => `${remember(plain, name, name).id}:${id}`);
+    const key = `${Array.isArray(value) ? "[" : "{"}${ids.join()}`;
+    const first = composed.get(key);
+    if (first) return first;
+    const values = parts.map(([name, part]) => [name, part.value] as const);
+    return remember(composed, key, Array.isArray(value) ? values.map(([, part]) => part) : Object.fromEntries(values));
+  };
+  return <T>(value: T): T => {
+    if (last > MAX_KNOWN) {
+      plain.clear();
+      composed.clear();
+      last = 0;
+    }
+    return look(value).value as T;
+  };
+}
