@@ -92,10 +92,13 @@ async function many(part: Part, from: number, count: number): Promise<boolean> {
   const rare = part === "seeds" && count >= ENOUGH_SEEDS ? FAULTS.filter((one) => faults[one] < LEAST_OF_EACH) : [];
   for (const fault of rare) print(`FAIL the fault "${fault}" happened ${faults[fault]} times`);
   if (part === "seeds") print(JSON.stringify(faults, undefined, 1));
-  print(
-    `${count} ${PARTS[part].unit}: ${runs} worlds, ${findings.length} violated; ${FAULTS.length} kinds of fault; ` +
-      `${calls} API calls, ${writes} writes looked at, ${upgrades} upgrades, ${fences} fences, ${flips} flips; ${seconds} s`,
-  );
+  const looked =
+    part === "protocol"
+      ? `${runs} states, ${calls} transitions, ${upgrades} updates`
+      : `${runs} worlds; ${FAULTS.length} kinds of fault; ${calls} API calls, ${writes} writes looked at, ` +
+        `${upgrades} upgrades, ${fences} fences, ${flips} flips`;
+  const speed = `${seconds} s, ${Math.round(runs / Math.max(1, seconds))} a second`;
+  print(`${count} ${PARTS[part].unit}: ${findings.length} violated; ${looked}; ${speed}`);
   if (values.json) keep(values.json, part, { count, seconds, ...campaign, findings: findings.length });
   return runs > 0 && upgrades > 0 && findings.length === 0 && rare.length === 0;
 }

@@ -162,21 +162,21 @@ export class World {
     this.kubelet.heal();
   }
 
-  /** Passes one a minute until the wanted state is there, at most as many as that may take; then one that finds nothing to do. */
+  /** Passes one a minute until the wanted state is there, at most as many as that may take, and then silence. */
   async settle(): Promise<void> {
     const pods = this.server.all(PODS).length;
     const windows = this.#sets.map(({ name }) => this.#windowOf(name, pods));
     const most = Math.ceil(pods / Math.min(...windows)) + 3;
     let left = this.#unsettled();
-    for (let pass = 0; pass < most && (pass === 0 || left.length > 0); pass++) {
-      await this.#runPass();
+    let written = -1;
+    for (let pass = 0; pass < most && (left.length > 0 || written !== 0); pass++) {
+      written = await this.#writtenByPass();
       left = this.#unsettled();
     }
     for (const problem of left) this.#violated(`after ${most} passes: ${problem}`);
-    const before = this.witness.passWrites;
-    await this.#runPass();
-    const written = this.witness.passWrites - before;
-    if (left.length === 0 && written > 0) this.#violated(`${written} writes although there was nothing to do`);
+    if (left.length > 0 || written === 0) return;
+    written = await this.#writtenByPass();
+    if (written > 0) this.#violated(`${written} writes although there was nothing to do`);
   }
 
   result(): WorldResult {
@@ -186,7 +186,8 @@ export class World {
     return { seed: this.scenario.seed, violations, trace: this.#lines, counts, ...numbers };
   }
 
-  async #runPass(): Promise<void> {
+  async #writtenByPass(): Promise<number> {
+    const before = this.witness.passWrites;
     let isOver = false;
     const report = this.startPass({ deadlineMs: 55_000, isFollowing: true });
     void report.finally(() => {
@@ -194,6 +195,7 @@ export class World {
     });
     await this.scheduler.runUntil(() => isOver);
     await this.scheduler.runFor(60_000);
+    return this.witness.passWrites - before;
   }
 
   #unsettled(): readonly string[] {
