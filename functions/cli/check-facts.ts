@@ -43,7 +43,7 @@ export const DEFINITIONS: Resource = {
   plural: "customresourcedefinitions",
   namespaced: false,
 };
-const VALIDATING: Resource = { ...MUTATING_WEBHOOK_CONFIGURATIONS, plural: "validatingwebhookconfigurations" };
+export const VALIDATING: Resource = { ...MUTATING_WEBHOOK_CONFIGURATIONS, plural: "validatingwebhookconfigurations" };
 const MANAGER = "kruise-controller-manager";
 const PROBES_AT_ONCE = 4;
 

@@ -11,7 +11,7 @@ const ERRORS = 4;
 
 export const CHECK: Command = {
   name: "check",
-  group: "Install and look after it",
+  group: "Install it",
   summary: "whether the installation works: webhooks, certificates, rights, passes, SidecarSets and their pods",
   details:
     "Reads the cluster, knocks at the registered addresses without a proof of who asks, and has the API server create a SidecarSet in a dry run. Nothing is written. docs/check.md describes every finding.",

@@ -1,0 +1,105 @@
+/** Looks at what a migration is about: OpenKruise's manager, its webhooks and kinds, and the SidecarSets. */
+import type { ConfigMap, ControllerRevision, KubernetesObject, Namespace } from "../../shared/api/kubernetes.ts";
+import { SIDECARSET_NAME_LABEL } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { mapLimited } from "../../shared/controller/concurrency.ts";
+import type { Definition, Seen, WebhookConfiguration } from "../../shared/core/check/facts.ts";
+import { registered } from "../../shared/core/check/webhooks.ts";
+import type { CountedKind, MigrationFacts, Workload } from "../../shared/core/migrate/inventory.ts";
+import {
+  type Cluster,
+  CONFIG_MAPS,
+  CONTROLLER_REVISIONS,
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  NAMESPACES,
+  PODS,
+  type Resource,
+  SIDECARSETS,
+} from "../../shared/kube/port.ts";
+import { all, DEFINITIONS, DEPLOYMENTS, look, readManagers, VALIDATING } from "./check-facts.ts";
+import type { Session } from "./session.ts";
+
+const DAEMON = "kruise-daemon";
+const LEDGER = "sidecarset-ledger-";
+const COUNTS_AT_ONCE = 4;
+
+interface Kind extends Definition {
+  readonly spec?: Definition["spec"] & {
+    readonly group?: string;
+    readonly scope?: string;
+    readonly names?: { readonly kind?: string; readonly plural?: string };
+  };
+}
+
+/** @throws KubeError when the cluster is not reached at all */
+export async function readMigrationFacts(session: Session): Promise<MigrationFacts> {
+  const { kruiseNamespace: namespace } = session;
+  const cluster = await session.cluster();
+  const unseen: string[] = [];
+  const [managers, daemons, mutating, validating, definitions, sidecarSets, namespaces, configMaps, revisions, pods] =
+    await Promise.all([
+      readManagers(cluster),
+      all<KubernetesObject>(
+        cluster,
+        { ...DEPLOYMENTS, plural: "daemonsets" },
+        { fieldSelector: `metadata.name=${DAEMON}` },
+      ),
+      all<WebhookConfiguration>(cluster, MUTATING_WEBHOOK_CONFIGURATIONS),
+      all<WebhookConfiguration>(cluster, VALIDATING),
+      all<Kind>(cluster, DEFINITIONS),
+      all<SidecarSet>(cluster, SIDECARSETS),
+      all<Namespace>(cluster, NAMESPACES),
+      all<ConfigMap>(cluster, CONFIG_MAPS, { namespace }),
+      all<ControllerRevision>(cluster, CONTROLLER_REVISIONS, { namespace, labelSelector: SIDECARSET_NAME_LABEL }),
+      look(() => count(cluster, PODS)),
+    ]);
+  const seen = <T>(what: string, one: Seen<readonly T[]>): readonly T[] => {
+    if ("value" in one) return one.value;
+    unseen.push(`${what} could not be looked at: ${one.why}`);
+    return [];
+  };
+  const kinds = seen("definitions", definitions).filter(({ spec }) => spec?.group?.endsWith("kruise.io"));
+  const configurations = [...seen("mutating webhooks", mutating), ...seen("validating webhooks", validating)];
+  return {
+    kruiseNamespace: namespace,
+    managers: seen<Workload>("deployments", managers),
+    daemons: seen("daemonsets", daemons),
+    ...ownersOf(configurations),
+    kinds: await mapLimited(kinds, COUNTS_AT_ONCE, (kind) => countKind(cluster, kind)),
+    sidecarSets: seen("SidecarSets", sidecarSets),
+    pods: "value" in pods ? pods.value : 0,
+    revisions: seen("revisions", revisions).length,
+    namespaces: seen("namespaces", namespaces),
+    ledgers: seen("ledgers", configMaps).filter(({ metadata }) => metadata?.name?.startsWith(LEDGER)),
+    conversion: kinds.find(({ spec }) => spec?.names?.plural === "sidecarsets")?.spec?.conversion?.webhook
+      ?.clientConfig,
+    unseen,
+  };
+}
+
+const OURS = /^[mv](pod|sidecarset)[.]kb[.]io$/;
+
+function ownersOf(configurations: readonly WebhookConfiguration[]) {
+  const ones = registered(configurations);
+  const names = (isWanted: (one: (typeof ones)[number]) => boolean) => [
+    ...new Set(ones.filter(isWanted).map(({ configuration }) => configuration)),
+  ];
+  return {
+    theirConfigurations: names(({ isOpenKruise }) => isOpenKruise),
+    ourConfigurations: names(({ webhook, isOpenKruise }) => !isOpenKruise && OURS.test(webhook.name)),
+  };
+}
+
+async function countKind(cluster: Cluster, { spec }: Kind): Promise<CountedKind> {
+  const { group = "", names: { kind = "", plural = "" } = {}, versions = [], scope } = spec ?? {};
+  // What is stored need not be converted.
+  const version = (versions.find(({ storage }) => storage) ?? versions[0])?.name ?? "v1alpha1";
+  const seen = await look(() => count(cluster, { group, version, plural, namespaced: scope === "Namespaced" }));
+  return { group, kind, plural, count: "value" in seen ? seen.value : undefined };
+}
+
+/** One item is read, the API server counts the others. */
+async function count(cluster: Cluster, resource: Resource): Promise<number> {
+  const { items, metadata } = await cluster.list(resource, { limit: 1 });
+  return items.length + (metadata.remainingItemCount ?? 0);
+}
