@@ -4,6 +4,7 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { chartFiles, readChartSource } from "./helm/chart.ts";
 import { manifestFiles, optionalFiles, registrationsLikeOpenKruise } from "./manifests.ts";
 
 const { values } = parseArgs({ options: { "like-openkruise": { type: "boolean", default: false } } });
@@ -12,7 +13,7 @@ if (values["like-openkruise"]) process.stdout.write(registrationsLikeOpenKruise(
 else await writeManifests();
 
 async function writeManifests(): Promise<void> {
-  for (const [path, content] of [...manifestFiles(), ...optionalFiles()]) {
+  for (const [path, content] of [...manifestFiles(), ...optionalFiles(), ...chartFiles(await readChartSource())]) {
     const file = new URL(`../${path}`, import.meta.url);
     await mkdir(new URL(".", file), { recursive: true });
     await writeFile(file, content);

@@ -1,0 +1,197 @@
+/** The Helm chart: the checked-in manifests with what differs between installations as values. */
+import { readFile } from "node:fs/promises";
+import { parseAllDocuments, stringify } from "yaml";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { manifestFiles, optionalFiles } from "../manifests.ts";
+
+const CHART = "infra/helm/sidecarset";
+
+/** What a feature adds beside its rights, of the files that are applied by those who use it. */
+const BESIDE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
+  "container-recreate": ["infra/crd/containerrecreaterequests.yaml", "infra/webhooks/container-recreate.yaml"],
+  "ordered-sets": ["infra/crd/statefulsets.yaml", "infra/webhooks/stateful-sets.yaml"],
+  "status-hints": ["infra/webhooks/status-hints.yaml"],
+};
+
+const RIGHTS = /^infra\/rbac\/optional\/(.+)\.yaml$/;
+
+/** Name of a feature → paths of what it adds. */
+export function featureFiles(): ReadonlyMap<string, readonly string[]> {
+  const rights = [...optionalFiles().keys()].flatMap((path) => RIGHTS.exec(path)?.[1] ?? []);
+  const features = [...new Set([...rights, ...Object.keys(BESIDE_RIGHTS)])].sort();
+  return new Map(
+    features.map((feature) => {
+      const own = rights.includes(feature) ? [`infra/rbac/optional/${feature}.yaml`] : [];
+      return [feature, [...own, ...(BESIDE_RIGHTS[feature] ?? [])]];
+    }),
+  );
+}
+
+/** As names of values are written: `launchOrder`. */
+export function valueName(feature: string): string {
+  return feature.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+interface ChartSource {
+  readonly version: string;
+  /** text of infra/container/deployment.yaml */
+  readonly deployment: string;
+}
+
+export async function readChartSource(): Promise<ChartSource> {
+  const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), "utf8");
+  const { version } = JSON.parse(await read("package.json")) as { readonly version: string };
+  return { version, deployment: await read("infra/container/deployment.yaml") };
+}
+
+/** Relative path → text. */
+export function chartFiles({ version, deployment }: ChartSource): ReadonlyMap<string, string> {
+  const optional = optionalFiles();
+  const features = [...featureFiles()].map(([feature, paths]): [string, string] => [
+    `${CHART}/templates/feature-${feature}.yaml`,
+    guarded(
+      `.Values.features.${valueName(feature)}`,
+      paths.map((path) => template(optional.get(path) ?? "")).join("---\n"),
+    ),
+  ]);
+  const always = [...manifestFiles()].map(([path, text]): [string, string] => {
+    const name = path.split("/").at(-1) ?? "";
+    const body = template(text).replace("failurePolicy: Ignore", "failurePolicy: {{ .Values.failurePolicy }}");
+    return [
+      `${CHART}/templates/${name}`,
+      name === "namespace.yaml" ? guarded(".Values.namespace.create", body) : NOTE + body,
+    ];
+  });
+  return new Map([
+    [`${CHART}/Chart.yaml`, chartYaml(version)],
+    [`${CHART}/values.yaml`, values(version)],
+    [`${CHART}/values.schema.json`, `${JSON.stringify(schema(), null, 2)}\n`],
+    [`${CHART}/templates/_client-config.tpl`, CLIENT_CONFIG],
+    [`${CHART}/templates/NOTES.txt`, NOTES],
+    [`${CHART}/templates/serve.yaml`, guarded(".Values.serve.enabled", serveTemplate(deployment, version))],
+    ...always,
+    ...features,
+  ]);
+}
+
+const NOTE = "{{- /* Written by `node infra/generate.ts`. */ -}}\n";
+
+function guarded(condition: string, body: string): string {
+  return `${NOTE}{{- if ${condition} }}\n${body}{{- end }}\n`;
+}
+
+/** Removing the chart must not take along what users have made: SidecarSets, their history, their pods' records. */
+const KEPT: ReadonlySet<string> = new Set(["CustomResourceDefinition", "Namespace"]);
+
+function template(text: string): string {
+  const objects = parseAllDocuments(text).map((document) => kept(document.toJS()));
+  const yaml = objects.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
+  if (yaml.includes("{{")) throw new Error("a manifest contains what Helm would take for a template");
+  const addressed = yaml.replace(
+    /^( *)url: https:\/\/sidecarset-webhooks\.invalid(\/\S+)$/gm,
+    (_, indent: string, path: string) =>
+      `${indent}{{- include "sidecarset.clientConfig" (dict "values" .Values "path" "${path}") | nindent ${indent.length} }}`,
+  );
+  return addressed;
+}
+
+function kept(object: KubernetesObject): KubernetesObject {
+  if (!KEPT.has(object.kind ?? "")) return object;
+  const annotations = { ...object.metadata?.annotations, "helm.sh/resource-policy": "keep" };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+function serveTemplate(deployment: string, version: string): string {
+  const image = `image: sidecarset-serverless:${version}`;
+  if (!deployment.includes(image)) throw new Error(`infra/container/deployment.yaml has no ${image}`);
+  return deployment.replace(image, "image: {{ .Values.serve.image }}");
+}
+
+/** As `clientConfig` of infra/webhooks/address.ts: a Service of the cluster is named as one. */
+const CLIENT_CONFIG = `{{- define "sidecarset.clientConfig" -}}
+{{- $own := ternary "https://sidecarset-serve.kruise-system.svc" "" .values.serve.enabled -}}
+{{- $url := index .values.urls .path | default .values.url | default $own | required "url is missing: where the webhooks answer, such as --set url=https://webhooks.example.com" | trimSuffix "/" -}}
+{{- $path := .path -}}
+{{- if .values.pathSecret }}{{ $path = printf "/s/%s%s" .values.pathSecret .path }}{{ end -}}
+{{- $service := regexFindAll "^https://[a-z0-9-]+[.][a-z0-9-]+[.]svc(:[0-9]+)?$" $url 1 -}}
+{{- if $service }}
+{{- $parts := splitList "." (trimPrefix "https://" $url) -}}
+service:
+  namespace: {{ index $parts 1 }}
+  name: {{ index $parts 0 }}
+  path: {{ $path }}
+  port: {{ $url | regexFind "[0-9]+$" | default "443" }}
+{{- else }}
+url: {{ $url }}{{ $path }}
+{{- end }}
+{{- with .values.caBundle }}
+caBundle: {{ . }}
+{{- end }}
+{{- end }}
+`;
+
+const NOTES = `SidecarSets are served at {{ .Values.url | default "the Service sidecarset-serve" }}.
+Try: kubectl get sidecarsets
+Removing this chart keeps the definitions, the namespace and with them every SidecarSet.
+`;
+
+function chartYaml(version: string): string {
+  return `# Written by \`node infra/generate.ts\`.
+apiVersion: v2
+name: sidecarset
+description: "SidecarSet without a control plane: definitions, rights and webhook registrations"
+type: application
+version: ${version}
+appVersion: ${version}
+# match conditions
+kubeVersion: ">=1.30.0-0"
+`;
+}
+
+function values(version: string): string {
+  const features = [...featureFiles().keys()].map((feature) => `  ${valueName(feature)}: false\n`);
+  return `# Written by \`node infra/generate.ts\`.
+# https, without a path: where the webhooks answer. https://NAME.NAMESPACE.svc is that Service of the cluster.
+url: ""
+# the authority that signed its certificate: PEM in base64; empty: somebody whom API servers trust anyway
+caBundle: ""
+# the secret of the paths, where callers prove by it who they are
+pathSecret: ""
+# where a webhook has an address of its own, such as a function's: /mutate-pod: https://…
+urls: {}
+# what becomes of pods while the webhook is down: Ignore lets them in without sidecars, Fail refuses them
+failurePolicy: Ignore
+namespace:
+  # false where somebody else has made kruise-system already
+  create: true
+# the webhooks and the passes in this cluster, for those who have no functions elsewhere (infra/container/deployment.yaml
+# says which Secrets it needs); url may stay empty then
+serve:
+  enabled: false
+  image: sidecarset-serverless:${version}
+# what else is to be served: see docs/install.md
+features:
+${features.join("")}`;
+}
+
+const HTTPS = "^https://[^/?#@]+/*$";
+
+function schema() {
+  const flag = { type: "boolean" };
+  const features = Object.fromEntries([...featureFiles().keys()].map((feature) => [valueName(feature), flag]));
+  const object = (properties: object) => ({ type: "object", properties, additionalProperties: false });
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    ...object({
+      url: { type: "string", pattern: `^$|${HTTPS}` },
+      urls: { type: "object", additionalProperties: { type: "string", pattern: HTTPS } },
+      caBundle: { type: "string", pattern: "^[A-Za-z0-9+/]*={0,2}$" },
+      pathSecret: { type: "string", pattern: "^$|^[A-Za-z0-9_-]{43}$" },
+      failurePolicy: { enum: ["Ignore", "Fail"] },
+      namespace: object({ create: flag }),
+      serve: object({ enabled: flag, image: { type: "string", minLength: 1 } }),
+      features: object(features),
+      global: { type: "object" },
+    }),
+  };
+}

@@ -1,0 +1,15 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { chartFiles, readChartSource } from "../../infra/helm/chart.ts";
+
+const files = chartFiles(await readChartSource());
+
+test.each([...files])("%s is what infra/generate.ts writes", (path, content) => {
+  expect(readFileSync(path, "utf8")).toBe(content);
+});
+
+test("there is nothing else in the chart", () => {
+  const root = "infra/helm/sidecarset";
+  const found = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(new Set(found.map(({ parentPath, name }) => `${parentPath}/${name}`))).toEqual(new Set(files.keys()));
+});

@@ -1,0 +1,268 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { featureFiles, valueName } from "../../infra/helm/chart.ts";
+import { installation, optionalFiles } from "../../infra/manifests.ts";
+import type { WebhookAddress } from "../../infra/webhooks/address.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { objectsIn, ROOT, run } from "./run.ts";
+
+/** What an installation differs in. */
+interface Values {
+  readonly url: string;
+  readonly caBundle?: string;
+  readonly pathSecret?: string;
+  /** path → address of its own */
+  readonly urls?: Readonly<Record<string, string>>;
+  readonly failurePolicy?: "Ignore" | "Fail";
+}
+
+const SECRET = "s3cretS3cretS3cretS3cretS3cretS3cretS3cret-";
+
+const INSTALLATIONS: Readonly<Record<string, Values>> = {
+  "a publicly trusted address": { url: "https://webhooks.example.com" },
+  "an authority of one's own, and a port": {
+    url: "https://webhooks.example.com:9443",
+    caBundle: "LS0tLS1CRUdJTg==",
+    failurePolicy: "Fail",
+  },
+  "a secret path": { url: "https://webhooks.example.com", pathSecret: SECRET, caBundle: "Q0E=" },
+  "an address for each webhook": {
+    url: "https://unused.example.com",
+    pathSecret: SECRET,
+    urls: {
+      "/mutate-pod": "https://a.lambda-url.eu-central-1.on.aws",
+      "/mutate-apps-kruise-io-sidecarset": "https://b.lambda-url.eu-central-1.on.aws",
+      "/validate-apps-kruise-io-sidecarset": "https://c.lambda-url.eu-central-1.on.aws",
+      "/convert": "https://d.lambda-url.eu-central-1.on.aws",
+    },
+  },
+};
+
+let folder: string;
+let helm: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sidecarset-install-"));
+  helm = join(ROOT, ".cache", "helm-render");
+  await run("go", ["build", "-trimpath", "-o", helm, "."], {
+    cwd: join(ROOT, "test/install/helm"),
+    env: { CGO_ENABLED: "0" },
+  });
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** From the one source, in code. */
+function expected({ url, urls = {}, failurePolicy, ...rest }: Values): readonly KubernetesObject[] {
+  const address: WebhookAddress = { url, ...rest };
+  const objects = installation(address, failurePolicy ? { podFailurePolicy: failurePolicy } : {});
+  const text = JSON.stringify(objects).replace(
+    /"https:\/\/[^/"]+((?:\/s\/[^/"]+)?)(\/[^"]+)"/g,
+    (whole, secret, path) => (urls[path] === undefined ? whole : `"${urls[path]}${secret}${path}"`),
+  );
+  return JSON.parse(text);
+}
+
+/** Kind and name → the object, as an API server would store what is applied: null is nothing. */
+function byName(objects: readonly KubernetesObject[]): Readonly<Record<string, KubernetesObject>> {
+  const stored: readonly KubernetesObject[] = JSON.parse(JSON.stringify(objects), (_, value) => value ?? undefined);
+  const named = stored.map(
+    (one) => [`${one.kind}/${one.metadata?.namespace ?? ""}/${one.metadata?.name}`, one] as const,
+  );
+  expect(new Set(named.map(([name]) => name)).size).toBe(objects.length);
+  return Object.fromEntries(named);
+}
+
+function expectSame(objects: readonly KubernetesObject[], wanted: readonly KubernetesObject[]): void {
+  expect(wanted.length).toBeGreaterThanOrEqual(14);
+  expect(byName(objects)).toEqual(byName(wanted));
+}
+
+async function kustomize({ url, urls = {}, pathSecret, caBundle = "", failurePolicy = "Ignore" }: Values) {
+  const root = join(folder, "kustomize");
+  await rm(root, { recursive: true, force: true });
+  for (const part of ["rbac", "crd", "webhooks", "kustomize"])
+    await cp(join(ROOT, "infra", part), join(root, part), { recursive: true });
+  const at = (path: string) => {
+    const host = (urls[path] ?? url).replace("https://", "");
+    return pathSecret === undefined ? host : `${host}/s/${pathSecret}`;
+  };
+  const data = {
+    pods: at("/mutate-pod"),
+    sidecarsets: at("/mutate-apps-kruise-io-sidecarset"),
+    validation: at("/validate-apps-kruise-io-sidecarset"),
+    conversion: at("/convert"),
+    caBundle,
+    failurePolicy,
+  };
+  const file = join(root, "kustomize/overlay/address.yaml");
+  const [address] = objectsIn(await readFile(file, "utf8"));
+  expect(Object.keys((address as { data?: object }).data ?? {})).toEqual(Object.keys(data));
+  await writeFile(file, JSON.stringify({ ...address, data }));
+  return objectsIn(await run("kubectl", ["kustomize", join(root, "kustomize/overlay")]));
+}
+
+async function helmTemplate(values: object): Promise<readonly KubernetesObject[]> {
+  const yaml = await run(helm, [join(ROOT, "infra/helm/sidecarset"), "kruise-system"], {
+    input: JSON.stringify(values),
+  });
+  return objectsIn(yaml).map(withoutKeep);
+}
+
+/** The one thing that the chart adds: what users have made outlives it. */
+function withoutKeep(object: KubernetesObject): KubernetesObject {
+  const isKept = object.kind === "CustomResourceDefinition" || object.kind === "Namespace";
+  const { "helm.sh/resource-policy": policy, ...annotations } = object.metadata?.annotations ?? {};
+  expect(policy, object.kind).toBe(isKept ? "keep" : undefined);
+  const { annotations: _, ...metadata } = object.metadata ?? {};
+  return { ...object, metadata: Object.keys(annotations).length > 0 ? { ...metadata, annotations } : metadata };
+}
+
+interface TerraformValues extends Values {
+  readonly features?: readonly string[];
+}
+
+async function terraform(values: TerraformValues): Promise<readonly KubernetesObject[]> {
+  const { url, urls = {}, caBundle = "", pathSecret = "", failurePolicy = "Ignore", features = [] } = values;
+  const state = join(folder, "terraform.tfstate");
+  await rm(state, { force: true });
+  const variables = {
+    url,
+    urls,
+    ca_bundle: caBundle,
+    path_secret: pathSecret,
+    failure_policy: failurePolicy,
+    features,
+  };
+  const given = join(folder, "values.tfvars.json");
+  await writeFile(given, JSON.stringify(variables));
+  await writeFile(join(folder, "terraformrc"), "");
+  const env = {
+    TF_DATA_DIR: join(folder, "data"),
+    TF_CLI_CONFIG_FILE: join(folder, "terraformrc"),
+    CHECKPOINT_DISABLE: "1",
+  };
+  const module = `-chdir=${join(ROOT, "infra/terraform/objects")}`;
+  const apply = [
+    "apply",
+    "-auto-approve",
+    "-input=false",
+    "-no-color",
+    `-state=${state}`,
+    "-backup=-",
+    `-var-file=${given}`,
+  ];
+  await run("terraform", [module, ...apply], { env });
+  const output = JSON.parse(await run("terraform", [module, "output", `-state=${state}`, "-json"], { env }));
+  return output.objects.value;
+}
+
+const FLAGS: Readonly<Record<string, string>> = { url: "--url", failurePolicy: "--failure-policy" };
+
+async function cli({ caBundle, pathSecret, urls: _, ...values }: Values): Promise<readonly KubernetesObject[]> {
+  const args = Object.entries(values).flatMap(([key, value]) => [FLAGS[key] ?? key, value]);
+  if (caBundle !== undefined) {
+    await writeFile(join(folder, "ca.crt"), Buffer.from(caBundle, "base64"));
+    args.push("--ca-bundle", join(folder, "ca.crt"));
+  }
+  if (pathSecret !== undefined) {
+    await writeFile(join(folder, "path-secrets"), `${pathSecret}\n`);
+    args.push("--path-secrets", join(folder, "path-secrets"));
+  }
+  return objectsIn(await run(process.execPath, ["functions/cli.mjs", "install", ...args]));
+}
+
+describe.each(Object.entries(INSTALLATIONS))("%s", (_, values) => {
+  it("by kustomize", async () => expectSame(await kustomize(values), expected(values)));
+  it("by Helm", async () => expectSame(await helmTemplate(values), expected(values)));
+  it("by Terraform", async () => expectSame(await terraform(values), expected(values)));
+});
+
+describe("by the command line", () => {
+  const { "a publicly trusted address": open, "a secret path": secret } = INSTALLATIONS;
+  it("with nothing but an address", async () => expectSame(await cli(open as Values), expected(open as Values)));
+  it.fails("and only then", async () => expectSame(await cli(open as Values), expected(secret as Values)));
+});
+
+describe("features that are asked for", () => {
+  const optional = optionalFiles();
+  const values: Values = { url: "https://sidecarset-webhooks.invalid" };
+
+  it("are all there are", () => {
+    const named = [...featureFiles().values()].flat();
+    expect(new Set(named)).toEqual(new Set(optional.keys()));
+    expect(named).toHaveLength(optional.size);
+  });
+
+  it.each([...featureFiles()])("%s", async (feature, paths) => {
+    const added = paths.flatMap((path) => objectsIn(optional.get(path) ?? ""));
+    expect(added.length).toBeGreaterThan(0);
+    const objects = [...expected(values), ...added];
+    expectSame(await helmTemplate({ ...values, features: { [valueName(feature)]: true } }), objects);
+    expectSame(await terraform({ ...values, features: [feature] }), objects);
+  });
+});
+
+describe("a chart that serves in the cluster", () => {
+  it("adds the Deployment of infra/container, and calls its Service", async () => {
+    const deployment = await readFile(join(ROOT, "infra/container/deployment.yaml"), "utf8");
+    const image = "registry.example/sidecarset:1";
+    const wanted = [
+      ...expected({ url: "https://sidecarset-serve.kruise-system.svc" }),
+      ...objectsIn(deployment.replace("sidecarset-serverless:0.1.0", image)),
+    ];
+    expectSame(await helmTemplate({ serve: { enabled: true, image } }), wanted);
+  });
+
+  it("leaves out a namespace that is there", async () => {
+    const values: Values = { url: "https://x.example:9443/" };
+    const objects = await helmTemplate({ ...values, namespace: { create: false } });
+    expect(byName(objects)).toEqual(byName(expected(values).filter(({ kind }) => kind !== "Namespace")));
+  });
+});
+
+describe("by the commands of docs/deploy.md, for functions with URLs of their own", () => {
+  it("gives the same objects", async () => {
+    const document = await readFile(join(ROOT, "docs/deploy.md"), "utf8");
+    const [, commands = ""] = /## 4\. Register[\s\S]*?```sh\n([\s\S]*?)```/.exec(document) ?? [];
+    const stubs = `SECRET=${SECRET}
+output() { echo "https://$(echo "$1" | tr 'A-Z' 'a-z').example.com/"; }
+kubectl() { cat; echo "---"; }
+cat infra/rbac/namespace.yaml; echo "---"; cat infra/rbac/access.yaml; echo "---"
+`;
+    const objects = objectsIn(await run("bash", ["-euc", stubs + commands]));
+    const host = (name: string) => `https://${name}lambdafunctionurl.example.com`;
+    const urls = {
+      "/mutate-pod": host("mutatedashpod"),
+      "/mutate-apps-kruise-io-sidecarset": host("mutatedashsidecarset"),
+      "/validate-apps-kruise-io-sidecarset": host("validatedashsidecarset"),
+      "/convert": host("convertdashsidecarset"),
+    };
+    expectSame(objects, expected({ url: "https://unused.example.com", pathSecret: SECRET, urls }));
+  });
+});
+
+describe("bad values get one sentence", () => {
+  const helmRows = [
+    [{}, "url is missing: where the webhooks answer"],
+    [{ url: "http://x.example" }, "at '/url'"],
+    [{ url: "https://x.example", pathSecret: "short" }, "at '/pathSecret'"],
+    [{ url: "https://x.example", feature: { launchOrder: true } }, "additional properties 'feature' not allowed"],
+  ] as const;
+  it.each(helmRows)("Helm: %j", async (values, message) => {
+    await expect(helmTemplate(values)).rejects.toThrow(message);
+  });
+
+  const terraformRows: readonly (readonly [TerraformValues, string])[] = [
+    [{ url: "http://x.example" }, "API servers call https only"],
+    [{ url: "https://x.example", pathSecret: "short" }, "expected 256 bits in base64url"],
+    [{ url: "https://x.example", features: ["launchorder"] }, "one of them is unknown"],
+  ];
+  it.each(terraformRows)("Terraform: %j", async (values, message) => {
+    await expect(terraform(values)).rejects.toThrow(message);
+  });
+});
+
+it("every Terraform file is what terraform fmt makes of it", async () => {
+  await run("terraform", ["fmt", "-check", "-recursive", "-diff", "infra/terraform"]);
+});
