@@ -30,6 +30,12 @@ export default {
       { path: "^shared/core/[^/]+[.]ts" },
       "Only the shell calls the stories.",
     ),
+    only(
+      "library-is-pure",
+      { path: "^functions/library" },
+      { pathNot: "^functions/library|^shared/(core|api)|^shared/webhook/response[.]ts$" },
+      "The library does no I/O.",
+    ),
     only("shell-below-functions", { path: "^shared" }, { path: "^(functions|infra|test)" }, "shared never looks up."),
     only(
       "client-node-in-kube",

@@ -4,10 +4,9 @@ import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../shar
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { readConfig } from "../../shared/config.ts";
-import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
-import { convertSidecarSet } from "../../shared/core/conversion.ts";
 import { validateSidecarSet } from "../../shared/core/validate-sidecarset.ts";
 import { CliError } from "../cli-error.ts";
+import { storedSidecarSet } from "../library/stored-sidecarset.ts";
 import { type ReadObject, readObjects } from "./read-objects.ts";
 
 export function isSidecarSet({ kind, apiVersion }: KubernetesObject): boolean {
@@ -16,11 +15,12 @@ export function isSidecarSet({ kind, apiVersion }: KubernetesObject): boolean {
 
 /** With defaults and hashes. @throws CliError that says where it is wrong */
 export function storedForm({ object, place }: ReadObject): SidecarSet {
-  const hub = convertSidecarSet(object, SIDECARSET_V1BETA1);
-  if (hub.kind === "DecodeError") throw new CliError(`${place}: ${hub.message}; correct it there`);
-  const admission = mutateSidecarSet(requestOf(hub.value, "CREATE"));
-  if (admission.kind === "denied") throw new CliError(`${place}: ${admission.message}; correct it there`);
-  return (admission.object ?? hub.value) as SidecarSet;
+  try {
+    return storedSidecarSet(object);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new CliError(`${place}: ${cause.message}; correct it there`, { cause });
+  }
 }
 
 export interface Neighbours {

@@ -1,0 +1,49 @@
+/** The library: why a pod has its sidecars or not, and what it waits for. Objects in, values out, no I/O. */
+import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
+import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { PodRegistration } from "../../shared/core/explain/registration.ts";
+import type { Step } from "../../shared/core/explain/step.ts";
+import { explainPod, explainSidecarSet } from "../../shared/core/explain.ts";
+import { storedSidecarSet } from "./stored-sidecarset.ts";
+
+export interface ExplainInput {
+  readonly sidecarSet: KubernetesObject;
+  /** the one to explain; absent: the rollout as a whole */
+  readonly pod?: Pod;
+  /** those that the SidecarSet selects, with their status; absent: none but `pod` */
+  readonly pods?: readonly Pod[];
+  /** of the pod, with its labels */
+  readonly namespaceObject?: Namespace;
+  /** all SidecarSets of the cluster, for conflicts and canaries; absent: this one */
+  readonly sidecarSets?: readonly KubernetesObject[];
+  /** of the SidecarSet */
+  readonly revisions?: readonly ControllerRevision[];
+  /** webhooks that inject sidecars; absent: not known */
+  readonly registrations?: readonly PodRegistration[];
+  /** when a pass ran last, RFC 3339; absent: not known */
+  readonly lastPass?: string;
+  /** RFC 3339, whole seconds, UTC */
+  readonly now: string;
+}
+
+/**
+ * Every rule in the order in which it is looked at, with its verdict.
+ * @throws TypeError for what is no SidecarSet
+ */
+export function explain(input: ExplainInput): readonly Step[] {
+  const { pod, revisions = [], registrations, lastPass, now } = input;
+  const sidecarSet = asStored(input.sidecarSet);
+  const sidecarSets = (input.sidecarSets ?? [input.sidecarSet]).map(asStored);
+  const pods = input.pods ?? (pod === undefined ? [] : [pod]);
+  const claims = { reserved: new Set<string>(), isStrict: false };
+  const facts = { pods, revisions, claims, now, lastPass, kruiseNamespace: KRUISE_NAMESPACE, sidecarSets };
+  if (pod === undefined) return explainSidecarSet(sidecarSet, facts);
+  return explainPod(pod, sidecarSet, { ...facts, namespace: input.namespaceObject, registrations });
+}
+
+/** Its status counts here, which a manifest has none of. */
+function asStored(object: KubernetesObject): SidecarSet {
+  const { status } = object as SidecarSet;
+  return { ...storedSidecarSet(object), ...(status ? { status } : {}) };
+}

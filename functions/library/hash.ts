@@ -1,0 +1,24 @@
+/** The library: the hashes of a SidecarSet, by which pods are known to be up to date. Objects in, values out, no I/O. */
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
+import { storedSidecarSet } from "./stored-sidecarset.ts";
+
+export interface Hashes {
+  /** value of the annotation kruise.io/sidecarset-hash */
+  readonly hash: string;
+  /** value of kruise.io/sidecarset-hash-without-image: the same for two that differ in images only */
+  readonly hashWithoutImage: string;
+}
+
+/**
+ * What the webhook would write, whether or not the SidecarSet has its defaults yet.
+ * @param sidecarSet of v1beta1 or v1alpha1, as it stands in a manifest
+ * @throws TypeError for what is no SidecarSet, in one sentence
+ */
+export function hash(sidecarSet: KubernetesObject): Hashes {
+  const annotations = storedSidecarSet(sidecarSet).metadata?.annotations ?? {};
+  return {
+    hash: annotations[HASH_ANNOTATION] ?? "",
+    hashWithoutImage: annotations[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "",
+  };
+}

@@ -1,0 +1,29 @@
+/** The library: a rollout step by step until its end. Objects in, values out, no I/O. */
+import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
+import { planRollout, type RolloutPlan } from "../../shared/core/plan.ts";
+import { storedSidecarSet } from "./stored-sidecarset.ts";
+
+export interface PlanInput {
+  /** as it stands in a manifest, or as the API server has it */
+  readonly sidecarSet: KubernetesObject;
+  /** those that it selects, as the API server has them, with their status */
+  readonly pods: readonly Pod[];
+  /** of the SidecarSet; absent: none were recorded */
+  readonly revisions?: readonly ControllerRevision[];
+  /** RFC 3339, whole seconds, UTC */
+  readonly now: string;
+  /** how long a pod is not ready after its images were changed; absent: 5 */
+  readonly readyAfterSeconds?: number;
+  /** at most so many steps; absent: 10,000 */
+  readonly maxSteps?: number;
+}
+
+/** @throws TypeError for what is no SidecarSet */
+export function plan(input: PlanInput): RolloutPlan {
+  const { pods, revisions = [], now, readyAfterSeconds = 5, maxSteps } = input;
+  const sidecarSet = storedSidecarSet(input.sidecarSet);
+  const observation = { sidecarSet, pods, revisions, taken: [], reserved: new Set<string>() };
+  const limit = maxSteps === undefined ? {} : { maxSteps };
+  return planRollout(observation, { now, kruiseNamespace: KRUISE_NAMESPACE, readyAfterSeconds, ...limit });
+}

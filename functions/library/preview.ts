@@ -1,0 +1,48 @@
+/** The library: a pod as it would be stored, with its sidecars. Objects in, values out, no I/O. */
+import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
+import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
+import { podOf, previewPod } from "../../shared/core/preview.ts";
+import { admissionResponse } from "../../shared/webhook/response.ts";
+import { storedSidecarSet } from "./stored-sidecarset.ts";
+
+export interface PreviewInput {
+  /** a Pod, or anything with a pod template */
+  readonly object: KubernetesObject;
+  /** as they stand in manifests, or as the API server has them */
+  readonly sidecarSets: readonly KubernetesObject[];
+  /** where the pod is created, unless it says so itself; absent: default */
+  readonly namespace?: string;
+  /** with its labels; absent: one that has none but its name's */
+  readonly namespaceObject?: Namespace;
+  /** those that injectionStrategy.revision may name */
+  readonly revisions?: readonly ControllerRevision[];
+  /** RFC 3339: written to the pod's annotations */
+  readonly now: string;
+  /** from 0 up to but not including 1, drawn for injectionStrategy.revision with the policy Partial; absent: 0 */
+  readonly random?: () => number;
+}
+
+export type PreviewResult =
+  /** `patch` is the webhook's, as it goes over the wire: a JSON patch as text, "[]" when nothing changes */
+  | {
+      readonly kind: "admitted";
+      readonly pod: Pod;
+      readonly patch: string;
+      /** names of the SidecarSets that the pod got */
+      readonly injected: readonly string[];
+    }
+  | { readonly kind: "refused"; readonly message: string };
+
+/** @throws TypeError for an object without a pod template, or what is no SidecarSet */
+export function preview(input: PreviewInput): PreviewResult {
+  const { object, namespace = "default", namespaceObject, revisions = [], now, random = () => 0 } = input;
+  const pod = podOf(object);
+  if (pod === undefined) throw new TypeError(`a ${object.kind ?? "thing without a kind"} has no pod template`);
+  const sidecarSets = input.sidecarSets.map(storedSidecarSet);
+  const context = { now, random, kruiseNamespace: KRUISE_NAMESPACE, gates: {} };
+  const result = previewPod({ pod, namespace, namespaceObject, sidecarSets, revisions }, context);
+  if (result.admission.kind === "denied") return { kind: "refused", message: result.admission.message };
+  const { patch } = admissionResponse(result.request, result.admission);
+  const text = patch === undefined ? "[]" : Buffer.from(patch, "base64").toString();
+  return { kind: "admitted", pod: result.pod ?? pod, patch: text, injected: result.injected };
+}
