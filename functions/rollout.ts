@@ -44,6 +44,7 @@ export async function handler(event: RolloutEvent | SQSEvent, context: RolloutCo
     follow: true,
     isEndingJobs: featureGates.SidecarTerminator,
     isBudgetStrict: featureGates.StrictMaxUnavailable,
+    inPlaceGates: featureGates,
     isKeepingRegistration,
   };
   const remainingMs = () => context.getRemainingTimeInMillis() - REPORT_MS;

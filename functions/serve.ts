@@ -65,6 +65,8 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     connect: toCluster,
     kruiseNamespace,
     isEndingJobs,
+    isBudgetStrict,
+    inPlaceGates: config.featureGates,
     isKeepingRegistration,
     log,
     onReport,

@@ -28,6 +28,7 @@ export function runTick(cluster: Cluster, options: TickOptions): Promise<PassRep
     follow: true,
     isEndingJobs: featureGates.SidecarTerminator,
     isBudgetStrict: featureGates.StrictMaxUnavailable,
+    inPlaceGates: featureGates,
     isKeepingRegistration,
     ...options,
   });

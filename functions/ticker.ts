@@ -1,4 +1,5 @@
 /** Passes on a timer, and soon after a hint, one after the other: a process never overlaps itself. */
+import type { InPlaceGates } from "../shared/controller/look.ts";
 import { runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import type { Cluster } from "../shared/kube/port.ts";
@@ -14,6 +15,7 @@ export interface TickerOptions {
   readonly isEndingJobs?: boolean;
   /** gate StrictMaxUnavailable */
   readonly isBudgetStrict?: boolean;
+  readonly inPlaceGates?: InPlaceGates | undefined;
   /** of the pod webhook */
   readonly isKeepingRegistration?: boolean;
   readonly log: Log;
@@ -34,6 +36,7 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
     kruiseNamespace,
     isEndingJobs = false,
     isBudgetStrict = false,
+    inPlaceGates,
     isKeepingRegistration = false,
     tickMs,
     log,
@@ -51,6 +54,7 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
         follow: true,
         isEndingJobs,
         isBudgetStrict,
+        inPlaceGates,
         isKeepingRegistration,
         signal,
       };

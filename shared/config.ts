@@ -13,6 +13,8 @@ const DEFAULT_FEATURE_GATES = {
   /** ContainerRecreateRequests are admitted. There is no daemon here: docs/container-recreate.md */
   KruiseDaemon: true,
   KruisePodReadinessGate: false,
+  /** ours: native sidecars get new images in place */
+  NativeSidecarInPlaceUpdate: false,
   /** what carries a label of delete protection is not deleted: ordered sets */
   ResourcesDeletionProtection: false,
   SidecarSetPatchPodMetadataDefaultsAllowed: false,

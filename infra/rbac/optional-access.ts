@@ -64,6 +64,12 @@ const FEATURES: readonly Feature[] = [
     rules: [allow("", ["nodes"], ["get"])],
   },
   {
+    name: "native-sidecars",
+    purpose: "where native sidecars get new images in place (gate NativeSidecarInPlaceUpdate).",
+    // What a kubelet does with another image is up to its version.
+    rules: [allow("", ["nodes"], ["list"])],
+  },
+  {
     name: "ordered-sets",
     purpose: "where StatefulSets of apps.kruise.io are to be reconciled.",
     rules: [

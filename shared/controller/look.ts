@@ -9,11 +9,17 @@ import { type Cluster, PODS, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, timestamp } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { findMissed } from "./find-missed.ts";
+import { type Kubelets, readKubelets } from "./kubelets.ts";
 import { readLedger, type StoredLedger } from "./ledger-store.ts";
 import { listRevisions, type Observed, observePods } from "./observe.ts";
 import type { Tally } from "./report.ts";
 
 export const WRITES_AT_ONCE = 16;
+
+/** What is upgraded in place beyond what OpenKruise does. */
+export interface InPlaceGates {
+  readonly NativeSidecarInPlaceUpdate: boolean;
+}
 
 export interface RolloutContext {
   readonly cluster: Cluster;
@@ -21,6 +27,8 @@ export interface RolloutContext {
   readonly kruiseNamespace: string;
   /** gate StrictMaxUnavailable */
   readonly isBudgetStrict: boolean;
+  /** absent: all are off */
+  readonly inPlaceGates?: InPlaceGates | undefined;
   readonly tally: Tally;
   /** events that were recorded already */
   readonly told: Set<string>;
@@ -31,6 +39,8 @@ export interface Look {
   sidecarSet: SidecarSet;
   stored: StoredLedger;
   readonly observed: Observed;
+  /** absent: nobody needs them */
+  readonly kubelets?: Kubelets | undefined;
   revisions: readonly ControllerRevision[];
   taken: readonly ControllerRevision[];
   /** pods that were made without the sidecars, when this look began; undefined: it could not be found out */
@@ -47,8 +57,10 @@ export async function lookAt(context: RolloutContext, name: string): Promise<Loo
     observePods(cluster, sidecarSet),
     listRevisions(cluster, kruiseNamespace, name),
   ]);
+  const isNative = context.inPlaceGates?.NativeSidecarInPlaceUpdate === true;
+  const kubelets = isNative ? await readKubelets(cluster, sidecarSet, observed.view.pods) : undefined;
   const missed = await findMissed(context, sidecarSet, observed.view.pods);
-  return { sidecarSet, stored, observed, revisions, taken: [], missed };
+  return { sidecarSet, stored, observed, revisions, taken: [], missed, kubelets };
 }
 
 /** undefined: there is none. */
@@ -103,6 +115,11 @@ export function decideOn(context: RolloutContext, look: Look, reserved: Readonly
   const { sidecarSet, revisions, taken } = look;
   return decide(
     { sidecarSet, pods: look.observed.view.pods, revisions, taken, reserved },
-    { now: timestamp(context.clock), kruiseNamespace: context.kruiseNamespace, isStrict: context.isBudgetStrict },
+    {
+      now: timestamp(context.clock),
+      kruiseNamespace: context.kruiseNamespace,
+      isStrict: context.isBudgetStrict,
+      inPlace: { kubelets: look.kubelets },
+    },
   );
 }

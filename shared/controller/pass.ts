@@ -6,6 +6,7 @@ import { type PlanWish, READY_AFTER_SECONDS } from "./dry-run.ts";
 import { keepRegistration } from "./keep-registration.ts";
 import { launchPods } from "./launch-pods.ts";
 import { type LeaseSite, type LeaseState, type OverPasses, readLease, takeLease } from "./lease.ts";
+import type { InPlaceGates } from "./look.ts";
 import { type Calls, meteredCluster } from "./metered.ts";
 import { recreateContainers } from "./recreate-containers.ts";
 import type { PassReport } from "./report.ts";
@@ -31,6 +32,8 @@ export interface PassOptions {
   readonly isEndingJobs?: boolean;
   /** gate StrictMaxUnavailable: every pod that is down uses budget, old ones too */
   readonly isBudgetStrict?: boolean;
+  /** what is upgraded in place beyond what OpenKruise does; absent: nothing */
+  readonly inPlaceGates?: InPlaceGates | undefined;
   /** the condition of the pod webhook's registration is kept up to date with the SidecarSets */
   readonly isKeepingRegistration?: boolean;
   readonly clock?: Clock;
@@ -59,6 +62,7 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
     isFollowing: options.follow,
     isEndingJobs: options.isEndingJobs === true,
     isBudgetStrict: options.isBudgetStrict === true,
+    inPlaceGates: options.inPlaceGates,
     isKeepingRegistration: options.isKeepingRegistration === true,
     isRescanning: sidecarSet === undefined,
     problems: [],

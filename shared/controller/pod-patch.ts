@@ -12,9 +12,9 @@ type Annotations = Readonly<Record<string, string>>;
 export function podPatch({ pod, images, annotations, isFirstAnnotation }: PatchPod): Patch {
   const operations: JsonPatchOperation[] = [
     ...preconditions(pod),
-    ...images.flatMap(({ index, container, to }): JsonPatchOperation[] => [
-      { op: "test", path: `/spec/containers/${index}/name`, value: container },
-      { op: "replace", path: `/spec/containers/${index}/image`, value: to },
+    ...images.flatMap(({ index, container, to, list = "containers" }): JsonPatchOperation[] => [
+      { op: "test", path: `/spec/${list}/${index}/name`, value: container },
+      { op: "replace", path: `/spec/${list}/${index}/image`, value: to },
     ]),
     ...annotate(annotations, isFirstAnnotation),
   ];
@@ -46,19 +46,20 @@ function annotate(annotations: Annotations, isFirst: boolean): JsonPatchOperatio
 
 /** The pod after `patch`: its status is still the one that was looked at, or the write would have failed. */
 export function patchedPod(pod: Pod, metadata: ObjectMeta, { images }: Pick<PatchPod, "images">): Pod {
-  const imageAt = new Map(images.map(({ index, to }) => [index, to]));
-  const containers = pod.spec.containers.map((container, index) => {
-    const image = imageAt.get(index);
-    return image === undefined ? container : { ...container, image };
-  });
-  return { ...pod, metadata, spec: { ...pod.spec, containers } };
+  const withImages = (list: "containers" | "initContainers") =>
+    pod.spec[list]?.map((container, place) => {
+      const change = images.find((one) => one.index === place && (one.list ?? "containers") === list);
+      return change === undefined ? container : { ...container, image: change.to };
+    });
+  const [containers = [], initContainers] = [withImages("containers"), withImages("initContainers")];
+  return { ...pod, metadata, spec: { ...pod.spec, containers, ...(initContainers ? { initContainers } : {}) } };
 }
 
 /** Whether `pod`, read after a write without a clear answer, carries what the write was to set. */
 export function isPatched(pod: Pod, { images, annotations }: PatchPod): boolean {
   const has = pod.metadata?.annotations ?? {};
   return (
-    images.every(({ index, to }) => pod.spec.containers[index]?.image === to) &&
+    images.every((change) => pod.spec[change.list ?? "containers"]?.[change.index]?.image === change.to) &&
     Object.entries(annotations).every(([key, value]) => has[key] === value)
   );
 }

@@ -6,7 +6,7 @@ import type { Clock } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { type PlanWish, planOnly } from "./dry-run.ts";
 import { missedReport } from "./find-missed.ts";
-import { type RolloutContext, subjectOf } from "./look.ts";
+import { type InPlaceGates, type RolloutContext, subjectOf } from "./look.ts";
 import { listAll } from "./observe.ts";
 import { explain, newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Limits, type Progress, settleRollout } from "./rollout.ts";
@@ -36,6 +36,7 @@ export interface Service {
   readonly isFollowing: boolean;
   readonly isEndingJobs: boolean;
   readonly isBudgetStrict: boolean;
+  readonly inPlaceGates: InPlaceGates | undefined;
   readonly isKeepingRegistration: boolean;
   /** false: nobody but those named is served */
   readonly isRescanning: boolean;
@@ -128,9 +129,9 @@ async function takeTurns(service: Service, turns: Turns, names: readonly string[
 }
 
 async function takeTurn(service: Service, turns: Turns, name: string): Promise<void> {
-  const { clock, cluster, kruiseNamespace, isBudgetStrict } = service;
+  const { clock, cluster, kruiseNamespace, isBudgetStrict, inPlaceGates } = service;
   service.cursor = name;
-  const site = { cluster, clock, kruiseNamespace, isBudgetStrict };
+  const site = { cluster, clock, kruiseNamespace, isBudgetStrict, inPlaceGates };
   const context = turns.get(name)?.context ?? { ...site, tally: newTally(), told: new Set() };
   const begun = await begin(service, context, name);
   const turn: Turn = { context, report: begun.report, endedAtMs: clock.now() };

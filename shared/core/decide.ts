@@ -4,7 +4,7 @@ import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
 import type { Action } from "./lib/action.ts";
 import { type FailingPod, failingPods } from "./pod/failing-pods.ts";
 import { isMatched } from "./pod/is-matched.ts";
-import { podStateOf } from "./pod/pod-state.ts";
+import { type InPlaceFacts, podStateOf } from "./pod/pod-state.ts";
 import { planHistory } from "./revision/plan-history.ts";
 import { calculateStatus, isStatusChanged } from "./status/calculate-status.ts";
 import { maxUnavailableOf, usedBudget } from "./upgrade/budget.ts";
@@ -31,6 +31,8 @@ export interface DecideContext {
   readonly kruiseNamespace: string;
   /** gate StrictMaxUnavailable: every pod that is down uses budget; absent: as in OpenKruise only updated ones do */
   readonly isStrict?: boolean;
+  /** what upgrading more in place than OpenKruise does needs to know; absent: it is not done */
+  readonly inPlace?: InPlaceFacts;
 }
 
 const DOWN_PODS_NAMED = 3;
@@ -94,7 +96,7 @@ export interface Decision {
  * @throws TypeError for a spec that the API server would not have stored
  */
 export function decide(observation: Observation, context: DecideContext): Decision {
-  const { now, kruiseNamespace, isStrict = false } = context;
+  const { now, kruiseNamespace, isStrict = false, inPlace } = context;
   const { sidecarSet, reserved } = observation;
   const claims = { reserved, isStrict };
   const strategy = sidecarSet.spec.updateStrategy;
@@ -102,7 +104,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
 
   const history = planHistory(observation, matched, kruiseNamespace);
 
-  const pods = matched.map((pod) => podStateOf(pod, sidecarSet));
+  const pods = matched.map((pod) => podStateOf(pod, sidecarSet, inPlace));
   const status = calculateStatus(sidecarSet, pods, history.latest);
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
   const counts: Counts = {
@@ -131,7 +133,11 @@ export function decide(observation: Observation, context: DecideContext): Decisi
 
   if (counts.updated >= counts.matched) return recordOnly("finished");
 
-  const batch = planBatch(sidecarSet, pods, claims, { now, latestRevision: history.latest.name });
+  const batch = planBatch(sidecarSet, pods, claims, {
+    now,
+    latestRevision: history.latest.name,
+    withNatives: inPlace?.kubelets !== undefined,
+  });
   const fixed = batch.selection.notUpgradable.map(({ pod }) => pod);
   const fields = immutableFields(sidecarSet, fixed, observation.revisions);
   const summary = { ...counts, ...summarize(batch), immutableFields: fields };

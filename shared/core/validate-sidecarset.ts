@@ -20,7 +20,10 @@ export interface SidecarSetView {
   readonly configMaps: readonly ConfigMap[];
   /** namespace of the ControllerRevisions and of the whitelist */
   readonly kruiseNamespace: string;
-  readonly featureGates: { readonly SidecarSetPatchPodMetadataDefaultsAllowed: boolean };
+  readonly featureGates: {
+    readonly SidecarSetPatchPodMetadataDefaultsAllowed: boolean;
+    readonly NativeSidecarInPlaceUpdate?: boolean;
+  };
 }
 
 /** Ours on purpose: OpenKruise answers 500 with the same texts, as if the webhook had failed. */
@@ -80,6 +83,7 @@ export function validateSidecarSet(request: AdmissionRequest, view: SidecarSetVi
     ...others,
     sidecarSets: readOthers(sidecarSets),
     isAllowedByDefault: featureGates.SidecarSetPatchPodMetadataDefaultsAllowed,
+    areNativesUpdated: featureGates.NativeSidecarInPlaceUpdate === true,
   });
   return errors.length === 0
     ? { kind: "allowed" }

@@ -209,6 +209,7 @@ test("what only some features need is in none of the base roles, and gives nobod
     "launch-order": ["configmaps"],
     "container-recreate": ["containerrecreaterequests", "containerrecreaterequests/status", "pods", "nodes"],
     "sidecar-terminator": ["nodes"],
+    "native-sidecars": ["nodes"],
     "ordered-sets": [
       "statefulsets",
       "statefulsets/status",

@@ -18,6 +18,7 @@ describe("readConfig", () => {
         ResourcesDeletionProtection: false,
         SidecarSetPatchPodMetadataDefaultsAllowed: false,
         SidecarTerminator: false,
+        NativeSidecarInPlaceUpdate: false,
         StrictMaxUnavailable: false,
         TemplateNoDefaults: false,
       },

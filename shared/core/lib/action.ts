@@ -11,8 +11,10 @@ export interface PodPrecondition {
 }
 
 export interface ImageChange {
-  /** index in spec.containers of the pod that was looked at */
+  /** index in the list, of the pod that was looked at */
   readonly index: number;
+  /** a native sidecar; absent: in spec.containers */
+  readonly list?: "initContainers";
   readonly container: string;
   readonly from: string;
   readonly to: string;

@@ -1,5 +1,5 @@
 /** Decides whether the containers of a pod run what its spec says, as far as a status can tell. */
-import type { Pod } from "../../api/kubernetes.ts";
+import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { parseImageReference } from "../lib/image-reference.ts";
 import { lastContainerStatuses } from "./update-state.ts";
 
@@ -12,20 +12,40 @@ export function isConsistent(pod: Pod, sidecarSetName: string, names: ReadonlySe
   const statuses = pod.status?.containerStatuses ?? [];
   if (pod.spec.containers.length !== statuses.length) return false;
   const containers = pod.spec.containers.filter(({ name }) => names.has(name));
+  return areConsistent(
+    pod,
+    sidecarSetName,
+    containers,
+    statuses.filter(({ name }) => names.has(name)),
+  );
+}
+
+/** Of the pod's containers or init containers, each with its status where it has one. */
+export function areConsistent(
+  pod: Pod,
+  sidecarSetName: string,
+  containers: readonly Container[],
+  statuses: readonly ContainerStatus[],
+): boolean {
   const firstByTag = containers.findIndex(({ image }) => digestOf(image) === undefined);
   const byDigest = firstByTag === -1 ? containers : containers.slice(0, firstByTag);
   const imageIDs = new Map(statuses.map(({ name, imageID }) => [name, imageID ?? ""]));
   if (!byDigest.every(({ name, image = "" }) => isSameDigest(image, imageIDs.get(name)))) return false;
-  return firstByTag === -1 || isUpdateCompleted(pod, sidecarSetName, names);
+  return firstByTag === -1 || isUpdateCompleted(pod, sidecarSetName, containers, statuses);
 }
 
 /** False while a container still has the imageID from before the upgrade and another image text than it should. */
-function isUpdateCompleted(pod: Pod, sidecarSetName: string, names: ReadonlySet<string>): boolean {
+function isUpdateCompleted(
+  pod: Pod,
+  sidecarSetName: string,
+  containers: readonly Container[],
+  statuses: readonly ContainerStatus[],
+): boolean {
   const before = lastContainerStatuses(pod, sidecarSetName);
   if (before === undefined) return false;
-  const images = new Map(pod.spec.containers.map(({ name, image }) => [name, image ?? ""]));
-  return (pod.status?.containerStatuses ?? [])
-    .filter(({ name }) => names.has(name) && Object.hasOwn(before, name))
+  const images = new Map(containers.map(({ name, image }) => [name, image ?? ""]));
+  return statuses
+    .filter(({ name }) => Object.hasOwn(before, name))
     .every(
       ({ name, imageID = "", image = "" }) =>
         (before[name]?.imageID ?? "") !== imageID || (images.get(name) ?? "") === image,

@@ -6,6 +6,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import { isConsistent } from "./is-consistent.ts";
 import { isReady } from "./is-ready.ts";
+import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
 import { sidecarContainerNames } from "./sidecar-containers.ts";
 
 /** A matched pod and what was found out about it, once per pass. */
@@ -16,14 +17,25 @@ export interface PodState {
   /** every sidecar container runs what the pod's spec says */
   readonly isConsistent: boolean;
   readonly isReady: boolean;
+  /** of its native sidecars; absent: they are not upgraded in place */
+  readonly native?: NativeState;
 }
 
-export function podStateOf(pod: Pod, sidecarSet: SidecarSet): PodState {
+/** What upgrading more in place than OpenKruise does needs to know. */
+export interface InPlaceFacts {
+  /** gate NativeSidecarInPlaceUpdate: version of the kubelet by node; absent: the gate is off */
+  readonly kubelets?: ReadonlyMap<string, string> | undefined;
+}
+
+export function podStateOf(pod: Pod, sidecarSet: SidecarSet, { kubelets }: InPlaceFacts = {}): PodState {
+  const native = kubelets && nativeStateOf(pod, sidecarSet, kubelets);
+  const areConsistent = isConsistent(pod, sidecarSet.metadata?.name ?? "", sidecarContainerNames(sidecarSet));
   return {
     pod,
     isUpdated: isUpdated(pod, sidecarSet),
-    isConsistent: isConsistent(pod, sidecarSet.metadata?.name ?? "", sidecarContainerNames(sidecarSet)),
+    isConsistent: areConsistent && native?.isConsistent !== false,
     isReady: isReady(pod, sidecarSet),
+    ...(native ? { native } : {}),
   };
 }
 

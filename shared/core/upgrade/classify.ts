@@ -10,19 +10,19 @@ export type PodClass =
   | "updated"
   /** updateStrategy.selector leaves it out; not reported even if it could not be upgraded */
   | "notSelected"
-  /** more than images differs: only a new pod gets there */
+  /** more than images differs, or its node cannot do it: only a new pod gets there */
   | "notUpgradable"
   /** the previous upgrade is under way */
   | "inFlight"
   | "waiting";
 
-export function classify({ pod, isUpdated }: PodState, sidecarSet: SidecarSet): PodClass {
+export function classify({ pod, isUpdated, native }: PodState, sidecarSet: SidecarSet): PodClass {
   if (isUpdated) return "updated";
   const selector = sidecarSet.spec.updateStrategy?.selector;
   // A selector with an unknown operator selects no pod.
   if (selector && selectorMatches(selector, pod.metadata?.labels) !== true) return "notSelected";
-  if (!isUpgradable(pod, sidecarSet)) return "notUpgradable";
-  return hasSettled(pod, sidecarSet) ? "waiting" : "inFlight";
+  if (!isUpgradable(pod, sidecarSet) || native?.hindrance !== undefined) return "notUpgradable";
+  return hasSettled(pod, sidecarSet) && native?.hasSettled !== false ? "waiting" : "inFlight";
 }
 
 /**

@@ -60,10 +60,13 @@ export function planBatch(
   const refused = [...plans].flatMap(([{ pod }, plan]) =>
     plan.kind === "refused" ? [problem(pod, plan.message)] : [],
   );
+  const hindered = notUpgradable.flatMap(({ pod, native }) =>
+    native?.hindrance === undefined ? [] : [problem(pod, native.hindrance)],
+  );
   return {
     actions: planned.flatMap(({ actions }) => actions),
     selection,
-    problems: [...planned.flatMap(({ problems }) => problems), ...refused],
+    problems: [...planned.flatMap(({ problems }) => problems), ...refused, ...hindered],
   };
 }
 

@@ -9,6 +9,7 @@ import {
 } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
 import { sortedGoJson } from "../lib/go-json.ts";
+import { nativeSidecars } from "../pod/native-sidecars.ts";
 import { patchPodMetadata } from "../pod/patch-pod-metadata.ts";
 import { isHotUpgrade, workingSlots } from "../pod/sidecar-containers.ts";
 import { slotsToEmpty, targetSlot } from "./hot-slot.ts";
@@ -29,12 +30,8 @@ export interface UpgradeOptions extends UpgradeFacts {
 
 /** Refused, and the pod untouched, when a container is missing or an annotation cannot be merged. */
 export function planUpgrade(pod: Pod, sidecarSet: SidecarSet, options: UpgradeOptions): PodPlan {
-  const retargets: Retarget[] = [];
-  for (const sidecar of sidecarSet.spec.containers ?? []) {
-    const retarget = isHotUpgrade(sidecar) ? retargetHot(pod, sidecar, sidecarSet) : retargetCold(pod, sidecar);
-    if (typeof retarget === "string") return { kind: "refused", message: retarget };
-    retargets.push(...retarget);
-  }
+  const retargets = retargetsOf(pod, sidecarSet, options.withNatives === true);
+  if (typeof retargets === "string") return { kind: "refused", message: retargets };
   const changed = retargets.map(({ container }) => container);
   const before = pod.metadata?.annotations;
   const patched = patchPodMetadata(
@@ -68,11 +65,34 @@ export function planFlip(pod: Pod, sidecarSet: SidecarSet, now: string): PodPlan
   };
 }
 
+/** A sentence when a container is not there. */
+function retargetsOf(pod: Pod, sidecarSet: SidecarSet, withNatives: boolean): readonly Retarget[] | string {
+  const retargets: Retarget[] = [];
+  for (const sidecar of sidecarSet.spec.containers ?? []) {
+    const retarget = isHotUpgrade(sidecar) ? retargetHot(pod, sidecar, sidecarSet) : retargetCold(pod, sidecar);
+    if (typeof retarget === "string") return retarget;
+    retargets.push(...retarget);
+  }
+  const natives = withNatives ? retargetNatives(pod, sidecarSet) : [];
+  return typeof natives === "string" ? natives : [...retargets, ...natives];
+}
+
 /** None when the image is there already; a sentence when the container is not. */
 function retargetCold(pod: Pod, { name, image = "" }: SidecarContainer): readonly Retarget[] | string {
   const container = containerOf(pod, name);
   if (!container) return `the pod has no container ${name}`;
   return container.image === image ? [] : [{ container: name, image, annotations: {} }];
+}
+
+/** Plain init containers have run: what they were stays. */
+function retargetNatives(pod: Pod, sidecarSet: SidecarSet): readonly Retarget[] | string {
+  const retargets: Retarget[] = [];
+  for (const { name, image = "" } of nativeSidecars(sidecarSet)) {
+    const container = pod.spec.initContainers?.find((one) => one.name === name);
+    if (!container) return `the pod has no init container ${name}`;
+    if (container.image !== image) retargets.push({ container: name, image, annotations: {}, list: "initContainers" });
+  }
+  return retargets;
 }
 
 /** Compat: the new image is compared with the partner's (pod-update, hot/working-already-has-target-image-noop). */

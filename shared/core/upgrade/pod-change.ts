@@ -19,6 +19,8 @@ export interface Retarget {
   readonly container: string;
   readonly image: string;
   readonly annotations: Annotations;
+  /** a native sidecar; absent: in spec.containers */
+  readonly list?: "initContainers";
   /** the hot-upgrade sidecar for which this container works from now on */
   readonly sidecar?: string;
 }
@@ -29,10 +31,11 @@ export function containerOf(pod: Pod, name: string): Container | undefined {
 
 /** Images that are the same already need no change. */
 export function imageChanges(pod: Pod, retargets: readonly Retarget[]): readonly ImageChange[] {
-  return retargets.flatMap(({ container, image }) => {
-    const index = pod.spec.containers.findIndex(({ name }) => name === container);
-    const from = pod.spec.containers[index]?.image ?? "";
-    return from === image ? [] : [{ index, container, from, to: image }];
+  return retargets.flatMap(({ container, image, list }) => {
+    const containers = pod.spec[list ?? "containers"] ?? [];
+    const index = containers.findIndex(({ name }) => name === container);
+    const from = containers[index]?.image ?? "";
+    return from === image ? [] : [{ index, container, from, to: image, ...(list ? { list } : {}) }];
   });
 }
 

@@ -14,6 +14,8 @@ export interface UpgradeFacts {
   readonly now: string;
   /** name of the ControllerRevision that the pod is brought to */
   readonly latestRevision: string;
+  /** gate NativeSidecarInPlaceUpdate */
+  readonly withNatives?: boolean;
 }
 
 /** The hash annotation with this SidecarSet's entry renewed; legacy ones are brought to the form of today. */
@@ -82,7 +84,8 @@ function readableStates(text: string | undefined): Readonly<Record<string, JsonO
 }
 
 function imageStatusOf(pod: Pod, container: string) {
-  const imageID = pod.status?.containerStatuses?.find(({ name }) => name === container)?.imageID;
+  const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
+  const imageID = [...containerStatuses, ...initContainerStatuses].find(({ name }) => name === container)?.imageID;
   return imageID ? { imageID } : {};
 }
 

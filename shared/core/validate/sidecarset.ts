@@ -3,6 +3,7 @@ import type { ConfigMap, ControllerRevision } from "../../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
 import type { FieldError } from "../lib/admission.ts";
 import { required } from "../lib/field-error.ts";
+import { isHotUpgrade } from "../pod/sidecar-containers.ts";
 import { validateCanary } from "./canary.ts";
 import { validateConflicts } from "./conflict.ts";
 import { validateContainerUpdate } from "./container-update.ts";
@@ -24,11 +25,19 @@ export interface ValidationView {
   readonly kruiseNamespace: string;
   /** feature gate SidecarSetPatchPodMetadataDefaultsAllowed */
   readonly isAllowedByDefault: boolean;
+  /** feature gate NativeSidecarInPlaceUpdate */
+  readonly areNativesUpdated?: boolean;
 }
 
-function validateNativeSidecars({ initContainers, updateStrategy }: SidecarSetSpec): readonly FieldError[] {
+/** With the gate only pairs of a hot upgrade are left: nothing flips init containers. */
+function validateNativeSidecars(
+  { initContainers, updateStrategy }: SidecarSetSpec,
+  areUpdated: boolean,
+): readonly FieldError[] {
   if (updateStrategy?.type !== "RollingUpdate") return [];
-  const natives = (initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
+  const natives = (initContainers ?? []).filter(
+    (one) => one.restartPolicy === "Always" && !(areUpdated && !isHotUpgrade(one)),
+  );
   const detail = "The initContainer in-place upgrade is not currently supported.";
   return natives.map(() => required("spec.updateStrategy", detail));
 }
@@ -52,7 +61,7 @@ function validateContainers(spec: SidecarSetSpec): readonly FieldError[] {
 function validateSpec(sidecarSet: SidecarSet, view: ValidationView): readonly FieldError[] {
   const { spec } = sidecarSet;
   return [
-    ...validateNativeSidecars(spec),
+    ...validateNativeSidecars(spec, view.areNativesUpdated === true),
     ...validateSelectors(spec),
     ...validateInjectionStrategy(sidecarSet, view),
     ...validateUpdateStrategy(spec, "spec.updateStrategy"),

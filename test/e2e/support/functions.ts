@@ -6,7 +6,9 @@ import { tickUntilAborted } from "../../../functions/ticker.ts";
 import { createCertificates } from "../../../infra/local/certificates.ts";
 import { installation } from "../../../infra/manifests.ts";
 import { accessObjects, kruiseNamespace } from "../../../infra/rbac/access.ts";
+import { optionalAccess } from "../../../infra/rbac/optional-access.ts";
 import type { WebhookAddress } from "../../../infra/webhooks/address.ts";
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import { readAwsAccess, readConfig } from "../../../shared/config.ts";
 import type { PassReport } from "../../../shared/controller/report.ts";
@@ -74,24 +76,36 @@ interface FunctionsOptions {
   readonly now?: () => number;
   /** The pod webhook's registration is kept up to date; what that takes is permitted to both accounts. */
   readonly isKeepingRegistration?: boolean;
+  /** that are on; what they take is permitted too */
+  readonly gates?: readonly Gate[];
+}
+
+/** Feature gate → the role that it needs. */
+const ROLES = { NativeSidecarInPlaceUpdate: "native-sidecars" } as const;
+export type Gate = keyof typeof ROLES;
+
+function rolesOf(gates: readonly Gate[]): readonly KubernetesObject[] {
+  const names = new Set<string>(gates.map((gate) => ROLES[gate]));
+  return optionalAccess().flatMap(({ feature, objects }) => (names.has(feature) ? objects : []));
 }
 
 const straight = (target: RawTarget) => target;
 
 /** Resolves when pods are injected and, unless there are no ticks, SidecarSets are rolled out. */
 export async function startFunctions(admin: RawTarget, options: FunctionsOptions = {}): Promise<StartedFunctions> {
-  const { hasTicks = true, route = straight, now = Date.now, isKeepingRegistration = false } = options;
+  const { hasTicks = true, route = straight, now = Date.now, isKeepingRegistration = false, gates = [] } = options;
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-functions-"));
   const cluster = clusterOf(admin);
   const access = [kruiseNamespace(), ...accessObjects()];
-  await createAll(cluster, [...access, WHITELIST]);
+  const roles = rolesOf(gates);
+  await createAll(cluster, [...access, WHITELIST, ...roles]);
   const identify = async (name: string, way = straight) => {
     const target = await asServiceAccount(admin, KRUISE_NAMESPACE, name);
     const file = await writeKubeconfig(join(folder, name), way(target));
     return () => connect(file);
   };
   const { caBundle, ...tls } = await writeCertificate(folder);
-  const config = readConfig({});
+  const config = readConfig({ FEATURE_GATES: gates.map((gate) => `${gate}=true`).join(",") });
   const errors: string[] = [];
   const log = createLog("error", (line) => void errors.push(line));
   // Scenes create pods right after their SidecarSets.
@@ -114,6 +128,7 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
       connect: await identify("sidecarset-reconciler"),
       kruiseNamespace: config.kruiseNamespace,
       isEndingJobs: true,
+      inPlaceGates: config.featureGates,
       isKeepingRegistration,
       tickMs: TICK_MS,
       log,
@@ -124,7 +139,7 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
   const close = async () => {
     end.abort();
     await ticks;
-    await removeAll(cluster, [...rest].reverse());
+    await removeAll(cluster, [...rest, ...roles].reverse());
     await server.close();
     await rm(folder, { recursive: true, force: true });
   };

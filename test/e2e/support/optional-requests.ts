@@ -120,6 +120,10 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     permits: [get("/api/v1/nodes/node-1")],
     forbids: [list("/api/v1/nodes"), patch("/api/v1/nodes/node-1"), remove(`${PODS}/kept`)],
   },
+  "native-sidecars": {
+    permits: [list("/api/v1/nodes")],
+    forbids: [get("/api/v1/nodes/node-1"), patch("/api/v1/nodes/node-1")],
+  },
   "ordered-sets": {
     permits: [
       get(`${SETS}/db`),

@@ -1,0 +1,65 @@
+/** Decides where a pod stands with its native sidecars, where they may be upgraded in place: which of them run what they should, and whether its node would restart them. */
+import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
+import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
+import { areConsistent } from "./is-consistent.ts";
+import { isHotUpgrade } from "./sidecar-containers.ts";
+
+export interface NativeState {
+  /** every native sidecar of the SidecarSet runs what the pod's spec says */
+  readonly isConsistent: boolean;
+  /** false while one that is ready is not yet what the spec says */
+  readonly hasSettled: boolean;
+  /** why the node would not run another image; undefined: it would */
+  readonly hindrance?: string;
+}
+
+/** From here on a kubelet restarts an init container that always restarts when its image changes. */
+const FIRST_VERSION = { major: 1, minor: 31 };
+
+/** Init containers that run as long as the pod does. A pair of a hot upgrade stays as it was injected. */
+export function nativeSidecars({ spec }: SidecarSet): readonly SidecarContainer[] {
+  return (spec.initContainers ?? []).filter((one) => one.restartPolicy === "Always" && !isHotUpgrade(one));
+}
+
+/** As a Node writes it: `v1.31.4`, `v1.31.4-eks-1`. */
+function restartsNatives(version: string): boolean {
+  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
+  if (Number(major) !== FIRST_VERSION.major) return Number(major) > FIRST_VERSION.major;
+  return Number(minor) >= FIRST_VERSION.minor;
+}
+
+/** A pod that has no node yet is started with whatever its spec says by then. */
+function hindranceOf({ spec }: Pod, kubelets: ReadonlyMap<string, string>): string | undefined {
+  const { nodeName } = spec;
+  if (!nodeName) return undefined;
+  const version = kubelets.get(nodeName);
+  if (version === undefined) return `nothing is known of the kubelet of node ${nodeName}`;
+  if (restartsNatives(version)) return undefined;
+  return `node ${nodeName} has kubelet ${version}, which restarts native sidecars only from v1.31 on`;
+}
+
+function isConsistentIn(pod: Pod, sidecarSet: SidecarSet, names: ReadonlySet<string>): boolean {
+  const containers = (pod.spec.initContainers ?? []).filter(({ name }) => names.has(name));
+  const statuses = statusesOf(pod, names);
+  if (containers.length !== statuses.length) return false;
+  return areConsistent(pod, sidecarSet.metadata?.name ?? "", containers, statuses);
+}
+
+function statusesOf({ status }: Pod, names: ReadonlySet<string>): readonly ContainerStatus[] {
+  return (status?.initContainerStatuses ?? []).filter(({ name }) => names.has(name));
+}
+
+/** `kubelets` are versions by node. */
+export function nativeStateOf(pod: Pod, sidecarSet: SidecarSet, kubelets: ReadonlyMap<string, string>): NativeState {
+  const natives = nativeSidecars(sidecarSet);
+  const inPod = new Map<string, Container>((pod.spec.initContainers ?? []).map((one) => [one.name, one]));
+  const names = new Set(natives.map(({ name }) => name));
+  const ready = statusesOf(pod, names).filter(({ ready }) => ready === true);
+  const isOther = natives.some(({ name, image }) => inPod.get(name)?.image !== image);
+  const hindrance = isOther ? hindranceOf(pod, kubelets) : undefined;
+  return {
+    isConsistent: isConsistentIn(pod, sidecarSet, names),
+    hasSettled: ready.every(({ name }) => isConsistentIn(pod, sidecarSet, new Set([name]))),
+    ...(hindrance === undefined ? {} : { hindrance }),
+  };
+}
