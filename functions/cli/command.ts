@@ -1,6 +1,6 @@
 /** What a command of the command line is: its words, what it takes, and what it does. */
 import { CliError } from "../cli-error.ts";
-import type { Session } from "./session.ts";
+import type { Output, Session } from "./session.ts";
 
 /** What may stand in the place of a word, for shell completion. */
 type Completion = "sidecarset" | "pod" | "file" | "none";
@@ -20,9 +20,6 @@ interface OptionSpec {
   readonly isList?: boolean;
   readonly choices?: readonly string[];
 }
-
-/** Formats that -o takes; `table` is what people read. */
-export type Output = "table" | "json" | "yaml" | "diff" | "patch";
 
 export interface Command {
   /** one word, or two: `set image` */

@@ -8,11 +8,11 @@ import { wantedRevision } from "../../shared/core/revision/wanted-revision.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { admissionResponse } from "../../shared/webhook/response.ts";
 import { CliError } from "../cli-error.ts";
-import type { Command, Output } from "./command.ts";
+import type { Command } from "./command.ts";
 import { isSidecarSet, storedForm } from "./given-set.ts";
 import { type ReadObject, readObjects } from "./read-objects.ts";
 import { listSets, nowText, readNamespace } from "./read-set.ts";
-import { type Session, toYaml } from "./session.ts";
+import { type Output, type Session, toYaml } from "./session.ts";
 import { diffLines } from "./text-diff.ts";
 
 const REFUSED = 3;

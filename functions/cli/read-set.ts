@@ -77,7 +77,7 @@ function isStrict(): boolean {
 }
 
 /** When a pass renewed its Lease last, RFC3339; undefined: there is none, or it may not be read. */
-export async function readLastPass(cluster: Cluster, namespace: string): Promise<string | undefined> {
+async function readLastPass(cluster: Cluster, namespace: string): Promise<string | undefined> {
   try {
     const { stored } = await readLease({ cluster, clock: systemClock, namespace, over: new Set() });
     return stored?.spec?.renewTime;
@@ -114,12 +114,12 @@ interface Webhook extends PodRegistration {
   readonly reinvocationPolicy?: string;
 }
 
-export interface Configuration extends KubernetesObject {
+interface Configuration extends KubernetesObject {
   readonly webhooks?: readonly Webhook[];
 }
 
 /** undefined: they may not be read. */
-export async function readMutating(cluster: Cluster): Promise<readonly Configuration[] | undefined> {
+async function readMutating(cluster: Cluster): Promise<readonly Configuration[] | undefined> {
   try {
     return (await listAll<Configuration, Configuration>(cluster, MUTATING, {}, (one) => one)).items;
   } catch (error) {
@@ -129,7 +129,7 @@ export async function readMutating(cluster: Cluster): Promise<readonly Configura
 }
 
 /** Those that inject sidecars into new pods, ours or OpenKruise's: both answer at the same path. */
-export function podWebhooks(configurations: readonly Configuration[]): readonly Webhook[] {
+function podWebhooks(configurations: readonly Configuration[]): readonly Webhook[] {
   return configurations.flatMap(({ webhooks }) => webhooks ?? []).filter((one) => isForNewPods(one) && isInjector(one));
 }
 

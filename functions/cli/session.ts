@@ -7,8 +7,10 @@ import { kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import type { ClusterAccess } from "../../shared/kube/transport.ts";
 import { CliError } from "../cli-error.ts";
-import type { Output } from "./command.ts";
 import type { Screen } from "./screen.ts";
+
+/** Formats that -o takes; `table` is what people read. */
+export type Output = "table" | "json" | "yaml" | "diff" | "patch";
 
 /** Options that every command takes. */
 export interface GlobalOptions {

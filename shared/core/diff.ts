@@ -10,7 +10,7 @@ import { isUpgradable, podStateOf } from "./pod/pod-state.ts";
 import { revisionData } from "./revision/revision-data.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 
-export interface PodName {
+interface PodName {
   readonly namespace: string;
   readonly name: string;
 }

@@ -8,7 +8,7 @@ import { MAX_RESERVATIONS } from "./upgrade/ledger.ts";
 type PodPatch = Extract<Action, { kind: "PatchPod" }>;
 
 /** One pod that is written to. */
-export interface PlannedPod {
+interface PlannedPod {
   readonly namespace: string;
   readonly name: string;
   readonly images: readonly Omit<ImageChange, "index">[];
