@@ -79,8 +79,9 @@ function remarkOn({ metadata, spec, status }: SidecarSet): string {
   return partition === undefined || partition === 0 || partition === "0%" ? "" : `partition ${partition}`;
 }
 
-function verdictOf({ matched, updated, ready, hold }: Summary, reasons: readonly Reason[]): Verdict {
-  if (reasons.some(({ kind }) => kind === "trouble")) return "Blocked";
+function verdictOf({ matched, updated, ready, selected, hold }: Summary, reasons: readonly Reason[]): Verdict {
+  if (reasons.some(({ kind }) => kind === "trouble"))
+    return hold === "budget" && selected === 0 ? "Blocked" : "Degraded";
   if (matched === 0) return "No pods";
   if (updated === matched && ready === matched) return "Done";
   const isHeld = hold === "paused" || hold === "NotUpdate" || hold === "partition" || hold === "nothingWaits";

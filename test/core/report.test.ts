@@ -57,7 +57,7 @@ describe("where a SidecarSet stands", () => {
     [
       "pods that only new ones can replace",
       report({ fixed: 3 }),
-      "Blocked",
+      "Degraded",
       ["trouble: 3 pods cannot be updated in place"],
     ],
     [

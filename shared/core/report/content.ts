@@ -13,8 +13,10 @@ export type Verdict =
   | "Rolling out"
   /** by its strategy: paused, partition, NotUpdate */
   | "Held"
-  /** pods are down, or cannot be upgraded */
+  /** it cannot go on: pods that are down use all of the budget */
   | "Blocked"
+  /** it goes on, or is through, and some pods are down, cannot be updated or lack their sidecars */
+  | "Degraded"
   /** it matches no pod */
   | "No pods";
 

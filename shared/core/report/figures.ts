@@ -47,7 +47,7 @@ export function curve({ progress, batches, matched, target }: Curve): Html {
 <path class="area" d="${line}V${HEIGHT}H0Z"/><path class="line" d="${line}"/>
 ${target < matched && html`<path class="target" d="M0 ${y(target)}H${WIDTH}"/>`}<path class="ticks" d="${ticks}"/>
 </svg>
-<p class="x" aria-hidden="true"><span>${timeOf(from)}</span><span>${timeOf(to)}</span></p>
+<p class="x" aria-hidden="true"><span>${timeOf(from, to)}</span><span>${timeOf(to, to)}</span></p>
 </div>
 </figure>`;
 }

@@ -33,7 +33,7 @@ nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem}
 .set+.set{border-top:1px solid var(--rule);padding-top:2rem}
 .head{display:flex;flex-wrap:wrap;gap:.5rem .9rem;align-items:center}
 .verdict{font-size:.875rem;font-weight:650;padding:.1rem .7rem;border:1px solid currentcolor;border-radius:99px;background:var(--card);white-space:nowrap}
-.Done{color:var(--good)}.Rolling{color:var(--link)}.Held{color:var(--quiet)}.Blocked{color:var(--bad)}.No{color:var(--quiet)}
+.Done{color:var(--good)}.Rolling{color:var(--link)}.Degraded{color:var(--warn)}.Held{color:var(--quiet)}.Blocked{color:var(--bad)}.No{color:var(--quiet)}
 .lead{font-size:1.1rem;margin-top:.6rem;max-width:75ch}
 .cards{display:grid;grid-template-columns:minmax(0,1fr);gap:1rem;margin-top:1.25rem}
 @media (min-width:56rem){.cards{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}.card.wide{grid-column:1/-1}}
@@ -48,7 +48,7 @@ const PARTS = `.legend{display:flex;flex-wrap:wrap;gap:.35rem 1.4rem}
 .legend dd{font-weight:650;order:-1}
 .mark{display:inline-block;width:.7rem;height:.7rem;border-radius:3px;margin-inline-end:.45rem;fill:currentcolor;background:currentcolor;flex:none;align-self:center}
 .legend .mark{order:-2;margin:0}
-.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr));gap:.7rem 1.2rem}
+.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(7.5rem,1fr));gap:.7rem 1.2rem}
 .facts .wide{grid-column:1/-1}.facts dt{color:var(--muted);font-size:.875rem}.facts dd{overflow-wrap:anywhere}
 .reasons{display:grid;gap:.9rem}
 .reasons li.why{border-inline-start:4px solid var(--quiet);padding-inline-start:.9rem}
