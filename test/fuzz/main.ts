@@ -1,12 +1,18 @@
 /** `npm run fuzz -- --bodies 20000 [--from N]`: exits 1 for a crash, a 5xx, an answer over a second or one that is no review. */
 import { parseArgs } from "node:util";
+import { keepReport } from "../simulation/report-file.ts";
 import { fuzzedBody, PATHS, WAYS } from "./bodies.ts";
 import { problemOf } from "./judge.ts";
 import { fuzzedWebhooks } from "./webhooks.ts";
 
 const SHOWN = 20;
 const { values } = parseArgs({
-  options: { bodies: { type: "string" }, from: { type: "string" }, show: { type: "boolean" } },
+  options: {
+    bodies: { type: "string" },
+    from: { type: "string" },
+    show: { type: "boolean" },
+    json: { type: "string" },
+  },
 });
 const bodies = Number(values.bodies ?? 20_000);
 const from = Number(values.from ?? 0);
@@ -34,4 +40,5 @@ print(
   `${looked} bodies in ${WAYS.length} ways for ${PATHS.length} webhooks: ${problems} problems; ${reviews} reviews, ` +
     `answers by status ${JSON.stringify(statuses)}, the slowest ${Math.round(worstMs)} ms`,
 );
+if (values.json) keepReport(values.json, "fuzz", { bodies: looked, problems, reviews, slowestMs: Math.round(worstMs) });
 process.exitCode = looked > 0 && reviews > looked / 10 && problems === 0 ? 0 : 1;

@@ -1,4 +1,12 @@
-/** Many seeds in a row: what was found, and how much was looked at. */
+/**
+ * Many seeds in a row: what was found, and how much was looked at. With `--json` each part leaves its figures in
+ * reports/simulation.json, a key for each: `seeds`, `kill-points`, `schedules`, `edits`, `protocol` hold
+ *   {date, count, kinds, seconds, runs, findings, faults: {kind: times}, calls, writes, upgrades, fences, flips}
+ * where `count` is what was asked for (seeds, scenarios, shares, sequences, small worlds), `runs` the worlds that came
+ * of it (states of the protocol), `kinds` how many kinds of fault there are, and `findings` the worlds in which a promise
+ * was broken; `bugs` holds {date, planted, found, mostSeeds}, `fuzz` {date, bodies, problems, reviews, slowestMs}.
+ * docs/soak.json has the same under `simulation` and `fuzz`, with the commit and the trees that were looked at.
+ */
 import { createHash } from "node:crypto";
 import { FAULTS, type Fault } from "./faults.ts";
 import { scenarioOf } from "./scenario.ts";
@@ -35,6 +43,15 @@ export async function runSeeds(from: number, to: number, isFirstEnough = false):
     if (isFirstEnough && campaign.findings.length > 0) break;
   }
   return campaign;
+}
+
+/** Of each kind of fault, in a run of this many seeds or more. */
+const LEAST_OF_EACH = 100;
+const ENOUGH_SEEDS = 10_000;
+
+/** Kinds of fault that a run of many seeds has seen too seldom. */
+export function rareFaults({ runs, faults }: Campaign): readonly Fault[] {
+  return runs < ENOUGH_SEEDS ? [] : FAULTS.filter((fault) => faults[fault] < LEAST_OF_EACH);
 }
 
 export function emptyCampaign(): Campaign {

@@ -1,19 +1,16 @@
 /**
  * `npm run simulate -- --seeds 100000 [--from N]` runs many worlds on all cores; `--seed N` runs one and prints its
- * trace; `--part kill-points | edits | schedules` what is looked at without chance. `--json FILE` keeps the figures.
+ * trace; `--part kill-points | edits | schedules | protocol` what is looked at without chance. `--json FILE` keeps the figures.
  * Exits 1 when a promise was broken, a kind of fault was rare, or nothing was run.
  */
-import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { Worker } from "node:worker_threads";
-import { type Campaign, digestOf, emptyCampaign, merged, runSeed, runSeeds } from "./campaign.ts";
+import { type Campaign, digestOf, rareFaults, runSeed, runSeeds } from "./campaign.ts";
 import { FAULTS } from "./faults.ts";
-import { PARTS, type Part, type Share } from "./parts.ts";
+import { PARTS, type Part } from "./parts.ts";
+import { keepReport } from "./report-file.ts";
+import { runAll } from "./run-all.ts";
 
-/** Of each kind of fault, in a run of this many seeds or more. */
-const LEAST_OF_EACH = 100;
-const ENOUGH_SEEDS = 10_000;
 const SHOWN = 20;
 
 const { values } = parseArgs({
@@ -50,46 +47,13 @@ function report(part: Part, findings: Campaign["findings"]): void {
   }
 }
 
-/** Hands out share after share, so that no worker waits for another. */
-function work(shares: Share[], onPart: (part: Campaign) => void): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL("./worker.ts", import.meta.url));
-    const next = () => {
-      const share = shares.shift();
-      if (share) worker.postMessage(share);
-      else worker.terminate().then(() => resolve(), reject);
-    };
-    worker.on("message", (part: Campaign) => {
-      onPart(part);
-      next();
-    });
-    worker.on("error", reject);
-    next();
-  });
-}
-
-async function runAll(part: Part, from: number, count: number): Promise<Campaign> {
-  let campaign = emptyCampaign();
-  const { step } = PARTS[part];
-  const shares: Share[] = [];
-  for (let begin = from; begin < from + count; begin += step)
-    shares.push({ part, from: begin, to: Math.min(from + count, begin + step) });
-  const workers = Array.from({ length: availableParallelism() }, () =>
-    work(shares, (result) => {
-      campaign = merged(campaign, result);
-    }),
-  );
-  await Promise.all(workers);
-  return campaign;
-}
-
 async function many(part: Part, from: number, count: number): Promise<boolean> {
   const beganMs = performance.now();
-  const campaign = await runAll(part, from, count);
+  const campaign = await runAll(part, { from, count }, availableParallelism());
   const seconds = Math.round((performance.now() - beganMs) / 1000);
   const { runs, findings, faults, calls, writes, upgrades, fences, flips } = campaign;
   report(part, findings);
-  const rare = part === "seeds" && count >= ENOUGH_SEEDS ? FAULTS.filter((one) => faults[one] < LEAST_OF_EACH) : [];
+  const rare = part === "seeds" ? rareFaults(campaign) : [];
   for (const fault of rare) print(`FAIL the fault "${fault}" happened ${faults[fault]} times`);
   if (part === "seeds") print(JSON.stringify(faults, undefined, 1));
   const looked =
@@ -99,23 +63,9 @@ async function many(part: Part, from: number, count: number): Promise<boolean> {
         `${upgrades} upgrades, ${fences} fences, ${flips} flips`;
   const speed = `${seconds} s, ${Math.round(runs / Math.max(1, seconds))} a second`;
   print(`${count} ${PARTS[part].unit}: ${findings.length} violated; ${looked}; ${speed}`);
-  if (values.json) keep(values.json, part, { count, seconds, ...campaign, findings: findings.length });
+  const figures = { count, kinds: FAULTS.length, seconds, ...campaign, findings: findings.length };
+  if (values.json) keepReport(values.json, part, figures);
   return runs > 0 && upgrades > 0 && findings.length === 0 && rare.length === 0;
-}
-
-/** Beside what the file has of other parts. */
-function keep(file: string, part: Part, figures: object): void {
-  let known = {};
-  try {
-    known = JSON.parse(readFileSync(file, "utf8"));
-  } catch {
-    // The first part of a run.
-  }
-  const date = new Date().toISOString().slice(0, 10);
-  writeFileSync(
-    file,
-    `${JSON.stringify({ ...known, [part]: { date, kinds: FAULTS.length, ...figures } }, undefined, 1)}\n`,
-  );
 }
 
 function number(text: string | undefined, otherwise: number): number {

@@ -18,7 +18,7 @@ const COPIED = [
   "functions/check-node.mjs",
 ];
 /** A bug may make a pass run in circles. */
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 600_000;
 
 /** File names without ".patch". */
 export async function plantedBugs(): Promise<readonly string[]> {

@@ -62,14 +62,24 @@ function remains({ metadata, spec, ...rest }: Pod, sets: readonly SetPlan[]): st
   return JSON.stringify([rest, kept, others, { ...spec, containers }]);
 }
 
-/** Of a write to the status: undefined when nothing but our condition differs. */
+/** Of a write to the status: undefined when nothing differs but what our condition says of one SidecarSet. */
 export function conditionChange(previous: Pod, next: Pod): string | undefined {
   const rest = ({ metadata, spec, status }: Pod) => {
     const { resourceVersion: _, ...meta } = metadata ?? {};
     const conditions = (status?.conditions ?? []).filter(({ type }) => type !== UPGRADABLE_CONDITION);
     return JSON.stringify([meta, spec, { ...status, conditions }]);
   };
-  return rest(previous) === rest(next) ? undefined : `changes more than the condition ${UPGRADABLE_CONDITION}`;
+  if (rest(previous) !== rest(next)) return `changes more than the condition ${UPGRADABLE_CONDITION}`;
+  const [before, after] = [verdictsOf(previous), verdictsOf(next)];
+  const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (set) => before[set] !== after[set],
+  );
+  return changed.length > 1 ? `changes what ${changed.join(" and ")} say in the condition` : undefined;
+}
+
+function verdictsOf({ status }: Pod): Readonly<Record<string, boolean>> {
+  const { message } = status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION) ?? {};
+  return message ? JSON.parse(message) : {};
 }
 
 /** Hash and images move together. */

@@ -1,0 +1,23 @@
+/**
+ * `npm run soak` is everything at length: the tests on a real control plane, then the simulation, then fuzzed bodies.
+ * `npm run soak -- simulation [--seeds N] [--threads N] [--json FILE]` and `-- fuzz [--bodies N]` are one of them, and
+ * `-- FILE…` some files of test/e2e. Figures go to docs/soak.json. The simulation goes on where it stopped, as long as
+ * what is simulated is the same.
+ */
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+function run(script: string, argv: readonly string[]): boolean {
+  return spawnSync(process.execPath, [join(ROOT, script), ...argv], { stdio: "inherit", cwd: ROOT }).status === 0;
+}
+
+const [part, ...others] = process.argv.slice(2);
+const PARTS: Readonly<Record<string, () => boolean>> = {
+  simulation: () => run("test/soak/simulation.ts", others),
+  fuzz: () => run("test/fuzz/main.ts", ["--bodies", "200000", "--json", "docs/soak.json", ...others]),
+};
+const all = () => [run("test/e2e/main.ts", ["--soak"]), ...Object.values(PARTS).map((each) => each())].every(Boolean);
+const some = () => PARTS[part ?? ""]?.() ?? run("test/e2e/main.ts", ["--soak", part ?? "", ...others]);
+process.exitCode = (part === undefined ? all() : some()) ? 0 : 1;
