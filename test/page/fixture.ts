@@ -32,7 +32,7 @@ export interface Story {
   readonly hostile?: string;
 }
 
-export const imageOf = (version: number) => `registry.example/fluent-bit:4.1.${version}`;
+const imageOf = (version: number) => `registry.example/fluent-bit:4.1.${version}`;
 
 const CREATED = "2026-02-01T08:00:00Z";
 
