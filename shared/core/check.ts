@@ -103,7 +103,14 @@ function checkSeen(facts: Facts): readonly Finding[] {
     const seen: Seen<unknown> = facts[key as keyof typeof LOOKED_AT];
     if (!("why" in seen)) return [];
     const message = `${purpose} could not be looked at: ${seen.why}`;
-    return [finding("NotLookedAt", key, message, "check as somebody who may, with --context or --kubeconfig")];
+    return [
+      finding(
+        "NotLookedAt",
+        key,
+        message,
+        "where a right is missing: check as somebody who has it, with --context or --kubeconfig",
+      ),
+    ];
   });
 }
 

@@ -9,7 +9,7 @@ import { NO_MIRROR_PODS } from "../match/exempt-pods.ts";
 import { namespaceKeys } from "../match/namespace-keys.ts";
 import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
-import { type Registered, type Registrations, selects } from "./webhooks.ts";
+import { leavesNothingOut, type Registered, type Registrations, selects } from "./webhooks.ts";
 
 const SYSTEM: Namespace = {
   metadata: { name: "kube-system", labels: { [NAMESPACE_NAME_LABEL]: "kube-system" } },
@@ -118,7 +118,8 @@ function checkConditions({ webhook, configuration }: Registered, sets: readonly 
   const known = [NEEDS_WEBHOOK_CONDITION, NO_MIRROR_PODS.name];
   const foreign = conditions.map(({ name }) => name).filter((name) => !known.includes(name));
   const stale = condition === undefined ? [] : sets.filter((one) => widenedBySidecarSet(condition, one) !== condition);
-  const could = condition === undefined && !webhook.objectSelector && sets.length > 0 && callCondition(sets);
+  const could =
+    condition === undefined && leavesNothingOut(webhook.objectSelector) && sets.length > 0 && callCondition(sets);
   return [
     ...stale.map(staleFor),
     ...where(

@@ -115,6 +115,9 @@ function checkSchema({ spec }: Definition, own: SchemaNode): readonly Finding[] 
   );
 }
 
+/** The API server keeps them whatever a schema says. */
+const OF_EVERY_OBJECT: ReadonlySet<string> = new Set([".apiVersion", ".kind", ".metadata"]);
+
 /** Paths that the one has and the other would drop. */
 function missingFields(stored: SchemaNode, own: SchemaNode, path: string): readonly string[] {
   if (stored["x-kubernetes-preserve-unknown-fields"]) return [];
@@ -124,7 +127,7 @@ function missingFields(stored: SchemaNode, own: SchemaNode, path: string): reado
     const there = stored.properties?.[name];
     if (there !== undefined) return missingFields(there, node, place);
     // What has no fields of its own listed takes none away that it has not got.
-    return stored.properties === undefined ? [] : [place];
+    return stored.properties === undefined || OF_EVERY_OBJECT.has(place) ? [] : [place];
   });
   return [...ofFields, ...ofItems];
 }

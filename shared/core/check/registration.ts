@@ -4,7 +4,7 @@ import { NO_MIRROR_PODS } from "../match/exempt-pods.ts";
 import type { Facts, Webhook } from "./facts.ts";
 import { seenOf } from "./facts.ts";
 import { type Finding, finding } from "./finding.ts";
-import { isAskedAbout, type Registered, type Registrations } from "./webhooks.ts";
+import { isAskedAbout, leavesNothingOut, type Registered, type Registrations } from "./webhooks.ts";
 
 const REGISTER = "register them: sidecarset webhooks --url URL | kubectl apply -f -";
 /** More makes whoever creates a pod wait longer than anybody expects. */
@@ -70,7 +70,7 @@ function checkPodPolicy(one: Registered): readonly Finding[] {
       ),
     ];
   const narrowing = (webhook.matchConditions ?? []).filter(({ name }) => name !== NO_MIRROR_PODS.name);
-  if (narrowing.length === 0 && !webhook.objectSelector)
+  if (narrowing.length === 0 && leavesNothingOut(webhook.objectSelector))
     return [
       finding(
         "FailsClosedForAll",

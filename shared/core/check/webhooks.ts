@@ -1,6 +1,6 @@
 /** Decides which registered webhooks are ours, and which belong to OpenKruise or somebody else. */
 import type { LabelSelector, Labels } from "../../api/kubernetes.ts";
-import { POD_WEBHOOK, SIDECARSET_GROUP } from "../../api/names.ts";
+import { POD_WEBHOOK } from "../../api/names.ts";
 import { isEmptySelector, selectorMatches } from "../lib/label-selector.ts";
 import { type Facts, seenOf, type Webhook, type WebhookConfiguration } from "./facts.ts";
 
@@ -57,22 +57,25 @@ export function registrationsOf({ mutating, validating }: Facts): Registrations 
   const [mutatingOnes, validatingOnes] = [seenOf(mutating), seenOf(validating)];
   if (mutatingOnes === undefined || validatingOnes === undefined) return undefined;
   const [changing, judging] = [registered(mutatingOnes), registered(validatingOnes)];
-  const isForSets = (one: Registered) => isAskedAbout(one, SIDECARSET_GROUP, "sidecarsets", "CREATE");
   const isForPods = (one: Registered) => isAskedAbout(one, "", "pods", "CREATE");
-  const isOurs = (one: Registered) => !one.isOpenKruise;
-  const injects = (one: Registered) => isForPods(one) && one.webhook.name === POD_WEBHOOK;
+  const named = (ones: readonly Registered[], name: string) => ones.filter(({ webhook }) => webhook.name === name);
+  const injecting = named(changing, POD_WEBHOOK).filter(isForPods);
+  const [mutation, validation] = [named(changing, "msidecarset.kb.io"), named(judging, "vsidecarset.kb.io")];
+  const ours = (ones: readonly Registered[]) => ones.filter(({ isOpenKruise }) => !isOpenKruise);
   return {
-    pods: changing.filter((one) => isOurs(one) && injects(one)),
-    mutation: changing.filter((one) => isOurs(one) && isForSets(one)),
-    validation: judging.filter((one) => isOurs(one) && isForSets(one)),
-    openKruise: [...changing.filter((one) => injects(one) || isForSets(one)), ...judging.filter(isForSets)].filter(
-      (one) => one.isOpenKruise,
-    ),
-    others: changing.filter((one) => isOurs(one) && isForPods(one) && !injects(one) && !isForSets(one)),
+    pods: ours(injecting),
+    mutation: ours(mutation),
+    validation: ours(validation),
+    openKruise: [...injecting, ...mutation, ...validation].filter(({ isOpenKruise }) => isOpenKruise),
+    others: ours(changing).filter((one) => isForPods(one) && !injecting.includes(one)),
   };
 }
 
-/** No selector, or an empty one, leaves nothing out. */
+/** No selector, or an empty one. */
+export function leavesNothingOut(selector: LabelSelector | undefined): boolean {
+  return !selector || isEmptySelector(selector);
+}
+
 export function selects(selector: LabelSelector | undefined, labels: Labels | undefined): boolean {
-  return !selector || isEmptySelector(selector) || selectorMatches(selector, labels) === true;
+  return leavesNothingOut(selector) || selectorMatches(selector, labels) === true;
 }

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import type { Facts } from "../../../shared/core/check/facts.ts";
+import { SEVERITIES } from "../../../shared/core/check/finding.ts";
+import { checkInstallation } from "../../../shared/core/check.ts";
+import { IN_ORDER } from "./fixture.ts";
+import { ADDRESSES } from "./rows-address.ts";
+import { CLUSTER } from "./rows-cluster.ts";
+import { REGISTRATION } from "./rows-registration.ts";
+import { SETS } from "./rows-sets.ts";
+
+const ALL = [...REGISTRATION, ...ADDRESSES, ...CLUSTER, ...SETS];
+
+const idsIn = (facts: Facts) => checkInstallation(facts).findings.map(({ id }) => id);
+
+describe("an installation in order", () => {
+  it("has nothing but what is told of every one", () => {
+    expect(checkInstallation(IN_ORDER).findings.map(({ id, message }) => `${id}: ${message}`)).toEqual([
+      expect.stringMatching(/^FailsOpen: /),
+    ]);
+  });
+
+  it("is looked at in whole, and it is said how much that was", () => {
+    expect(checkInstallation(IN_ORDER)).toMatchObject({
+      counts: { error: 0, warning: 0, note: 1 },
+      looked: { sidecarSets: 1, pods: 1, webhooks: 3, addresses: 1, rights: 3 },
+    });
+  });
+});
+
+describe("what is wrong is found", () => {
+  it.each(ALL)("%s: %s", (id, _sentence, facts, text) => {
+    const found = checkInstallation(facts).findings.filter((one) => one.id === id);
+    expect(found.map(({ about, message }) => `${about}: ${message}`)).toEqual(
+      expect.arrayContaining([expect.stringMatching(text)]),
+    );
+    expect(found[0]).toMatchObject({ severity: SEVERITIES[id], link: `docs/check.md#${id.toLowerCase()}` });
+    expect(found[0]?.hint.length).toBeGreaterThan(5);
+  });
+
+  it.each(ALL.filter(([id]) => id !== "FailsOpen"))("%s, and not where it is in order: %s", (id) => {
+    expect(idsIn(IN_ORDER)).not.toContain(id);
+  });
+
+  it("each of them, and at least 25", () => {
+    const shown = new Set<string>(ALL.map(([id]) => id));
+    expect(Object.keys(SEVERITIES).filter((id) => !shown.has(id))).toEqual([]);
+    expect(shown.size).toBeGreaterThanOrEqual(25);
+  });
+});
+
+describe("what cannot be looked at", () => {
+  const nothing = Object.fromEntries(
+    Object.entries(IN_ORDER).map(([key, fact]) => [
+      key,
+      typeof fact === "object" && "value" in fact ? { why: "forbidden" } : fact,
+    ]),
+  ) as unknown as Facts;
+
+  it("is a finding each, and nothing else is made up", () => {
+    const { findings, looked } = checkInstallation({ ...nothing, probes: [] });
+    expect(new Set(findings.map(({ id }) => id))).toEqual(new Set(["NotLookedAt"]));
+    expect(findings).toHaveLength(14);
+    expect(looked).toMatchObject({ sidecarSets: 0, pods: 0, webhooks: 0 });
+  });
+});

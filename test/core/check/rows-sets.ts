@@ -1,0 +1,116 @@
+/** Installations whose SidecarSets or pods have something wrong with them. */
+import { newRevision } from "../../../shared/core/revision/new-revision.ts";
+import { podOf } from "../../support/rollout-fixture.ts";
+import { LABELS, managed, type Row, SET, seen, setOf, updatedPod, withSets } from "./fixture.ts";
+
+const FIRST_DAY = "2025-05-01T00:00:00Z";
+
+const bare = (created: string) => ({
+  metadata: { name: "bare", uid: "uid-bare", labels: LABELS, creationTimestamp: created },
+  spec: { containers: [{ name: "main", image: "m" }] },
+});
+const failing = updatedPod(SET, {
+  isReady: false,
+  statuses: [{ name: "sc", ready: false, state: { waiting: { reason: "ImagePullBackOff" } } }],
+});
+const old = (name: string) =>
+  podOf({ name, labels: LABELS, hash: "older", withoutImage: hashWithoutImage(), creationTimestamp: FIRST_DAY });
+const hashWithoutImage = () => SET.metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";
+
+const revisionsOf = (count: number) =>
+  Array.from({ length: count }, (_, index) => {
+    const image = `reg/sc:${index}`;
+    const one = setOf("ss", { containers: [{ name: "sc", image }] });
+    return newRevision(one, { revision: index + 1, collisionCount: 0, namespace: "kruise-system" });
+  });
+
+export const SETS: readonly Row[] = [
+  ["HashMissing", "no annotation", withSets([{ ...SET, metadata: { name: "ss" } }]), /without its hashes/],
+  [
+    "HashWrong",
+    "of other containers",
+    withSets([{ ...SET, spec: { ...SET.spec, containers: [{ name: "sc", image: "other" }] } }]),
+    /not that of its containers/,
+  ],
+  ["SidecarSetsConflict", "the same container", withSets([SET, setOf("too")]), /container sc already exist in/],
+  ["SelectsNothing", "no selector", withSets([{ ...SET, spec: { ...SET.spec, selector: {} } }]), /meant for no pod/],
+  ["MatchesNoPods", "no pod", withSets([SET]), /matches no pod/],
+  ["BudgetZero", "0", withSets([setOf("ss", { updateStrategy: { maxUnavailable: 0 } })]), /no pod to be down/],
+  [
+    "AllAtOnce",
+    "100%",
+    withSets([setOf("ss", { updateStrategy: { maxUnavailable: "100%" } })]),
+    /all pods down at once/,
+  ],
+  [
+    "PausedLong",
+    "its rollout",
+    withSets([
+      setOf("ss", { updateStrategy: { paused: true } }, managed(FIRST_DAY, "spec", "updateStrategy", "paused")),
+    ]),
+    /rollout is paused since 2025-05-01/,
+  ],
+  [
+    "PausedLong",
+    "its injection",
+    withSets([
+      setOf("ss", { injectionStrategy: { paused: true } }, managed(FIRST_DAY, "spec", "injectionStrategy", "paused")),
+    ]),
+    /injection is paused since 2025-05-01/,
+  ],
+  [
+    "RevisionsBeyondLimit",
+    "3 of 1",
+    { ...withSets([setOf("ss", { revisionHistoryLimit: 1 })]), revisions: seen(revisionsOf(3)) },
+    /3 revisions, its revisionHistoryLimit is 1/,
+  ],
+  [
+    "RevisionMissing",
+    "a name that is not there",
+    withSets([setOf("ss", { injectionStrategy: { revision: { revisionName: "gone" } } })]),
+    /names gone/,
+  ],
+  [
+    "InjectionMissed",
+    "made after it",
+    withSets([SET], [bare("2025-05-20T00:00:00Z")]),
+    /1 pods were made after it.*default\/bare/,
+  ],
+  [
+    "ContainersMissing",
+    "of a former version",
+    withSets(
+      [
+        setOf("ss", {
+          containers: [
+            { name: "sc", image: "reg/sc:v2" },
+            { name: "two", image: "two" },
+          ],
+        }),
+      ],
+      [updatedPod()],
+    ),
+    /1 pods were injected before/,
+  ],
+  [
+    "PodsNotUpgradable",
+    "more than images",
+    withSets([SET], [podOf({ labels: LABELS, withoutImage: "other", creationTimestamp: FIRST_DAY })]),
+    /1 pods cannot be updated in place/,
+  ],
+  [
+    "PodsRefused",
+    "a pod whose annotation cannot be merged with",
+    withSets(
+      [setOf("ss", { patchPodMetadata: [{ annotations: { note: "{" }, patchPolicy: "MergePatchJson" }] })],
+      [
+        {
+          ...old("p"),
+          metadata: { ...old("p").metadata, annotations: { ...old("p").metadata?.annotations, note: "{}" } },
+        },
+      ],
+    ),
+    /1 pods are left alone/,
+  ],
+  ["RolloutBlocked", "an image that nobody can pull", withSets([SET], [failing, old("p2")]), /ImagePullBackOff/],
+];
