@@ -4,7 +4,7 @@
  */
 import type { Context, SQSEvent } from "aws-lambda";
 import type { Queue } from "../shared/aws/access.ts";
-import { readAwsAccess, readCluster, readConfig, readQueue } from "../shared/config.ts";
+import { readAwsAccess, readCluster, readConfig, readEmbedsMetrics, readQueue } from "../shared/config.ts";
 import { type PassOptions, runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import { failureOf, listWork, type Served, serveWork } from "../shared/controller/serve-work.ts";
@@ -12,6 +12,7 @@ import { parseWork } from "../shared/core/fan-out/work.ts";
 import { connect } from "../shared/kube/connect.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 import { createLog, type Log } from "../shared/log.ts";
+import { embeddedMetrics } from "../shared/metrics/embedded-metrics.ts";
 
 export interface RolloutEvent {
   readonly sidecarSet?: string;
@@ -101,7 +102,8 @@ async function serveMessages({ Records }: SQSEvent, { log, ...options }: Message
   return last;
 }
 
-function logReport(log: Log, { sidecarSets, problems, ...pass }: PassReport): void {
+function logReport(log: Log, report: PassReport): void {
+  const { sidecarSets, problems, ...pass } = report;
   for (const { name, stop, ...rest } of sidecarSets) {
     const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
     const level = stop === "failed" || problems.length > 0 ? "warn" : "info";
@@ -109,4 +111,7 @@ function logReport(log: Log, { sidecarSets, problems, ...pass }: PassReport): vo
   }
   for (const problem of problems) log.error(problem);
   log.info("pass", pass);
+  if (report.isDryRun || !readEmbedsMetrics()) return;
+  // Whatever the level of the log: these lines are not for people.
+  for (const fields of embeddedMetrics(report, Date.now())) createLog("info").info("metrics", fields);
 }

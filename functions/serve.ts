@@ -12,6 +12,7 @@ import { type ServerOptions, serveHttps, type WebhookServer } from "../shared/we
 import { createAlarm } from "./alarm.ts";
 import { logCrashes } from "./crash.ts";
 import { tickSetsUntilAborted } from "./ordered-set-ticker.ts";
+import { serveMetrics } from "./serve-metrics.ts";
 import { tickUntilAborted } from "./ticker.ts";
 import { serveUi } from "./ui.ts";
 
@@ -28,12 +29,16 @@ export interface ServeOptions extends ServerOptions {
   readonly freshnessMs?: number;
   /** absent: nothing is logged */
   readonly log?: Log;
+  /** of /metrics, over plain HTTP; absent: there is none */
+  readonly metricsPort?: number;
   /** called after every pass */
   readonly onReport?: (report: PassReport) => void;
 }
 
 /** `close` resolves when the requests in flight are answered and the pass under way has ended between two rounds. */
-export type Server = WebhookServer;
+export interface Server extends WebhookServer {
+  readonly metricsPort?: number;
+}
 
 /**
  * Begins to serve and to tick. The environment's settings apply, but for the kubeconfig.
@@ -59,7 +64,9 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const isBudgetStrict = config.featureGates.StrictMaxUnavailable;
   const ui = { identify, connect: toCluster, kruiseNamespace, isBudgetStrict };
   const app = options.uiSecrets === undefined ? webhooks : await serveUi(webhooks, options.uiSecrets, ui);
-  const server = await serveHttps(app, options);
+  const metering =
+    options.metricsPort === undefined ? undefined : await serveMetrics(options.metricsPort, options.host);
+  const server = await serveHttps(metering ? metering.metered(app) : app, options);
   const end = new AbortController();
   const ticking = {
     connect: toCluster,
@@ -69,7 +76,10 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     inPlaceGates: config.featureGates,
     isKeepingRegistration,
     log,
-    onReport,
+    onReport: (report: PassReport) => {
+      metering?.metrics.addPass(report, Date.now());
+      onReport?.(report);
+    },
     alarm,
     signal: end.signal,
   };
@@ -78,9 +88,9 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const setTicks = tickMs === undefined ? undefined : tickSetsUntilAborted({ ...setTicking, tickMs });
   const close = async () => {
     end.abort();
-    await Promise.all([server.close(), ticks, setTicks]);
+    await Promise.all([server.close(), metering?.server.close(), ticks, setTicks]);
   };
-  return { port: server.port, close };
+  return { port: server.port, ...(metering ? { metricsPort: metering.server.port } : {}), close };
 }
 
 /** Resolves after SIGTERM or SIGINT, when everything in flight is done. */

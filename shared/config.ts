@@ -116,6 +116,16 @@ export function mayColor(env: Environment = process.env): boolean {
   return !env["NO_COLOR"];
 }
 
+/**
+ * METRICS=cloudwatch: passes write their numbers into the log, in the form that CloudWatch makes metrics of.
+ * @throws ConfigError for anything else
+ */
+export function readEmbedsMetrics(env: Environment = process.env): boolean {
+  const value = env["METRICS"] ?? "";
+  if (value === "" || value === "cloudwatch") return value !== "";
+  throw new ConfigError(`METRICS=${value} is not cloudwatch, the one place that they can be written for.`);
+}
+
 function parseNamespace(variable: string, value: string): string {
   if (value.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value)) return value;
   throw new ConfigError(`${variable}=${value} is not the name of a namespace.`);

@@ -20,14 +20,17 @@ export const SERVE: Command = {
     { flags: "--client-ca <FILE>", about: "who signs client certificates, PEM" },
     { flags: "--client-names <NAMES>", about: "their names, separated by commas" },
     { flags: "--ui-secrets <FILE>", about: "secrets of the page's path, one a line: https://HOST:PORT/s/SECRET/ui" },
+    { flags: "--metrics-port <PORT>", about: "plain HTTP with /metrics for Prometheus; default: none" },
     { flags: "--insecure", about: "lets everybody in" },
   ],
   examples: ["sidecarset serve --port 9443 --tls-cert tls.crt --tls-key tls.key --path-secrets path-secrets"],
   run: async (input, session) => {
     const uiSecrets = input.text("ui-secrets");
+    const metricsPort = input.text("metrics-port");
     const options = {
       ...(session.kubeconfig === undefined ? {} : { kubeconfig: session.kubeconfig }),
-      port: portNumber(input.required("port")),
+      port: portNumber("port", input.required("port")),
+      ...(metricsPort === undefined ? {} : { metricsPort: portNumber("metrics-port", metricsPort) }),
       ...tlsOf(input),
       ...(input.text("tick") === "never" ? {} : { tickMs: input.durationMs("tick") ?? 10_000 }),
       authentication: authenticationOf({
@@ -47,10 +50,10 @@ export const SERVE: Command = {
   },
 };
 
-function portNumber(text: string): number {
+function portNumber(option: string, text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new CliError(`--port ${text}: not a port number; write one between 0 (any free port) and 65535`);
+  throw new CliError(`--${option} ${text}: not a port number; write one between 0 (any free port) and 65535`);
 }
 
 /** Plain HTTP is for those who ask for it; no client shows a certificate there. */

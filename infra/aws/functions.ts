@@ -37,6 +37,7 @@ export function environmentOf(deployed: DeployedFunction, settings: AwsSettings)
     ...(isCalledFor === undefined ? {} : callerEnvironment(settings)),
     ...(isInCluster ? clusterEnvironment(settings) : {}),
     ...(queue === undefined || settings.rolloutWorkers === undefined ? {} : { QUEUE_URL }),
+    ...(queue === "worker" ? given("METRICS", settings.metrics) : {}),
     ...(deployed.isKeepingRegistration ? given("KEEP_REGISTRATION", settings.keepRegistration) : {}),
   };
 }

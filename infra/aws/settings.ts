@@ -26,6 +26,7 @@ export interface AwsSettings {
   readonly clusterToken?: string;
   readonly freshnessMs?: string;
   readonly keepRegistration?: string;
+  readonly metrics?: string;
   /** SidecarSets go through a queue to so many functions at once; absent: one function serves all */
   readonly rolloutWorkers?: number;
   /** ordered sets are reconciled every minute */
@@ -62,6 +63,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await readCluster(read)),
     ...(await optional("freshnessMs", "freshness-ms", read)),
     ...(await optional("keepRegistration", "keep-registration", read)),
+    ...(await optional("metrics", "metrics", read)),
     ...(await readWorkers(read)),
     ...(await readOrderedSets(read)),
     ...(await readDomain(read, authentication)),

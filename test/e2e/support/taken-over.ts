@@ -116,7 +116,7 @@ export class TakenOver {
         const patched = await this.#reconciler.patch(resource, key, patch, options);
         if (resource.plural === "pods") podWrites += 1;
         if (resource.plural === "events") events.push(eventOf(patched));
-        if (resource.plural === "sidecarsets" && podWrites === 0) status = (patched as SidecarSet).status;
+        if (resource.plural === "sidecarsets" && podWrites === 0) status = countsOf(patched as SidecarSet);
         return patched as never;
       },
     };
@@ -168,4 +168,10 @@ function eventOf(object: KubernetesObject): RecordedEvent {
 /** Time stands still during a pass, as in the reference's. */
 function standing(now: string): Clock {
   return { ...systemClock, now: () => Date.parse(now) };
+}
+
+/** What OpenKruise has in a status. */
+function countsOf({ status }: SidecarSet): SidecarSetStatus | undefined {
+  const { conditions: _c, selection: _s, ...counts } = status ?? {};
+  return status && counts;
 }

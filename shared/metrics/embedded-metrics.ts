@@ -1,0 +1,36 @@
+/** Numbers of a pass inside a line of the log, from which CloudWatch makes metrics of them (Embedded Metric Format). */
+import type { PassReport } from "../controller/report.ts";
+import type { LogFields } from "../log.ts";
+import { PASS_METRICS, SIDECARSET_METRICS } from "./catalogue.ts";
+
+/** In CloudWatch. */
+export const NAMESPACE = "SidecarSet";
+
+type Values = readonly (readonly [name: string, unit: string, value: number | undefined])[];
+
+/** The fields of one line for the pass, and of one for each SidecarSet. `at`: epoch milliseconds. */
+export function embeddedMetrics(report: PassReport, at: number): readonly LogFields[] {
+  const ofPass = PASS_METRICS.map(({ name, unit, of }) => [name, unit, of(report)] as const);
+  const ofSets = report.sidecarSets.map((one) =>
+    fields(
+      { SidecarSet: one.name },
+      SIDECARSET_METRICS.map(({ name, unit, of }) => [name, unit, of(one)] as const),
+      at,
+    ),
+  );
+  return [fields({}, ofPass, at), ...ofSets];
+}
+
+function fields(dimensions: Readonly<Record<string, string>>, values: Values, at: number): LogFields {
+  const known = values.flatMap(([name, unit, value]) => (value === undefined ? [] : [{ name, unit, value }]));
+  const directive = {
+    Namespace: NAMESPACE,
+    Dimensions: [Object.keys(dimensions)],
+    Metrics: known.map(({ name: Name, unit: Unit }) => ({ Name, Unit })),
+  };
+  return {
+    _aws: { Timestamp: at, CloudWatchMetrics: [directive] },
+    ...dimensions,
+    ...Object.fromEntries(known.map(({ name, value }) => [name, value])),
+  };
+}

@@ -1,0 +1,95 @@
+/** Numbers of a process that serves, as Prometheus reads them. Source: Prometheus, text-based exposition format 0.0.4. */
+import type { PassReport } from "../controller/report.ts";
+import { PASS_METRICS, prometheusName, SIDECARSET_METRICS } from "./catalogue.ts";
+
+export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+const REQUESTS = "sidecarset_webhook_requests_total";
+const DURATION = "sidecarset_webhook_request_duration_seconds";
+const LAST_PASS = "sidecarset_last_pass_timestamp_seconds";
+/** Upper bounds, in seconds: admissions take milliseconds, and API servers wait for ten seconds at most. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+type Labels = Readonly<Record<string, string>>;
+
+interface Family {
+  readonly help: string;
+  readonly type: "gauge" | "counter" | "histogram";
+  /** line without its value → value */
+  readonly values: Map<string, number>;
+}
+
+export interface Metrics {
+  /** After each pass. `at`: epoch milliseconds. */
+  readonly addPass: (report: PassReport, at: number) => void;
+  /** After each request to a webhook. */
+  readonly addRequest: (webhook: string, code: number, seconds: number) => void;
+  readonly text: () => string;
+}
+
+export function createMetrics(): Metrics {
+  const families = new Map<string, Family>();
+  const family = (name: string, type: Family["type"], help: string): Family => {
+    const known = families.get(name) ?? { help, type, values: new Map() };
+    families.set(name, known);
+    return known;
+  };
+  const add = ({ values }: Family, line: string, value: number) => values.set(line, (values.get(line) ?? 0) + value);
+  const requests = family(REQUESTS, "counter", "Requests to webhooks, by their HTTP status");
+  const durations = family(DURATION, "histogram", "How long requests to webhooks took");
+  const lastPass = family(LAST_PASS, "gauge", "When the last pass ended");
+
+  const addAll = <T>(metrics: typeof PASS_METRICS | typeof SIDECARSET_METRICS, report: T, labels: Labels) => {
+    for (const { kind, help, of, ...metric } of metrics) {
+      const name = prometheusName({ ...metric, kind });
+      const value = (of as (report: T) => number | undefined)(report);
+      const own = family(name, kind, help);
+      if (value === undefined) continue;
+      if (kind === "counter") add(own, line(name, labels), value);
+      else own.values.set(line(name, labels), value);
+    }
+  };
+
+  return {
+    addPass: (report, at) => {
+      lastPass.values.set(line(LAST_PASS, {}), at / 1000);
+      addAll(PASS_METRICS, report, {});
+      // A pass that could not look knows of no SidecarSet that is gone.
+      if (report.failure === undefined && report.heldBy === undefined) forgetGauges(families, report);
+      for (const one of report.sidecarSets) addAll(SIDECARSET_METRICS, one, { sidecarset: one.name });
+    },
+    addRequest: (webhook, code, seconds) => {
+      add(requests, line(REQUESTS, { webhook, code: String(code) }), 1);
+      for (const bound of BUCKETS)
+        add(durations, line(`${DURATION}_bucket`, { webhook, le: String(bound) }), seconds <= bound ? 1 : 0);
+      add(durations, line(`${DURATION}_bucket`, { webhook, le: "+Inf" }), 1);
+      add(durations, line(`${DURATION}_sum`, { webhook }), seconds);
+      add(durations, line(`${DURATION}_count`, { webhook }), 1);
+    },
+    text: () => [...families].map(([name, one]) => printed(name, one)).join(""),
+  };
+}
+
+/** What was said of SidecarSets that are no more. */
+function forgetGauges(families: ReadonlyMap<string, Family>, { sidecarSets, notReached }: PassReport): void {
+  const names = new Set([...sidecarSets.map(({ name }) => name), ...notReached]);
+  const present = new Set([...names].map((sidecarset) => line("", { sidecarset })));
+  for (const metric of SIDECARSET_METRICS) {
+    const { values } = families.get(prometheusName(metric)) ?? {};
+    for (const key of values?.keys() ?? []) if (!present.has(key.slice(key.indexOf("{")))) values?.delete(key);
+  }
+}
+
+function printed(name: string, { help, type, values }: Family): string {
+  const lines = [...values].map(([key, value]) => `${key} ${value}\n`);
+  return lines.length === 0 ? "" : `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
+}
+
+function line(name: string, labels: Labels): string {
+  const texts = Object.entries(labels).map(([label, value]) => `${label}="${escaped(value)}"`);
+  return texts.length === 0 ? name : `${name}{${texts.join(",")}}`;
+}
+
+function escaped(value: string): string {
+  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}

@@ -1,0 +1,171 @@
+/** Every number that is told of passes and webhooks, and that no dashboard shows one that nobody tells. */
+import { readFile } from "node:fs/promises";
+import { request } from "node:http";
+import { request as requestTls } from "node:https";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { startServer } from "../../functions/serve.ts";
+import { dashboardFiles, withMetricsTable } from "../../infra/dashboards/generate.ts";
+import { readEmbedsMetrics } from "../../shared/config.ts";
+import type { PassReport } from "../../shared/controller/report.ts";
+import { PASS_METRICS, prometheusName, SIDECARSET_METRICS } from "../../shared/metrics/catalogue.ts";
+import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
+import { createMetrics } from "../../shared/metrics/prometheus.ts";
+import { deploy } from "../controller/fixture.ts";
+import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
+
+let served: ServedCluster;
+let server: Awaited<ReturnType<typeof startServer>>;
+const reports: PassReport[] = [];
+beforeAll(async () => {
+  served = await startServedCluster();
+  const { kubeconfig, authentication, tls } = served;
+  const { tlsCert, tlsKey } = tls;
+  const address = { host: "127.0.0.1", port: 0, metricsPort: 0, tlsCert, tlsKey };
+  const onReport = (report: PassReport) => reports.push(report);
+  server = await startServer({ kubeconfig, authentication, ...address, tickMs: 200, onReport });
+}, 30_000);
+afterAll(async () => {
+  await server?.close();
+  await served?.close();
+});
+
+function get(path: string): Promise<{ readonly code: number; readonly type: string; readonly body: string }> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(`http://127.0.0.1:${server.metricsPort}${path}`, (incoming) => {
+      let body = "";
+      incoming.setEncoding("utf8").on("data", (chunk) => {
+        body += chunk;
+      });
+      const type = String(incoming.headers["content-type"]);
+      incoming.on("end", () => resolve({ code: incoming.statusCode ?? 0, type, body }));
+    });
+    outgoing.on("error", reject).end();
+  });
+}
+
+const namesIn = (text: string) => new Set([...text.matchAll(/\bsidecarset_[a-z_]+/g)].map(([name]) => name));
+const told = (metrics: readonly { readonly name: string }[]) => metrics.map(({ name }) => name);
+
+describe("on serve", () => {
+  test("everything that the Grafana dashboard shows is told, of webhooks too", async () => {
+    await deploy(served.client, "told", 0, {});
+    await vi.waitFor(async () => expect((await get("/metrics")).body).toContain('sidecarset="told"'), 10_000);
+    await new Promise<void>((resolve, reject) => {
+      const url = `https://127.0.0.1:${server.port}/healthz`;
+      const outgoing = requestTls(url, { ca: served.tls.certificate }, (incoming) => {
+        incoming.resume().on("end", resolve);
+      });
+      outgoing.on("error", reject).end();
+    });
+    const { code, type, body } = await get("/metrics");
+    expect([code, type]).toEqual([200, "text/plain; version=0.0.4; charset=utf-8"]);
+    const shown = namesIn(await readFile("infra/dashboards/grafana.json", "utf8"));
+    expect(shown.size).toBeGreaterThan(15);
+    const known = namesIn(body);
+    expect([...shown].filter((name) => !known.has(name))).toEqual([]);
+    for (const line of body.trimEnd().split("\n"))
+      expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? -?[0-9.e+-]+)$/);
+  });
+
+  test("there is nothing else, and no secret is asked for or told", async () => {
+    expect((await get("/healthz")).code).toBe(404);
+    expect((await get("/metrics")).body).not.toContain(served.pathSecret);
+  });
+});
+
+describe("in the log", () => {
+  test("everything that the CloudWatch dashboard shows of ours is told", async () => {
+    const report = reports.find(({ sidecarSets }) => sidecarSets.length > 0);
+    const [ofPass = {}, ofSet = {}] = embeddedMetrics(report as PassReport, 1_000);
+    expect(ofSet).toMatchObject({ SidecarSet: "told", MatchedPods: 0, MissedPods: 0 });
+    const dashboard = await readFile("infra/dashboards/cloudwatch.json", "utf8");
+    const shown = [
+      ...[...dashboard.matchAll(/"SidecarSet",\s+"(\w+)"/g)].map(([, name]) => name),
+      ...[...dashboard.matchAll(/MetricName=\\"(\w+)\\"/g)].map(([, name]) => name),
+    ];
+    expect(shown.length).toBeGreaterThan(10);
+    expect(shown.filter((name) => !((name ?? "") in { ...ofPass, ...ofSet }))).toEqual([]);
+  });
+
+  test("a line says which of its fields are metrics, and of what", () => {
+    const [line] = embeddedMetrics({ ...(reports[0] as PassReport), durationMs: 1_500 }, 1_000);
+    expect(line).toMatchObject({ PassDuration: 1.5, Passes: 1, FailedPasses: 0 });
+    const directive = { Namespace: "SidecarSet", Dimensions: [[]] };
+    expect(line?.["_aws"]).toMatchObject({ Timestamp: 1_000, CloudWatchMetrics: [directive] });
+  });
+
+  test("only where it is asked for", () => {
+    expect([readEmbedsMetrics({}), readEmbedsMetrics({ METRICS: "cloudwatch" })]).toEqual([false, true]);
+    expect(() => readEmbedsMetrics({ METRICS: "yes" })).toThrow("METRICS=yes is not cloudwatch");
+  });
+});
+
+describe("what Prometheus reads", () => {
+  const report = (names: readonly string[], rest: Partial<PassReport> = {}): PassReport => ({
+    startedAt: "",
+    durationMs: 2_000,
+    isDryRun: false,
+    problems: [],
+    notReached: [],
+    calls: { "PATCH pods": 2, "LIST pods": 1 },
+    ...rest,
+    sidecarSets: names.map((name) => ({
+      name,
+      stop: "settled",
+      why: "",
+      tally: { rounds: 1, batches: 1, upgraded: 2, flipped: 0, fenced: 0, conflicts: 0, restarts: 0, problems: [] },
+      missed: { count: 3, pods: [] },
+    })),
+  });
+
+  test("counters add up, gauges are the last ones", () => {
+    const metrics = createMetrics();
+    metrics.addPass(report(["a"]), 10_000);
+    metrics.addPass(report(["a"]), 12_000);
+    const text = metrics.text();
+    expect(text).toContain('sidecarset_upgraded_pods_total{sidecarset="a"} 4\n');
+    expect(text).toContain("sidecarset_api_calls_total 6\n");
+    expect(text).toContain('sidecarset_missed_pods{sidecarset="a"} 3\n');
+    expect(text).toContain("sidecarset_last_pass_timestamp_seconds 12\n");
+    expect(text).toContain("# TYPE sidecarset_upgraded_pods_total counter\n");
+  });
+
+  test("a SidecarSet that is gone is told of no more, but for one that nobody could look at", () => {
+    const metrics = createMetrics();
+    metrics.addPass(report(["a", "b", "c"]), 0);
+    metrics.addPass(report(["a"], { notReached: ["b"] }), 0);
+    metrics.addPass(report([], { failure: "nobody answers" }), 0);
+    expect(
+      ["a", "b", "c"].map((name) => metrics.text().includes(`sidecarset_missed_pods{sidecarset="${name}"}`)),
+    ).toEqual([true, true, false]);
+  });
+
+  test("requests are in the buckets that they took no longer than", () => {
+    const metrics = createMetrics();
+    metrics.addRequest("mutate-pod", 200, 0.004);
+    metrics.addRequest("mutate-pod", 500, 20);
+    const text = metrics.text();
+    expect(text).toContain('_requests_total{webhook="mutate-pod",code="500"} 1\n');
+    expect(text).toContain('_bucket{webhook="mutate-pod",le="0.0025"} 0\n');
+    expect(text).toContain('_bucket{webhook="mutate-pod",le="0.005"} 1\n');
+    expect(text).toContain('_bucket{webhook="mutate-pod",le="+Inf"} 2\n');
+    expect(text).toContain('_count{webhook="mutate-pod"} 2\n');
+  });
+
+  test("no name is told twice, and none breaks a line", () => {
+    const names = [...SIDECARSET_METRICS, ...PASS_METRICS].map(prometheusName);
+    expect(new Set(names).size).toBe(told(SIDECARSET_METRICS).length + told(PASS_METRICS).length);
+    const metrics = createMetrics();
+    metrics.addRequest('a"b\\c\nd', 200, 1);
+    expect(metrics.text()).toContain('webhook="a\\"b\\\\c\\nd"');
+  });
+});
+
+test("the dashboards and the table that are checked in are those of the catalogue", async () => {
+  const files = dashboardFiles();
+  expect(files.size).toBe(2);
+  for (const [path, content] of files) expect(await readFile(path, "utf8")).toBe(content);
+  const document = await readFile("docs/operations.md", "utf8");
+  expect(withMetricsTable(document)).toBe(document);
+  expect(document).toContain("| `sidecarset_missed_pods` | `MissedPods` |");
+});
