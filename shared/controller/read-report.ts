@@ -7,6 +7,8 @@ import { listSidecarSets, reportOnSidecarSet } from "../core/report.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, EVENTS, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, timestamp } from "./clock.ts";
+import { findMissed } from "./find-missed.ts";
+import { readLease } from "./lease.ts";
 import { readLedger } from "./ledger-store.ts";
 import { readSidecarSet } from "./look.ts";
 import { listAll, listRevisions, observePods } from "./observe.ts";
@@ -37,14 +39,21 @@ export async function readDetail(context: ReadReportContext, name: string): Prom
   const stored = await ifAllowed(readLedger(cluster, kruiseNamespace, name));
   const sidecarSet = await readSidecarSet(cluster, name);
   if (!sidecarSet) return undefined;
-  const [observed, revisions = [], events] = await Promise.all([
+  const [observed, revisions = [], events, lease] = await Promise.all([
     observePods(cluster, sidecarSet),
     ifAllowed(listRevisions(cluster, kruiseNamespace, name)),
     ifAllowed(readEvents(cluster, name)),
+    ifAllowed(readLease({ cluster, clock, namespace: kruiseNamespace, over: new Set() })),
   ]);
+  const { pods } = observed.view;
+  const missed = new Set((await findMissed(context, sidecarSet, pods))?.map(({ metadata }) => metadata?.uid ?? ""));
   const reserved = new Set(stored?.ledger.reservations.map(({ uid }) => uid));
-  const observation = { sidecarSet, pods: observed.view.pods, revisions, taken: [], reserved };
-  return reportOnSidecarSet({ observation, events }, { now: timestamp(clock), kruiseNamespace, isStrict });
+  const observation = { sidecarSet, pods, revisions, taken: [], reserved };
+  const lastPass = lease?.stored?.spec?.renewTime;
+  return reportOnSidecarSet(
+    { observation, events, missed, lastPass },
+    { now: timestamp(clock), kruiseNamespace, isStrict },
+  );
 }
 
 async function readEvents(cluster: Cluster, name: string): Promise<readonly EventObject[]> {

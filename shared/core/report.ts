@@ -1,6 +1,8 @@
 /** Decides what a report says about SidecarSets: where each stands, how it got there, what comes next, and what holds it. */
+import type { Pod } from "../api/kubernetes.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "./decide.ts";
+import { traceTick } from "./explain/trace-tick.ts";
 import { planRollout } from "./plan.ts";
 import type { NextBatch, SetDetail, SetRow, Verdict } from "./report/content.ts";
 import { type EventObject, eventLines } from "./report/event-line.ts";
@@ -15,6 +17,10 @@ export interface ReportSubject {
   readonly observation: Observation;
   /** about the SidecarSet and its pods; undefined: they cannot be read */
   readonly events: readonly EventObject[] | undefined;
+  /** uids of pods that were made without the sidecars that they should have */
+  readonly missed: ReadonlySet<string>;
+  /** when a pass renewed its Lease last, RFC3339; undefined: unknown */
+  readonly lastPass: string | undefined;
 }
 
 /** How many batches to come are named. */
@@ -24,17 +30,22 @@ const BATCHES_FORESEEN = 5;
  * Pure: everything the page says about one SidecarSet, from the same observation that a pass decides on.
  * @throws TypeError for a spec that the API server would not have stored
  */
-export function reportOnSidecarSet({ observation, events }: ReportSubject, context: DecideContext): SetDetail {
+export function reportOnSidecarSet(subject: ReportSubject, context: DecideContext): SetDetail {
+  const { observation, events, missed, lastPass } = subject;
   const { sidecarSet, revisions } = observation;
-  const pods = observation.pods.map((pod) => podStanding(pod, sidecarSet)).filter((pod) => pod !== undefined);
+  const isMissed = ({ metadata }: Pod) => missed.has(metadata?.uid ?? "");
+  const pods = observation.pods
+    .map((pod) => podStanding(pod, sidecarSet, isMissed(pod)))
+    .filter((pod) => pod !== undefined);
   const updated = pods.filter(({ standing }) => standing === "updated" || standing === "down");
   const { summary, status } = decide(observation, context);
   const rows = revisionRows(sidecarSet, revisions, pods);
-  const reasons = reasonsOf(sidecarSet, pods, summary);
+  const idle = summary.hold === "finished" ? [] : idleness(lastPass, context.now);
+  const reasons = [...idle, ...reasonsOf(sidecarSet, pods, summary)];
   return {
     name: sidecarSet.metadata?.name ?? "",
     at: context.now,
-    verdict: verdictOf(summary, reasons),
+    verdict: idle.length > 0 ? "Blocked" : verdictOf(summary, reasons),
     headline: headlineOf(summary),
     images: imagesOf(sidecarSet.spec),
     facts: factsOf(sidecarSet, summary, status),
@@ -77,6 +88,16 @@ function remarkOn({ metadata, spec, status }: SidecarSet): string {
   if (type === "NotUpdate") return "NotUpdate";
   if (paused) return "paused";
   return partition === undefined || partition === 0 || partition === "0%" ? "" : `partition ${partition}`;
+}
+
+function idleness(lastPass: string | undefined, now: string): readonly Reason[] {
+  const { verdict, message, hint = "" } = traceTick(lastPass, now);
+  if (verdict !== "stop") return [];
+  return [{ kind: "trouble", title: sentence(message), text: `${sentence(hint)}.`, pods: [] }];
+}
+
+function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 function verdictOf({ matched, updated, ready, selected, hold }: Summary, reasons: readonly Reason[]): Verdict {

@@ -14,15 +14,15 @@ function report(
 }
 
 function withPods(change: (pod: Pod, index: number) => Pod) {
-  return ({ observation, events }: ReportSubject): ReportSubject => ({
-    events,
+  return ({ observation, ...rest }: ReportSubject): ReportSubject => ({
+    ...rest,
     observation: { ...observation, pods: observation.pods.map(change) },
   });
 }
 
 function withSet(change: object) {
-  return ({ observation, events }: ReportSubject): ReportSubject => ({
-    events,
+  return ({ observation, ...rest }: ReportSubject): ReportSubject => ({
+    ...rest,
     observation: { ...observation, sidecarSet: { ...observation.sidecarSet, ...change } },
   });
 }
@@ -94,15 +94,35 @@ describe("where a SidecarSet stands", () => {
     expect(detail.pods).toHaveLength(15);
   });
 
-  it("tells pods that were missed from those that are older than the SidecarSet", () => {
-    const bare = (created: string) => (pod: Pod, index: number) =>
-      index < 3 ? { ...pod, metadata: { ...pod.metadata, annotations: {}, creationTimestamp: created } } : pod;
-    expect(titles(report({}, withPods(bare("2026-02-01T00:00:00Z"))))).toEqual([
-      "trouble: 3 pods without the sidecars",
+  const bare = (created: string) => (pod: Pod, index: number) =>
+    index < 3 ? { ...pod, metadata: { ...pod.metadata, annotations: {}, creationTimestamp: created } } : pod;
+
+  it("tells pods that were missed from those that are older than the SidecarSet, and from those that are let be", () => {
+    const missed = new Set(["uid-0", "uid-1"]);
+    const later = withPods(bare("2026-02-01T00:00:00Z"));
+    expect(titles(report({}, (subject) => later({ ...subject, missed })))).toEqual([
+      "trouble: 2 pods without the sidecars",
     ]);
+    expect(report({}, later).pods).toHaveLength(17);
     expect(titles(report({}, withPods(bare("2025-02-01T00:00:00Z"))))).toEqual([
       "held: 3 pods older than the SidecarSet",
     ]);
+  });
+
+  it("says that nobody is at work, unless all is done", () => {
+    const idle = (subject: ReportSubject) => ({ ...subject, lastPass: "2026-03-02T10:00:00Z" });
+    expect(report({}, idle)).toMatchObject({
+      verdict: "Blocked",
+      reasons: [{ kind: "trouble", title: "No pass has run since 2026-03-02T10:00:00Z" }],
+    });
+    expect(report({ updated: 20 }, idle)).toMatchObject({ verdict: "Done", reasons: [] });
+    expect(report({}, (subject) => ({ ...subject, lastPass: undefined })).reasons).toEqual([]);
+  });
+
+  it("says that injection is paused", () => {
+    const { sidecarSet } = rolloutOf(HALF_WAY).observation;
+    const paused = withSet({ spec: { ...sidecarSet.spec, injectionStrategy: { paused: true } } });
+    expect(titles(report({}, paused))).toEqual(["held: Injection is paused"]);
   });
 });
 

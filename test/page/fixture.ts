@@ -43,7 +43,7 @@ export function rolloutOf(story: Story): ReportSubject {
   const sidecarSet = sidecarSetOf(story);
   const pods = Array.from({ length: story.pods }, (_, index) => podOf(story, index));
   const observation = { sidecarSet, pods, revisions: revisionsOf(story), taken: [], reserved: new Set<string>() };
-  return { observation, events: eventsOf(story) };
+  return { observation, events: eventsOf(story), missed: new Set(), lastPass: NOW };
 }
 
 function sidecarSetOf({

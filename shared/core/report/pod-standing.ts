@@ -1,6 +1,6 @@
 /** Decides what the page says about one pod: where it stands, since when, and what it waits for. */
 import type { Pod } from "../../api/kubernetes.ts";
-import { HASH_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
+import { HASH_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION, INJECT_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import { jsonObjectOf } from "../lib/json-object.ts";
@@ -44,10 +44,14 @@ export interface PodStanding {
   readonly isReady: boolean;
 }
 
-/** Undefined for a pod that is finished or on its way out, which nothing is said about. */
-export function podStanding(pod: Pod, sidecarSet: SidecarSet): PodStanding | undefined {
+/**
+ * Undefined for a pod that nothing is said about: it is finished or on its way out, or is to have no sidecars.
+ * `isMissed`: it should have been given them when it was made, and was not.
+ */
+export function podStanding(pod: Pod, sidecarSet: SidecarSet, isMissed: boolean): PodStanding | undefined {
   if (!isActive(pod)) return undefined;
-  return { ...factsOf(pod, sidecarSet.metadata?.name ?? ""), ...standingOf(pod, sidecarSet) };
+  const standing = isMatched(pod, sidecarSet) ? standingOf(pod, sidecarSet) : without(pod, sidecarSet, isMissed);
+  return standing && { ...factsOf(pod, sidecarSet.metadata?.name ?? ""), ...standing };
 }
 
 function factsOf({ metadata = {}, spec }: Pod, setName: string) {
@@ -63,8 +67,9 @@ function factsOf({ metadata = {}, spec }: Pod, setName: string) {
   };
 }
 
-function standingOf(pod: Pod, sidecarSet: SidecarSet): Pick<PodStanding, "standing" | "why" | "isReady"> {
-  if (!isMatched(pod, sidecarSet)) return { standing: "without", why: whyWithout(pod, sidecarSet), isReady: false };
+type Stands = Pick<PodStanding, "standing" | "why" | "isReady">;
+
+function standingOf(pod: Pod, sidecarSet: SidecarSet): Stands {
   const state = podStateOf(pod, sidecarSet);
   const isReady = state.isConsistent && state.isReady;
   const kind = classify(state, sidecarSet);
@@ -80,12 +85,18 @@ const OLD: Readonly<Record<Exclude<PodClass, "updated">, Pick<PodStanding, "stan
   waiting: { standing: "waiting", why: "" },
 };
 
-function whyWithout(pod: Pod, sidecarSet: SidecarSet): string {
-  const name = sidecarSet.metadata?.name ?? "";
-  if (isInjected(pod, name) && !hasAllSidecars(pod, sidecarSet)) return "lacks a container of the SidecarSet";
-  const age = secondsBetween(sidecarSet.metadata?.creationTimestamp ?? "", pod.metadata?.creationTimestamp ?? "");
-  if (age !== undefined && age < 0) return "created before the SidecarSet";
-  return sidecarSet.spec.injectionStrategy?.paused
-    ? "injection is paused"
-    : "created after the SidecarSet, and not injected";
+function without(pod: Pod, sidecarSet: SidecarSet, isMissed: boolean): Stands | undefined {
+  const why = isMissed ? "created after the SidecarSet, and not injected" : whyWithout(pod, sidecarSet);
+  return why === undefined ? undefined : { standing: "without", why, isReady: false };
+}
+
+export const CREATED_BEFORE = "created before the SidecarSet";
+
+function whyWithout(pod: Pod, sidecarSet: SidecarSet): string | undefined {
+  const { metadata } = sidecarSet;
+  if (isInjected(pod, metadata?.name ?? "") && !hasAllSidecars(pod, sidecarSet))
+    return "lacks a container of the SidecarSet";
+  if (pod.metadata?.annotations?.[INJECT_ANNOTATION] === "false") return undefined;
+  const age = secondsBetween(metadata?.creationTimestamp ?? "", pod.metadata?.creationTimestamp ?? "");
+  return age !== undefined && age < 0 ? CREATED_BEFORE : undefined;
 }

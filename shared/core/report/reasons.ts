@@ -1,6 +1,6 @@
 /** Decides what the page says about why a rollout does no more than it does. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import type { PodStanding, Standing } from "./pod-standing.ts";
+import { CREATED_BEFORE, type PodStanding, type Standing } from "./pod-standing.ts";
 
 export interface Reason {
   /** trouble: somebody has to do something; wait: it goes on by itself; held: as it was asked for */
@@ -33,6 +33,7 @@ export function reasonsOf(sidecarSet: SidecarSet, pods: readonly PodStanding[], 
     ...observation(sidecarSet),
     ...troubles(pods, counted),
     ...missing(pods),
+    ...injection(sidecarSet),
     ...holds(pods, counted),
     ...waits(pods, counted),
   ];
@@ -71,6 +72,12 @@ function troubles(pods: readonly PodStanding[], { immutableFields, problems }: C
   ];
 }
 
+function injection({ spec }: SidecarSet): readonly Reason[] {
+  if (!spec.injectionStrategy?.paused) return [];
+  const text = "New pods come without its sidecars. Set spec.injectionStrategy.paused to false to go on.";
+  return [{ kind: "held", title: "Injection is paused", text, pods: [] }];
+}
+
 function missing(pods: readonly PodStanding[]): readonly Reason[] {
   const without = ofStanding(pods, "without");
   const [before, missed] = [
@@ -86,9 +93,6 @@ function missing(pods: readonly PodStanding[]): readonly Reason[] {
     ]),
   ];
 }
-
-/** As `podStanding` says it. */
-const CREATED_BEFORE = "created before the SidecarSet";
 
 function holds(pods: readonly PodStanding[], { hold, partition }: Counted): readonly Reason[] {
   const waiting = ofStanding(pods, "waiting");
