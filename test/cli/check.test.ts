@@ -1,0 +1,110 @@
+/** `check` of an installation that is served, and of one where something was broken. */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { CHECK } from "../../functions/cli/check.ts";
+import { runProgram } from "../../functions/cli/program.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { CheckReport } from "../../shared/core/check.ts";
+import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
+import { type Outcome, runCli } from "./run-cli.ts";
+
+let cluster: ServedCluster;
+beforeAll(async () => {
+  cluster = await startServedCluster(1_000);
+  await cluster.client.create(SIDECARSETS, {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: { name: "agent" },
+    spec: { selector: { matchLabels: { app: "web" } }, containers: [{ name: "agent", image: "agent:1" }] },
+  });
+});
+afterAll(() => cluster?.close());
+
+/** In this process, which is faster. */
+async function check(...args: readonly string[]): Promise<Outcome> {
+  const [out, err] = [new Written(), new Written()];
+  const code = await runProgram([CHECK], ["check", "--kubeconfig", cluster.kubeconfig, ...args], {
+    name: "sidecarset",
+    version: "0",
+    stdout: out as unknown as NodeJS.WriteStream,
+    stderr: err as unknown as NodeJS.WriteStream,
+    mayColor: false,
+  });
+  return { code, stdout: out.text, stderr: err.text };
+}
+
+class Written {
+  text = "";
+  write(text: string): boolean {
+    this.text += text;
+    return true;
+  }
+}
+
+async function found(): Promise<CheckReport & { readonly code: number }> {
+  const { code, stdout, stderr } = await check("-o", "json");
+  expect(stderr).toBe("");
+  expect(stdout).not.toContain(cluster.pathSecret);
+  return { ...(JSON.parse(stdout) as CheckReport), code };
+}
+
+const idsOf = ({ findings }: CheckReport) => findings.map(({ id }) => id);
+
+const create = (name: string, labels: Readonly<Record<string, string>>) =>
+  cluster.client.create<Pod>(PODS, {
+    metadata: { name, namespace: "default", labels },
+    spec: { containers: [{ name: "main", image: "nginx:1" }] },
+  } as Pod);
+
+/** No rights can be asked for there, and no certificate is to be had for longer. */
+const EXPECTED = ["NotLookedAt", "FailsClosedForAll", "EveryPodAsked"];
+
+describe("check", () => {
+  it("of what is in order finds nothing else than how it is registered", async () => {
+    await create("web", { app: "web" });
+    await vi.waitFor(async () => expect(idsOf(await found()).toSorted()).toEqual(EXPECTED.toSorted()), {
+      timeout: 20_000,
+    });
+    const { code, looked } = await found();
+    expect(code).toBe(3);
+    expect(looked).toMatchObject({ sidecarSets: 1, pods: 1, webhooks: 3, addresses: 2 });
+  });
+
+  it("finds a pod that was made while the webhook was not registered for its namespace", async () => {
+    await cluster.client.create(NAMESPACES, { metadata: { name: "late", labels: { "control-plane": "x" } } });
+    await cluster.client.create<Pod>(PODS, {
+      metadata: { name: "late", namespace: "late", labels: { app: "web" } },
+      spec: { containers: [{ name: "main", image: "nginx:1" }] },
+    } as Pod);
+    const body = { metadata: { labels: { "control-plane": null } } };
+    await cluster.client.patch(NAMESPACES, { name: "late" }, { type: "merge", body });
+    const { findings, code } = await found();
+    const missed = findings.find(({ id }) => id === "InjectionMissed");
+    expect([code, missed?.about, missed?.message]).toEqual([
+      3,
+      "SidecarSet agent",
+      expect.stringContaining("late/late"),
+    ]);
+  });
+
+  it("prints a table, and YAML", async () => {
+    const { stdout } = await check();
+    expect(stdout).toMatch(/^! NotLookedAt\n {2}rights: /m);
+    expect(stdout).toMatch(/^0 errors, \d+ warnings, \d+ notes\nLooked at 1 SidecarSets, 2 pods/m);
+    expect((await check("-o", "yaml")).stdout).toMatch(/^findings:\n {2}- id: /);
+  });
+
+  it("finds that the webhooks are down, and shows no secret of the address", async () => {
+    await cluster.server.close();
+    const report = await found();
+    expect(idsOf(report)).toEqual(expect.arrayContaining(["ApiServerNotAnswered", "WebhookUnreachable"]));
+    expect(report.code).toBe(4);
+    expect((await check()).stdout).not.toContain(cluster.pathSecret);
+  });
+
+  it("of a cluster that is not there is one sentence", async () => {
+    const { code, stdout, stderr } = await runCli(["check", "--kubeconfig", "/nowhere"]);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+});
