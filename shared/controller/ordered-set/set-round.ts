@@ -141,6 +141,7 @@ class Round {
     if (request.kind === "UpdateStatus") return await this.#writeStatus(request.status);
     await this.#permit(request);
     const reply = await answer(this.#context, this.#look, request);
+    if (request.kind === "GetPod" && reply.kind === "ok") this.#requireKnown(reply.object as Pod);
     if (reply.kind === "ok") this.#note(request, reply.object);
     return reply;
   }
@@ -189,6 +190,13 @@ class Round {
     const reservation: Reservation = { ...state, generation: subject.generation, revision: subject.revision };
     const { uid, generation } = subject;
     await store(this.#context, this.#look, { uid, generation, reservations: [...others, reservation] });
+  }
+
+  /** What was decided is about the pod as it was looked at, or as we left it since. */
+  #requireKnown({ metadata }: Pod): void {
+    const known = [...this.#look.pods, ...this.touched].findLast((pod) => pod.metadata?.uid === metadata?.uid);
+    if (known?.metadata?.resourceVersion !== metadata?.resourceVersion)
+      throw new LookAgain(`pod ${metadata?.name} has changed`);
   }
 
   async #checkSet(): Promise<void> {

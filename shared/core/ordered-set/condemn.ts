@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { Pass } from "./pass.ts";
 import { ordinalOf } from "./pod-name.ts";
-import { isHealthy, isRunningAndReady, isTerminating, secondsUntilAvailable } from "./pod-phase.ts";
+import { isFinished, isHealthy, isRunningAndReady, isTerminating, secondsUntilAvailable } from "./pod-phase.ts";
 import { refresh } from "./refresh.ts";
 import { areClaimsRetained, retainClaims } from "./retention.ts";
 import { attempt, StepFailed, type Steps } from "./step.ts";
@@ -62,7 +62,8 @@ function* remove(pass: Pass, pod: Pod, unhealthy: Pod | undefined): Steps<boolea
   const { isMonotonic, minReadySeconds, now } = pass;
   if (isTerminating(pod)) return !isMonotonic;
   const isSettled = isRunningAndReady(pod) && secondsUntilAvailable(pod, minReadySeconds, now) === 0;
-  if (isMonotonic && !isSettled && pod !== unhealthy) {
+  const isHopeless = pass.gates.StatefulSetUnblocked && isFinished(pod);
+  if (isMonotonic && !isSettled && !isHopeless && pod !== unhealthy) {
     // It may only wait for the end of an update in place that was cut off.
     yield* refresh(pass, pod);
     return false;

@@ -38,6 +38,13 @@ describe("with the gate StatefulSetUnblocked", () => {
     expect(writes(seenOf(set, pods, revisions))).toEqual([[], []]);
   });
 
+  test("failed pods beyond the range go, highest first", () => {
+    const set = setOf({ replicas: 1 });
+    const failed = { phase: "Failed", isReady: false };
+    const pods = [podOf(set, 0), podOf(set, 1, failed), podOf(set, 2, failed)];
+    expect(writes(seenOf(set, pods, [revisionOfSet(set, 1)]))).toEqual([[], ["DeletePod db-2"]]);
+  });
+
   test("a broken pod of the newest template is waited for", () => {
     const pods = [podOf(after, 0), podOf(after, 1), podOf(after, 2, { isReady: false })];
     expect(writes(seenOf(after, pods, revisions))).toEqual([[], []]);

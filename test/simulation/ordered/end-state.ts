@@ -7,11 +7,12 @@ import type { ApiServer } from "../api-server.ts";
 import { desiredOrdinals, imageIn, isServing, NAMESPACE, ordinalOf, SET } from "./objects.ts";
 
 /** One sentence each; none: the wanted state is there. */
-export function setProblems(server: ApiServer, ledger: Ledger): readonly string[] {
+export function setProblems(server: ApiServer, ledger: Ledger, isUnblocked: boolean): readonly string[] {
   const set = server.peek<StatefulSet>(STATEFUL_SETS, { namespace: NAMESPACE, name: SET });
   if (!set) return [`there is no set ${SET}`];
   const pods = server.all<Pod>(PODS);
   const desired = desiredOrdinals(set.spec);
+  if (!isUnblocked && isStuck(set, pods)) return [];
   const there = pods.map(ordinalOf).toSorted((a, b) => a - b);
   const down = pods.filter((pod) => !isServing(pod)).map(({ metadata }) => metadata?.name);
   return [
@@ -22,6 +23,15 @@ export function setProblems(server: ApiServer, ledger: Ledger): readonly string[
     ...claimProblems(set, server.all<PersistentVolumeClaim>(CLAIMS)),
     ...statusProblems(set, pods),
   ];
+}
+
+/** In order, of several failed pods beyond the range only the lowest goes by itself: docs/compatibility.md. */
+function isStuck({ spec }: StatefulSet, pods: readonly Pod[]): boolean {
+  const desired = desiredOrdinals(spec);
+  const beyond = pods.filter((pod) => !desired.includes(ordinalOf(pod)));
+  return (
+    spec.podManagementPolicy !== "Parallel" && beyond.filter(({ status }) => status?.phase === "Failed").length > 1
+  );
 }
 
 function updateProblems({ spec }: StatefulSet, pods: readonly Pod[]): readonly string[] {

@@ -55,7 +55,17 @@ export class Nodes {
   #bind(name: string, uid: string): void {
     const pod = this.#pod(name, uid);
     if (!pod || pod.spec.nodeName || pod.metadata?.deletionTimestamp) return;
-    this.#put({ ...pod, spec: { ...pod.spec, nodeName: "node-1" } } as Pod);
+    // A pod without its claim is not scheduled.
+    if (this.#hasClaims(pod)) this.#put({ ...pod, spec: { ...pod.spec, nodeName: "node-1" } } as Pod);
+    else this.#later(1_000, () => this.#bind(name, uid));
+  }
+
+  #hasClaims({ spec }: Pod): boolean {
+    const volumes = (spec.volumes ?? []) as readonly {
+      readonly persistentVolumeClaim?: { readonly claimName: string };
+    }[];
+    const names = volumes.flatMap(({ persistentVolumeClaim: claim }) => claim?.claimName ?? []);
+    return names.every((name) => this.#options.server.peek(CLAIMS, { namespace: NAMESPACE, name }));
   }
 
   #run(name: string, uid: string): void {

@@ -48,6 +48,8 @@ export interface SetScenario {
   readonly hasClaims: boolean;
   readonly whenScaled: "Retain" | "Delete";
   readonly minReadySeconds: number;
+  /** gate StatefulSetUnblocked */
+  readonly isUnblocked: boolean;
   readonly pageSize: number;
   readonly passes: readonly SetPlan[];
   readonly strikes: readonly { readonly atMs: number; readonly strike: Strike }[];
@@ -89,6 +91,7 @@ function shapeOf(chance: Chance): Shape {
     hasClaims: has(0.5),
     whenScaled: has(0.5) ? "Delete" : "Retain",
     minReadySeconds: has(0.15) ? 2 : 0,
+    isUnblocked: has(0.5),
     pageSize: has(0.3) ? chance.between(1, 2) : 500,
     readyMs: chance.pick([50, 1_000, 8_000]),
     goneMs: chance.pick([10, 1_000, 8_000]),

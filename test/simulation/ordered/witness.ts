@@ -3,11 +3,12 @@ import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import { EMPTY_LEDGER, type Ledger, parseLedger, type Reservation } from "../../../shared/core/upgrade/ledger.ts";
 import type { Write } from "../api-server.ts";
-import { budgetOf, desiredOrdinals, imageIn, isOrdered, isServing, ordinalOf } from "./objects.ts";
+import { budgetOf, conditionIn, desiredOrdinals, imageIn, isOrdered, isServing, ordinalOf } from "./objects.ts";
 
 export interface WitnessOptions {
   readonly pods: () => readonly Pod[];
   readonly claims: () => readonly PersistentVolumeClaim[];
+  readonly nowMs: () => number;
   readonly report: (what: string) => void;
 }
 
@@ -144,12 +145,20 @@ export class SetWitness {
       return;
     }
     if (isDeleted) this.#judgeClaims(write, previous);
-    if (isServing(previous)) this.#judgeUpdate(write, specs, previous);
+    // One that has not been ready for long enough is down already.
+    if (isServing(previous) && specs.every((spec) => this.#isAvailable(spec, previous)))
+      this.#judgeUpdate(write, specs, previous);
   }
 
   /** One that is kept is written to under a newer generation, if that wants it too: any of them may have. */
   #specsFrom(generation: number): readonly StatefulSetSpec[] {
     return [...this.#specs].filter(([one]) => one >= generation).map(([, spec]) => spec);
+  }
+
+  #isAvailable({ updateStrategy }: StatefulSetSpec, pod: Pod): boolean {
+    const since = Date.parse(conditionIn(pod, "Ready")?.lastTransitionTime ?? "");
+    const seconds = updateStrategy?.rollingUpdate?.minReadySeconds ?? 0;
+    return seconds === 0 || this.#options.nowMs() - since >= 1000 * (seconds + 1);
   }
 
   #judgeUpdate(write: Write, specs: readonly StatefulSetSpec[], previous: Pod): void {

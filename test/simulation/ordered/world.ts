@@ -65,6 +65,7 @@ export class SetWorld {
     this.#witness = new SetWitness({
       pods: () => server.all<Pod>(PODS),
       claims: () => server.all<PersistentVolumeClaim>(CLAIMS),
+      nowMs: () => scheduler.nowMs,
       report: (what) => this.#violated(what),
     });
     this.#weather = { faults, faultRate, slowRate, expireRate, eventRate, forbiddenNamespace: undefined };
@@ -109,7 +110,7 @@ export class SetWorld {
     let left: readonly string[] = ["not begun"];
     for (let pass = 0; pass < MOST_PASSES && left.length > 0; pass++) {
       await this.#runPass();
-      left = setProblems(this.#server, this.#witness.ledger);
+      left = setProblems(this.#server, this.#witness.ledger, this.#scenario.isUnblocked);
     }
     for (const problem of left) this.#violated(`after ${MOST_PASSES} passes: ${problem}`);
     const before = this.#witness.writes;
@@ -149,7 +150,7 @@ export class SetWorld {
     const report = runSetPass(this.#watched(name, connectProcess(site, process)), {
       deadlineMs: plan.deadlineMs,
       kruiseNamespace: KRUISE_NAMESPACE,
-      gates: DEFAULT_ORDERED_SET_GATES,
+      gates: { ...DEFAULT_ORDERED_SET_GATES, StatefulSetUnblocked: this.#scenario.isUnblocked },
       follow: plan.isFollowing,
       clock: process.clock,
       over: process.over,
