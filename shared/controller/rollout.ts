@@ -1,4 +1,5 @@
 /** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
+import type { SidecarSet } from "../api/sidecarset.ts";
 import type { Summary } from "../core/decide.ts";
 import { type Look, lookAt, type RolloutContext, readSidecarSet } from "./look.ts";
 import { openPodFeed, type PodFeed } from "./pod-feed.ts";
@@ -9,6 +10,15 @@ import { type RoundResult, round } from "./round.ts";
 const GATHER_MS = 500;
 /** Where no watch is to be had, lists take its place. */
 const RELIST_MS = 5_000;
+/**
+ * A watch sends every pod in flight whole, five times and more, and a list all pods once, compressed to a twentieth:
+ * where so many are in flight, and more than this share of all, a few lists are less than what the watch would send.
+ */
+const MANY_IN_FLIGHT = 50;
+const SHARE_IN_FLIGHT = 1 / 25;
+/** From list to list; longer each time that nothing has come back, up to the other. */
+const FIRST_LIST_MS = 1_000;
+const LAST_LIST_MS = 5_000;
 /** What is reserved is looked after this soon, whether or not there is news: it was written to, or could not be. */
 const RETRY_MS = 1_000;
 /** Without news of pods the SidecarSet is read again this often: a new image or a pause takes effect at once. */
@@ -41,6 +51,8 @@ interface Following {
   progress: Progress;
   /** opened when there is something to wait for */
   feed?: PodFeed | undefined;
+  /** until the next list, where there is no feed */
+  listMs: number;
   /** when anything last came nearer to the end */
   movedAtMs: number;
 }
@@ -51,14 +63,14 @@ export async function followRollout(
   first: Progress,
   limits: Limits,
 ): Promise<{ readonly stop: Stop; readonly progress: Progress }> {
-  const following: Following = { progress: first, movedAtMs: context.clock.now() };
+  const following: Following = { progress: first, movedAtMs: context.clock.now(), listMs: FIRST_LIST_MS };
   try {
     for (;;) {
       const stop = await step(context, following, limits);
       if (stop) return { stop, progress: following.progress };
     }
   } finally {
-    following.feed?.close();
+    closeFeed(following);
   }
 }
 
@@ -66,25 +78,27 @@ async function step(context: RolloutContext, following: Following, limits: Limit
   const { progress, movedAtMs } = following;
   const stop = stopOf(progress.result) ?? stopByTime(context.clock.now(), movedAtMs, limits);
   if (stop) return stop;
-  following.feed ??= openFeed(context, progress.look);
-  const { feed } = following;
-  if (!feed) return "settled";
-  const look = await nextLook(context, progress, feed, limits);
+  const look = await nextLook(context, following, limits);
   if (look === "quiet") return undefined;
+  if (look === "settled") return "settled";
   const next = await runRound(context, progress.look.sidecarSet.metadata?.name ?? "", look);
   if (typeof next === "string") return next;
-  if (next.look !== progress.look) {
-    feed.close();
-    following.feed = undefined;
-  }
-  if (hasMoved(progress, next)) following.movedAtMs = context.clock.now();
+  if (next.look !== progress.look) closeFeed(following);
+  const isMoved = hasMoved(progress, next);
+  if (isMoved) following.movedAtMs = context.clock.now();
+  following.listMs = isMoved ? FIRST_LIST_MS : Math.min(following.listMs * 1.5, LAST_LIST_MS);
   following.progress = next;
   return undefined;
 }
 
-/** Frees what is seen to be through and writes the status as it is now, when the last round wrote to pods. */
+function closeFeed(following: Following): void {
+  following.feed?.close();
+  following.feed = undefined;
+}
+
+/** Frees what is seen to be through and writes the status as it is now, when the last round left some of that. */
 export async function settleRollout(context: RolloutContext, progress: Progress): Promise<Progress> {
-  if (progress.result.written === 0) return progress;
+  if (progress.result.written === 0 && !progress.result.isStatusOwed) return progress;
   const result = await round(context, progress.look, "record");
   // Somebody else is at it; what they see is newer.
   return result ? { look: progress.look, result } : progress;
@@ -110,14 +124,31 @@ function openFeed(context: RolloutContext, { observed }: Look): PodFeed | undefi
   return resourceVersion === undefined ? undefined : openPodFeed(context, scope, resourceVersion);
 }
 
-/** What to decide on next; undefined: look anew. "quiet": nothing changed. */
+/** What to decide on next; undefined: look anew. "quiet": nothing changed, "settled": nothing can be waited for. */
 async function nextLook(
+  context: RolloutContext,
+  following: Following,
+  limits: Limits,
+): Promise<Look | undefined | "quiet" | "settled"> {
+  const { look, result } = following.progress;
+  // All that there was room for is written: what else the budget allows need not wait.
+  if (result.isMoreToWrite) return onto(look, await readSame(context, look));
+  if (isManyInFlight(result)) {
+    closeFeed(following);
+    await waitOn(context, limits, following.listMs);
+    return undefined;
+  }
+  following.feed ??= openFeed(context, look);
+  return following.feed ? await watched(context, following.progress, following.feed, limits) : "settled";
+}
+
+async function watched(
   context: RolloutContext,
   { look, result }: Progress,
   feed: PodFeed,
   limits: Limits,
 ): Promise<Look | undefined | "quiet"> {
-  const { clock, cluster } = context;
+  const { clock } = context;
   const leftMs = limits.endsAtMs - RESERVE_MS - clock.now();
   await feed.wait(Math.max(0, Math.min(leftMs, result.reserved > 0 ? RETRY_MS : RECHECK_MS)), limits.signal);
   await clock.sleep(GATHER_MS, limits.signal);
@@ -125,15 +156,34 @@ async function nextLook(
     await clock.sleep(RELIST_MS, limits.signal);
     return undefined;
   }
-  const isQuiet = feed.applyTo(look.observed.view) === 0 && result.reserved === 0;
+  const isQuiet = feed.applyTo(look.observed.view) === 0 && result.reserved === 0 && !result.isStatusOwed;
+  const same = await readSame(context, look);
+  return same && isQuiet ? "quiet" : onto(look, same);
+}
+
+function onto(look: Look, sidecarSet: SidecarSet | undefined): Look | undefined {
+  if (!sidecarSet) return undefined;
+  look.sidecarSet = sidecarSet;
+  return look;
+}
+
+/** undefined: the SidecarSet is not the one any more that was looked at. */
+async function readSame({ cluster }: RolloutContext, look: Look): Promise<SidecarSet | undefined> {
   const sidecarSet = await readSidecarSet(cluster, look.sidecarSet.metadata?.name ?? "");
   const isSame =
     sidecarSet?.metadata?.uid === look.sidecarSet.metadata?.uid &&
     sidecarSet?.metadata?.generation === look.sidecarSet.metadata?.generation;
-  if (!sidecarSet || !isSame) return undefined;
-  if (isQuiet) return "quiet";
-  look.sidecarSet = sidecarSet;
-  return look;
+  return isSame ? sidecarSet : undefined;
+}
+
+async function waitOn({ clock }: RolloutContext, limits: Limits, ms: number): Promise<void> {
+  const leftMs = limits.endsAtMs - RESERVE_MS - clock.now();
+  await clock.sleep(Math.max(0, Math.min(leftMs, ms)), limits.signal);
+}
+
+function isManyInFlight({ decision, reserved }: RoundResult): boolean {
+  const inFlight = decision.summary.used + reserved;
+  return inFlight > MANY_IN_FLIGHT && inFlight > decision.summary.matched * SHARE_IN_FLIGHT;
 }
 
 function stopOf({ decision, reserved }: RoundResult): Stop | undefined {

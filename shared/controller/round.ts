@@ -24,7 +24,15 @@ export interface RoundResult {
   readonly written: number;
   /** reservations that stand */
   readonly reserved: number;
+  /** every pod that there was room for carries its patch, and the decision has more of them */
+  readonly isMoreToWrite: boolean;
+  /** the status has changed, but was written just now */
+  readonly isStatusOwed: boolean;
 }
+
+/** However fast the rounds are, the status of a SidecarSet is written once in this time. */
+const STATUS_EVERY_MS = 1_000;
+const statusWrittenAtMs = new WeakMap<RolloutContext, number>();
 
 /**
  * "record" frees what is seen to be through and writes the status; no pod is written to.
@@ -44,17 +52,30 @@ export async function round(
   const decision = await (mode === "act" ? decideWithRevision : decideOn)(context, look, reserved);
   const plan = mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject);
   if (!(await store(context, look, plan))) return undefined;
-  if (!(await writeStatus(context, look, decision, isGenerationObservable(plan.ledger, subject)))) return undefined;
-  if (mode === "act") {
-    const done = await writePods(context, look, decision, plan);
-    await tell(context, look, decision, done);
-    await truncateRevisions(context, look, decision);
-  }
+  const isObservable = isGenerationObservable(plan.ledger, subject);
+  const statusWrite = await writeStatus(context, look, decision, { isObservable, mayWait: mode === "act" });
+  if (statusWrite === "lost") return undefined;
+  const done = mode === "act" ? await carryOut(context, look, decision, plan) : new Set();
+  const { granted, fenced } = plan;
   return {
     decision,
-    written: plan.granted.size + plan.fenced.length,
+    written: granted.size + fenced.length,
     reserved: plan.ledger.reservations.length,
+    isMoreToWrite: done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size,
+    isStatusOwed: statusWrite === "owed",
   };
+}
+
+async function carryOut(context: RolloutContext, look: Look, decision: Decision, plan: LedgerPlan) {
+  const done = await writePods(context, look, decision, plan);
+  await tell(context, look, decision, done);
+  await truncateRevisions(context, look, decision);
+  return done;
+}
+
+function isTooEarly(context: RolloutContext): boolean {
+  const sinceMs = context.clock.now() - (statusWrittenAtMs.get(context) ?? Number.NEGATIVE_INFINITY);
+  return sinceMs >= 0 && sinceMs < STATUS_EVERY_MS;
 }
 
 function reserve(kept: readonly Reservation[], decision: Decision, subject: Subject): LedgerPlan {
@@ -74,24 +95,26 @@ async function store(context: RolloutContext, look: Look, { ledger }: LedgerPlan
   return stored !== undefined;
 }
 
-/** false: the SidecarSet is not what it was when it was read. */
+/** lost: the SidecarSet is not what it was when it was read. owed: it was written just now, and `mayWait`. */
 async function writeStatus(
   context: RolloutContext,
   look: Look,
   decision: Decision,
-  isObservable: boolean,
-): Promise<boolean> {
+  { isObservable, mayWait }: { readonly isObservable: boolean; readonly mayWait: boolean },
+): Promise<"done" | "owed" | "lost"> {
   const { sidecarSet } = look;
   const counts = countsToWrite(sidecarSet, decision, isObservable);
   const status = counts && { ...counts, ...statusAdditions(context, look, decision) };
-  if (status === undefined || isSameStatus(sidecarSet.status, status)) return true;
+  if (status === undefined || isSameStatus(sidecarSet.status, status)) return "done";
+  if (mayWait && isTooEarly(context)) return "owed";
   const patch = { kind: "PatchStatus", sidecarSet: sidecarSet.metadata?.name ?? "", status } as const;
   const outcome = await act(patch, { ...context, sidecarSet });
   if (outcome.kind === "refused") throw outcome.error;
-  if (outcome.kind !== "done") return false;
+  if (outcome.kind !== "done") return "lost";
+  statusWrittenAtMs.set(context, context.clock.now());
   look.sidecarSet = outcome.object as SidecarSet;
   for (const event of transitions(sidecarSet, look.sidecarSet)) await act(event, { ...context, sidecarSet });
-  return true;
+  return "done";
 }
 
 /** undefined: it has no status, and gets none. */

@@ -1,0 +1,12 @@
+/** Counts what goes over all connections of this process, both ways. */
+import { subscribe } from "node:diagnostics_channel";
+import type { Socket } from "node:net";
+
+/** Begins to count; the function gives the bytes so far. Of TLS it is what travels inside. */
+export function countBytes(): () => number {
+  const sockets: Socket[] = [];
+  subscribe("net.client.socket", (message) => {
+    sockets.push((message as { readonly socket: Socket }).socket);
+  });
+  return () => sockets.reduce((sum, { bytesRead, bytesWritten }) => sum + bytesRead + bytesWritten, 0);
+}

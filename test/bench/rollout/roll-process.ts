@@ -1,0 +1,89 @@
+/** One rollout in a process of its own: by a pass of ours, or by a bare loop that patches every pod. */
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { mapLimited } from "../../../shared/controller/concurrency.ts";
+import { listAll } from "../../../shared/controller/observe.ts";
+import { runPass } from "../../../shared/controller/pass.ts";
+import type { SidecarSetReport } from "../../../shared/controller/report.ts";
+import { connectCluster } from "../../../shared/kube/client.ts";
+import { type Cluster, PODS } from "../../../shared/kube/port.ts";
+import type { RequestRecord } from "../../../shared/kube/transport.ts";
+import { answerCalls } from "../process/answer-calls.ts";
+import { countBytes } from "../process/count-bytes.ts";
+import type { ClusterAddress } from "./cluster-process.ts";
+
+export interface RollPlan {
+  readonly cluster: ClusterAddress;
+  readonly kind: "ours" | "bare";
+  readonly userAgent: string;
+  /** that every pod shall have */
+  readonly image: string;
+  /** bare loop only */
+  readonly atOnce: number;
+  readonly isConditionSkipped: boolean;
+}
+
+export interface Roll {
+  /** from the beginning to the end of the last PATCH of a pod */
+  readonly patchSeconds: number;
+  /** until all are ready again (ours), or patched */
+  readonly seconds: number;
+  /** that went over the connections to the API server, both ways, TLS excluded */
+  readonly bytes: number;
+  readonly conflicts: number;
+  readonly report?: SidecarSetReport;
+}
+
+const DEADLINE_MS = 900_000;
+
+interface Patched {
+  uid: string;
+  namespace: string;
+  name: string;
+}
+
+async function bareLoop(cluster: Cluster, { image, atOnce }: RollPlan): Promise<void> {
+  const { items } = await listAll<Pod, Patched>(cluster, PODS, { labelSelector: "app=web" }, ({ metadata }) => ({
+    uid: metadata?.uid ?? "",
+    namespace: metadata?.namespace ?? "",
+    name: metadata?.name ?? "",
+  }));
+  await mapLimited(items, atOnce, ({ uid, ...key }) => {
+    const operations = [
+      { op: "test", path: "/metadata/uid", value: uid },
+      { op: "replace", path: "/spec/containers/1/image", value: image },
+    ] as const;
+    return cluster.patch(PODS, key, { type: "json", operations }, { answer: "metadata" });
+  });
+}
+
+async function run(plan: RollPlan): Promise<Roll> {
+  const { server, certificateAuthority, bearerToken } = plan.cluster;
+  const bytes = countBytes();
+  const begin = performance.now();
+  let lastPatch = begin;
+  let conflicts = 0;
+  const onRequest = ({ verb, resource, code }: RequestRecord) => {
+    if (verb !== "PATCH" || resource !== "pods") return;
+    if (code >= 400) conflicts++;
+    lastPatch = performance.now();
+  };
+  const access = { server, certificateAuthority, token: async () => bearerToken, userAgent: plan.userAgent, onRequest };
+  const cluster = connectCluster(access);
+  const times = () => ({
+    patchSeconds: (lastPatch - begin) / 1000,
+    seconds: (performance.now() - begin) / 1000,
+    bytes: bytes(),
+    conflicts,
+  });
+  if (plan.kind === "bare") {
+    await bareLoop(cluster, plan);
+    return times();
+  }
+  const options = { kruiseNamespace: "kruise-system", follow: true, deadlineMs: DEADLINE_MS };
+  const { sidecarSets } = await runPass(cluster, { ...options, inPlaceGates: { NativeSidecarInPlaceUpdate: false, SkipUpgradableCondition: plan.isConditionSkipped } });
+  const [report] = sidecarSets;
+  if (report === undefined) throw new Error("no SidecarSet was rolled out");
+  return { ...times(), report };
+}
+
+answerCalls({ run });
