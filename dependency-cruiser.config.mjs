@@ -49,6 +49,12 @@ export default {
       { path: "^node_modules/" },
       "Every package is paid for at each cold start.",
     ),
+    only(
+      "hono-for-pages",
+      { path: "^(shared|infra|functions)", pathNot: "^functions/(pages|ui|serve-metrics)" },
+      { path: "^node_modules/hono" },
+      "Reviews do not pay for a router.",
+    ),
     only("lambda-in-functions", { path: "^(shared|infra)" }, { path: "aws-lambda" }, "Only functions knows Lambda."),
     only(
       "webhook-not-controller",

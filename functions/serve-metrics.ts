@@ -1,7 +1,9 @@
 /** /metrics, on a port of its own: it asks nobody who he is, so it is for the cluster's own network. */
+import { Hono } from "hono";
 import { CONTENT_TYPE, createMetrics, type Metrics } from "../shared/metrics/prometheus.ts";
-import { type Answerer, type HttpRequest, textAnswer } from "../shared/webhook/http.ts";
+import type { Answerer, HttpRequest } from "../shared/webhook/http.ts";
 import { serveHttps, type WebhookServer } from "../shared/webhook/https-server.ts";
+import { askPages } from "./pages.ts";
 
 export interface MeteredServer {
   readonly metrics: Metrics;
@@ -13,11 +15,10 @@ export interface MeteredServer {
 /** @throws ServerError when the port cannot be had */
 export async function serveMetrics(port: number, host: string | undefined): Promise<MeteredServer> {
   const metrics = createMetrics();
-  const app: Answerer = async ({ method, path }) => {
-    if ((method === "GET" || method === "HEAD") && path === "/metrics")
-      return { status: 200, headers: { "content-type": CONTENT_TYPE }, body: metrics.text() };
-    return textAnswer(404, "there is /metrics here, and nothing else");
-  };
+  const pages = new Hono()
+    .get("/metrics", (context) => context.body(metrics.text(), 200, { "content-type": CONTENT_TYPE }))
+    .notFound((context) => context.text("there is /metrics here, and nothing else", 404));
+  const app: Answerer = (request) => askPages(pages, request, request.path);
   const server = await serveHttps(app, { port, ...(host === undefined ? {} : { host }) });
   return { metrics, metered: (app) => counted(app, metrics), server };
 }

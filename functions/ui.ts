@@ -1,4 +1,5 @@
 /** The page in a browser: /ui lists the SidecarSets, /ui/NAME reports on one, for those who know its secret path. */
+import { type Context, Hono } from "hono";
 import { systemClock } from "../shared/controller/clock.ts";
 import { type ReadReportContext, readDetail, readOverview } from "../shared/controller/read-report.ts";
 import { PAGE_POLICY, renderPage } from "../shared/core/report/page.ts";
@@ -11,7 +12,8 @@ import {
   authenticator,
   splitPath,
 } from "../shared/webhook/authenticate.ts";
-import { type Answerer, type HttpAnswer, type HttpRequest, textAnswer } from "../shared/webhook/http.ts";
+import type { Answerer, HttpRequest } from "../shared/webhook/http.ts";
+import { askPages } from "./pages.ts";
 
 interface UiOptions {
   readonly isKnown: Authenticate;
@@ -22,7 +24,7 @@ interface UiOptions {
   readonly elapsed: () => number;
 }
 
-const UI = /^\/ui(?:\/([a-z0-9][a-z0-9.-]{0,252})?)?$/;
+const UI = /^\/ui(?:\/|$)/;
 /** Who looks again within it gets the same page: a page may cost a list of every pod. */
 const KEPT_MS = 5_000;
 
@@ -69,16 +71,22 @@ export interface UiServer {
 
 /** Whatever is no page, or is asked for by a stranger, is left to `others`. */
 function withUi(others: Answerer, options: UiOptions): Answerer {
-  const read = inTurn(options);
+  const pages = pagesOf(inTurn(options), options.log);
   return async (request) => {
     const split = splitPath(request.path);
-    const page = UI.exec(split.path);
-    if (page === null || !(await isKnown(options, request, split))) return others(request);
-    if (request.method !== "GET" && request.method !== "HEAD")
-      return { ...textAnswer(405, "only GET is allowed here"), headers: { allow: "GET, HEAD" } };
-    if (split.path === "/ui/") return { status: 308, headers: { location: "../ui" }, body: "" };
-    return answer(page[1], read, options.log);
+    const isOurs = UI.test(split.path) && (await isKnown(options, request, split));
+    return isOurs ? askPages(pages, request, split.path) : others(request);
   };
+}
+
+function pagesOf(read: Read, log: Log): Hono {
+  const page = (context: Context) => answer(context, read, log);
+  return new Hono()
+    .get("/ui", page)
+    .get("/ui/", (context) => context.redirect("../ui", 308))
+    .get("/ui/:name{[a-z0-9][a-z0-9.-]{0,252}}", page)
+    .get("*", (context) => context.text("there is no page of that name", 404))
+    .all("*", (context) => context.text("only GET is allowed here", 405, { allow: "GET, HEAD" }));
 }
 
 async function isKnown(options: UiOptions, request: HttpRequest, split: ReturnType<typeof splitPath>) {
@@ -90,15 +98,15 @@ async function isKnown(options: UiOptions, request: HttpRequest, split: ReturnTy
   }
 }
 
-async function answer(name: string | undefined, read: Read, log: Log): Promise<HttpAnswer> {
+async function answer(context: Context, read: Read, log: Log): Promise<Response> {
+  const name: string | undefined = context.req.param("name");
   try {
     const body = await read(name);
-    return body === undefined
-      ? textAnswer(404, `there is no SidecarSet ${name}`)
-      : { status: 200, headers: HEADERS, body };
+    if (body === undefined) return context.text(`there is no SidecarSet ${name}`, 404);
+    return context.body(body, 200, HEADERS);
   } catch (error) {
     log.error("page failed", { sidecarSet: name, error });
-    return textAnswer(503, "the cluster cannot be read now, the log of the server says why");
+    return context.text("the cluster cannot be read now, the log of the server says why", 503);
   }
 }
 
