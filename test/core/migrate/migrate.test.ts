@@ -1,0 +1,187 @@
+import { describe, expect, it } from "vitest";
+import { planFromKruise } from "../../../shared/core/migrate/from-kruise.ts";
+import type { CountedKind, MigrationFacts, Workload } from "../../../shared/core/migrate/inventory.ts";
+import type { Migration } from "../../../shared/core/migrate/migration.ts";
+import { planToKruise } from "../../../shared/core/migrate/to-kruise.ts";
+import { formatLedger } from "../../../shared/core/upgrade/ledger.ts";
+import { SET } from "../check/fixture.ts";
+
+const MANAGER: Workload = {
+  metadata: { namespace: "kruise-system", name: "kruise-controller-manager" },
+  spec: {
+    replicas: 2,
+    selector: { matchLabels: { "control-plane": "controller-manager" } },
+    template: {
+      spec: {
+        containers: [
+          {
+            image: "registry.example.com:5000/kruise-manager:v1.8.0",
+            args: ["--feature-gates=SidecarTerminator=true"],
+          },
+        ],
+      },
+    },
+  },
+  status: { readyReplicas: 2 },
+};
+const SERVICE = { service: { namespace: "kruise-system", name: "kruise-webhook-service" } };
+
+const kind = (plural: string, name: string, count: number | undefined): CountedKind => ({
+  group: "apps.kruise.io",
+  kind: name,
+  plural,
+  count,
+});
+
+const FACTS: MigrationFacts = {
+  kruiseNamespace: "kruise-system",
+  managers: [MANAGER],
+  daemons: [{ metadata: { namespace: "kruise-system", name: "kruise-daemon" } }],
+  theirConfigurations: ["kruise-mutating-webhook-configuration"],
+  ourConfigurations: [],
+  kinds: [kind("sidecarsets", "SidecarSet", 1), kind("nodeimages", "NodeImage", 3), kind("clonesets", "CloneSet", 0)],
+  sidecarSets: [SET],
+  pods: 20,
+  revisions: 2,
+  namespaces: [],
+  ledgers: [],
+  conversion: SERVICE,
+  unseen: [],
+};
+const URL = "https://webhooks.example.com";
+
+const from = (change: Partial<MigrationFacts> = {}, problems: readonly string[] = []) =>
+  planFromKruise({ ...FACTS, ...change }, { url: URL }, problems);
+const linesOf = ({ steps }: Migration) => steps.flatMap(({ commands }) => commands);
+const placeOf = (migration: Migration, text: string) => {
+  const place = linesOf(migration).findIndex((line) => line.includes(text));
+  expect([text, place]).not.toEqual([text, -1]);
+  return place;
+};
+
+describe("the way from OpenKruise", () => {
+  it("says what there is", () => {
+    expect(from().found).toEqual([
+      "OpenKruise's manager kruise-system/kruise-controller-manager v1.8.0, 2 ready, feature gates SidecarTerminator=true",
+      "its DaemonSet kruise-system/kruise-daemon",
+      "its webhooks: kruise-mutating-webhook-configuration",
+      "none of ours is registered",
+      "1 SidecarSets, 2 revisions of them, 20 pods",
+      "objects of its kinds: 1 SidecarSet, 3 NodeImage",
+    ]);
+  });
+
+  it("never leaves pods without a webhook, nor lets two roll out, nor a webhook without its manager", () => {
+    const plan = from();
+    const order = [
+      "delete clusterrolebinding sidecarset-reconciler",
+      "sidecarset webhooks --url",
+      "sidecarset check",
+      "kubectl delete mutatingwebhookconfiguration/kruise",
+      "scale deployment/kruise-controller-manager --replicas=0",
+      "wait --for=delete pod -l control-plane=controller-manager",
+      "kubectl patch crd",
+      "sidecarset install --url",
+      "sidecarset tick --dry-run",
+      "delete deployment/kruise-controller-manager",
+    ].map((text) => placeOf(plan, text));
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    expect(plan.risks.join("\n")).toContain("never `helm uninstall kruise`");
+  });
+
+  it("takes every step back that changes something, up to the end", () => {
+    const changing = from().steps.filter(({ commands }) =>
+      commands.some((line) => /^kubectl (apply|delete|patch|-n .* scale)|\| kubectl/.test(line)),
+    );
+    expect(changing.length).toBeGreaterThan(4);
+    expect(changing.slice(0, -1).filter(({ back }) => back.length === 0)).toEqual([]);
+  });
+
+  it.each([
+    ["kinds that only OpenKruise serves", { kinds: [kind("clonesets", "CloneSet", 4)] }, [], /4 CloneSet/],
+    [
+      "kinds that may not be counted",
+      { kinds: [kind("clonesets", "CloneSet", undefined)] },
+      [],
+      /CloneSet \(not counted\)/,
+    ],
+    ["a SidecarSet that would be refused", {}, ["SidecarSet x: Invalid value"], /SidecarSet x/],
+    ["nothing to move", { managers: [], sidecarSets: [] }, [], /nothing to move/],
+  ] as const)("is blocked by %s, and has no step then", (_, change, problems, text) => {
+    const { blocks, steps } = from(change, problems);
+    expect(blocks).toEqual([expect.stringMatching(text)]);
+    expect(steps).toEqual([]);
+  });
+
+  it.each([
+    [
+      "what nothing replaces on namespaces",
+      { namespaces: [{ metadata: { name: "shop", labels: { "policy.kruise.io/delete-protection": "Always" } } }] },
+      /protects from deletion.*shop/,
+    ],
+    [
+      "what is served with a role of its own",
+      { kinds: [kind("containerrecreaterequests", "ContainerRecreateRequest", 1)] },
+      /optional\/container-recreate\.yaml/,
+    ],
+  ] as const)("tells %s", (_, change, text) => {
+    expect(from().changes.join("\n")).not.toMatch(text);
+    expect(from(change).changes.join("\n")).toMatch(text);
+  });
+
+  it("tells rollouts that are under way", () => {
+    const going = { ...SET, status: { matchedPods: 5, updatedPods: 2, observedGeneration: 1 } };
+    expect(from({ sidecarSets: [going] }).found).toContain("rollouts under way: ss");
+    expect(from().found.join("\n")).not.toContain("under way");
+  });
+
+  it("leaves out what is not there", () => {
+    const lines = linesOf(from({ managers: [], daemons: [], theirConfigurations: [], conversion: undefined })).join(
+      "\n",
+    );
+    expect(lines).not.toMatch(/kruise-mutating|scale|patch crd|kruise-daemon/);
+  });
+
+  it("quotes names of files, and prints no secret", () => {
+    const options = { url: `${URL}/`, caBundle: "my ca.crt", pathSecrets: "it's" };
+    const lines = linesOf(planFromKruise(FACTS, options, []));
+    expect(lines.find((line) => line.startsWith("sidecarset webhooks"))).toBe(
+      `sidecarset webhooks --url ${URL}/ --ca-bundle 'my ca.crt' --path-secrets 'it'\\''s' | kubectl apply -f -`,
+    );
+    expect(lines.find((line) => line.startsWith("kubectl patch crd"))).toContain(`"url":"${URL}/s/'"$(head -n 1 `);
+  });
+});
+
+describe("the way to OpenKruise", () => {
+  const ledger = {
+    metadata: { name: "sidecarset-ledger-ss" },
+    data: formatLedger({
+      uid: "u",
+      generation: 1,
+      reservations: [{ namespace: "n", name: "p", uid: "x", resourceVersion: "1", generation: 1, revision: "r" }],
+    }),
+  };
+
+  it("ends our passes first, and takes our webhooks away last", () => {
+    const plan = planToKruise({ ...FACTS, managers: [], conversion: { url: URL } });
+    const order = [
+      "delete clusterrolebinding",
+      "kubectl patch crd",
+      "helm upgrade --install",
+      "get mutatingwebhookconfiguration kruise",
+      "sidecarset uninstall",
+    ].map((text) => placeOf(plan, text));
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+  });
+
+  it("installs nothing where its manager runs, and patches nothing that is its own", () => {
+    expect(linesOf(planToKruise(FACTS)).join("\n")).not.toMatch(/helm|patch/);
+  });
+
+  it("says how many pods are reserved, and deletes ledgers late", () => {
+    const { found, steps } = planToKruise({ ...FACTS, ledgers: [ledger] });
+    expect(found).toContain("1 ledgers, with 1 pods reserved");
+    expect(steps.at(-1)?.what).toContain("an hour from now: 1 pods are reserved");
+    expect(steps.at(-1)?.commands[0]).toBe("kubectl -n kruise-system delete configmap/sidecarset-ledger-ss");
+  });
+});
