@@ -37,7 +37,7 @@ export function meteredCluster(cluster: Cluster, clock: Clock, endsAtMs: number,
     get: (resource, key) => inTime(count("GET", resource), () => cluster.get(resource, key)),
     list: (resource, options) => inTime(count("LIST", resource), () => cluster.list(resource, options)),
     create: (resource, object, options) =>
-      inTime(count("CREATE", resource), () => cluster.create(resource, object, options)),
+      inTime(count("CREATE", resource, options?.subresource), () => cluster.create(resource, object, options)),
     patch: (resource, key, patch, options) =>
       inTime(count("PATCH", resource, options?.subresource), () => cluster.patch(resource, key, patch, options)),
     delete: (resource, key, options) => inTime(count("DELETE", resource), () => cluster.delete(resource, key, options)),

@@ -16,6 +16,8 @@ export interface Tally {
   fenced: number;
   /** conditional writes that found another state than they were made for */
   conflicts: number;
+  /** pods that missed their sidecars and were evicted */
+  evicted?: number;
   /** times that everything was read anew because somebody else wrote the ledger or the SidecarSet */
   restarts: number;
   readonly problems: PodProblem[];

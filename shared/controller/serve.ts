@@ -5,6 +5,7 @@ import { type Cluster, SIDECARSETS } from "../kube/port.ts";
 import type { Clock } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { type PlanWish, planOnly } from "./dry-run.ts";
+import { evictMissed } from "./evict-missed.ts";
 import { missedReport } from "./find-missed.ts";
 import { type InPlaceGates, type RolloutContext, subjectOf } from "./look.ts";
 import { listAll } from "./observe.ts";
@@ -173,6 +174,8 @@ async function begin(service: Service, context: RolloutContext, name: string): P
     if (service.isDryRun) return { report: await planOnly(context, name, service.plan) };
     const progress = await beginRollout(context, name);
     if (typeof progress === "string") return { report: reportOn(context, name, progress) };
+    const evicted = await evictMissed(context, progress.look);
+    if (evicted > 0) context.tally.evicted = (context.tally.evicted ?? 0) + evicted;
     return { report: reportOn(context, name, "oneRound", progress), progress };
   } catch (error) {
     return failed(context, name, error);

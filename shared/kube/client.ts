@@ -5,6 +5,7 @@ import { isPassing } from "./error.ts";
 import { refusal, unreadableAnswer } from "./failure.ts";
 import type {
   Cluster,
+  CreateOptions,
   DeleteOptions,
   ListOptions,
   ObjectKey,
@@ -62,14 +63,7 @@ export function connectCluster(access: ClusterAccess): Cluster {
         method: "GET",
         path: pathOf(resource, options) + queryOf(listQuery(options)),
       }),
-    create: (resource, object, options = {}) =>
-      send({
-        verb: "CREATE",
-        resource: resource.plural,
-        method: "POST",
-        path: pathOf(resource, namespaceOf(object)) + queryOf(dryRunQuery(options)),
-        body: JSON.stringify(object),
-      }),
+    create: (resource, object, options = {}) => send(createCall(resource, object, options)),
     patch: (resource, key, patch, options = {}) => send(patchCall(resource, key, patch, options)),
     delete: async (resource, key, options = {}) => {
       await send({
@@ -156,6 +150,18 @@ async function openWatch(access: ClusterAccess, transport: Transport, resource: 
     const ms = Math.round(performance.now() - begin);
     access.onRequest?.({ verb: "WATCH", resource: resource.plural, code, ms, bytes: 0 });
   }
+}
+
+function createCall(resource: Resource, object: KubernetesObject, options: CreateOptions): Call {
+  const subresource = options.subresource ? `/${options.subresource}` : "";
+  const place = { ...namespaceOf(object), ...(options.subresource ? { name: object.metadata?.name ?? "" } : {}) };
+  return {
+    verb: "CREATE",
+    resource: resource.plural + subresource,
+    method: "POST",
+    path: pathOf(resource, place) + subresource + queryOf(dryRunQuery(options)),
+    body: JSON.stringify(object),
+  };
 }
 
 function patchCall(resource: Resource, key: ObjectKey, patch: Patch, options: PatchOptions): Call {

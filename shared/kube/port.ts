@@ -85,6 +85,11 @@ interface WriteOptions {
   readonly dryRun?: boolean;
 }
 
+export interface CreateOptions extends WriteOptions {
+  /** of the pod that the object names: whether it goes is the API server's to say */
+  readonly subresource?: "eviction";
+}
+
 export interface PatchOptions extends WriteOptions {
   readonly subresource?: "status";
   /** "metadata" asks for PartialObjectMetadata, which is all that a rollout needs to read back. */
@@ -136,7 +141,7 @@ export interface Cluster {
   get<T extends KubernetesObject>(resource: Resource, key: ObjectKey): Promise<T>;
   /** One page. Follow `metadata.continue` for the rest; a 410 there means: begin again. */
   list<T extends KubernetesObject>(resource: Resource, options?: ListOptions): Promise<ObjectList<T>>;
-  create<T extends KubernetesObject>(resource: Resource, object: T, options?: WriteOptions): Promise<T>;
+  create<T extends KubernetesObject>(resource: Resource, object: T, options?: CreateOptions): Promise<T>;
   patch<T extends KubernetesObject>(
     resource: Resource,
     key: ObjectKey,

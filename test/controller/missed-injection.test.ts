@@ -2,13 +2,14 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
-import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { type Cluster, EVENTS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
   injectedPod,
+  isReady,
   KRUISE_NAMESPACE,
   NAMESPACE,
   readSet,
@@ -102,6 +103,48 @@ describe("pods that were made while the webhook was down", () => {
       status: "False",
       reason: "InjectionPaused",
     });
+  });
+});
+
+describe("pods that are to be evicted", () => {
+  const REPLICA_SETS = { group: "apps", version: "v1", plural: "replicasets", namespaced: true };
+  const EVICT = { metadata: { annotations: { "sidecarset.kruise.io/evict-missed": "true" } } };
+  const readyPods = async () => {
+    const { items } = await cluster.list<Pod>(PODS, { namespace: NAMESPACE, labelSelector: "app=evicted" });
+    return items.filter(isReady);
+  };
+
+  test("are, as many as maxUnavailable leaves room for; those that would not come back are left", async () => {
+    await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("evicted", 1, { maxUnavailable: 2 }));
+    await aSecondAfter("evicted");
+    const labels = { app: "evicted" };
+    const template = {
+      metadata: { labels },
+      spec: { containers: [{ name: "main", image: "registry.example/main:1" }] },
+    };
+    const spec = { replicas: 6, selector: { matchLabels: labels }, template };
+    await cluster.create(REPLICA_SETS, {
+      metadata: { namespace: NAMESPACE, name: "evicted" },
+      spec,
+    } as KubernetesObject);
+    await cluster.create<Pod>(PODS, barePod("evicted", "a-bare-one"));
+    await vi.waitFor(async () => expect(await readyPods()).toHaveLength(7), 5_000);
+    const before = new Set((await readyPods()).map(({ metadata }) => metadata?.uid));
+
+    const untouched = await pass("evicted");
+    expect([untouched.report?.missed?.count, untouched.calls["CREATE pods/eviction"]]).toEqual([7, undefined]);
+    await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: EVICT });
+    const { report, calls } = await pass("evicted");
+    // The bare one is looked at in its turn, and left.
+    expect([report?.tally.evicted, calls["CREATE pods/eviction"]]).toEqual([1, 1]);
+    await vi.waitFor(async () => {
+      const pods = await readyPods();
+      expect(pods).toHaveLength(7);
+      expect(pods.filter(({ metadata }) => !before.has(metadata?.uid))).toHaveLength(1);
+    }, 5_000);
+    const paused = { spec: { updateStrategy: { paused: true } } };
+    await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: paused });
+    expect((await pass("evicted")).calls["CREATE pods/eviction"]).toBeUndefined();
   });
 });
 

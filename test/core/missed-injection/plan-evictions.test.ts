@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
+import { planEvictions } from "../../../shared/core/missed-injection/plan-evictions.ts";
+
+type Kind = "ready" | "down" | "going" | "finished";
+
+function pod(name: string, kind: Kind = "ready"): Pod {
+  const metadata = { name, ...(kind === "going" ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {}) };
+  const status = kind === "down" ? "False" : "True";
+  const phase = kind === "finished" ? "Succeeded" : "Running";
+  return { metadata, spec: { containers: [] }, status: { phase, conditions: [{ type: "Ready", status }] } };
+}
+
+function set(updateStrategy: UpdateStrategy, annotation = "true", paused = false): SidecarSet {
+  const annotations = annotation === "" ? {} : { "sidecarset.kruise.io/evict-missed": annotation };
+  return { metadata: { name: "agent", annotations }, spec: { updateStrategy, injectionStrategy: { paused } } };
+}
+
+const has = Array.from({ length: 6 }, (_, index) => pod(`has-${index}`));
+const missed = [pod("a"), pod("b"), pod("c"), pod("d")];
+
+test.each<[string, SidecarSet, readonly Pod[], readonly Pod[], readonly string[]]>([
+  ["as many as may be unavailable", set({ maxUnavailable: 2 }), [...has, ...missed], missed, ["a", "b"]],
+  ["a share of all that are selected", set({ maxUnavailable: "30%" }), [...has, ...missed], missed, ["a", "b", "c"]],
+  ["one by default", set({}), [...has, ...missed], missed, ["a"]],
+  [
+    "less where others are down or going",
+    set({ maxUnavailable: 3 }),
+    [pod("x", "down"), pod("y", "going"), pod("z", "finished"), ...missed],
+    missed,
+    ["a"],
+  ],
+  ["none where the budget is used up", set({}), [pod("x", "down"), ...missed], missed, []],
+  [
+    "those that are down already cost nothing",
+    set({}),
+    [pod("e", "down"), pod("f", "down"), ...missed],
+    [pod("e", "down"), pod("f", "down"), ...missed],
+    ["e", "f"],
+  ],
+  ["none unless it is asked for", set({ maxUnavailable: 2 }, ""), missed, missed, []],
+  ["none where the annotation says no", set({ maxUnavailable: 2 }, "false"), missed, missed, []],
+  ["none while the rollout is paused", set({ maxUnavailable: 2, paused: true }), missed, missed, []],
+  ["none while injection is paused: they would come back as they are", set({}, "true", true), missed, missed, []],
+])("%s", (...[, sidecarSet, selected, without, evicted]) => {
+  expect(planEvictions(sidecarSet, selected, without).map(({ metadata }) => metadata?.name)).toEqual(evicted);
+});
