@@ -109,13 +109,13 @@ export class TakenOver {
       ...this.#reconciler,
       create: async (resource, object, options) => {
         const created = await this.#reconciler.create(resource, object, options);
-        if (resource.plural === "events") events.push(eventOf(object));
+        if (resource.plural === "events" && isTheirs(eventOf(object))) events.push(eventOf(object));
         return created;
       },
       patch: async (resource, key, patch, options) => {
         const patched = await this.#reconciler.patch(resource, key, patch, options);
         if (resource.plural === "pods") podWrites += 1;
-        if (resource.plural === "events") events.push(eventOf(patched));
+        if (resource.plural === "events" && isTheirs(eventOf(patched))) events.push(eventOf(patched));
         if (resource.plural === "sidecarsets" && podWrites === 0) status = countsOf(patched as SidecarSet);
         return patched as never;
       },
@@ -171,7 +171,12 @@ function standing(now: string): Clock {
 }
 
 /** What OpenKruise has in a status. */
-function countsOf({ status }: SidecarSet): SidecarSetStatus | undefined {
-  const { conditions: _c, selection: _s, ...counts } = status ?? {};
-  return status && counts;
+export function countsOf(sidecarSet: SidecarSet | undefined): SidecarSetStatus | undefined {
+  const { conditions: _c, selection: _s, ...counts } = sidecarSet?.status ?? {};
+  return sidecarSet?.status && counts;
+}
+
+/** OpenKruise has no conditions, and so no event about one that changes. */
+function isTheirs({ reason }: RecordedEvent): boolean {
+  return !["RolloutFinished", "Blocked", "Degraded", "MissedInjection"].includes(reason);
 }

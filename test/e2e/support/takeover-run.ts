@@ -3,7 +3,7 @@ import { type Difference, formatDifference } from "../../runner/compare.ts";
 import { compareRound, take } from "../../runner/suites/reconcile.ts";
 import { ReconcileCluster } from "../../runner/suites/reconcile-cluster.ts";
 import { afterReference, type ReferenceSequence, type Turn } from "./reference-sequence.ts";
-import type { TakenOver, Written } from "./taken-over.ts";
+import { countsOf, type TakenOver, type Written } from "./taken-over.ts";
 import { until } from "./until.ts";
 
 /** Of every sequence. */
@@ -103,7 +103,7 @@ export class TakeoverRun {
   /** Where we differ from the reference; at rest also any write of a pod. */
   async ourTurn(turn: Turn, path: string) {
     const before = this.inTheirVersions();
-    const status = before.sidecarSets.get(turn.sidecarSet)?.status ?? {};
+    const status = countsOf(before.sidecarSets.get(turn.sidecarSet)) ?? {};
     const written = { status, ...(await this.#cluster.pass(turn.sidecarSet, turn.now)) };
     await this.look();
     const differences = compareWithTheirs(this.inTheirVersions(), turn, written, path).map(formatDifference);
