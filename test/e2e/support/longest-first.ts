@@ -1,7 +1,15 @@
 /** The order of files: those that take longest come first, so that no worker is left alone with one of them. */
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-const LONGEST = ["faults", "contract", "faults-restart", "rbac-rules", "given-cluster", "takeover"];
+const LONGEST = [
+  "faults",
+  "contract",
+  "faults-restart",
+  "ordered-side-by-side",
+  "rbac-rules",
+  "given-cluster",
+  "takeover",
+];
 
 function placeOf({ moduleId }: TestSpecification): number {
   const place = LONGEST.findIndex((file) => moduleId.endsWith(`/${file}.e2e.ts`));
