@@ -1,42 +1,82 @@
-/** `npm run bench -- core|webhook|ordered [--json]`: prints a table, or one JSON object. */
+/**
+ * `npm run bench -- core|webhook|rollout [--json] [--pods 500,1000]`: prints a table, or one JSON object.
+ * `npm run bench -- gates`: a short run of the last two, which fails when a figure drops; reports/bench.json has them.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
 import { measureCore } from "./core.ts";
 import { coreTable } from "./core-table.ts";
-import { measureOrdered, orderedTable } from "./ordered.ts";
+import { gateLine, isHeld, rolloutGates, webhookGates } from "./gates.ts";
+import { measureRollout } from "./rollout/measure-rollout.ts";
+import { rolloutTable } from "./rollout/rollout-table.ts";
 import { measureWebhook } from "./webhook/measure-webhook.ts";
 import { webhookTable } from "./webhook/webhook-table.ts";
 
 interface Printed {
   readonly figures: object;
   readonly table: string;
+  readonly isBroken?: boolean;
 }
 
 const CORE_ROUNDS = 15;
 const WEBHOOK = { rounds: 9, milliseconds: 400, callers: [1, 8, 32], sidecarSets: [1, 10, 200, 50_000] };
+const SHORT_WEBHOOK = { rounds: 9, milliseconds: 250, callers: [1, 32], sidecarSets: [10] };
+const SHORT_ROLLOUT = { sizes: [200], rounds: 1 };
+const DEFAULT_PODS = "500,1000,2000";
 
-const BENCHMARKS: Readonly<Record<string, () => Printed | Promise<Printed>>> = {
+function podNumbers(text: string): readonly number[] {
+  const numbers = text.split(",").map(Number);
+  if (numbers.every((count) => Number.isInteger(count) && count > 0)) return numbers;
+  throw new Error(`--pods ${text}: expected numbers of pods, separated by commas, such as ${DEFAULT_PODS}`);
+}
+
+/** What was measured in this run, under the names that figures.json has for it. */
+async function keep(figures: object): Promise<void> {
+  await mkdir("reports", { recursive: true });
+  const measuredAt = new Date().toISOString().slice(0, 10);
+  await writeFile("reports/bench.json", `${JSON.stringify({ measuredAt, ...figures })}\n`);
+}
+
+async function gates(): Promise<Printed> {
+  const webhook = await measureWebhook(SHORT_WEBHOOK);
+  const rollout = await measureRollout(SHORT_ROLLOUT);
+  const all = [...webhookGates(webhook), ...rolloutGates(rollout)];
+  await keep({ webhook, rollout });
+  const table = [webhookTable(webhook), rolloutTable(rollout), ...all.map(gateLine), ""].join("\n");
+  return { figures: { gates: all }, table, isBroken: !all.every(isHeld) };
+}
+
+const BENCHMARKS: Readonly<Record<string, (pods: readonly number[]) => Printed | Promise<Printed>>> = {
   core: () => {
     const figures = measureCore(CORE_ROUNDS);
     return { figures, table: coreTable(figures, CORE_ROUNDS) };
   },
-  ordered: async () => {
-    const figures = await measureOrdered();
-    return { figures, table: orderedTable(figures) };
-  },
   webhook: async () => {
     const figures = await measureWebhook(WEBHOOK);
+    await keep({ webhook: figures });
     return { figures, table: webhookTable(figures) };
   },
+  rollout: async (sizes) => {
+    const figures = await measureRollout({ sizes, rounds: 3 });
+    await keep({ rollout: figures });
+    return { figures, table: rolloutTable(figures) };
+  },
+  gates,
 };
 
-const [what = "", ...flags] = process.argv.slice(2);
-const run = BENCHMARKS[what];
-if (run === undefined) {
-  const known = Object.keys(BENCHMARKS).join(", ");
-  process.stderr.write(
-    `${what || "nothing"} is no benchmark: npm run bench -- NAME [--json], NAME being one of ${known}\n`,
-  );
-  process.exitCode = 2;
-} else {
-  const { figures, table } = await run();
-  process.stdout.write(flags.includes("--json") ? `${JSON.stringify(figures)}\n` : table);
+async function main(): Promise<number> {
+  const options = { json: { type: "boolean" }, pods: { type: "string", default: DEFAULT_PODS } } as const;
+  const { positionals, values } = parseArgs({ options, allowPositionals: true });
+  const [what = ""] = positionals;
+  const run = BENCHMARKS[what];
+  if (run === undefined) {
+    const known = Object.keys(BENCHMARKS).join(", ");
+    process.stderr.write(`${what || "nothing"} is no benchmark: npm run bench -- NAME, NAME being one of ${known}\n`);
+    return 2;
+  }
+  const { figures, table, isBroken = false } = await run(podNumbers(values.pods));
+  process.stdout.write(values.json ? `${JSON.stringify(figures)}\n` : table);
+  return isBroken ? 1 : 0;
 }
+
+process.exitCode = await main();

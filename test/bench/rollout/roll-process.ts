@@ -80,7 +80,14 @@ async function run(plan: RollPlan): Promise<Roll> {
     return times();
   }
   const options = { kruiseNamespace: "kruise-system", follow: true, deadlineMs: DEADLINE_MS };
-  const { sidecarSets } = await runPass(cluster, { ...options, inPlaceGates: { NativeSidecarInPlaceUpdate: false, SkipUpgradableCondition: plan.isConditionSkipped } });
+  const { sidecarSets } = await runPass(cluster, {
+    ...options,
+    inPlaceGates: {
+      NativeSidecarInPlaceUpdate: false,
+      InPlaceResize: false,
+      SkipUpgradableCondition: plan.isConditionSkipped,
+    },
+  });
   const [report] = sidecarSets;
   if (report === undefined) throw new Error("no SidecarSet was rolled out");
   return { ...times(), report };

@@ -1,0 +1,75 @@
+/** What a short benchmark must come to: only ratios within one run, and counts, which a busy machine changes little. */
+import type { RolloutFigures } from "./rollout/measure-rollout.ts";
+import type { WebhookFigures } from "./webhook/measure-webhook.ts";
+
+export interface Gate {
+  readonly what: string;
+  readonly is: number;
+  readonly atMost?: number;
+  readonly atLeast?: number;
+}
+
+/** Of the row with so many callers. @throws Error when it was not measured */
+function ours({ rows }: WebhookFigures, callers: number) {
+  const row = rows.find((one) => one.subject === "ours" && one.callers === callers);
+  if (row === undefined) throw new Error(`the webhook was not measured with ${callers} callers`);
+  return row;
+}
+
+/** Measured: 0.8 and 1.0 of the minimal injector's requests, 1.8 and 1.2 of its computing, 1.5 of its p50. */
+export function webhookGates(figures: WebhookFigures): readonly Gate[] {
+  const [alone, many] = [ours(figures, 1), ours(figures, 32)];
+  return [
+    { what: "patch for one simple container, bytes", is: alone.patchBytes, atMost: 1_500 },
+    { what: "p50 of one caller, of the minimal injector's", is: alone.ofMinimal.p50, atMost: 2.2 },
+    { what: "computing for one caller, of the minimal injector's", is: alone.ofMinimal.cpu, atMost: 2.6 },
+    {
+      what: "requests a second of 32 callers, of the minimal injector's",
+      is: many.ofMinimal.requestsPerSecond,
+      atLeast: 0.6,
+    },
+    { what: "computing for 32 callers, of the minimal injector's", is: many.ofMinimal.cpu, atMost: 2 },
+  ];
+}
+
+/** Of every row that is of that kind. @throws Error when there is none */
+function worst(
+  { rows }: RolloutFigures,
+  kinds: readonly string[],
+  pick: (row: RolloutFigures["rows"][number]) => number,
+) {
+  const all = rows.filter(({ kind }) => kinds.includes(kind)).map(pick);
+  if (all.length === 0) throw new Error(`no rollout was measured: ${kinds.join(", ")}`);
+  return Math.max(...all);
+}
+
+export function rolloutGates(figures: RolloutFigures): readonly Gate[] {
+  const own = ["first", "gated", "later"];
+  return [
+    { what: "PATCHes of pods for each pod", is: worst(figures, own, (row) => row.podPatchesPerPod), atMost: 1.005 },
+    {
+      what: "PATCHes of pods/status with the gate",
+      is: worst(figures, ["gated"], (row) => row.statusPatchesPerPod),
+      atMost: 0,
+    },
+    {
+      what: "PATCHes of pods/status of a later upgrade",
+      is: worst(figures, ["later"], (row) => row.statusPatchesPerPod),
+      atMost: 0,
+    },
+    {
+      what: "status writes for each second of a rollout",
+      is: worst(figures, own, (row) => row.sidecarSetStatusWrites / (row.seconds + 1)),
+      atMost: 1,
+    },
+  ];
+}
+
+export function isHeld({ is, atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY }: Gate): boolean {
+  return is <= atMost && is >= atLeast;
+}
+
+export function gateLine(gate: Gate): string {
+  const bound = gate.atMost === undefined ? `at least ${gate.atLeast}` : `at most ${gate.atMost}`;
+  return `${isHeld(gate) ? "held  " : "BROKEN"} ${gate.what}: ${gate.is.toPrecision(3)}, ${bound}`;
+}
