@@ -10,6 +10,7 @@ const spec = (generation: number, more: Partial<Spec> = {}): Spec => ({
 });
 const first = spec(1);
 const small = { pods: 2, ticks: 2, rounds: 2 };
+const wide = { pods: 2, ticks: 3, rounds: 1 };
 const rollback = [
   spec(1, { maxUnavailable: 2 }),
   spec(2, { hash: "newer", maxUnavailable: 2 }),
@@ -19,9 +20,9 @@ const rollback = [
 /** Ticks may stop anywhere, and writes may come late, in all of them. */
 export const SETTINGS: readonly Setting[] = [
   { ...small, name: "a pause, a status that is touched", specs: [first, spec(2, { isPaused: true })], touches: 1 },
-  { ...small, name: "a new image, a status that is touched", specs: [first, spec(2, { hash: "newer" })], touches: 1 },
+  { ...wide, name: "a new image, a status that is touched", specs: [first, spec(2, { hash: "newer" })], touches: 1 },
   {
-    ...small,
+    ...wide,
     name: "a new image, a pod that is not ready for a while",
     specs: [first, spec(2, { hash: "newer" })],
     flaps: 1,
@@ -53,7 +54,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   { ...small, rounds: 1, pods: 3, ticks: 3, name: "a rollback, on three pods by three ticks", specs: rollback },
   {
-    ...small,
+    ...wide,
     isStrict: true,
     name: "strictly, a new image, a pod that is not ready for a while",
     specs: [first, spec(2, { hash: "newer" })],

@@ -61,8 +61,6 @@ export interface Tick {
   /** index in `specs` */
   readonly spec?: number | undefined;
   readonly pods?: readonly Pod[] | undefined;
-  /** what is sent once the status is written */
-  readonly plan?: { readonly writes: readonly Flying[]; readonly isObservable: boolean } | undefined;
   readonly flying: readonly Flying[];
 }
 
@@ -117,11 +115,10 @@ function flyingText(flying: readonly Flying[]): string {
   return flying.map(({ uid, version, hash }) => `${uid}:${version}:${hash}`).join();
 }
 
-function tickText({ step, left, read, spec, pods, plan, flying }: Tick, stored: Stored): string {
+function tickText({ step, left, read, spec, pods, flying }: Tick, stored: Stored): string {
   // A ledger that was read and is not there any more can be swapped no more: what it said decides only what is tried.
   const seen = read ? (read.version === stored.version ? "=" : `${read.version};${textOf(read.ledger)}`) : "";
-  const next = plan ? `${flyingText(plan.writes)}${plan.isObservable}` : "";
-  return `${step}${left}!${seen}!${spec ?? ""}!${pods?.map(podText).join() ?? ""}!${next}!${flyingText(flying)}`;
+  return `${step}${left}!${seen}!${spec ?? ""}!${pods?.map(podText).join() ?? ""}!${flyingText(flying)}`;
 }
 
 function textOf({ uid, generation, reservations }: Ledger): string {

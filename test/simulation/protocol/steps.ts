@@ -97,7 +97,7 @@ function* tickSteps(state: State, index: number, tick: Tick, setting: Setting): 
     case "swap":
       return yield* swaps(state, tick, setting, become);
     case "status":
-      return yield writeStatus(state, tick, become);
+      return yield* writeStatus(state, tick, become);
     default:
       tick.step satisfies never;
   }
@@ -113,13 +113,16 @@ function* swaps(state: State, tick: Tick, setting: Setting, become: Become): Gen
   const plans = read && state.stored.version === read.version ? plansOf(read, spec, pods, setting) : undefined;
   if (!read || !plans) return yield become(idle);
   for (const plan of plans) {
-    const stored: Stored = isSameLedger(read.ledger, plan.ledger)
-      ? state.stored
-      : { version: read.version + 1, ledger: plan.ledger };
-    const next = { writes: writesOf(plan, pods), isObservable: isGenerationObservable(plan.ledger, subject) };
-    yield become({ ...idle, step: "status", spec: seenSpec, plan: next }, { stored });
+    const stored = swapped(read, plan, state.stored);
+    const sent = { ...idle, flying: union(flying, writesOf(plan, pods)) };
+    const isShown = isGenerationObservable(plan.ledger, subject);
+    yield become(isShown ? { ...sent, step: "status", spec: seenSpec } : sent, { stored });
     if (state.lostAnswers > 0) yield become(idle, { stored, lostAnswers: state.lostAnswers - 1 });
   }
+}
+
+function swapped(read: Stored, { ledger }: LedgerPlan, stored: Stored): Stored {
+  return isSameLedger(read.ledger, ledger) ? stored : { version: read.version + 1, ledger };
 }
 
 /** undefined: a newer generation is known. */
@@ -139,13 +142,11 @@ function plansOf(
   return distinct(wishes(spec, pods, claims).map((wanted) => withReservations(kept, wanted, subject)));
 }
 
-/** On condition that the SidecarSet is still the one that was read; else nothing is sent either. */
-function writeStatus(state: State, { left, flying, spec, plan }: Tick, become: Become): Step {
+/** The status is written on condition that the SidecarSet is still the one that was read, or left for later. */
+function* writeStatus(state: State, { left, flying, spec }: Tick, become: Become): Generator<Step> {
   const idle: Tick = { step: "idle", left, flying };
-  if (!plan || state.spec !== spec) return become(idle);
-  const observed = plan.isObservable ? Math.max(state.observed, spec) : state.observed;
-  const isNew = (write: Flying) => !flying.some((other) => isSame(other, write));
-  return become({ ...idle, flying: [...flying, ...plan.writes.filter(isNew)].sort(byText) }, { observed });
+  yield become(idle);
+  if (spec !== undefined && state.spec === spec) yield become(idle, { observed: Math.max(state.observed, spec) });
 }
 
 /** For each order in which pods may get their turn. */
@@ -192,5 +193,9 @@ function writesOf({ ledger, granted, fenced }: LedgerPlan, pods: readonly Pod[])
 }
 
 const textOfWrite = ({ uid, version, hash }: Flying) => `${uid} ${version} ${hash}`;
-const isSame = (a: Flying, b: Flying) => textOfWrite(a) === textOfWrite(b);
 const byText = (a: Flying, b: Flying) => (textOfWrite(a) < textOfWrite(b) ? -1 : 1);
+
+function union(flying: readonly Flying[], more: readonly Flying[]): readonly Flying[] {
+  const known = new Set(flying.map(textOfWrite));
+  return [...flying, ...more.filter((write) => !known.has(textOfWrite(write)))].sort(byText);
+}
