@@ -81,11 +81,11 @@ function problemsOf(sidecarSets: readonly SidecarSet[]): readonly string[] {
 }
 
 function tell(migration: Migration, session: Session): number {
-  session.print(migration, (screen) => show(migration, screen));
+  session.print(migration, (screen) => showMigration(migration, screen));
   return migration.blocks.length > 0 ? BLOCKED : 0;
 }
 
-function show({ found, blocks, same, changes, risks, steps }: Migration, screen: Screen): void {
+export function showMigration({ found, blocks, same, changes, risks, steps }: Migration, screen: Screen): void {
   showList(screen, "Found", found);
   showList(screen, "To be mended first", blocks, "red");
   showList(screen, "Stays the same", same);

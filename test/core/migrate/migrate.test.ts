@@ -1,54 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { planFromKruise } from "../../../shared/core/migrate/from-kruise.ts";
-import type { CountedKind, MigrationFacts, Workload } from "../../../shared/core/migrate/inventory.ts";
+import type { MigrationFacts } from "../../../shared/core/migrate/inventory.ts";
 import type { Migration } from "../../../shared/core/migrate/migration.ts";
 import { planToKruise } from "../../../shared/core/migrate/to-kruise.ts";
 import { formatLedger } from "../../../shared/core/upgrade/ledger.ts";
 import { SET } from "../check/fixture.ts";
-
-const MANAGER: Workload = {
-  metadata: { namespace: "kruise-system", name: "kruise-controller-manager" },
-  spec: {
-    replicas: 2,
-    selector: { matchLabels: { "control-plane": "controller-manager" } },
-    template: {
-      spec: {
-        containers: [
-          {
-            image: "registry.example.com:5000/kruise-manager:v1.8.0",
-            args: ["--feature-gates=SidecarTerminator=true"],
-          },
-        ],
-      },
-    },
-  },
-  status: { readyReplicas: 2 },
-};
-const SERVICE = { service: { namespace: "kruise-system", name: "kruise-webhook-service" } };
-
-const kind = (plural: string, name: string, count: number | undefined): CountedKind => ({
-  group: "apps.kruise.io",
-  kind: name,
-  plural,
-  count,
-});
-
-const FACTS: MigrationFacts = {
-  kruiseNamespace: "kruise-system",
-  managers: [MANAGER],
-  daemons: [{ metadata: { namespace: "kruise-system", name: "kruise-daemon" } }],
-  theirConfigurations: ["kruise-mutating-webhook-configuration"],
-  ourConfigurations: [],
-  kinds: [kind("sidecarsets", "SidecarSet", 1), kind("nodeimages", "NodeImage", 3), kind("clonesets", "CloneSet", 0)],
-  sidecarSets: [SET],
-  pods: 20,
-  revisions: 2,
-  namespaces: [],
-  ledgers: [],
-  conversion: SERVICE,
-  unseen: [],
-};
-const URL = "https://webhooks.example.com";
+import { FACTS, kind, URL } from "./fixture.ts";
 
 const from = (change: Partial<MigrationFacts> = {}, problems: readonly string[] = []) =>
   planFromKruise({ ...FACTS, ...change }, { url: URL }, problems);
@@ -64,7 +21,7 @@ describe("the way from OpenKruise", () => {
     expect(from().found).toEqual([
       "OpenKruise's manager kruise-system/kruise-controller-manager v1.8.0, 2 ready, feature gates SidecarTerminator=true",
       "its DaemonSet kruise-system/kruise-daemon",
-      "its webhooks: kruise-mutating-webhook-configuration",
+      "its webhooks: kruise-mutating-webhook-configuration, kruise-validating-webhook-configuration",
       "none of ours is registered",
       "1 SidecarSets, 2 revisions of them, 20 pods",
       "objects of its kinds: 1 SidecarSet, 3 NodeImage",

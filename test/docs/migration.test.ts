@@ -1,0 +1,38 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { showMigration } from "../../functions/cli/migrate.ts";
+import { createScreen } from "../../functions/cli/screen.ts";
+import { planFromKruise } from "../../shared/core/migrate/from-kruise.ts";
+import { FACTS, URL } from "../core/migrate/fixture.ts";
+
+const text = readFileSync("docs/migration.md", "utf8");
+const OPTIONS = { url: URL, caBundle: "ca.crt", pathSecrets: "path-secrets" };
+
+function printed(): string {
+  let lines = "";
+  const out = {
+    isTTY: true,
+    columns: 110,
+    write: (line: string) => {
+      lines += line;
+    },
+  };
+  const screen = createScreen({ out, err: out, mayColor: false });
+  showMigration(planFromKruise(FACTS, OPTIONS, []), screen);
+  return lines;
+}
+
+describe("docs/migration.md", () => {
+  it("shows the plan as it is printed", () => {
+    const [, shown] = /```text\n([\s\S]*?)```/.exec(text) ?? [];
+    expect(shown).toBe(printed());
+    expect(printed().split("\n").length).toBeGreaterThan(40);
+  });
+
+  it("refers to files that are there", () => {
+    const links = [...text.matchAll(/\]\(([^)#]+)\)/g)].map(([, link = ""]) => link);
+    expect(links.length).toBeGreaterThan(3);
+    for (const link of links)
+      expect(readFileSync(new globalThis.URL(`../../docs/${link}`, import.meta.url)).length).toBeGreaterThan(0);
+  });
+});
