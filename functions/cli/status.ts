@@ -177,12 +177,17 @@ async function watch(input: Input, session: Session, { cluster, name }: Watched)
   for (;;) {
     const status = await readStatus(session, cluster, name);
     last = showChange(status, session, last, input.isSet("pods"));
-    const { hold } = status.progress.summary;
-    if (isDone(status)) return 0;
-    if (hold === "paused" || hold === "NotUpdate" || performance.now() > endsAt) return NOT_DONE;
-    if (hold === "partition" && isStill(status)) return 0;
+    const code = codeOf(status) ?? (performance.now() > endsAt ? NOT_DONE : undefined);
+    if (code !== undefined) return code;
     await sleep(WATCH_MS);
   }
+}
+
+/** undefined: it goes on by itself. */
+function codeOf(status: SetStatus): number | undefined {
+  const { hold } = status.progress.summary;
+  if (isDone(status) || (hold === "partition" && isStill(status))) return 0;
+  return hold === "paused" || hold === "NotUpdate" || isStuck(status) ? NOT_DONE : undefined;
 }
 
 function showChange(status: SetStatus, { screen, output }: Session, last: string, hasAll: boolean): string {
@@ -200,6 +205,12 @@ function isDone({ progress: { summary }, sidecarSet }: SetStatus): boolean {
   const { metadata, status } = sidecarSet;
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
   return isSeen && summary.updated === summary.matched && summary.updatedReady === summary.updated;
+}
+
+/** Every pod that holds the budget has failed again and again. */
+function isStuck({ progress: { summary }, rows }: SetStatus): boolean {
+  const down = rows.filter(({ isUpdated, isReady }) => isUpdated && !isReady);
+  return summary.hold === "budget" && down.length > 0 && down.every(({ state }) => state.endsWith("BackOff"));
 }
 
 /** Nothing is under way. */

@@ -1,0 +1,151 @@
+/** What reaches a terminal, a pipe, and a reader who has had enough. */
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { duration } from "../../functions/cli/duration.ts";
+import { createScreen, printable, type Screen, widthOf } from "../../functions/cli/screen.ts";
+import { printTable, wrap } from "../../functions/cli/table.ts";
+import { diffLines } from "../../functions/cli/text-diff.ts";
+import { runCli } from "./run-cli.ts";
+
+const ESCAPE = "\u001b";
+
+/** A screen, and what was written to it. */
+function screenOf(
+  columns: number | undefined,
+  mayColor = true,
+): { readonly screen: Screen; readonly text: () => string } {
+  const written: string[] = [];
+  const stream = { isTTY: columns !== undefined, columns: columns ?? 80, write: (text: string) => written.push(text) };
+  return { screen: createScreen({ out: stream, err: stream, mayColor }), text: () => written.join("") };
+}
+
+const HOSTILE = [
+  ["a colour", `${ESCAPE}[31mred`],
+  ["a title of the window", `${ESCAPE}]0;owned\u0007`],
+  ["a cleared screen", `${ESCAPE}[2J${ESCAPE}[H`],
+  ["a carriage return", "good\rbad"],
+  ["a new line", "one\ntwo"],
+  ["a backspace", "abc\b\b\b"],
+  ["a C1 control", "\u009b31m"],
+  ["text that runs backwards", "\u202eexe.txt"],
+  ["a zero-width space", "a\u200bb"],
+  ["DEL", "a\u007fb"],
+] as const;
+
+describe("a hostile name is shown, not obeyed:", () => {
+  it.each(HOSTILE)("%s", (_title, name) => {
+    const { screen, text: shown } = screenOf(80, false);
+    screen.line(name, { text: name, color: "red" });
+    printTable(screen, ["NAME"], [[name], [{ text: name, color: "green" }]]);
+    screen.warn(name);
+    screen.text(JSON.stringify({ name }));
+    const lines = shown().split("\n");
+    for (const line of lines) expect(line).toMatch(/^[\p{L}\p{N}\p{P}\p{S} ]*$/u);
+    // A line break in a name makes no line.
+    expect(lines).toHaveLength(6);
+    expect(JSON.parse(lines.at(-1) ?? "").name).toBe(name);
+  });
+
+  it("none of our own colours is lost by that", () => {
+    const { screen, text: shown } = screenOf(80);
+    screen.line({ text: "ok", color: "green" }, ` ${ESCAPE}[31m`);
+    expect(shown()).toBe(`${ESCAPE}[32mok${ESCAPE}[39m \\u001b[31m\n`);
+  });
+});
+
+describe("colours", () => {
+  it.each([
+    ["on a terminal", 80, true, true],
+    ["not with NO_COLOR or --no-color", 80, false, false],
+    ["not in a pipe", undefined, true, false],
+  ] as const)("%s", (_title, columns, mayColor, isColored) => {
+    const { screen, text: shown } = screenOf(columns, mayColor);
+    screen.line({ text: "x", color: "red" });
+    expect(shown().includes(ESCAPE)).toBe(isColored);
+  });
+});
+
+const ROWS = [
+  ["default", "web-6mfn4vckm6-2vp2r", "log-agent-59ff9f946", "fluent/fluent-bit:4.1.1"],
+  ["a-very-long-namespace-name", "api-0", "log-agent-7d8d4f5df", "registry.example.com/a/b/c:2026-01-02"],
+];
+
+describe("a table", () => {
+  it.each([40, 60, 80, 120])("fits into %i columns", (columns) => {
+    const { screen, text: shown } = screenOf(columns);
+    printTable(screen, ["NAMESPACE", "POD", "REVISION", "IMAGES"], ROWS);
+    const widths = shown().trimEnd().split("\n").map(widthOf);
+    expect(widths).toHaveLength(3);
+    expect(Math.max(...widths)).toBeLessThanOrEqual(columns);
+  });
+
+  it("is never cut in a pipe", () => {
+    const { screen, text: shown } = screenOf(undefined);
+    printTable(screen, ["NAMESPACE", "POD", "REVISION", "IMAGES"], ROWS);
+    for (const cell of ROWS.flat()) expect(shown()).toContain(cell);
+  });
+
+  it("counts East Asian letters and emoji as two places", () => {
+    expect(["日本", "👍", "abc", "é"].map(widthOf)).toEqual([4, 2, 3, 1]);
+    expect(printable("日本 👍")).toBe("日本 👍");
+  });
+});
+
+it("paragraphs are broken at spaces, behind an indent", () => {
+  expect(wrap("one two three four", 10, 2)).toEqual(["one two", "  three", "  four"]);
+  expect(wrap("wide", 2)).toEqual(["wide"]);
+});
+
+it("a diff shows what changed, with three lines around", () => {
+  const lines = ["a", "b", "c", "d", "e", "f", "g", "h"];
+  const texts = diffLines(lines.join("\n"), lines.toSpliced(1, 1, "B", "x").join("\n")).map((part) =>
+    typeof part === "string" ? part : part.text,
+  );
+  expect(texts).toEqual(["  a", "- b", "+ B", "+ x", "  c", "  d", "  e", "  …"]);
+});
+
+it.each([
+  [0, "0s"],
+  [0.5, "500ms"],
+  [75, "1m15s"],
+  [3600, "1h"],
+  [3661, "1h1m1s"],
+])("%d seconds are %s", (seconds, text) => {
+  expect(duration(seconds)).toBe(text);
+});
+
+it("a reader that stops reading is no error", async () => {
+  const cli = fileURLToPath(new URL("../../functions/cli.mjs", import.meta.url));
+  const child = spawn("sh", ["-c", `"${process.execPath}" "${cli}" install --url https://x | head -n 1`]);
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  expect(stdout).toMatch(/^apiVersion: v1\n/);
+  expect(stderr).toBe("");
+});
+
+describe("help", () => {
+  it("names every command, each with its own help, examples and no line of nothing", async () => {
+    const { stdout } = await runCli(["--help"]);
+    const names = [...stdout.matchAll(/^ {2}([a-z]+) {2,}\S/gm)].flatMap(([, name]) => (name ? [name] : []));
+    expect(names.length).toBeGreaterThanOrEqual(20);
+    for (const name of ["preview", "plan", "explain", "status"]) {
+      const { code, stdout: own } = await runCli([name, "--help"]);
+      expect([code, own]).toEqual([0, expect.stringMatching(/^Usage: sidecarset [\s\S]*Examples:\n {2}sidecarset/)]);
+    }
+  });
+
+  it.each([
+    ["bash", /complete -F _sidecarset sidecarset/],
+    ["zsh", /compdef _sidecarset/],
+    ["fish", /complete -c sidecarset/],
+  ])("completion of %s", async (shell, script) => {
+    expect((await runCli(["completion", shell])).stdout).toMatch(script);
+  });
+
+  it("words are completed without a cluster where none is needed", async () => {
+    expect((await runCli(["complete-words", "--", "pr"])).stdout).toBe("preview\npromote\n");
+    expect((await runCli(["complete-words", "--", "set", ""])).stdout).toBe("image\n");
+    expect((await runCli(["complete-words", "--", "plan", "--ready"])).stdout).toBe("--ready-after\n");
+  });
+});

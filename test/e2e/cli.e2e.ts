@@ -1,0 +1,222 @@
+/** Every verb of the command line, as a process of its own, on a real control plane. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { parseAllDocuments, stringify } from "yaml";
+import { changeSet } from "../../functions/cli/change-set.ts";
+import { Input } from "../../functions/cli/command.ts";
+import { createScreen } from "../../functions/cli/screen.ts";
+import { Session } from "../../functions/cli/session.ts";
+import { handler as dryRun } from "../../functions/dry-run.ts";
+import { installation } from "../../infra/manifests.ts";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import type { PassReport } from "../../shared/controller/report.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import { type Outcome, runCli } from "../cli/run-cli.ts";
+import { apiServer } from "./support/access.ts";
+import { writeKubeconfig } from "./support/clients.ts";
+import { scenes } from "./support/open-scene.ts";
+import { APP, imageOf, type Scene, SIDECAR, setImage } from "./support/scene.ts";
+
+const openScene = scenes();
+const STRATEGY = { type: "RollingUpdate", maxUnavailable: 2 };
+let folder: string;
+let kubeconfig: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "cli-e2e-"));
+  kubeconfig = await writeKubeconfig(join(folder, "kubeconfig"), apiServer());
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const cli = (...args: readonly string[]): Promise<Outcome> => runCli(args, { KUBECONFIG: kubeconfig });
+
+/** Its stdout, where nothing went wrong. */
+async function out(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await cli(...args);
+  expect([code, stderr]).toEqual([0, ""]);
+  return stdout;
+}
+
+const json = async <T>(...args: readonly string[]): Promise<T> => JSON.parse(await out(...args, "-o", "json")) as T;
+
+async function fileOf(name: string, object: object): Promise<string> {
+  const file = join(folder, name);
+  await writeFile(file, stringify(object));
+  return file;
+}
+
+/** The scene's SidecarSet with other fields, as a manifest. */
+function changed(scene: Scene, spec: object): object {
+  return {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: { name: scene.name },
+    spec: { selector: { matchLabels: scene.labels }, containers: [SIDECAR], updateStrategy: STRATEGY, ...spec },
+  };
+}
+
+async function settled(replicas: number, updateStrategy: object = STRATEGY): Promise<Scene> {
+  const scene = await openScene({ updateStrategy });
+  await scene.deploy(replicas);
+  await scene.untilSettled();
+  return scene;
+}
+
+/** Moves with what users write, not with the status. */
+const generationOf = async (scene: Scene) => (await scene.set()).metadata?.generation;
+const DONE_IN_TIME = ["-w", "--timeout", "120s"] as const;
+
+it("preview shows the pod that the API server then stores", async () => {
+  const scene = await openScene({ updateStrategy: STRATEGY });
+  const metadata = { name: "p", namespace: scene.name, labels: scene.labels };
+  const pod = { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [APP] } };
+  const previewed = await json<Pod>("preview", "-f", await fileOf("pod.yaml", pod));
+  const stored = await scene.cluster.create<Pod>(PODS, pod, { dryRun: true });
+  expect(previewed.spec.containers.map(({ name, image }) => [name, image])).toEqual(
+    stored.spec.containers.map(({ name, image }) => [name, image]),
+  );
+  expect(Object.keys(previewed.metadata?.annotations ?? {})).toEqual(Object.keys(stored.metadata?.annotations ?? {}));
+  expect(await out("preview", "-f", await fileOf("pod.yaml", pod), "-o", "diff")).toMatch(/^\+ .*name: agent$/m);
+});
+
+it("diff and plan say what a change does, and then it does that", async () => {
+  const scene = await settled(5);
+  const file = await fileOf("image.yaml", changed(scene, { containers: [{ ...SIDECAR, image: "agent:v2" }] }));
+  expect(await out("diff", scene.name, "-f", file)).toMatch(/ 5 will be updated in place/);
+  const env = [{ name: "A", value: "b" }];
+  const wider = await fileOf("env.yaml", changed(scene, { containers: [{ ...SIDECAR, env }] }));
+  expect(await out("diff", scene.name, "-f", wider)).toMatch(
+    /5 must be made anew[\s\S]*spec\.containers\{agent\}\.env/,
+  );
+  const before = await generationOf(scene);
+  const { sidecarSets } = await json<PassReport>("plan", scene.name, "-f", file, "--ready-after", "3s");
+  const plan = sidecarSets[0]?.plan;
+  expect(plan?.steps.map(({ pods }) => pods.length)).toEqual([2, 2, 1]);
+  expect(plan).toMatchObject({ isComplete: true, seconds: 9, readyAfterSeconds: 3 });
+  expect(await generationOf(scene)).toBe(before);
+  const planned = plan?.steps.flatMap(({ pods }) => pods.map(({ name }) => name)).toSorted();
+  await scene.patchSet(setImage("agent:v2"));
+  const pods = await scene.untilUpdated(5);
+  expect(pods.map(({ metadata }) => metadata?.name).toSorted()).toEqual(planned);
+});
+
+it("plan prints what the dry run of the rollout function answers", async () => {
+  const scene = await settled(3);
+  await scene.patchSet({ op: "replace", path: "/spec/updateStrategy/paused", value: true }, setImage("agent:v2"));
+  await scene.untilSettled();
+  process.env["KUBECONFIG"] = kubeconfig;
+  onTestFinished(() => void delete process.env["KUBECONFIG"]);
+  const answered = await dryRun({ sidecarSet: scene.name }, { getRemainingTimeInMillis: () => 30_000 });
+  const printed = await json<PassReport>("plan", scene.name);
+  expect(printed.sidecarSets[0]?.plan?.steps).toEqual([]);
+  const alike = ({ startedAt: _, durationMs: __, ...report }: PassReport) => JSON.parse(JSON.stringify(report));
+  expect(alike(printed)).toEqual(alike(answered));
+});
+
+it("set image, status, pods and history follow a rollout, and undo takes it back", async () => {
+  const scene = await settled(3);
+  const before = await generationOf(scene);
+  await out("set", "image", scene.name, "agent=agent:v2", "--dry-run");
+  expect(await generationOf(scene)).toBe(before);
+  expect(await out("set", "image", scene.name, "agent=agent:v2")).toBe(`${scene.name}: agent agent:v1 → agent:v2\n`);
+  expect(await out("status", scene.name, ...DONE_IN_TIME)).toMatch(/3 of 3 pods updated, 3 of them ready\n$/);
+  expect(await out("status")).toMatch(new RegExp(`^${scene.name} +3/3 +3 +done$`, "m"));
+  const rows = await json<readonly { readonly images: object; readonly state: string }[]>("pods", scene.name);
+  expect(rows.map(({ images, state }) => [images, state])).toEqual(Array(3).fill([{ agent: "agent:v2" }, "ready"]));
+  const history = await json<readonly { readonly images: string; readonly pods: number }[]>("history", scene.name);
+  expect(history.map(({ images, pods }) => [images, pods])).toEqual([
+    ["agent=agent:v2", 3],
+    ["agent=agent:v1", 0],
+  ]);
+  expect(await out("undo", scene.name)).toMatch(/back to revision 1 \(agent=agent:v1\)/);
+  await out("status", scene.name, ...DONE_IN_TIME);
+  expect((await scene.pods()).map((pod) => imageOf(pod, "agent"))).toEqual(Array(3).fill("agent:v1"));
+});
+
+it("pause and resume, and promote by steps", async () => {
+  const scene = await settled(4, { ...STRATEGY, partition: 4 });
+  expect(await out("pause", scene.name)).toBe(`${scene.name}: paused\n`);
+  await out("set", "image", scene.name, "agent=agent:v2");
+  expect(await out("promote", scene.name, "--step", "50%")).toMatch(/partition 4 → 2[\s\S]*The rollout is paused/);
+  expect((await cli("status", scene.name, "-w")).code).toBe(3);
+  expect(await scene.updated()).toEqual([]);
+  expect(await out("resume", scene.name)).toBe(`${scene.name}: resumed\n`);
+  await scene.untilUpdated(2);
+  await scene.untilSettled();
+  const [held] = (
+    await json<readonly { readonly name: string; readonly isUpdated: boolean }[]>("pods", scene.name)
+  ).filter(({ isUpdated }) => !isUpdated);
+  expect(await out("explain", `pod/${scene.name}/${held?.name}`)).toMatch(
+    /✗ KeptByPartition:[\s\S]*→ sidecarset promote/,
+  );
+  expect(await out("promote", scene.name)).toMatch(/partition 2 → 0: 0 of 4 pods stay/);
+  await out("status", scene.name, ...DONE_IN_TIME);
+});
+
+it("explain names who holds the budget, and abort brings all back", async () => {
+  const scene = await settled(3, { type: "RollingUpdate", maxUnavailable: 1 });
+  await out("set", "image", scene.name, "agent=agent:never-ready");
+  await scene.untilTouched(1);
+  const text = await out("explain", `sidecarset/${scene.name}`);
+  expect(text).toMatch(new RegExp(`BudgetUsed: pods wait: 1 of at most 1 unavailable, held by ${scene.name}/`));
+  const before = await generationOf(scene);
+  expect(await out("abort", scene.name, "--dry-run")).toMatch(/dry run, nothing is stored/);
+  expect(await generationOf(scene)).toBe(before);
+  await out("abort", scene.name);
+  await out("status", scene.name, ...DONE_IN_TIME);
+  expect((await scene.pods()).map((pod) => imageOf(pod, "agent"))).toEqual(Array(3).fill("agent:v1"));
+});
+
+it("explain tells a pod that was there before, one that is not selected, and one in a namespace that is left out", async () => {
+  const scene = await openScene({ selector: { matchLabels: { scene: "nobody" } } });
+  await scene.createPod("early");
+  await scene.createPod("other", {}, { labels: { scene: "other" } });
+  await scene.patchSet({ op: "replace", path: "/spec/selector/matchLabels/scene", value: scene.name });
+  const reasons = async (name: string) => {
+    const only = ["--sidecarset", scene.name] as const;
+    const { sidecarSets } = await json<{
+      readonly sidecarSets: readonly { readonly steps: readonly { readonly reason: string }[] }[];
+    }>("explain", `pod/${scene.name}/${name}`, ...only);
+    return sidecarSets[0]?.steps.map(({ reason }) => reason);
+  };
+  expect(await reasons("other")).toEqual(["WebhookAsked", "SelectorNotMatched"]);
+  expect((await reasons("early"))?.at(-1)).toMatch(/WebhookMissed|CreatedBeforeSidecarSet/);
+  const system = `${scene.name}-system`;
+  await scene.createNamespace(system, { "control-plane": "x" });
+  await scene.cluster.create(PODS, {
+    metadata: { name: "p", namespace: system, labels: scene.labels },
+    spec: { containers: [APP] },
+  } as Pod);
+  expect(await out("explain", `pod/${system}/p`)).toMatch(/✗ NamespaceExcluded/);
+});
+
+it("a change that rests on an older look is refused in a sentence", async () => {
+  const scene = await settled(1);
+  const stale = await scene.set();
+  await scene.patchSet({ op: "replace", path: "/spec/updateStrategy/maxUnavailable", value: 1 });
+  const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: false });
+  const session = new Session(screen, { kubeconfig }, ["table"]);
+  const change = { spec: { updateStrategy: { paused: true } }, text: "paused" };
+  const writing = changeSet(new Input([], {}), session, scene.cluster, { sidecarSet: stale, change });
+  await expect(writing).rejects.toThrow(/was changed by somebody else just now; look at it again, then repeat$/);
+  expect((await scene.set()).spec.updateStrategy?.paused ?? false).toBe(false);
+});
+
+it("install prints every object that this control plane was set up with, and uninstall names the same", async () => {
+  const url = "https://x.example.com";
+  const installed = parseAllDocuments(await out("install", "--url", url)).map((one) => one.toJS());
+  expect(installed).toEqual(JSON.parse(JSON.stringify(installation({ url }))));
+  const named = parseAllDocuments(await out("uninstall", "--all")).map((one) => one.toJS());
+  const key = ({ kind, metadata }: KubernetesObject) => `${kind} ${metadata?.namespace ?? ""}/${metadata?.name}`;
+  expect(named.map(key).toSorted()).toEqual(installed.map(key).toSorted());
+  expect(installed.length).toBeGreaterThanOrEqual(14);
+});
+
+it("migrate tells the way from OpenKruise and back, and completion the words and the names in the cluster", async () => {
+  const scene = await settled(1);
+  expect(await out("migrate", "from-kruise", "--url", "https://x.example.com")).toMatch(/kruise/i);
+  expect(await out("migrate", "to-kruise")).toMatch(/kruise/i);
+  expect(await out("complete-words", "--", "status", "scene-")).toContain(scene.name);
+});
