@@ -111,7 +111,7 @@ async function readRegistered(cluster: Cluster): Promise<Pick<Facts, "mutating" 
 }
 
 /** undefined: there is none */
-export async function readDefinition(cluster: Cluster): Promise<Definition | undefined> {
+async function readDefinition(cluster: Cluster): Promise<Definition | undefined> {
   try {
     return await cluster.get<Definition>(DEFINITIONS, { name: "sidecarsets.apps.kruise.io" });
   } catch (error) {

@@ -24,7 +24,7 @@ export interface ClientConfig {
   readonly caBundle?: string;
 }
 
-export interface WebhookRule {
+interface WebhookRule {
   readonly operations?: readonly string[];
   readonly apiGroups?: readonly string[];
   readonly apiVersions?: readonly string[];
@@ -50,7 +50,7 @@ export interface WebhookConfiguration extends KubernetesObject {
   readonly webhooks?: readonly Webhook[];
 }
 
-export interface DefinitionVersion {
+interface DefinitionVersion {
   readonly name: string;
   readonly served?: boolean;
   readonly storage?: boolean;
@@ -88,7 +88,7 @@ export interface Deployment extends KubernetesObject {
   readonly status?: { readonly readyReplicas?: number };
 }
 
-export interface ServerVersion {
+interface ServerVersion {
   readonly major: string;
   /** some add a plus: 32+ */
   readonly minor: string;
@@ -105,7 +105,7 @@ export type Trial =
   | { readonly kind: "unanswered"; readonly message: string };
 
 /** A certificate as it was shown. Times are RFC3339. */
-export interface ShownCertificate {
+interface ShownCertificate {
   readonly validFrom: string;
   readonly validTo: string;
   /** host names and addresses that it is for */

@@ -1,7 +1,7 @@
 /** Decides how a cluster is moved from OpenKruise's manager to us: in which order, so that pods are injected at every moment and never rolled out by two. */
+import { isRunning } from "../check/others.ts";
 import {
   gatesOf,
-  isRunning,
   lackingKinds,
   type MigrationFacts,
   OPTIONAL_ROLES,
@@ -220,7 +220,7 @@ function cleanUp({ managers, daemons }: MigrationFacts): MigrationStep {
   };
 }
 
-export function optionsText({ url, caBundle, pathSecrets }: WebhookOptions): string {
+function optionsText({ url, caBundle, pathSecrets }: WebhookOptions): string {
   return [
     `--url ${quoted(url)}`,
     ...(caBundle === undefined ? [] : [`--ca-bundle ${quoted(caBundle)}`]),

@@ -26,7 +26,7 @@ export interface CountedKind {
   readonly count: number | undefined;
 }
 
-export interface ConversionClient {
+interface ConversionClient {
   readonly url?: string;
   readonly service?: { readonly name?: string; readonly namespace?: string };
 }
@@ -72,10 +72,6 @@ export function optionalKinds({ kinds }: MigrationFacts): readonly CountedKind[]
   return kinds.filter(
     ({ group, plural, count = 0 }) => group === SIDECARSET_GROUP && plural in OPTIONAL_ROLES && count > 0,
   );
-}
-
-export function isRunning({ spec, status }: Workload): boolean {
-  return (spec?.replicas ?? 1) > 0 || (status?.readyReplicas ?? 0) > 0;
 }
 
 /** As its image's tag says; undefined: it says nothing */

@@ -1,6 +1,7 @@
 /** Decides how a cluster is moved from us to OpenKruise's manager: passes end first, its webhooks come before ours go. */
+import { isRunning } from "../check/others.ts";
 import { foundIn } from "./from-kruise.ts";
-import { isRunning, type MigrationFacts, reservedPods } from "./inventory.ts";
+import { type MigrationFacts, reservedPods } from "./inventory.ts";
 import { type Migration, type MigrationStep, SAME } from "./migration.ts";
 
 export function planToKruise(facts: MigrationFacts): Migration {

@@ -18,7 +18,7 @@ import { podOf } from "../../support/rollout-fixture.ts";
 
 export const NOW = "2025-06-01T00:00:00Z";
 export const LABELS = { app: "web" };
-export const ADDRESS = { url: "https://webhooks.example.com", caBundle: "Q0E=" };
+const ADDRESS = { url: "https://webhooks.example.com", caBundle: "Q0E=" };
 
 /** With hashes. */
 export function setOf(name = "ss", spec: SidecarSetSpec = {}, metadata: object = {}): SidecarSet {
