@@ -1,5 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { accessObjects } from "../../infra/rbac/access.ts";
@@ -84,12 +86,42 @@ describe.each(pods)("%s", (_, { serviceAccountName, containers, volumes = [] }) 
 test("the Dockerfile copies what is there, and starts the command line as nobody in particular", () => {
   const lines = readFileSync("infra/container/Dockerfile", "utf8").split("\n");
   const copied = lines.flatMap((line) => (/^COPY (?!--)(.*) \S+$/.exec(line)?.[1] ?? "").split(" ").filter(Boolean));
-  expect(copied).toEqual(["package.json", "package-lock.json", ".npmrc", "package.json", "functions", "shared"]);
+  expect(copied).toEqual([
+    "package.json",
+    "package-lock.json",
+    ".npmrc",
+    "package.json",
+    "functions",
+    "shared",
+    "infra",
+  ]);
   for (const path of copied) expect(existsSync(path), path).toBe(true);
   expect(lines).toContain("USER 65532:65532");
   expect(lines).toContain('ENTRYPOINT ["node", "functions/cli.mjs"]');
   const kept = readFileSync("infra/container/Dockerfile.dockerignore", "utf8").split("\n");
   for (const path of copied) expect(kept).toContain(`!${path}`);
+});
+
+test("what the image contains is all that the command line needs", async () => {
+  const image = mkdtempSync(join(tmpdir(), "sidecarset-image-"));
+  const file = readFileSync("infra/container/Dockerfile", "utf8");
+  const [, stage = ""] = file.split(/^FROM .*(?<!AS dependencies)$/m);
+  const copied = [...stage.matchAll(/^COPY (?!--)(\S+) /gm)].map(([, path = ""]) => path);
+  for (const path of copied) cpSync(path, join(image, path), { recursive: true });
+  const lock = JSON.parse(readFileSync("package-lock.json", "utf8")) as { packages: Record<string, { dev?: boolean }> };
+  const packages = Object.entries(lock.packages).filter(([path, { dev }]) => /^node_modules\//.test(path) && !dev);
+  const top = packages.map(([path]) => path).filter((path) => path.split("node_modules/").length === 2);
+  expect(top.length).toBeGreaterThan(10);
+  for (const path of top.filter(existsSync)) {
+    mkdirSync(dirname(join(image, path)), { recursive: true });
+    symlinkSync(resolve(path), join(image, path));
+  }
+  const run = (...args: readonly string[]) =>
+    spawnSync(process.execPath, ["functions/cli.mjs", ...args], { cwd: image, encoding: "utf8" });
+  expect(run("serve", "--help")).toMatchObject({ status: 0, stderr: "" });
+  const started = run("serve", "--port=0", "--no-tls", "--insecure", "--kubeconfig=/none");
+  expect([started.status, started.stderr]).toEqual([1, expect.stringMatching(/^[^\n]*\/none[^\n]*\n$/)]);
+  rmSync(image, { recursive: true });
 });
 
 test("a Service of the cluster is registered as one", () => {
