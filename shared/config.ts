@@ -5,6 +5,7 @@ import type { AwsAccess, Queue } from "./aws/access.ts";
 import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
 import { DEFAULT_ORDERED_SET_GATES } from "./core/ordered-set/gates.ts";
+import { type CallLimits, DEFAULT_CALL_LIMITS } from "./kube/rate-limit.ts";
 
 /** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults, and one of our own. */
 const DEFAULT_FEATURE_GATES = {
@@ -13,12 +14,16 @@ const DEFAULT_FEATURE_GATES = {
   /** ContainerRecreateRequests are admitted. There is no daemon here: docs/container-recreate.md */
   KruiseDaemon: true,
   KruisePodReadinessGate: false,
+  /** ours: cpu and memory of sidecars are changed in place */
+  InPlaceResize: false,
   /** ours: native sidecars get new images in place */
   NativeSidecarInPlaceUpdate: false,
   /** what carries a label of delete protection is not deleted: ordered sets */
   ResourcesDeletionProtection: false,
   SidecarSetPatchPodMetadataDefaultsAllowed: false,
   SidecarTerminator: false,
+  /** ours: pods get no SidecarSetUpgradable condition, which is a second write for each */
+  SkipUpgradableCondition: false,
   /** ours: every pod that is down uses budget, old ones too */
   StrictMaxUnavailable: false,
   /** the templates of ordered sets are stored as they are given */
@@ -79,6 +84,27 @@ export function readCluster(env: Environment = process.env): ClusterSettings {
  */
 export function readAuthentication(env: Environment = process.env): AuthenticationSettings {
   return parseAuthentication(env);
+}
+
+/**
+ * CLIENT_QPS, CLIENT_BURST, CLIENT_CONCURRENCY: how hard the API server is asked.
+ * @throws ConfigError
+ */
+export function readCallLimits(env: Environment = process.env): CallLimits {
+  const { qps, burst, atOnce } = DEFAULT_CALL_LIMITS;
+  const limits = {
+    qps: parseCount("CLIENT_QPS", env["CLIENT_QPS"] || String(qps)),
+    burst: parseCount("CLIENT_BURST", env["CLIENT_BURST"] || String(burst)),
+    atOnce: parseCount("CLIENT_CONCURRENCY", env["CLIENT_CONCURRENCY"] || String(atOnce)),
+  };
+  if (limits.atOnce === 0)
+    throw new ConfigError("CLIENT_CONCURRENCY=0 would never ask the API server: write 1 or more.");
+  return limits;
+}
+
+function parseCount(variable: string, value: string): number {
+  if (/^\d{1,6}$/.test(value)) return Number(value);
+  throw new ConfigError(`${variable}=${value} is not a whole number of calls.`);
 }
 
 /**

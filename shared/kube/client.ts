@@ -14,6 +14,7 @@ import type {
   Resource,
   WatchOptions,
 } from "./port.ts";
+import { DEFAULT_CALL_LIMITS, limiter } from "./rate-limit.ts";
 import {
   type ClusterAccess,
   type IncomingAnswer,
@@ -81,6 +82,7 @@ export function connectCluster(access: ClusterAccess): Cluster {
 /** Sends one call, reports it to the observer and reads the answer as JSON. */
 function caller(access: ClusterAccess, transport: Transport): <T>(call: Call) => Promise<T> {
   const timeoutMs = access.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS;
+  const limited = limiter(access.limits ?? DEFAULT_CALL_LIMITS, { now: () => performance.now(), sleep });
   const once = async <T>(call: Call): Promise<T> => {
     const begin = performance.now();
     let answer: IncomingAnswer | undefined;
@@ -96,7 +98,7 @@ function caller(access: ClusterAccess, transport: Transport): <T>(call: Call) =>
   return async (call) => {
     for (let attempt = 0; ; attempt++) {
       try {
-        return await once(call);
+        return await limited(() => once(call));
       } catch (error) {
         const waitSeconds = repeatAfterSeconds(error, call, attempt);
         if (waitSeconds === undefined) throw error;

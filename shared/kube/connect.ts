@@ -1,7 +1,7 @@
 /** The way to an API server, as settings say it; what each way needs is loaded when it is the one. */
 import type { AwsAccess } from "../aws/access.ts";
 import type { ClusterSettings } from "../cluster-settings.ts";
-import { readAwsAccess } from "../config.ts";
+import { readAwsAccess, readCallLimits } from "../config.ts";
 import { connectCluster } from "./client.ts";
 import type { Cluster } from "./port.ts";
 import type { ClusterAccess, RequestRecord } from "./transport.ts";
@@ -25,7 +25,9 @@ export function connect(cluster: ClusterSettings | string, aws: () => AwsAccess 
   const onRequest = ({ code }: RequestRecord) => {
     if (code === 401) forget();
   };
-  const connecting = accessOf(settings, aws).then((access) => connectCluster({ ...access, onRequest }));
+  const connecting = accessOf(settings, aws).then((access) =>
+    connectCluster({ ...access, limits: readCallLimits(), onRequest }),
+  );
   connected.set(key, connecting);
   connecting.catch(forget);
   return connecting;

@@ -3,6 +3,7 @@ import http from "node:http";
 import https from "node:https";
 import { PassThrough, pipeline, type Readable } from "node:stream";
 import { type Attempt, connectionFailure, timeoutFailure, unreadableAnswer } from "./failure.ts";
+import type { CallLimits } from "./rate-limit.ts";
 
 /** How to reach an API server and be believed there; as a kubeconfig has it. */
 export interface ClusterAccess {
@@ -23,6 +24,8 @@ export interface ClusterAccess {
   readonly renewToken?: (refused: string | undefined) => Promise<boolean>;
   /** default sidecarset-serverless; it stands in the API server's audit log */
   readonly userAgent?: string;
+  /** absent: 64 calls at once, and as many a second as come */
+  readonly limits?: CallLimits;
   /** until the whole answer is there; default 30,000 */
   readonly requestTimeoutMs?: number;
   /** Called after every HTTP request, also a failed one. */

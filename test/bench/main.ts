@@ -1,12 +1,13 @@
 /**
- * `npm run bench -- core|webhook|rollout [--json] [--pods 500,1000]`: prints a table, or one JSON object.
- * `npm run bench -- gates`: a short run of the last two, which fails when a figure drops; reports/bench.json has them.
+ * `npm run bench -- core|webhook|rollout|ordered [--json] [--pods 500,1000]`: prints a table, or one JSON object.
+ * `npm run bench -- gates`: a short run of webhook and rollout, which fails when a figure drops; reports/bench.json has them.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { measureCore } from "./core.ts";
 import { coreTable } from "./core-table.ts";
 import { gateLine, isHeld, rolloutGates, webhookGates } from "./gates.ts";
+import { measureOrdered, orderedTable } from "./ordered.ts";
 import { measureRollout } from "./rollout/measure-rollout.ts";
 import { rolloutTable } from "./rollout/rollout-table.ts";
 import { measureWebhook } from "./webhook/measure-webhook.ts";
@@ -55,6 +56,10 @@ const BENCHMARKS: Readonly<Record<string, (pods: readonly number[]) => Printed |
     const figures = await measureWebhook(WEBHOOK);
     await keep({ webhook: figures });
     return { figures, table: webhookTable(figures) };
+  },
+  ordered: async () => {
+    const figures = await measureOrdered();
+    return { figures, table: orderedTable(figures) };
   },
   rollout: async (sizes) => {
     const figures = await measureRollout({ sizes, rounds: 3 });

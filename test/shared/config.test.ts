@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readConfig, readQueue } from "../../shared/config.ts";
+import { readCallLimits, readConfig, readQueue } from "../../shared/config.ts";
 import { ConfigError } from "../../shared/config-error.ts";
 import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/ordered-set/gates.ts";
 
@@ -18,6 +18,8 @@ describe("readConfig", () => {
         ResourcesDeletionProtection: false,
         SidecarSetPatchPodMetadataDefaultsAllowed: false,
         SidecarTerminator: false,
+        SkipUpgradableCondition: false,
+        InPlaceResize: false,
         NativeSidecarInPlaceUpdate: false,
         StrictMaxUnavailable: false,
         TemplateNoDefaults: false,
@@ -77,5 +79,21 @@ describe("QUEUE_URL", () => {
     [{ QUEUE_URL }, "QUEUE_URL needs AWS_REGION"],
   ])("%j is one sentence", (env, sentence) => {
     expect(() => readQueue(env)).toThrow(sentence);
+  });
+});
+
+describe("how hard the API server is asked", () => {
+  test("64 calls at once and as many a second as come, unless settings say otherwise", () => {
+    expect(readCallLimits({ CLIENT_QPS: "" })).toEqual({ qps: 0, burst: 0, atOnce: 64 });
+    const env = { CLIENT_QPS: "30", CLIENT_BURST: "50", CLIENT_CONCURRENCY: "4" };
+    expect(readCallLimits(env)).toEqual({ qps: 30, burst: 50, atOnce: 4 });
+  });
+
+  test.each([
+    [{ CLIENT_QPS: "fast" }, "CLIENT_QPS=fast is not a whole number of calls."],
+    [{ CLIENT_BURST: "-1" }, "CLIENT_BURST=-1 is not a whole number of calls."],
+    [{ CLIENT_CONCURRENCY: "0" }, "CLIENT_CONCURRENCY=0 would never ask the API server: write 1 or more."],
+  ])("%j is refused in one sentence", (env, sentence) => {
+    expect(() => readCallLimits(env)).toThrow(new ConfigError(sentence));
   });
 });

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { limiter } from "../../shared/kube/rate-limit.ts";
+
+/** Time that passes only while somebody sleeps. */
+function simulatedTime() {
+  let nowMs = 0;
+  const sleepers: { atMs: number; wake: () => void }[] = [];
+  const sleep = (ms: number) => new Promise<void>((wake) => sleepers.push({ atMs: nowMs + ms, wake }));
+  const run = async () => {
+    for (;;) {
+      for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+      sleepers.sort((one, other) => one.atMs - other.atMs);
+      const next = sleepers.shift();
+      if (!next) return;
+      nowMs = Math.max(nowMs, next.atMs);
+      next.wake();
+    }
+  };
+  return { now: () => nowMs, sleep, run };
+}
+
+test.each([
+  { qps: 10, burst: 5, calls: 105, seconds: 10 },
+  { qps: 50, burst: 1, calls: 101, seconds: 2 },
+  { qps: 0, burst: 0, calls: 1000, seconds: 0 },
+])("$calls calls with $qps a second and a burst of $burst take $seconds s", async ({ qps, burst, calls, seconds }) => {
+  const time = simulatedTime();
+  const limited = limiter({ qps, burst, atOnce: 1_000 }, time);
+  const startedAtMs: number[] = [];
+  const all = Array.from({ length: calls }, () =>
+    limited(async () => {
+      startedAtMs.push(time.now());
+    }),
+  );
+  await time.run();
+  await Promise.all(all);
+  expect(startedAtMs).toHaveLength(calls);
+  expect(startedAtMs.at(-1)).toBeCloseTo(seconds * 1000, 0);
+});
+
+test("after a pause the bucket holds a burst again, and no more", async () => {
+  const time = simulatedTime();
+  const limited = limiter({ qps: 10, burst: 5, atOnce: 100 }, time);
+  const started: number[] = [];
+  const call = () => limited(async () => void started.push(time.now()));
+  const first = Array.from({ length: 5 }, call);
+  await time.run();
+  const pause = time.sleep(60_000);
+  await time.run();
+  const second = Array.from({ length: 6 }, call);
+  await time.run();
+  await Promise.all([...first, pause, ...second]);
+  expect(started.map((ms) => Math.round(ms))).toEqual([0, 0, 0, 0, 0, 60_000, 60_000, 60_000, 60_000, 60_000, 60_100]);
+});
+
+test("no more are under way than may be, and a failure gives its place back", async () => {
+  const time = simulatedTime();
+  const limited = limiter({ qps: 0, burst: 0, atOnce: 3 }, time);
+  let [underWay, most] = [0, 0];
+  const calls = Array.from({ length: 20 }, (_, index) =>
+    limited(async () => {
+      most = Math.max(most, ++underWay);
+      await time.sleep(10);
+      underWay--;
+      if (index % 2 === 0) throw new Error("refused");
+    }),
+  );
+  const settled = Promise.allSettled(calls);
+  await time.run();
+  const results = await settled;
+  expect(most).toBe(3);
+  expect(results.filter(({ status }) => status === "rejected")).toHaveLength(10);
+});
