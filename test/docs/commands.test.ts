@@ -1,0 +1,50 @@
+/** Every command in a block marked `console` prints what stands there. */
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { commandsOf, type DocScene, openDocScene, patternOf } from "./support/doc-commands.ts";
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+/** Pages that share a cluster → how many commands each shows at least. */
+const GROUPS: readonly (readonly [string, Readonly<Record<string, number>>])[] = [
+  ["pages that change nothing", { "README.md": 3, "docs/concepts.md": 2, "docs/faq.md": 4 }],
+  ["the page of the command line", { "docs/cli.md": 25 }],
+];
+
+describe.each(GROUPS)("%s", (_title, pages) => {
+  let scene: DocScene;
+  beforeAll(async () => {
+    scene = await openDocScene();
+  });
+  afterAll(() => scene?.close());
+
+  const all = Object.keys(pages).flatMap((page) =>
+    commandsOf(readFileSync(page, "utf8")).map((shown) => ({ page, shown })),
+  );
+
+  it.each(Object.entries(pages))("%s shows at least %i", (page, least) => {
+    expect(all.filter((one) => one.page === page).length).toBeGreaterThanOrEqual(least);
+  });
+
+  // One after the other: a page tells a story.
+  it.each(all.map(({ page, shown }) => [`${page}:${shown.line} ${shown.command}`, shown] as const))(
+    "%s",
+    async (_title, shown) => {
+      expect(await scene.run(shown.command)).toMatch(patternOf(shown.printed));
+    },
+  );
+});
+
+describe("what a page says that is printed", () => {
+  it.each([
+    ["the same", ["a", "b"], "a\nb\n", true],
+    ["something else", ["a"], "b\n", false],
+    ["anything in a line", ["a … c"], "a b c\n", true],
+    ["any lines", ["a", "…", "z"], "a\nb\nc\nz\n", true],
+    ["too little", ["a", "b"], "a\n", false],
+    ["too much", ["a"], "a\nb\n", false],
+    ["what looks like a pattern", ["a.*"], "abc\n", false],
+  ])("matches %s", (_title, printed, text, isMatched) => {
+    expect(patternOf(printed).test(text)).toBe(isMatched);
+  });
+});

@@ -1,0 +1,88 @@
+/** The commands that a page shows, each with what it is said to print. */
+import { execFile } from "node:child_process";
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { readManifests } from "../../../infra/demo/manifests.ts";
+import { progressView } from "../../../infra/demo/progress.ts";
+import { applyAll, changeImages, followTicks, look, promote, untilPodsStand } from "../../../infra/demo/rollout.ts";
+import { type Stage, setStage } from "../../../infra/demo/stage.ts";
+
+const ROOT = resolve(import.meta.dirname, "../../..");
+const SAMPLE = ["log-agent.yaml", "web.yaml"];
+
+export interface DocCommand {
+  /** in the page */
+  readonly line: number;
+  readonly command: string;
+  readonly printed: readonly string[];
+}
+
+/** Of all blocks marked `console`: lines behind `$ `, and what follows each. */
+export function commandsOf(page: string): readonly DocCommand[] {
+  const commands: { line: number; command: string; printed: string[] }[] = [];
+  let isInside = false;
+  for (const [index, line] of page.split("\n").entries()) {
+    if (line.startsWith("```")) isInside = !isInside && line === "```console";
+    else if (isInside && line.startsWith("$ ")) commands.push({ line: index + 1, command: line.slice(2), printed: [] });
+    else if (isInside) commands.at(-1)?.printed.push(line);
+  }
+  return commands;
+}
+
+/** `…` stands for anything in a line; alone in a line for any lines. */
+export function patternOf(printed: readonly string[]): RegExp {
+  const lines = printed.map((line) =>
+    line.trim() === "…" ? "(?:.*\n)*?" : `${line.split("…").map(escaped).join(".*")}\n`,
+  );
+  return new RegExp(`^${lines.join("")}$`);
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+/** The cluster that `demo --keep` leaves, and a shell in a folder with the demo's manifests. */
+export interface DocScene {
+  /** stdout and stderr as a terminal shows them */
+  readonly run: (command: string) => Promise<string>;
+  readonly close: () => Promise<void>;
+}
+
+const quiet = { isTTY: false, write: () => true } as unknown as NodeJS.WriteStream;
+
+async function untilDemoIsOver(stage: Stage): Promise<void> {
+  await applyAll(stage, await readManifests(SAMPLE.map((name) => join(ROOT, "infra/demo", name))));
+  const view = progressView(quiet);
+  const scene = await untilPodsStand(stage);
+  const deadline = performance.now() + 60_000;
+  await changeImages(stage, scene);
+  await followTicks(stage, view, deadline);
+  await promote(stage, await look(stage));
+  await followTicks(stage, view, deadline);
+}
+
+export async function openDocScene(): Promise<DocScene> {
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-docs-"));
+  const stage = await setStage();
+  await untilDemoIsOver(stage);
+  await mkdir(join(folder, "bin"));
+  const shim = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, "functions/cli.mjs")}" "$@"\n`;
+  await writeFile(join(folder, "bin/sidecarset"), shim, { mode: 0o755 });
+  await mkdir(join(folder, "infra/demo"), { recursive: true });
+  for (const name of SAMPLE)
+    for (const place of [name, join("infra/demo", name)])
+      await copyFile(join(ROOT, "infra/demo", name), join(folder, place));
+  const env = { ...process.env, KUBECONFIG: stage.kubeconfig, PATH: `${join(folder, "bin")}:${process.env["PATH"]}` };
+  const run = (command: string) =>
+    new Promise<string>((done) => {
+      execFile("sh", ["-c", `exec 2>&1; ${command}`], { cwd: folder, env, timeout: 120_000 }, (_error, stdout) =>
+        done(stdout),
+      );
+    });
+  const close = async () => {
+    await stage.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { run, close };
+}
