@@ -1,26 +1,22 @@
 /** Decides which news of a pod are none for its set: a node reports far more often than anything changes that a pass asks for. */
 import type { Pod } from "../../api/kubernetes.ts";
-import { IN_PLACE_READY_CONDITION } from "../../api/names.ts";
+import { waitsForPass } from "../../core/ordered-set/open-gate.ts";
 import { isFinished, isHealthy, isTerminating } from "../../core/ordered-set/pod-phase.ts";
-import { conditionOf } from "../../core/pod/conditions.ts";
 
 /** The same for two states of a pod between which no pass would tell a difference. */
 export function signatureOf(pod: Pod): string {
   const { uid, labels, annotations, finalizers } = pod.metadata ?? {};
   if (isTerminating(pod)) return JSON.stringify([uid, "terminating", finalizers]);
   const images = (pod.status?.containerStatuses ?? []).map(({ image, imageID }) => [image, imageID]);
-  const states = [isHealthy(pod), isFinished(pod), waitsForCondition(pod), isUpdating(pod) ? images : []];
+  const states = [
+    isHealthy(pod),
+    isFinished(pod),
+    pod.status?.phase !== undefined && waitsForPass(pod),
+    isUpdating(pod) ? images : [],
+  ];
   return JSON.stringify([uid, labels, annotations, finalizers, states]);
 }
 
 function isUpdating({ metadata }: Pod): boolean {
   return Object.keys(metadata?.annotations ?? {}).some((key) => key.includes("inplace-update-"));
-}
-
-/** A gate that only a pass opens, once the pod is there. */
-function waitsForCondition(pod: Pod): boolean {
-  const hasGate = (pod.spec.readinessGates ?? []).some(
-    ({ conditionType }) => conditionType === IN_PLACE_READY_CONDITION,
-  );
-  return hasGate && pod.status?.phase !== undefined && conditionOf(pod, IN_PLACE_READY_CONDITION)?.status !== "True";
 }

@@ -2,6 +2,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
 import { isSettled, type SetStanding, setStanding } from "../../core/ordered-set/explain-set.ts";
+import { waitsForPass } from "../../core/ordered-set/open-gate.ts";
 import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
 import { type EventFeed, openFeed } from "../event-feed.ts";
 import { isLater } from "../pod-view.ts";
@@ -159,7 +160,9 @@ async function isOtherSet({ cluster, key }: SetContext, { round }: SetProgress):
 function learn({ known, progress }: Following): void {
   const { look, touched } = progress.round;
   known.clear();
-  for (const pod of [...look.pods, ...touched]) known.set(pod.metadata?.name ?? "", signatureOf(pod));
+  for (const pod of look.pods) known.set(pod.metadata?.name ?? "", signatureOf(pod));
+  // Whatever is heard next of one that waits for us is news.
+  for (const pod of touched) known.set(pod.metadata?.name ?? "", waitsForPass(pod) ? "" : signatureOf(pod));
 }
 
 function isNews({ known, progress }: Following, type: string, pod: Pod): boolean {

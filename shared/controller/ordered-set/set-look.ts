@@ -58,6 +58,8 @@ export async function lookAtSet({ cluster, key }: SetContext, isWide: boolean): 
   const stored = await readLedger(cluster, namespace, key.name, "statefulset");
   const set = await orUndefined(cluster.get<StatefulSet>(STATEFUL_SETS, key));
   if (!set) return undefined;
+  const probe = selectorMatches(set.spec.selector, {});
+  if (typeof probe === "object") throw new Error(`spec.selector: ${probe.message}`);
   const isSelected = ({ metadata }: KubernetesObject) => selectorMatches(set.spec.selector, metadata?.labels) === true;
   const isOwn = ({ metadata }: KubernetesObject) =>
     metadata?.ownerReferences?.some(({ uid }) => uid === set.metadata?.uid) === true;

@@ -3,6 +3,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
+import { withOpenGate } from "../../core/ordered-set/open-gate.ts";
 import { planSet, type SetPlan } from "../../core/ordered-set/plan-set.ts";
 import { reconcileSet, type SetObservation, type SetOutcome } from "../../core/ordered-set/reconcile.ts";
 import type { Reply, Request } from "../../core/ordered-set/step.ts";
@@ -18,7 +19,7 @@ import {
   withReservations,
 } from "../../core/upgrade/ledger.ts";
 import { isKubeError } from "../../kube/error.ts";
-import { STATEFUL_SETS } from "../../kube/port.ts";
+import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
 import { swapLedger } from "../ledger-store.ts";
 import { answer, LookAgain } from "./set-act.ts";
 import {
@@ -49,6 +50,7 @@ export interface SetRound {
 
 /** So long a set that was read is trusted before a pod is created for it: a create is conditional on nothing. */
 const TRUST_MS = 1_000;
+const MAX_ATTEMPTS = 3;
 
 /** Throws LookAgain when something is not as it was seen, and KubeError for trouble. */
 export async function setRound(context: SetContext, look: SetLook): Promise<SetRound> {
@@ -132,18 +134,59 @@ class Round {
   async run(seen: SetObservation): Promise<SetOutcome> {
     const steps = reconcileSet(seen);
     for (let step = steps.next(); ; step = steps.next(await this.#answer(step.value))) {
-      if (step.done) return step.value;
+      if (!step.done) continue;
+      await this.#openGates(seen);
+      return step.value;
+    }
+  }
+
+  /** One that has changed meanwhile is seen again in the next round. */
+  async #openGates({ set, now }: SetObservation): Promise<void> {
+    const isOwn = ({ metadata }: Pod) => metadata?.ownerReferences?.some(({ uid }) => uid === set.metadata?.uid);
+    for (const before of this.#look.pods.filter(isOwn)) {
+      const after = withOpenGate(before, now);
+      const isTouched = this.touched.some(({ metadata }) => metadata?.uid === before.metadata?.uid);
+      if (after === before || isTouched) continue;
+      const request = { kind: "UpdatePodStatus", before, after } as const;
+      const reply = await answer(this.#context, this.#look, request);
+      if (reply.kind === "ok") this.#note(request, reply.object);
     }
   }
 
   async #answer(request: Request): Promise<Reply> {
     if (request.kind === "GetClaim") return await this.#findClaim(request);
     if (request.kind === "UpdateStatus") return await this.#writeStatus(request.status);
-    await this.#permit(request);
-    const reply = await answer(this.#context, this.#look, request);
+    const reply = await this.#carryOut(request);
     if (request.kind === "GetPod" && reply.kind === "ok") this.#requireKnown(reply.object as Pod);
     if (reply.kind === "ok") this.#note(request, reply.object);
     return reply;
+  }
+
+  /** Our own first write to a pod has its node report at once, before our second one: that alone is no reason to begin again. */
+  async #carryOut(request: Request): Promise<Reply> {
+    for (let attempt = 1, asked = request; ; attempt++) {
+      try {
+        await this.#permit(asked);
+        return await answer(this.#context, this.#look, asked);
+      } catch (error) {
+        const again = error instanceof LookAgain && attempt < MAX_ATTEMPTS ? await this.#asReported(asked) : undefined;
+        if (!again) throw error;
+        asked = again;
+      }
+    }
+  }
+
+  /** The second write to a pod, in the state that it is in now, if its status is all that has changed. */
+  async #asReported(request: Request): Promise<Request | undefined> {
+    if (request.kind !== "UpdatePod") return undefined;
+    const { before, after } = request;
+    const { uid } = before.metadata ?? {};
+    if (!this.touched.some(({ metadata }) => metadata?.uid === uid)) return undefined;
+    const key = { namespace: before.metadata?.namespace ?? "", name: before.metadata?.name ?? "" };
+    const now = await orUndefined(this.#context.cluster.get<Pod>(PODS, key));
+    if (!now || !isSameButStatus(now, before)) return undefined;
+    const { resourceVersion = "" } = now.metadata ?? {};
+    return { kind: "UpdatePod", before: { ...before, metadata: { ...before.metadata, resourceVersion } }, after };
   }
 
   async #findClaim(request: Extract<Request, { readonly name: string }>): Promise<Reply> {
@@ -223,6 +266,14 @@ class Round {
     if (request.kind === "CreatePod" || request.kind === "UpdatePod" || request.kind === "UpdatePodStatus")
       this.touched.push(object as Pod);
   }
+}
+
+function isSameButStatus(a: Pod, b: Pod): boolean {
+  const told = ({ metadata, spec }: Pod) => {
+    const { uid, labels, annotations, finalizers, ownerReferences, deletionTimestamp } = metadata ?? {};
+    return JSON.stringify([uid, labels, annotations, finalizers, ownerReferences, deletionTimestamp, spec]);
+  };
+  return told(a) === told(b);
 }
 
 /** When it goes is all that is not known of it. */

@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Cluster } from "../../../shared/kube/port.ts";
+import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";
+import { CLAIMS, type Cluster, CONFIG_MAPS, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import { sendRaw } from "../../contract/raw.ts";
+import { faultyCluster } from "../faults.ts";
 import {
   createSet,
   images,
+  keyOf,
+  NAMESPACE,
+  ordinal,
+  pass,
   patchSpec,
   readPods,
   readSet,
@@ -20,26 +27,151 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.local.close());
 
+const nothing = { replicas: 0 };
+
 describe("a following pass", () => {
   it("creates pods in order, updates them in reverse, and scales down from the top", async () => {
     await createSet(cluster, "db", { replicas: 3 });
-    const report = await settle(cluster, "db");
-    expect(report.stop).toBe("settled");
-    expect((await readSet(cluster, "db")).status).toMatchObject({
-      replicas: 3,
-      readyReplicas: 3,
-      observedGeneration: 1,
-    });
+    expect(await settle(cluster, "db")).toMatchObject({ stop: "settled", why: "3 of 3 pods, 3 ready, 3 updated" });
+    expect((await readSet(cluster, "db")).status).toMatchObject({ readyReplicas: 3, observedGeneration: 1 });
     await patchSpec(cluster, "db", { template: template("db", "app:2") });
-    await settle(cluster, "db");
+    const { tally } = await settle(cluster, "db");
+    expect(tally).toMatchObject({ created: 3, deleted: 3, fenced: 0 });
     expect(images(await readPods(cluster, "db"))).toEqual(["app:2", "app:2", "app:2"]);
     await patchSpec(cluster, "db", { replicas: 1 });
     await settle(cluster, "db");
-    expect(await readPods(cluster, "db")).toHaveLength(1);
-    expect((await readSet(cluster, "db")).status).toMatchObject({
-      replicas: 1,
-      readyReplicas: 1,
-      observedGeneration: 3,
-    });
+    expect((await readPods(cluster, "db")).map(ordinal)).toEqual([0]);
+    expect((await readSet(cluster, "db")).status).toMatchObject({ replicas: 1, observedGeneration: 3 });
+    const deleted = stage.local.history().filter(({ verb, resource }) => verb === "delete" && resource === "pods");
+    expect(
+      deleted
+        .filter(({ isRemoved }) => !isRemoved)
+        .map(({ name }) => name)
+        .slice(0, 3),
+    ).toEqual(["db-2", "db-1", "db-0"]);
   });
+
+  it("updates in place where the template allows it", async () => {
+    const rollingUpdate = { podUpdatePolicy: "InPlaceIfPossible" };
+    const gated = template("cache");
+    const spec = { ...gated.spec, readinessGates: [{ conditionType: "InPlaceUpdateReady" }] };
+    await createSet(cluster, "cache", {
+      replicas: 2,
+      template: { ...gated, spec },
+      updateStrategy: { type: "RollingUpdate", rollingUpdate },
+    });
+    await settle(cluster, "cache");
+    const before = (await readPods(cluster, "cache")).map(({ metadata }) => metadata?.uid);
+    await cluster.patch(STATEFUL_SETS, keyOf("cache"), {
+      type: "json",
+      operations: [{ op: "replace", path: "/spec/template/spec/containers/0/image", value: "app:2" }],
+    });
+    expect((await settle(cluster, "cache")).tally).toMatchObject({ created: 0, deleted: 0 });
+    const after = await readPods(cluster, "cache");
+    expect([images(after), after.map(({ metadata }) => metadata?.uid)]).toEqual([["app:2", "app:2"], before]);
+  });
+
+  it("gives pods their claims, and keeps them", async () => {
+    const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+    await createSet(cluster, "disk", { replicas: 2, volumeClaimTemplates: [{ metadata: { name: "data" }, spec }] });
+    await settle(cluster, "disk");
+    await patchSpec(cluster, "disk", nothing);
+    await settle(cluster, "disk");
+    const { items } = await cluster.list(CLAIMS, { namespace: NAMESPACE });
+    expect(items.map(({ metadata }) => metadata?.name).toSorted()).toEqual(["data-disk-0", "data-disk-1"]);
+  });
+});
+
+describe("a pass", () => {
+  it("that is a dry run writes nothing, and says what it would do", async () => {
+    await createSet(cluster, "dry", { replicas: 2 });
+    const before = stage.local.history().length;
+    const report = await settle(cluster, "dry", { dryRun: true });
+    expect(report.planned).toEqual(expect.arrayContaining(["create pod dry-0"]));
+    expect(report.planned).not.toContain("create pod dry-1");
+    expect(stage.local.history()).toHaveLength(before);
+  });
+
+  it("goes on with other sets when one fails", async () => {
+    await createSet(cluster, "bad", { replicas: 1, selector: { matchExpressions: [{ key: "a", operator: "Odd" }] } });
+    await createSet(cluster, "good", { replicas: 1 });
+    const { sets, problems } = await pass(cluster);
+    expect(problems).toEqual([]);
+    expect(sets.find(({ name }) => name === "bad")?.why).toContain("spec.selector");
+    expect(sets.find(({ name }) => name === "good")?.stop).toBe("settled");
+    expect((await readPods(cluster, "good")).length).toBe(1);
+    await cluster.delete(STATEFUL_SETS, keyOf("bad"));
+  });
+
+  it("of a set that is not there says so", async () => {
+    expect(await settle(cluster, "absent")).toMatchObject({ stop: "gone" });
+  });
+
+  it("takes a pod that another pass created for its own, and records no failure", async () => {
+    await createSet(cluster, "twice", { replicas: 3, podManagementPolicy: "Parallel" });
+    const reports = await Promise.all([settle(cluster, "twice"), settle(cluster, "twice"), settle(cluster, "twice")]);
+    expect(reports.map(({ stop }) => stop)).toEqual(["settled", "settled", "settled"]);
+    expect(await readPods(cluster, "twice")).toHaveLength(3);
+    expect((await readSet(cluster, "twice")).status?.conditions ?? []).toEqual([]);
+  });
+
+  it("beside another one takes no pod away that the other has not given back", async () => {
+    await createSet(cluster, "pair", { replicas: 3 });
+    await settle(cluster, "pair");
+    const since = stage.local.history().length;
+    await patchSpec(cluster, "pair", { template: template("pair", "app:2") });
+    await Promise.all([settle(cluster, "pair"), settle(cluster, "pair")]);
+    expect(images(await readPods(cluster, "pair"))).toEqual(["app:2", "app:2", "app:2"]);
+    const writes = stage.local
+      .history()
+      .slice(since)
+      .filter(({ resource, name }) => resource === "pods" && name.startsWith("pair-"));
+    const created = writes.filter(({ verb }) => verb === "create").map(({ name }) => name);
+    expect(created).toEqual(["pair-2", "pair-1", "pair-0"]);
+  });
+
+  it("that dies at any of its calls leaves nothing that the next one cannot mend", async () => {
+    await createSet(cluster, "mortal", { replicas: 2 });
+    await settle(cluster, "mortal");
+    let died = 0;
+    for (let call = 0; call < 14; call += 2) {
+      await patchSpec(cluster, "mortal", { template: template("mortal", `app:${call + 2}`) });
+      const dying = faultyCluster(cluster, "killAfter", (index) => index === call);
+      void settle(dying, "mortal", { deadlineMs: 5_000 });
+      await dying.struck;
+      died++;
+      await settle(cluster, "mortal");
+      expect(images(await readPods(cluster, "mortal"))).toEqual([`app:${call + 2}`, `app:${call + 2}`]);
+    }
+    expect(died).toBe(7);
+    const key = { namespace: NAMESPACE, name: "statefulset-ledger-mortal" };
+    expect((await cluster.get<ConfigMap>(CONFIG_MAPS, key)).data?.["reservations"]).toBe("");
+  });
+
+  it("lets go of a pod whose labels no longer match", async () => {
+    await createSet(cluster, "loose", { replicas: 1 });
+    await settle(cluster, "loose");
+    const relabel = { type: "merge", body: { metadata: { labels: { app: "other" } } } } as const;
+    await cluster.patch(PODS, keyOf("loose-0"), relabel);
+    await settle(cluster, "loose", { follow: false });
+    expect((await cluster.get<Pod>(PODS, keyOf("loose-0"))).metadata?.ownerReferences ?? []).toEqual([]);
+  });
+});
+
+it("a set is scaled by its scale subresource", async () => {
+  await createSet(cluster, "wide", { replicas: 1 });
+  await settle(cluster, "wide");
+  const { url, caCertificate, token } = stage.local;
+  const path = `/apis/apps.kruise.io/v1beta1/namespaces/${NAMESPACE}/statefulsets/wide/scale`;
+  const target = { url, caCertificate, token };
+  const read = await sendRaw(target, { path });
+  expect(read.body).toMatchObject({
+    kind: "Scale",
+    spec: { replicas: 1 },
+    status: { replicas: 1, selector: "app=wide" },
+  });
+  const headers = { "content-type": "application/merge-patch+json" };
+  await sendRaw(target, { method: "PATCH", path, headers, body: { spec: { replicas: 2 } } });
+  await settle(cluster, "wide");
+  expect((await readPods(cluster, "wide")).map(ordinal)).toEqual([0, 1]);
 });

@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { waitsForPass, withOpenGate } from "../../../shared/core/ordered-set/open-gate.ts";
+import { NOW, podOf, setOf } from "./fixture.ts";
+
+const pod = podOf(setOf(), 0);
+const gated = { ...pod, spec: { ...pod.spec, readinessGates: [{ conditionType: "KruisePodReady" }] } };
+
+test("a pod gets the condition that it waits for, once", () => {
+  expect(waitsForPass(gated)).toBe(true);
+  const opened = withOpenGate(gated, NOW);
+  expect(opened.status?.conditions).toContainEqual({ type: "KruisePodReady", status: "True", lastTransitionTime: NOW });
+  expect(withOpenGate(opened, NOW)).toBe(opened);
+  expect(waitsForPass(opened)).toBe(false);
+});
+
+test("one that somebody holds back, has no gate, or goes, stays as it is", () => {
+  const held = { type: "KruisePodReady", status: "False" } as const;
+  const closed = { ...gated, status: { ...gated.status, conditions: [held] } };
+  const going = { ...gated, metadata: { ...gated.metadata, deletionTimestamp: NOW } };
+  for (const one of [closed, going, pod]) expect(withOpenGate(one, NOW)).toBe(one);
+});
