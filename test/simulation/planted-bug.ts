@@ -39,7 +39,10 @@ export async function plantBug(name: string): Promise<PlantedBug> {
   for (const path of COPIED) await cp(join(ROOT, path), join(folder, path), { recursive: true });
   await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
   const patch = join(BUGS, `${name}.patch`);
-  await run("git", ["apply", "--whitespace=nowarn", patch], { cwd: folder, env: { ...process.env, GIT_DIR: "none" } });
+  await run("git", ["apply", "--unidiff-zero", "--whitespace=nowarn", patch], {
+    cwd: folder,
+    env: { ...process.env, GIT_DIR: "none" },
+  });
   const changed = [...(await readFile(patch, "utf8")).matchAll(/^\+\+\+ b\/(.*)$/gm)].map(([, file = ""]) => file);
   return { folder, problems: compile(folder, changed), remove: () => rm(folder, { recursive: true }) };
 }
