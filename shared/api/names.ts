@@ -12,6 +12,8 @@ export const KRUISE_NAMESPACE = "kruise-system";
 export const HASH_ANNOTATION = "kruise.io/sidecarset-hash";
 export const HASH_WITHOUT_IMAGE_ANNOTATION = "kruise.io/sidecarset-hash-without-image";
 export const CANARY_ANNOTATION = "apps.kruise.io/sidecarset-canary";
+/** ours: how many updated pods may fail before the rollout stops, such as `3`, `10%` or `10% within 5m` */
+export const HALT_ON_ANNOTATION = "sidecarset.kruise.io/halt-on";
 /** ours: "true" evicts pods that missed their sidecars, within maxUnavailable */
 export const EVICT_MISSED_ANNOTATION = "sidecarset.kruise.io/evict-missed";
 export const BASE_ANNOTATION = "apps.kruise.io/sidecarset-base";

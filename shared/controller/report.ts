@@ -178,6 +178,8 @@ function progressOf(summary: Summary): string {
       return `paused; ${count}`;
     case "NotUpdate":
       return `the update strategy is NotUpdate; ${count}`;
+    case "halted":
+      return `halted, since too many updated pods fail; ${count}`;
     case "finished":
       return count;
     case "flip":

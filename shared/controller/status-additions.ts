@@ -1,5 +1,5 @@
 /** What our definition of SidecarSets has in its status beside OpenKruise's: conditions, and what they rest on. */
-import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
+import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../api/sidecarset.ts";
 import type { Decision } from "../core/decide.ts";
 import type { Action } from "../core/lib/action.ts";
 import { selectionOf } from "../core/missed-injection/selection.ts";
@@ -17,11 +17,11 @@ type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
 export function statusAdditions(
   { clock }: RolloutContext,
   { sidecarSet, missed }: Look,
-  { summary, failing }: Decision,
+  { summary, failing, halt }: Decision,
 ): Pick<SidecarSetStatus, "conditions" | "selection"> {
   if (sidecarSet.status !== undefined && sidecarSet.status.conditions === undefined) return {};
   const now = timestamp(clock);
-  const conditions = conditionsOf(sidecarSet, { summary, failing, missed: missed?.map(podName) }, now);
+  const conditions = conditionsOf(sidecarSet, { summary, failing, halt, missed: missed?.map(podName) }, now);
   return { conditions, selection: selectionOf(sidecarSet, now) };
 }
 
@@ -31,15 +31,19 @@ export function transitions(
   { metadata, status: after }: SidecarSet,
 ): readonly RecordEvent[] {
   const regarding = { kind: "SidecarSet", name: metadata?.name ?? "", uid: metadata?.uid ?? "" } as const;
-  return (after?.conditions ?? []).flatMap(({ type, status, reason, message }): readonly RecordEvent[] => {
-    const was = before?.conditions?.find((condition) => condition.type === type)?.status;
-    if (was === status) return [];
-    if (type === "Progressing") {
-      const isFinished = was === "True" && reason === "Finished";
-      return isFinished ? [{ kind: "RecordEvent", regarding, type: "Normal", reason: "RolloutFinished", message }] : [];
-    }
-    // What cannot be upgraded is told of otherwise, as OpenKruise does.
-    if (status !== "True" || type === "NotUpgradable") return [];
-    return [{ kind: "RecordEvent", regarding, type: "Warning", reason: type, message }];
+  return (after?.conditions ?? []).flatMap((condition): readonly RecordEvent[] => {
+    const was = before?.conditions?.find(({ type }) => type === condition.type)?.status;
+    const news = was === condition.status ? undefined : newsOf(condition, was);
+    return news ? [{ kind: "RecordEvent", regarding, ...news, message: condition.message }] : [];
   });
+}
+
+/** What cannot be upgraded is told of otherwise, as OpenKruise does. */
+function newsOf(
+  { type, status, reason }: StatusCondition,
+  was: StatusCondition["status"] | undefined,
+): Pick<RecordEvent, "type" | "reason"> | undefined {
+  if (type === "Progressing")
+    return was === "True" && reason === "Finished" ? { type: "Normal", reason: "RolloutFinished" } : undefined;
+  return status === "True" && type !== "NotUpgradable" ? { type: "Warning", reason: type } : undefined;
 }

@@ -1,6 +1,7 @@
 /** Decides what one pass does for one SidecarSet, from what was observed: a list of the reference's steps, as data. */
 import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
+import { haltOf } from "./halt/halt.ts";
 import type { Action } from "./lib/action.ts";
 import { type FailingPod, failingPods } from "./pod/failing-pods.ts";
 import { isMatched } from "./pod/is-matched.ts";
@@ -41,6 +42,8 @@ const DOWN_PODS_NAMED = 3;
 type Hold =
   | "paused"
   | "NotUpdate"
+  /** too many updated pods fail, where somebody has said how many those are */
+  | "halted"
   /** every matched pod is updated */
   | "finished"
   /** hot upgrades are flipped first, new ones begin in the next pass */
@@ -89,6 +92,8 @@ export interface Decision {
   readonly summary: Summary;
   /** updated pods that cannot run, all of them */
   readonly failing: readonly FailingPod[];
+  /** set when the rollout stops because of them: why */
+  readonly halt?: string;
 }
 
 /**
@@ -113,7 +118,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
     used: usedBudget(pods, claims),
     down: downPods(sidecarSet, pods, DOWN_PODS_NAMED),
   };
-  const failing = failingPods(pods);
+  const failing = failingPods(sidecarSet, pods);
   const recordOnly = (hold: Hold): Decision => ({
     actions: record,
     status,
@@ -123,6 +128,8 @@ export function decide(observation: Observation, context: DecideContext): Decisi
 
   if (strategy?.type === "NotUpdate") return recordOnly("NotUpdate");
   if (strategy?.paused) return recordOnly("paused");
+  const halt = haltOf(sidecarSet, { failing, updated: counts.updated });
+  if (halt !== undefined) return { ...recordOnly("halted"), halt };
 
   const flips = planFlips(sidecarSet, pods, now);
   if (flips.length > 0) {

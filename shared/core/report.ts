@@ -105,7 +105,8 @@ function verdictOf({ matched, updated, ready, selected, hold }: Summary, reasons
     return hold === "budget" && selected === 0 ? "Blocked" : "Degraded";
   if (matched === 0) return "No pods";
   if (updated === matched && ready === matched) return "Done";
-  const isHeld = hold === "paused" || hold === "NotUpdate" || hold === "partition" || hold === "nothingWaits";
+  const isHeld =
+    hold === "paused" || hold === "NotUpdate" || hold === "halted" || hold === "partition" || hold === "nothingWaits";
   return isHeld && !reasons.some(({ kind }) => kind === "wait") ? "Held" : "Rolling out";
 }
 

@@ -1,5 +1,8 @@
 /** Decides which updated pods fail: not merely not ready yet, but with a container that cannot run. */
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import { compareUtf8 } from "../lib/go-json.ts";
 import type { PodState } from "./pod-state.ts";
 
@@ -8,6 +11,8 @@ export interface FailingPod {
   readonly name: string;
   /** such as `agent: ImagePullBackOff` */
   readonly why: string;
+  /** RFC3339: when it was given the latest sidecars; absent: not known */
+  readonly updatedAt?: string;
 }
 
 /** Why a container that should run waits, where that is not a matter of moments, or why it ended. */
@@ -29,15 +34,28 @@ const FAILING: ReadonlySet<string> = new Set([
 ]);
 
 /** By namespace and name. */
-export function failingPods(states: readonly PodState[]): readonly FailingPod[] {
+export function failingPods(sidecarSet: SidecarSet, states: readonly PodState[]): readonly FailingPod[] {
   return states
     .flatMap(({ pod, isUpdated, isReady, isConsistent }) => {
       const why = isUpdated && !(isReady && isConsistent) ? failureOf(pod) : undefined;
       return why === undefined
         ? []
-        : [{ namespace: pod.metadata?.namespace ?? "", name: pod.metadata?.name ?? "", why }];
+        : [
+            {
+              namespace: pod.metadata?.namespace ?? "",
+              name: pod.metadata?.name ?? "",
+              why,
+              ...updateOf(sidecarSet, pod),
+            },
+          ];
     })
     .sort((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name));
+}
+
+function updateOf({ metadata: set }: SidecarSet, { metadata }: Pod): Pick<FailingPod, "updatedAt"> {
+  const { records } = parseUpgradeRecords(metadata?.annotations?.[HASH_ANNOTATION]);
+  const updatedAt = records[set?.name ?? ""]?.updateTimestamp;
+  return updatedAt ? { updatedAt } : {};
 }
 
 /** Of the first container that fails; undefined: none does. */

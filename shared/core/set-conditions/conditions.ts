@@ -6,6 +6,8 @@ import { progressOf, type RolloutStanding } from "./progress.ts";
 export interface Standing {
   readonly summary: RolloutStanding;
   readonly failing: readonly FailingPod[];
+  /** why the rollout was stopped; absent: it was not */
+  readonly halt?: string | undefined;
   /** pods that were made without the sidecars, as `namespace/name`; undefined: not looked for */
   readonly missed: readonly string[] | undefined;
 }
@@ -41,7 +43,8 @@ export function conditionsOf(sidecarSet: SidecarSet, standing: Standing, now: st
   return [...ours, ...others];
 }
 
-function blocked({ summary, failing }: Standing): Verdict {
+function blocked({ summary, failing, halt }: Standing): Verdict {
+  if (halt !== undefined) return yes("Halted", halt);
   if (summary.hold === "budget" && summary.selected === 0 && failing.length > 0)
     return yes(
       "MaxUnavailable",
@@ -58,7 +61,7 @@ function degraded({ failing }: Standing): Verdict {
 
 function notUpgradable({ summary }: Standing): Verdict {
   const { hold, notUpgradable: count, immutableFields } = summary;
-  if (hold === "paused" || hold === "NotUpdate" || hold === "flip") return undefined;
+  if (hold === "paused" || hold === "NotUpdate" || hold === "halted" || hold === "flip") return undefined;
   if (count === 0) return no("AllUpgradable", "every pod that is not updated can be, in place");
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   return yes(

@@ -29,6 +29,7 @@ function standingOf(summary: RolloutStanding): readonly ["True" | "False", strin
   const { hold, updated, updatedReady, used, selected } = summary;
   if (hold === "paused") return ["False", "Paused"];
   if (hold === "NotUpdate") return ["False", "NotUpdate"];
+  if (hold === "halted") return ["False", "Halted"];
   if (selected > 0 || used > 0) return ["True", "RollingOut"];
   if (updated > updatedReady) return ["True", "WaitingForPods"];
   if (hold === "finished") return ["False", "Finished"];

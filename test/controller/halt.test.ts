@@ -1,0 +1,47 @@
+/** A rollout that goes wrong stops before it has used up its budget, and goes on with a good image. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runPass } from "../../shared/controller/pass.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
+import {
+  deploy,
+  KRUISE_NAMESPACE,
+  readPods,
+  readSet,
+  release,
+  startTestCluster,
+  type TestCluster,
+  versionsOf,
+} from "./fixture.ts";
+
+let local: TestCluster;
+beforeAll(async () => {
+  local = await startTestCluster();
+});
+afterAll(() => local?.close());
+
+const pass = (deadlineMs: number) =>
+  runPass(local.cluster, { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs, follow: true, sidecarSet: "wrong" });
+
+test("with a budget for all, no more are upgraded once more fail than may", async () => {
+  const { cluster } = local;
+  await deploy(cluster, "wrong", 8, { maxUnavailable: 2 });
+  const annotations = { "sidecarset.kruise.io/halt-on": "1" };
+  await cluster.patch(SIDECARSETS, { name: "wrong" }, { type: "merge", body: { metadata: { annotations } } });
+  await release(cluster, "wrong", 2, { maxUnavailable: 2, image: "registry.example/proxy:does-not-exist" });
+  await pass(6_000);
+  await release(cluster, "wrong", 2, { maxUnavailable: 8, image: "registry.example/proxy:does-not-exist" });
+  const [report] = (await pass(4_000)).sidecarSets;
+  expect(report?.why).toContain("halted, since too many updated pods fail; 2 of 8 pods updated");
+  const { status } = await readSet(cluster, "wrong");
+  expect(status).toMatchObject({ updatedPods: 2 });
+  expect(status?.conditions?.find(({ type }) => type === "Blocked")).toMatchObject({
+    status: "True",
+    reason: "Halted",
+    message: expect.stringContaining("2 of 2 updated pods fail"),
+  });
+
+  await release(cluster, "wrong", 3, { maxUnavailable: 8 });
+  const [good] = (await pass(10_000)).sidecarSets;
+  expect(good?.why).toBe("8 of 8 pods updated, 8 of them ready");
+  expect(new Set(versionsOf(await readPods(cluster, "wrong")))).toEqual(new Set(["3"]));
+}, 40_000);
