@@ -63,6 +63,7 @@ export const SEVERITIES = {
   OptionalRoleMissing: "warning",
   // passes
   TickNeverRan: "error",
+  TickUnknown: "note",
   TickNotRunning: "error",
   ClockSkew: "warning",
   LedgerUnreadable: "error",

@@ -32,17 +32,39 @@ export function checkPasses(facts: Facts): readonly Finding[] {
 function checkTick({ lastPass, sidecarSets, now, kruiseNamespace }: Facts): readonly Finding[] {
   if ("why" in lastPass) return [];
   const about = `Lease ${kruiseNamespace}/sidecarset-rollout`;
-  const count = seenOf(sidecarSets)?.length ?? 0;
-  if (lastPass.value === undefined)
-    return where(
-      count > 0,
-      finding("TickNeverRan", about, `no pass has ever run, and there are ${count} SidecarSets`, START),
-    );
+  const sets = seenOf(sidecarSets) ?? [];
+  if (lastPass.value === undefined) return sets.length === 0 ? [] : [neverRan(about, sets.filter(isUnseen).length)];
   const age = secondsBetween(lastPass.value, now) ?? 0;
   return where(
     age > LATE_SECONDS,
-    finding("TickNotRunning", about, `no pass has run since ${lastPass.value} (${agoText(age)})`, START),
+    finding(
+      "TickNotRunning",
+      about,
+      `no pass has run since ${lastPass.value} (${agoText(age)})`,
+      `${START}; where SidecarSets go through a queue by now, delete this Lease`,
+    ),
   );
+}
+
+/** Workers of a queue use no Lease. */
+function neverRan(about: string, unseen: number): Finding {
+  if (unseen > 0)
+    return finding(
+      "TickNeverRan",
+      about,
+      `there is none, and no pass has recorded ${unseen} SidecarSets: none runs`,
+      START,
+    );
+  return finding(
+    "TickUnknown",
+    about,
+    "there is none: no pass has run from here, or SidecarSets go through a queue, which uses none",
+    "where there is no queue: see that the schedule of the rollout function is on, or that serve runs with --tick",
+  );
+}
+
+function isUnseen({ metadata, status }: SidecarSet): boolean {
+  return (status?.observedGeneration ?? 0) < (metadata?.generation ?? 0);
 }
 
 function agoText(seconds: number): string {
@@ -106,14 +128,14 @@ function checkLedger(configMap: ConfigMap, sets: readonly SidecarSet[] | undefin
   ];
 }
 
-function checkGeneration({ metadata, status }: SidecarSet): readonly Finding[] {
-  const [generation, seen] = [metadata?.generation ?? 0, status?.observedGeneration ?? 0];
+function checkGeneration(one: SidecarSet): readonly Finding[] {
+  const { metadata, status } = one;
   return where(
-    seen < generation,
+    isUnseen(one),
     finding(
       "ChangeNotSeen",
       `SidecarSet ${metadata?.name}`,
-      `no pass has recorded its latest change (generation ${generation}, recorded ${seen})`,
+      `no pass has recorded its latest change (generation ${metadata?.generation}, recorded ${status?.observedGeneration ?? 0})`,
       "look again in a minute; where that does not change, the function's log says why",
     ),
   );

@@ -105,7 +105,17 @@ export const CLUSTER: readonly Row[] = [
     },
     /1 pods have a launch order/,
   ],
-  ["TickNeverRan", "no Lease", { ...IN_ORDER, lastPass: seen(undefined) }, /no pass has ever run/],
+  ["TickUnknown", "no Lease", { ...IN_ORDER, lastPass: seen(undefined) }, /go through a queue/],
+  [
+    "TickNeverRan",
+    "no Lease, and nothing recorded",
+    {
+      ...IN_ORDER,
+      lastPass: seen(undefined),
+      sidecarSets: seen([{ ...SET, metadata: { ...SET.metadata, generation: 2 } }]),
+    },
+    /no pass has recorded 1 SidecarSets/,
+  ],
   ["TickNotRunning", "two hours ago", { ...IN_ORDER, lastPass: seen("2025-05-31T22:00:00Z") }, /2 hours ago/],
   ["ClockSkew", "a minute", { ...IN_ORDER, skewSeconds: seen(60) }, /60 seconds behind/],
   [
