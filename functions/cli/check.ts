@@ -20,7 +20,7 @@ export const CHECK: Command = {
   exits: [`${WARNINGS} warnings, and no error`, `${ERRORS} errors`],
   run: async (_input, session) => {
     const report = withoutPathSecrets(checkInstallation(await readCheckFacts(session)));
-    session.print(report, (screen) => show(report, screen));
+    session.print(report, (screen) => showReport(report, screen));
     if (report.counts.error > 0) return ERRORS;
     return report.counts.warning > 0 ? WARNINGS : 0;
   },
@@ -38,7 +38,7 @@ const MARKS: Readonly<Record<Severity, readonly [string, Color]>> = {
   note: ["·", "dim"],
 };
 
-function show({ findings, counts, looked }: CheckReport, screen: Screen): void {
+export function showReport({ findings, counts, looked }: CheckReport, screen: Screen): void {
   for (const one of findings) showFinding(one, screen);
   const { sidecarSets, pods, webhooks, addresses, rights, kindsOfFindings } = looked;
   const total = `${counts.error} errors, ${counts.warning} warnings, ${counts.note} notes`;

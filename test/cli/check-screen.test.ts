@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { showReport } from "../../functions/cli/check.ts";
+import { createScreen, widthOf } from "../../functions/cli/screen.ts";
+import { checkInstallation } from "../../shared/core/check.ts";
+import { IN_ORDER, setOf, withSets } from "../core/check/fixture.ts";
+import { ADDRESSES } from "../core/check/rows-address.ts";
+import { CLUSTER } from "../core/check/rows-cluster.ts";
+import { REGISTRATION } from "../core/check/rows-registration.ts";
+import { SETS } from "../core/check/rows-sets.ts";
+
+const NARROW = 40;
+
+function shown(facts: Parameters<typeof checkInstallation>[0], isTTY = true): readonly string[] {
+  let text = "";
+  const out = {
+    isTTY,
+    columns: NARROW,
+    write: (line: string) => {
+      text += line;
+    },
+  };
+  showReport(checkInstallation(facts), createScreen({ out, err: out, mayColor: false }));
+  return text.trimEnd().split("\n");
+}
+
+const ALL = [...REGISTRATION, ...ADDRESSES, ...CLUSTER, ...SETS];
+
+describe("a check on a narrow screen", () => {
+  it.each(ALL)("%s fits, but for words that nobody can break: %s", (id, _, facts) => {
+    const lines = shown(facts);
+    expect(lines.some((line) => line.endsWith(` ${id}`))).toBe(true);
+    expect(lines.filter((line) => widthOf(line) > NARROW && line.trim().includes(" "))).toEqual([]);
+  });
+
+  it("ends with how much there was", () => {
+    expect(shown(IN_ORDER).join(" ")).toMatch(/0 errors, 0 warnings, 1 notes Looked at 1 SidecarSets, 1 pods/);
+  });
+});
+
+it("shows control characters of the cluster, and obeys none", () => {
+  const hostile = setOf("ss", {
+    injectionStrategy: { revision: { revisionName: "\u001b[31mred\u001b[0m\u202eevil\nline" } },
+  });
+  for (const isTTY of [true, false]) {
+    const text = shown(withSets([hostile]), isTTY).join("\n");
+    expect(text).toContain("\\u001b[31mred");
+    expect(["\u001b", "\u202e"].filter((character) => text.includes(character))).toEqual([]);
+  }
+});
