@@ -8,7 +8,7 @@ import { NAMESPACE, rolloutPod, sidecarSets } from "../fixture.ts";
 import { answerCalls } from "./answer-calls.ts";
 
 /** How many there are of each. */
-export interface Contents {
+interface Contents {
   readonly sidecarSets: number;
   readonly pods: number;
 }

@@ -28,7 +28,11 @@ export function rolloutTable(figures: RolloutFigures): string {
     ...rows.map(line),
     "",
     ...ofBareLoop.map(({ pods, ratio }) => `${pods} pods: ${ratio.toFixed(2)} of the bare loop's pods a second`),
-    `computing grows by the power of ${cpuExponent.toFixed(2)}, time ${secondsExponent.toFixed(2)}; ${memorySlope.toFixed(2)} MB for each 1,000 pods`,
+    ...(ofBareLoop.length < 2
+      ? []
+      : [
+          `computing grows by the power of ${cpuExponent.toFixed(2)}, time ${secondsExponent.toFixed(2)}; ${memorySlope.toFixed(2)} MB for each 1,000 pods`,
+        ]),
     "",
   ].join("\n");
 }
