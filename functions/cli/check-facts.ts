@@ -23,6 +23,7 @@ import { isKubeError } from "../../shared/kube/error.ts";
 import {
   type Cluster,
   CONFIG_MAPS,
+  CONTAINER_RECREATE_REQUESTS,
   CONTROLLER_REVISIONS,
   type ListOptions,
   MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -30,6 +31,7 @@ import {
   PODS,
   type Resource,
   SIDECARSETS,
+  STATEFUL_SETS,
 } from "../../shared/kube/port.ts";
 import { readServerFacts } from "../../shared/kube/server-facts.ts";
 import { probe } from "./check-probe.ts";
@@ -53,10 +55,11 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
   const cluster = await session.cluster();
   const { kruiseNamespace } = session;
   const registered = await readRegistered(cluster);
-  const [stored, trial, rights, probes] = await Promise.all([
+  const [stored, trial, rights, optionalObjects, probes] = await Promise.all([
     readStored(cluster, kruiseNamespace),
     look(() => tryOut(cluster)),
     look(() => askRights(cluster)),
+    look(() => countOptional(cluster)),
     mapLimited(addressesOf(registered), PROBES_AT_ONCE, probe),
   ]);
   return {
@@ -69,6 +72,7 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
     trial,
     probes,
     rights,
+    optionalObjects,
     isStrict: readConfig().featureGates.StrictMaxUnavailable,
   };
 }
@@ -143,6 +147,25 @@ export function readManagers(cluster: Cluster): Promise<Seen<readonly Deployment
 async function readLastPass(cluster: Cluster, namespace: string): Promise<string | undefined> {
   const { stored } = await readLease({ cluster, clock: systemClock, namespace, over: new Set() });
   return stored?.spec?.renewTime;
+}
+
+/** By the role that serves them. A definition that is not there has none. */
+async function countOptional(cluster: Cluster): Promise<Readonly<Record<string, number>>> {
+  const [recreate, sets] = await Promise.all(
+    [CONTAINER_RECREATE_REQUESTS, STATEFUL_SETS].map((resource) =>
+      count(cluster, resource).catch((error: unknown) => {
+        if (isKubeError(error, 404)) return 0;
+        throw error;
+      }),
+    ),
+  );
+  return { "container-recreate": recreate ?? 0, "ordered-sets": sets ?? 0 };
+}
+
+/** One item is read, the API server counts the others. */
+export async function count(cluster: Cluster, resource: Resource): Promise<number> {
+  const { items, metadata } = await cluster.list(resource, { limit: 1 });
+  return items.length + (metadata.remainingItemCount ?? 0);
 }
 
 const TELLING_ENV: ReadonlySet<string> = new Set([CONTAINER_PRIORITY_ENV, TERMINATE_SIDECAR_ENV]);

@@ -13,10 +13,9 @@ import {
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
   PODS,
-  type Resource,
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
-import { all, DEFINITIONS, DEPLOYMENTS, look, readManagers, VALIDATING } from "./check-facts.ts";
+import { all, count, DEFINITIONS, DEPLOYMENTS, look, readManagers, VALIDATING } from "./check-facts.ts";
 import type { Session } from "./session.ts";
 
 const DAEMON = "kruise-daemon";
@@ -96,10 +95,4 @@ async function countKind(cluster: Cluster, { spec }: Kind): Promise<CountedKind>
   const version = (versions.find(({ storage }) => storage) ?? versions[0])?.name ?? "v1alpha1";
   const seen = await look(() => count(cluster, { group, version, plural, namespaced: scope === "Namespaced" }));
   return { group, kind, plural, count: "value" in seen ? seen.value : undefined };
-}
-
-/** One item is read, the API server counts the others. */
-async function count(cluster: Cluster, resource: Resource): Promise<number> {
-  const { items, metadata } = await cluster.list(resource, { limit: 1 });
-  return items.length + (metadata.remainingItemCount ?? 0);
 }

@@ -96,6 +96,7 @@ const LOOKED_AT = {
   skewSeconds: "the API server's clock",
   trial: "whether the API server is answered",
   rights: "what our accounts may do",
+  optionalObjects: "which optional features are used",
 } as const satisfies Partial<Record<keyof Facts, string>>;
 
 function checkSeen(facts: Facts): readonly Finding[] {

@@ -178,6 +178,8 @@ export interface Facts {
   readonly trial: Seen<Trial>;
   readonly probes: readonly Probe[];
   readonly rights: Seen<readonly Right[]>;
+  /** optional role → how many objects there are that only it serves */
+  readonly optionalObjects: Seen<Readonly<Record<string, number>>>;
   /** gate StrictMaxUnavailable */
   readonly isStrict: boolean;
 }

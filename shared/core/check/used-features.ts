@@ -22,7 +22,9 @@ export function usedFeatures(facts: Facts): readonly UsedFeature[] {
     pods.filter(hasLaunchOrder).length,
     pods.filter((pod) => hasEnv(pod, TERMINATE_SIDECAR_ENV)).length,
   ];
+  const objects = Object.entries(seenOf(facts.optionalObjects) ?? {}).filter(([, count]) => count > 0);
   return [
+    ...objects.map(([feature, count]) => ({ feature, sign: `${count} objects are there that it serves` })),
     ...(ordered > 0 ? [{ feature: "launch-order", sign: `${ordered} pods have a launch order` }] : []),
     ...(ending > 0
       ? [{ feature: "sidecar-terminator", sign: `${ending} pods have sidecars that are to be ended` }]

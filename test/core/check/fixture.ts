@@ -120,6 +120,7 @@ export const IN_ORDER: Facts = {
     { account: "sidecarset-reconciler", what: "get secrets", role: "none", isAllowed: false },
     { account: "sidecarset-reconciler", what: "create configmaps", role: "launch-order", isAllowed: false },
   ]),
+  optionalObjects: seen({ "container-recreate": 0 }),
   isStrict: false,
 };
 

@@ -105,6 +105,16 @@ export const CLUSTER: readonly Row[] = [
     },
     /1 pods have a launch order/,
   ],
+  [
+    "OptionalRoleMissing",
+    "requests that nobody may serve",
+    {
+      ...IN_ORDER,
+      optionalObjects: seen({ "container-recreate": 2 }),
+      rights: seen([{ account: "a", what: "patch x", role: "container-recreate", isAllowed: false }]),
+    },
+    /2 objects are there that it serves.*patch x/,
+  ],
   ["TickUnknown", "no Lease", { ...IN_ORDER, lastPass: seen(undefined) }, /go through a queue/],
   [
     "TickNeverRan",
