@@ -1,9 +1,10 @@
 /** One container on a node: pulled, started, ready, killed and started anew when its image changes. */
 import { randomBytes } from "node:crypto";
 import { type ImageBehaviour, imageId } from "./image.ts";
-import { asText, at, type JsonObject } from "./json.ts";
+import { asObject, asText, at, isEqual, type JsonObject } from "./json.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
 import { timestamp } from "./object.ts";
+import { type ResizeProblem, resizeProblem, restartsForResize } from "./resize.ts";
 
 type State =
   | { readonly type: "waiting"; readonly reason: string; readonly message?: string }
@@ -35,6 +36,11 @@ export class ContainerRun {
   #containerId = "";
   #wanted: string | undefined;
   #cancel: () => void = () => undefined;
+  /** that the last container that was created has now */
+  #resources: JsonObject = {};
+  /** that it is on its way to */
+  #resizedTo: unknown;
+  #cancelResize: () => void = () => undefined;
 
   constructor(container: JsonObject, role: Role, around: RunSurroundings) {
     this.name = asText(container["name"]);
@@ -62,7 +68,10 @@ export class ContainerRun {
   sync(container: JsonObject): void {
     this.#container = container;
     const image = asText(container["image"]);
-    if (this.#isSettled(image)) return;
+    if (this.#isSettled(image)) {
+      this.#resize();
+      return;
+    }
     this.#cancel();
     if (this.#state.type === "running") this.#kill(this.#state.startedAt);
     this.#wanted = image;
@@ -79,6 +88,35 @@ export class ContainerRun {
 
   stop(): void {
     this.#cancel();
+    this.#cancelResize();
+  }
+
+  /** It runs with other resources than it should. */
+  get isToBeResized(): boolean {
+    return this.#state.type === "running" && !isEqual(asObject(this.#container["resources"]), this.#resources);
+  }
+
+  /** Why they stay as they are. */
+  get resizeProblem(): ResizeProblem | undefined {
+    return this.isToBeResized ? resizeProblem(this.#container) : undefined;
+  }
+
+  #resize(): void {
+    const wanted = this.#container["resources"];
+    if (!this.isToBeResized || isEqual(wanted, this.#resizedTo)) return;
+    this.#cancelResize();
+    this.#resizedTo = wanted;
+    this.#around.changed();
+    if (this.resizeProblem === undefined)
+      this.#cancelResize = this.#around.settings.clock.after(this.#around.settings.startDelayMs, () => {
+        const isRestarted = restartsForResize(this.#container, this.#resources);
+        this.#resources = asObject(this.#container["resources"]);
+        this.#resizedTo = undefined;
+        if (isRestarted && this.#state.type === "running") {
+          this.#kill(this.#state.startedAt);
+          this.#start();
+        } else this.#around.changed();
+      });
   }
 
   /** For good: the pod's phase is final. */
@@ -101,6 +139,7 @@ export class ContainerRun {
       imageID: this.#imageId,
       ...(this.#containerId === "" ? {} : { containerID: this.#containerId }),
       started: isRunning,
+      ...(Object.keys(this.#resources).length > 0 ? { resources: this.#resources } : {}),
     };
   }
 
@@ -156,6 +195,9 @@ export class ContainerRun {
     if (behaviour === "hook-never-ends") return;
     this.#restartCount += 1;
     this.#image = image;
+    this.#cancelResize();
+    this.#resizedTo = undefined;
+    this.#resources = asObject(this.#container["resources"]);
     this.#imageId = imageId(image);
     this.#containerId = `containerd://${randomBytes(32).toString("hex")}`;
     const startedAt = this.#now();

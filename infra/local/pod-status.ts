@@ -23,8 +23,8 @@ function condition(pod: ApiObject, verdict: Verdict, now: string): JsonObject {
   const status = verdict.isTrue ? "True" : "False";
   const before = objectsIn(at(pod, "status", "conditions")).find((one) => one["type"] === verdict.type);
   const since = before?.["status"] === status ? before["lastTransitionTime"] : now;
-  const why =
-    verdict.isTrue || verdict.reason === undefined ? {} : { reason: verdict.reason, message: verdict.message };
+  const isTold = !verdict.isTrue || verdict.type === "PodResizePending";
+  const why = !isTold || verdict.reason === undefined ? {} : { reason: verdict.reason, message: verdict.message };
   return { type: verdict.type, status, lastProbeTime: null, lastTransitionTime: since, ...why };
 }
 
@@ -64,10 +64,27 @@ function verdicts(pod: ApiObject, runs: PodRuns): readonly Verdict[] {
     { type: "PodReadyToStartContainers", isTrue: true },
     { type: "Initialized", isTrue: pending.length === 0, reason: "ContainersNotInitialized", message },
     ...readiness(pod, runs),
+    ...resizeVerdicts(runs),
   ];
 }
 
-const OURS: ReadonlySet<string> = new Set(["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"]);
+/** Only while there is something to tell. */
+function resizeVerdicts({ init, containers }: PodRuns): readonly Verdict[] {
+  const toBe = [...init, ...containers].filter((run) => run.isToBeResized);
+  const problem = toBe.map((run) => run.resizeProblem).find((one) => one !== undefined);
+  if (toBe.length === 0) return [];
+  if (problem === undefined) return [{ type: "PodResizeInProgress", isTrue: true }];
+  return [{ type: "PodResizePending", isTrue: true, ...problem }];
+}
+
+const OURS: ReadonlySet<string> = new Set([
+  "PodReadyToStartContainers",
+  "Initialized",
+  "Ready",
+  "ContainersReady",
+  "PodResizePending",
+  "PodResizeInProgress",
+]);
 
 /** Nothing leads out of it. */
 function isFinal(status: JsonObject): boolean {

@@ -70,6 +70,11 @@ const FEATURES: readonly Feature[] = [
     rules: [allow("", ["nodes"], ["list"])],
   },
   {
+    name: "resize",
+    purpose: "where cpu and memory of sidecars are changed in place (gate InPlaceResize).",
+    rules: [allow("", ["pods/resize"], ["patch"])],
+  },
+  {
     name: "ordered-sets",
     purpose: "where StatefulSets of apps.kruise.io are to be reconciled.",
     rules: [

@@ -26,6 +26,8 @@ export const WORKING_HOT_UPGRADE_ANNOTATION = "kruise.io/sidecarset-working-hotu
 export const VERSION_ANNOTATION_PREFIX = "version.sidecarset.kruise.io/";
 /** followed by the pod container's name */
 export const VERSION_ALT_ANNOTATION_PREFIX = "versionalt.sidecarset.kruise.io/";
+/** ours, of a pod: SidecarSet → hash of the release that its resources are, or were, brought to in place */
+export const RESIZE_ANNOTATION = "sidecarset.kruise.io/resize";
 /** ours: moves a pod's resourceVersion so that a late patch fails (the fence of the ledger protocol) */
 export const FENCE_ANNOTATION = "sidecarset.kruise.io/fence";
 

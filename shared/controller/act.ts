@@ -7,7 +7,7 @@ import { isKubeError, KubeError } from "../kube/error.ts";
 import { type Cluster, CONTROLLER_REVISIONS, type PartialObject, type Patch, PODS, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, timestamp } from "./clock.ts";
 import { recordEvent } from "./event.ts";
-import { podPatch } from "./pod-patch.ts";
+import { podPatch, resizePatch } from "./pod-patch.ts";
 
 export interface ActContext {
   readonly cluster: Cluster;
@@ -66,6 +66,13 @@ async function carryOut(action: Action, context: ActContext): Promise<Kubernetes
     case "PatchStatus":
       return await patchStatus(context, action.status);
     case "PatchPod":
+      if (action.resources !== undefined) {
+        const patch = resizePatch(action.pod, action.resources);
+        return await cluster.patch<PartialObject>(PODS, action.pod, patch, {
+          subresource: "resize",
+          answer: "metadata",
+        });
+      }
       return await cluster.patch<PartialObject>(PODS, action.pod, podPatch(action), { answer: "metadata" });
     case "PatchPodCondition":
       return await cluster.patch<PartialObject>(PODS, action.pod, conditionPatch(action), {

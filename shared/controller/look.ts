@@ -13,12 +13,14 @@ import { type Kubelets, readKubelets } from "./kubelets.ts";
 import { readLedger, type StoredLedger } from "./ledger-store.ts";
 import { listRevisions, type Observed, observePods } from "./observe.ts";
 import type { Tally } from "./report.ts";
+import { isResizeServed } from "./resize-served.ts";
 
 export const WRITES_AT_ONCE = 16;
 
 /** What is upgraded in place beyond what OpenKruise does. */
 export interface InPlaceGates {
   readonly NativeSidecarInPlaceUpdate: boolean;
+  readonly InPlaceResize: boolean;
 }
 
 export interface RolloutContext {
@@ -41,6 +43,8 @@ export interface Look {
   readonly observed: Observed;
   /** absent: nobody needs them */
   readonly kubelets?: Kubelets | undefined;
+  /** resources are changed in place */
+  readonly canResize?: boolean;
   revisions: readonly ControllerRevision[];
   taken: readonly ControllerRevision[];
   /** pods that were made without the sidecars, when this look began; undefined: it could not be found out */
@@ -53,14 +57,16 @@ export async function lookAt(context: RolloutContext, name: string): Promise<Loo
   const stored = await readLedger(cluster, kruiseNamespace, name);
   const sidecarSet = await readSidecarSet(cluster, name);
   if (!sidecarSet) return undefined;
+  const isResizing = context.inPlaceGates?.InPlaceResize === true;
   const [observed, revisions] = await Promise.all([
-    observePods(cluster, sidecarSet),
+    observePods(cluster, sidecarSet, isResizing),
     listRevisions(cluster, kruiseNamespace, name),
   ]);
   const isNative = context.inPlaceGates?.NativeSidecarInPlaceUpdate === true;
   const kubelets = isNative ? await readKubelets(cluster, sidecarSet, observed.view.pods) : undefined;
+  const canResize = isResizing && (await isResizeServed(cluster));
   const missed = await findMissed(context, sidecarSet, observed.view.pods);
-  return { sidecarSet, stored, observed, revisions, taken: [], missed, kubelets };
+  return { sidecarSet, stored, observed, revisions, taken: [], missed, kubelets, canResize };
 }
 
 /** undefined: there is none. */
@@ -119,7 +125,7 @@ export function decideOn(context: RolloutContext, look: Look, reserved: Readonly
       now: timestamp(context.clock),
       kruiseNamespace: context.kruiseNamespace,
       isStrict: context.isBudgetStrict,
-      inPlace: { kubelets: look.kubelets },
+      inPlace: { kubelets: look.kubelets, canResize: look.canResize },
     },
   );
 }

@@ -31,14 +31,14 @@ export interface Observed {
   readonly resourceVersion?: string;
 }
 
-/** Throws KubeError, and an Error for a selector with an unknown operator. */
-export async function observePods(cluster: Cluster, sidecarSet: SidecarSet): Promise<Observed> {
+/** `withResources`: what containers ask for and have is kept of pods, too. Throws KubeError, and an Error for a selector with an unknown operator. */
+export async function observePods(cluster: Cluster, sidecarSet: SidecarSet, withResources = false): Promise<Observed> {
   const { selector, namespaceSelector } = sidecarSet.spec;
   const scope: Scope = {
     ...scopeOf(selector),
     ...(namespaceSelector ? { namespaces: new Set(await selectedNamespaces(cluster, namespaceSelector)) } : {}),
   };
-  const record = podRecords(sidecarSet);
+  const record = podRecords(sidecarSet, withResources);
   // No selector selects nothing.
   if (!selector) return { view: new PodView(record, []), scope };
   const namespaces = scope.namespaces ? [...scope.namespaces] : [undefined];

@@ -1,7 +1,7 @@
 /** Conditional writes on one pod, and what the pod is once such a write has succeeded. */
 import type { ObjectMeta, Pod } from "../api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../api/names.ts";
-import type { Action, PodPrecondition } from "../core/lib/action.ts";
+import type { Action, PodPrecondition, ResourceChange } from "../core/lib/action.ts";
 import type { JsonPatchOperation, Patch } from "../kube/port.ts";
 
 export type PatchPod = Extract<Action, { kind: "PatchPod" }>;
@@ -19,6 +19,15 @@ export function podPatch({ pod, images, annotations, isFirstAnnotation }: PatchP
     ...annotate(annotations, isFirstAnnotation),
   ];
   return { type: "json", operations };
+}
+
+/** Resources alone, for pods/resize. */
+export function resizePatch(pod: PodPrecondition, resources: readonly ResourceChange[]): Patch {
+  const changes = resources.flatMap(({ index, container, resources: value }): JsonPatchOperation[] => [
+    { op: "test", path: `/spec/containers/${index}/name`, value: container },
+    { op: "add", path: `/spec/containers/${index}/resources`, value },
+  ]);
+  return { type: "json", operations: [...preconditions(pod), ...changes] };
 }
 
 /** Moves the pod's resourceVersion and nothing else, so that a patch for the reserved one fails when it comes late. */
@@ -45,18 +54,29 @@ function annotate(annotations: Annotations, isFirst: boolean): JsonPatchOperatio
 }
 
 /** The pod after `patch`: its status is still the one that was looked at, or the write would have failed. */
-export function patchedPod(pod: Pod, metadata: ObjectMeta, { images }: Pick<PatchPod, "images">): Pod {
+export function patchedPod(
+  pod: Pod,
+  metadata: ObjectMeta,
+  { images, resources = [] }: Pick<PatchPod, "images" | "resources">,
+): Pod {
   const withImages = (list: "containers" | "initContainers") =>
     pod.spec[list]?.map((container, place) => {
       const change = images.find((one) => one.index === place && (one.list ?? "containers") === list);
-      return change === undefined ? container : { ...container, image: change.to };
+      const resized = list === "containers" ? resources.find(({ index }) => index === place) : undefined;
+      return {
+        ...container,
+        ...(change ? { image: change.to } : {}),
+        ...(resized ? { resources: resized.resources } : {}),
+      };
     });
   const [containers = [], initContainers] = [withImages("containers"), withImages("initContainers")];
   return { ...pod, metadata, spec: { ...pod.spec, containers, ...(initContainers ? { initContainers } : {}) } };
 }
 
 /** Whether `pod`, read after a write without a clear answer, carries what the write was to set. */
-export function isPatched(pod: Pod, { images, annotations }: PatchPod): boolean {
+export function isPatched(pod: Pod, { images, annotations, resources }: PatchPod): boolean {
+  // What the API server makes of them is for the next round to see.
+  if (resources !== undefined) return false;
   const has = pod.metadata?.annotations ?? {};
   return (
     images.every((change) => pod.spec[change.list ?? "containers"]?.[change.index]?.image === change.to) &&

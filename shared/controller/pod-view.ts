@@ -8,9 +8,9 @@ import { partSharing } from "./shared-parts.ts";
 export type RecordPod = (pod: Pod) => Pod;
 
 /** Records of one SidecarSet's pods. They share what is equal in them. */
-export function podRecords(sidecarSet: SidecarSet): RecordPod {
+export function podRecords(sidecarSet: SidecarSet, withResources = false): RecordPod {
   const share = partSharing();
-  return (pod) => share(projectPod(pod, sidecarSet));
+  return (pod) => share(projectPod(pod, sidecarSet, withResources));
 }
 
 /**

@@ -79,7 +79,12 @@ async function fence(context: RolloutContext, look: Look, reservation: Reservati
   context.tally.fenced++;
 }
 
-function noteWrite(look: Look, { uid }: PodState, metadata: ObjectMeta | undefined, patch: Pick<PatchPod, "images">) {
+function noteWrite(
+  look: Look,
+  { uid }: PodState,
+  metadata: ObjectMeta | undefined,
+  patch: Pick<PatchPod, "images" | "resources">,
+) {
   const { view } = look.observed;
   const pod = view.get(uid);
   if (metadata) view.see(pod ? patchedPod(pod, metadata, patch) : { metadata, spec: { containers: [] } });

@@ -5,13 +5,14 @@ import { haltOf } from "./halt/halt.ts";
 import type { Action } from "./lib/action.ts";
 import { type FailingPod, failingPods } from "./pod/failing-pods.ts";
 import { isMatched } from "./pod/is-matched.ts";
-import { type InPlaceFacts, podStateOf } from "./pod/pod-state.ts";
+import { type InPlaceFacts, type PodState, podStateOf } from "./pod/pod-state.ts";
 import { planHistory } from "./revision/plan-history.ts";
 import { calculateStatus, isStatusChanged } from "./status/calculate-status.ts";
 import { maxUnavailableOf, usedBudget } from "./upgrade/budget.ts";
 import { type DownPod, downPods } from "./upgrade/down-pods.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
-import { type Batch, planBatch, planFlips } from "./upgrade/plan-batch.ts";
+import { type Batch, planBatch, planFlips, planShrinks } from "./upgrade/plan-batch.ts";
+import { isResizable, withResize } from "./upgrade/resize.ts";
 
 export interface Observation {
   /** v1beta1, as read at the beginning of the pass */
@@ -103,13 +104,13 @@ export interface Decision {
 export function decide(observation: Observation, context: DecideContext): Decision {
   const { now, kruiseNamespace, isStrict = false, inPlace } = context;
   const { sidecarSet, reserved } = observation;
-  const claims = { reserved, isStrict };
   const strategy = sidecarSet.spec.updateStrategy;
   const matched = observation.pods.filter((pod) => isMatched(pod, sidecarSet));
 
   const history = planHistory(observation, matched, kruiseNamespace);
 
-  const pods = matched.map((pod) => podStateOf(pod, sidecarSet, inPlace));
+  const pods = statesOf(matched, observation, inPlace);
+  const claims = { reserved: claimedBy(pods, reserved), isStrict };
   const status = calculateStatus(sidecarSet, pods, history.latest);
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
   const counts: Counts = {
@@ -138,6 +139,12 @@ export function decide(observation: Observation, context: DecideContext): Decisi
     return { actions: [...record, ...flips], status, summary, failing };
   }
 
+  const shrinks = planShrinks(pods);
+  if (shrinks.length > 0) {
+    const summary: Summary = { ...NOTHING, ...counts, selected: shrinks.length, hold: "flip" };
+    return { actions: [...record, ...shrinks], status, summary, failing };
+  }
+
   if (counts.updated >= counts.matched) return recordOnly("finished");
 
   const batch = planBatch(sidecarSet, pods, claims, {
@@ -149,6 +156,18 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const fields = immutableFields(sidecarSet, fixed, observation.revisions);
   const summary = { ...counts, ...summarize(batch), immutableFields: fields };
   return { actions: [...record, ...batch.actions], status, summary, failing };
+}
+
+function statesOf(pods: readonly Pod[], { sidecarSet, revisions }: Observation, inPlace: InPlaceFacts | undefined) {
+  const states = pods.map((pod) => podStateOf(pod, sidecarSet, inPlace));
+  if (!inPlace?.canResize) return states;
+  return states.map((state) => withResize(state, sidecarSet, (pod) => isResizable(sidecarSet, pod, revisions)));
+}
+
+/** Those whose resources have begun to change are on their way, too. */
+function claimedBy(pods: readonly PodState[], reserved: ReadonlySet<string>): ReadonlySet<string> {
+  const underWay = pods.filter(({ resize }) => resize?.isUnderWay).map(({ pod }) => pod.metadata?.uid ?? "");
+  return underWay.length === 0 ? reserved : new Set([...reserved, ...underWay]);
 }
 
 type Counts = Pick<Summary, "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down">;

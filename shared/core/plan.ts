@@ -19,7 +19,7 @@ export interface PlannedStep {
   /** from the beginning */
   readonly atSeconds: number;
   /** a new image within the budget, or the end of hot upgrades */
-  readonly purpose: "upgrade" | "flip";
+  readonly purpose: "upgrade" | "flip" | "resize";
   /** in the order in which they get their turn */
   readonly pods: readonly PlannedPod[];
   /** as it stands before the step */

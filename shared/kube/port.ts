@@ -91,7 +91,7 @@ export interface CreateOptions extends WriteOptions {
 }
 
 export interface PatchOptions extends WriteOptions {
-  readonly subresource?: "status";
+  readonly subresource?: "status" | "resize";
   /** "metadata" asks for PartialObjectMetadata, which is all that a rollout needs to read back. */
   readonly answer?: "object" | "metadata";
 }

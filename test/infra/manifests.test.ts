@@ -210,6 +210,7 @@ test("what only some features need is in none of the base roles, and gives nobod
     "container-recreate": ["containerrecreaterequests", "containerrecreaterequests/status", "pods", "nodes"],
     "sidecar-terminator": ["nodes"],
     "native-sidecars": ["nodes"],
+    resize: ["pods/resize"],
     "ordered-sets": [
       "statefulsets",
       "statefulsets/status",

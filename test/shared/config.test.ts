@@ -20,6 +20,7 @@ describe("readConfig", () => {
         SidecarTerminator: false,
         SkipUpgradableCondition: false,
         InPlaceResize: false,
+        InPlaceResize: false,
         NativeSidecarInPlaceUpdate: false,
         StrictMaxUnavailable: false,
         TemplateNoDefaults: false,

@@ -1,5 +1,5 @@
 /** Everything a pass may do to the cluster, as data: a decision is a list of these, and only the shell carries them out. */
-import type { ControllerRevision, PodCondition } from "../../api/kubernetes.ts";
+import type { ControllerRevision, PodCondition, ResourceRequirements } from "../../api/kubernetes.ts";
 import type { SidecarSetStatus } from "../../api/sidecarset.ts";
 
 /** The one pod that was looked at: a write to any other, or to a later state of it, must fail. */
@@ -20,6 +20,15 @@ export interface ImageChange {
   readonly to: string;
 }
 
+/** Goes through pods/resize, in a write of its own. */
+export interface ResourceChange {
+  /** index in spec.containers of the pod that was looked at */
+  readonly index: number;
+  readonly container: string;
+  /** whole */
+  readonly resources: ResourceRequirements;
+}
+
 export type Action =
   /** Refused with AlreadyExists: observe that object too (Observation.taken) and decide again. */
   | { readonly kind: "CreateRevision"; readonly revision: ControllerRevision }
@@ -35,10 +44,12 @@ export type Action =
   | { readonly kind: "PatchStatus"; readonly sidecarSet: string; readonly status: SidecarSetStatus }
   | {
       readonly kind: "PatchPod";
-      /** why: a new image within the budget, or the end of a hot upgrade (never limited by the budget) */
-      readonly purpose: "upgrade" | "flip";
+      /** why: a new image within the budget, or the end of a hot upgrade (never limited by the budget), or resources alone */
+      readonly purpose: "upgrade" | "flip" | "resize";
       readonly pod: PodPrecondition;
       readonly images: readonly ImageChange[];
+      /** absent: it is no resize */
+      readonly resources?: readonly ResourceChange[];
       /** the annotations that change, whole values; the pod's other annotations are not in here */
       readonly annotations: Readonly<Record<string, string>>;
       /** true when the pod has no metadata.annotations at all, so that a patch must create the map */

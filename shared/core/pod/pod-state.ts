@@ -4,10 +4,24 @@ import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
+import type { ResourceChange } from "../lib/action.ts";
 import { isConsistent } from "./is-consistent.ts";
 import { isReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
 import { sidecarContainerNames } from "./sidecar-containers.ts";
+
+/**
+ * begin: say in an annotation that the pod is on its way; resize: write `changes`; wait: the node is at it;
+ * update: images and records; none: there is nothing to do.
+ */
+export interface ResizeState {
+  readonly step: "begin" | "resize" | "wait" | "update" | "none";
+  readonly changes: readonly ResourceChange[];
+  /** uses budget although not updated yet */
+  readonly isUnderWay: boolean;
+  /** why the node does not do it, as its kubelet says; undefined: it does, or has */
+  readonly hindrance?: string;
+}
 
 /** A matched pod and what was found out about it, once per pass. */
 export interface PodState {
@@ -19,12 +33,16 @@ export interface PodState {
   readonly isReady: boolean;
   /** of its native sidecars; absent: they are not upgraded in place */
   readonly native?: NativeState;
+  /** of its resources; absent: they are not changed in place */
+  readonly resize?: ResizeState;
 }
 
 /** What upgrading more in place than OpenKruise does needs to know. */
 export interface InPlaceFacts {
   /** gate NativeSidecarInPlaceUpdate: version of the kubelet by node; absent: the gate is off */
   readonly kubelets?: ReadonlyMap<string, string> | undefined;
+  /** gate InPlaceResize, and the API server serves pods/resize */
+  readonly canResize?: boolean | undefined;
 }
 
 export function podStateOf(pod: Pod, sidecarSet: SidecarSet, { kubelets }: InPlaceFacts = {}): PodState {

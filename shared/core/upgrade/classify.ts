@@ -16,12 +16,13 @@ export type PodClass =
   | "inFlight"
   | "waiting";
 
-export function classify({ pod, isUpdated, native }: PodState, sidecarSet: SidecarSet): PodClass {
+export function classify({ pod, isUpdated, native, resize }: PodState, sidecarSet: SidecarSet): PodClass {
   if (isUpdated) return "updated";
   const selector = sidecarSet.spec.updateStrategy?.selector;
   // A selector with an unknown operator selects no pod.
   if (selector && selectorMatches(selector, pod.metadata?.labels) !== true) return "notSelected";
-  if (!isUpgradable(pod, sidecarSet) || native?.hindrance !== undefined) return "notUpgradable";
+  if ((!isUpgradable(pod, sidecarSet) && !resize) || native?.hindrance !== undefined) return "notUpgradable";
+  if (resize?.step === "wait") return "inFlight";
   return hasSettled(pod, sidecarSet) && native?.hasSettled !== false ? "waiting" : "inFlight";
 }
 

@@ -31,6 +31,21 @@ export function immutableFields(
   return [...new Set(before.flatMap(({ data }) => differences(hashedPart(data), now)))].sort();
 }
 
+/** What differs between the SidecarSet and what one pod was made with; undefined: no revision tells. */
+export function madeWith(
+  sidecarSet: SidecarSet,
+  pod: Pod,
+  revisions: readonly ControllerRevision[],
+): { readonly fields: readonly string[]; readonly resources: ReadonlyMap<string, unknown> } | undefined {
+  const text = pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
+  const hash = parseUpgradeRecords(text).records[sidecarSet.metadata?.name ?? ""]?.hash ?? "";
+  const revision = revisions.findLast((one) => hash !== "" && hash === hashOf(one));
+  if (revision === undefined) return undefined;
+  const before = hashedPart(revision.data);
+  const resources = new Map(before.containers.map((one) => [String(one["name"]), one["resources"]]));
+  return { fields: differences(before, hashedPart(revisionData(sidecarSet))), resources };
+}
+
 function hashOf({ metadata }: ControllerRevision): string | undefined {
   return metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
 }

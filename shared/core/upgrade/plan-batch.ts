@@ -3,13 +3,14 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { NOT_UPGRADABLE_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import type { Action, PodPrecondition } from "../lib/action.ts";
+import type { Action, PodPrecondition, ResourceChange } from "../lib/action.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import type { Claims } from "./budget.ts";
 import { canFlip } from "./hot-slot.ts";
 import { planFlip, planUpgrade } from "./plan-upgrade.ts";
 import type { PodPlan } from "./pod-change.ts";
-import type { UpgradeFacts } from "./record-upgrade.ts";
+import { recordWithoutImage, type UpgradeFacts } from "./record-upgrade.ts";
+import { resizeMark } from "./resize.ts";
 import { type Selection, selectPods } from "./select.ts";
 import { planCondition } from "./upgradable-condition.ts";
 
@@ -38,6 +39,31 @@ export function planFlips(sidecarSet: SidecarSet, pods: readonly PodState[], now
     .flatMap(({ pod }) => [...patchPod(pod, planFlip(pod, sidecarSet, now), "flip", false), flipEvent(pod)]);
 }
 
+/** Gives sidecars that run their new image the smaller resources that are meant for it. */
+export function planShrinks(pods: readonly PodState[]): readonly Action[] {
+  return pods
+    .filter(({ isUpdated, resize }) => isUpdated && resize?.step === "resize")
+    .flatMap(({ pod, resize, isReady }) => patchPod(pod, resizing(resize?.changes ?? []), "resize", isReady));
+}
+
+function resizing(resources: readonly ResourceChange[]): PodPlan {
+  return { kind: "planned", images: [], annotations: {}, resources };
+}
+
+/** One write: what a pod has to be given first, its turn come. */
+function planStep({ pod, resize }: PodState, sidecarSet: SidecarSet, facts: UpgradeFacts): PodPlan {
+  if (resize?.step === "begin") return { kind: "planned", images: [], annotations: resizeMark(pod, sidecarSet) };
+  if (resize?.step === "resize") return resizing(resize.changes);
+  const plan = planUpgrade(pod, sidecarSet, facts);
+  if (plan.kind === "refused" || !resize) return plan;
+  return { ...plan, annotations: { ...plan.annotations, ...resizedRecords(pod, sidecarSet, facts) } };
+}
+
+/** Nothing differs any more, so both hashes are those of the SidecarSet. */
+function resizedRecords(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts) {
+  return { ...resizeMark(pod, sidecarSet), ...recordWithoutImage(pod, sidecarSet, facts) };
+}
+
 export function planBatch(
   sidecarSet: SidecarSet,
   pods: readonly PodState[],
@@ -46,7 +72,7 @@ export function planBatch(
 ): Batch {
   const plans = new Map<PodState, PodPlan>();
   const canTake = (state: PodState) => {
-    const plan = planUpgrade(state.pod, sidecarSet, facts);
+    const plan = planStep(state, sidecarSet, facts);
     plans.set(state, plan);
     return plan.kind === "planned";
   };
@@ -60,9 +86,10 @@ export function planBatch(
   const refused = [...plans].flatMap(([{ pod }, plan]) =>
     plan.kind === "refused" ? [problem(pod, plan.message)] : [],
   );
-  const hindered = notUpgradable.flatMap(({ pod, native }) =>
-    native?.hindrance === undefined ? [] : [problem(pod, native.hindrance)],
-  );
+  const hindered = pods.flatMap(({ pod, native, resize, isUpdated }) => {
+    const why = (isUpdated ? undefined : native?.hindrance) ?? resize?.hindrance;
+    return why === undefined ? [] : [problem(pod, why)];
+  });
   return {
     actions: planned.flatMap(({ actions }) => actions),
     selection,
@@ -72,7 +99,13 @@ export function planBatch(
 
 function upgrade({ pod, isReady }: PodState, plan: PodPlan | undefined, sidecarSet: SidecarSet, now: string): Planned {
   const { actions, problems } = mark(pod, sidecarSet, true, now);
-  return { actions: [...(plan ? patchPod(pod, plan, "upgrade", isReady) : []), ...actions], problems };
+  return {
+    actions: [
+      ...(plan ? patchPod(pod, plan, plan.kind === "planned" && plan.resources ? "resize" : "upgrade", isReady) : []),
+      ...actions,
+    ],
+    problems,
+  };
 }
 
 /** The condition, if it has to change. */
@@ -92,11 +125,27 @@ function mark(pod: Pod, sidecarSet: SidecarSet, isUpgradable: boolean, now: stri
   }
 }
 
-function patchPod(pod: Pod, plan: PodPlan, purpose: "upgrade" | "flip", usesBudget: boolean): readonly Action[] {
+function patchPod(
+  pod: Pod,
+  plan: PodPlan,
+  purpose: "upgrade" | "flip" | "resize",
+  usesBudget: boolean,
+): readonly Action[] {
   if (plan.kind === "refused") return [];
-  const { images, annotations } = plan;
+  const { images, annotations, resources } = plan;
   const isFirstAnnotation = pod.metadata?.annotations === undefined;
-  return [{ kind: "PatchPod", purpose, pod: preconditionOf(pod), images, annotations, isFirstAnnotation, usesBudget }];
+  return [
+    {
+      kind: "PatchPod",
+      purpose,
+      pod: preconditionOf(pod),
+      images,
+      annotations,
+      isFirstAnnotation,
+      usesBudget,
+      ...(resources ? { resources } : {}),
+    },
+  ];
 }
 
 function preconditionOf({ metadata = {} }: Pod): PodPrecondition {

@@ -1,6 +1,6 @@
 /** Decides nothing: one pod's change as it is being planned, and what of it has to be written. */
 import type { Container, Pod } from "../../api/kubernetes.ts";
-import type { ImageChange } from "../lib/action.ts";
+import type { ImageChange, ResourceChange } from "../lib/action.ts";
 
 export type Annotations = Readonly<Record<string, string>>;
 
@@ -9,6 +9,8 @@ export type PodPlan =
   | {
       readonly kind: "planned";
       readonly images: readonly ImageChange[];
+      /** absent: it is no resize */
+      readonly resources?: readonly ResourceChange[];
       /** those that change, whole values */
       readonly annotations: Annotations;
     }

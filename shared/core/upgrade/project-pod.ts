@@ -7,6 +7,7 @@ import {
   INJECT_ANNOTATION,
   INJECTED_LIST_ANNOTATION,
   MIRROR_ANNOTATION,
+  RESIZE_ANNOTATION,
   UPGRADABLE_CONDITION,
   VERSION_ALT_ANNOTATION_PREFIX,
   VERSION_ANNOTATION_PREFIX,
@@ -23,16 +24,22 @@ const OUR_ANNOTATIONS: ReadonlySet<string> = new Set([
   INJECTED_LIST_ANNOTATION,
   IN_PLACE_UPDATE_STATE_ANNOTATION,
   MIRROR_ANNOTATION,
+  RESIZE_ANNOTATION,
   WORKING_HOT_UPGRADE_ANNOTATION,
 ]);
 
-const CONDITIONS: ReadonlySet<string> = new Set(["Ready", UPGRADABLE_CONDITION]);
+const CONDITIONS: ReadonlySet<string> = new Set([
+  "Ready",
+  UPGRADABLE_CONDITION,
+  "PodResizePending",
+  "PodResizeInProgress",
+]);
 
 /**
  * The fields of a pod that a decision about `sidecarSet` reads, and no others. Indexes of containers stay what they
- * are. Without a SidecarSet every annotation is kept.
+ * are. Without a SidecarSet every annotation is kept. `withResources`: what containers ask for and have, too.
  */
-export function projectPod(pod: Pod, sidecarSet?: SidecarSet): Pod {
+export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = false): Pod {
   const { metadata = {}, spec, status } = pod;
   const annotations = sidecarSet ? projectAnnotations(metadata.annotations, sidecarSet) : metadata.annotations;
   return {
@@ -50,16 +57,18 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet): Pod {
     },
     spec: {
       ...pick(spec, ["nodeName"]),
-      ...(spec.initContainers ? { initContainers: spec.initContainers.map(projectContainer) } : {}),
-      containers: (spec.containers ?? []).map(projectContainer),
+      ...(spec.initContainers
+        ? { initContainers: spec.initContainers.map((one) => projectContainer(one, withResources)) }
+        : {}),
+      containers: (spec.containers ?? []).map((one) => projectContainer(one, withResources)),
     },
     ...(status
       ? {
           status: {
             ...pick(status, ["phase"]),
             conditions: (status.conditions ?? []).filter(({ type }) => CONDITIONS.has(type)),
-            containerStatuses: (status.containerStatuses ?? []).map(projectStatus),
-            initContainerStatuses: (status.initContainerStatuses ?? []).map(projectStatus),
+            containerStatuses: (status.containerStatuses ?? []).map((one) => projectStatus(one, withResources)),
+            initContainerStatuses: (status.initContainerStatuses ?? []).map((one) => projectStatus(one, withResources)),
           },
         }
       : {}),
@@ -77,12 +86,13 @@ function projectAnnotations(annotations: Annotations | undefined, sidecarSet: Si
   return Object.fromEntries(Object.entries(annotations).filter(([key]) => isRead(key)));
 }
 
-function projectContainer(container: Container): Container {
-  return pick(container, ["name", "image", "restartPolicy"]);
+function projectContainer(container: Container, withResources: boolean): Container {
+  return pick(container, ["name", "image", "restartPolicy", ...(withResources ? (["resources"] as const) : [])]);
 }
 
-function projectStatus(status: ContainerStatus): ContainerStatus {
-  const kept = pick(status, ["name", "ready", "restartCount", "image", "imageID"]);
+function projectStatus(status: ContainerStatus, withResources: boolean): ContainerStatus {
+  const resources = withResources ? (["resources"] as const) : [];
+  const kept = pick(status, ["name", "ready", "restartCount", "image", "imageID", ...resources]);
   const { waiting, terminated } = status.state ?? {};
   const reason = (waiting ?? terminated)?.reason;
   if (status.ready || reason === undefined) return kept;

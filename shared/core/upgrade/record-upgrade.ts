@@ -40,6 +40,15 @@ export function recordHash(pod: Pod, sidecarSet: SidecarSet, { now, latestRevisi
   };
 }
 
+/** The other hash annotation, for a pod that got more than images in place. */
+export function recordWithoutImage(pod: Pod, sidecarSet: SidecarSet, { now }: UpgradeFacts): Annotations {
+  const name = sidecarSet.metadata?.name ?? "";
+  const { records } = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION]);
+  const hash = sidecarSet.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "";
+  const record = { updateTimestamp: now, hash, sidecarSetName: name, sidecarList: sidecarListOf(sidecarSet) };
+  return { [HASH_WITHOUT_IMAGE_ANNOTATION]: formatUpgradeRecords({ ...records, [name]: record }) };
+}
+
 /** Compat: every entry takes the name of the SidecarSet at work (pod-update, cold/old-format-hash-map). */
 function migrate(records: UpgradeRecords, sidecarSetName: string, now: string): UpgradeRecords {
   const migrated = Object.entries(records).map(([name, { hash }]) => {

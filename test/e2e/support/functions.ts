@@ -81,7 +81,7 @@ interface FunctionsOptions {
 }
 
 /** Feature gate → the role that it needs. */
-const ROLES = { NativeSidecarInPlaceUpdate: "native-sidecars" } as const;
+const ROLES = { NativeSidecarInPlaceUpdate: "native-sidecars", InPlaceResize: "resize" } as const;
 export type Gate = keyof typeof ROLES;
 
 function rolesOf(gates: readonly Gate[]): readonly KubernetesObject[] {

@@ -20,14 +20,24 @@ export interface Kubelet {
 const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
 const SECRETS: Resource = { group: "", version: "v1", plural: "secrets", namespaced: true };
 const OUR_NODE = /^node-\d+$/;
-const OURS: ReadonlySet<string> = new Set(["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"]);
+const PASSING = ["PodResizePending", "PodResizeInProgress"];
+const OURS: ReadonlySet<string> = new Set([
+  "PodReadyToStartContainers",
+  "Initialized",
+  "Ready",
+  "ContainersReady",
+  ...PASSING,
+]);
 
 /** Conditions merge by type, so those of other writers are left out; a reason that is gone has to be said. */
 function ownStatus(pod: ApiObject, status: JsonObject): JsonObject {
   const conditions = objectsIn(status["conditions"])
     .filter((one) => OURS.has(asText(one["type"])))
     .map((one) => ({ reason: null, message: null, ...one, observedGeneration: pod.metadata.generation }));
-  return { ...status, conditions, observedGeneration: pod.metadata.generation };
+  // Always said: what was written a moment ago may not have come back yet.
+  const over = PASSING.filter((type) => !conditions.some((one) => asText(Object(one).type) === type));
+  const removals = over.map((type) => ({ type, $patch: "delete" }));
+  return { ...status, conditions: [...conditions, ...removals], observedGeneration: pod.metadata.generation };
 }
 
 class Kubelets implements Kubelet {

@@ -124,6 +124,10 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     permits: [list("/api/v1/nodes")],
     forbids: [get("/api/v1/nodes/node-1"), patch("/api/v1/nodes/node-1")],
   },
+  resize: {
+    permits: [patch(`${PODS}/kept/resize`)],
+    forbids: [remove(`${PODS}/kept`)],
+  },
   "ordered-sets": {
     permits: [
       get(`${SETS}/db`),

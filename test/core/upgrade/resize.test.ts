@@ -1,0 +1,196 @@
+/** Resources in place: the steps of one pod, in an order that no image runs short in, and what cannot be done. */
+import { describe, expect, it } from "vitest";
+import type { ControllerRevision, Pod, PodCondition, ResourceRequirements } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { decide } from "../../../shared/core/decide.ts";
+import { revisionData } from "../../../shared/core/revision/revision-data.ts";
+import { NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
+
+const SMALL = { requests: { cpu: "100m", memory: "64Mi" }, limits: { memory: "64Mi" } };
+const LARGE = { requests: { cpu: "200m", memory: "128Mi" }, limits: { memory: "128Mi" } };
+const MIXED = { requests: { cpu: "200m", memory: "32Mi" }, limits: { memory: "32Mi" } };
+const MARK = "sidecarset.kruise.io/resize";
+const WITHOUT_IMAGE = "kruise.io/sidecarset-hash-without-image";
+
+function setWith(resources: ResourceRequirements, sidecar: object = {}): SidecarSet {
+  const set = sidecarSetOf({
+    selector: {},
+    containers: [{ name: "sc", image: "reg/sc:v2", resources, ...sidecar }],
+    updateStrategy: { type: "RollingUpdate", maxUnavailable: 1, partition: 0 },
+  });
+  const annotations = { ...set.metadata?.annotations, [WITHOUT_IMAGE]: "with-other-resources" };
+  return { ...set, metadata: { ...set.metadata, annotations } };
+}
+
+function revisionOf(resources: ResourceRequirements, sidecar: object = {}): ControllerRevision {
+  const data = revisionData(setWith(resources, sidecar));
+  return { metadata: { name: "ss-1", annotations: { [WITHOUT_IMAGE]: "same" } }, revision: 1, data };
+}
+
+interface Facts {
+  readonly wanted?: ResourceRequirements;
+  readonly has?: ResourceRequirements;
+  readonly mark?: string;
+  readonly isUpdated?: boolean;
+  readonly conditions?: readonly PodCondition[];
+}
+
+function podWith({ wanted = SMALL, has = wanted, mark, isUpdated = false, conditions = [] }: Facts): Pod {
+  const image = isUpdated ? "reg/sc:v2" : "reg/sc:v1";
+  const pod = podOf({
+    image,
+    ...(isUpdated ? { hash: "new", withoutImage: "with-other-resources" } : {}),
+    ...(mark ? { annotations: { [MARK]: JSON.stringify({ ss: mark }) } } : {}),
+  });
+  const containers = pod.spec.containers.map((one) => (one.name === "sc" ? { ...one, resources: wanted } : one));
+  const containerStatuses = pod.status?.containerStatuses?.map((one) =>
+    one.name === "sc" ? { ...one, resources: has } : one,
+  );
+  return {
+    ...pod,
+    spec: { ...pod.spec, containers },
+    status: {
+      ...pod.status,
+      conditions: [...(pod.status?.conditions ?? []), ...conditions],
+      ...(containerStatuses ? { containerStatuses } : {}),
+    },
+  };
+}
+
+function decideOn(sidecarSet: SidecarSet, pods: readonly Pod[], made = revisionOf(SMALL), canResize = true) {
+  const observation = { sidecarSet, pods, revisions: [made], taken: [], reserved: new Set<string>() };
+  const { actions, summary, status } = decide(observation, {
+    now: NOW,
+    kruiseNamespace: "kruise-system",
+    inPlace: { canResize },
+  });
+  return { patches: actions.filter((action) => action.kind === "PatchPod"), summary, status };
+}
+
+const change = (resources: ResourceRequirements) => [expect.objectContaining({ container: "sc", resources })];
+
+describe("more resources", () => {
+  const set = setWith(LARGE);
+
+  it("begin with a mark, and nothing else", () => {
+    const [patch] = decideOn(set, [podWith({})]).patches;
+    expect(patch).toMatchObject({ purpose: "upgrade", images: [], annotations: { [MARK]: '{"ss":"new"}' } });
+    expect(Object.keys(patch?.kind === "PatchPod" ? patch.annotations : {})).toEqual([MARK]);
+  });
+
+  it("are written next, at no further cost", () => {
+    const { patches, summary } = decideOn(set, [podWith({ mark: "new" })]);
+    expect(patches).toMatchObject([{ purpose: "resize", images: [], resources: change(LARGE) }]);
+    expect(summary.used).toBe(1);
+  });
+
+  it("let no other pod begin while they take the budget", () => {
+    const other = { ...podWith({}), metadata: { ...podWith({}).metadata, name: "q", uid: "uid-q" } };
+    const { patches } = decideOn(set, [podWith({ mark: "new" }), other]);
+    expect(patches.map((patch) => (patch.kind === "PatchPod" ? patch.pod.name : ""))).toEqual(["p"]);
+  });
+
+  it.each<[string, Facts]>([
+    ["has the old ones", { has: SMALL }],
+    ["is at it", { conditions: [{ type: "PodResizeInProgress", status: "True" }] }],
+  ])("are waited for while the node %s", (_what, facts) => {
+    expect(decideOn(set, [podWith({ wanted: LARGE, mark: "new", ...facts })]).patches).toEqual([]);
+  });
+
+  it("that a node does not give are told", () => {
+    const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred", message: "no room" }];
+    const { patches, summary } = decideOn(set, [podWith({ wanted: LARGE, has: SMALL, mark: "new", conditions })]);
+    expect(patches).toEqual([]);
+    expect(summary.problems.map(({ message }) => message)).toEqual(["resize Deferred: no room"]);
+  });
+
+  it("are followed by image and both hashes once the node has given them", () => {
+    const [patch] = decideOn(set, [podWith({ wanted: LARGE, mark: "new" })]).patches;
+    expect(patch).toMatchObject({ purpose: "upgrade", images: [{ to: "reg/sc:v2" }] });
+    const annotations = patch?.kind === "PatchPod" ? patch.annotations : {};
+    expect(JSON.parse(annotations[WITHOUT_IMAGE] ?? "").ss.hash).toBe("with-other-resources");
+    expect(JSON.parse(annotations["kruise.io/sidecarset-hash"] ?? "").ss.hash).toBe("new");
+  });
+
+  it("written in another way are none", () => {
+    const same = { requests: { cpu: "0.2", memory: "131072Ki" }, limits: { memory: "134217728" } };
+    const [patch] = decideOn(set, [podWith({ wanted: same, mark: "new" })]).patches;
+    expect(patch).toMatchObject({ images: [{ to: "reg/sc:v2" }] });
+  });
+});
+
+describe("less resources", () => {
+  const set = setWith(SMALL);
+  const made = revisionOf(LARGE);
+
+  it("come after the image", () => {
+    const [patch] = decideOn(set, [podWith({ wanted: LARGE })], made).patches;
+    expect(patch).toMatchObject({ images: [{ to: "reg/sc:v2" }], annotations: { [MARK]: '{"ss":"new"}' } });
+    expect(patch).not.toHaveProperty("resources");
+  });
+
+  it("are written once the image runs, and the pod counts as ready only then", () => {
+    const { patches, status } = decideOn(set, [podWith({ wanted: LARGE, mark: "new", isUpdated: true })], made);
+    expect(patches).toMatchObject([{ purpose: "resize", resources: change(SMALL) }]);
+    expect(status).toMatchObject({ updatedPods: 1, readyPods: 0 });
+  });
+
+  it("are done once the node has them", () => {
+    const done = decideOn(set, [podWith({ wanted: SMALL, mark: "new", isUpdated: true })], made);
+    expect(done).toMatchObject({ patches: [], status: { updatedPods: 1, updatedReadyPods: 1 } });
+    const open = decideOn(set, [podWith({ wanted: SMALL, has: LARGE, mark: "new", isUpdated: true })], made);
+    expect(open).toMatchObject({ patches: [], status: { readyPods: 0 } });
+  });
+
+  it("are not written to updated pods that nobody resized before: somebody else may have", () => {
+    expect(decideOn(set, [podWith({ wanted: LARGE, isUpdated: true })], made).patches).toEqual([]);
+  });
+});
+
+it("more of one and less of another: first the greater of each", () => {
+  const both = { requests: { cpu: "200m", memory: "64Mi" }, limits: { memory: "64Mi" } };
+  const { patches } = decideOn(setWith(MIXED), [podWith({ mark: "new" })]);
+  expect(patches).toMatchObject([{ resources: change(both) }]);
+  const last = decideOn(setWith(MIXED), [podWith({ wanted: both, mark: "new", isUpdated: true })]);
+  expect(last.patches).toMatchObject([{ resources: change(MIXED) }]);
+});
+
+it("a mark of another release is not under way", () => {
+  const { patches, summary } = decideOn(setWith(LARGE), [podWith({ mark: "earlier" })]);
+  expect(patches).toMatchObject([{ annotations: { [MARK]: '{"ss":"new"}' } }]);
+  expect(summary.used).toBe(0);
+});
+
+describe("nothing is done in place, and the field is named,", () => {
+  it.each<[string, SidecarSet, ControllerRevision, boolean]>([
+    ["where nobody may resize", setWith(LARGE), revisionOf(SMALL), false],
+    ["where a request is taken away", setWith({ limits: { memory: "64Mi" } }), revisionOf(SMALL), true],
+    [
+      "where another resource changes",
+      setWith({ ...SMALL, limits: { memory: "64Mi", "ephemeral-storage": "2Gi" } }),
+      revisionOf({ ...SMALL, limits: { memory: "64Mi", "ephemeral-storage": "1Gi" } }),
+      true,
+    ],
+    ["where more changes than that", setWith(LARGE, { args: ["-v"] }), revisionOf(SMALL), true],
+    [
+      "for a hot upgrade's pair",
+      setWith(LARGE, { upgradeStrategy: { upgradeType: "HotUpgrade" } }),
+      revisionOf(SMALL, { upgradeStrategy: { upgradeType: "HotUpgrade" } }),
+      true,
+    ],
+  ])("%s", (_what, set, made, canResize) => {
+    const pod = set.spec.containers?.[0]?.upgradeStrategy ? hotPod() : podWith({});
+    const { patches, summary } = decideOn(set, [pod], made, canResize);
+    expect(patches).toEqual([]);
+    expect(summary.notUpgradable).toBe(1);
+    expect(summary.immutableFields).toContain("spec.containers{sc}.resources");
+  });
+});
+
+function hotPod(): Pod {
+  const { spec, ...pod } = podWith({});
+  const containers = ["main", "sc-1", "sc-2"].map((name) => ({ name, image: `reg/${name}:v1` }));
+  const working = { "kruise.io/sidecarset-working-hotupgrade-container": '{"sc":"sc-1"}' };
+  const metadata = { ...pod.metadata, annotations: { ...pod.metadata?.annotations, ...working } };
+  return { ...pod, metadata, spec: { ...spec, containers } };
+}

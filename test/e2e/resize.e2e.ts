@@ -1,0 +1,131 @@
+/** Sidecars get other cpu and memory in place, where the gate says so, in an order that no image runs short in. */
+import { expect, it, onTestFinished } from "vitest";
+import type { Pod, ResourceRequirements } from "../../shared/api/kubernetes.ts";
+import { RESIZE_ANNOTATION } from "../../shared/api/names.ts";
+import { addFigure } from "./support/figures.ts";
+import { scenes } from "./support/open-scene.ts";
+import { recordPods } from "./support/pod-history.ts";
+import { atMost, type Scene, SIDECAR, setImage } from "./support/scene.ts";
+import { eventually } from "./support/until.ts";
+
+const openScene = scenes({ gates: ["InPlaceResize"] });
+
+const SMALL = { requests: { cpu: "100m", memory: "64Mi" }, limits: { memory: "64Mi" } };
+const LARGE = { requests: { cpu: "200m", memory: "128Mi" }, limits: { memory: "128Mi" } };
+const BY_TWO = { type: "RollingUpdate", maxUnavailable: 2 };
+
+function setResources(value: ResourceRequirements) {
+  return { op: "add", path: "/spec/containers/0/resources", value } as const;
+}
+
+function sidecarOf({ spec, status }: Pod) {
+  const container = spec.containers.find(({ name }) => name === "agent");
+  const running = status?.containerStatuses?.find(({ name }) => name === "agent");
+  return {
+    wanted: container?.resources,
+    has: running?.resources,
+    image: running?.image,
+    restarts: running?.restartCount,
+  };
+}
+
+async function opened(resources: ResourceRequirements): Promise<Scene> {
+  const scene = await openScene({ containers: [{ ...SIDECAR, resources }], updateStrategy: BY_TWO });
+  await scene.deploy(5);
+  await scene.untilSettled();
+  return scene;
+}
+
+interface Shape {
+  readonly image: string | undefined;
+  readonly memory: unknown;
+}
+
+/** Which image was ever to run with how much memory. Ended by the function that tells. */
+function recordShapes({ cluster, name }: Scene): () => Promise<readonly Shape[]> {
+  const history = recordPods(cluster, name);
+  onTestFinished(() => history.close());
+  return async () =>
+    (await history.versions()).map(({ object }) => {
+      const container = (object as unknown as Pod).spec.containers.find((one) => one.name === "agent");
+      return { image: container?.image, memory: container?.resources?.requests?.["memory"] };
+    });
+}
+
+/** Resolves once all pods have them, in their specs and on their nodes, and the image. */
+async function untilAllHave(scene: Scene, resources: ResourceRequirements, image: string): Promise<readonly Pod[]> {
+  await scene.untilUpdated(5);
+  return eventually(
+    () => scene.pods(),
+    (pods) => {
+      const all = pods.map(sidecarOf).map(({ wanted, has, image }) => ({ wanted, has, image }));
+      expect(all).toEqual(Array(5).fill({ wanted: resources, has: resources, image }));
+    },
+  );
+}
+
+it("more than before, and a new image: resources first, no restart but for the image", async () => {
+  const scene = await opened(SMALL);
+  const before = (await scene.pods()).map(({ metadata }) => metadata?.uid);
+  const since = await scene.now();
+  const shapes = recordShapes(scene);
+  await scene.patchSet(setImage("agent:v2"), setResources(LARGE));
+  const pods = await untilAllHave(scene, LARGE, "agent:v2");
+  expect(pods.map(({ metadata }) => metadata?.uid)).toEqual(before);
+  expect(pods.map((pod) => sidecarOf(pod).restarts)).toEqual(Array(5).fill(1));
+  expect(await scene.record(since)).toMatchObject({ maxUnavailableObserved: atMost(2), appContainerRestarts: 0 });
+  const seen = await shapes();
+  expect(seen.filter(({ image, memory }) => image === "agent:v2" && memory !== "128Mi")).toEqual([]);
+  expect(seen.length).toBeGreaterThan(10);
+  await scene.untilSettled();
+  addFigure("pods resized in place", pods.length);
+});
+
+it("less than before, and a new image: the image first", async () => {
+  const scene = await opened(LARGE);
+  const shapes = recordShapes(scene);
+  await scene.patchSet(setImage("agent:v2"), setResources(SMALL));
+  const pods = await untilAllHave(scene, SMALL, "agent:v2");
+  const seen = await shapes();
+  expect(seen.filter(({ image, memory }) => image === "agent:v1" && memory !== "128Mi")).toEqual([]);
+  expect(seen.length).toBeGreaterThan(10);
+  addFigure("pods resized in place", pods.length);
+});
+
+it("resources alone restart nothing", async () => {
+  const scene = await opened(SMALL);
+  await scene.patchSet(setResources(LARGE));
+  const pods = await untilAllHave(scene, LARGE, "agent:v1");
+  expect(pods.map((pod) => sidecarOf(pod).restarts)).toEqual(Array(5).fill(0));
+  addFigure("pods resized in place", pods.length);
+});
+
+/** 1.36 refuses what is more than the whole node; older API servers let kubelets say so. */
+it.each<[string, string, (scene: Scene) => Promise<unknown>]>([
+  ["have no room for yet", "40", (scene) => scene.untilToldThat(/resize Deferred: Node didn't have enough/)],
+  ["are too small for", "100", untilRefused],
+])("what nodes %s stops at maxUnavailable, is told, and can be taken back", async (_what, cpu, untilTold) => {
+  const scene = await opened(SMALL);
+  await scene.patchSet(setImage("agent:v2"), setResources({ ...LARGE, requests: { ...LARGE.requests, cpu } }));
+  await untilTold(scene);
+  const begun = (await scene.pods()).filter(({ metadata }) => metadata?.annotations?.[RESIZE_ANNOTATION] !== undefined);
+  expect(begun).toHaveLength(2);
+  expect(await scene.updated()).toEqual([]);
+  await scene.patchSet(setImage("agent:v1"), setResources(SMALL));
+  await untilAllHave(scene, SMALL, "agent:v1");
+});
+
+function untilRefused(scene: Scene): Promise<unknown> {
+  return eventually(
+    () => scene.report(),
+    (report) => expect(report?.tally.problems.map(({ message }) => message).join()).toMatch(/allocatable|capacity/i),
+  );
+}
+
+it("what cannot be changed in place is named", async () => {
+  const scene = await opened(SMALL);
+  await scene.patchSet(setResources({ requests: { cpu: "100m" } }));
+  await scene.untilToldThat(
+    /5 cannot be upgraded in place, since more than images changed: spec\.containers\{agent\}\.resources/,
+  );
+});
