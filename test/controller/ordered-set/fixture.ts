@@ -42,7 +42,7 @@ export function template(name: string, image = "app:1") {
 }
 
 /** With the defaults of the webhook. */
-export function orderedSet(name: string, spec: StatefulSetSpec): StatefulSet {
+function orderedSet(name: string, spec: StatefulSetSpec): StatefulSet {
   const given = {
     apiVersion: "apps.kruise.io/v1beta1",
     kind: "StatefulSet",

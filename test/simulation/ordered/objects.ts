@@ -18,7 +18,7 @@ export interface Wish {
   readonly whenScaled: "Retain" | "Delete";
 }
 
-export const imageOf = (version: number) => `registry.example/db:${version}`;
+const imageOf = (version: number) => `registry.example/db:${version}`;
 
 export function specOf(wish: Wish, scenario: SetScenario): StatefulSetSpec {
   const { isMonotonic, isInPlace, hasClaims, minReadySeconds, scaleMaxUnavailable } = scenario;
