@@ -15,12 +15,14 @@ import { listRevisions, type Observed, observePods } from "./observe.ts";
 import type { Tally } from "./report.ts";
 import { isResizeServed } from "./resize-served.ts";
 
-export const WRITES_AT_ONCE = 16;
+export const WRITES_AT_ONCE = 32;
 
 /** What is upgraded in place beyond what OpenKruise does. */
 export interface InPlaceGates {
   readonly NativeSidecarInPlaceUpdate: boolean;
   readonly InPlaceResize: boolean;
+  /** the condition SidecarSetUpgradable is not written */
+  readonly SkipUpgradableCondition?: boolean;
 }
 
 export interface RolloutContext {

@@ -28,7 +28,8 @@ export async function writePods(
   plan: LedgerPlan,
 ): Promise<ReadonlySet<string>> {
   const patches = decision.actions.filter((action) => action.kind === "PatchPod");
-  const conditions = decision.actions.filter((action) => action.kind === "PatchPodCondition");
+  const isSkipped = context.inPlaceGates?.SkipUpgradableCondition === true;
+  const conditions = isSkipped ? [] : decision.actions.filter((action) => action.kind === "PatchPodCondition");
   const conditionOf = new Map(conditions.map((condition) => [condition.pod.uid, condition]));
   const isPatch = new Set(patches.map(({ pod }) => pod.uid));
   const granted = patches.filter(({ pod }) => plan.granted.has(pod.uid));

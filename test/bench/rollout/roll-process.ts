@@ -1,5 +1,6 @@
 /** One rollout in a process of its own: by a pass of ours, or by a bare loop that patches every pod. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { readConfig } from "../../../shared/config.ts";
 import { mapLimited } from "../../../shared/controller/concurrency.ts";
 import { listAll } from "../../../shared/controller/observe.ts";
 import { runPass } from "../../../shared/controller/pass.ts";
@@ -82,11 +83,7 @@ async function run(plan: RollPlan): Promise<Roll> {
   const options = { kruiseNamespace: "kruise-system", follow: true, deadlineMs: DEADLINE_MS };
   const { sidecarSets } = await runPass(cluster, {
     ...options,
-    inPlaceGates: {
-      NativeSidecarInPlaceUpdate: false,
-      InPlaceResize: false,
-      SkipUpgradableCondition: plan.isConditionSkipped,
-    },
+    inPlaceGates: { ...readConfig({}).featureGates, SkipUpgradableCondition: plan.isConditionSkipped },
   });
   const [report] = sidecarSets;
   if (report === undefined) throw new Error("no SidecarSet was rolled out");
