@@ -16,8 +16,6 @@ const DEFAULT_FEATURE_GATES = {
   KruisePodReadinessGate: false,
   /** ours: cpu and memory of sidecars are changed in place */
   InPlaceResize: false,
-  /** ours: cpu and memory of sidecars are changed in place */
-  InPlaceResize: false,
   /** ours: native sidecars get new images in place */
   NativeSidecarInPlaceUpdate: false,
   /** what carries a label of delete protection is not deleted: ordered sets */

@@ -20,7 +20,6 @@ describe("readConfig", () => {
         SidecarTerminator: false,
         SkipUpgradableCondition: false,
         InPlaceResize: false,
-        InPlaceResize: false,
         NativeSidecarInPlaceUpdate: false,
         StrictMaxUnavailable: false,
         TemplateNoDefaults: false,
