@@ -20,7 +20,6 @@ const EDITS: readonly Fault[] = [
   "pod created",
   "pod deleted",
   "pod recreated under its name",
-  "SidecarSet deleted and made anew",
 ];
 const MOST_EDITS = 6;
 /** Long enough for a deleted pod to be gone. */
@@ -47,7 +46,15 @@ export async function runEdits(from: number, to: number): Promise<Campaign> {
 }
 
 function calmScenario(seed: number): Scenario {
-  const none = { faultRate: 0, slowRate: 0, eventRate: 0, expireRate: 0, isForbidden: false, behaviours: [] };
+  const none = {
+    faultRate: 0,
+    slowRate: 0,
+    eventRate: 0,
+    expireRate: 0,
+    isForbidden: false,
+    behaviours: [],
+    reshapeRate: 0,
+  };
   return { ...scenarioOf(seed), ...none, passes: [], strikes: [] };
 }
 
@@ -89,11 +96,11 @@ function outcomeOf(world: World): string {
 function outcomeOfSet({ server, witness }: World, name: string) {
   const set = server.peek<SidecarSet>(SIDECARSETS, { name });
   const pods = server.all<Pod>(PODS);
-  const { observedGeneration, latestRevision: _, ...counts } = set?.status ?? {};
+  const { observedGeneration, matchedPods, updatedPods, readyPods, updatedReadyPods } = set?.status ?? {};
   const hash = set?.metadata?.annotations?.[HASH_ANNOTATION];
   return {
     spec: set?.spec,
-    status: Object.fromEntries(Object.entries(counts).sort()),
+    status: { matchedPods, updatedPods, readyPods, updatedReadyPods },
     isObserved: observedGeneration === set?.metadata?.generation,
     updated: pods.filter((pod) => hashOfPod(pod, name) === hash && isWorking(pod)).length,
     reservations: witness.ledgerOf(name).reservations.length,

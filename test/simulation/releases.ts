@@ -10,13 +10,12 @@ export interface ReleasesOptions {
   readonly chance: Chance;
   readonly sets: readonly SetPlan[];
   readonly first: Release;
+  readonly reshapeRate: number;
 }
 
 type Edit = Partial<Omit<Release, "strategy">> & { readonly strategy?: Release["strategy"] };
 
 const WRITER = "user";
-/** Of new images to come with more than a new image: pods of before cannot be upgraded in place. */
-const RESHAPED = 0.06;
 
 export class Releases {
   readonly #options: ReleasesOptions;
@@ -66,7 +65,7 @@ export class Releases {
   /** A new image, that nobody has had yet. */
   releaseNext(set: string): void {
     const shapes = this.#shapes.get(set) ?? [];
-    const shape = this.#options.chance.isLucky(RESHAPED) ? shapes.length : this.of(set).shape;
+    const shape = this.#options.chance.isLucky(this.#options.reshapeRate) ? shapes.length : this.of(set).shape;
     shapes.push(shape);
     this.apply(set, { version: shapes.length, shape });
   }

@@ -23,6 +23,8 @@ export interface Scenario extends Plan {
   readonly isForbidden: boolean;
   readonly behaviours: readonly Behaviour[];
   readonly badRate: number;
+  /** of new images to come with more than a new image: pods of before cannot be upgraded in place */
+  readonly reshapeRate: number;
   readonly noticeMs: number;
   readonly readyMs: number;
 }
@@ -49,6 +51,7 @@ export function scenarioOf(seed: number): Scenario {
     expireRate: has(0.5) ? 0.3 : 0,
     isForbidden: has(0.08),
     behaviours: has(0.4) ? some(chance, BEHAVIOURS) : [],
+    reshapeRate: 0.06,
     badRate: chance.pick([0.1, 0.5]),
     noticeMs: chance.pick([50, 1_000, 10_000]),
     readyMs: chance.pick([50, 2_000, 15_000]),

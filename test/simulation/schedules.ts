@@ -32,6 +32,7 @@ const SCENARIO: Scenario = {
   isForbidden: false,
   behaviours: [],
   badRate: 0,
+  reshapeRate: 0,
   noticeMs: 1_000,
   readyMs: 1_000,
 };

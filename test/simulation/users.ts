@@ -15,6 +15,7 @@ export interface UsersOptions {
   readonly counts: FaultCounts;
   readonly sets: readonly SetPlan[];
   readonly pods: number;
+  readonly reshapeRate: number;
 }
 
 const WRITER = "user";

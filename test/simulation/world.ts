@@ -59,7 +59,7 @@ export class World {
   calls = 0;
 
   constructor(scenario: Scenario, intervention: Intervention = {}) {
-    const { seed, sets, isStrict, strategy, pods } = scenario;
+    const { seed, sets, isStrict, strategy } = scenario;
     const { scheduler, counts } = this;
     this.scenario = scenario;
     this.#intervention = intervention;
@@ -71,7 +71,7 @@ export class World {
     this.kubelet = new Kubelet({ ...scenario, scheduler, server, counts, chance: stream(3) });
     this.collector = new Collector({ scheduler, server, chance: stream(5) });
     const first = { version: 1, shape: 0, strategy };
-    this.users = new Users({ scheduler, server, counts, sets, pods, chance: stream(4) }, first);
+    this.users = new Users({ ...scenario, scheduler, server, counts, chance: stream(4) }, first);
     const report = (what: string) => this.#violated(what);
     this.witness = new Witness({ sets, isStrict, pods: () => server.all<Pod>(PODS), report });
     const { networkFaults: faults, faultRate, slowRate, expireRate, eventRate, isForbidden } = scenario;
