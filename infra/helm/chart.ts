@@ -187,7 +187,7 @@ function schema() {
       urls: { type: "object", additionalProperties: { type: "string", pattern: HTTPS } },
       caBundle: { type: "string", pattern: "^[A-Za-z0-9+/]*={0,2}$" },
       pathSecret: { type: "string", pattern: "^$|^[A-Za-z0-9_-]{43}$" },
-      failurePolicy: { enum: ["Ignore", "Fail"] },
+      failurePolicy: { type: "string", pattern: "^(Ignore|Fail)$" },
       namespace: object({ create: flag }),
       serve: object({ enabled: flag, image: { type: "string", minLength: 1 } }),
       features: object(features),
