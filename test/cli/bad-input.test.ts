@@ -3,9 +3,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import { runCli } from "./run-cli.ts";
+
+// Some fifty processes take their time where others need the machine too.
+vi.setConfig({ testTimeout: 120_000 });
 
 let folder: string;
 let cluster: LocalCluster;

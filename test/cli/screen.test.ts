@@ -2,12 +2,14 @@
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { duration } from "../../functions/cli/duration.ts";
 import { createScreen, printable, type Screen, widthOf } from "../../functions/cli/screen.ts";
 import { printTable, wrap } from "../../functions/cli/table.ts";
 import { diffLines } from "../../functions/cli/text-diff.ts";
 import { runCli } from "./run-cli.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
 
 const ESCAPE = "\u001b";
 
