@@ -63,6 +63,11 @@ const DEFERRED: readonly Deferred[] = [
     functions: ["mutate-pod"],
     needed: "SidecarSets with injectionStrategy.revision",
   },
+  {
+    module: "shared/webhook/align.ts",
+    functions: ["mutate-pod"],
+    needed: "pods that are given containers in more than one place",
+  },
   { module: "shared/webhook/client-certificate.ts", functions: ["mutate-pod"], needed: "mutual TLS" },
   { module: "shared/kube/failure.ts", functions: ["mutate-pod"], needed: "calls to the API server that fail" },
   { module: "shared/kube/watch.ts", functions: ["mutate-pod"], needed: "clusters with more than 500 SidecarSets" },
