@@ -24,7 +24,7 @@ describe("README", () => {
   it("shows settings that config.ts reads, and all of them", () => {
     const files = ["shared/config.ts", "shared/authentication-settings.ts", "shared/cluster-settings.ts"];
     const source = files.map((file) => readFileSync(file, "utf8")).join("\n");
-    const names = [...source.matchAll(/(?:env\[|, )"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION)"/g)].map(
+    const names = [...source.matchAll(/(?:env\[|, )"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION|METRICS)"/g)].map(
       ([, name = ""]) => name,
     );
     // What AWS gives to its functions and Kubernetes to its containers is no setting.
