@@ -21,6 +21,8 @@ const ROUNDS = size({ ci: 5, soak: 60 });
 const PODS_AT_ONCE = 5;
 
 let functions: Functions;
+/** While the registrations come into force a probe may be too early. */
+let errorsBefore = 0;
 let cluster: Cluster;
 const access = (optionalAccess().find(({ feature }) => feature === "webhook-configuration")?.objects ?? []).map(
   // The webhooks have an account of their own here.
@@ -43,6 +45,7 @@ beforeAll(async () => {
   cluster = clusterOf(admin);
   await createAll(cluster, access);
   functions = await startFunctions(admin, { isKeepingRegistration: true });
+  errorsBefore = functions.errors.length;
   await cluster.create(NAMESPACES, { metadata: { name: NAMESPACE } });
 });
 afterAll(async () => {
@@ -98,6 +101,6 @@ describe("with passes that keep the registration", () => {
     expect(await condition()).toContain('"round-1"');
     expect(isInjected(await createPod("round-1", PODS_AT_ONCE))).toBe(true);
     for (let round = 1; round < ROUNDS; round += 2) await cluster.delete(SIDECARSETS, { name: `round-${round}` });
-    expect(functions.errors).toEqual([]);
+    expect(functions.errors.slice(errorsBefore)).toEqual([]);
   });
 });
