@@ -11,6 +11,7 @@ const spec = (generation: number, more: Partial<Spec> = {}): Spec => ({
 const first = spec(1);
 const small = { pods: 2, ticks: 2, rounds: 2 };
 const wide = { pods: 2, ticks: 3, rounds: 1 };
+const narrow = { pods: 2, ticks: 2, rounds: 1 };
 const rollback = [
   spec(1, { maxUnavailable: 2 }),
   spec(2, { hash: "newer", maxUnavailable: 2 }),
@@ -22,13 +23,13 @@ export const SETTINGS: readonly Setting[] = [
   { ...small, name: "a pause, a status that is touched", specs: [first, spec(2, { isPaused: true })], touches: 1 },
   { ...wide, name: "a new image, a status that is touched", specs: [first, spec(2, { hash: "newer" })], touches: 1 },
   {
-    ...wide,
+    ...narrow,
     name: "a new image, a pod that is not ready for a while",
     specs: [first, spec(2, { hash: "newer" })],
     flaps: 1,
   },
   {
-    ...small,
+    ...wide,
     name: "a new image, a pod that is replaced",
     specs: [first, spec(2, { hash: "newer" })],
     replacements: 1,
@@ -41,7 +42,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   { ...small, name: "a partition, a status that is touched", specs: [first, spec(2, { partition: 1 })], touches: 1 },
   {
-    ...small,
+    ...narrow,
     name: "a smaller budget, a swap without an answer",
     specs: [spec(1, { maxUnavailable: 2 }), spec(2)],
     lostAnswers: 1,
@@ -52,21 +53,12 @@ export const SETTINGS: readonly Setting[] = [
     specs: [first, spec(1, { uid: "again" })],
     touches: 1,
   },
-  { ...small, rounds: 1, pods: 3, ticks: 3, name: "a rollback, on three pods by three ticks", specs: rollback },
+  { ...narrow, pods: 3, isCutShort: true, name: "a rollback, on three pods", specs: rollback },
   {
     ...wide,
     isStrict: true,
     name: "strictly, a new image, a pod that is not ready for a while",
     specs: [first, spec(2, { hash: "newer" })],
     flaps: 1,
-  },
-  {
-    ...small,
-    rounds: 1,
-    pods: 3,
-    ticks: 3,
-    isStrict: true,
-    name: "strictly, a rollback, on three pods by three ticks",
-    specs: rollback,
   },
 ];

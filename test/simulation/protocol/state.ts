@@ -20,6 +20,8 @@ export interface Setting {
   readonly rounds: number;
   /** each but the first is a change by the user, at any moment */
   readonly specs: readonly Spec[];
+  /** too few rounds to come to the end */
+  readonly isCutShort?: boolean;
   /** gate StrictMaxUnavailable */
   readonly isStrict?: boolean;
   /** how often each of these may happen, to any pod at any moment */
