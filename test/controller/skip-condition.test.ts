@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readConfig } from "../../shared/config.ts";
+import { runPass } from "../../shared/controller/pass.ts";
+import {
+  deploy,
+  fastClock,
+  KRUISE_NAMESPACE,
+  readPods,
+  release,
+  startTestCluster,
+  type TestCluster,
+} from "./fixture.ts";
+
+let test: TestCluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+});
+afterAll(() => test.close());
+
+/** How often each pod of a first rollout has its status patched by us, and whether it has the condition afterwards. */
+async function rollOut(name: string, isSkipped: boolean) {
+  const { cluster } = test;
+  await deploy(cluster, name, 3, { maxUnavailable: 3 });
+  await release(cluster, name, 2, { maxUnavailable: 3 });
+  const { calls, sidecarSets } = await runPass(cluster, {
+    deadlineMs: 120_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    sidecarSet: name,
+    follow: true,
+    clock: fastClock(20),
+    inPlaceGates: { ...readConfig({}).featureGates, SkipUpgradableCondition: isSkipped },
+  });
+  expect(sidecarSets).toMatchObject([{ stop: "settled", tally: { upgraded: 3 } }]);
+  const pods = await readPods(cluster, name);
+  const conditions = pods.flatMap(({ status }) => status?.conditions ?? []);
+  return {
+    calls: calls["PATCH pods/status"] ?? 0,
+    conditions: conditions.filter(({ type }) => type === "SidecarSetUpgradable").length,
+  };
+}
+
+it("with SkipUpgradableCondition pods get no condition", async () => {
+  expect(await rollOut("gated", true)).toEqual({ calls: 0, conditions: 0 });
+});
+
+it("without it every pod gets one", async () => {
+  const { calls, conditions } = await rollOut("plain", false);
+  expect(conditions).toBe(3);
+  expect(calls).toBeGreaterThanOrEqual(3);
+});
