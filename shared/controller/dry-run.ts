@@ -27,7 +27,7 @@ export async function planOnly(context: RolloutContext, name: string, wish?: Pla
   const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
   const kept = reconciled?.kept ?? [];
   const reserved = new Set(kept.map(({ uid }) => uid));
-  const { actions, status, summary } = decideOn(context, look, reserved);
+  const { actions, status, summary } = decideOn(context, look, kept);
   const wanted = actions.filter((action) => action.kind === "PatchPod").map(({ pod }) => pod);
   const { granted, fenced } = withReservations(kept, wanted, subject);
   const planned = [

@@ -3,7 +3,7 @@ import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { type Decision, decide } from "../core/decide.ts";
-import type { PodState, Seen, Subject } from "../core/upgrade/ledger.ts";
+import { areReservedFor, type PodState, type Reservation, type Seen, type Subject } from "../core/upgrade/ledger.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, timestamp } from "./clock.ts";
@@ -119,14 +119,17 @@ export async function readPod({ cluster }: RolloutContext, look: Look, state: Po
   return undefined;
 }
 
-export function decideOn(context: RolloutContext, look: Look, reserved: ReadonlySet<string>): Decision {
+/** `kept`: reservations that hold on. */
+export function decideOn(context: RolloutContext, look: Look, kept: readonly Reservation[]): Decision {
   const { sidecarSet, revisions, taken } = look;
+  const reserved = new Set(kept.map(({ uid }) => uid));
   return decide(
     { sidecarSet, pods: look.observed.view.pods, revisions, taken, reserved },
     {
       now: timestamp(context.clock),
       kruiseNamespace: context.kruiseNamespace,
       isStrict: context.isBudgetStrict,
+      isReservedForThis: areReservedFor(kept, subjectOf(sidecarSet)),
       inPlace: { kubelets: look.kubelets, canResize: look.canResize },
     },
   );

@@ -2,6 +2,7 @@
 import type { ControllerRevision } from "../api/kubernetes.ts";
 import type { Decision } from "../core/decide.ts";
 import type { Action } from "../core/lib/action.ts";
+import type { Reservation } from "../core/upgrade/ledger.ts";
 import { isKubeError } from "../kube/error.ts";
 import { CONTROLLER_REVISIONS } from "../kube/port.ts";
 import { act, type Outcome } from "./act.ts";
@@ -19,10 +20,10 @@ const isRevisionWrite = (action: Action): action is RevisionWrite =>
 export async function decideWithRevision(
   context: RolloutContext,
   look: Look,
-  reserved: ReadonlySet<string>,
+  kept: readonly Reservation[],
 ): Promise<Decision> {
   for (let attempt = 0; attempt <= MAX_COLLISIONS; attempt++) {
-    const decision = decideOn(context, look, reserved);
+    const decision = decideOn(context, look, kept);
     if (await register(context, look, decision.actions.filter(isRevisionWrite))) return decision;
   }
   throw new Error(`no free name for a ControllerRevision after ${MAX_COLLISIONS} collisions`);

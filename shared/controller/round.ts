@@ -48,8 +48,7 @@ export async function round(
   const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
   if (!reconciled) return undefined;
   const { kept } = reconciled;
-  const reserved = new Set(kept.map(({ uid }) => uid));
-  const decision = await (mode === "act" ? decideWithRevision : decideOn)(context, look, reserved);
+  const decision = await (mode === "act" ? decideWithRevision : decideOn)(context, look, kept);
   const plan = mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject);
   if (!(await store(context, look, plan))) return undefined;
   const isObservable = isGenerationObservable(plan.ledger, subject);

@@ -33,6 +33,8 @@ export interface DecideContext {
   readonly kruiseNamespace: string;
   /** gate StrictMaxUnavailable: every pod that is down uses budget; absent: as in OpenKruise only updated ones do */
   readonly isStrict?: boolean;
+  /** true: all reservations were made for this generation and hash; absent: not known */
+  readonly isReservedForThis?: boolean;
   /** what upgrading more in place than OpenKruise does needs to know; absent: it is not done */
   readonly inPlace?: InPlaceFacts;
 }
@@ -102,7 +104,7 @@ export interface Decision {
  * @throws TypeError for a spec that the API server would not have stored
  */
 export function decide(observation: Observation, context: DecideContext): Decision {
-  const { now, kruiseNamespace, isStrict = false, inPlace } = context;
+  const { now, kruiseNamespace, isStrict = false, isReservedForThis = false, inPlace } = context;
   const { sidecarSet, reserved } = observation;
   const strategy = sidecarSet.spec.updateStrategy;
   const matched = observation.pods.filter((pod) => isMatched(pod, sidecarSet));
@@ -110,7 +112,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const history = planHistory(observation, matched, kruiseNamespace);
 
   const pods = statesOf(matched, observation, inPlace);
-  const claims = { reserved: claimedBy(pods, reserved), isStrict };
+  const claims = { reserved: claimedBy(pods, reserved), isStrict, isReservedForThis };
   const status = calculateStatus(sidecarSet, pods, history.latest);
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
   const counts: Counts = {

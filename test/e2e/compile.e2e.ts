@@ -219,7 +219,12 @@ it("the command prints what kubectl applies, and says what is left out", async (
   expect(owners).toEqual([[stored.metadata?.uid], [stored.metadata?.uid]]);
   for (const object of objects) await cluster.create(resourceOf(object), object);
   await cluster.delete(SIDECARSETS, { name });
-  for (const object of objects) await cluster.delete(resourceOf(object), { name: object.metadata?.name ?? "" });
+  // Both belong to the SidecarSet, and go with it.
+  for (const object of objects)
+    await until(`${object.kind} is gone`, async () => {
+      const left = await cluster.get(resourceOf(object), { name: object.metadata?.name ?? "" }).catch(() => undefined);
+      return left === undefined;
+    });
   const missing = await runCli(["compile", "--to", "map", "nobody", "--kubeconfig", kubeconfig]);
   expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no SidecarSet nobody") });
 });

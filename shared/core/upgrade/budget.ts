@@ -33,6 +33,8 @@ export interface Claims {
   readonly reserved: ReadonlySet<string>;
   /** gate StrictMaxUnavailable: every pod that is down uses budget, whoever took it down; else updated ones only */
   readonly isStrict: boolean;
+  /** true: all of `reserved` were reserved for the spec that is decided on, so that there was room for each; absent: not known */
+  readonly isReservedForThis?: boolean;
 }
 
 /** Pods that were upgraded and are not back yet, or are reserved for it. Old pods that are down use no budget, but for the gate. */
@@ -45,7 +47,8 @@ export function usedBudget(pods: readonly PodState[], { reserved, isStrict }: Cl
  * From the front of the line: pods that are down cost nothing, others one each. The first that does not fit ends it,
  * but for reserved ones, whose cost is counted in `used` already. One that cannot be taken is passed over at no cost.
  * Where more is used than there is (the budget is smaller now, or pods count again after a rollback) no reserved one that
- * would go down is taken: older patches of the others may still land, and nobody knows of which.
+ * would go down is taken: older patches of the others may still land, and nobody knows of which. Those that were reserved
+ * for this very spec go on all the same: whoever reserved them may be writing to them at this moment.
  */
 export function takeWithin(
   line: readonly PodState[],
@@ -55,7 +58,7 @@ export function takeWithin(
 ): Taken {
   const taken: PodState[] = [];
   let left = budget.maxUnavailable - budget.used;
-  const areTooMany = -left > heldForFree(line, claims);
+  const areTooMany = claims.isReservedForThis !== true && -left > heldForFree(line, claims);
   let isBlocked = false;
   let blocked = 0;
   for (const state of line) {

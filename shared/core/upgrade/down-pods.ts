@@ -25,8 +25,9 @@ export function downPods(sidecarSet: SidecarSet, pods: readonly PodState[], limi
 
 /** The SidecarSet's own containers are named first: they are what was changed. */
 function whyDown(sidecarSet: SidecarSet, pod: Pod): string {
-  const ours = sidecarContainerNames(sidecarSet);
-  const statuses = pod.status?.containerStatuses ?? [];
+  const ours = new Set([...sidecarContainerNames(sidecarSet), ...natives(sidecarSet)]);
+  const ofNatives = (pod.status?.initContainerStatuses ?? []).filter(({ name }) => natives(sidecarSet).includes(name));
+  const statuses = [...ofNatives, ...(pod.status?.containerStatuses ?? [])];
   const unready = statuses.filter(({ ready }) => ready !== true);
   const worst = unready.find(({ name }) => ours.has(name)) ?? unready[0];
   if (worst) return `${worst.name}: ${reasonOf(worst)}`;
@@ -34,6 +35,10 @@ function whyDown(sidecarSet: SidecarSet, pod: Pod): string {
     ({ name }) => ours.has(name) && !isConsistent(pod, sidecarSet.metadata?.name ?? "", new Set([name])),
   );
   return late ? `${late.name}: its new image does not run yet` : "the pod is not ready";
+}
+
+function natives({ spec }: SidecarSet): readonly string[] {
+  return (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always").map(({ name }) => name);
 }
 
 function reasonOf({ state }: ContainerStatus): string {

@@ -114,6 +114,11 @@ export function reconcileLedger(ledger: Ledger, seen: Seen, subject: Subject): R
   return { kept, freed };
 }
 
+/** Whether all of these were reserved for this very generation and hash; what was reserved since counted them as used. */
+export function areReservedFor(kept: readonly Reservation[], { generation, revision }: Subject): boolean {
+  return kept.every((reservation) => reservation.generation === generation && reservation.revision === revision);
+}
+
 export interface LedgerPlan {
   /** to be swapped in before any pod is written to */
   readonly ledger: Ledger;

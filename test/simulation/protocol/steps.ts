@@ -2,6 +2,7 @@
 import type { PodState as CorePod } from "../../../shared/core/pod/pod-state.ts";
 import { type Claims, takeWithin, usedBudget } from "../../../shared/core/upgrade/budget.ts";
 import {
+  areReservedFor,
   isGenerationObservable,
   isSameLedger,
   type LedgerPlan,
@@ -138,7 +139,8 @@ function plansOf(
   for (const { uid } of ledger.reservations) if (!seen.has(uid)) seen.set(uid, null);
   const kept = reconcileLedger(ledger, seen, subject)?.kept;
   if (!kept) return undefined;
-  const claims = { reserved: new Set(kept.map(({ uid }) => uid)), isStrict };
+  const isReservedForThis = areReservedFor(kept, subject);
+  const claims = { reserved: new Set(kept.map(({ uid }) => uid)), isStrict, isReservedForThis };
   return distinct(wishes(spec, pods, claims).map((wanted) => withReservations(kept, wanted, subject)));
 }
 
