@@ -3,20 +3,24 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { CHECK } from "../../functions/cli/check.ts";
 import { runProgram } from "../../functions/cli/program.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { CheckReport } from "../../shared/core/check.ts";
 import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 import { type Outcome, runCli } from "./run-cli.ts";
 
 let cluster: ServedCluster;
+/** when the SidecarSet was made, to the second */
+let madeAt: string;
 beforeAll(async () => {
   cluster = await startServedCluster(1_000);
-  await cluster.client.create(SIDECARSETS, {
+  const { metadata } = await cluster.client.create<SidecarSet>(SIDECARSETS, {
     apiVersion: "apps.kruise.io/v1beta1",
     kind: "SidecarSet",
     metadata: { name: "agent" },
     spec: { selector: { matchLabels: { app: "web" } }, containers: [{ name: "agent", image: "agent:1" }] },
-  });
+  } as SidecarSet);
+  madeAt = metadata?.creationTimestamp ?? "";
 });
 afterAll(() => cluster?.close());
 
@@ -71,6 +75,8 @@ describe("check", () => {
   });
 
   it("finds a pod that was made while the webhook was not registered for its namespace", async () => {
+    // Of a pod made in the same second nobody knows whether it came first.
+    await vi.waitFor(() => expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(madeAt) + 1_000), { timeout: 5_000 });
     await cluster.client.create(NAMESPACES, { metadata: { name: "late", labels: { "control-plane": "x" } } });
     await cluster.client.create<Pod>(PODS, {
       metadata: { name: "late", namespace: "late", labels: { app: "web" } },
