@@ -3,9 +3,9 @@ import type { ControllerRevision, KubernetesObject, Pod } from "../../api/kubern
 import type { PersistentVolumeClaim, StatefulSet } from "../../api/stateful-set.ts";
 import { selectorMatches } from "../../core/lib/label-selector.ts";
 import type { OrderedSetGates } from "../../core/ordered-set/gates.ts";
-import { parsePodName } from "../../core/ordered-set/pod-name.ts";
 import type { SetObservation } from "../../core/ordered-set/reconcile.ts";
 import { claimState, isClaimState, uidOf } from "../../core/ordered-set/takes-away.ts";
+import { parsePodName } from "../../core/pod/pod-name.ts";
 import type { PodState, Seen, Subject } from "../../core/upgrade/ledger.ts";
 import { isKubeError } from "../../kube/error.ts";
 import {

@@ -2,8 +2,8 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
 import { selectorMatches } from "../lib/label-selector.ts";
+import { parsePodName } from "../pod/pod-name.ts";
 import { controllerReference } from "./new-revision.ts";
-import { parsePodName } from "./pod-name.ts";
 import { isTerminating } from "./pod-phase.ts";
 import { ask, attempt, findSet, StepFailed, type Steps } from "./step.ts";
 

@@ -4,9 +4,9 @@ import { RESIZED_CLAIM_ANNOTATION } from "../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, VolumeClaimStatus } from "../../api/stateful-set.ts";
 import { parseQuantity } from "../lib/quantity.ts";
 import { compareQuantities } from "../lib/quantity-arithmetic.ts";
+import { ordinalOf } from "../pod/pod-name.ts";
 import { claimName } from "./claims.ts";
 import type { Pass } from "./pass.ts";
-import { ordinalOf } from "./pod-name.ts";
 import { ask, attempt, findClaim, findStorageClass, StepFailed, type Steps } from "./step.ts";
 import { record } from "./write-pod.ts";
 

@@ -1,7 +1,7 @@
 /** Decides which claims a pod of a set has, and what they look like when they are made. */
 import type { Pod, Volume } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../api/stateful-set.ts";
-import { ordinalOf } from "./pod-name.ts";
+import { ordinalOf } from "../pod/pod-name.ts";
 
 /** A volume of a pod, as far as claims go. */
 interface ClaimVolume extends Volume {

@@ -1,7 +1,7 @@
 /** Decides which pods out of range go, and when: from the highest ordinal down, or all at once. */
 import type { Pod } from "../../api/kubernetes.ts";
+import { ordinalOf } from "../pod/pod-name.ts";
 import type { Pass } from "./pass.ts";
-import { ordinalOf } from "./pod-name.ts";
 import { isFinished, isHealthy, isRunningAndReady, isTerminating, secondsUntilAvailable } from "./pod-phase.ts";
 import { refresh } from "./refresh.ts";
 import { areClaimsRetained, retainClaims } from "./retention.ts";

@@ -2,8 +2,8 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../api/stateful-set.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
+import { ordinalOf, parsePodName } from "../pod/pod-name.ts";
 import { isInRange, type OrdinalRange, ordinalRange } from "./ordinals.ts";
-import { ordinalOf, parsePodName } from "./pod-name.ts";
 import {
   isFinished,
   isRunningAndReady,

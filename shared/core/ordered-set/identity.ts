@@ -2,10 +2,10 @@
 import type { Pod, PodSpec } from "../../api/kubernetes.ts";
 import { POD_INDEX_LABEL, POD_NAME_LABEL, POD_REVISION_LABEL } from "../../api/names.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
+import { ordinalOf, parsePodName } from "../pod/pod-name.ts";
 import { withClaimVolumes } from "./claims.ts";
 import type { OrderedSetGates } from "./gates.ts";
 import { controllerReference } from "./new-revision.ts";
-import { ordinalOf, parsePodName } from "./pod-name.ts";
 
 /** Not stored yet. `set` has the template of the revision. */
 export function newPod(set: StatefulSet, ordinal: number, revision: string, gates: OrderedSetGates): Pod {

@@ -1,6 +1,7 @@
 /** Decides a whole pass over a set: revisions, pods in range, pods out of range, the update, the status; in this order. */
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec, VolumeClaimStatus } from "../../api/stateful-set.ts";
+import { ordinalOf } from "../pod/pod-name.ts";
 import { claimPods } from "./claim-pods.ts";
 import { volumeClaimStatus } from "./claim-resize.ts";
 import { removeCondemned } from "./condemn.ts";
@@ -9,7 +10,6 @@ import { chooseRevisions, ownHistory, type SetRevisions, truncateSetHistory } fr
 import { newPod } from "./identity.ts";
 import { isInRange, ordinalRange } from "./ordinals.ts";
 import { newProgress, type Pass } from "./pass.ts";
-import { ordinalOf } from "./pod-name.ts";
 import { revisionOf } from "./pod-phase.ts";
 import { keepReplicas } from "./replicas.ts";
 import { restoreTemplate } from "./revision-data.ts";

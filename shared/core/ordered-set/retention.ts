@@ -2,9 +2,9 @@
 import type { KubernetesObject, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import { SIDECARSET_V1BETA1, STATEFUL_SET_KIND } from "../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../api/stateful-set.ts";
+import { ordinalOf } from "../pod/pod-name.ts";
 import { claimName } from "./claims.ts";
 import { isInRange, type OrdinalRange } from "./ordinals.ts";
-import { ordinalOf } from "./pod-name.ts";
 import { ask, attempt, findClaim, StepFailed, type Steps } from "./step.ts";
 
 const DELETE = "Delete";

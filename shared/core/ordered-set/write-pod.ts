@@ -1,11 +1,11 @@
 /** Decides how a pod of a set is created, deleted and mended, and what is recorded of it. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim } from "../../api/stateful-set.ts";
+import { ordinalOf } from "../pod/pod-name.ts";
 import { claimsOf, hasClaimVolumes, withClaimVolumes } from "./claims.ts";
 import { hasIdentity, withIdentity } from "./identity.ts";
 import { firstState, isHooked, withLifecycleState } from "./lifecycle.ts";
 import type { Pass } from "./pass.ts";
-import { ordinalOf } from "./pod-name.ts";
 import { lifecycleState } from "./pod-phase.ts";
 import { areClaimsRetained, retainClaims } from "./retention.ts";
 import { ask, attempt, findClaim, StepFailed, type Steps } from "./step.ts";

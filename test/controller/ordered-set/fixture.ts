@@ -9,7 +9,7 @@ import { decodeGo } from "../../../shared/core/lib/decode-go.ts";
 import { STATEFUL_SET } from "../../../shared/core/lib/go-types-stateful-set.ts";
 import { defaultSet } from "../../../shared/core/ordered-set/default-set.ts";
 import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
-import { parsePodName } from "../../../shared/core/ordered-set/pod-name.ts";
+import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 

@@ -9,9 +9,9 @@ import { hasIdentity, newPod } from "../../../shared/core/ordered-set/identity.t
 import { withLifecycleState } from "../../../shared/core/ordered-set/lifecycle.ts";
 import { newSetRevision } from "../../../shared/core/ordered-set/new-revision.ts";
 import { isInRange, ordinalRange } from "../../../shared/core/ordered-set/ordinals.ts";
-import { parsePodName } from "../../../shared/core/ordered-set/pod-name.ts";
 import { restoreTemplate } from "../../../shared/core/ordered-set/revision-data.ts";
 import { updateOrder } from "../../../shared/core/ordered-set/update-order.ts";
+import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
 import { isSameRevision } from "../../../shared/core/revision/compare-revisions.ts";
 import { revisionText } from "../../../shared/core/revision/revision-data.ts";
 import { withoutNoise } from "../clean.ts";
