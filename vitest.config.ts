@@ -4,6 +4,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     exclude: ["test/e2e/**", "**/node_modules/**"],
+    // Vitest itself leaves a core free, which is half of two.
+    maxWorkers: "100%",
     testTimeout: 30_000,
     hookTimeout: 60_000,
     passWithNoTests: false,

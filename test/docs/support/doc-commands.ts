@@ -1,8 +1,9 @@
 /** The commands that a page shows, each with what it is said to print. */
 import { execFile } from "node:child_process";
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { buildCli } from "../../../infra/build-cli.ts";
 import { readManifests } from "../../../infra/demo/manifests.ts";
 import { progressView } from "../../../infra/demo/progress.ts";
 import { applyAll, changeImages, followTicks, look, promote, untilPodsStand } from "../../../infra/demo/rollout.ts";
@@ -54,26 +55,29 @@ const quiet = { isTTY: false, write: () => true } as unknown as NodeJS.WriteStre
 async function untilDemoIsOver(stage: Stage): Promise<void> {
   await applyAll(stage, await readManifests(SAMPLE.map((name) => join(ROOT, "infra/demo", name))));
   const view = progressView(quiet);
-  const scene = await untilPodsStand(stage);
-  const deadline = performance.now() + 60_000;
-  await changeImages(stage, scene);
-  await followTicks(stage, view, deadline);
+  const deadline = performance.now() + 150_000;
+  const settle = async () => {
+    if (!(await followTicks(stage, view, deadline))) throw new Error("the demo's rollout is not over in time");
+  };
+  await changeImages(stage, await untilPodsStand(stage));
+  await settle();
   await promote(stage, await look(stage));
-  await followTicks(stage, view, deadline);
+  await settle();
 }
 
 export async function openDocScene(): Promise<DocScene> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-docs-"));
   const stage = await setStage();
   await untilDemoIsOver(stage);
+  // As the package has it, which starts at once.
   await mkdir(join(folder, "bin"));
-  const shim = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, "functions/cli.mjs")}" "$@"\n`;
-  await writeFile(join(folder, "bin/sidecarset"), shim, { mode: 0o755 });
+  await symlink(await buildCli(join(folder, "cli")), join(folder, "bin/sidecarset"));
   await mkdir(join(folder, "infra/demo"), { recursive: true });
   for (const name of SAMPLE)
     for (const place of [name, join("infra/demo", name)])
       await copyFile(join(ROOT, "infra/demo", name), join(folder, place));
-  const env = { ...process.env, KUBECONFIG: stage.kubeconfig, PATH: `${join(folder, "bin")}:${process.env["PATH"]}` };
+  const path = [join(folder, "bin"), dirname(process.execPath), process.env["PATH"]].join(":");
+  const env = { ...process.env, KUBECONFIG: stage.kubeconfig, PATH: path };
   const run = (command: string) =>
     new Promise<string>((done) => {
       execFile("sh", ["-c", `exec 2>&1; ${command}`], { cwd: folder, env, timeout: 120_000 }, (_error, stdout) =>
