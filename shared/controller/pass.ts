@@ -5,7 +5,7 @@ import { type Clock, systemClock, timestamp } from "./clock.ts";
 import { type PlanWish, READY_AFTER_SECONDS } from "./dry-run.ts";
 import { keepRegistration } from "./keep-registration.ts";
 import { launchPods } from "./launch-pods.ts";
-import { type LeaseSite, type LeaseState, type OverPasses, readLease, takeLease } from "./lease.ts";
+import { type LeaseSite, type LeaseState, type OverPasses, readLease, renewLease, takeLease } from "./lease.ts";
 import type { InPlaceGates } from "./look.ts";
 import { type Calls, meteredCluster } from "./metered.ts";
 import { recreateContainers } from "./recreate-containers.ts";
@@ -70,7 +70,7 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
     cursor: "",
   };
   const site: LeaseSite = { cluster: service.cluster, clock, namespace: kruiseNamespace, over };
-  const serving = options.withoutSidecarSets ? serveAll(service, []) : serveLeased(service, site, sidecarSet);
+  const serving = options.withoutSidecarSets ? serveOthers(service, site) : serveLeased(service, site, sidecarSet);
   const result = await serving.catch((error: unknown) => {
     note(service, messageOf(error));
     // A cluster without the kind has none.
@@ -104,12 +104,23 @@ async function serveAll(service: Service, names: readonly string[]): Promise<Pas
   };
 }
 
+/** Whoever serves SidecarSets is called by the same schedule; that it runs stands in the Lease as ever. */
+async function serveOthers(service: Service, site: LeaseSite): Promise<PassResult> {
+  const result = await serveAll(service, []);
+  if (!service.isDryRun) await renewLease(site).catch((error: unknown) => note(service, withoutLease(error)));
+  return result;
+}
+
+function withoutLease(error: unknown): string {
+  return `no Lease is used: ${messageOf(error)}`;
+}
+
 /** A dry run writes no Lease, and one SidecarSet asked for by name is served at once: the ledger keeps passes apart. */
 async function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | undefined): Promise<PassResult> {
   const { cluster, isDryRun } = service;
   if (sidecarSet !== undefined) return { sidecarSets: await serve(service, [sidecarSet]) };
   const lease = await readLease(site).catch((error: unknown) => {
-    note(service, `no Lease is used: ${messageOf(error)}`);
+    note(service, withoutLease(error));
     return undefined;
   });
   if (lease?.heldBy !== undefined && !isDryRun) return { sidecarSets: [], heldBy: lease.heldBy };
@@ -125,7 +136,7 @@ async function serveUnder(
 ): Promise<PassResult> {
   service.cursor = names[0] ?? "";
   const without = (error: unknown) => {
-    note(service, `no Lease is used: ${messageOf(error)}`);
+    note(service, withoutLease(error));
     return "none" as const;
   };
   const held = await takeLease(site, lease, service.cursor).catch(without);

@@ -46,6 +46,8 @@ const options = (sidecarSet: string, more: Partial<PassOptions> = {}): PassOptio
   ...more,
 });
 
+const LONG_AGO = "2020-01-01T00:00:00.000000Z";
+
 const readLedger = (name: string) =>
   cluster.get<ConfigMap>(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE, name: `sidecarset-ledger-${name}` });
 
@@ -276,10 +278,33 @@ describe("a pass over all SidecarSets", () => {
     };
     await hold(new Date(Date.now() + 1000).toISOString().replace("Z", "000Z"));
     expect(await runPass(cluster, everything())).toMatchObject({ heldBy: "somebody", sidecarSets: [] });
-    await hold("2020-01-01T00:00:00.000000Z");
+    await hold(LONG_AGO);
     const report = await runPass(cluster, everything({ follow: false }));
     expect(report.heldBy).toBeUndefined();
     expect(report.sidecarSets.length).toBeGreaterThan(5);
+    expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: "" } });
+  });
+
+  it("one that leaves SidecarSets to others says in the Lease that it ran, unless another pass holds it; a dry run does not", async () => {
+    const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
+    const leave = async (holderIdentity: string, more: Partial<PassOptions> = {}) => {
+      const annotations = { "sidecarset.kruise.io/last-served": "halt" };
+      const spec = { holderIdentity, leaseDurationSeconds: 30, renewTime: LONG_AGO };
+      await cluster.patch(LEASES, key, { type: "merge", body: { metadata: { annotations }, spec } });
+      const now = Date.parse(LONG_AGO) + 10_000;
+      const clock = { ...fastClock(20), now: () => now };
+      const report = await runPass(cluster, everything({ follow: false, withoutSidecarSets: true, clock, ...more }));
+      expect(report).toMatchObject({ sidecarSets: [], problems: [] });
+      return cluster.get(LEASES, key);
+    };
+    expect(await leave("")).toMatchObject({
+      metadata: { annotations: { "sidecarset.kruise.io/last-served": "halt" } },
+      spec: { holderIdentity: "", renewTime: "2020-01-01T00:00:10.000000Z" },
+    });
+    expect(await leave("somebody")).toMatchObject({ spec: { holderIdentity: "somebody", renewTime: LONG_AGO } });
+    expect(await leave("", { dryRun: true })).toMatchObject({ spec: { renewTime: LONG_AGO } });
+    await cluster.delete(LEASES, key);
+    await runPass(cluster, everything({ follow: false, withoutSidecarSets: true }));
     expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: "" } });
   });
 

@@ -37,16 +37,11 @@ function checkTick({ lastPass, sidecarSets, now, kruiseNamespace }: Facts): read
   const age = secondsBetween(lastPass.value, now) ?? 0;
   return where(
     age > LATE_SECONDS,
-    finding(
-      "TickNotRunning",
-      about,
-      `no pass has run since ${lastPass.value} (${agoText(age)})`,
-      `${START}; where SidecarSets go through a queue by now, delete this Lease`,
-    ),
+    finding("TickNotRunning", about, `no pass has run since ${lastPass.value} (${agoText(age)})`, START),
   );
 }
 
-/** Workers of a queue use no Lease. */
+/** Where every change was recorded that may have been OpenKruise. */
 function neverRan(about: string, unseen: number): Finding {
   if (unseen > 0)
     return finding(
@@ -55,12 +50,7 @@ function neverRan(about: string, unseen: number): Finding {
       `there is none, and no pass has recorded ${unseen} SidecarSets: none runs`,
       START,
     );
-  return finding(
-    "TickUnknown",
-    about,
-    "there is none: no pass has run from here, or SidecarSets go through a queue, which uses none",
-    "where there is no queue: see that the schedule of the rollout function is on, or that serve runs with --tick",
-  );
+  return finding("TickUnknown", about, "there is none: no pass has run from here yet", START);
 }
 
 function isUnseen({ metadata, status }: SidecarSet): boolean {

@@ -115,7 +115,7 @@ export const CLUSTER: readonly Row[] = [
     },
     /2 objects are there that it serves.*patch x/,
   ],
-  ["TickUnknown", "no Lease", { ...IN_ORDER, lastPass: seen(undefined) }, /go through a queue/],
+  ["TickUnknown", "no Lease", { ...IN_ORDER, lastPass: seen(undefined) }, /no pass has run from here yet/],
   [
     "TickNeverRan",
     "no Lease, and nothing recorded",
