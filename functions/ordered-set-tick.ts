@@ -1,5 +1,6 @@
 /** One pass over ordered sets by hand. */
 import { readConfig } from "../shared/config.ts";
+import type { SetPlanWish } from "../shared/controller/ordered-set/set-dry-run.ts";
 import { runSetPass } from "../shared/controller/ordered-set/set-pass.ts";
 import type { SetPassReport } from "../shared/controller/ordered-set/set-report.ts";
 import type { Cluster } from "../shared/kube/port.ts";
@@ -10,6 +11,8 @@ interface SetTickOptions {
   readonly dryRun: boolean;
   /** NAMESPACE/NAME; absent: all */
   readonly set?: string;
+  /** dry run of one: what to take for granted when it looks ahead */
+  readonly plan?: SetPlanWish;
 }
 
 /** What went wrong, one sentence each; none: the pass did what there was to do. */

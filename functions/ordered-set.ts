@@ -11,6 +11,8 @@ import { parseSetKey } from "./set-key.ts";
 interface OrderedSetEvent {
   readonly set?: string;
   readonly dryRun?: boolean;
+  /** dry run of one set: how long its pods take until they are ready again; absent: 5 */
+  readonly readyAfterSeconds?: number;
 }
 
 /** Left for the report when the pass is over. */
@@ -18,7 +20,7 @@ const REPORT_MS = 1_000;
 
 /** @throws KubeError or ConfigError when there is no way to the cluster; trouble there is in the report, and logged */
 export async function handler(
-  { set, dryRun = false }: OrderedSetEvent,
+  { set, dryRun = false, readyAfterSeconds }: OrderedSetEvent,
   context: Pick<Context, "getRemainingTimeInMillis">,
 ): Promise<SetPassReport> {
   const { kruiseNamespace, logLevel, featureGates: gates } = readConfig();
@@ -29,6 +31,7 @@ export async function handler(
     follow: true,
     dryRun,
     ...(set === undefined ? {} : { set: parseSetKey(set) }),
+    ...(readyAfterSeconds === undefined ? {} : { plan: { readyAfterSeconds } }),
   });
   logSets(createLog(logLevel), report);
   return report;

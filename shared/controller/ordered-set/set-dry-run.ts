@@ -1,14 +1,25 @@
 /** What a pass would do about one set now, without writing anything. */
+import type { StatefulSet } from "../../api/stateful-set.ts";
 import { explainSet, setStanding } from "../../core/ordered-set/explain-set.ts";
 import { planSet } from "../../core/ordered-set/plan-set.ts";
+import { planSetRollout } from "../../core/ordered-set/plan-set-rollout.ts";
 import { reconcileLedger, withReservations } from "../../core/upgrade/ledger.ts";
 import { lookAtSet, observationOf, type SetContext, seeReserved, subjectOf } from "./set-look.ts";
 import { describeRequest, explainStop, type SetReport } from "./set-report.ts";
 import { wantedStates } from "./set-round.ts";
 
-export async function planSetOnly(context: SetContext): Promise<SetReport> {
+/** What a dry run foresees beyond what would be done now. */
+export interface SetPlanWish {
+  /** how long a pod is taken to be not ready after it was made, or its images were changed */
+  readonly readyAfterSeconds: number;
+  /** as it would be stored in the place of the one that is; absent: that one */
+  readonly set?: StatefulSet;
+}
+
+/** Without a wish the report says what would be done now, and not how it would go on. */
+export async function planSetOnly(context: SetContext, wish?: SetPlanWish): Promise<SetReport> {
   const { key, tally } = context;
-  const look = await lookAtSet(context, true);
+  const look = await lookAtSet(context, true, wish?.set);
   if (!look) return { ...key, stop: "gone", why: explainStop("gone", undefined), tally };
   const subject = subjectOf(look.set);
   const kept = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject)?.kept ?? [];
@@ -31,5 +42,6 @@ export async function planSetOnly(context: SetContext): Promise<SetReport> {
     standing,
     tally,
     planned,
+    ...(wish ? { plan: planSetRollout(seen, look, wish) } : {}),
   };
 }

@@ -51,13 +51,18 @@ export interface SetLook {
 
 /**
  * undefined: there is no such set. `isWide`: pods of the whole namespace are looked at, so that those are let go whose
- * labels changed; otherwise only those that the selector matches.
+ * labels changed; otherwise only those that the selector matches. `changed`: as if that were stored in its place.
  */
-export async function lookAtSet({ cluster, key }: SetContext, isWide: boolean): Promise<SetLook | undefined> {
+export async function lookAtSet(
+  { cluster, key }: SetContext,
+  isWide: boolean,
+  changed?: StatefulSet,
+): Promise<SetLook | undefined> {
   const { namespace } = key;
   const stored = await readLedger(cluster, namespace, key.name, "statefulset");
-  const set = await orUndefined(cluster.get<StatefulSet>(STATEFUL_SETS, key));
-  if (!set) return undefined;
+  const there = await orUndefined(cluster.get<StatefulSet>(STATEFUL_SETS, key));
+  if (!there) return undefined;
+  const set = changed ? changedSet(there, changed) : there;
   const probe = selectorMatches(set.spec.selector, {});
   if (typeof probe === "object") throw new Error(`spec.selector: ${probe.message}`);
   const isSelected = ({ metadata }: KubernetesObject) => selectorMatches(set.spec.selector, metadata?.labels) === true;
@@ -77,6 +82,12 @@ export async function lookAtSet({ cluster, key }: SetContext, isWide: boolean): 
   ]);
   const { resourceVersion } = pods;
   return { set, stored, pods: pods.items, revisions: revisions.items, claims: claims.items, resourceVersion };
+}
+
+function changedSet(there: StatefulSet, { metadata, spec }: StatefulSet): StatefulSet {
+  const { uid = "", resourceVersion = "", generation = 0 } = there.metadata ?? {};
+  const identity = { ...there.metadata, ...metadata, uid, resourceVersion, generation: generation + 1 };
+  return { ...there, metadata: identity, spec };
 }
 
 const none = { items: [] };

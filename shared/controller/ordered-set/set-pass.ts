@@ -2,8 +2,10 @@
 import type { OrderedSetGates } from "../../core/ordered-set/gates.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "../clock.ts";
+import { READY_AFTER_SECONDS } from "../dry-run.ts";
 import { type LeaseSite, type LeaseState, type OverPasses, readLease, takeLease } from "../lease.ts";
 import { type Calls, meteredCluster } from "../metered.ts";
+import type { SetPlanWish } from "./set-dry-run.ts";
 import type { SetKey } from "./set-look.ts";
 import type { SetPassReport } from "./set-report.ts";
 import { type ListedSet, listSets, type SetService, serveSets, textOf } from "./set-serve.ts";
@@ -18,6 +20,8 @@ export interface SetPassOptions {
   readonly set?: SetKey;
   /** writes nothing at all; the report lists what would be done now */
   readonly dryRun?: boolean;
+  /** dry run of one set: what to take for granted when it looks ahead */
+  readonly plan?: SetPlanWish;
   /** false: one round for each set */
   readonly follow: boolean;
   readonly clock?: Clock;
@@ -43,6 +47,7 @@ export async function runSetPass(cluster: Cluster, options: SetPassOptions): Pro
     gates,
     limits: { endsAtMs, ...(signal ? { signal } : {}) },
     isDryRun: options.dryRun === true,
+    ...(set ? { plan: options.plan ?? { readyAfterSeconds: READY_AFTER_SECONDS } } : {}),
     isFollowing: options.follow,
     isRescanning: set === undefined,
     problems: [],

@@ -1,6 +1,7 @@
 /** What a pass did about ordered sets, and why it did no more, as data that prints as JSON. */
 import type { StatefulSetStatus } from "../../api/stateful-set.ts";
 import { explainSet, type SetStanding } from "../../core/ordered-set/explain-set.ts";
+import type { SetRolloutPlan } from "../../core/ordered-set/plan-set-rollout.ts";
 import type { Request } from "../../core/ordered-set/step.ts";
 import type { Calls } from "../metered.ts";
 import type { Stop } from "../report.ts";
@@ -33,6 +34,8 @@ export interface SetReport {
   readonly tally: SetTally;
   /** dry run: what would be done now */
   readonly planned?: readonly string[];
+  /** dry run of one set: how it would go on, step by step */
+  readonly plan?: SetRolloutPlan;
 }
 
 export interface SetPassReport {

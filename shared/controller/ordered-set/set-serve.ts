@@ -8,7 +8,7 @@ import { mapLimited } from "../concurrency.ts";
 import { listAll } from "../observe.ts";
 import type { Stop } from "../report.ts";
 import type { Limits } from "../rollout.ts";
-import { planSetOnly } from "./set-dry-run.ts";
+import { planSetOnly, type SetPlanWish } from "./set-dry-run.ts";
 import { beginSet, followSet, type SetProgress } from "./set-follow.ts";
 import type { SetContext, SetKey } from "./set-look.ts";
 import { explainStop, newSetTally, type SetReport } from "./set-report.ts";
@@ -32,6 +32,8 @@ export interface SetService {
   readonly gates: OrderedSetGates;
   readonly limits: Limits;
   readonly isDryRun: boolean;
+  /** dry run: how each set would go on is told, too */
+  readonly plan?: SetPlanWish;
   readonly isFollowing: boolean;
   /** false: nobody but those named is served */
   readonly isRescanning: boolean;
@@ -163,7 +165,7 @@ async function persist(service: SetService, context: SetContext, begun: Stand): 
 
 async function begin(service: SetService, context: SetContext): Promise<Stand> {
   try {
-    if (service.isDryRun) return { report: await planSetOnly(context) };
+    if (service.isDryRun) return { report: await planSetOnly(context, service.plan) };
     const progress = await beginSet(context);
     if (typeof progress === "string") return { report: reportOn(context, progress) };
     return { report: reportOn(context, "oneRound", progress), progress };

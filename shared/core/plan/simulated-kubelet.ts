@@ -60,18 +60,18 @@ export function started(pod: Pod, sidecarSet: SidecarSet): Pod {
   return withStatuses(pod, statuses);
 }
 
-function isStuck({ ready, state }: ContainerStatus): boolean {
+export function isStuck({ ready, state }: ContainerStatus): boolean {
   const reason = state?.waiting?.reason ?? state?.terminated?.reason;
   return ready !== true && reason !== undefined && STUCK.has(reason);
 }
 
-function stopped({ name, image = "", imageID = "", restartCount = 0 }: ContainerStatus): ContainerStatus {
+export function stopped({ name, image = "", imageID = "", restartCount = 0 }: ContainerStatus): ContainerStatus {
   const state = { waiting: { reason: "ContainerCreating" } };
   return { name, ready: false, image, imageID, restartCount, state };
 }
 
 /** Another imageID than before is how a rollout knows that a container runs its new image. */
-function running({ name, imageID, restartCount = 0 }: ContainerStatus, image: string): ContainerStatus {
+export function running({ name, imageID, restartCount = 0 }: ContainerStatus, image: string): ContainerStatus {
   const digest = image.includes("@") ? image : `${image}@simulated`;
   const next = `simulated://${digest}`;
   return { name, ready: true, image, imageID: next === imageID ? `${next}+` : next, restartCount: restartCount + 1 };

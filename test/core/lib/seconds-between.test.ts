@@ -1,6 +1,6 @@
 import { assert, date, property } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { secondsBetween } from "../../../shared/core/lib/seconds-between.ts";
+import { addSeconds, secondsBetween } from "../../../shared/core/lib/seconds-between.ts";
 
 const anyTime = date({
   min: new Date("0001-01-01T00:00:00Z"),
@@ -26,5 +26,27 @@ describe("secondsBetween", () => {
     ["no time", "soon", "2025-01-01T00:00:01Z", undefined],
   ])("%s", (_, from, to, expected) => {
     expect(secondsBetween(from, to)).toBe(expected);
+  });
+});
+
+describe("addSeconds", () => {
+  test("is what a calendar says", () => {
+    assert(
+      property(anyTime, anyTime, (from, to) => {
+        const seconds = (Date.parse(text(to)) - Date.parse(text(from))) / 1000;
+        expect(addSeconds(text(from), seconds)).toBe(text(to));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([
+    ["a leap day", "2024-02-28T23:00:00Z", 3600, "2024-02-29T00:00:00Z"],
+    ["no leap day in a century", "2100-02-28T23:00:00Z", 3600, "2100-03-01T00:00:00Z"],
+    ["one in every fourth", "2000-02-28T23:00:00Z", 3600, "2000-02-29T00:00:00Z"],
+    ["over the end of a year", "2025-12-31T23:59:59Z", 1, "2026-01-01T00:00:00Z"],
+    ["no time", "soon", 1, undefined],
+  ])("%s", (_, time, seconds, expected) => {
+    expect(addSeconds(time, seconds)).toBe(expected);
   });
 });

@@ -1,0 +1,215 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { IN_PLACE_READY_CONDITION } from "../../../shared/api/names.ts";
+import type { RollingUpdateStatefulSet, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
+import type { OrderedSetGates } from "../../../shared/core/ordered-set/gates.ts";
+import {
+  type PlannedSetStep,
+  planSetRollout,
+  type SetPlanOptions,
+} from "../../../shared/core/ordered-set/plan-set-rollout.ts";
+import { NOW, podOf, revisionOfSet, seenOf, setOf } from "./fixture.ts";
+
+const EARLIER = "2025-12-31T00:00:00Z";
+const OLD = setOf();
+
+/** As nodes report it: ready for long. */
+function running(set: StatefulSet, ordinal: number, change: Partial<Pod["metadata"]> = {}): Pod {
+  const pod = podOf(set, ordinal);
+  const image = pod.spec.containers[0]?.image ?? "";
+  const types = ["ContainersReady", "Ready", ...(pod.spec.readinessGates ?? []).map((gate) => gate.conditionType)];
+  const conditions = types.map((type) => ({ type, status: "True", lastTransitionTime: EARLIER }));
+  const containerStatuses = [{ name: "main", ready: true, image, imageID: `id-${image}` }];
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, ...change },
+    status: { phase: "Running", conditions, containerStatuses },
+  };
+}
+
+function stuck(pod: Pod): Pod {
+  const conditions = [{ type: "Ready", status: "False" }];
+  const containerStatuses = [{ name: "main", ready: false, state: { waiting: { reason: "ImagePullBackOff" } } }];
+  return { ...pod, status: { phase: "Pending", conditions, containerStatuses } };
+}
+
+const rolling = (rollingUpdate: RollingUpdateStatefulSet): StatefulSetSpec => ({
+  updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0, maxUnavailable: 1, ...rollingUpdate } },
+});
+const IN_PLACE = { podUpdatePolicy: "InPlaceIfPossible" };
+
+interface Given {
+  readonly pods?: readonly Pod[];
+  readonly gates?: Partial<OrderedSetGates>;
+  readonly options?: Partial<SetPlanOptions>;
+  readonly before?: StatefulSet;
+}
+
+/** Of a set whose pods run what it was before. */
+function plan(set: StatefulSet, { pods, gates, options, before = OLD }: Given = {}) {
+  const there = pods ?? [0, 1, 2].map((ordinal) => running(before, ordinal));
+  const seen = seenOf(set, there, [revisionOfSet(before, 1)], gates);
+  return planSetRollout(seen, { claims: [] }, { readyAfterSeconds: 5, ...options });
+}
+
+const text = ({ atSeconds, pods }: PlannedSetStep) =>
+  `${atSeconds}s ${pods.map(({ name, action }) => `${action} ${name}`).join(", ")}`;
+const steps = (...given: Parameters<typeof plan>) => plan(...given).steps.map(text);
+
+describe("the plan of an ordered set", () => {
+  it.each<readonly [string, StatefulSet, Given, readonly string[]]>([
+    [
+      "creates in order, each when the one before is ready",
+      setOf(),
+      { pods: [] },
+      ["0s create db-0", "5s create db-1", "10s create db-2"],
+    ],
+    [
+      "creates all at once",
+      setOf({ podManagementPolicy: "Parallel" }),
+      { pods: [] },
+      ["0s create db-0, create db-1, create db-2"],
+    ],
+    [
+      "skips reserved ordinals",
+      setOf({ reserveOrdinals: [1] }),
+      { pods: [] },
+      ["0s create db-0", "5s create db-2", "10s create db-3"],
+    ],
+    ["replaces from the top down", setOf({}, "app:2"), {}, ["0s replace db-2", "5s replace db-1", "10s replace db-0"]],
+    [
+      "replaces as many at once as may be down",
+      setOf({ podManagementPolicy: "Parallel", ...rolling({ maxUnavailable: "70%" }) }, "app:2"),
+      {},
+      ["0s replace db-2, replace db-1", "5s replace db-0"],
+    ],
+    [
+      "updates in place",
+      setOf(rolling(IN_PLACE), "app:2"),
+      {},
+      ["0s update db-2", "5s update db-1", "10s update db-0"],
+    ],
+    [
+      "waits until a pod has been ready for long enough",
+      setOf(rolling({ ...IN_PLACE, minReadySeconds: 30 }), "app:2"),
+      {},
+      ["0s update db-2", "35s update db-1", "70s update db-0"],
+    ],
+    ["stops at the partition", setOf(rolling({ partition: 2 }), "app:2"), {}, ["0s replace db-2"]],
+    ["leaves pods alone while paused", setOf(rolling({ paused: true }), "app:2"), {}, []],
+    ["leaves pods alone with OnDelete", setOf({ updateStrategy: { type: "OnDelete" } }, "app:2"), {}, []],
+    [
+      "shrinks from the top down, one after the other",
+      setOf({ replicas: 1 }),
+      {},
+      ["0s delete db-2", "0s delete db-1"],
+    ],
+    ["shrinks at once", setOf({ replicas: 1, podManagementPolicy: "Parallel" }), {}, ["0s delete db-2, delete db-1"]],
+    [
+      "begins again where a pod ended",
+      setOf(),
+      { pods: [running(OLD, 0), podOf(OLD, 1, { phase: "Failed" }), running(OLD, 2)] },
+      ["0s replace db-1"],
+    ],
+    [
+      "waits for a pod that is being deleted",
+      setOf(),
+      { pods: [running(OLD, 0), running(OLD, 1), running(OLD, 2, { deletionTimestamp: NOW })] },
+      ["5s create db-2"],
+    ],
+    [
+      "does not wait for one that somebody's finalizer keeps",
+      setOf(),
+      { pods: [running(OLD, 0), running(OLD, 1, { deletionTimestamp: NOW, finalizers: ["example.com/a"] })] },
+      [],
+    ],
+    [
+      "gives up at a pod that cannot come back",
+      setOf({}, "app:2"),
+      { pods: [running(OLD, 0), running(OLD, 1), stuck(running(OLD, 2))] },
+      [],
+    ],
+    [
+      "mends it with the gate",
+      setOf({}, "app:2"),
+      { pods: [running(OLD, 0), running(OLD, 1), stuck(running(OLD, 2))], gates: { StatefulSetUnblocked: true } },
+      ["0s replace db-2", "5s replace db-1", "10s replace db-0"],
+    ],
+    [
+      "has a grace period before each image",
+      setOf(rolling({ ...IN_PLACE, inPlaceUpdateStrategy: { gracePeriodSeconds: 7 } }), "app:2"),
+      { pods: [running(OLD, 0)], before: OLD },
+      ["0s create db-1", "5s create db-2", "10s update db-0", "17s update db-0"],
+    ],
+    ["does nothing for a set as it should be", OLD, {}, []],
+  ])("%s", (_title, set, given, expected) => {
+    expect(steps(set, given)).toEqual(expected);
+  });
+
+  it("opens the gates of pods that wait for it, and closes them for an update in place", () => {
+    const gated = (image: string) =>
+      setOf({
+        ...rolling(IN_PLACE),
+        template: {
+          metadata: { labels: { app: "db" } },
+          spec: {
+            containers: [{ name: "main", image }],
+            readinessGates: [{ conditionType: IN_PLACE_READY_CONDITION }],
+          },
+        },
+      });
+    expect(steps(gated("app:1"), { pods: [], before: gated("app:1") })).toEqual([
+      "0s create db-0",
+      "5s create db-1",
+      "10s create db-2",
+    ]);
+    expect(steps(gated("app:2"), { before: gated("app:1") })).toEqual([
+      "0s update db-2",
+      "5s update db-1",
+      "10s update db-0",
+    ]);
+  });
+
+  it("says how many pods serve at each step, and what an update in place changes", () => {
+    const {
+      steps: [first],
+      before,
+      after,
+      isComplete,
+      seconds,
+    } = plan(setOf(rolling(IN_PLACE), "app:2"));
+    expect(first).toEqual({
+      atSeconds: 0,
+      pods: [{ name: "db-2", action: "update", images: [{ container: "main", from: "app:1", to: "app:2" }] }],
+      updated: 0,
+      ready: 2,
+      unavailable: 1,
+      maxUnavailable: 1,
+    });
+    expect([before.updated, after.updated, after.ready, isComplete, seconds]).toEqual([0, 3, 3, true, 15]);
+  });
+
+  it("tells what holds the rest", () => {
+    const { isComplete, after } = plan(setOf(rolling({ partition: 2 }), "app:2"));
+    expect([isComplete, after.hold, after.updated, after.waitingFor]).toEqual([false, "partition", 1, []]);
+  });
+
+  it("tells what ends every pass", () => {
+    const changed = setOf(rolling({ podUpdatePolicy: "InPlaceOnly" }));
+    const template = { ...changed.spec.template, spec: { containers: [{ name: "other", image: "app:2" }] } };
+    const { problem, steps } = plan({ ...changed, spec: { ...changed.spec, template } });
+    expect([problem, steps]).toEqual([expect.stringMatching(/InPlaceOnly but Pod db-2/), []]);
+  });
+
+  it("says that there is more than was asked for", () => {
+    const { isCutShort, steps } = plan(setOf({}, "app:2"), { options: { maxSteps: 2 } });
+    expect([isCutShort, steps.length]).toEqual([true, 2]);
+    expect(plan(setOf({}, "app:2")).isCutShort).toBe(false);
+  });
+
+  it("ends where time alone does not help", () => {
+    const pods = [0, 1, 2].map((ordinal) => podOf(OLD, ordinal));
+    const { isComplete, after } = plan(setOf(rolling({ minReadySeconds: 10 }), "app:2"), { pods });
+    expect([isComplete, after.waitingFor[0]?.why]).toEqual([false, "has to be ready for 10 s more"]);
+  });
+});
