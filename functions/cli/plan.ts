@@ -108,10 +108,15 @@ function showSteps({ steps, readyAfterSeconds }: RolloutPlan, { screen, hasPods 
   }
 }
 
+const DONE_TO: Readonly<Record<PlannedStep["purpose"], string>> = {
+  upgrade: "",
+  flip: ": empty the old container",
+  resize: ": change cpu and memory",
+};
+
 function rowOf({ atSeconds, purpose, pods, updated, unavailable, maxUnavailable }: PlannedStep): readonly Part[] {
   const [first] = pods;
   const others = pods.length > 1 ? ` and ${pods.length - 1} more` : "";
   const what = `${first?.namespace}/${first?.name}${others}`;
-  const text = purpose === "flip" ? `${what}: empty the old container` : what;
-  return [duration(atSeconds), String(updated), `${unavailable}/${maxUnavailable}`, text];
+  return [duration(atSeconds), String(updated), `${unavailable}/${maxUnavailable}`, `${what}${DONE_TO[purpose]}`];
 }

@@ -4,6 +4,7 @@ import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { type Decision, decide } from "../core/decide.ts";
 import { areReservedFor, type PodState, type Reservation, type Seen, type Subject } from "../core/upgrade/ledger.ts";
+import { needsResize } from "../core/upgrade/resize.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, timestamp } from "./clock.ts";
@@ -66,7 +67,8 @@ export async function lookAt(context: RolloutContext, name: string): Promise<Loo
   ]);
   const isNative = context.inPlaceGates?.NativeSidecarInPlaceUpdate === true;
   const kubelets = isNative ? await readKubelets(cluster, sidecarSet, observed.view.pods) : undefined;
-  const canResize = isResizing && (await isResizeServed(cluster));
+  const isAsked = isResizing && needsResize(sidecarSet, observed.view.pods, revisions);
+  const canResize = isAsked && (await isResizeServed(cluster));
   const missed = await findMissed(context, sidecarSet, observed.view.pods);
   return { sidecarSet, stored, observed, revisions, taken: [], missed, kubelets, canResize };
 }

@@ -15,7 +15,7 @@ const OVER = "answered";
  */
 export function meteredCluster(cluster: Cluster, clock: Clock, endsAtMs: number, calls: Calls): Cluster {
   const count = (verb: string, { plural }: Resource, subresource?: string) => {
-    const call = `${verb} ${plural}${subresource ? `/${subresource}` : ""}`;
+    const call = `${verb} ${plural || "discovery"}${subresource ? `/${subresource}` : ""}`;
     calls[call] = (calls[call] ?? 0) + 1;
     return call;
   };

@@ -184,6 +184,8 @@ function progressOf(summary: Summary): string {
       return count;
     case "flip":
       return `${count}; ${selected} hot upgrades are being finished`;
+    case "shrink":
+      return `${count}; ${selected} are given their smaller cpu and memory, now that their new image runs`;
     case "partition":
       return `${count}; partition keeps ${partition} at the old revision${immutable}`;
     case "budget":

@@ -8,7 +8,7 @@ interface Discovery {
   readonly resources?: readonly { readonly name: string }[];
 }
 
-/** @throws KubeError */
+/** One call, which a pass makes only where resources are to change. @throws KubeError */
 export async function isResizeServed(cluster: Cluster): Promise<boolean> {
   const { resources = [] } = (await cluster.list(CORE_V1)) as Discovery;
   return resources.some(({ name }) => name === "pods/resize");

@@ -51,6 +51,8 @@ type Hold =
   | "finished"
   /** hot upgrades are flipped first, new ones begin in the next pass */
   | "flip"
+  /** pods whose new image runs get their smaller resources first, other pods are upgraded in the next pass */
+  | "shrink"
   /** every pod that waits is kept by the partition */
   | "partition"
   /** pods wait for others to become ready */
@@ -81,7 +83,7 @@ export interface Summary {
   readonly used: number;
   /** of the updated pods that are down, a few by name */
   readonly down: readonly DownPod[];
-  /** pods that this decision upgrades or flips */
+  /** pods that this decision upgrades, flips or shrinks */
   readonly selected: number;
   readonly hold: Hold;
   readonly problems: readonly PodProblem[];
@@ -143,7 +145,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
 
   const shrinks = planShrinks(pods);
   if (shrinks.length > 0) {
-    const summary: Summary = { ...NOTHING, ...counts, selected: shrinks.length, hold: "flip" };
+    const summary: Summary = { ...NOTHING, ...counts, selected: shrinks.length, hold: "shrink" };
     return { actions: [...record, ...shrinks], status, summary, failing };
   }
 

@@ -167,7 +167,9 @@ function traceHeld(
           ),
         ]
       : []),
-    ...(selected > 0 && hold !== "flip" ? [ok("NextInLine", `the next pass updates ${selected} pods`)] : []),
+    ...(selected > 0 && hold !== "flip" && hold !== "shrink"
+      ? [ok("NextInLine", `the next pass updates ${selected} pods`)]
+      : []),
   ];
 }
 

@@ -29,6 +29,10 @@ const SENTENCES: Readonly<Record<string, readonly [Partial<Summary>, string]>> =
     { hold: "partition", partition: 5, updated: 4, updatedReady: 4 },
     "4 of 9 pods updated, 4 of them ready; partition keeps 5 at the old revision",
   ],
+  "smaller resources": [
+    { hold: "shrink", updated: 9, updatedReady: 6, selected: 3 },
+    "9 of 9 pods updated, 6 of them ready; 3 are given their smaller cpu and memory, now that their new image runs",
+  ],
   "pods that are down": [
     { updated: 2, used: 2, down: names("a", "b") },
     "2 of 9 pods updated, 0 of them ready; 2 unavailable of at most 2; not ready: shop/a (agent: ErrImagePull), shop/b (agent: ErrImagePull)",

@@ -16,6 +16,8 @@ export interface Standing {
 type Verdict = Pick<StatusCondition, "status" | "reason" | "message"> | undefined;
 
 const NAMED = 3;
+/** Holds of decisions that did not look at which pods can be upgraded. */
+const WITHOUT_LOOK: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "flip", "shrink"]);
 
 /** In this order. */
 const VERDICTS: Readonly<Record<string, (standing: Standing, sidecarSet: SidecarSet) => Verdict>> = {
@@ -61,7 +63,7 @@ function degraded({ failing }: Standing): Verdict {
 
 function notUpgradable({ summary }: Standing): Verdict {
   const { hold, notUpgradable: count, immutableFields } = summary;
-  if (hold === "paused" || hold === "NotUpdate" || hold === "halted" || hold === "flip") return undefined;
+  if (WITHOUT_LOOK.has(hold)) return undefined;
   if (count === 0) return no("AllUpgradable", "every pod that is not updated can be, in place");
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   return yes(

@@ -7,7 +7,8 @@ import { goJson } from "../lib/go-json.ts";
 import { isJsonObject, jsonObjectOf } from "../lib/json-object.ts";
 import { parseQuantity } from "../lib/quantity.ts";
 import { compareQuantities } from "../lib/quantity-arithmetic.ts";
-import type { PodState, ResizeState } from "../pod/pod-state.ts";
+import { isMatched } from "../pod/is-matched.ts";
+import { isUpgradable, type PodState, podStateOf, type ResizeState } from "../pod/pod-state.ts";
 import { isHotUpgrade } from "../pod/sidecar-containers.ts";
 import { madeWith } from "./immutable-fields.ts";
 import type { Annotations } from "./pod-change.ts";
@@ -77,18 +78,16 @@ function changesTo(pod: Pod, sidecarSet: SidecarSet, target: Target): readonly R
 
 /** Nothing but cpu and memory of containers differs, none of them is gone, and no pair of a hot upgrade is among them. */
 export function isResizable(sidecarSet: SidecarSet, pod: Pod, revisions: readonly ControllerRevision[]): boolean {
-  const sidecars = new Map((sidecarSet.spec.containers ?? []).map((sidecar) => [sidecar.name, sidecar]));
+  if (isUpgradable(pod, sidecarSet)) return false;
   const changes = madeWith(sidecarSet, pod, revisions);
-  return (
-    changes !== undefined &&
-    changes.fields.length > 0 &&
-    changes.fields.every((field) => {
-      const [, name = ""] = /^spec\.containers\{(.+)\}\.resources$/.exec(field) ?? [];
-      const sidecar = sidecars.get(name);
-      const before = changes.resources.get(name);
-      return sidecar !== undefined && !isHotUpgrade(sidecar) && isStillThere(before, sidecar.resources);
-    })
-  );
+  if (changes === undefined || changes.fields.length === 0) return false;
+  const sidecars = new Map((sidecarSet.spec.containers ?? []).map((sidecar) => [sidecar.name, sidecar]));
+  return changes.fields.every((field) => {
+    const [, name = ""] = /^spec\.containers\{(.+)\}\.resources$/.exec(field) ?? [];
+    const sidecar = sidecars.get(name);
+    const before = changes.resources.get(name);
+    return sidecar !== undefined && !isHotUpgrade(sidecar) && isStillThere(before, sidecar.resources);
+  });
 }
 
 /** What has been set cannot be taken away in place, and other resources cannot be changed. */
@@ -165,6 +164,14 @@ function updatedPod({ pod, isConsistent }: PodState, sidecarSet: SidecarSet): Re
     isUnderWay: false,
     ...(hindrance === undefined ? {} : { hindrance }),
   };
+}
+
+/** Whether resizing has a say in any of the pods: only then it matters what the API server offers. */
+export function needsResize(sidecarSet: SidecarSet, pods: readonly Pod[], revisions: readonly ControllerRevision[]) {
+  return pods
+    .filter((pod) => isMatched(pod, sidecarSet))
+    .map((pod) => withResize(podStateOf(pod, sidecarSet), sidecarSet, () => isResizable(sidecarSet, pod, revisions)))
+    .some(({ resize }) => resize !== undefined && resize.step !== "none");
 }
 
 /** The state with what resizing says of it; the same one where that has no say. */

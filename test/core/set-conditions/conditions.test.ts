@@ -41,6 +41,7 @@ describe("Progressing", () => {
     ["some are being upgraded", { hold: "none", updated: 2, updatedReady: 2, selected: 2 }, "True RollingOut"],
     ["the budget is used up", { hold: "budget", updated: 4, updatedReady: 2, used: 2 }, "True RollingOut"],
     ["hot upgrades are being finished", { hold: "flip", selected: 1 }, "True RollingOut"],
+    ["smaller resources are being given", { hold: "shrink", selected: 1 }, "True RollingOut"],
     ["the partition keeps the rest", { hold: "partition", updated: 5, updatedReady: 5 }, "False Partition"],
     ["the rollout is paused", { hold: "paused", updated: 5 }, "False Paused"],
     ["nothing is ever updated", { hold: "NotUpdate", updated: 5 }, "False NotUpdate"],

@@ -130,8 +130,10 @@ describe("less resources", () => {
   });
 
   it("are written once the image runs, and the pod counts as ready only then", () => {
-    const { patches, status } = decideOn(set, [podWith({ wanted: LARGE, mark: "new", isUpdated: true })], made);
+    const pods = [podWith({ wanted: LARGE, mark: "new", isUpdated: true })];
+    const { patches, status, summary } = decideOn(set, pods, made);
     expect(patches).toMatchObject([{ purpose: "resize", resources: change(SMALL) }]);
+    expect([summary.hold, summary.selected]).toEqual(["shrink", 1]);
     expect(status).toMatchObject({ updatedPods: 1, readyPods: 0 });
   });
 
