@@ -139,7 +139,7 @@ export class ContainerRun {
       imageID: this.#imageId,
       ...(this.#containerId === "" ? {} : { containerID: this.#containerId }),
       started: isRunning,
-      ...(Object.keys(this.#resources).length > 0 ? { resources: this.#resources } : {}),
+      ...(this.hasRun ? { resources: this.#resources } : {}),
     };
   }
 

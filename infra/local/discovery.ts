@@ -21,6 +21,7 @@ function subresources(kind: Kind): readonly Subresource[] {
     all.push({ name: "scale", kind: { group: "autoscaling", version: "v1", kind: "Scale" }, verbs: SUB_VERBS });
   }
   if (kind.collection === "/pods") {
+    all.push({ name: "resize", kind: own, verbs: SUB_VERBS });
     all.push({ name: "binding", kind: { group: "", version: "v1", kind: "Binding" }, verbs: ["create"] });
     all.push({ name: "eviction", kind: { group: "policy", version: "v1", kind: "Eviction" }, verbs: ["create"] });
   }

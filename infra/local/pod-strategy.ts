@@ -8,7 +8,7 @@ import { podSpecErrors } from "./pod-validate.ts";
 const IMMUTABLE =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-function qualityOfService(spec: JsonObject): string {
+export function qualityOfService(spec: JsonObject): string {
   const containers = [...objectsIn(spec["containers"]), ...objectsIn(spec["initContainers"])];
   const resources = containers.map((container) => asObject(container["resources"]));
   const isEmpty = (value: unknown): boolean => Object.keys(asObject(value)).length === 0;

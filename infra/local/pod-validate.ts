@@ -1,6 +1,8 @@
 /** What is wrong with a pod spec: the checks of pkg/apis/core/validation that users meet. */
+import { parseQuantity } from "../../shared/core/lib/quantity.ts";
+import { compareQuantities } from "../../shared/core/lib/quantity-arithmetic.ts";
 import { duplicate, type FieldError, forbiddenField, invalid, notSupported, required } from "./field-error.ts";
-import { asText, type JsonObject, objectsIn } from "./json.ts";
+import { asObject, asText, type JsonObject, objectsIn } from "./json.ts";
 import { labelNameErrors } from "./names.ts";
 
 interface Names {
@@ -67,6 +69,16 @@ function restartErrors(container: JsonObject, list: string, path: string): reado
   return policy === "Always" ? [] : [notSupported(`${path}.restartPolicy`, policy, ["Always"])];
 }
 
+function requestErrors({ resources }: JsonObject, path: string): readonly FieldError[] {
+  const { requests, limits } = asObject(resources);
+  return Object.entries(asObject(limits)).flatMap(([name, limit]) => {
+    const request = asObject(requests)[name];
+    const [asked, most] = [parseQuantity(asText(request)), parseQuantity(asText(limit))];
+    if (asked === undefined || most === undefined || compareQuantities(asked, most) <= 0) return [];
+    return [invalid(path, request, `must be less than or equal to ${name} limit of ${limit}`)];
+  });
+}
+
 function containerErrors(container: JsonObject, list: string, path: string, names: Names): readonly FieldError[] {
   const policy = container["imagePullPolicy"];
   const isGood = policy === undefined || PULL_POLICIES.includes(asText(policy));
@@ -78,6 +90,7 @@ function containerErrors(container: JsonObject, list: string, path: string, name
     ...environmentErrors(container, path),
     ...mountErrors(container, names.volumes, path),
     ...restartErrors(container, list, path),
+    ...requestErrors(container, `${path}.resources.requests`),
   ];
 }
 

@@ -78,6 +78,7 @@ const HANDLERS: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "": { ...OBJECT_HANDLERS, DELETE: deleteOne },
   status: OBJECT_HANDLERS,
   scale: { GET: readScale, PUT: replaceScale, PATCH: patchScale },
+  resize: OBJECT_HANDLERS,
   binding: { POST: bindPod },
   eviction: { POST: evictPod },
 };

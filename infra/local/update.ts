@@ -5,8 +5,9 @@ import { convert } from "./conversion.ts";
 import { decodeObject } from "./decode.ts";
 import { type FieldError, forbiddenField, invalid } from "./field-error.ts";
 import type { WriteVerb } from "./history.ts";
-import { isEqual, type JsonObject } from "./json.ts";
+import { asObject, isEqual, type JsonObject } from "./json.ts";
 import { type ApiObject, keyOf, type Metadata, storageKey } from "./object.ts";
+import { checkRoom, resizedOnly, resizeErrors } from "./pod-resize.ts";
 import { badRequest, conflict, MODIFIED, notFound } from "./status-error.ts";
 import { strategyOf } from "./strategy.ts";
 import { statusOnly, withoutStatusChange } from "./subresource-status.ts";
@@ -40,9 +41,13 @@ function keepSystemFields(metadata: Metadata, old: Metadata): void {
   }
 }
 
+function writableHalf(call: Call, wanted: ApiObject, current: ApiObject): ApiObject {
+  if (call.subresource === "status") return statusOnly(call.kind, wanted, current);
+  return call.subresource === "resize" ? resizedOnly(wanted, current) : withoutStatusChange(call, wanted, current);
+}
+
 function settle(call: Call, wanted: ApiObject, current: ApiObject): ApiObject {
-  const isStatus = call.subresource === "status";
-  const object = isStatus ? statusOnly(call.kind, wanted, current) : withoutStatusChange(call, wanted, current);
+  const object = writableHalf(call, wanted, current);
   keepSystemFields(object.metadata, current.metadata);
   if (call.kind.hasGeneration && !isEqual(specOf(object), specOf(current))) {
     object.metadata.generation = (current.metadata.generation ?? 0) + 1;
@@ -74,6 +79,7 @@ function updateErrors(call: Call, next: ApiObject, current: ApiObject): readonly
     ...finalizerErrors(next, current),
     ...(call.subresource === "" ? validateUpdate(next, current) : []),
     ...(call.subresource === "status" ? validateStatus(next, current) : []),
+    ...(call.subresource === "resize" ? resizeErrors(asObject(next["spec"]), asObject(current["spec"])) : []),
     ...objectErrors(call, next),
   ];
 }
@@ -99,6 +105,7 @@ async function attempt(api: Api, call: Call, change: Change, stored: ApiObject):
   const mutated = (await mutate(api, request)) ?? wanted;
   const next = settle(call, structuredClone(mutated), current);
   throwFieldErrors(call, next, updateErrors(call, next, current));
+  if (call.subresource === "resize") checkRoom(api, call, next);
   const outcome = await admitted(api, request, next);
   if (api.store.get(call.kind.collection, storageKey(keyOf(stored))) !== stored) return undefined;
   return finish(api, call, change.verb, { next: outcome, stored });

@@ -8,6 +8,7 @@ import { CUSTOM_CASES, SCHEMA_CASES } from "./custom-resources.ts";
 import { PAGE_CASES, SELECTOR_CASES } from "./lists.ts";
 import { CREATE_CASES, DELETE_CASES, READ_CASES, REPLACE_CASES } from "./objects.ts";
 import { JSON_PATCH_CASES, MERGE_PATCH_CASES, STRATEGIC_PATCH_CASES } from "./patches.ts";
+import { POD_RESIZE_CASES } from "./pod-resize.ts";
 import { POD_CASES } from "./pods.ts";
 import { RUNNING_POD_CASES } from "./running-pods.ts";
 import { WATCH_CASES } from "./watches.ts";
@@ -24,6 +25,7 @@ export const SUBJECTS: Readonly<Record<string, readonly ContractCase[]>> = {
   selectors: SELECTOR_CASES,
   watch: WATCH_CASES,
   pods: POD_CASES,
+  "pods/resize": POD_RESIZE_CASES,
   "running pods": RUNNING_POD_CASES,
   "custom resource schemas": SCHEMA_CASES,
   "custom resources": CUSTOM_CASES,

@@ -1,0 +1,125 @@
+/** Sidecars get other cpu and memory in place, on the embedded cluster: order, budget, and what it asks of the API server. */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Pod, ResourceRequirements } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import {
+  fastClock,
+  injectedPod,
+  isReady,
+  KRUISE_NAMESPACE,
+  readPods,
+  sidecarSet,
+  startTestCluster,
+  type TestCluster,
+} from "./fixture.ts";
+import { mostUnavailable } from "./history.ts";
+
+let test: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+});
+afterAll(() => test.close());
+
+const SMALL = { requests: { cpu: "100m", memory: "64Mi" }, limits: { memory: "64Mi" } };
+const LARGE = { requests: { cpu: "200m", memory: "128Mi" }, limits: { memory: "128Mi" } };
+const PODS_OF_EACH = 4;
+
+const options = (more: Partial<PassOptions> = {}): PassOptions => ({
+  deadlineMs: 120_000,
+  kruiseNamespace: KRUISE_NAMESPACE,
+  follow: true,
+  clock: fastClock(20),
+  inPlaceGates: { InPlaceResize: true, NativeSidecarInPlaceUpdate: false },
+  ...more,
+});
+
+const proxy = (image: string, resources: ResourceRequirements) => ({ name: "proxy", image, resources });
+
+/** As users and webhooks leave it: pods of the first version are ready, and a pass has recorded that. */
+async function deploy(name: string, resources: ResourceRequirements): Promise<void> {
+  const set = sidecarSet(name, 1, { maxUnavailable: 2 });
+  const containers = [proxy("registry.example/proxy:1", resources)];
+  await cluster.create<SidecarSet>(SIDECARSETS, { ...set, spec: { ...set.spec, containers } });
+  for (let index = 0; index < PODS_OF_EACH; index++) {
+    const pod = injectedPod(name, `${name}-${index}`);
+    const all = pod.spec.containers.map((one) => (one.name === "proxy" ? { ...one, resources } : one));
+    await cluster.create<Pod>(PODS, { ...pod, spec: { ...pod.spec, containers: all } });
+  }
+  await vi.waitFor(async () => expect((await readPods(cluster, name)).every(isReady)).toBe(true));
+  await runPass(cluster, options({ sidecarSet: name }));
+}
+
+async function release(name: string, image: string, resources: ResourceRequirements): Promise<void> {
+  const annotations = { [HASH_ANNOTATION]: "hash2", [HASH_WITHOUT_IMAGE_ANNOTATION]: "other" };
+  const body = { metadata: { annotations }, spec: { containers: [proxy(image, resources)] } };
+  await cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body });
+}
+
+const memoryOf = ({ spec }: Pod) => spec.containers[1]?.resources?.requests?.["memory"];
+
+/** Which image we ever wrote with how much memory, in the order of the writes, each once. */
+function shapesOf(name: string, since: number): readonly string[] {
+  const shapes = test
+    .history()
+    .slice(since)
+    .filter(({ userAgent }) => userAgent !== "kubelet")
+    .filter(({ resource, name: written }) => resource === "pods" && written.startsWith(`${name}-`))
+    .map(({ object }) => object as unknown as Pod)
+    .map((pod) => `${pod.spec.containers[1]?.image?.split(":")[1]} ${memoryOf(pod)}`);
+  return [...new Set(shapes)];
+}
+
+describe("a pass and sidecars that get other resources", () => {
+  it.each<[string, ResourceRequirements, ResourceRequirements, readonly string[]]>([
+    ["more, and a new image: resources first", SMALL, LARGE, ["1 64Mi", "1 128Mi", "2 128Mi"]],
+    ["less, and a new image: the image first", LARGE, SMALL, ["2 128Mi", "2 64Mi"]],
+  ])("%s", async (sentence, before, after, shapes) => {
+    const name = sentence.slice(0, 4);
+    await deploy(name, before);
+    const since = test.history().length;
+    await release(name, "registry.example/proxy:2", after);
+    const { sidecarSets, problems, calls } = await runPass(cluster, options({ sidecarSet: name }));
+    expect(problems).toEqual([]);
+    expect(sidecarSets).toMatchObject([{ stop: "settled", why: "4 of 4 pods updated, 4 of them ready" }]);
+    const pods = await readPods(cluster, name);
+    expect(pods.map((pod) => pod.status?.containerStatuses?.[1]?.resources)).toEqual(Array(PODS_OF_EACH).fill(after));
+    expect(pods.map((pod) => pod.status?.containerStatuses?.[1]?.restartCount)).toEqual(Array(PODS_OF_EACH).fill(1));
+    expect(pods.map((pod) => pod.status?.containerStatuses?.[0]?.restartCount)).toEqual(Array(PODS_OF_EACH).fill(0));
+    expect(shapesOf(name, since)).toEqual(shapes);
+    expect(mostUnavailable(test.history(), name, since)).toBeLessThanOrEqual(2);
+    expect(calls).toMatchObject({ "PATCH pods/resize": PODS_OF_EACH });
+  });
+
+  it("resources alone restart nothing", async () => {
+    await deploy("only", SMALL);
+    await release("only", "registry.example/proxy:1", LARGE);
+    await runPass(cluster, options({ sidecarSet: "only" }));
+    const pods = await readPods(cluster, "only");
+    expect(pods.map(memoryOf)).toEqual(Array(PODS_OF_EACH).fill("128Mi"));
+    expect(pods.map((pod) => pod.status?.containerStatuses?.[1]?.restartCount)).toEqual(Array(PODS_OF_EACH).fill(0));
+  });
+
+  it("without the gate nothing is resized, and the field is named", async () => {
+    await deploy("shut", SMALL);
+    await release("shut", "registry.example/proxy:2", LARGE);
+    const { sidecarSets, calls } = await runPass(cluster, options({ sidecarSet: "shut", inPlaceGates: undefined }));
+    expect(sidecarSets[0]?.why).toContain("since more than images changed: spec.containers{proxy}.resources");
+    expect(Object.keys(calls).filter((call) => call.includes("resize") || call.includes("discovery"))).toEqual([]);
+  });
+
+  it("a pass with nothing to resize does not ask whether it could", async () => {
+    const { calls, problems } = await runPass(cluster, options({ sidecarSet: "only" }));
+    expect(problems).toEqual([]);
+    expect(calls).toEqual({
+      "GET configmaps": 1,
+      "GET sidecarsets": 1,
+      "LIST controllerrevisions": 1,
+      "LIST pods": 1,
+    });
+  });
+});
