@@ -16,6 +16,8 @@ export const CANARY_ANNOTATION = "apps.kruise.io/sidecarset-canary";
 export const HALT_ON_ANNOTATION = "sidecarset.kruise.io/halt-on";
 /** ours: "true" evicts pods that missed their sidecars, within maxUnavailable */
 export const EVICT_MISSED_ANNOTATION = "sidecarset.kruise.io/evict-missed";
+/** ours: "true" upgrades pods of StatefulSets one at a time, set after set, from the highest ordinal down */
+export const FOLLOW_ORDINALS_ANNOTATION = "sidecarset.kruise.io/follow-ordinals";
 export const BASE_ANNOTATION = "apps.kruise.io/sidecarset-base";
 
 // annotations of a pod

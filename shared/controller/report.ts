@@ -190,6 +190,8 @@ function progressOf(summary: Summary): string {
       return `${count}; partition keeps ${partition} at the old revision${immutable}`;
     case "budget":
       return `${count}; ${used} unavailable of at most ${maxUnavailable}${immutable}`;
+    case "order":
+      return `${count}; ${selected} being upgraded, one at a time in the order of their sets: ${summary.order}${immutable}`;
     case "nothingWaits":
       return `${count}; no other pod can be upgraded now${immutable}`;
     case "none":

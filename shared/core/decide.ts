@@ -11,6 +11,7 @@ import { calculateStatus, isStatusChanged } from "./status/calculate-status.ts";
 import { maxUnavailableOf, usedBudget } from "./upgrade/budget.ts";
 import { type DownPod, downPods } from "./upgrade/down-pods.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
+import { downBeside, outOfTurn } from "./upgrade/ordinal-turn.ts";
 import { type Batch, planBatch, planFlips, planShrinks } from "./upgrade/plan-batch.ts";
 import { isResizable, withResize } from "./upgrade/resize.ts";
 
@@ -57,6 +58,8 @@ type Hold =
   | "partition"
   /** pods wait for others to become ready */
   | "budget"
+  /** pods of StatefulSets wait for their turn, where ordinals are followed */
+  | "order"
   /** no pod waits: the old ones are in flight, not selected or not upgradable */
   | "nothingWaits"
   /** everything that may be upgraded is being upgraded by this decision */
@@ -86,6 +89,8 @@ export interface Summary {
   /** pods that this decision upgrades, flips or shrinks */
   readonly selected: number;
   readonly hold: Hold;
+  /** where pods of StatefulSets wait for their turn: what the first of them waits for */
+  readonly order?: string;
   readonly problems: readonly PodProblem[];
 }
 
@@ -114,7 +119,8 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const history = planHistory(observation, matched, kruiseNamespace);
 
   const pods = statesOf(matched, observation, inPlace);
-  const claims = { reserved: claimedBy(pods, reserved), isStrict, isReservedForThis };
+  const beside = downBeside(sidecarSet, observation.pods);
+  const claims = { reserved: claimedBy(pods, reserved), isStrict, isReservedForThis, downBeside: beside };
   const status = calculateStatus(sidecarSet, pods, history.latest);
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
   const counts: Counts = {
@@ -203,12 +209,19 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields"> {
     partition: selection.kept,
     selected: selection.selected.length,
     hold: holdOf(batch),
+    ...orderOf(selection),
     problems,
   };
 }
 
+function orderOf({ turn, waiting }: Batch["selection"]): Pick<Summary, "order"> {
+  const [order] = turn ? waiting.flatMap(({ pod }) => outOfTurn(pod, turn) ?? []) : [];
+  return order === undefined ? {} : { order };
+}
+
 function holdOf({ selection }: Batch): Hold {
   if (selection.blocked > 0) return "budget";
+  if (selection.outOfTurn > 0) return "order";
   if (selection.kept > 0) return "partition";
   return selection.selected.length > 0 ? "none" : "nothingWaits";
 }

@@ -125,6 +125,9 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary)
     ...traceHeld(name, summary),
     ...(flips > 0 ? [wait("HotUpgradesFirst", `${flips} hot upgrades are finished first`)] : []),
     ...traceDown(sidecarSet, states, summary),
+    ...(summary.order === undefined
+      ? []
+      : [wait("OrderOfSets", `pods of StatefulSets are updated one at a time, in their order: ${summary.order}`)]),
   ];
 }
 

@@ -104,6 +104,15 @@ const withWithoutImage = {
   },
 };
 const many = (count: number): readonly Pod[] => Array.from({ length: count }, (_, index) => pod({ name: `q${index}` }));
+const FOLLOWING = setOf(
+  {},
+  { annotations: { ...setOf().metadata?.annotations, "sidecarset.kruise.io/follow-ordinals": "true" } },
+);
+const OWNERS = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "uid-db", controller: true }];
+const ordinalPod = (name: string): Pod => {
+  const one = pod({ name });
+  return { ...one, metadata: { ...one.metadata, ownerReferences: OWNERS } };
+};
 const NOT_READY = updated({
   isReady: false,
   statuses: statusesOf({ containers: [{ name: "main" }, { name: "sc", image: "reg/sc:v2" }] }),
@@ -278,6 +287,12 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     "wait",
     { pod: pod({ name: "z" }), facts: { pods: [waitingPod("ImagePullBackOff")] } },
     /1 of 1 that wait; 1 of at most 1 unavailable, held by default\/p \(sc: ImagePullBackOff\)/,
+  ],
+  [
+    "OrderOfSets",
+    "wait",
+    { set: FOLLOWING, pod: ordinalPod("db-0"), facts: { pods: [ordinalPod("db-1")] } },
+    /2 of 2 that wait: default\/db-1 of the same set comes first/,
   ],
   [
     "Reserved",

@@ -44,6 +44,7 @@ export const REASONS = [
   "HotUpgradesFirst",
   "KeptByPartition",
   "BudgetUsed",
+  "OrderOfSets",
   "Reserved",
   "NextInLine",
   // whether anybody is at work on it

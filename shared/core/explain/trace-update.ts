@@ -14,6 +14,7 @@ import { hasSettled } from "../upgrade/classify.ts";
 import { downPods } from "../upgrade/down-pods.ts";
 import { canFlip } from "../upgrade/hot-slot.ts";
 import { immutableFields } from "../upgrade/immutable-fields.ts";
+import { downBeside, outOfTurn } from "../upgrade/ordinal-turn.ts";
 import { planUpgrade } from "../upgrade/plan-upgrade.ts";
 import { selectPods } from "../upgrade/select.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
@@ -147,13 +148,15 @@ function traceOwn(pod: Pod, sidecarSet: SidecarSet, { revisions, now }: UpdateFa
 }
 
 /** What of the others is in the way. */
-function traceTurn(pod: Pod, sidecarSet: SidecarSet, { pods, claims }: UpdateFacts): readonly Step[] {
+function traceTurn(pod: Pod, sidecarSet: SidecarSet, { pods, claims, now }: UpdateFacts): readonly Step[] {
   const uid = pod.metadata?.uid ?? "";
   const states = pods.filter((one) => isMatched(one, sidecarSet)).map((one) => podStateOf(one, sidecarSet));
   if (claims.reserved.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
   const flips = states.filter((state) => canFlip(state.pod, sidecarSet)).length;
   if (flips > 0) return [wait("HotUpgradesFirst", `${flips} hot upgrades are finished first`)];
-  const selection = selectPods(sidecarSet, states, claims);
+  const canTake = ({ pod }: PodState) => planUpgrade(pod, sidecarSet, { now, latestRevision: "" }).kind === "planned";
+  const beside = downBeside(sidecarSet, pods);
+  const selection = selectPods(sidecarSet, states, { ...claims, downBeside: beside }, canTake);
   const place = selection.waiting.findIndex((state) => state.pod.metadata?.uid === uid) + 1;
   const ofAll = `${place} of ${selection.waiting.length} that wait`;
   const first = selection.waiting.length - selection.kept;
@@ -167,6 +170,8 @@ function traceTurn(pod: Pod, sidecarSet: SidecarSet, { pods, claims }: UpdateFac
     ];
   if (selection.selected.some((state) => state.pod.metadata?.uid === uid))
     return [ok("NextInLine", `the pod is ${ofAll}, the next pass updates it`)];
+  const order = selection.turn && outOfTurn(pod, selection.turn);
+  if (order !== undefined) return [wait("OrderOfSets", `the pod is ${ofAll}: ${order}`)];
   return [wait("BudgetUsed", `the pod is ${ofAll}; ${budgetText(sidecarSet, states, selection)}`)];
 }
 

@@ -15,6 +15,8 @@ export interface Reason {
 /** What a decision counted. */
 export interface Counted {
   readonly hold: string;
+  /** where ordinals are followed: what pods of StatefulSets wait for */
+  readonly order?: string;
   readonly partition: number;
   readonly selected: number;
   readonly used: number;
@@ -129,7 +131,12 @@ function holds(pods: readonly PodStanding[], { hold, partition }: Counted): read
   ];
 }
 
-function waits(pods: readonly PodStanding[], { hold, selected, used, maxUnavailable }: Counted): readonly Reason[] {
+const ORDERED = "Pods of StatefulSets are updated one at a time, set after set, highest ordinal first";
+
+function waits(
+  pods: readonly PodStanding[],
+  { hold, selected, used, maxUnavailable, order }: Counted,
+): readonly Reason[] {
   const starting = pods.filter(({ standing, why }) => standing === "down" && !ERRORS.test(why));
   const changing = ofStanding(pods, "changing");
   const budget: Reason = {
@@ -140,6 +147,7 @@ function waits(pods: readonly PodStanding[], { hold, selected, used, maxUnavaila
   };
   return [
     ...(hold === "budget" && selected === 0 ? [budget] : []),
+    ...(order === undefined ? [] : [{ kind: "wait", title: ORDERED, text: `${order}.`, pods: [] } as const]),
     ...reason("wait", starting, `${count(starting.length, "pod")} not ready yet`, ["They have the current version."]),
     ...reason("wait", changing.map(withoutWhy), `${count(changing.length, "pod")} between two versions`, [
       "Their last change has not come to its end, which the next one waits for.",

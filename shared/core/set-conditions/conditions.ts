@@ -52,6 +52,8 @@ function blocked({ summary, failing, halt }: Standing): Verdict {
       "MaxUnavailable",
       `${summary.used} of at most ${summary.maxUnavailable} pods are unavailable; ${some(failing)}`,
     );
+  const { hold, selected, updated, updatedReady, order = "" } = summary;
+  if (hold === "order" && selected === 0 && updated === updatedReady) return yes("OrderedSet", order);
   return no("NotBlocked", "nothing keeps the rollout from going on");
 }
 

@@ -15,6 +15,8 @@ export interface RolloutStanding {
   readonly immutableFields: readonly string[];
   /** why no more is done */
   readonly hold: string;
+  /** where ordinals are followed: what pods of StatefulSets wait for */
+  readonly order?: string;
 }
 
 /** While pods are upgraded, or come back. */

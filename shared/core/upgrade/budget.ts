@@ -2,6 +2,7 @@
 import type { UpdateStrategy } from "../../api/sidecarset.ts";
 import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../lib/int-or-percent.ts";
 import type { PodState } from "../pod/pod-state.ts";
+import type { DownPods } from "./ordinal-order.ts";
 
 export interface Taken {
   readonly taken: readonly PodState[];
@@ -35,6 +36,8 @@ export interface Claims {
   readonly isStrict: boolean;
   /** true: all of `reserved` were reserved for the spec that is decided on, so that there was room for each; absent: not known */
   readonly isReservedForThis?: boolean;
+  /** pods of StatefulSets that are down and not matched, where ordinals are followed; absent: none */
+  readonly downBeside?: DownPods;
 }
 
 /** Pods that were upgraded and are not back yet, or are reserved for it. Old pods that are down use no budget, but for the gate. */

@@ -14,6 +14,7 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { followsOrdinals } from "./ordinal-order.ts";
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -55,6 +56,7 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = fa
       ]),
       ...(annotations ? { annotations } : {}),
     },
+      ...(sidecarSet && followsOrdinals(sidecarSet) ? pick(metadata, ["ownerReferences"]) : {}),
     spec: {
       ...pick(spec, ["nodeName"]),
       ...(spec.initContainers

@@ -5,6 +5,8 @@ import type { PodState } from "../pod/pod-state.ts";
 import { type Claims, maxUnavailableOf, partitionOf, takeWithin, usedBudget } from "./budget.ts";
 import { classify, type PodClass } from "./classify.ts";
 import { comparePods, orderKeysOf } from "./order.ts";
+import { followsOrdinals, orderByOrdinals, placeOf } from "./ordinal-order.ts";
+import { type OrdinalTurn, ordinalTurn } from "./ordinal-turn.ts";
 import { prioritize } from "./prioritize.ts";
 import { scatter } from "./scatter.ts";
 
@@ -19,6 +21,10 @@ export interface Selection {
   readonly used: number;
   /** how many the budget does not allow yet */
   readonly blocked: number;
+  /** where ordinals are followed: whose turn it is */
+  readonly turn?: OrdinalTurn;
+  /** how many wait for pods of StatefulSets before them */
+  readonly outOfTurn: number;
 }
 
 /** `pods` are all matched pods in the order of the list, updated ones included: percentages are shares of them. `canTake` is asked of those who get their turn. */
@@ -35,7 +41,10 @@ export function selectPods(
   const line = waiting.slice(0, Math.max(0, waiting.length - partitionOf(strategy, pods.length)));
   const used = usedBudget(pods, claims);
   const maxUnavailable = maxUnavailableOf(strategy, pods.length);
-  const { taken, blocked } = takeWithin(line, { used, maxUnavailable }, claims, canTake);
+  const scene = { sidecarSet, line, all: pods, claims, canTake };
+  const turn = followsOrdinals(sidecarSet) ? ordinalTurn(scene) : undefined;
+  const inTurn = turn ? line.filter((state) => state === turn.next || !placeOf(state.pod)) : line;
+  const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable }, claims, canTake);
   return {
     selected: taken,
     notUpgradable: ofClass("notUpgradable"),
@@ -44,6 +53,8 @@ export function selectPods(
     maxUnavailable,
     used,
     blocked,
+    ...(turn ? { turn } : {}),
+    outOfTurn: line.length - inTurn.length,
   };
 }
 
@@ -60,7 +71,8 @@ function orderWaiting(
     all.map(({ pod }) => pod),
     strategy?.scatterStrategy ?? [],
   );
-  return scattered.flatMap((pod) => states.get(pod) ?? []);
+  const ordered = scattered.flatMap((pod) => states.get(pod) ?? []);
+  return followsOrdinals(sidecarSet) ? orderByOrdinals(ordered, all, strategy) : ordered;
 }
 
 /** Not stable, exactly as Go's sort is not: equal pods must get their turn in the same order as in OpenKruise. */
