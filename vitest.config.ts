@@ -6,8 +6,9 @@ export default defineConfig({
     exclude: ["test/e2e/**", "**/node_modules/**"],
     // Vitest itself leaves a core free, which is half of two.
     maxWorkers: "100%",
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Nothing may hang on how busy the machine is.
+    testTimeout: 120_000,
+    hookTimeout: 300_000,
     passWithNoTests: false,
     reporters: ["default", "json"],
     outputFile: { json: "reports/vitest.json" },

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { generate } from "selfsigned";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
-import { runCli } from "./run-cli.ts";
+import { type Outcome, runCli, runHere } from "./run-cli.ts";
 
-// Some fifty processes take their time where others need the machine too.
+// Processes take their time where others need the machine too.
 vi.setConfig({ testTimeout: 120_000 });
 
 let folder: string;
@@ -211,13 +211,27 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   ["a kubeconfig for serve that is not there", () => serve({ kubeconfig: path("nope") }), /nope/],
 ];
 
+function expectOneSentence({ code, stdout, stderr }: Outcome, sentence: RegExp): void {
+  expect(stderr).toMatch(sentence);
+  expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  expect(stderr).not.toMatch(/^\s+at /m);
+  expect(stdout).not.toMatch(/^\s+at /m);
+  expect(code).toBeGreaterThan(0);
+}
+
+/** What a process may still have open when it should end. */
+const AS_PROCESS: ReadonlySet<string> = new Set(["an unknown command", "a port in use"]);
+
 describe("bad input on the command line gets one clear sentence and a failing exit code", () => {
   it.concurrent.each(ROWS)("%s", async (_title, args, sentence) => {
-    const { code, stdout, stderr } = await runCli(args());
-    expect(stderr).toMatch(sentence);
-    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
-    expect(stderr).not.toMatch(/^\s+at /m);
-    expect(stdout).not.toMatch(/^\s+at /m);
-    expect(code).toBeGreaterThan(0);
+    expectOneSentence(await runHere(args()), sentence);
   });
+
+  it.each(ROWS.filter(([title]) => AS_PROCESS.has(title)))("%s, and ends", async (_title, args, sentence) => {
+    expectOneSentence(await runCli(args()), sentence);
+  });
+});
+
+it("every row that is tried as a process is one", () => {
+  expect(ROWS.filter(([title]) => AS_PROCESS.has(title))).toHaveLength(AS_PROCESS.size);
 });

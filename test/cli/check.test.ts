@@ -1,13 +1,11 @@
 /** `check` of an installation that is served, and of one where something was broken. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { CHECK } from "../../functions/cli/check.ts";
-import { runProgram } from "../../functions/cli/program.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { CheckReport } from "../../shared/core/check.ts";
 import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
-import { type Outcome, runCli } from "./run-cli.ts";
+import { type Outcome, runHere } from "./run-cli.ts";
 
 let cluster: ServedCluster;
 /** when the SidecarSet was made, to the second */
@@ -24,26 +22,8 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.close());
 
-/** In this process, which is faster. */
-async function check(...args: readonly string[]): Promise<Outcome> {
-  const [out, err] = [new Written(), new Written()];
-  const code = await runProgram([CHECK], ["check", "--kubeconfig", cluster.kubeconfig, ...args], {
-    name: "sidecarset",
-    version: "0",
-    stdout: out as unknown as NodeJS.WriteStream,
-    stderr: err as unknown as NodeJS.WriteStream,
-    mayColor: false,
-  });
-  return { code, stdout: out.text, stderr: err.text };
-}
-
-class Written {
-  text = "";
-  write(text: string): boolean {
-    this.text += text;
-    return true;
-  }
-}
+const check = (...args: readonly string[]): Promise<Outcome> =>
+  runHere(["check", "--kubeconfig", cluster.kubeconfig, ...args]);
 
 async function found(): Promise<CheckReport & { readonly code: number }> {
   const { code, stdout, stderr } = await check("-o", "json");
@@ -109,7 +89,7 @@ describe("check", () => {
   });
 
   it("of a cluster that is not there is one sentence", async () => {
-    const { code, stdout, stderr } = await runCli(["check", "--kubeconfig", "/nowhere"]);
+    const { code, stdout, stderr } = await runHere(["check", "--kubeconfig", "/nowhere"]);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr.trim().split("\n")).toHaveLength(1);
   });

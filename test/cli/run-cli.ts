@@ -1,6 +1,8 @@
-/** Runs the command line as a user does, in a process of its own. */
+/** Runs the command line as a user does. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { COMMANDS } from "../../functions/cli/commands.ts";
+import { runProgram } from "../../functions/cli/program.ts";
 
 const CLI = fileURLToPath(new URL("../../functions/cli.mjs", import.meta.url));
 
@@ -10,6 +12,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
+/** In a process of its own. */
 export function runCli(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
   return new Promise((resolve) => {
     execFile(
@@ -19,4 +22,25 @@ export function runCli(args: readonly string[], env: Readonly<Record<string, str
       (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
     );
   });
+}
+
+class Written {
+  text = "";
+  write(text: string): boolean {
+    this.text += text;
+    return true;
+  }
+}
+
+/** In this process, which is faster; `given` are all the arguments. */
+export async function runHere(given: readonly string[]): Promise<Outcome> {
+  const [out, err] = [new Written(), new Written()];
+  const code = await runProgram(COMMANDS, given, {
+    name: "sidecarset",
+    version: "0",
+    stdout: out as unknown as NodeJS.WriteStream,
+    stderr: err as unknown as NodeJS.WriteStream,
+    mayColor: false,
+  });
+  return { code, stdout: out.text, stderr: err.text };
 }

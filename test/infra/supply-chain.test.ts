@@ -47,7 +47,7 @@ test("the bill of materials, in CycloneDX, names what is shipped", async () => {
   const names = components.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(["@kubernetes/client-node", "re2js"]));
   expect(names).not.toContain("vitest");
-}, 60_000);
+}, 180_000);
 
 describe("two builds from nothing", () => {
   const folders: string[] = [];
@@ -72,6 +72,6 @@ describe("two builds from nothing", () => {
       expect(Object.keys(hashes[0] ?? {})).toContain("index.js");
       expect(hashes[1]).toEqual(hashes[0]);
     },
-    60_000,
+    180_000,
   );
 });

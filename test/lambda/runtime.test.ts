@@ -128,7 +128,7 @@ describe("rollout", () => {
     const ticks = await Promise.all([start(options), start(options)]);
     await Promise.all(ticks.map(({ invoke }) => invoke({ sidecarSet: "twice" }, TIMEOUT_MS)));
     await expectDone("twice", since);
-  }, 60_000);
+  });
 
   test("killed at its deadline in the midst of a rollout: the next goes on from what is there", async () => {
     const since = await prepare("killed");
@@ -141,7 +141,7 @@ describe("rollout", () => {
     const next = await start(options);
     await next.invoke({ sidecarSet: "killed" }, TIMEOUT_MS);
     await expectDone("killed", since);
-  }, 60_000);
+  });
 
   test("frozen in the midst of a rollout that another finishes, then thawed: it does no harm", async () => {
     const since = await prepare("frozen");
@@ -155,7 +155,7 @@ describe("rollout", () => {
     first.process.kill("SIGCONT");
     await late;
     await expectDone("frozen", since);
-  }, 60_000);
+  });
 
   test("hands over before its deadline when there is more to do than it has time for", async () => {
     await prepare("slow");
@@ -163,8 +163,8 @@ describe("rollout", () => {
     await expireLease();
     const { invoke } = await start(options);
     const begin = performance.now();
-    const report = await invoke({ sidecarSet: "slow" }, 6_000);
-    expect(performance.now() - begin).toBeLessThan(6_000);
+    const report = await invoke({ sidecarSet: "slow" }, 8_000);
+    expect(performance.now() - begin).toBeLessThan(8_000);
     expect(report).toMatchObject({ problems: [], sidecarSets: [{ name: "slow" }] });
-  }, 60_000);
+  });
 });

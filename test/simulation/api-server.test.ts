@@ -69,7 +69,8 @@ async function run(one: ContractCase, index: number): Promise<"passed" | "elsewh
 const subjects = Object.entries(SUBJECTS).filter(([subject]) => !ELSEWHERE.has(subject));
 let passed = 0;
 
-describe.each(subjects)("the world's API server: %s", (_, cases) => {
+// Every case has a server of its own, and mostly waits.
+describe.each(subjects)("the world's API server: %s", { concurrent: true }, (_, cases) => {
   const mine = cases.filter(({ needs }) => needs === undefined || needs === "compact");
   it.for(mine.map((one, index) => [one.sentence, one, index] as const))("%s", async ([, one, index], { skip }) => {
     if ((await run(one, index)) === "elsewhere") skip("needs HTTP");

@@ -78,7 +78,7 @@ describe("a SidecarSet's hint", () => {
     const { lines, ofSidecarSets } = fixture(tell);
     const began = performance.now();
     expect(await ofSidecarSets(() => ALLOWED)(created)).toBe(ALLOWED);
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(performance.now() - began).toBeLessThan(20_000);
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
       { level: "warn", message: expect.stringContaining("no hint was given") },
     ]);
