@@ -58,6 +58,24 @@ describe("a new request is refused", () => {
       "not allowed to recreate containers in an inactive Pod",
     ],
     [
+      "for a pod that has ended by itself",
+      () =>
+        create(wish({ name: "a" }), {
+          ...podOf(),
+          status: { ...podOf().status, phase: "Failed", conditions: [{ type: "Ready", status: "False" }] },
+        }),
+      "not allowed to recreate containers in an inactive Pod",
+    ],
+    [
+      "for a pod of which nothing is known",
+      () => {
+        const { status: _, ...pod } = podOf();
+        return create(wish({ name: "a" }), pod);
+      },
+      "not found a containerStatus in Pod Status",
+    ],
+    ["for a container without a name", () => create(wish({})), "container  not found in Pod"],
+    [
       "with a container that is no object",
       () => create({ podName: "p", containers: ["a"] }),
       "spec.containers[0] must be an object, not a string",
@@ -91,6 +109,11 @@ describe("a new request is given what the pod says", () => {
     expect(containersOf(create(wish({ name: "a" }), podOf(container)))).toEqual([
       { name: "a", statusContext, ...expected },
     ]);
+  });
+
+  test("also where the request says null for what is filled in", () => {
+    const container = { name: "a", ports: null, preStop: null, statusContext: null };
+    expect(containersOf(create(wish(container)))).toMatchObject([{ name: "a", statusContext }]);
   });
 
   test("also in a pod that has ended because its sidecars were told to", () => {

@@ -40,9 +40,11 @@ export function planLaunch(pod: Pod, barrier: ConfigMap | undefined): readonly L
   const { namespace = "", name = "" } = pod.metadata ?? {};
   const complete = { kind: "CompleteLaunch", namespace, name } as const;
   const priorities = notReadyPriorities(pod);
-  const [lowest, highest] = [priorities[0], priorities.at(-1)];
+  const highest = priorities.at(-1);
+  if (highest === undefined) return [complete];
+  const [lowest = highest] = priorities;
   // Compat: a lower one that is open already ends the launch, whatever is closed above it (vector lowest-already-in-barrier).
-  if (lowest === undefined || highest === undefined || isOpen(barrier, lowest)) return [complete];
+  if (isOpen(barrier, lowest)) return [complete];
   const open = { kind: "OpenBarrier", namespace, name: barrierName(pod), key: keyOf(highest) } as const;
   return [...(isOpen(barrier, highest) ? [] : [open]), ...(highest === lowest ? [complete] : [])];
 }

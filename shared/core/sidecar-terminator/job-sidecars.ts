@@ -14,12 +14,18 @@ export interface JobSidecars {
 
 /** The pod's main containers are done, and a sidecar still keeps it running. */
 export function isWaitingForSidecars(pod: Pod): boolean {
-  const { restartPolicy, containers } = pod.spec;
   if (pod.metadata?.deletionTimestamp || pod.status?.phase === "Pending") return false;
-  const sidecars = containers.filter(isSidecar).map(({ name }) => name);
-  if (sidecars.length === 0 || areTerminated(pod, sidecars)) return false;
+  return isJobDone(pod) && unfinished(pod, namesOf(pod)).length > 0;
+}
+
+function isJobDone(pod: Pod): boolean {
+  const { restartPolicy } = pod.spec;
   if (restartPolicy === "Never") return areTerminated(pod, mainContainers(pod));
   return restartPolicy === "OnFailure" && areSuccessful(pod, mainContainers(pod));
+}
+
+function namesOf({ spec }: Pod): readonly string[] {
+  return spec.containers.map(({ name }) => name);
 }
 
 /** Compat: each kind of node knows its own way only; sidecars that ask for the other one stay (vector vk-normal-without-image-env-does-nothing). */

@@ -52,7 +52,7 @@ export function planTermination(pod: Pod, view: TerminationView): TerminationPla
   const actions = [...endByImage(pod, sidecars.byImage), ...ending];
   if (!isIgnoringTime(pod, sidecars)) return { kind: "plan", actions };
   // Compat: one request for the pod, so a second group gets none; its phase ends it (vector ignore-waits-for-normal).
-  const last = hasRequest || ending.length > 0 ? [] : endByRequest(pod, sidecars.ignoringExitCode);
+  const last = hasRequest ? [] : endByRequest(pod, sidecars.ignoringExitCode);
   return { kind: "plan", actions: [...actions, ...finishPod(pod, now), ...last] };
 }
 

@@ -68,6 +68,20 @@ describe("a container of a request", () => {
     expect(actual()).toBe(phase);
   });
 
+  test("waits, or is on its way, also where the request has no status yet", () => {
+    const containers = [{ name: "a", statusContext: { containerID: "old", restartCount: 1 } }, { name: "b" }];
+    const { startedAt: _, ...unstarted } = NEW;
+    expect(containerStates({ spec: { podName: "p", containers } }, [unstarted, { ...NEW, name: "b" }], NOW)).toEqual([
+      { name: "a", phase: "Recreating" },
+      { name: "b", phase: "Pending" },
+    ]);
+  });
+
+  test("that runs since nobody knows when has run for no time", () => {
+    const { startedAt: _, ...unstarted } = NEW;
+    expect(phaseOf([unstarted], { status: snapshot() })).toBe("Recreating");
+  });
+
   test.each(["Succeeded", "Failed"] as const)("that has %s stays as it is, with its message", (phase) => {
     const state = { name: "a", phase, message: "m" };
     const request = {

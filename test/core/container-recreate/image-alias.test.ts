@@ -10,6 +10,8 @@ describe("an image is written in another way", () => {
     ["and back", "docker.io/library/nginx:1.25", "", "nginx:1.25"],
     ["somebody's with the registry", "acme/app:1", "", "docker.io/acme/app:1"],
     ["and back", "docker.io/acme/app:1", "", "acme/app:1"],
+    ["one deeper in the library as it is there", "docker.io/library/x/app:1", "", "library/x/app:1"],
+    ["one whose name looks like a host with the registry", "my.image:1", "", "docker.io/library/my.image:1"],
     ["one without a tag with the default one", "registry.example/app", "", "registry.example/app:latest"],
     ["and back", "registry.example/app:latest", "", "registry.example/app"],
     [
@@ -43,6 +45,13 @@ describe("an image is written in another way", () => {
 });
 
 describe("there is no other way", () => {
+  test("for a container of which nothing is known", () => {
+    expect(aliasOf("nginx:1.25", undefined)).toEqual({
+      kind: "none",
+      why: "the image nginx:1.25 can't be written in another way that means the same: it has no imageID",
+    });
+  });
+
   const rows: readonly [sentence: string, image: string, imageID: string, why: string][] = [
     ["for what is no reference", "Nginx:1", "", 'the image "Nginx:1" is no image reference'],
     [

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { chooseRequests } from "../../../shared/core/container-recreate/choose-requests.ts";
-import { serveRequest } from "../../../shared/core/container-recreate/serve-request.ts";
+import { serveRequest, statusAction } from "../../../shared/core/container-recreate/serve-request.ts";
 import { holds } from "../../properties/holds.ts";
 
 const NOW = "2025-06-01T00:01:00Z";
@@ -91,6 +91,64 @@ describe("a request that has its turn", () => {
   ];
   test.each(rows)("%s", (_, actual, expected) => {
     expect(actual()).toEqual(expected);
+  });
+
+  test("says what its pod shows, before what it does to it", () => {
+    const running = podOf({ a: GOOD, b: GOOD });
+    const containerStatuses = (running.status?.containerStatuses ?? []).map((one) => ({
+      ...one,
+      state: { running: { startedAt: "2025-06-01T00:00:30Z" } },
+    }));
+    const actions = serveRequest(requestOf("p"), { ...running, status: { containerStatuses } }, NOW);
+    expect(actions.map(({ kind }) => kind)).toEqual(["PatchImages", "PatchRequestStatus"]);
+    const last = actions.at(-1);
+    const status = last?.kind === "PatchRequestStatus" ? last.status : undefined;
+    expect(status?.containerStatusSnapshot?.map(({ name }) => name)).toEqual(["a", "b"]);
+  });
+
+  test("holds its pod unready first, and writes no image yet", () => {
+    const pod = podOf({ a: GOOD, b: GOOD });
+    const gated = { ...pod, spec: { ...pod.spec, readinessGates: [{ conditionType: "KruisePodReady" }] } };
+    const kinds = serveRequest(strategy({ unreadyGracePeriodSeconds: 5 }), gated, NOW).map(({ kind }) => kind);
+    expect(kinds).toEqual(["AddFinalizer", "PatchPodConditions", "PatchRequestStatus"]);
+  });
+
+  test("is over past its deadline, whatever its pod is", () => {
+    const late = requestOf("p", { spec: { ...requestOf("p").spec, activeDeadlineSeconds: 60 } });
+    expect(said(late, podOf({ a: GOOD, b: GOOD }))).toEqual([
+      "Completed, recreating has exceeded the activeDeadlineSeconds",
+    ]);
+  });
+
+  test("that waited says so no more", () => {
+    const waited = requestOf("p", { status: { phase: "Pending", message: "waits for another request" } });
+    expect(said(waited, podOf({ a: GOOD, b: GOOD })).at(-1)).toBe("Recreating, a Recreating, b Recreating");
+  });
+
+  test("is left as it is where nothing is new", () => {
+    const { status } = ended({ ttlSecondsAfterFinished: 600 });
+    expect(statusAction({ ...requestOf("p"), ...(status ? { status } : {}) }, status ?? { phase: "" })).toEqual([]);
+    expect(statusAction(requestOf("p"), { phase: "" })).toHaveLength(1);
+  });
+
+  const ended = (spec: object, metadata: object = {}): ContainerRecreateRequest => ({
+    ...requestOf("p", { status: { phase: "Completed", completionTime: "2025-06-01T00:00:30Z" } }),
+    metadata: { ...requestOf("p").metadata, ...metadata },
+    spec: { ...requestOf("p").spec, ...spec },
+  });
+  const ends: readonly [sentence: string, request: ContainerRecreateRequest, expected: readonly string[]][] = [
+    ["stays when nobody said for how long", ended({}), []],
+    ["stays for its time to live", ended({ ttlSecondsAfterFinished: 31 }), []],
+    ["is deleted after it", ended({ ttlSecondsAfterFinished: 30 }), ["DeleteRequest"]],
+    ["that is being deleted is let go", ended({ ttlSecondsAfterFinished: 0 }, { deletionTimestamp: NOW }), []],
+    [
+      "that is being deleted under way does no more",
+      { ...requestOf("p"), metadata: { ...requestOf("p").metadata, deletionTimestamp: NOW } },
+      [],
+    ],
+  ];
+  test.each(ends)("and has ended, or is to end, %s", (_, request, expected) => {
+    expect(said(request, podOf({ a: GOOD, b: GOOD }))).toEqual(expected);
   });
 
   test("does not write an image twice, even when it could not say that it did", () => {

@@ -87,6 +87,29 @@ describe("a request", () => {
   });
 });
 
+describe("a request of which little is known", () => {
+  const bare: ContainerRecreateRequest = { spec: { podName: "p", containers: [{ name: "a" }] } };
+  const { metadata: _, status: __, ...namelessPod } = podOf();
+
+  test("has its pod when neither has a uid", () => {
+    expect(trackRequest(bare, namelessPod, at(0))).toEqual({ actions: [], requeueAfterSeconds: 60 });
+    expect(trackRequest({ ...bare, metadata: {} }, namelessPod, at(0)).requeueAfterSeconds).toBe(60);
+  });
+
+  test("sees nothing of its pod", () => {
+    const step = trackRequest({ ...bare, status: { phase: "Recreating" } }, namelessPod, at(0));
+    expect(step).toEqual({ actions: [], requeueAfterSeconds: 3 });
+  });
+
+  test("ends", () => {
+    const ended = { ...bare, status: { phase: "Completed", completionTime: at(0) } } as const;
+    expect(trackRequest(ended, namelessPod, at(9))).toEqual({ actions: [], requeueAfterSeconds: 0 });
+    const mortal = { ...ended, spec: { ...bare.spec, ttlSecondsAfterFinished: 10 } };
+    expect(trackRequest(mortal, namelessPod, at(9))).toEqual({ actions: [], requeueAfterSeconds: 1 });
+    expect(trackRequest(mortal, namelessPod, at(10)).actions).toEqual([{ kind: "DeleteRequest" }]);
+  });
+});
+
 describe("the snapshot", () => {
   const running = (name: string, startedAt: string): ContainerStatus => ({
     name,
@@ -105,6 +128,14 @@ describe("the snapshot", () => {
     expect(snapshot([running("a", at(0)), running("b", at(3)), running("c", at(3))])).toEqual(["a", "b"]);
     expect(snapshot([{ name: "a", ready: true, state: { waiting: {} } }])).toEqual([]);
     expect(snapshot([{ name: "a", ready: true, state: { running: {} } }])).toEqual([]);
+    expect(snapshot([{ name: "a", ready: true }])).toEqual([]);
+  });
+
+  test("takes what is not said of a container for no", () => {
+    const status = { name: "a", state: { running: { startedAt: at(1) } } };
+    const [action] = trackRequest(requestOf({ status: { phase: "Recreating" } }), podOf([status]), at(9)).actions;
+    const seen = action?.kind === "PatchRequestStatus" ? action.status.containerStatusSnapshot : undefined;
+    expect(seen).toEqual([{ name: "a", ready: false, restartCount: 0 }]);
   });
 });
 
@@ -155,6 +186,57 @@ describe("the pod's readiness", () => {
       holders: [other],
       kinds: ["RemoveFinalizer", "Deactivate"],
     });
+  });
+
+  test("is held once, however often that is asked for", () => {
+    expect(conditionAfter(recreating, [heldBy(own, other)])).toMatchObject({
+      holders: [own, other],
+      kinds: ["AddFinalizer", "PatchRequestStatus"],
+    });
+    const twin = { userAgent: "ContainerRecreateRequest", key: "ns/other" };
+    const namesake = { userAgent: "Lifecycle", key: "ns/r" };
+    expect(conditionAfter(recreating, [heldBy(namesake, twin)]).holders).toEqual([twin, own, namesake]);
+    expect(conditionAfter(finished, [heldBy(namesake, twin)]).kinds).toEqual(["RemoveFinalizer", "Deactivate"]);
+  });
+
+  test("is held from a list of anything", () => {
+    expect(conditionAfter(recreating, [heldBy(3, null, { userAgent: 1, key: {} })]).holders).toEqual([
+      { userAgent: "", key: "" },
+      own,
+    ]);
+  });
+
+  test("is not asked for by another gate, and not given back to a pod that is going", () => {
+    const gate = [{ conditionType: "Other" }];
+    const otherGate = { ...gated([heldBy(own)]), spec: { containers: [], readinessGates: gate } };
+    expect(kinds(trackRequest(recreating, otherGate, at(1)))).toEqual(["PatchRequestStatus"]);
+    expect(kinds(trackRequest(finished, otherGate, at(1)))).toEqual(["RemoveFinalizer", "Deactivate"]);
+    const going = { ...gated([heldBy(own)]), metadata: { name: "p", uid: "u", deletionTimestamp: at(0) } };
+    expect(kinds(trackRequest(finished, going, at(1)))).toEqual(["RemoveFinalizer", "Deactivate"]);
+    const { metadata: _, ...nameless } = gated([heldBy(own)]);
+    expect(kinds(trackRequest(finished, nameless, at(1)))[0]).toBe("PatchPodConditions");
+  });
+
+  test("that has begun to be lost is not lost again, beside other conditions of the request", () => {
+    const foreign = { type: "Foreign", status: "True", reason: "R", message: "m", lastTransitionTime: at(0) };
+    const given = requestOf({ spec, status: { phase: "Recreating", conditions: [foreign] } });
+    const [action] = trackRequest(given, podOf(), at(2)).actions;
+    const status = action?.kind === "PatchRequestStatus" ? action.status : { phase: "" as const };
+    expect(status.conditions?.map(({ type, lastTransitionTime }) => [type, lastTransitionTime])).toEqual([
+      ["Foreign", at(0)],
+      ["PreRecreateGrace", at(2)],
+    ]);
+    const stopped = status.conditions?.map((one) => ({ ...one, status: "False" })) ?? [];
+    const [again] = trackRequest(
+      requestOf({ spec, status: { ...status, conditions: stopped } }),
+      podOf(),
+      at(5),
+    ).actions;
+    const last = again?.kind === "PatchRequestStatus" ? again.status : undefined;
+    expect(last?.conditions?.map(({ type, lastTransitionTime }) => [type, lastTransitionTime])).toEqual([
+      ["Foreign", at(0)],
+      ["PreRecreateGrace", at(5)],
+    ]);
   });
 
   test("is held from a message that is no list", () => {

@@ -104,6 +104,62 @@ describe("the next step of a launch", () => {
   });
 });
 
+test("an unready container of a pod that has other conditions is started all the same", () => {
+  const given = podOf(["p_1", "p_0"]);
+  const conditions = [
+    { type: "ContainersReady", status: "False" },
+    { type: "Initialized", status: "True" },
+  ];
+  expect(needsLaunchStep({ ...given, status: { ...given.status, conditions } }, undefined)).toBe(true);
+});
+
+describe("a pod of which nothing is known yet", () => {
+  const bare: Pod = {
+    spec: { containers: [{ name: "a", env: [barrierEnv("p_1")] }, { name: "b" }, { name: "c", env: [{ name: "X" }] }] },
+  };
+
+  test("waits for the containers that have a barrier", () => {
+    expect(notReadyPriorities(bare)).toEqual([1n]);
+    expect(needsLaunchStep(bare, undefined)).toBe(true);
+    expect(needsLaunchStep(bare, barrierOf("p_1"))).toBe(false);
+  });
+
+  test("is launched under an empty name", () => {
+    expect(planLaunch(bare, {})).toEqual([
+      { kind: "OpenBarrier", namespace: "", name: "-barrier", key: "p_1" },
+      { kind: "CompleteLaunch", namespace: "", name: "" },
+    ]);
+    const [create] = planLaunch(bare, undefined);
+    expect(create?.kind === "CreateBarrier" ? create.configMap.metadata : {}).toEqual({
+      namespace: "",
+      name: "-barrier",
+      ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "", uid: "" }],
+    });
+  });
+
+  test("has nobody's barrier", () => {
+    const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" };
+    expect(isLeftBehind({ metadata: { ownerReferences: [owner] } }, bare)).toBe(false);
+    expect(isLeftBehind({}, bare)).toBe(false);
+  });
+
+  test("is projected to as little", () => {
+    expect(projectLaunch(bare)).toEqual({
+      metadata: { namespace: "", name: "", uid: "" },
+      spec: {
+        containers: [
+          { name: "a", env: [barrierEnv("p_1")] },
+          { name: "b", env: [] },
+          { name: "c", env: [] },
+        ],
+      },
+      status: { conditions: [], containerStatuses: [] },
+    });
+    const seen = projectLaunch({ ...bare, status: { containerStatuses: [{ name: "a" }] } });
+    expect(seen.status?.containerStatuses).toEqual([{ name: "a", ready: false, containerID: "" }]);
+  });
+});
+
 describe("a barrier", () => {
   const owned = (kind: string, name: string, uid: string): ConfigMap => ({
     metadata: { name: "p-barrier", ownerReferences: [{ apiVersion: "v1", kind, name, uid }] },

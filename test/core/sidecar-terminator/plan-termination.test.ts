@@ -1,8 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ContainerStatus, EnvVar, Pod } from "../../../shared/api/kubernetes.ts";
-import { isWaitingForSidecars } from "../../../shared/core/sidecar-terminator/job-sidecars.ts";
-import { planTermination, type TerminationAction } from "../../../shared/core/sidecar-terminator/plan-termination.ts";
+import {
+  areSuccessful,
+  areTerminated,
+  isWaitingForSidecars,
+  unfinished,
+} from "../../../shared/core/sidecar-terminator/job-sidecars.ts";
+import {
+  finishPod,
+  planTermination,
+  type TerminationAction,
+  terminationRequestName,
+} from "../../../shared/core/sidecar-terminator/plan-termination.ts";
 import { holds } from "../../properties/holds.ts";
 
 const NORMAL: EnvVar = { name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT", value: "true" };
@@ -30,6 +40,9 @@ function podOf(containers: readonly Given[], restartPolicy = "Never"): Pod {
     status: { phase: "Running", containerStatuses: containers.map(statusOf) },
   };
 }
+
+const deleted = (pod: Pod): Pod => ({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: NOW } });
+const pending = (pod: Pod): Pod => ({ ...pod, status: { ...pod.status, phase: "Pending" } });
 
 const NODE = { metadata: { name: "n" } };
 const VIRTUAL = { metadata: { name: "n", labels: { type: "virtual-kubelet" } } };
@@ -68,6 +81,9 @@ describe("the sidecars of a job", () => {
       podOf([{ exitCode: 3 }, { env: [NORMAL, IGNORING] }]),
       ["Failed", "request c1", "event"],
     ],
+    ["are left alone in a pod that is going", deleted(podOf([{ exitCode: 0 }, { env: [NORMAL] }])), []],
+    ["are left alone in a pod that waits", pending(podOf([{ exitCode: 0 }, { env: [NORMAL] }])), []],
+    ["are none without the word true", podOf([{ exitCode: 0 }, { env: [{ name: NORMAL.name }] }]), []],
     ["need more than the wish to ignore their exit code", podOf([{ exitCode: 0 }, { env: [IGNORING] }]), []],
   ];
   test.each(rows)("%s", (_, pod, expected) => {
@@ -92,6 +108,152 @@ describe("the sidecars of a job", () => {
     const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
     const containerStatuses = pod.status?.containerStatuses?.slice(0, 1) ?? [];
     expect(isWaitingForSidecars({ ...pod, status: { ...pod.status, containerStatuses } })).toBe(false);
+  });
+});
+
+describe("containers", () => {
+  const pod = podOf([{ exitCode: 0 }, { exitCode: 2 }, {}]);
+  const statuses = pod.status?.containerStatuses ?? [];
+  const seeing = (containerStatuses: readonly ContainerStatus[]): Pod => ({ ...pod, status: { containerStatuses } });
+  const { status: _status, ...unseen } = pod;
+  const rows: readonly [sentence: string, pod: Pod, names: readonly string[], expected: object][] = [
+    ["that have ended well", pod, ["c0"], { areTerminated: true, areSuccessful: true, unfinished: [] }],
+    ["that have failed", pod, ["c0", "c1"], { areTerminated: true, areSuccessful: false, unfinished: [] }],
+    ["that run", pod, ["c0", "c2"], { areTerminated: false, areSuccessful: false, unfinished: ["c2"] }],
+    [
+      "beside one of which nothing is known",
+      seeing(statuses.slice(0, 2)),
+      ["c0"],
+      { areTerminated: false, areSuccessful: false, unfinished: [] },
+    ],
+    ["of which nothing is known", unseen, ["c0"], { areTerminated: false, areSuccessful: false, unfinished: ["c0"] }],
+    [
+      "without a state",
+      seeing(statuses.map(({ name }) => ({ name }))),
+      ["c0"],
+      { areTerminated: false, areSuccessful: false, unfinished: ["c0"] },
+    ],
+  ];
+  test.each(rows)("%s", (_, given, names, expected) => {
+    expect({
+      areTerminated: areTerminated(given, names),
+      areSuccessful: areSuccessful(given, names),
+      unfinished: unfinished(given, names),
+    }).toEqual(expected);
+  });
+
+  test("that exit without a code have ended well", () => {
+    expect(areSuccessful(seeing(statuses.map(({ name }) => ({ name, state: { terminated: {} } }))), ["c0"])).toBe(true);
+  });
+});
+
+describe("what is written for a pod", () => {
+  const named = (...names: readonly string[]): Pod => {
+    const given = podOf([{ exitCode: 0 }, ...names.map(() => ({ env: [NORMAL] }))]);
+    const nameOf = (index: number) => names[index - 1] ?? "job";
+    return {
+      ...given,
+      spec: {
+        ...given.spec,
+        containers: given.spec.containers.map((one, index) => ({ ...one, name: nameOf(index) })),
+      },
+      status: {
+        ...given.status,
+        containerStatuses: (given.status?.containerStatuses ?? []).map((one, index) => ({
+          ...one,
+          name: nameOf(index),
+        })),
+      },
+    };
+  };
+
+  test("names its sidecars in their order", () => {
+    const plan = planTermination(named("z", "b"), { node: NODE, hasRequest: false, now: NOW });
+    expect(plan).toEqual({
+      kind: "plan",
+      actions: [
+        {
+          kind: "CreateRequest",
+          request: {
+            apiVersion: "apps.kruise.io/v1beta1",
+            kind: "ContainerRecreateRequest",
+            metadata: {
+              namespace: "ns",
+              name: "sidecar-termination-u",
+              ownerReferences: [
+                { apiVersion: "v1", kind: "Pod", name: "job", uid: "u", controller: true, blockOwnerDeletion: true },
+              ],
+            },
+            spec: {
+              podName: "job",
+              containers: [{ name: "b" }, { name: "z" }],
+              strategy: { forceRecreate: true, failurePolicy: "Ignore" },
+            },
+          },
+        },
+        {
+          kind: "RecordEvent",
+          type: "Normal",
+          reason: "SidecarTerminator",
+          message: "Kruise SidecarTerminator is trying to terminate sidecar [b z] using crr",
+        },
+      ],
+    });
+  });
+
+  test("touches no sidecar that has ended", () => {
+    const pod = podOf([{ exitCode: 0 }, { env: [BY_IMAGE], exitCode: 0 }, { env: [BY_IMAGE] }]);
+    expect(planOf(pod, VIRTUAL)).toEqual(["swap c2→exit:1", "event"]);
+  });
+
+  test("says that its node is not there", () => {
+    const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
+    const { nodeName: _, ...spec } = pod.spec;
+    const view = { node: undefined, hasRequest: false, now: NOW };
+    expect(planTermination(pod, view)).toEqual({ kind: "refused", message: 'nodes "n" not found' });
+    expect(planTermination({ ...pod, spec }, view)).toEqual({ kind: "refused", message: 'nodes "" not found' });
+  });
+
+  test("can do without names, and without images", () => {
+    const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
+    const { metadata: _, ...nameless } = pod;
+    expect(terminationRequestName(nameless)).toBe("sidecar-termination-");
+    const plan = planTermination(nameless, { node: {}, hasRequest: false, now: NOW });
+    const [create] = plan.kind === "plan" ? plan.actions : [];
+    expect(create).toMatchObject({
+      request: { metadata: { namespace: "", ownerReferences: [{ name: "", uid: "" }] }, spec: { podName: "" } },
+    });
+    const imageless = podOf([{ exitCode: 0 }, { env: [BY_IMAGE] }]);
+    const containers = imageless.spec.containers.map(({ image: _image, ...one }) => one);
+    const swapped = planTermination(
+      { ...imageless, spec: { ...imageless.spec, containers } },
+      { node: VIRTUAL, hasRequest: false, now: NOW },
+    );
+    expect(swapped.kind === "plan" ? swapped.actions[0] : undefined).toEqual({
+      kind: "SwapImages",
+      images: [{ index: 1, container: "c1", from: "", to: "exit:1" }],
+    });
+  });
+
+  test.each(["Succeeded", "Failed"])("is no phase where it is %s already", (phase) => {
+    const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
+    expect(finishPod({ ...pod, status: { ...pod.status, phase } }, NOW)).toEqual([]);
+  });
+
+  test("is its phase, and why", () => {
+    const { status: _, ...unseen } = podOf([{ exitCode: 0 }]);
+    expect(finishPod(unseen, NOW)).toEqual([
+      {
+        kind: "FinishPod",
+        phase: "Failed",
+        condition: {
+          type: "SidecarTerminated",
+          status: "True",
+          lastTransitionTime: NOW,
+          message: "Terminated by Sidecar Terminator",
+        },
+      },
+    ]);
   });
 });
 
