@@ -4,10 +4,10 @@ import { CUSTOM_VERSION_LABEL } from "../api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
 import type { Action } from "../core/lib/action.ts";
 import { isKubeError, KubeError } from "../kube/error.ts";
-import { type Cluster, CONTROLLER_REVISIONS, type PartialObject, type Patch, PODS, SIDECARSETS } from "../kube/port.ts";
+import { type Cluster, CONTROLLER_REVISIONS, type PartialObject, PODS, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, timestamp } from "./clock.ts";
 import { recordEvent } from "./event.ts";
-import { podPatch, resizePatch } from "./pod-patch.ts";
+import { conditionPatch, podPatch, resizePatch } from "./pod-patch.ts";
 
 export interface ActContext {
   readonly cluster: Cluster;
@@ -110,12 +110,4 @@ async function patchStatus({ cluster, sidecarSet }: ActContext, status: SidecarS
     { type: "merge", body: { metadata: { uid, resourceVersion }, status: { ...cleared, ...status } } },
     { subresource: "status" },
   );
-}
-
-/** Conditions are merged by type; the rest of the status is the kubelet's. All SidecarSets of the pod share this one. */
-function conditionPatch({ pod, condition }: Extract<Action, { kind: "PatchPodCondition" }>): Patch {
-  return {
-    type: "strategic",
-    body: { metadata: { uid: pod.uid, resourceVersion: pod.resourceVersion }, status: { conditions: [condition] } },
-  };
 }

@@ -1,10 +1,16 @@
 /** Conditional writes on one pod, and what the pod is once such a write has succeeded. */
-import type { ObjectMeta, Pod } from "../api/kubernetes.ts";
+import type { ObjectMeta, Pod, PodCondition } from "../api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../api/names.ts";
 import type { Action, PodPrecondition, ResourceChange } from "../core/lib/action.ts";
 import type { JsonPatchOperation, Patch } from "../kube/port.ts";
 
 export type PatchPod = Extract<Action, { kind: "PatchPod" }>;
+
+export type PatchPodCondition = Extract<Action, { kind: "PatchPodCondition" }>;
+
+const CONDITIONS = "/status/conditions";
+/** No condition that is stored has this type. */
+const PLACEHOLDER = { type: "new" };
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -37,11 +43,47 @@ export function fencePatch(pod: PodPrecondition, isFirstAnnotation: boolean): Pa
   return { type: "json", operations: [...preconditions(pod), ...annotate(annotations, isFirstAnnotation)] };
 }
 
-function preconditions({ uid, resourceVersion }: PodPrecondition): JsonPatchOperation[] {
+/**
+ * On condition that the pod's conditions say of this type what they said when they were looked at: all SidecarSets of a
+ * pod share one. Where the kubelet has put it elsewhere meanwhile, the write fails as well; what else the kubelet writes
+ * is its own affair.
+ */
+export function conditionPatch({ pod, conditions, condition }: PatchPodCondition): Patch {
+  const place = conditions.findIndex(({ type }) => type === condition.type);
+  const known = conditions[place];
+  if (known) return { type: "json", operations: [ofPod(pod), ...replaceCondition(place, known, condition)] };
+  if (conditions.length > 0)
+    return { type: "json", operations: [ofPod(pod), ...appendCondition(conditions, condition)] };
+  const first: JsonPatchOperation = { op: "add", path: CONDITIONS, value: [condition] };
+  return { type: "json", operations: [...preconditions(pod), first] };
+}
+
+function replaceCondition(place: number, known: PodCondition, value: PodCondition): readonly JsonPatchOperation[] {
+  const path = `${CONDITIONS}/${place}`;
   return [
-    { op: "test", path: "/metadata/uid", value: uid },
-    { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
+    { op: "test", path: `${path}/type`, value: known.type },
+    { op: "test", path: `${path}/message`, value: known.message ?? null },
+    { op: "replace", path, value },
   ];
+}
+
+/** That there are no more of them shows in where the new one comes to stand. */
+function appendCondition(known: readonly PodCondition[], value: PodCondition): readonly JsonPatchOperation[] {
+  const path = `${CONDITIONS}/${known.length}`;
+  return [
+    ...known.map(({ type }, at): JsonPatchOperation => ({ op: "test", path: `${CONDITIONS}/${at}/type`, value: type })),
+    { op: "add", path: `${CONDITIONS}/-`, value: PLACEHOLDER },
+    { op: "test", path: `${path}/type`, value: PLACEHOLDER.type },
+    { op: "replace", path, value },
+  ];
+}
+
+function ofPod({ uid }: PodPrecondition): JsonPatchOperation {
+  return { op: "test", path: "/metadata/uid", value: uid };
+}
+
+function preconditions(pod: PodPrecondition): JsonPatchOperation[] {
+  return [ofPod(pod), { op: "test", path: "/metadata/resourceVersion", value: pod.resourceVersion }];
 }
 
 function annotate(annotations: Annotations, isFirst: boolean): JsonPatchOperation[] {

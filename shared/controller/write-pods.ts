@@ -1,5 +1,5 @@
 /** Writes a batch to its pods: what is reserved is patched, what is not wanted any more is fenced. */
-import type { ObjectMeta } from "../api/kubernetes.ts";
+import type { ObjectMeta, Pod } from "../api/kubernetes.ts";
 import type { Decision } from "../core/decide.ts";
 import type { Action } from "../core/lib/action.ts";
 import type { LedgerPlan, PodState, Reservation } from "../core/upgrade/ledger.ts";
@@ -37,35 +37,24 @@ export async function writePods(
   await mapLimited(plan.fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
   const done = new Set<string>();
   await mapLimited(granted, WRITES_AT_ONCE, async (patch) => {
-    const written = await patchPod(context, look, patch);
-    if (!written) return;
+    if (!(await patchPod(context, look, patch))) return;
     done.add(patch.pod.uid);
-    await setCondition(context, look, conditionOf.get(patch.pod.uid), written.resourceVersion);
+    await setCondition(context, look, conditionOf.get(patch.pod.uid));
   });
   const others = conditions.filter(({ pod }) => !isPatch.has(pod.uid));
-  await mapLimited(others, WRITES_AT_ONCE, (condition) =>
-    setCondition(context, look, condition, condition.pod.resourceVersion),
-  );
+  await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, look, condition));
   return done;
 }
 
-/**
- * undefined when the pod does not carry the patch. resourceVersion: of the write itself, absent where the pod was read
- * afterwards.
- */
-async function patchPod(
-  context: RolloutContext,
-  look: Look,
-  patch: PatchPod,
-): Promise<{ readonly resourceVersion: string | undefined } | undefined> {
+/** True when the pod carries the patch. */
+async function patchPod(context: RolloutContext, look: Look, patch: PatchPod): Promise<boolean> {
   const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
   const isDone = outcome.kind === "done" || (await learn(context, look, { state: patch.pod, patch }, outcome));
-  if (!isDone) return undefined;
+  if (!isDone) return false;
   if (patch.purpose === "upgrade") context.tally.upgraded++;
   if (patch.purpose === "flip") context.tally.flipped++;
-  const metadata = outcome.kind === "done" ? outcome.object?.metadata : undefined;
-  noteWrite(look, patch.pod, metadata, patch);
-  return { resourceVersion: metadata?.resourceVersion };
+  noteWrite(look, patch.pod, outcome.kind === "done" ? outcome.object?.metadata : undefined, patch);
+  return true;
 }
 
 async function fence(context: RolloutContext, look: Look, reservation: Reservation): Promise<void> {
@@ -130,43 +119,37 @@ async function backOff(
   await context.clock.sleep(1000 * Math.min(error.retryAfterSeconds ?? 1, MAX_RETRY_AFTER_SECONDS));
 }
 
-/**
- * `resourceVersion`: at which the pod's conditions are still those that were looked at; absent: nobody knows. The
- * condition is shared by all SidecarSets of the pod: what another has written meanwhile must stay.
- */
-async function setCondition(
-  context: RolloutContext,
-  look: Look,
-  condition: Condition | undefined,
-  resourceVersion: string | undefined,
-): Promise<void> {
-  let wanted =
-    condition && resourceVersion !== undefined
-      ? { ...condition, pod: { ...condition.pod, resourceVersion } }
-      : await planAnew(context, look, condition);
+/** The condition is shared by all SidecarSets of the pod: what another has written meanwhile must stay. */
+async function setCondition(context: RolloutContext, look: Look, condition: Condition | undefined): Promise<void> {
+  const known = condition && look.observed.view.get(condition.pod.uid);
+  let wanted = condition && planOn(context, look, condition, known ?? (await readPod(context, look, condition.pod)));
   for (let attempt = 1; wanted && attempt <= CONDITION_ATTEMPTS; attempt++) {
     const outcome = await act(wanted, { ...context, sidecarSet: look.sidecarSet });
-    if (outcome.kind === "refused") noteProblem(context, wanted.pod, outcome.error.message);
-    const isOpen = outcome.kind === "conflict" || outcome.kind === "unknown";
-    wanted = isOpen ? await planAnew(context, look, condition) : undefined;
+    if (outcome.kind === "refused") await backOff(context, wanted.pod, outcome);
+    if (outcome.kind === "done" || outcome.kind === "gone" || isForGood(outcome)) return;
+    wanted = planOn(context, look, wanted, await readPod(context, look, wanted.pod));
   }
 }
 
-/** undefined: there is nothing to write any more. */
-async function planAnew(
+function isForGood({ kind, error }: Exclude<Outcome, { kind: "done" }>): boolean {
+  return kind === "refused" && error.code !== 429;
+}
+
+/** The condition as the pod is now; undefined: there is nothing to write any more. */
+function planOn(
   context: RolloutContext,
   look: Look,
-  condition: Condition | undefined,
-): Promise<Condition | undefined> {
-  const pod = condition && (await readPod(context, look, condition.pod));
+  condition: Condition,
+  pod: Pod | undefined,
+): Condition | undefined {
   if (!pod) return undefined;
   const sidecarSet = look.sidecarSet.metadata?.name ?? "";
   const isUpgradable = isUpgradableBy(condition.condition, sidecarSet);
   const plan = planCondition(pod, { sidecarSet, isUpgradable, now: timestamp(context.clock) });
+  if (plan.kind !== "changed") return undefined;
   const { resourceVersion = "" } = pod.metadata ?? {};
-  return plan.kind === "changed"
-    ? { ...condition, condition: plan.condition, pod: { ...condition.pod, resourceVersion } }
-    : undefined;
+  const { conditions = [] } = pod.status ?? {};
+  return { ...condition, pod: { ...condition.pod, resourceVersion }, conditions, condition: plan.condition };
 }
 
 /** A pod's trouble is told once a pass. */

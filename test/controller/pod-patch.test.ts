@@ -1,7 +1,14 @@
 import jsonPatch from "fast-json-patch";
 import { describe, expect, it } from "vitest";
-import type { Pod } from "../../shared/api/kubernetes.ts";
-import { fencePatch, isPatched, type PatchPod, patchedPod, podPatch } from "../../shared/controller/pod-patch.ts";
+import type { Pod, PodCondition } from "../../shared/api/kubernetes.ts";
+import {
+  conditionPatch,
+  fencePatch,
+  isPatched,
+  type PatchPod,
+  patchedPod,
+  podPatch,
+} from "../../shared/controller/pod-patch.ts";
 import type { Patch } from "../../shared/kube/port.ts";
 
 const state = { namespace: "shop", name: "a", uid: "u", resourceVersion: "7" };
@@ -72,5 +79,51 @@ describe("the fence of a pod", () => {
     expect(fenced.metadata?.annotations).toEqual({ ...pod.metadata?.annotations, "sidecarset.kruise.io/fence": "7" });
     expect(fenced.spec).toEqual(pod.spec);
     expect(() => apply(pod, fencePatch({ ...state, resourceVersion: "6" }, false))).toThrow();
+  });
+});
+
+describe("the condition of a pod", () => {
+  const at = (type: string, message?: string): PodCondition => ({
+    type,
+    status: "True",
+    ...(message ? { message } : {}),
+  });
+  const withConditions = (...conditions: readonly PodCondition[]): Pod => ({ ...pod, status: { conditions } });
+  const [ready, scheduled, mine] = [at("Ready"), at("PodScheduled"), at("Mine", '{"a":true,"b":true}')];
+  const write = (...conditions: readonly PodCondition[]) =>
+    conditionPatch({ kind: "PatchPodCondition", pod: state, conditions, condition: mine });
+
+  it.each([
+    { name: "is added where there is none", seen: [ready, scheduled], after: [ready, scheduled, mine] },
+    { name: "is the first of all", seen: [], after: [mine] },
+    { name: "takes its own place", seen: [ready, at("Mine", "{}"), scheduled], after: [ready, mine, scheduled] },
+  ])("$name", ({ seen, after }) => {
+    expect(apply(withConditions(...seen), write(...seen)).status?.conditions).toEqual(after);
+  });
+
+  it("is written whatever the kubelet says of others meanwhile", () => {
+    const down = { ...ready, status: "False" };
+    const moved = { ...pod, metadata: { ...pod.metadata, resourceVersion: "8" }, status: { conditions: [down] } };
+    expect(apply(moved, write(ready)).status?.conditions).toEqual([down, mine]);
+  });
+
+  it.each([
+    { name: "another has added it", seen: [ready], found: [ready, at("Mine", '{"a":true}')] },
+    { name: "another has added the same", seen: [ready], found: [ready, mine] },
+    { name: "another has added it in the place of one that went", seen: [ready, scheduled], found: [ready, mine] },
+    { name: "another has added it in front", seen: [ready, scheduled], found: [mine, ready, scheduled] },
+    { name: "another has written it", seen: [at("Mine", "{}")], found: [at("Mine", '{"a":true}')] },
+    { name: "it is in another place", seen: [at("Mine", "{}"), ready], found: [ready, at("Mine", "{}")] },
+    { name: "one has come", seen: [ready], found: [ready, scheduled] },
+    { name: "one has gone", seen: [ready, scheduled], found: [ready] },
+  ])("fails where $name", ({ seen, found }) => {
+    expect(() => apply(withConditions(...found), write(...seen))).toThrow();
+  });
+
+  it("fails on another pod of that name, and on another state of one that had none", () => {
+    const other = { ...withConditions(ready), metadata: { ...pod.metadata, uid: "v" } };
+    expect(() => apply(other, write(ready))).toThrow();
+    const moved = { ...withConditions(), metadata: { ...pod.metadata, resourceVersion: "8" } };
+    expect(() => apply(moved, write())).toThrow();
   });
 });

@@ -70,6 +70,8 @@ export function conditionChange(previous: Pod, next: Pod): string | undefined {
     return JSON.stringify([meta, spec, { ...status, conditions }]);
   };
   if (rest(previous) !== rest(next)) return `changes more than the condition ${UPGRADABLE_CONDITION}`;
+  const own = (next.status?.conditions ?? []).filter(({ type }) => type === UPGRADABLE_CONDITION);
+  if (own.length > 1) return `has the condition ${UPGRADABLE_CONDITION} twice`;
   const [before, after] = [verdictsOf(previous), verdictsOf(next)];
   const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
     (set) => before[set] !== after[set],

@@ -57,10 +57,15 @@ export type Action =
       /** ready before: takes a share of maxUnavailable */
       readonly usesBudget: boolean;
     }
-  /** Comes after the pod's own patch, which moves the resourceVersion: the precondition is the uid alone. */
+  /**
+   * Comes after the pod's own patch, and the kubelet writes to the status as well: the precondition is the uid, and what
+   * the pod's conditions say of this one.
+   */
   | {
       readonly kind: "PatchPodCondition";
       readonly pod: PodPrecondition;
+      /** all that the pod has, in its order; their types, and of the one to write all */
+      readonly conditions: readonly PodCondition[];
       readonly condition: PodCondition;
     }
   | {

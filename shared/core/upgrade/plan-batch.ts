@@ -118,7 +118,11 @@ function mark(pod: Pod, sidecarSet: SidecarSet, isUpgradable: boolean, now: stri
       return { actions: [], problems: [problem(pod, plan.message)] };
     case "changed": {
       const { condition } = plan;
-      return { actions: [{ kind: "PatchPodCondition", pod: preconditionOf(pod), condition }], problems: [] };
+      const { conditions = [] } = pod.status ?? {};
+      return {
+        actions: [{ kind: "PatchPodCondition", pod: preconditionOf(pod), conditions, condition }],
+        problems: [],
+      };
     }
     default:
       return plan satisfies never;

@@ -29,6 +29,7 @@ const OUR_ANNOTATIONS: ReadonlySet<string> = new Set([
   WORKING_HOT_UPGRADE_ANNOTATION,
 ]);
 
+/** Read whole; of the others it matters that they are there. */
 const CONDITIONS: ReadonlySet<string> = new Set([
   "Ready",
   UPGRADABLE_CONDITION,
@@ -37,8 +38,9 @@ const CONDITIONS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The fields of a pod that a decision about `sidecarSet` reads, and no others. Indexes of containers stay what they
- * are. Without a SidecarSet every annotation is kept. `withResources`: what containers ask for and have, too.
+ * The fields of a pod that a decision about `sidecarSet` reads, and no others. Places of containers and
+ * conditions stay what they are. Without a SidecarSet every annotation is kept. `withResources`: what containers ask
+ * for and have, too.
  */
 export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = false): Pod {
   const { metadata = {}, spec, status } = pod;
@@ -68,7 +70,9 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = fa
       ? {
           status: {
             ...pick(status, ["phase"]),
-            conditions: (status.conditions ?? []).filter(({ type }) => CONDITIONS.has(type)),
+            conditions: (status.conditions ?? []).map((one) =>
+              CONDITIONS.has(one.type) ? one : pick(one, ["type", "status"]),
+            ),
             containerStatuses: (status.containerStatuses ?? []).map((one) => projectStatus(one, withResources)),
             initContainerStatuses: (status.initContainerStatuses ?? []).map((one) => projectStatus(one, withResources)),
           },

@@ -21,7 +21,8 @@ const METADATA = {
   deletionTimestamp: "2025-01-02T00:00:00Z",
   labels: { app: "web" },
 };
-const READY = { type: "Ready", status: "True" };
+const READY = { type: "Ready", status: "True", lastTransitionTime: "2025-01-01T00:00:01Z" };
+const INITIALIZED = { type: "Initialized", status: "True" };
 const UPGRADABLE = { type: "SidecarSetUpgradable", status: "True" };
 const CONTAINER = { name: "c", image: "c:1", restartPolicy: "Always" };
 const STATUS = { name: "c", ready: true, restartCount: 2, image: "c:1", imageID: "id" };
@@ -37,7 +38,7 @@ const POD = {
   status: {
     phase: "Running",
     podIP: "10.0.0.1",
-    conditions: [READY, { type: "Initialized", status: "True" }, UPGRADABLE],
+    conditions: [READY, { ...INITIALIZED, lastTransitionTime: "2025-01-01T00:00:00Z" }, UPGRADABLE],
     containerStatuses: [{ ...STATUS, started: true }],
     initContainerStatuses: [{ ...STATUS, started: true }],
   },
@@ -51,7 +52,7 @@ describe("what a rollout keeps of a pod", () => {
       spec: { nodeName: "n", initContainers: [CONTAINER], containers: [CONTAINER] },
       status: {
         phase: "Running",
-        conditions: [READY, UPGRADABLE],
+        conditions: [READY, INITIALIZED, UPGRADABLE],
         containerStatuses: [STATUS],
         initContainerStatuses: [STATUS],
       },
