@@ -1,7 +1,7 @@
 /** Starts the containers of pods in their order: finds the pods that wait for one another's containers, and follows them. */
 import type { ConfigMap, Pod } from "../api/kubernetes.ts";
 import { type LaunchAction, needsLaunchStep, projectLaunch } from "../core/launch-priority/plan-launch.ts";
-import { isKubeError } from "../kube/error.ts";
+import { isKubeError, isPassing } from "../kube/error.ts";
 import { PODS, type WatchEvent } from "../kube/port.ts";
 import { mapLimited } from "./concurrency.ts";
 import { type EventFeed, openFeed } from "./event-feed.ts";
@@ -35,6 +35,8 @@ interface Launch {
   readonly due: Set<string>;
   readonly report: LaunchReport;
   movedAtMs: number;
+  /** what the last pod was in trouble with that may go well in a moment */
+  passing?: string;
 }
 
 /**
@@ -57,6 +59,7 @@ export async function launchPods(service: Service, served: AbortSignal): Promise
   } catch (error) {
     note(service, `the launch order of containers: ${messageOf(error)}`);
   }
+  if (launch.passing !== undefined && launch.pods.size > 0) note(service, launch.passing);
   report.waiting = launch.pods.size;
   report.waitingPods = [...launch.pods.values()].slice(0, MAX_NAMED).map(nameOf);
   return report;
@@ -183,7 +186,13 @@ function trouble(launch: Launch, pod: Pod, error: unknown): void {
     return;
   }
   const help = isKubeError(error, 403) ? "; infra/rbac/optional/launch-order.yaml grants what is missing" : "";
-  note(service, `pods wait for their launch order, such as ${nameOf(pod)}: ${messageOf(error)}${help}`);
+  const told = `pods wait for their launch order, such as ${nameOf(pod)}: ${messageOf(error)}${help}`;
+  if (isPassing(error)) {
+    launch.passing = told;
+    due.add(uidOf(pod));
+    return;
+  }
+  note(service, told);
   launch.pods.delete(uidOf(pod));
 }
 

@@ -123,6 +123,25 @@ describe("a pass and pods whose containers start in an order", () => {
     await cluster.delete(PODS, { namespace: NAMESPACE, name: "dry" });
   });
 
+  it("goes on, without a problem, where the API server is in trouble for a moment", async () => {
+    await cluster.create(PODS, orderedPod("troubled", [0, 1]));
+    let refusals = 0;
+    const isStruck = (_: number, call: string) => call === "CREATE configmaps" && refusals++ < 2;
+    const { launches, problems } = await runPass(faultyCluster(cluster, "unavailable", isStruck), options());
+    expect(problems).toEqual([]);
+    expect(launches).toEqual({ opened: 2, completed: 1, waiting: 0, waitingPods: [] });
+    expect(refusals).toBeGreaterThan(2);
+  });
+
+  it("says what it was when the trouble lasts", async () => {
+    await cluster.create(PODS, orderedPod("stuck", [0, 1]));
+    const faulty = faultyCluster(cluster, "unavailable", (_, call) => call === "CREATE configmaps");
+    const { launches, problems } = await runPass(faulty, options({ clock: fastClock(200) }));
+    expect(launches).toEqual({ opened: 0, completed: 0, waiting: 1, waitingPods: ["shop/stuck"] });
+    expect(problems).toEqual(["pods wait for their launch order, such as shop/stuck: try again"]);
+    await cluster.delete(PODS, { namespace: NAMESPACE, name: "stuck" });
+  });
+
   it("is killed at any call, and the next pass goes on", async () => {
     let struck = 0;
     for (const index of Array.from({ length: 12 }, (_, index) => index)) {
