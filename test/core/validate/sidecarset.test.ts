@@ -229,3 +229,24 @@ it("conflicts are looked for only in a SidecarSet that is valid by itself", () =
   const errors = errorsOf(sidecarSet({ selector: {} }), { sidecarSets: [other()] });
   expect(errors).toHaveLength(1);
 });
+
+describe("native sidecars that are rolled out, with the gate that updates them,", () => {
+  const native = (more: object = {}) =>
+    sidecarSet({ initContainers: [container({ name: "n", restartPolicy: "Always", ...more })] });
+  const refused = "spec.updateStrategy: Required value: The initContainer in-place upgrade is not currently supported.";
+  const hot = { upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "empty:1" } } as const;
+  const rows: readonly [
+    sentence: string,
+    given: SidecarSet,
+    areNativesUpdated: boolean,
+    expected: readonly string[],
+  ][] = [
+    ["are taken", native(), true, []],
+    ["are refused as a pair of a hot upgrade: nothing empties init containers", native(hot), true, [refused]],
+    ["are refused without it", native(), false, [refused]],
+    ["are refused without it as a pair, too", native(hot), false, [refused]],
+  ];
+  it.each(rows)("%s", (_, given, areNativesUpdated, expected) => {
+    expect(errorsOf(given, { areNativesUpdated })).toEqual(expected);
+  });
+});
