@@ -207,9 +207,7 @@ export function validateProjected(source: Source<"projected">, field: string): r
   ];
 }
 
+/** A reference is asked for where a pod itself is validated only: templates may leave it to later. */
 export function validateImage(source: Source<"image">, field: string): readonly FieldError[] {
-  return [
-    ...requireMembers(source, ["reference"], field),
-    ...validatePullPolicy(source.pullPolicy ?? "", `${field}.pullPolicy`),
-  ];
+  return validatePullPolicy(source.pullPolicy ?? "", `${field}.pullPolicy`);
 }

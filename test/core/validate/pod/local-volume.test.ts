@@ -276,11 +276,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
       "volume.projected.sources[0].downwardAPI.path: Required value",
     ],
   ],
-  [
-    "an image without a reference and a policy",
-    { image: {} },
-    ["volume.image.reference: Required value", "volume.image.pullPolicy: Required value"],
-  ],
+  ["an image without a reference and a policy", { image: {} }, ["volume.image.pullPolicy: Required value"]],
   [
     "an image by an unknown policy",
     { image: { reference: "r", pullPolicy: "Often" } },
