@@ -1,6 +1,7 @@
 /** The SidecarSet and the pods of the world, as webhooks leave them behind. */
-import type { ContainerStatus, Pod, PodCondition } from "../../shared/api/kubernetes.ts";
+import type { ContainerStatus, OwnerReference, Pod, PodCondition } from "../../shared/api/kubernetes.ts";
 import {
+  FOLLOW_ORDINALS_ANNOTATION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   INJECTED_LIST_ANNOTATION,
@@ -19,6 +20,8 @@ export const SET_NAMES = ["mesh", "agent", "vault"] as const;
 export interface SetPlan {
   readonly name: string;
   readonly isHot: boolean;
+  /** it follows the ordinals of StatefulSets */
+  readonly isOrdinal: boolean;
 }
 
 /** What a user says of a SidecarSet. */
@@ -45,7 +48,10 @@ export function isSidecarOf(set: string, { name }: { readonly name: string }): b
 }
 
 /** Everything of the object that a user writes, or the webhook for the user. */
-export function sidecarSetOf({ name, isHot }: SetPlan, { version, shape, strategy, tier }: Release): SidecarSet {
+export function sidecarSetOf(
+  { name, isHot, isOrdinal }: SetPlan,
+  { version, shape, strategy, tier }: Release,
+): SidecarSet {
   const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY_IMAGE };
   const container = { name: sidecarOf(name), image: imageOf(name, version) };
   return {
@@ -56,6 +62,7 @@ export function sidecarSetOf({ name, isHot }: SetPlan, { version, shape, strateg
       annotations: {
         [HASH_ANNOTATION]: hashOf({ version, shape }),
         [HASH_WITHOUT_IMAGE_ANNOTATION]: shapeHashOf(shape),
+        ...(isOrdinal ? { [FOLLOW_ORDINALS_ANNOTATION]: "true" } : {}),
       },
     },
     spec: {
@@ -82,10 +89,17 @@ export function injectedPod(
       ...place,
       creationTimestamp: "2026-01-01T00:00:00Z",
       labels: { app: "web", tier: "blue" },
+      ownerReferences: [ownerOf(place)],
       annotations,
     },
     spec: { nodeName: "node-1", containers: [main, ...injections.flatMap(containersOf)] },
   };
+}
+
+/** The StatefulSet of its name and namespace. */
+function ownerOf({ namespace, name }: { readonly namespace: string; readonly name: string }): OwnerReference {
+  const set = name.replace(/-\d+$/, "");
+  return { apiVersion: "apps/v1", kind: "StatefulSet", name: set, uid: `${namespace}-${set}`, controller: true };
 }
 
 function containersOf({ name, isHot, version }: Injection) {

@@ -35,11 +35,13 @@ const BEHAVIOURS = ["crash loop", "image pull error", "silent kubelet", "same im
 export function scenarioOf(seed: number): Scenario {
   const chance = seededChance(seed, 1);
   const has = (probability: number) => chance.isLucky(probability);
+  // From a stream of its own: all else stays as it is without.
+  const isOrdinal = seededChance(seed, 9).isLucky(0.2);
   const names = SET_NAMES.slice(0, chance.pick([1, 1, 1, 1, 1, 1, 1, 2, 2, 3]));
   return {
     seed,
     pods: chance.pick([1, 2, 3, 3, 3, 4, 4, 5]),
-    sets: names.map((name) => ({ name, isHot: has(0.15) })),
+    sets: names.map((name) => ({ name, isHot: has(0.15), isOrdinal })),
     isStrict: has(0.15),
     strategy: strategyOf(chance),
     pageSize: has(0.3) ? chance.between(1, 2) : 500,

@@ -18,7 +18,7 @@ type Change = (typeof CHANGES)[number];
 const SCENARIO: Scenario = {
   seed: 1,
   pods: 3,
-  sets: [{ name: SET, isHot: false }],
+  sets: [{ name: SET, isHot: false, isOrdinal: false }],
   isStrict: false,
   strategy: { maxUnavailable: 1 },
   pageSize: 500,

@@ -10,6 +10,7 @@ import {
 } from "../../shared/core/upgrade/ledger.ts";
 import type { Write } from "./api-server.ts";
 import { hashOfPod, isPodReady, isWorking, type SetPlan } from "./objects.ts";
+import { ordinalViolation } from "./ordinals.ts";
 import { budgetOf, type Grant, partitionNow, permissionsOf, type Spec, selects } from "./permission.ts";
 import { hotViolation, imageViolation } from "./pod-change.ts";
 
@@ -42,6 +43,8 @@ export class SetWitness {
   #former: readonly Spec[] = [];
   /** uid → pods that were ready when a pass upgraded them, and have not worked since */
   readonly #taken = new Map<string, Taken>();
+  /** uids of pods that were written to since there is the newest spec */
+  readonly #touched = new Set<string>();
   #ledger: Ledger = EMPTY_LEDGER;
   #observed = 0;
   #mostPods = 0;
@@ -75,6 +78,7 @@ export class SetWitness {
       this.#uid = uid;
       this.#observed = 0;
     }
+    if (!this.#specs.some((spec) => spec.generation === generation)) this.#touched.clear();
     this.#specs = [...this.#specs.filter((spec) => spec.generation !== generation), { generation, sidecarSet }];
   }
 
@@ -110,6 +114,7 @@ export class SetWitness {
     if (isGone && !previous?.metadata?.deletionTimestamp) this.#gone++;
     const labels = JSON.stringify(next.metadata?.labels);
     if (previous && JSON.stringify(previous.metadata?.labels) !== labels) this.#relabelled++;
+    this.#touched.add(next.metadata?.uid ?? "");
     if (isGone || isWorking(next)) this.#taken.delete(next.metadata?.uid ?? "");
   }
 
@@ -126,8 +131,17 @@ export class SetWitness {
     this.#reportIf(write, imageViolation(next, hash, set));
     this.#judgePartition(write, grants, next);
     if (isPodReady(previous)) this.#judgeBudget(write, grants, next);
+    if (isPodReady(previous) && set.isOrdinal) this.#judgeOrdinals(write, reservation, next);
     // One that was down costs nothing, also when it was taken down for a release that is over.
     else if (!isStrict) this.#taken.delete(next.metadata?.uid ?? "");
+  }
+
+  #judgeOrdinals(write: Write, reservation: Reservation, next: Pod): void {
+    const newest = this.#specs.at(-1);
+    const isNewest = this.#ledger.uid === this.#uid && reservation.generation === newest?.generation;
+    const sidecarSet = isNewest ? newest?.sidecarSet : undefined;
+    const scene = { pods: this.#options.pods(), taken: this.#taken, sidecarSet, touched: this.#touched };
+    this.#reportIf(write, ordinalViolation(next, hashOfPod(next, this.#options.set.name), scene));
   }
 
   judgeSlots(write: Write, { previous, next }: Patched): void {

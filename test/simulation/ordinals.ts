@@ -1,0 +1,49 @@
+/** Whether an upgrade keeps the order of StatefulSets, where a SidecarSet follows ordinals. Told apart from the core on purpose. */
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { hashOfPod, isWorking } from "./objects.ts";
+import { selects, wants } from "./permission.ts";
+
+export interface OrdinalScene {
+  readonly pods: readonly Pod[];
+  /** uids of pods that passes took down, and that have not worked since; with the hash that they were brought to */
+  readonly taken: ReadonlyMap<string, { readonly hash: string }>;
+  /** the newest, where the upgrade was reserved under it; else unknown */
+  readonly sidecarSet: SidecarSet | undefined;
+  /** uids of pods that were written to since that became the newest: a pass may not have seen them as they are now */
+  readonly touched: ReadonlySet<string>;
+}
+
+/** `pod`: one that worked until now. A sentence for what is wrong. */
+export function ordinalViolation(pod: Pod, hash: string, scene: OrdinalScene): string | undefined {
+  const others = scene.pods.filter(({ metadata }) => metadata?.uid !== pod.metadata?.uid);
+  const down = others.find((other) => {
+    const taken = scene.taken.get(other.metadata?.uid ?? "");
+    return taken !== undefined && (taken.hash === hash || ownerOf(other) === ownerOf(pod));
+  });
+  if (down) return `comes before ${down.metadata?.name} of ${ownerOf(down)} is ready again`;
+  const { sidecarSet, touched } = scene;
+  if (!sidecarSet) return undefined;
+  const higher = others.find(
+    (other) =>
+      ownerOf(other) === ownerOf(pod) &&
+      ordinalOf(other) > ordinalOf(pod) &&
+      !touched.has(other.metadata?.uid ?? "") &&
+      isWaiting(other, sidecarSet),
+  );
+  return higher ? `comes before ${higher.metadata?.name}, which has a higher ordinal` : undefined;
+}
+
+function isWaiting(pod: Pod, sidecarSet: SidecarSet): boolean {
+  const isOld = hashOfPod(pod, sidecarSet.metadata?.name ?? "") !== sidecarSet.metadata?.annotations?.[HASH_ANNOTATION];
+  return isOld && isWorking(pod) && selects(sidecarSet, pod) && wants(sidecarSet, pod);
+}
+
+function ownerOf({ metadata }: Pod): string | undefined {
+  return metadata?.ownerReferences?.[0]?.uid;
+}
+
+function ordinalOf({ metadata }: Pod): number {
+  return Number(metadata?.name?.split("-").at(-1));
+}
