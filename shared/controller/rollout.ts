@@ -192,6 +192,8 @@ function stopOf({ decision, reserved }: RoundResult): Stop | undefined {
 
 function isUnderWay({ hold, updated, updatedReady, used, selected }: Summary): boolean {
   if (hold === "paused" || hold === "NotUpdate") return false;
+  // Who is waited for may be on its way: a set's controller makes pods anew.
+  if (hold === "order") return true;
   return selected > 0 || used > 0 || updated > updatedReady;
 }
 
