@@ -54,14 +54,16 @@ function sharing(): Share {
   };
   const look = (value: unknown): Known => {
     if (typeof value !== "object" || value === null) return remember(plain, value, value);
-    const parts = Object.entries(value).map(([key, part]) => [key, look(part)] as const);
+    const isList = Array.isArray(value);
+    const parts = new Map<string, unknown>();
     // Keys may hold whatever separates them, so they are numbers here too.
-    const ids = parts.map(([name, { id }]) => `${remember(plain, name, name).id}:${id}`);
-    const key = `${Array.isArray(value) ? "[" : "{"}${ids.join()}`;
-    const first = composed.get(key);
-    if (first) return first;
-    const values = parts.map(([name, part]) => [name, part.value] as const);
-    return remember(composed, key, Array.isArray(value) ? values.map(([, part]) => part) : Object.fromEntries(values));
+    let key = isList ? "[" : "{";
+    for (const name of Object.keys(value)) {
+      const part = look((value as Record<string, unknown>)[name]);
+      parts.set(name, part.value);
+      key += `${remember(plain, name, name).id}:${part.id},`;
+    }
+    return composed.get(key) ?? remember(composed, key, isList ? [...parts.values()] : Object.fromEntries(parts));
   };
   return <T>(value: T): T => {
     if (last > MAX_KNOWN) {

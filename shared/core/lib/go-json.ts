@@ -2,13 +2,15 @@
 import { isRawNumber } from "./json-number.ts";
 
 const ESCAPED_BY_GO = /[<>&\u2028\u2029]/g;
+const HAS_ESCAPED = /[<>&\u2028\u2029]/;
 
 function escapeUnit(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function goString(text: string): string {
-  return JSON.stringify(text.toWellFormed()).replace(ESCAPED_BY_GO, escapeUnit);
+  const quoted = JSON.stringify(text.isWellFormed() ? text : text.toWellFormed());
+  return HAS_ESCAPED.test(quoted) ? quoted.replace(ESCAPED_BY_GO, escapeUnit) : quoted;
 }
 
 function goNumber(value: number): string {

@@ -1,5 +1,5 @@
 /** Decides since when a SidecarSet selects the pods that it selects now, as far as can be known. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
 
 type Selection = NonNullable<SidecarSetStatus["selection"]>;
@@ -12,7 +12,7 @@ type Selection = NonNullable<SidecarSetStatus["selection"]>;
 export function selectionOf({ metadata, spec, status }: SidecarSet, now: string): Selection {
   const { selector, namespaceSelector, injectionStrategy } = spec;
   const facts = JSON.stringify([selector ?? {}, namespaceSelector ?? null, injectionStrategy?.paused === true]);
-  const digest = createHash("sha256").update(facts).digest("hex").slice(0, 16);
+  const digest = hash("sha256", facts).slice(0, 16);
   if (status?.selection !== undefined)
     return status.selection.digest === digest ? status.selection : { digest, since: now };
   const isUnchanged = metadata?.generation === undefined || metadata.generation <= 1;

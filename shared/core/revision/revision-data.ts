@@ -1,5 +1,5 @@
 /** Decides which part of a SidecarSet a ControllerRevision records, and the bytes of it. */
-import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
 import { decodeGo } from "../lib/decode-go.ts";
 import { goJson, sortedGoJson } from "../lib/go-json.ts";
 import { SIDECAR_SET_SPEC } from "../lib/go-types-sidecarset.ts";
@@ -10,6 +10,18 @@ import { SIDECAR_SET_SPEC } from "../lib/go-types-sidecarset.ts";
  * does not fit its type, which the API server never stores behind the webhook.
  */
 export function revisionData({ spec }: SidecarSet): unknown {
+  const known = recordedData.get(spec);
+  if (known) return known;
+  const data = recordOf(spec);
+  recordedData.set(spec, data);
+  return data;
+}
+
+/** Of specs and data that are the same objects: they never change, and round after round asks for them. */
+const recordedData = new WeakMap<SidecarSetSpec, object>();
+const texts = new WeakMap<object, string>();
+
+function recordOf(spec: SidecarSetSpec): object {
   const decoded = decodeGo(SIDECAR_SET_SPEC, spec);
   if (decoded.kind === "DecodeError") throw new TypeError(`the spec cannot be recorded: ${decoded.message}`);
   const { containers, imagePullSecrets, initContainers, patchPodMetadata, volumes } = decoded.value;
@@ -20,5 +32,10 @@ export function revisionData({ spec }: SidecarSet): unknown {
 
 /** The bytes that the reference stores and hashes for this data: two revisions are equal if these are. */
 export function revisionText(data: unknown): string {
-  return sortedGoJson(data);
+  if (typeof data !== "object" || data === null) return sortedGoJson(data);
+  const known = texts.get(data);
+  if (known !== undefined) return known;
+  const text = sortedGoJson(data);
+  texts.set(data, text);
+  return text;
 }
