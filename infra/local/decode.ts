@@ -1,7 +1,7 @@
 /** From a request's body to an object: type check, unknown fields, defaults. What Go's decoder does before admission. */
 import type { Call } from "./api.ts";
 import { goProblem, metadataProblem } from "./go-type.ts";
-import { asObject, isObject, type JsonObject } from "./json.ts";
+import { asObject, copyOf, isObject, type JsonObject } from "./json.ts";
 import { apiVersionOf, type Kind, typed } from "./kind.ts";
 import type { ApiObject, Metadata } from "./object.ts";
 import { withDefaults } from "./schema-default.ts";
@@ -101,7 +101,7 @@ export function decodeObject(call: Call, body: unknown): ApiObject {
     return typed(kind, customObject(call, { ...structuredClone(body), metadata }, kind.custom.schema));
   }
   const reading = { rawFields: RAW_FIELDS[kind.kind] ?? NOTHING_RAW, dropsEmptyLists: LEAN_GROUPS.has(kind.group) };
-  const object = structuredClone({ ...asObject(asStructs(body, reading)), metadata });
+  const object = copyOf({ ...asObject(asStructs(body, reading)), metadata });
   strategyOf(kind).default(object);
   return typed(kind, object);
 }

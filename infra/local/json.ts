@@ -73,8 +73,17 @@ export function copyOf<T>(value: T): T {
   return copy as T;
 }
 
+/** Deep. Of what JSON can say it is found several times as fast as by isDeepStrictEqual, which has the last word. */
 export function isEqual(left: unknown, right: unknown): boolean {
-  return isDeepStrictEqual(left, right);
+  if (left === right) return true;
+  if (Array.isArray(left) && Array.isArray(right))
+    return left.length === right.length && left.every((item, index) => isEqual(item, right[index]));
+  if (!isObject(left) || !isObject(right)) return isDeepStrictEqual(left, right);
+  const keys = Object.keys(left);
+  return (
+    keys.length === Object.keys(right).length &&
+    keys.every((key) => Object.hasOwn(right, key) && isEqual(left[key], right[key]))
+  );
 }
 
 /** String-valued entries only, as Go decodes map[string]string. */

@@ -14,8 +14,10 @@ const SUBDOMAIN_TEXT = `a lowercase RFC 1123 subdomain must consist of lower cas
 const QUALIFIED_TEXT = `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${QUALIFIED}')`;
 const VALUE_TEXT = `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(${QUALIFIED})?')`;
 
+const whole = new Map([LABEL, SUBDOMAIN, QUALIFIED, VALUE].map((pattern) => [pattern, new RegExp(`^(?:${pattern})$`)]));
+
 function isWhole(pattern: string, text: string): boolean {
-  return new RegExp(`^(?:${pattern})$`).test(text);
+  return whole.get(pattern)?.test(text) === true;
 }
 
 /** RFC 1123 label: namespaces, containers, volumes. */

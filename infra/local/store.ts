@@ -16,6 +16,8 @@ interface Collection {
   readonly objects: Map<string, ApiObject>;
   /** sorted, or undefined after a key came or went */
   keys: readonly string[] | undefined;
+  /** in this order, or undefined after a write */
+  list: readonly ApiObject[] | undefined;
 }
 
 export class Store {
@@ -49,7 +51,8 @@ export class Store {
     const stored = this.#collections.get(collection);
     if (stored === undefined) return [];
     stored.keys ??= [...stored.objects.keys()].sort();
-    return stored.keys.flatMap((key) => stored.objects.get(key) ?? []);
+    stored.list ??= stored.keys.flatMap((key) => stored.objects.get(key) ?? []);
+    return stored.list;
   }
 
   /** The list as it was at a resourceVersion; undefined when that is forgotten. */
@@ -75,6 +78,7 @@ export class Store {
     const resourceVersion = this.#next();
     const written = { ...object, metadata: { ...object.metadata, resourceVersion: String(resourceVersion) } };
     stored.objects.set(key, written);
+    stored.list = undefined;
     if (previous === undefined) stored.keys = undefined;
     const type = previous === undefined ? "ADDED" : "MODIFIED";
     this.#publish({ type, resourceVersion, collection, key, object: written, previous });
@@ -88,6 +92,7 @@ export class Store {
     const resourceVersion = this.#next();
     stored.objects.delete(key);
     stored.keys = undefined;
+    stored.list = undefined;
     const last = { ...previous, metadata: { ...previous.metadata, resourceVersion: String(resourceVersion) } };
     this.#publish({ type: "DELETED", resourceVersion, collection, key, object: last, previous });
     return last;
@@ -114,7 +119,7 @@ export class Store {
   #collection(name: string): Collection {
     const known = this.#collections.get(name);
     if (known !== undefined) return known;
-    const made: Collection = { objects: new Map(), keys: undefined };
+    const made: Collection = { objects: new Map(), keys: undefined, list: undefined };
     this.#collections.set(name, made);
     return made;
   }
