@@ -1,5 +1,5 @@
 /** The API server of the world: the embedded cluster's own store, reads, creates, deletes and watches; patches by a short way. */
-import { type Api, type Call, component, internalCall } from "../../infra/local/api.ts";
+import { type Api, type Call, type Caller, component, internalCall } from "../../infra/local/api.ts";
 import { BUILT_IN_KINDS } from "../../infra/local/built-in-kinds.ts";
 import { createObject } from "../../infra/local/create.ts";
 import { deleteObject } from "../../infra/local/delete.ts";
@@ -140,7 +140,17 @@ export class ApiServer {
 
 export function callOf(writer: string, resource: Resource, key: Partial<ObjectKey> = {}, subresource = ""): Call {
   const { namespace = "", name = "" } = key;
-  return internalCall(component(writer), kindOf(resource), { namespace, name }, subresource);
+  return internalCall(callerOf(writer), kindOf(resource), { namespace, name }, subresource);
+}
+
+const callers = new Map<string, Caller>();
+
+function callerOf(writer: string): Caller {
+  const known = callers.get(writer);
+  if (known) return known;
+  const caller = component(writer);
+  callers.set(writer, caller);
+  return caller;
 }
 
 /** The writer as it stands in a Write. */
@@ -153,9 +163,14 @@ async function answered<T>(work: () => Promise<unknown>): Promise<T> {
   }
 }
 
+const kinds = new WeakMap<Resource, Kind>();
+
 function kindOf(resource: Resource): Kind {
+  const known = kinds.get(resource);
+  if (known) return known;
   const kind = KINDS.get(resourceKey(resource));
   if (!kind) throw unknownResource();
+  kinds.set(resource, kind);
   return kind;
 }
 

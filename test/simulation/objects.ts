@@ -156,8 +156,22 @@ export function withReady(pod: Pod, isReady: boolean, nowMs: number): readonly P
 /** What the pod says it was brought to by the SidecarSet; "" for nothing. */
 export function hashOfPod({ metadata }: Pod, set: string): string {
   const text = metadata?.annotations?.[HASH_ANNOTATION];
-  const records = text ? (JSON.parse(text) as Record<string, { readonly hash?: string }>) : {};
-  return records[set]?.hash ?? "";
+  return text ? (recordsIn(text)[set]?.hash ?? "") : "";
+}
+
+export type HashRecords = Readonly<Record<string, { readonly hash?: string }>>;
+
+const parsed = new Map<string, HashRecords>();
+const MOST_PARSED = 1_000;
+
+/** Of a hash annotation; the same few texts are asked for again and again. */
+export function recordsIn(text: string): HashRecords {
+  const known = parsed.get(text);
+  if (known) return known;
+  if (parsed.size === MOST_PARSED) parsed.clear();
+  const records = JSON.parse(text) as HashRecords;
+  parsed.set(text, records);
+  return records;
 }
 
 export function isPodReady({ metadata, status }: Pod): boolean {

@@ -2,7 +2,7 @@
 import type { LabelSelector, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { isInjected } from "./objects.ts";
+import { isInjected, recordsIn } from "./objects.ts";
 
 /** A SidecarSet as it was in one of its generations. */
 export interface Spec {
@@ -34,7 +34,7 @@ export function wants({ metadata, spec }: SidecarSet, pod: Pod): boolean {
   const strategy = spec.updateStrategy ?? {};
   if (strategy.paused || strategy.type === "NotUpdate") return false;
   const shape = metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
-  const records = JSON.parse(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "{}");
+  const records = recordsIn(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "{}");
   const isSelected = hasLabels(pod, spec.selector) && (!strategy.selector || hasLabels(pod, strategy.selector));
   return isSelected && records[metadata?.name ?? ""]?.hash === shape;
 }

@@ -108,9 +108,12 @@ export class Scheduler implements Timeline {
   }
 }
 
-/** Every promise that can settle has settled then: timers of this process are not used in the world. */
+/**
+ * Every promise that can settle has settled then: timers of this process are not used in the world, and a tick comes
+ * after all microtasks. It is several times as fast as a turn of the event loop.
+ */
 function drained(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => process.nextTick(resolve));
 }
 
 function isBefore(a: Entry, b: Entry): boolean {
