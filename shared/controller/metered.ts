@@ -6,33 +6,53 @@ import type { Clock } from "./clock.ts";
 /** "PATCH pods" → how often */
 export type Calls = Record<string, number>;
 
-/** A reason of its own, as the default is an exception, made anew for each call. */
-const OVER = "answered";
+export interface Metering {
+  readonly clock: Clock;
+  /** on `clock` */
+  readonly endsAtMs: number;
+  /** aborts when the pass is over: nothing is waited for any more */
+  readonly over: AbortSignal;
+  /** counted here */
+  readonly calls: Calls;
+}
 
 /**
- * A call that is not answered at `endsAtMs` (on `clock`) fails with reason DeadlineExceeded; whether it was carried out
- * is not known then, as ever after a timeout.
+ * A call that is not answered at `endsAtMs` fails with reason DeadlineExceeded; whether it was carried out is not known
+ * then, as ever after a timeout.
  */
-export function meteredCluster(cluster: Cluster, clock: Clock, endsAtMs: number, calls: Calls): Cluster {
+export function meteredCluster(cluster: Cluster, { clock, endsAtMs, over, calls }: Metering): Cluster {
   const count = (verb: string, { plural }: Resource, subresource?: string) => {
     const call = `${verb} ${plural || "discovery"}${subresource ? `/${subresource}` : ""}`;
     calls[call] = (calls[call] ?? 0) + 1;
     return call;
   };
-  const inTime = async <T>(call: string, work: () => Promise<T>): Promise<T> => {
-    const leftMs = endsAtMs - clock.now();
-    if (leftMs <= 0) throw deadlineExceeded(call, true);
-    const done = new AbortController();
-    const late = clock.sleep(leftMs, done.signal).then(() => {
-      if (done.signal.aborted) return undefined as never;
-      throw deadlineExceeded(call, false);
-    });
-    try {
-      return await Promise.race([work(), late]);
-    } finally {
-      done.abort(OVER);
+  // One timer for all calls: there may be hundreds of thousands.
+  const open = new Set<() => void>();
+  const watch = async () => {
+    // Once, unless the clock is set back meanwhile.
+    for (let leftMs = endsAtMs - clock.now(); leftMs > 0; leftMs = endsAtMs - clock.now()) {
+      await clock.sleep(leftMs, over);
+      if (over.aborted) return;
+      for (const fail of open) fail();
     }
   };
+  void watch();
+  const inTime = <T>(call: string, work: () => Promise<T>): Promise<T> =>
+    new Promise((resolve, reject) => {
+      if (endsAtMs <= clock.now()) return reject(deadlineExceeded(call, true));
+      const fail = () => reject(deadlineExceeded(call, false));
+      open.add(fail);
+      work().then(
+        (value) => {
+          open.delete(fail);
+          resolve(value);
+        },
+        (error: unknown) => {
+          open.delete(fail);
+          reject(error);
+        },
+      );
+    });
   return {
     get: (resource, key) => inTime(count("GET", resource), () => cluster.get(resource, key)),
     list: (resource, options) => inTime(count("LIST", resource), () => cluster.list(resource, options)),

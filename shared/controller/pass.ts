@@ -52,8 +52,9 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
   const beganAtMs = clock.now();
   const endsAtMs = beganAtMs + options.deadlineMs;
   const startedAt = timestamp(clock);
+  const ended = new AbortController();
   const service: Service = {
-    cluster: meteredCluster(cluster, clock, endsAtMs, calls),
+    cluster: meteredCluster(cluster, { clock, endsAtMs, over: ended.signal, calls }),
     clock,
     kruiseNamespace,
     limits: { endsAtMs, ...(signal ? { signal } : {}) },
@@ -71,11 +72,13 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
   };
   const site: LeaseSite = { cluster: service.cluster, clock, namespace: kruiseNamespace, over };
   const serving = options.withoutSidecarSets ? serveOthers(service, site) : serveLeased(service, site, sidecarSet);
-  const result = await serving.catch((error: unknown) => {
-    note(service, messageOf(error));
-    // A cluster without the kind has none.
-    return { sidecarSets: [], ...(isKubeError(error, 404) ? {} : { failure: messageOf(error) }) };
-  });
+  const result = await serving
+    .catch((error: unknown) => {
+      note(service, messageOf(error));
+      // A cluster without the kind has none.
+      return { sidecarSets: [], ...(isKubeError(error, 404) ? {} : { failure: messageOf(error) }) };
+    })
+    .finally(() => ended.abort());
   const { problems, notReached, isDryRun } = service;
   return { startedAt, durationMs: clock.now() - beganAtMs, isDryRun, problems, notReached, calls, ...result };
 }

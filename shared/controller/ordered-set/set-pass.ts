@@ -41,8 +41,9 @@ export async function runSetPass(cluster: Cluster, options: SetPassOptions): Pro
   const beganAtMs = clock.now();
   const endsAtMs = beganAtMs + options.deadlineMs;
   const startedAt = timestamp(clock);
+  const ended = new AbortController();
   const service: SetService = {
-    cluster: meteredCluster(cluster, clock, endsAtMs, calls),
+    cluster: meteredCluster(cluster, { clock, endsAtMs, over: ended.signal, calls }),
     clock,
     gates,
     limits: { endsAtMs, ...(signal ? { signal } : {}) },
@@ -56,10 +57,12 @@ export async function runSetPass(cluster: Cluster, options: SetPassOptions): Pro
   };
   const site: LeaseSite = { cluster: service.cluster, clock, namespace, over, name: LEASE };
   const serving = set ? serveSets(service, [set]).then((sets) => ({ sets })) : serveListed(service, site);
-  const result = await serving.catch((error: unknown) => {
-    note(service, error);
-    return { sets: [] };
-  });
+  const result = await serving
+    .catch((error: unknown) => {
+      note(service, error);
+      return { sets: [] };
+    })
+    .finally(() => ended.abort());
   const { problems, notReached, isDryRun } = service;
   return { startedAt, durationMs: clock.now() - beganAtMs, isDryRun, problems, notReached, calls, ...result };
 }
