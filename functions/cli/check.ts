@@ -1,6 +1,8 @@
 /** `check`: what is wrong with an installation, or will be. */
+
 import type { Finding, Severity } from "../../shared/core/check/finding.ts";
 import { type CheckReport, checkInstallation } from "../../shared/core/check.ts";
+import { counted } from "../../shared/core/lib/counted.ts";
 import { readCheckFacts } from "./check-facts.ts";
 import type { Command } from "./command.ts";
 import type { Color, Screen } from "./screen.ts";
@@ -41,8 +43,10 @@ const MARKS: Readonly<Record<Severity, readonly [string, Color]>> = {
 export function showReport({ findings, counts, looked }: CheckReport, screen: Screen): void {
   for (const one of findings) showFinding(one, screen);
   const { sidecarSets, pods, webhooks, addresses, rights, kindsOfFindings } = looked;
-  const total = `${counts.error} errors, ${counts.warning} warnings, ${counts.note} notes`;
-  const scope = `Looked at ${sidecarSets} SidecarSets, ${pods} pods, ${webhooks} webhooks, ${addresses} addresses and ${rights} rights, for ${kindsOfFindings} kinds of findings.`;
+  const total = [counted(counts.error, "error"), counted(counts.warning, "warning"), counted(counts.note, "note")].join(
+    ", ",
+  );
+  const scope = `Looked at ${counted(sidecarSets, "SidecarSet")}, ${counted(pods, "pod")}, ${counted(webhooks, "webhook")}, ${counted(addresses, "address", "addresses")} and ${counted(rights, "right")}, for ${kindsOfFindings} kinds of findings.`;
   screen.line({ text: total, color: "bold" });
   for (const line of wrap(scope, screen.width)) screen.line({ text: line, color: "dim" });
 }

@@ -1,16 +1,20 @@
 /** `plan`: a rollout, step by step, until it is done or held up. */
+
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { SidecarSetReport } from "../../shared/controller/report.ts";
 import { explain } from "../../shared/controller/report.ts";
+import { counted } from "../../shared/core/lib/counted.ts";
 import type { PlannedStep, RolloutPlan } from "../../shared/core/plan.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../tick.ts";
 import type { Command, Input } from "./command.ts";
 import { duration } from "./duration.ts";
 import { readGivenSet, requireValid } from "./given-set.ts";
+import { planOrderedSet } from "./ordered-set/plan.ts";
 import { listSets, readSet } from "./read-set.ts";
 import type { Part, Screen } from "./screen.ts";
 import { printTable, wrap } from "./table.ts";
+import { TARGET_ARGUMENT, targetOf } from "./target.ts";
 
 const NOT_DONE = 3;
 const DEADLINE_MS = 300_000;
@@ -21,7 +25,7 @@ export const PLAN: Command = {
   summary: "the rollout step by step until its end: which pods, in which order, under which limit, how long",
   details:
     "The decisions are those of the rollout itself; nodes are simulated, and take --ready-after for every pod. Nothing is written. -o json is what the dry run of the rollout function answers.",
-  arguments: [{ name: "<NAME>", about: "of the SidecarSet", completion: "sidecarset" }],
+  arguments: [TARGET_ARGUMENT],
   options: [
     { flags: "-f, --filename <FILE>", about: "as if this were stored; - is stdin", isList: true },
     {
@@ -31,10 +35,16 @@ export const PLAN: Command = {
     { flags: "--pods", about: "every pod of every step by name" },
   ],
   outputs: ["table", "json", "yaml"],
-  examples: ["sidecarset plan log-agent", "sidecarset plan log-agent -f log-agent.yaml --ready-after 30s"],
+  examples: [
+    "sidecarset plan log-agent",
+    "sidecarset plan log-agent -f log-agent.yaml --ready-after 30s",
+    "sidecarset plan statefulset.apps.kruise.io/db -n shop",
+  ],
   exits: ["3 pods would be left behind, and not because the strategy says so"],
   run: async (input, session) => {
-    const name = input.argument(0);
+    const target = targetOf(input.argument(0));
+    if (target.kind === "statefulset") return planOrderedSet(input, session, target);
+    const { name } = target;
     const cluster = await session.cluster();
     const wish = await wishOf(input, cluster, name);
     const report = await runTick(cluster, { deadlineMs: DEADLINE_MS, dryRun: true, sidecarSet: name, plan: wish });
@@ -71,7 +81,7 @@ function show({ name }: SidecarSetReport, plan: RolloutPlan, form: Form): void {
   const { steps, before, after, seconds, isComplete, isCutShort } = plan;
   screen.line(
     { text: `SidecarSet ${name}`, color: "bold" },
-    `: ${before.updated} of ${before.matched} pods updated now`,
+    `: ${before.updated} of ${counted(before.matched, "pod")} updated now`,
   );
   if (steps.length === 0) screen.line("Nothing would be done.");
   else showSteps(plan, form);
@@ -80,7 +90,7 @@ function show({ name }: SidecarSetReport, plan: RolloutPlan, form: Form): void {
   const taken =
     steps.length === 0
       ? ""
-      : `${pods} pods in ${steps.length} steps, ${duration(seconds)}, at most ${most} unavailable at once. `;
+      : `${counted(pods, "pod")} in ${counted(steps.length, "step")}, ${duration(seconds)}, at most ${most} unavailable at once. `;
   const end = isComplete ? "All are updated and ready then." : `Then: ${explain("oneRound", after)}.`;
   const text = `${taken}${isCutShort ? "There are more steps than are shown. " : ""}${end}`;
   for (const line of wrap(text, screen.width)) screen.line({ text: line, color: isComplete ? "green" : "yellow" });

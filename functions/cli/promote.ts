@@ -1,5 +1,7 @@
 /** `promote`: fewer pods stay at the old version, down to none. */
+
 import type { IntOrString } from "../../shared/api/kubernetes.ts";
+import { counted } from "../../shared/core/lib/counted.ts";
 import { scaleIntOrPercent } from "../../shared/core/lib/int-or-percent.ts";
 import { isMatched } from "../../shared/core/pod/is-matched.ts";
 import { partitionOf } from "../../shared/core/upgrade/budget.ts";
@@ -35,7 +37,7 @@ export const PROMOTE: Command = {
     const keptAfter = partitionOf({ ...strategy, partition }, total);
     if (keptAfter > kept)
       throw new CliError(
-        `--to ${partition} keeps ${keptAfter} of ${total} pods old, more than the ${kept} of now; to hold a rollout up use pause`,
+        `--to ${partition} keeps ${keptAfter} of ${counted(total, "pod")} old, more than the ${kept} of now; to hold a rollout up use pause`,
       );
     if (String(partition) === String(before)) {
       session.screen.line(`${name}: the partition is ${before} already`);
@@ -45,7 +47,7 @@ export const PROMOTE: Command = {
       ...(strategy?.paused ? ["The rollout is paused: nothing moves before sidecarset resume."] : []),
       ...(strategy?.type === "NotUpdate" ? ["The update strategy is NotUpdate: nothing moves."] : []),
     ];
-    const text = `partition ${before} → ${partition}: ${keptAfter} of ${total} pods stay at the old version`;
+    const text = `partition ${before} → ${partition}: ${keptAfter} of ${counted(total, "pod")} stay at the old version`;
     const change = { spec: { updateStrategy: { partition } }, text, notes };
     await changeSet(input, session, cluster, { sidecarSet, change });
     return 0;

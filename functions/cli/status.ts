@@ -1,11 +1,15 @@
 /** `status`: SidecarSets, their revisions and pods, and how far a rollout is. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { explain } from "../../shared/controller/report.ts";
+import { counted } from "../../shared/core/lib/counted.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
+import { bar } from "./bar.ts";
 import type { Command, Input } from "./command.ts";
 import { duration } from "./duration.ts";
+import { tellSetStatus } from "./ordered-set/status.ts";
 import { type PodRow, podRows } from "./pod-rows.ts";
 import { type Progress, progressOf } from "./progress.ts";
 import { listSets, readFacts } from "./read-set.ts";
@@ -13,28 +17,38 @@ import { createdText, imagesText } from "./revision-text.ts";
 import type { Part, Screen } from "./screen.ts";
 import type { Session } from "./session.ts";
 import { printTable, wrap } from "./table.ts";
+import { TARGET_ARGUMENT, targetOf } from "./target.ts";
 
 const NOT_DONE = 3;
 const WATCH_MS = 2_000;
 const PODS_SHOWN = 10;
-const BAR_WIDTH = 20;
 
 export const STATUS: Command = {
   name: "status",
   group: "During a rollout",
   summary: "SidecarSets, their revisions and pods with images and states, progress and how long it will take",
-  arguments: [{ name: "[NAME]", about: "of one SidecarSet; default: a line for each", completion: "sidecarset" }],
+  arguments: [
+    { ...TARGET_ARGUMENT, name: "[NAME]", about: `${TARGET_ARGUMENT.about}; default: a line for each SidecarSet` },
+  ],
   options: [
     { flags: "-w, --watch", about: "look again until the rollout is done, or waits for somebody" },
     { flags: "--timeout <DURATION>", about: "how long to watch; default: as long as it takes" },
     { flags: "--pods", about: "every pod, not only a few of each revision" },
   ],
   outputs: ["table", "json", "yaml"],
-  examples: ["sidecarset status", "sidecarset status log-agent", "sidecarset status log-agent -w --timeout 10m"],
+  examples: [
+    "sidecarset status",
+    "sidecarset status log-agent",
+    "sidecarset status log-agent -w --timeout 10m",
+    "sidecarset status statefulset.apps.kruise.io/db -n shop",
+  ],
   exits: ["3 watched, and it was not done in the end"],
   run: async (input, session) => {
-    const [name] = input.arguments;
+    const [given] = input.arguments;
+    const target = given === undefined ? undefined : targetOf(given);
+    if (target?.kind === "statefulset") return tellSetStatus(input, session, target);
     const cluster = await session.cluster();
+    const name = target?.name;
     if (name === undefined) return showAll(session, await listSets(cluster));
     if (!input.isSet("watch")) {
       const status = await readStatus(session, cluster, name);
@@ -144,24 +158,13 @@ function showPods({ pods, hasAll }: Branch, stem: string, screen: Screen): void 
 
 function ageText({ revision, pods }: Branch): string {
   const newest = pods.some(({ isUpdated }) => isUpdated) ? ", the newest" : "";
-  const count = `, ${pods.length} pods`;
+  const count = `, ${counted(pods.length, "pod")}`;
   return revision === undefined ? count : `, revision ${revision.revision}${newest}, ${createdText(revision)}${count}`;
 }
 
 export function stateOf({ state, isReady, isUpdated }: PodRow): Part {
   if (!isUpdated) return { text: state, color: "yellow" };
   return { text: state, color: isReady ? "green" : "red" };
-}
-
-function bar(ready: number, updated: number, matched: number): readonly Part[] {
-  const share = (count: number) => (matched === 0 ? 0 : Math.floor((count / matched) * BAR_WIDTH));
-  const [full, half] = [share(ready), share(updated)];
-  return [
-    { text: "█".repeat(full), color: "green" },
-    { text: "▒".repeat(Math.max(0, half - full)), color: "yellow" },
-    { text: "░".repeat(BAR_WIDTH - Math.max(full, half)), color: "dim" },
-    ` ${updated}/${matched}`,
-  ];
 }
 
 interface Watched {

@@ -1,6 +1,8 @@
 /** `npm run demo`: injection and a rollout on an embedded cluster, told line by line and summed up from the API's record. */
+
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { counted } from "../../shared/core/lib/counted.ts";
 import { type Manifest, readManifests } from "./manifests.ts";
 import { nextImage } from "./next-image.ts";
 import { type ProgressView, progressView } from "./progress.ts";
@@ -51,7 +53,9 @@ async function inject(stage: Stage, view: ProgressView, manifests: readonly Mani
   await applyAll(stage, manifests);
   const scene = await untilPodsStand(stage);
   const { pods, injected, ready } = scene.counts;
-  view.note(`Injected ${injected} of ${pods} pods as they were created, ${ready} ready. One of them:`);
+  view.note(
+    `Injected ${injected} of ${counted(pods, "pod")} as ${pods === 1 ? "it was" : "they were"} created, ${ready} ready. One of them:`,
+  );
   const example = scene.pods.find(({ metadata }) => metadata?.annotations?.["kruise.io/sidecarset-injected-list"]);
   for (const { name, image } of example?.spec.containers ?? []) view.note(`  ${name.padEnd(12)}${image}`);
   return scene;
@@ -99,7 +103,7 @@ Summary, from the API server's own record
   pods                     ${rest.pods}
   injected                 ${rest.injected}
   updated                  ${rest.updated}, ${rest.updatedReady} of them ready
-  batches                  ${rest.batches}, in ${rest.ticks} ticks
+  batches                  ${rest.batches}, in ${counted(rest.ticks, "tick")}
   unavailable at once      ${rest.maxUnavailableObserved} at most, ${rest.maxUnavailable} allowed
   app container restarts   ${rest.appContainerRestarts}
   time                     ${rest.seconds} s

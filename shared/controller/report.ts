@@ -1,7 +1,9 @@
 /** What a pass did and why it did no more, as data that prints as JSON. */
+
 import type { SidecarSetStatus } from "../api/sidecarset.ts";
 import type { PodProblem, Summary } from "../core/decide.ts";
 import type { Action } from "../core/lib/action.ts";
+import { counted } from "../core/lib/counted.ts";
 import type { RolloutPlan } from "../core/plan.ts";
 import type { Calls } from "./metered.ts";
 
@@ -171,7 +173,7 @@ function standingOf(summary: Summary): string {
 
 function progressOf(summary: Summary): string {
   const { matched, updated, updatedReady, used, maxUnavailable, partition, selected } = summary;
-  const count = `${updated} of ${matched} pods updated, ${updatedReady} of them ready`;
+  const count = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
   const immutable = immutableText(summary);
   switch (summary.hold) {
     case "paused":
@@ -183,7 +185,7 @@ function progressOf(summary: Summary): string {
     case "finished":
       return count;
     case "flip":
-      return `${count}; ${selected} hot upgrades are being finished`;
+      return `${count}; ${counted(selected, "hot upgrade is", "hot upgrades are")} being finished`;
     case "shrink":
       return `${count}; ${selected} are given their smaller cpu and memory, now that their new image runs`;
     case "partition":

@@ -1,4 +1,5 @@
 /** Decides how it is explained what a SidecarSet did with a pod, or where its rollout stands: an ordered trace of every rule. */
+
 import type { Pod } from "../api/kubernetes.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { decide, type Summary } from "./decide.ts";
@@ -6,6 +7,7 @@ import { note, ok, type Step, stop, wait } from "./explain/step.ts";
 import { type InjectionFacts, traceInjection } from "./explain/trace-injection.ts";
 import { traceGeneration, traceTick } from "./explain/trace-tick.ts";
 import { budgetText, traceUpdate, type UpdateFacts } from "./explain/trace-update.ts";
+import { counted } from "./lib/counted.ts";
 import { isEmptySelector } from "./lib/label-selector.ts";
 import { isActive, isInjected, isMatched } from "./pod/is-matched.ts";
 import { podStateOf } from "./pod/pod-state.ts";
@@ -90,12 +92,15 @@ function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }:
   return [
     active.length === 0
       ? note("NoPods", "its selector matches no pod that runs")
-      : ok("PodsMatched", `${matched} pods have its sidecars, of ${active.length} that its selector matches`),
+      : ok(
+          "PodsMatched",
+          `${counted(matched, "pod has", "pods have")} its sidecars, of ${active.length} that its selector matches`,
+        ),
     ...(lacking > 0
       ? [
           stop(
             "PodsLackSidecars",
-            `${lacking} pods match and have none of its sidecars`,
+            `${counted(lacking, "pod matches and has", "pods match and have")} none of its sidecars`,
             "sidecarset explain pod/NAMESPACE/NAME tells why of each; sidecars come when a pod is made anew",
           ),
         ]
@@ -104,7 +109,7 @@ function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }:
       ? [
           stop(
             "ContainersMissing",
-            `${older} pods were made before the SidecarSet had all of its containers, and are in none of its counts`,
+            `${counted(older, "pod was made before the SidecarSet had all of its containers, and is", "pods were made before the SidecarSet had all of its containers, and are")} in none of its counts`,
             "containers are added to new pods only: make them anew",
           ),
         ]
@@ -115,7 +120,7 @@ function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }:
 function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary): readonly Step[] {
   const name = sidecarSet.metadata?.name ?? "";
   const { updated, matched, updatedReady, hold } = summary;
-  const progress = `${updated} of ${matched} pods updated, ${updatedReady} of them ready`;
+  const progress = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
   if (matched === 0) return [];
   if (hold === "finished" && updatedReady === updated) return [ok("AllUpdated", progress)];
   const states = facts.pods.filter((pod) => isMatched(pod, sidecarSet)).map((pod) => podStateOf(pod, sidecarSet));
@@ -123,7 +128,9 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary)
   return [
     note("OutOfDate", progress),
     ...traceHeld(name, summary),
-    ...(flips > 0 ? [wait("HotUpgradesFirst", `${flips} hot upgrades are finished first`)] : []),
+    ...(flips > 0
+      ? [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)]
+      : []),
     ...traceDown(sidecarSet, states, summary),
     ...(summary.order === undefined
       ? []
@@ -147,7 +154,7 @@ function traceHeld(
       ? [
           stop(
             "NotUpgradable",
-            `${notUpgradable} pods cannot be updated in place, since more than images changed${fields}`,
+            `${counted(notUpgradable, "pod")} cannot be updated in place, since more than images changed${fields}`,
             "only new pods get there: kubectl rollout restart of their workloads",
           ),
         ]
@@ -156,7 +163,7 @@ function traceHeld(
       ? [
           stop(
             "UpdateRefused",
-            `${problems.length} pods are left alone, such as ${problem.namespace}/${problem.name}: ${problem.message}`,
+            `${counted(problems.length, "pod is", "pods are")} left alone, such as ${problem.namespace}/${problem.name}: ${problem.message}`,
             "mend that, or make them anew",
           ),
         ]
@@ -165,13 +172,13 @@ function traceHeld(
       ? [
           stop(
             "KeptByPartition",
-            `the partition keeps ${partition} pods at the old version`,
+            `the partition keeps ${counted(partition, "pod")} at the old version`,
             `sidecarset promote ${name} when the updated ones are fine`,
           ),
         ]
       : []),
     ...(selected > 0 && hold !== "flip" && hold !== "shrink"
-      ? [ok("NextInLine", `the next pass updates ${selected} pods`)]
+      ? [ok("NextInLine", `the next pass updates ${counted(selected, "pod")}`)]
       : []),
   ];
 }

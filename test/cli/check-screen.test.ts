@@ -33,7 +33,7 @@ describe("a check on a narrow screen", () => {
   });
 
   it("ends with how much there was", () => {
-    expect(shown(IN_ORDER).join(" ")).toMatch(/0 errors, 0 warnings, 1 notes Looked at 1 SidecarSets, 1 pods/);
+    expect(shown(IN_ORDER).join(" ")).toMatch(/0 errors, 0 warnings, 1 note Looked at 1 SidecarSet, 1 pod,/);
   });
 });
 

@@ -52,7 +52,7 @@ describe("where a SidecarSet stands", () => {
       "an image that cannot be pulled",
       report({ failing: 1, strategy: { maxUnavailable: 1 } }),
       "Blocked",
-      ["trouble: 1 pod cannot start the current version", "wait: 1 of at most 1 pods are unavailable"],
+      ["trouble: 1 pod cannot start the current version", "wait: 1 of at most 1 pod is unavailable"],
     ],
     [
       "pods that only new ones can replace",

@@ -1,6 +1,8 @@
 /** Decides whether rollout passes run, whether clocks agree, and whether what passes reserve is let go. */
+
 import type { ConfigMap } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { counted } from "../lib/counted.ts";
 import { secondsBetween } from "../lib/seconds-between.ts";
 import { ledgerName, parseLedger } from "../upgrade/ledger.ts";
 import { type Facts, seenOf } from "./facts.ts";
@@ -47,7 +49,7 @@ function neverRan(about: string, unseen: number): Finding {
     return finding(
       "TickNeverRan",
       about,
-      `there is none, and no pass has recorded ${unseen} SidecarSets: none runs`,
+      `there is none, and no pass has recorded ${counted(unseen, "SidecarSet")}: none runs`,
       START,
     );
   return finding("TickUnknown", about, "there is none: no pass has run from here yet", START);
@@ -58,8 +60,10 @@ function isUnseen({ metadata, status }: SidecarSet): boolean {
 }
 
 function agoText(seconds: number): string {
-  if (seconds < 7_200) return `${Math.floor(seconds / 60)} minutes ago`;
-  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} hours ago` : `${Math.floor(seconds / 86_400)} days ago`;
+  if (seconds < 7_200) return `${counted(Math.floor(seconds / 60), "minute")} ago`;
+  return seconds < 172_800
+    ? `${counted(Math.floor(seconds / 3_600), "hour")} ago`
+    : `${counted(Math.floor(seconds / 86_400), "day")} ago`;
 }
 
 function checkClock({ skewSeconds }: Facts): readonly Finding[] {
@@ -102,7 +106,7 @@ function checkLedger(configMap: ConfigMap, sets: readonly SidecarSet[] | undefin
       finding(
         "ReservationsHeld",
         about,
-        `${count} pods are reserved for an update since ${written}, such as ${first?.namespace}/${first?.name}: they use the budget`,
+        `${counted(count, "pod is", "pods are")} reserved for an update since ${written}, such as ${first?.namespace}/${first?.name}: ${count === 1 ? "it uses" : "they use"} the budget`,
         "the next pass frees them; see why none succeeds in the function's log",
       ),
     ),

@@ -1,6 +1,8 @@
 /** Decides what is wrong with the pods of a SidecarSet: which lack sidecars, and what holds a rollout up. */
+
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { counted } from "../lib/counted.ts";
 import { isEmptySelector } from "../lib/label-selector.ts";
 import { isActive, isInjected, isMatched } from "../pod/is-matched.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
@@ -61,7 +63,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
       finding(
         "InjectionMissed",
         about,
-        `${missed.length} pods were made after it, match it, and lack its sidecars, as happens while the webhook is down: ${someOf(missed)}`,
+        `${counted(missed.length, "pod was made after it, matches it, and lacks", "pods were made after it, match it, and lack")} its sidecars, as happens while the webhook is down: ${someOf(missed)}`,
         "make them anew: kubectl rollout restart of their workloads",
       ),
     ),
@@ -70,7 +72,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
       finding(
         "ContainersMissing",
         about,
-        `${older.length} pods were injected before it had all of its containers, and are in none of its counts: ${someOf(older)}`,
+        `${counted(older.length, "pod was injected before it had all of its containers, and is", "pods were injected before it had all of its containers, and are")} in none of its counts: ${someOf(older)}`,
         "make them anew: containers are added to new pods only",
       ),
     ),
@@ -92,7 +94,7 @@ function checkUpdates(rollout: Rollout): readonly Finding[] {
       finding(
         "PodsNotUpgradable",
         about,
-        `${notUpgradable} pods cannot be updated in place, since more than images changed${fields}`,
+        `${counted(notUpgradable, "pod")} cannot be updated in place, since more than images changed${fields}`,
         "make them anew: kubectl rollout restart of their workloads",
       ),
     ),
@@ -101,7 +103,7 @@ function checkUpdates(rollout: Rollout): readonly Finding[] {
       finding(
         "PodsRefused",
         about,
-        `${refused.length} pods are left alone: ${someOf(refused)}`,
+        `${counted(refused.length, "pod is", "pods are")} left alone: ${someOf(refused)}`,
         "mend that, or make them anew",
       ),
     ),
@@ -130,7 +132,7 @@ function checkHistory(rollout: Rollout): readonly Finding[] {
     finding(
       "RevisionsBeyondLimit",
       aboutOf(rollout),
-      `it has ${revisions} revisions, its revisionHistoryLimit is ${limit}: ${reason}`,
+      `it has ${counted(revisions, "revision")}, its revisionHistoryLimit is ${limit}: ${reason}`,
       "finish its rollout (partition, pods that are not upgradable), or raise the limit",
     ),
   );

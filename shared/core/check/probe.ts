@@ -1,4 +1,5 @@
 /** Decides what is wrong at an address that API servers call: its certificate, and whom it answers. */
+import { counted } from "../lib/counted.ts";
 import { secondsBetween } from "../lib/seconds-between.ts";
 import { type Answer, type ClientConfig, type Facts, type Handshake, type Probe, seenOf } from "./facts.ts";
 import { type Finding, finding, where } from "./finding.ts";
@@ -118,7 +119,7 @@ function checkHandshake(about: string, { certificate, problem }: Handshake, now:
       finding(
         "CertificateExpiresSoon",
         about,
-        `its certificate expires in ${Math.floor(left / 86_400)} days, on ${certificate.validTo}`,
+        `its certificate expires in ${counted(Math.floor(left / 86_400), "day")}, on ${certificate.validTo}`,
         "renew it before; serve takes up renewed files without a restart",
       ),
     ),

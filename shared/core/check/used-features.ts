@@ -1,4 +1,5 @@
 /** Decides which optional features a cluster makes use of, as far as its objects tell. */
+
 import type { Pod } from "../../api/kubernetes.ts";
 import {
   CONTAINER_LAUNCH_PRIORITY_ANNOTATION,
@@ -7,6 +8,7 @@ import {
   RELIED_ON_ANNOTATION,
   TERMINATE_SIDECAR_ENV,
 } from "../../api/names.ts";
+import { counted } from "../lib/counted.ts";
 import { type Facts, seenOf } from "./facts.ts";
 
 interface UsedFeature {
@@ -24,10 +26,20 @@ export function usedFeatures(facts: Facts): readonly UsedFeature[] {
   ];
   const objects = Object.entries(seenOf(facts.optionalObjects) ?? {}).filter(([, count]) => count > 0);
   return [
-    ...objects.map(([feature, count]) => ({ feature, sign: `${count} objects are there that it serves` })),
-    ...(ordered > 0 ? [{ feature: "launch-order", sign: `${ordered} pods have a launch order` }] : []),
+    ...objects.map(([feature, count]) => ({
+      feature,
+      sign: `${counted(count, "object is", "objects are")} there that it serves`,
+    })),
+    ...(ordered > 0
+      ? [{ feature: "launch-order", sign: `${counted(ordered, "pod has", "pods have")} a launch order` }]
+      : []),
     ...(ending > 0
-      ? [{ feature: "sidecar-terminator", sign: `${ending} pods have sidecars that are to be ended` }]
+      ? [
+          {
+            feature: "sidecar-terminator",
+            sign: `${counted(ending, "pod has", "pods have")} sidecars that are to be ended`,
+          },
+        ]
       : []),
     ...(isRegistrationKept(facts)
       ? [{ feature: "webhook-configuration", sign: "the registration is kept up to date with the SidecarSets" }]

@@ -3,6 +3,7 @@ import type { ContainerStatus, ControllerRevision, Pod } from "../../api/kuberne
 import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
+import { counted } from "../lib/counted.ts";
 import { selectorMatches } from "../lib/label-selector.ts";
 import { isConsistent } from "../pod/is-consistent.ts";
 import { isMatched } from "../pod/is-matched.ts";
@@ -153,7 +154,8 @@ function traceTurn(pod: Pod, sidecarSet: SidecarSet, { pods, claims, now }: Upda
   const states = pods.filter((one) => isMatched(one, sidecarSet)).map((one) => podStateOf(one, sidecarSet));
   if (claims.reserved.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
   const flips = states.filter((state) => canFlip(state.pod, sidecarSet)).length;
-  if (flips > 0) return [wait("HotUpgradesFirst", `${flips} hot upgrades are finished first`)];
+  if (flips > 0)
+    return [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)];
   const canTake = ({ pod }: PodState) => planUpgrade(pod, sidecarSet, { now, latestRevision: "" }).kind === "planned";
   const beside = downBeside(sidecarSet, pods);
   const selection = selectPods(sidecarSet, states, { ...claims, downBeside: beside }, canTake);

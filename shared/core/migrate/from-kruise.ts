@@ -1,5 +1,7 @@
 /** Decides how a cluster is moved from OpenKruise's manager to us: in which order, so that pods are injected at every moment and never rolled out by two. */
+
 import { isRunning } from "../check/others.ts";
+import { counted } from "../lib/counted.ts";
 import {
   gatesOf,
   lackingKinds,
@@ -45,7 +47,7 @@ const RISKS: readonly string[] = [
 
 export function foundIn(facts: MigrationFacts): readonly string[] {
   const { managers, daemons, theirConfigurations, ourConfigurations, kinds, sidecarSets, pods, revisions } = facts;
-  const counted = kinds.filter(({ count = 0 }) => count > 0).map(({ kind, count }) => `${count} ${kind}`);
+  const present = kinds.filter(({ count = 0 }) => count > 0).map(({ kind, count }) => `${count} ${kind}`);
   const going = underWay(facts);
   return [
     ...(managers.length === 0 ? ["OpenKruise's manager is not installed"] : managers.map(managerText)),
@@ -54,9 +56,9 @@ export function foundIn(facts: MigrationFacts): readonly string[] {
       ? "none of its webhooks is registered"
       : `its webhooks: ${theirConfigurations.join(", ")}`,
     ourConfigurations.length === 0 ? "none of ours is registered" : `ours: ${ourConfigurations.join(", ")}`,
-    `${sidecarSets.length} SidecarSets, ${revisions} revisions of them, ${pods} pods`,
+    `${counted(sidecarSets.length, "SidecarSet")}, ${counted(revisions, "revision")} of ${sidecarSets.length === 1 ? "it" : "them"}, ${counted(pods, "pod")}`,
     ...(going.length > 0 ? [`rollouts under way: ${going.join(", ")}`] : []),
-    ...(counted.length > 0 ? [`objects of its kinds: ${counted.join(", ")}`] : []),
+    ...(present.length > 0 ? [`objects of its kinds: ${present.join(", ")}`] : []),
     ...facts.unseen,
   ];
 }

@@ -1,5 +1,7 @@
 /** Decides how a cluster is moved from us to OpenKruise's manager: passes end first, its webhooks come before ours go. */
+
 import { isRunning } from "../check/others.ts";
+import { counted } from "../lib/counted.ts";
 import { foundIn } from "./from-kruise.ts";
 import { type MigrationFacts, reservedPods } from "./inventory.ts";
 import { type Migration, type MigrationStep, SAME } from "./migration.ts";
@@ -7,7 +9,10 @@ import { type Migration, type MigrationStep, SAME } from "./migration.ts";
 export function planToKruise(facts: MigrationFacts): Migration {
   return {
     direction: "to-kruise",
-    found: [...foundIn(facts), `${facts.ledgers.length} ledgers, with ${reservedPods(facts)} pods reserved`],
+    found: [
+      ...foundIn(facts),
+      `${counted(facts.ledgers.length, "ledger")}, with ${counted(reservedPods(facts), "pod")} reserved`,
+    ],
     blocks: [],
     same: SAME,
     changes: [
@@ -82,7 +87,7 @@ function stepsOf(facts: MigrationFacts): readonly MigrationStep[] {
     {
       what:
         reserved > 0
-          ? `Delete what only we use, an hour from now: ${reserved} pods are reserved still, and a late pass may hold on to them. Ledgers that stay do no harm, and go with their SidecarSets.`
+          ? `Delete what only we use, an hour from now: ${counted(reserved, "pod is", "pods are")} reserved still, and a late pass may hold on to them. Ledgers that stay do no harm, and go with their SidecarSets.`
           : "Delete what only we use. Ledgers that stay do no harm, and go with their SidecarSets.",
       commands: [
         ...ledgers.map(({ metadata }) => `kubectl -n ${namespace} delete configmap/${metadata?.name}`),

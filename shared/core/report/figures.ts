@@ -1,5 +1,6 @@
 /** Decides what the page draws: bars of where pods stand, and the curve of a rollout. Text stays outside, at its own size. */
 
+import { counted } from "../lib/counted.ts";
 import { secondsBetween } from "../lib/seconds-between.ts";
 import type { StandingCounts } from "./groups.ts";
 import { type Html, html } from "./html.ts";
@@ -40,7 +41,7 @@ export function curve({ progress, batches, matched, target }: Curve): Html {
   const ticks = batches.map(({ at }) => `M${x(secondsBetween(from, at) ?? 0)} ${HEIGHT}v-10`).join("");
   const last = points.at(-1)?.updated ?? 0;
   return html`<figure class="chart">
-<figcaption>${last} of ${matched} pods have the current version, after ${lengthOf(seconds)}.${target < matched && html` The dashed line is at ${target}, where the partition ends it.`}</figcaption>
+<figcaption>${last} of ${counted(matched, "pod has", "pods have")} the current version, after ${lengthOf(seconds)}.${target < matched && html` The dashed line is at ${target}, where the partition ends it.`}</figcaption>
 <div class="plot">
 <p class="y" aria-hidden="true"><span>${matched}</span><span>0</span></p>
 <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="From ${from} to ${to} the pods with the current version rose from ${points[0]?.updated ?? 0} to ${last} of ${matched}.">

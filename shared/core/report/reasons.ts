@@ -1,5 +1,7 @@
 /** Decides what the page says about why a rollout does no more than it does. */
+
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { counted } from "../lib/counted.ts";
 import { CREATED_BEFORE, type PodStanding, type Standing } from "./pod-standing.ts";
 
 export interface Reason {
@@ -141,7 +143,7 @@ function waits(
   const changing = ofStanding(pods, "changing");
   const budget: Reason = {
     kind: "wait",
-    title: `${used} of at most ${maxUnavailable} pods are unavailable`,
+    title: `${used} of at most ${counted(maxUnavailable, "pod is", "pods are")} unavailable`,
     text: "The next ones get their turn when these are ready, or when spec.updateStrategy.maxUnavailable is higher.",
     pods: [],
   };

@@ -1,5 +1,7 @@
 /** Decides what the conditions of a SidecarSet say: where its rollout stands, and what is in its way. */
+
 import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
+import { counted } from "../lib/counted.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
 import { progressOf, type RolloutStanding } from "./progress.ts";
 
@@ -50,7 +52,7 @@ function blocked({ summary, failing, halt }: Standing): Verdict {
   if (summary.hold === "budget" && summary.selected === 0 && failing.length > 0)
     return yes(
       "MaxUnavailable",
-      `${summary.used} of at most ${summary.maxUnavailable} pods are unavailable; ${some(failing)}`,
+      `${summary.used} of at most ${counted(summary.maxUnavailable, "pod is", "pods are")} unavailable; ${some(failing)}`,
     );
   const { hold, selected, updated, updatedReady, order = "" } = summary;
   if (hold === "order" && selected === 0 && updated === updatedReady) return yes("OrderedSet", order);
@@ -59,7 +61,7 @@ function blocked({ summary, failing, halt }: Standing): Verdict {
 
 function degraded({ failing }: Standing): Verdict {
   if (failing.length > 0)
-    return yes("PodsFail", `${counted(failing.length)} with the latest sidecars: ${some(failing)}`);
+    return yes("PodsFail", `${counted(failing.length, "pod")} with the latest sidecars: ${some(failing)}`);
   return no("AsExpected", "no pod with the latest sidecars fails");
 }
 
@@ -70,7 +72,7 @@ function notUpgradable({ summary }: Standing): Verdict {
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   return yes(
     "ImmutableFields",
-    `${counted(count)} cannot be upgraded in place, since more than images changed${fields}`,
+    `${counted(count, "pod")} cannot be upgraded in place, since more than images changed${fields}`,
   );
 }
 
@@ -78,7 +80,7 @@ function missedInjection({ missed }: Standing, { spec }: SidecarSet): Verdict {
   if (missed === undefined) return undefined;
   if (spec.injectionStrategy?.paused) return no("InjectionPaused", "no pod is given sidecars");
   if (missed.length === 0) return no("NoneMissed", "every pod that was made since has the sidecars");
-  return yes("MadeWithoutSidecars", `${counted(missed.length)} made without the sidecars: ${listed(missed)}`);
+  return yes("MadeWithoutSidecars", `${counted(missed.length, "pod")} made without the sidecars: ${listed(missed)}`);
 }
 
 function some(failing: Standing["failing"]): string {
@@ -88,10 +90,6 @@ function some(failing: Standing["failing"]): string {
 function listed(all: readonly string[]): string {
   const more = all.length > NAMED ? [`${all.length - NAMED} more`] : [];
   return [...all.slice(0, NAMED), ...more].join(", ");
-}
-
-function counted(count: number): string {
-  return count === 1 ? "1 pod" : `${count} pods`;
 }
 
 function yes(reason: string, message: string): Verdict {

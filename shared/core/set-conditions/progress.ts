@@ -1,5 +1,7 @@
 /** Decides whether a rollout goes on, and if not why it rests. */
+
 import type { StatusCondition } from "../../api/sidecarset.ts";
+import { counted } from "../lib/counted.ts";
 
 type Verdict = Pick<StatusCondition, "status" | "reason" | "message">;
 
@@ -22,7 +24,7 @@ export interface RolloutStanding {
 /** While pods are upgraded, or come back. */
 export function progressOf(summary: RolloutStanding): Verdict {
   const { matched, updated, updatedReady } = summary;
-  const count = `${updated} of ${matched} pods updated, ${updatedReady} of them ready`;
+  const count = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
   const [status, reason] = standingOf(summary);
   return { status, reason, message: count };
 }

@@ -103,7 +103,7 @@ export const CLUSTER: readonly Row[] = [
         },
       ]),
     },
-    /1 pods have a launch order/,
+    /1 pod has a launch order/,
   ],
   [
     "OptionalRoleMissing",
@@ -124,7 +124,7 @@ export const CLUSTER: readonly Row[] = [
       lastPass: seen(undefined),
       sidecarSets: seen([{ ...SET, metadata: { ...SET.metadata, generation: 2 } }]),
     },
-    /no pass has recorded 1 SidecarSets/,
+    /no pass has recorded 1 SidecarSet:/,
   ],
   ["TickNotRunning", "two hours ago", { ...IN_ORDER, lastPass: seen("2025-05-31T22:00:00Z") }, /2 hours ago/],
   ["ClockSkew", "a minute", { ...IN_ORDER, skewSeconds: seen(60) }, /60 seconds behind/],

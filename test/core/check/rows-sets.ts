@@ -74,7 +74,7 @@ export const SETS: readonly Row[] = [
     "InjectionMissed",
     "made after it",
     withSets([SET], [bare("2025-05-20T00:00:00Z")]),
-    /1 pods were made after it.*default\/bare/,
+    /1 pod was made after it.*default\/bare/,
   ],
   [
     "ContainersMissing",
@@ -90,13 +90,13 @@ export const SETS: readonly Row[] = [
       ],
       [updatedPod()],
     ),
-    /1 pods were injected before/,
+    /1 pod was injected before/,
   ],
   [
     "PodsNotUpgradable",
     "more than images",
     withSets([SET], [podOf({ labels: LABELS, withoutImage: "other", creationTimestamp: FIRST_DAY })]),
-    /1 pods cannot be updated in place/,
+    /1 pod cannot be updated in place/,
   ],
   [
     "PodsRefused",
@@ -110,7 +110,7 @@ export const SETS: readonly Row[] = [
         },
       ],
     ),
-    /1 pods are left alone/,
+    /1 pod is left alone/,
   ],
   ["RolloutBlocked", "an image that nobody can pull", withSets([SET], [failing, old("p2")]), /ImagePullBackOff/],
 ];

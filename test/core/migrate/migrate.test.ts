@@ -23,7 +23,7 @@ describe("the way from OpenKruise", () => {
       "its DaemonSet kruise-system/kruise-daemon",
       "its webhooks: kruise-mutating-webhook-configuration, kruise-validating-webhook-configuration",
       "none of ours is registered",
-      "1 SidecarSets, 2 revisions of them, 20 pods",
+      "1 SidecarSet, 2 revisions of it, 20 pods",
       "objects of its kinds: 1 SidecarSet, 3 NodeImage",
     ]);
   });
@@ -137,8 +137,8 @@ describe("the way to OpenKruise", () => {
 
   it("says how many pods are reserved, and deletes ledgers late", () => {
     const { found, steps } = planToKruise({ ...FACTS, ledgers: [ledger] });
-    expect(found).toContain("1 ledgers, with 1 pods reserved");
-    expect(steps.at(-1)?.what).toContain("an hour from now: 1 pods are reserved");
+    expect(found).toContain("1 ledger, with 1 pod reserved");
+    expect(steps.at(-1)?.what).toContain("an hour from now: 1 pod is reserved");
     expect(steps.at(-1)?.commands[0]).toBe("kubectl -n kruise-system delete configmap/sidecarset-ledger-ss");
   });
 });
