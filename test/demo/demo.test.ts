@@ -70,7 +70,11 @@ describe("the demo with a user's own manifests", () => {
     expect(stdout.trimEnd().split("\n")).toHaveLength(1);
     const summary = JSON.parse(stdout) as Record<string, unknown>;
     expect(summary).toMatchObject({ pods: 6, injected: 5, updated: 5, updatedReady: 5, appContainerRestarts: 0 });
-    expect(summary).toMatchObject({ maxUnavailable: 2, maxUnavailableObserved: 2, apiCalls: { "PATCH pods": 5 } });
+    expect(summary).toMatchObject({
+      maxUnavailable: 2,
+      maxUnavailableObserved: 2,
+      apiCalls: { "PATCH pods": 5, "PATCH pods/status": 5 },
+    });
     expect(stderr).toContain("mesh: new image mesh/proxy:v10, after mesh/proxy:v9");
   });
 });
