@@ -3,7 +3,7 @@ import { CliError } from "../cli-error.ts";
 import type { Output, Session } from "./session.ts";
 
 /** What may stand in the place of a word, for shell completion. */
-type Completion = "sidecarset" | "pod" | "file" | "none";
+type Completion = "sidecarset" | "set" | "pod" | "file" | "none";
 
 interface ArgumentSpec {
   /** `<NAME>` is required, `[NAME]` may be left out, `[NAME...]` may be several */

@@ -1,7 +1,10 @@
 /** `completion`: what a shell has to run, and the words that it asks for. */
+import type { Cluster } from "../../shared/kube/port.ts";
 import type { Command } from "./command.ts";
+import { listOrderedSets } from "./ordered-set/read-ordered-set.ts";
 import { listSets } from "./read-set.ts";
 import type { Session } from "./session.ts";
+import { SET_KIND } from "./target.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 
@@ -98,7 +101,17 @@ async function wordsOf(
   }
   const place = before.length - name.split(" ").length;
   const completion = given[Math.min(place, given.length - 1)]?.completion;
-  if (completion !== "sidecarset") return [];
-  const names = (await listSets(await session.cluster())).map(({ metadata }) => metadata?.name ?? "");
-  return name === "explain" ? [...names.map((one) => `sidecarset/${one}`), "pod/"] : names;
+  if (completion !== "sidecarset" && completion !== "set") return [];
+  const cluster = await session.cluster();
+  const names = (await listSets(cluster)).map(({ metadata }) => metadata?.name ?? "");
+  if (completion === "sidecarset") return names;
+  const ordered = (await orderedSetsOf(session, cluster)).map((one) => `${SET_KIND}/${one}`);
+  return name === "explain" ? [...names.map((one) => `sidecarset/${one}`), ...ordered, "pod/"] : [...names, ...ordered];
+}
+
+/** Who may not list them, or has none, gets no words. */
+async function orderedSetsOf(session: Session, cluster: Cluster): Promise<readonly string[]> {
+  const listing = listOrderedSets(cluster, await session.namespace());
+  const sets = await listing.catch(() => []);
+  return sets.map(({ metadata }) => metadata?.name ?? "");
 }

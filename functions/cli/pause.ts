@@ -1,12 +1,14 @@
 /** `pause` and `resume`. */
 import { changeSet, DRY_RUN } from "./change-set.ts";
 import type { Command, Input } from "./command.ts";
+import { pauseOrderedSet } from "./ordered-set/pause.ts";
 import { readSet } from "./read-set.ts";
 import type { Session } from "./session.ts";
+import { TARGET_ARGUMENT, targetOf } from "./target.ts";
 
 const COMMON = {
   group: "During a rollout",
-  arguments: [{ name: "<NAME>", about: "of the SidecarSet", completion: "sidecarset" }],
+  arguments: [TARGET_ARGUMENT],
   options: [DRY_RUN],
   outputs: ["table", "json", "yaml"],
 } as const;
@@ -17,7 +19,7 @@ export const PAUSE: Command = {
   summary: "stop a rollout where it is",
   details:
     "Once status.observedGeneration shows the change, no pod is updated any more. New pods get the newest version all the same.",
-  examples: ["sidecarset pause log-agent"],
+  examples: ["sidecarset pause log-agent", "sidecarset pause statefulset.apps.kruise.io/db -n shop"],
   run: (input, session) => setPaused(input, session, true),
 };
 
@@ -30,10 +32,13 @@ export const RESUME: Command = {
 };
 
 async function setPaused(input: Input, session: Session, paused: boolean): Promise<number> {
+  const target = targetOf(input.argument(0));
+  if (target.kind === "statefulset") return pauseOrderedSet(input, session, { target, paused });
+  const { name } = target;
   const cluster = await session.cluster();
-  const sidecarSet = await readSet(cluster, input.argument(0));
+  const sidecarSet = await readSet(cluster, name);
   if ((sidecarSet.spec.updateStrategy?.paused ?? false) === paused) {
-    session.screen.line(`${input.argument(0)}: ${paused ? "is paused already" : "is not paused"}`);
+    session.screen.line(`${name}: ${paused ? "is paused already" : "is not paused"}`);
     return 0;
   }
   const change = { spec: { updateStrategy: { paused } }, text: paused ? "paused" : "resumed" };

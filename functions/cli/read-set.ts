@@ -31,6 +31,10 @@ export async function readSet(cluster: Cluster, name: string): Promise<SidecarSe
     return await cluster.get<SidecarSet>(SIDECARSETS, { name });
   } catch (error) {
     if (!isKubeError(error, 404)) throw error;
+    if (name.includes("/"))
+      throw new CliError(
+        `${name}: this command is for SidecarSets; plan, explain, status, history, undo, pause and resume take ordered sets too`,
+      );
     const names = (await listSets(cluster)).map(({ metadata }) => metadata?.name ?? "");
     const which = names.length === 0 ? "there is none" : `there are ${names.slice(0, 5).join(", ")}`;
     throw new CliError(`there is no SidecarSet ${name}; ${which}`);
@@ -76,10 +80,11 @@ function isStrict(): boolean {
   return readConfig().featureGates.StrictMaxUnavailable;
 }
 
-/** When a pass renewed its Lease last, RFC3339; undefined: there is none, or it may not be read. */
-async function readLastPass(cluster: Cluster, namespace: string): Promise<string | undefined> {
+/** When a pass renewed its Lease last, RFC3339; undefined: there is none, or it may not be read. `name`: of the Lease; absent: that of rollouts. */
+export async function readLastPass(cluster: Cluster, namespace: string, name?: string): Promise<string | undefined> {
   try {
-    const { stored } = await readLease({ cluster, clock: systemClock, namespace, over: new Set() });
+    const site = { cluster, clock: systemClock, namespace, over: new Set<string>(), ...(name ? { name } : {}) };
+    const { stored } = await readLease(site);
     return stored?.spec?.renewTime;
   } catch (error) {
     if (isKubeError(error, 403)) return undefined;

@@ -5,11 +5,13 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { CliError } from "../cli-error.ts";
 import { type Change, changeSet, DRY_RUN } from "./change-set.ts";
 import type { Command } from "./command.ts";
+import { tellHistory, undoOrderedSet } from "./ordered-set/undo.ts";
 import { podRows } from "./pod-rows.ts";
 import { type ReadSet, readFacts } from "./read-set.ts";
 import { imagesText } from "./revision-text.ts";
 import type { Part } from "./screen.ts";
 import { printTable } from "./table.ts";
+import { TARGET_ARGUMENT, targetOf } from "./target.ts";
 
 const COMMON = {
   group: "During a rollout",
@@ -19,15 +21,22 @@ const COMMON = {
 
 export const UNDO: Command = {
   ...COMMON,
+  arguments: [TARGET_ARGUMENT],
   name: "undo",
   summary: "make the SidecarSet what it was, by the previous revision or another one",
   details:
-    "Containers, volumes, pull secrets and patched metadata are those of the revision; selectors and strategies stay as they are now. Pods go back as any rollout goes: within partition and maxUnavailable.",
+    "Of an ordered set the pod template is, as kubectl rollout undo does it. Containers, volumes, pull secrets and patched metadata are those of the revision; selectors and strategies stay as they are now. Pods go back as any rollout goes: within partition and maxUnavailable.",
   options: [{ flags: "--to-revision <NUMBER>", about: "as history shows them; default: the previous one" }, DRY_RUN],
-  examples: ["sidecarset undo log-agent", "sidecarset undo log-agent --to-revision 3 --dry-run"],
+  examples: [
+    "sidecarset undo log-agent",
+    "sidecarset undo log-agent --to-revision 3 --dry-run",
+    "sidecarset undo statefulset.apps.kruise.io/db -n shop",
+  ],
   run: async (input, session) => {
+    const target = targetOf(input.argument(0));
+    if (target.kind === "statefulset") return undoOrderedSet(input, session, target);
     const cluster = await session.cluster();
-    const read = await readFacts(session, cluster, input.argument(0));
+    const read = await readFacts(session, cluster, target.name);
     const revision = revisionFor(read, input.number("to-revision", 1));
     const { updateStrategy } = read.sidecarSet.spec;
     const notes = [
@@ -62,11 +71,14 @@ export const ABORT: Command = {
 
 export const HISTORY: Command = {
   ...COMMON,
+  arguments: [TARGET_ARGUMENT],
   name: "history",
   summary: "the revisions that are kept, their images, and how many pods run them",
   examples: ["sidecarset history log-agent"],
   run: async (input, session) => {
-    const { sidecarSet, facts } = await readFacts(session, await session.cluster(), input.argument(0));
+    const target = targetOf(input.argument(0));
+    if (target.kind === "statefulset") return tellHistory(session, target);
+    const { sidecarSet, facts } = await readFacts(session, await session.cluster(), target.name);
     const pods = podRows(sidecarSet, facts.pods, facts.revisions);
     const rows = newestFirst(facts.revisions).map((one) => ({
       revision: one.revision,

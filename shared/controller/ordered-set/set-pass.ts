@@ -31,7 +31,7 @@ export interface SetPassOptions {
   readonly over?: OverPasses;
 }
 
-const LEASE = "sidecarset-ordered-sets";
+export const SET_LEASE = "sidecarset-ordered-sets";
 const OVER_PASSES: OverPasses = new Set();
 
 /** Resolves whatever happens in the cluster: trouble stands in the report. Killing it at any time is safe. */
@@ -55,7 +55,7 @@ export async function runSetPass(cluster: Cluster, options: SetPassOptions): Pro
     notReached: [],
     cursor: "",
   };
-  const site: LeaseSite = { cluster: service.cluster, clock, namespace, over, name: LEASE };
+  const site: LeaseSite = { cluster: service.cluster, clock, namespace, over, name: SET_LEASE };
   const serving = set ? serveSets(service, [set]).then((sets) => ({ sets })) : serveListed(service, site);
   const result = await serving
     .catch((error: unknown) => {

@@ -64,8 +64,8 @@ export type Reason = (typeof REASONS)[number];
 /** ok: nothing in the way here; note: good to know; wait: goes on by itself; stop: goes on only when somebody does something. */
 export type Verdict = "ok" | "note" | "wait" | "stop";
 
-export interface Step {
-  readonly reason: Reason;
+export interface Step<R extends string = Reason> {
+  readonly reason: R;
   readonly verdict: Verdict;
   /** one sentence */
   readonly message: string;
@@ -73,18 +73,18 @@ export interface Step {
   readonly hint?: string;
 }
 
-export function ok(reason: Reason, message: string): Step {
+export function ok<R extends string = Reason>(reason: R, message: string): Step<R> {
   return { reason, verdict: "ok", message };
 }
 
-export function note(reason: Reason, message: string): Step {
+export function note<R extends string = Reason>(reason: R, message: string): Step<R> {
   return { reason, verdict: "note", message };
 }
 
-export function wait(reason: Reason, message: string, hint?: string): Step {
+export function wait<R extends string = Reason>(reason: R, message: string, hint?: string): Step<R> {
   return { reason, verdict: "wait", message, ...(hint === undefined ? {} : { hint }) };
 }
 
-export function stop(reason: Reason, message: string, hint: string): Step {
+export function stop<R extends string = Reason>(reason: R, message: string, hint: string): Step<R> {
   return { reason, verdict: "stop", message, hint };
 }

@@ -14,7 +14,7 @@ import {
 } from "./pod-phase.ts";
 import type { SetObservation } from "./reconcile.ts";
 
-interface WaitingPod {
+export interface WaitingPod {
   readonly name: string;
   /** completes "NAME …" */
   readonly why: string;
@@ -61,7 +61,8 @@ export function setStanding({ set, pods, gates, now }: Seen, updateRevision: str
   };
 }
 
-function isOwn(set: StatefulSet, { metadata }: Pod): boolean {
+/** Of the set, by its name and its controller. */
+export function isOwn(set: StatefulSet, { metadata }: Pod): boolean {
   const controller = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   const isNamed = parsePodName(metadata?.name ?? "").parent === set.metadata?.name;
   return isNamed && controller?.uid === set.metadata?.uid && ordinal({ name: metadata?.name ?? "" }) >= 0;
@@ -85,7 +86,8 @@ function holdOf(strategy: StatefulSetSpec["updateStrategy"]): SetStanding["hold"
   return (strategy?.rollingUpdate?.partition ?? 0) > 0 ? "partition" : "none";
 }
 
-function whyNotAvailable(pod: Pod, minReadySeconds: number, now: string): string | undefined {
+/** Undefined for one that is; completes "NAME …". */
+export function whyNotAvailable(pod: Pod, minReadySeconds: number, now: string): string | undefined {
   if (isTerminating(pod)) return "is being deleted";
   if (isFinished(pod)) return `has ended: ${pod.status?.phase}`;
   const state = lifecycleState(pod);
