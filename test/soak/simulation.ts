@@ -1,4 +1,7 @@
-/** Seeds beyond those of CI, in chunks: after each the figures stand in docs/soak.json, and a later run goes on from there. */
+/**
+ * Seeds beyond those of CI, in chunks: after each the figures stand in docs/soak.json, and a later run goes on from
+ * there, at whatever commit; which seeds were looked at when and at which commit stands in `chunks`.
+ */
 import { execFileSync } from "node:child_process";
 import { availableParallelism, constants, setPriority } from "node:os";
 import { parseArgs } from "node:util";
@@ -10,16 +13,30 @@ import { runAll } from "../simulation/run-all.ts";
 const SEEDS = 2_000_000;
 /** CI's are before. */
 const FIRST = 1_000_000;
-const CHUNK = 10_000;
+const CHUNK = 5_000;
 const SIMULATED = ["shared", "infra/local", "test/simulation"] as const;
 
-interface Record extends Omit<Campaign, "findings"> {
+/** Neighbouring seeds, looked at on one day at one commit. */
+interface Chunk {
+  readonly date: string;
   readonly commit: string;
-  /** of what is simulated: as long as they are the same, seeds add up */
-  readonly trees: string;
+  readonly from: number;
+  /** the first seed that is not in it */
+  readonly to: number;
+  /** seeds in which a promise was broken */
+  readonly findings: readonly number[];
+  readonly seconds: number;
+}
+
+/** All chunks together, whichever commits they were of. */
+interface Record extends Omit<Campaign, "findings"> {
+  /** of the last chunk, like `commit` */
+  readonly date: string;
+  readonly commit: string;
   readonly cores: number;
   readonly seconds: number;
   readonly findings: number;
+  readonly chunks: readonly Chunk[];
 }
 
 const { values } = parseArgs({
@@ -27,18 +44,36 @@ const { values } = parseArgs({
 });
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 const git = (...argv: string[]) => execFileSync("git", argv, { encoding: "utf8" }).trim();
+const COMMIT = git("rev-parse", "--short=12", "HEAD");
+const today = () => new Date().toISOString().slice(0, 10);
 
 function begin(file: string): Record {
-  const trees = SIMULATED.map((path) => git("rev-parse", "--short=12", `HEAD:${path}`)).join(" ");
   const known = readReport(file)["simulation"] as Record | undefined;
-  const fresh = { ...emptyCampaign(), findings: 0, trees, commit: git("rev-parse", "--short=12", "HEAD") };
-  return known?.trees === trees ? known : { ...fresh, cores: availableParallelism(), seconds: 0 };
+  const fresh = { ...emptyCampaign(), findings: 0, date: today(), commit: COMMIT, chunks: [] };
+  return { ...fresh, cores: availableParallelism(), seconds: 0, ...known };
 }
 
-function added(record: Record, campaign: Campaign, seconds: number): Record {
-  const sum = merged({ ...record, findings: [] }, campaign);
-  const findings = record.findings + campaign.findings.length;
-  return { ...record, ...sum, findings, seconds: record.seconds + seconds };
+function added(record: Record, from: number, campaign: Campaign, seconds: number): Record {
+  const date = today();
+  const findings = campaign.findings.map(({ seed }) => seed);
+  const chunk: Chunk = { date, commit: COMMIT, from, to: from + campaign.runs, findings, seconds };
+  return {
+    ...record,
+    ...merged({ ...record, findings: [] }, campaign),
+    findings: record.findings + findings.length,
+    seconds: record.seconds + seconds,
+    date,
+    commit: COMMIT,
+    chunks: joined(record.chunks, chunk),
+  };
+}
+
+/** With the last one, if that is of the same day and commit. */
+function joined(chunks: readonly Chunk[], next: Chunk): readonly Chunk[] {
+  const last = chunks.at(-1);
+  if (last?.date !== next.date || last.commit !== next.commit || last.to !== next.from) return [...chunks, next];
+  const findings = [...last.findings, ...next.findings];
+  return [...chunks.slice(0, -1), { ...last, to: next.to, findings, seconds: last.seconds + next.seconds }];
 }
 
 async function soak(file: string, seeds: number, threads: number): Promise<boolean> {
@@ -46,11 +81,11 @@ async function soak(file: string, seeds: number, threads: number): Promise<boole
   if (record.runs > 0) print(`goes on after ${record.runs} seeds`);
   while (record.runs < seeds) {
     const beganMs = performance.now();
-    const from = FIRST + record.runs;
+    const from = record.chunks.at(-1)?.to ?? FIRST;
     const campaign = await runAll("seeds", { from, count: Math.min(CHUNK, seeds - record.runs) }, threads);
     for (const { seed, violations } of campaign.findings)
       print(`FAIL npm run simulate -- --seed ${seed}   # ${violations[0]}`);
-    record = added(record, campaign, Math.round((performance.now() - beganMs) / 1000));
+    record = added(record, from, campaign, Math.round((performance.now() - beganMs) / 1000));
     keepReport(file, "simulation", { kinds: FAULTS.length, ...record });
     print(`${record.runs} of ${seeds} seeds, ${record.findings} violated; ${record.seconds} s`);
   }
