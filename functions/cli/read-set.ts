@@ -27,14 +27,14 @@ export function nowText(): string {
 
 /** @throws CliError when there is none */
 export async function readSet(cluster: Cluster, name: string): Promise<SidecarSet> {
+  if (name.includes("/"))
+    throw new CliError(
+      `${name}: write the name of a SidecarSet; only plan, explain, status, history, undo, pause and resume take other kinds`,
+    );
   try {
     return await cluster.get<SidecarSet>(SIDECARSETS, { name });
   } catch (error) {
     if (!isKubeError(error, 404)) throw error;
-    if (name.includes("/"))
-      throw new CliError(
-        `${name}: this command is for SidecarSets; plan, explain, status, history, undo, pause and resume take ordered sets too`,
-      );
     const names = (await listSets(cluster)).map(({ metadata }) => metadata?.name ?? "");
     const which = names.length === 0 ? "there is none" : `there are ${names.slice(0, 5).join(", ")}`;
     throw new CliError(`there is no SidecarSet ${name}; ${which}`);

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { explain } from "../../shared/controller/report.ts";
-import { counted } from "../../shared/core/lib/counted.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { bar } from "./bar.ts";
 import type { Command, Input } from "./command.ts";
@@ -13,15 +12,15 @@ import { tellSetStatus } from "./ordered-set/status.ts";
 import { type PodRow, podRows } from "./pod-rows.ts";
 import { type Progress, progressOf } from "./progress.ts";
 import { listSets, readFacts } from "./read-set.ts";
-import { createdText, imagesText } from "./revision-text.ts";
+import { imagesText } from "./revision-text.ts";
 import type { Part, Screen } from "./screen.ts";
 import type { Session } from "./session.ts";
 import { printTable, wrap } from "./table.ts";
 import { TARGET_ARGUMENT, targetOf } from "./target.ts";
+import { showTree } from "./tree.ts";
 
 const NOT_DONE = 3;
 const WATCH_MS = 2_000;
-const PODS_SHOWN = 10;
 
 export const STATUS: Command = {
   name: "status",
@@ -113,53 +112,8 @@ function showOne({ sidecarSet, progress, rows, revisions }: SetStatus, screen: S
     eta,
   );
   for (const line of wrap(explain("oneRound", summary), screen.width)) screen.line(line);
-  const names = [...new Set(rows.map(({ revision }) => revision))];
-  const numbers = new Map(revisions.map((one) => [one.metadata?.name ?? "", one]));
-  const byAge = names.toSorted((a, b) => (numbers.get(b)?.revision ?? 0) - (numbers.get(a)?.revision ?? 0));
-  for (const [index, name] of byAge.entries()) {
-    const isLast = index === byAge.length - 1;
-    const pods = rows.filter(({ revision }) => revision === name);
-    showRevision({ name, revision: numbers.get(name), pods, isLast, hasAll }, screen);
-  }
-}
-
-interface Branch {
-  readonly name: string;
-  readonly revision: ControllerRevision | undefined;
-  readonly pods: readonly PodRow[];
-  readonly isLast: boolean;
-  readonly hasAll: boolean;
-}
-
-function showRevision(branch: Branch, screen: Screen): void {
-  const { name, revision, isLast } = branch;
-  screen.line(
-    isLast ? "└─ " : "├─ ",
-    { text: name || "an older version, not recorded", color: "cyan" },
-    ageText(branch),
-  );
-  const stem = isLast ? "   " : "│  ";
-  const images = revision === undefined ? "" : imagesText(revision);
-  if (images) screen.line(`${stem}   `, { text: images, color: "dim" });
-  showPods(branch, stem, screen);
-}
-
-/** Those that are not ready come first. */
-function showPods({ pods, hasAll }: Branch, stem: string, screen: Screen): void {
-  const troubled = pods.toSorted((a, b) => Number(a.isReady) - Number(b.isReady));
-  const shown = hasAll ? pods : troubled.slice(0, PODS_SHOWN);
-  const more = pods.length - shown.length;
-  for (const [index, pod] of shown.entries()) {
-    const twig = index === shown.length - 1 && more === 0 ? "└─ " : "├─ ";
-    screen.line(stem, twig, `${pod.namespace}/${pod.name}  `, stateOf(pod));
-  }
-  if (more > 0) screen.line(stem, "└─ ", { text: `${more} more (--pods shows all)`, color: "dim" });
-}
-
-function ageText({ revision, pods }: Branch): string {
-  const newest = pods.some(({ isUpdated }) => isUpdated) ? ", the newest" : "";
-  const count = `, ${counted(pods.length, "pod")}`;
-  return revision === undefined ? count : `, revision ${revision.revision}${newest}, ${createdText(revision)}${count}`;
+  const pods = rows.map((row) => ({ ...row, label: `${row.namespace}/${row.name}`, state: stateOf(row) }));
+  showTree({ revisions, pods, imagesOf: imagesText, hasAll }, screen);
 }
 
 export function stateOf({ state, isReady, isUpdated }: PodRow): Part {

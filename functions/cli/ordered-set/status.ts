@@ -1,24 +1,21 @@
 /** `status` of an ordered set: its revisions and pods, and how far it is. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
-import { counted } from "../../../shared/core/lib/counted.ts";
 import { explainSet, isSettled } from "../../../shared/core/ordered-set/explain-set.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { bar } from "../bar.ts";
 import type { Input } from "../command.ts";
 import { duration } from "../duration.ts";
-import { createdText } from "../revision-text.ts";
 import type { Part, Screen } from "../screen.ts";
 import type { Session } from "../session.ts";
 import { wrap } from "../table.ts";
 import type { SetTarget } from "../target.ts";
+import { showTree } from "../tree.ts";
 import { progressOfSet, type SetPodRow, type SetProgress } from "./progress.ts";
 import { type OrderedSet, readOrderedSet } from "./read-ordered-set.ts";
 import { templateImages } from "./template-images.ts";
 
 const NOT_DONE = 3;
 const WATCH_MS = 2_000;
-const PODS_SHOWN = 10;
 
 interface Status {
   readonly facts: OrderedSet;
@@ -56,39 +53,8 @@ function show({ facts, progress }: Status, screen: Screen, hasAll: boolean): voi
   );
   for (const line of wrap(explainSet(standing), screen.width)) screen.line(line);
   if (!isSeen) screen.line({ text: "No pass has seen the latest change yet.", color: "yellow" });
-  const numbers = new Map(facts.look.revisions.map((one) => [one.metadata?.name ?? "", one]));
-  const names = [...new Set(pods.map(({ revision }) => revision))];
-  const byAge = names.toSorted((a, b) => (numbers.get(b)?.revision ?? 0) - (numbers.get(a)?.revision ?? 0));
-  for (const [index, one] of byAge.entries()) {
-    const those = pods.filter(({ revision }) => revision === one);
-    const isLast = index === byAge.length - 1;
-    showRevision({ name: one, revision: numbers.get(one), pods: those, isLast, hasAll }, screen);
-  }
-}
-
-interface Branch {
-  readonly name: string;
-  readonly revision: ControllerRevision | undefined;
-  readonly pods: readonly SetPodRow[];
-  readonly isLast: boolean;
-  readonly hasAll: boolean;
-}
-
-function showRevision({ name, revision, pods, isLast, hasAll }: Branch, screen: Screen): void {
-  const newest = pods.some(({ isUpdated }) => isUpdated) ? ", the newest" : "";
-  const age = revision ? `, revision ${revision.revision}${newest}, ${createdText(revision)}` : "";
-  const title = { text: name || "an older template, not recorded", color: "cyan" } as const;
-  screen.line(isLast ? "└─ " : "├─ ", title, `${age}, ${counted(pods.length, "pod")}`);
-  const stem = isLast ? "   " : "│  ";
-  if (revision) screen.line(`${stem}   `, { text: templateImages(revision), color: "dim" });
-  const troubled = pods.toSorted((a, b) => Number(a.isReady) - Number(b.isReady));
-  const shown = hasAll ? pods : troubled.slice(0, PODS_SHOWN);
-  const more = pods.length - shown.length;
-  for (const [index, pod] of shown.entries()) {
-    const twig = index === shown.length - 1 && more === 0 ? "└─ " : "├─ ";
-    screen.line(stem, twig, `${pod.name}  `, stateOf(pod));
-  }
-  if (more > 0) screen.line(stem, "└─ ", { text: `${more} more (--pods shows all)`, color: "dim" });
+  const leaves = pods.map((row) => ({ ...row, label: row.name, state: stateOf(row) }));
+  showTree({ revisions: facts.look.revisions, pods: leaves, imagesOf: templateImages, hasAll }, screen);
 }
 
 function stateOf({ state, isReady, isUpdated }: SetPodRow): Part {
