@@ -16,6 +16,9 @@ export interface PodAdmissionOptions {
 type Listed = Awaited<ReturnType<ClusterView["listSidecarSets"]>>;
 type Found = Awaited<ReturnType<ClusterView["getNamespace"]>>;
 
+/** Where no SidecarSet looks at namespaces: a first request then needs one connection, and later ones one call less. */
+const NOT_NEEDED: Found = { value: undefined };
+
 /**
  * Decides at once where nothing has to be read, which is what most pods find. Rejects with KubeError when the cluster
  * cannot be read and what is known of it is too old.
@@ -35,10 +38,14 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
       admit(all.flatMap((revisions) => staleness.note("ControllerRevisions", revisions))),
     );
   };
+  const decideOn = (request: AdmissionRequest, listed: Listed) => {
+    const found = listed.value.index.hasNamespaceSelectors ? view.getNamespace(namespaceOf(request)) : NOT_NEEDED;
+    if (found instanceof Promise) return found.then((read) => decide(request, listed, read));
+    return decide(request, listed, found);
+  };
   return (request) => {
-    const [listed, found] = [view.listSidecarSets(), view.getNamespace(namespaceOf(request))];
-    if (!(listed instanceof Promise) && !(found instanceof Promise)) return decide(request, listed, found);
-    return Promise.all([listed, found]).then((read) => decide(request, ...read));
+    const listed = view.listSidecarSets();
+    return listed instanceof Promise ? listed.then((read) => decideOn(request, read)) : decideOn(request, listed);
   };
 }
 

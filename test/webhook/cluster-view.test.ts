@@ -7,6 +7,7 @@ import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { readConfig } from "../../shared/config.ts";
+import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import {
@@ -23,6 +24,9 @@ import { resourceOf } from "../support/resource-of.ts";
 
 const CRDS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", namespaced: false };
 const { kruiseNamespace: namespace, featureGates } = readConfig({});
+
+/** Looks at the Namespace of every pod. */
+const ANY_NAMESPACE = { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "Exists" }] };
 
 let local: LocalCluster;
 let cluster: Cluster;
@@ -50,7 +54,8 @@ beforeAll(async () => {
   await cluster.create(CRDS, { ...crd, spec: { ...spec, conversion: { strategy: "None" } } } as typeof crd);
   await cluster.create(resourceOf(kruiseNamespace()), kruiseNamespace());
   const names = Array.from({ length: 1_001 }, (_, index) => `set-${index}`);
-  for (const name of names) await cluster.create(SIDECARSETS, sidecarSet(name));
+  for (const name of names)
+    await cluster.create(SIDECARSETS, sidecarSet(name, name === "set-0" ? { namespaceSelector: ANY_NAMESPACE } : {}));
 });
 afterAll(() => local.close());
 
@@ -210,6 +215,33 @@ test("a Namespace that is not there is undefined, and seen once it is", async ()
   await cluster.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: "new" } });
   clock = 1000;
   expect((await view.getNamespace("new")).value?.metadata?.name).toBe("new");
+});
+
+test.each([
+  ["no SidecarSet looks at Namespaces: none is read", {}, []],
+  ["a SidecarSet looks at Namespaces: the pod's is read", { namespaceSelector: ANY_NAMESPACE }, ["shop"]],
+])("%s", async (_, spec, expected) => {
+  const read: string[] = [];
+  const sidecarSets = [sidecarSet("web", spec)];
+  const known: ClusterView = {
+    ...view,
+    listSidecarSets: () => ({ value: { sidecarSets, index: indexSidecarSets(sidecarSets) } }),
+    getNamespace: (name) => {
+      read.push(name);
+      return { value: { metadata: { name, labels: { "kubernetes.io/metadata.name": name } } } };
+    },
+  };
+  const admit = podAdmission({ view: known, kruiseNamespace: namespace, featureGates });
+  const object = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p", labels: { app: "web" } },
+    spec: { containers: [{ name: "main", image: "nginx" }] },
+  };
+  const resource = { group: "", version: "v1", resource: "pods" };
+  const admission = await admit({ uid: "u", operation: "CREATE", namespace: "shop", resource, object });
+  expect(admission).toMatchObject({ object: { spec: { containers: [{ name: "agent" }, { name: "main" }] } } });
+  expect(read).toEqual(expected);
 });
 
 describe("revisions", () => {

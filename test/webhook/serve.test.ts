@@ -122,7 +122,7 @@ describe("through an API server", () => {
       metadata: { ...pod("web").metadata, namespace: "kube-public" },
     });
     const made = calls().filter(([call, count]) => count !== before.get(call));
-    expect(made.map(([call]) => call)).toContain("GET namespaces");
+    expect(made.map(([call]) => call)).toContain("LIST sidecarsets");
     expect(made.filter(([call]) => !/^(LIST|GET) /.test(call))).toEqual([]);
   });
 });

@@ -11,6 +11,8 @@ export interface SidecarSetIndex {
   readonly clusterWide: LabelIndex;
   /** false: every one of them gives new pods its current revision */
   readonly hasRevisions: boolean;
+  /** false: no pod's namespace has to be looked at */
+  readonly hasNamespaceSelectors: boolean;
 }
 
 /** A SidecarSet stands under the terms of one requirement of its selector: no pod without one of them can match. */
@@ -98,6 +100,7 @@ export function indexSidecarSets(sidecarSets: readonly SidecarSet[]): SidecarSet
     clusterWide: indexByLabel(clusterWide),
     byNamespace: new Map([...byNamespace].map(([namespace, entries]) => [namespace, indexByLabel(entries)])),
     hasRevisions: byName.some(({ spec }) => spec.injectionStrategy?.revision !== undefined),
+    hasNamespaceSelectors: byName.some(({ spec }) => spec.namespaceSelector),
   };
 }
 
