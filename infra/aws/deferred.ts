@@ -38,6 +38,7 @@ const DEFERRED: readonly Deferred[] = [
     functions: ["mutate-pod"],
     needed: "pods that are created with the annotations of an injection",
   },
+  { module: "shared/core/lib/field-error.ts", functions: ["mutate-pod"], needed: "pods that are refused" },
   {
     module: "shared/core/inject/launch-priority.ts",
     functions: ["mutate-pod"],

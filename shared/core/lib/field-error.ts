@@ -73,12 +73,21 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ["\t", "\\t"],
   ["\v", "\\v"],
 ]);
-const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+
+/** Looked up in Unicode's tables when it is first needed: that takes a millisecond, which few starts have to pay. */
+const PRINTABLE = "^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}]$";
+let printable: RegExp | undefined;
+
+function isPrintable(character: string): boolean {
+  if (character >= " " && character <= "~") return true;
+  printable ??= new RegExp(PRINTABLE, "u");
+  return printable.test(character);
+}
 
 function quoteCharacter(character: string): string {
   const escaped = ESCAPES.get(character);
   if (escaped !== undefined) return escaped;
-  if (PRINTABLE.test(character)) return character;
+  if (isPrintable(character)) return character;
   const code = (character.codePointAt(0) ?? 0).toString(16);
   if (character < " " || character === "\u007f") return `\\x${code.padStart(2, "0")}`;
   return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
