@@ -56,9 +56,9 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = fa
         "deletionTimestamp",
         "labels",
       ]),
+      ...(sidecarSet && followsOrdinals(sidecarSet) ? pick(metadata, ["ownerReferences"]) : {}),
       ...(annotations ? { annotations } : {}),
     },
-      ...(sidecarSet && followsOrdinals(sidecarSet) ? pick(metadata, ["ownerReferences"]) : {}),
     spec: {
       ...pick(spec, ["nodeName"]),
       ...(spec.initContainers

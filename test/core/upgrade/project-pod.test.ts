@@ -45,6 +45,19 @@ const POD = {
 } as unknown as Pod;
 
 describe("what a rollout keeps of a pod", () => {
+  test("is its owner too, where the SidecarSet follows ordinals", () => {
+    const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "p", uid: "s", controller: true }];
+    const pod = { ...POD, metadata: { ...POD.metadata, ownerReferences } } as Pod;
+    const sidecarSet = sidecarSetOf({});
+    const following = {
+      ...sidecarSet,
+      metadata: { ...sidecarSet.metadata, annotations: { "sidecarset.kruise.io/follow-ordinals": "true" } },
+    };
+    expect(projectPod(pod, following).metadata?.ownerReferences).toStrictEqual(ownerReferences);
+    expect(projectPod(pod, sidecarSet).metadata).not.toHaveProperty("ownerReferences");
+    expect(Object.keys(projectPod(pod, following))).toStrictEqual(["metadata", "spec", "status"]);
+  });
+
   test("is what it reads, and nothing else", () => {
     const sidecarSet = sidecarSetOf({ patchPodMetadata: [{ annotations: { patched: "x" } }, {}] });
     expect(projectPod(POD, sidecarSet)).toStrictEqual({
