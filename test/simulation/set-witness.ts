@@ -130,8 +130,10 @@ export class SetWitness {
     if (typeof grants === "string") return void this.#options.report(write, grants);
     this.#reportIf(write, imageViolation(next, hash, set));
     this.#judgePartition(write, grants, next);
-    if (isPodReady(previous)) this.#judgeBudget(write, grants, next);
-    if (isPodReady(previous) && set.isOrdinal) this.#judgeOrdinals(write, reservation, next);
+    if (isPodReady(previous)) {
+      this.#judgeBudget(write, grants, next);
+      if (set.isOrdinal) this.#judgeOrdinals(write, reservation, next);
+    }
     // One that was down costs nothing, also when it was taken down for a release that is over.
     else if (!isStrict) this.#taken.delete(next.metadata?.uid ?? "");
   }
