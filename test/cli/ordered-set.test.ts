@@ -1,0 +1,388 @@
+/** The verbs of the command line on ordered sets, on the embedded cluster. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { stringify } from "yaml";
+import { handler } from "../../functions/ordered-set.ts";
+import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
+import type { StatefulSetSpec } from "../../shared/api/stateful-set.ts";
+import type { SetPassReport } from "../../shared/controller/ordered-set/set-report.ts";
+import { PODS, type Resource, STATEFUL_SETS } from "../../shared/kube/port.ts";
+import {
+  createSet,
+  images,
+  keyOf,
+  NAMESPACE,
+  pass,
+  patchSpec,
+  readPods,
+  readSet,
+  type SetCluster,
+  settle,
+  startSetCluster,
+  template,
+} from "../controller/ordered-set/fixture.ts";
+import { type Outcome, runHere } from "./run-cli.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const DEFINITIONS: Resource = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
+const BUILT_IN: Resource = { group: "apps", version: "v1", plural: "statefulsets", namespaced: true };
+const KIND = "statefulset.apps.kruise.io";
+
+let world: SetCluster;
+let folder: string;
+let kubeconfig: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "cli-ordered-"));
+  kubeconfig = join(folder, "kubeconfig");
+  world = await startSetCluster();
+  await world.cluster.create(DEFINITIONS, sidecarSetCrd({ url: "https://127.0.0.1:1" }));
+  await writeFile(kubeconfig, world.local.kubeconfig());
+});
+afterAll(async () => {
+  await world?.local.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const cli = (...args: readonly string[]): Promise<Outcome> =>
+  runHere(["--kubeconfig", kubeconfig, "-n", NAMESPACE, ...args]);
+
+/** Its stdout, where nothing went wrong. */
+async function out(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await cli(...args);
+  expect([code, stderr]).toEqual([0, ""]);
+  return stdout;
+}
+
+const json = async <T>(...args: readonly string[]): Promise<T> => JSON.parse(await out(...args, "-o", "json")) as T;
+const rolling = (rollingUpdate: object): StatefulSetSpec => ({
+  updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0, maxUnavailable: 1, ...rollingUpdate } },
+});
+
+/** At rest, with pods of app:1. */
+async function made(name: string, spec: StatefulSetSpec = {}): Promise<string> {
+  await createSet(world.cluster, name, { replicas: 3, ...spec });
+  await settle(world.cluster, name);
+  return `${KIND}/${name}`;
+}
+
+async function fileOf(name: string, spec: object): Promise<string> {
+  const file = join(folder, `${name}.yaml`);
+  const metadata = { name };
+  const given = { selector: { matchLabels: { app: name } }, serviceName: name, template: template(name), replicas: 3 };
+  await writeFile(
+    file,
+    stringify({ apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet", metadata, spec: { ...given, ...spec } }),
+  );
+  return file;
+}
+
+const generationOf = async (name: string) => (await readSet(world.cluster, name)).metadata?.generation;
+const steps = ({ sets }: SetPassReport) => sets[0]?.plan?.steps.map(({ pods }) => pods.map((pod) => pod.name));
+
+describe("plan", () => {
+  it("of a file says what then happens, and writes nothing", async () => {
+    const target = await made("planned");
+    const file = await fileOf("planned", { template: template("planned", "app:2") });
+    const before = await generationOf("planned");
+    const report = await json<SetPassReport>("plan", target, "-f", file, "--ready-after", "30s");
+    expect(steps(report)).toEqual([["planned-2"], ["planned-1"], ["planned-0"]]);
+    expect(report.sets[0]?.plan).toMatchObject({ seconds: 90, isComplete: true, readyAfterSeconds: 30 });
+    expect(await generationOf("planned")).toBe(before);
+    expect(await out("plan", target, "-f", file)).toBe(
+      [
+        "StatefulSet shop/planned: 3 of 3 pods, 3 ready, 0 updated",
+        "Every pod is taken to be ready 5s after it was made or changed.",
+        "AT   UPDATED  READY  PODS",
+        "0s   0        2/3    replace planned-2",
+        "5s   1        2/3    replace planned-1",
+        "10s  2        2/3    replace planned-0",
+        "3 pods in 3 steps, 15s, at least 2 of 3 ready at any time. All are there, updated and ready then.",
+        "",
+      ].join("\n"),
+    );
+    expect(await out("plan", target, "-f", file, "--pods")).toMatch(/Step 2, at 5s\n {2}replace planned-1\n/);
+  });
+
+  it("is what the dry run of the function answers", async () => {
+    const target = await made("answered", { replicas: 2, ...rolling({ podUpdatePolicy: "InPlaceIfPossible" }) });
+    const path = "/spec/template/spec/containers/0/image";
+    const operations = [{ op: "replace", path, value: "app:2" }] as const;
+    await world.cluster.patch(STATEFUL_SETS, keyOf("answered"), { type: "json", operations });
+    vi.stubEnv("KUBECONFIG", kubeconfig);
+    vi.stubEnv("LOG_LEVEL", "error");
+    const answer = await handler(
+      { set: `${NAMESPACE}/answered`, dryRun: true },
+      { getRemainingTimeInMillis: () => 30_000 },
+    );
+    vi.unstubAllEnvs();
+    const printed = await json<SetPassReport>("plan", target);
+    const alike = ({ startedAt: _, durationMs: __, ...report }: SetPassReport) => JSON.parse(JSON.stringify(report));
+    expect(alike(printed)).toEqual(alike(answer));
+    expect(steps(printed)).toEqual([["answered-1"], ["answered-0"]]);
+    expect(await out("plan", target, "--pods")).toMatch(/update answered-1 {2}main app:1 → app:2/);
+  });
+
+  it("ends with 0 where somebody holds the rest back, and with 3 where nobody wants that", async () => {
+    const target = await made("held", { ...rolling({ partition: 2 }) });
+    const file = await fileOf("held", { template: template("held", "app:2"), ...rolling({ partition: 2 }) });
+    expect(await out("plan", target, "-f", file)).toMatch(
+      /Then: 3 of 3 pods, 3 ready, 1 updated; the partition keeps 2/,
+    );
+    await world.cluster.patch(PODS, keyOf("held-0"), {
+      type: "merge",
+      body: { metadata: { finalizers: ["example.com/a"] } },
+    });
+    await world.cluster.delete(PODS, keyOf("held-0"));
+    const { code, stdout } = await cli("plan", target, "-f", file);
+    expect([code, stdout]).toEqual([
+      3,
+      expect.stringMatching(/No pod would be touched\.\nThen: .*held-0 is being deleted/),
+    ]);
+    await world.cluster.patch(PODS, keyOf("held-0"), { type: "merge", body: { metadata: { finalizers: null } } });
+  });
+
+  it.each<readonly [string, object, RegExp]>([
+    [
+      "what the webhook refuses",
+      { serviceName: "other" },
+      /serviceName.* are forbidden; correct it there$|forbidden; correct it there$/,
+    ],
+    ["what cannot be decoded", { replicas: "many" }, /refused\.yaml:1:1: .*replicas.*; correct it there$/],
+  ])("of a file with %s is one sentence", async (_title, spec, sentence) => {
+    await createSet(world.cluster, "refused", { replicas: 1 }).catch(() => undefined);
+    const { code, stderr } = await cli("plan", `${KIND}/refused`, "-f", await fileOf("refused", spec));
+    expect([code, stderr.trimEnd()]).toEqual([2, expect.stringMatching(sentence)]);
+  });
+});
+
+describe("pause, resume, undo, history and status", () => {
+  it("a pause stops an update, and resume has it go on", async () => {
+    const target = await made("paused");
+    expect(await out("pause", target, "--dry-run")).toBe("paused: paused (dry run, nothing is stored)\n");
+    expect((await readSet(world.cluster, "paused")).spec.updateStrategy?.rollingUpdate?.paused ?? false).toBe(false);
+    expect(await out("pause", target)).toBe("paused: paused\n");
+    expect(await out("pause", target)).toBe("paused: is paused already\n");
+    await patchSpec(world.cluster, "paused", { template: template("paused", "app:2") });
+    await settle(world.cluster, "paused");
+    expect(images(await readPods(world.cluster, "paused"))).toEqual(["app:1", "app:1", "app:1"]);
+    const { code, stdout } = await cli("status", target, "-w");
+    expect([code, stdout]).toEqual([3, "3 of 3 pods, 3 ready, 0 updated; the update is paused\n"]);
+    expect(await json("resume", target)).toMatchObject({
+      namespace: NAMESPACE,
+      statefulSet: "paused",
+      change: "resumed",
+    });
+    await settle(world.cluster, "paused");
+    expect(images(await readPods(world.cluster, "paused"))).toEqual(["app:2", "app:2", "app:2"]);
+    expect(await out("status", target, "-w")).toBe("3 of 3 pods, 3 ready, 3 updated\n");
+  });
+
+  it("undo restores a revision's template and nothing else, and pods go back", async () => {
+    const target = await made("undone", { replicas: 2 });
+    await patchSpec(world.cluster, "undone", {
+      template: {
+        metadata: { labels: { app: "undone", extra: "1" } },
+        spec: { containers: [{ name: "main", image: "app:2" }] },
+      },
+      replicas: 3,
+    });
+    await settle(world.cluster, "undone");
+    expect(await out("history", target)).toMatch(
+      /^REVISION {2}NAME +CREATED +PODS {2}IMAGES\n2 \* +undone-\w+ +\S+ +3 +main=app:2\n1 +undone-\w+ +\S+ +0 +main=app:1\n$/,
+    );
+    const before = await generationOf("undone");
+    await out("undo", target, "--dry-run");
+    expect(await generationOf("undone")).toBe(before);
+    expect(await out("undo", target)).toBe("undone: back to revision 1 (main=app:1)\n");
+    const { replicas, template: restored } = (await readSet(world.cluster, "undone")).spec;
+    expect([replicas, restored?.metadata?.labels]).toEqual([3, { app: "undone" }]);
+    await settle(world.cluster, "undone");
+    expect(images(await readPods(world.cluster, "undone"))).toEqual(["app:1", "app:1", "app:1"]);
+    const rows = await json<
+      readonly { readonly revision: number; readonly isCurrent: boolean; readonly pods: number }[]
+    >("history", target);
+    expect(rows.map(({ revision, isCurrent, pods }) => [revision, isCurrent, pods])).toEqual([
+      [3, true, 3],
+      [2, false, 0],
+    ]);
+    expect(await out("undo", target, "--to-revision", "3")).toMatch(/has the pod template of revision 3 already/);
+    expect((await cli("undo", target, "--to-revision", "7")).stderr).toMatch(/there is no such revision, but 3, 2\n$/);
+  });
+
+  it("undo tells what keeps pods from going back", async () => {
+    const target = await made("kept", { replicas: 1, ...rolling({ paused: true, partition: 1 }) });
+    expect((await cli("undo", target)).stderr).toMatch(/kept has no previous revision, of 1 revision/);
+    await patchSpec(world.cluster, "kept", { template: template("kept", "app:2") });
+    await settle(world.cluster, "kept");
+    expect(await out("undo", target)).toMatch(/The update is paused: .*\nThe partition is 1: /);
+  });
+
+  it("a change that rests on an older look is refused in a sentence", async () => {
+    const target = await made("raced", { replicas: 1 });
+    const { cluster } = world;
+    const real = await import("../../functions/cli/ordered-set/change-ordered-set.ts");
+    const { Session } = await import("../../functions/cli/session.ts");
+    const { Input } = await import("../../functions/cli/command.ts");
+    const { createScreen } = await import("../../functions/cli/screen.ts");
+    const before = await readSet(cluster, "raced");
+    await out("pause", target);
+    const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: false });
+    const session = new Session(screen, { kubeconfig }, ["table"]);
+    const after = { ...before, spec: { ...before.spec, replicas: 5 } };
+    const changing = real.changeOrderedSet(new Input([], {}), session, cluster, { before, after, text: "scaled" });
+    await expect(changing).rejects.toThrow(
+      /^StatefulSet shop\/raced was changed by somebody else just now; look at it/,
+    );
+    expect((await readSet(cluster, "raced")).spec.replicas).toBe(1);
+  });
+
+  it("status is a tree of revisions and pods, with a bar", async () => {
+    const target = await made("shown", { ...rolling({ partition: 2 }) });
+    await patchSpec(world.cluster, "shown", { template: template("shown", "app:2") });
+    expect(await out("status", target)).toMatch(/No pass has seen the latest change yet\./);
+    await settle(world.cluster, "shown");
+    const text = await out("status", target);
+    expect(text).toMatch(
+      /^shop\/shown {2}█{6}░{14} 1\/3\n3 of 3 pods, 3 ready, 1 updated; the partition keeps 2 of them\n/,
+    );
+    expect(text).toMatch(
+      /├─ shown-\w+, revision 2, the newest, made \S+, 1 pod\n│ {5}main=app:2\n│ {2}└─ shown-2 {2}ready\n/,
+    );
+    expect(text).toMatch(
+      /└─ shown-\w+, revision 1, made \S+, 2 pods\n {6}main=app:1\n {3}├─ shown-1 {2}ready, of an older template\n/,
+    );
+    expect(await json("status", target)).toMatchObject({ namespace: NAMESPACE, name: "shown", isSeen: true });
+    expect((await cli("status", target, "-w")).code).toBe(0);
+  });
+});
+
+describe("explain", () => {
+  const reasons = async (...args: readonly string[]) => {
+    const told = await json<{ readonly steps?: Trace; readonly orderedSet?: { readonly steps: Trace } }>(
+      "explain",
+      ...args,
+    );
+    return (told.steps ?? told.orderedSet?.steps ?? []).map(({ reason }) => reason);
+  };
+  type Trace = readonly { readonly reason: string }[];
+
+  it("tells of pods that are there, that wait, that are missing, and of the set", async () => {
+    const target = await made("told", { ...rolling({ partition: 2 }) });
+    expect(await reasons(target)).toEqual(["AllAsWanted"]);
+    await patchSpec(world.cluster, "told", { template: template("told", "app:2") });
+    await pass(world.cluster);
+    expect(await reasons(`pod/${NAMESPACE}/told-2`)).toEqual(["OrdinalInRange", "UpdatedAndReady"]);
+    expect(await reasons("pod/told-0")).toEqual(["OrdinalInRange", "OutOfDate", "KeptByPartition", "TickRunning"]);
+    expect(await reasons("pod/told-7")).toEqual(["OutOfRange"]);
+    expect(await reasons(target)).toEqual(["UnderWay", "KeptByPartition", "TickRunning"]);
+    const text = await out("explain", "pod/told-0");
+    expect(text).toMatch(
+      /^pod shop\/told-0, StatefulSet told\n {2}✓ OrdinalInRange: ordinal 0 of told; 3 pods are wanted, ordinals 0 to 2\n/,
+    );
+    expect(text).toMatch(
+      /· OutOfDate: the pod has revision 1 \(told-\w+\), the newest template is revision 2 \(told-\w+\)\n/,
+    );
+    await patchSpec(world.cluster, "told", { replicas: 5 });
+    expect(await reasons("pod/told-3")).toEqual([
+      "OrdinalInRange",
+      "PodMissing",
+      "NextInLine",
+      "ChangeNotSeen",
+      "TickRunning",
+    ]);
+    expect(await reasons("pod/told-4")).toEqual([
+      "OrdinalInRange",
+      "PodMissing",
+      "OrderWaits",
+      "ChangeNotSeen",
+      "TickRunning",
+    ]);
+  });
+
+  it("says that there is no such pod where no set wants it", async () => {
+    expect((await cli("explain", "pod/nobody-3")).stderr).toMatch(/^there is no pod nobody-3 in the namespace shop/);
+  });
+});
+
+describe("names", () => {
+  it.each<readonly [string, readonly string[], RegExp]>([
+    [
+      "that may be two things",
+      ["plan", "statefulset/db"],
+      /^statefulset\/db may be one of two kinds: write statefulset\.apps\.kruise\.io\/db;/,
+    ],
+    ["in short that may be two things", ["pause", "sts/db"], /write statefulset\.apps\.kruise\.io\/db;/],
+    [
+      "of the built-in kind",
+      ["undo", "statefulset.apps/db"],
+      /StatefulSets of apps\/v1 are run by their own controller; kubectl rollout/,
+    ],
+    [
+      "of a version that is not served",
+      ["history", "statefulset.v1alpha1.apps.kruise.io/db"],
+      /v1alpha1 is not served/,
+    ],
+    [
+      "of another kind",
+      ["status", "deployment/web"],
+      /^deployment\/web: write the name of a SidecarSet, or statefulset\.apps\.kruise\.io\/NAME/,
+    ],
+    ["of another kind to explain", ["explain", "deployment/web"], /^deployment\/web: write the name of a SidecarSet/],
+    [
+      "with control characters",
+      ["plan", `${KIND}/\u001b[2Jdb`],
+      /^statefulset\.apps\.kruise\.io\/\\u001b\[2Jdb: write statefulset/,
+    ],
+    ["that climb", ["plan", `${KIND}/..`], /^statefulset\.apps\.kruise\.io\/\.\.: write/],
+    ["with too many parts", ["resume", `${KIND}/a/b/c`], /: write statefulset\.apps\.kruise\.io\/NAME, or/],
+    [
+      "that nobody has",
+      ["status", `${KIND}/nobody`],
+      /^there is no statefulset\.apps\.kruise\.io nobody in the namespace shop, there are /,
+    ],
+    [
+      "for a command that takes SidecarSets alone",
+      ["promote", `${KIND}/db`],
+      /write the name of a SidecarSet; only plan, /,
+    ],
+  ])("%s get one sentence", async (_title, args, sentence) => {
+    const { code, stdout, stderr } = await cli(...args);
+    expect([code, stdout, stderr.trimEnd()]).toEqual([2, "", expect.stringMatching(sentence)]);
+    expect(stderr.trimEnd()).not.toContain("\n");
+  });
+
+  it("of a StatefulSet of apps/v1 say who runs it", async () => {
+    const spec = {
+      selector: { matchLabels: { app: "own" } },
+      serviceName: "own",
+      template: template("own"),
+      replicas: 0,
+    };
+    await world.cluster.create(BUILT_IN, { metadata: { name: "own", namespace: NAMESPACE }, ...{ spec } });
+    expect((await cli("plan", `${KIND}/own`)).stderr).toMatch(
+      /no .* own in the namespace shop, but a StatefulSet of apps\/v1: its own controller runs it/,
+    );
+  });
+
+  it("are completed", async () => {
+    await createSet(world.cluster, "worded", { replicas: 0 });
+    expect(await out("complete-words", "--", "plan", `${KIND}/wor`)).toBe(`${KIND}/worded\n`);
+    expect(await out("complete-words", "--", "explain", KIND)).toContain(`${KIND}/worded\n`);
+    expect(await out("complete-words", "--", "promote", KIND)).toBe("");
+  });
+
+  it("may name the namespace, and be written as kubectl prints them", async () => {
+    await createSet(world.cluster, "spelled", { replicas: 0 });
+    for (const name of [`${KIND}/${NAMESPACE}/spelled`, "asts/spelled", "statefulsets.apps.kruise.io/spelled"])
+      expect(await json("status", name)).toMatchObject({ name: "spelled" });
+  });
+});
