@@ -8,7 +8,7 @@ import { readAwsAccess, readCluster, readConfig, readEmbedsMetrics, readQueue } 
 import { type PassOptions, runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import { failureOf, listWork, type Served, serveWork } from "../shared/controller/serve-work.ts";
-import { parseWork } from "../shared/core/fan-out/work.ts";
+import { parseWork, subjectOfWork } from "../shared/core/fan-out/work.ts";
 import { connect } from "../shared/kube/connect.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 import { createLog, type Log } from "../shared/log.ts";
@@ -91,12 +91,12 @@ async function serveMessages({ Records }: SQSEvent, { log, ...options }: Message
     const work = parseWork(body);
     const report = await serveWork(await connect(readCluster()), work, { ...options, served });
     if (report === undefined) {
-      log.debug(`SidecarSet ${work.sidecarSet} was served meanwhile`);
+      log.debug(`${subjectOfWork(work)}: served meanwhile`);
       continue;
     }
     logReport(log, report);
     const failure = failureOf(report);
-    if (failure !== undefined) throw new Error(`SidecarSet ${work.sidecarSet}: ${failure}`);
+    if (failure !== undefined) throw new Error(`${subjectOfWork(work)}: ${failure}`);
     last = report;
   }
   return last;

@@ -1,6 +1,6 @@
-/** Optional: the API server tells us of injected pods that turn ready, or begin to fail, so that a rollout goes on at once. */
+/** Optional: the API server tells us of injected pods that turn ready, or begin to fail, and of containers that wait for their turn, so that a pass begins at once. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import { CONTAINER_BARRIER_ENV, HASH_ANNOTATION, LAUNCH_COMPLETED_ANNOTATION } from "../../shared/api/names.ts";
 import { POD_STATUS_PATH } from "../../shared/webhook/paths.ts";
 import { clientConfig, type WebhookAddress } from "./address.ts";
 
@@ -12,22 +12,30 @@ interface MatchCondition {
 
 /** Why a container that should run waits, where that is not a matter of moments. */
 const FAILING = ["CrashLoopBackOff", "ErrImagePull", "ImagePullBackOff"];
-
-const IS_INJECTED: MatchCondition = {
-  name: "has-sidecars",
-  expression: `has(object.metadata.annotations) && '${HASH_ANNOTATION}' in object.metadata.annotations`,
-};
+/** Why one waits whose turn has not come: a key of a ConfigMap is missing. */
+const HELD_BACK = ["CreateContainerConfigError"];
 
 /** Exactly the change: a node reports a pod's status far more often than that. */
-const TURNS: MatchCondition = {
-  name: "turns-ready-or-fails",
-  expression: [
-    `${isReady("object")} && !(${isReady("oldObject")})`,
-    beginsToFail("containerStatuses"),
-    beginsToFail("initContainerStatuses"),
-  ]
-    .map((reason) => `(${reason})`)
-    .join(" || "),
+const NEWS: MatchCondition = {
+  name: "news-of-sidecars-or-a-launch-order",
+  expression: anyOf(
+    allOf(
+      `has(object.metadata.annotations) && '${HASH_ANNOTATION}' in object.metadata.annotations`,
+      anyOf(
+        `${isReady("object")} && !(${isReady("oldObject")})`,
+        beginsTo((status) => waitsFor(status, FAILING), "containerStatuses"),
+        beginsTo((status) => waitsFor(status, FAILING), "initContainerStatuses"),
+      ),
+    ),
+    allOf(
+      `object.spec.containers.exists(c, has(c.env) && c.env.exists(e, e.name == '${CONTAINER_BARRIER_ENV}'))`,
+      `!(has(object.metadata.annotations) && '${LAUNCH_COMPLETED_ANNOTATION}' in object.metadata.annotations)`,
+      anyOf(
+        beginsTo((status) => waitsFor(status, HELD_BACK), "containerStatuses"),
+        beginsTo((status) => `has(${status}.ready) && ${status}.ready`, "containerStatuses"),
+      ),
+    ),
+  ),
 };
 
 /** Nobody ever waits for the answer for long, and nothing depends on it. */
@@ -38,7 +46,7 @@ export function statusHintsWebhook(
     name: "podstatus.sidecarset.kruise.io",
     clientConfig: clientConfig(address, POD_STATUS_PATH),
     rules: [{ operations: ["UPDATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods/status"] }],
-    matchConditions: [IS_INJECTED, TURNS],
+    matchConditions: [NEWS],
     failurePolicy: "Ignore",
     matchPolicy: "Equivalent",
     sideEffects: "NoneOnDryRun",
@@ -58,18 +66,26 @@ function isReady(pod: string): string {
   return `has(${pod}.status) && has(${conditions}) && ${conditions}.exists(c, c.type == 'Ready' && c.status == 'True')`;
 }
 
-/** A container that was not failing before; from one of these reasons to another is nothing new. */
-function beginsToFail(list: string): string {
-  const before = `has(oldObject.status) && ${anyStatus("oldObject", list, "o", `o.name == c.name && ${isFailing("o")}`)}`;
-  return `has(object.status) && ${anyStatus("object", list, "c", `${isFailing("c")} && !(${before})`)}`;
+/** A container of which that did not hold before; from one reason to wait to another of the same kind is nothing new. */
+function beginsTo(holds: (status: string) => string, list: string): string {
+  const before = `has(oldObject.status) && ${anyStatus("oldObject", list, "o", `o.name == c.name && ${holds("o")}`)}`;
+  return `has(object.status) && ${anyStatus("object", list, "c", `${holds("c")} && !(${before})`)}`;
 }
 
 function anyStatus(pod: string, list: string, variable: string, holds: string): string {
   return `has(${pod}.status.${list}) && ${pod}.status.${list}.exists(${variable}, ${holds})`;
 }
 
-function isFailing(status: string): string {
+function waitsFor(status: string, reasons: readonly string[]): string {
   const waiting = `${status}.state.waiting`;
-  const reasons = FAILING.map((reason) => `'${reason}'`).join(", ");
-  return `has(${status}.state) && has(${waiting}) && has(${waiting}.reason) && ${waiting}.reason in [${reasons}]`;
+  const quoted = reasons.map((reason) => `'${reason}'`).join(", ");
+  return `has(${status}.state) && has(${waiting}) && has(${waiting}.reason) && ${waiting}.reason in [${quoted}]`;
+}
+
+function anyOf(...expressions: readonly string[]): string {
+  return expressions.map((expression) => `(${expression})`).join(" || ");
+}
+
+function allOf(...expressions: readonly string[]): string {
+  return expressions.map((expression) => `(${expression})`).join(" && ");
 }

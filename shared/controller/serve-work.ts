@@ -1,5 +1,4 @@
-/** Serves one message of the queue: waits until what it tells of can be seen, and runs a pass for its SidecarSet. */
-
+/** Serves one message of the queue: waits until what it tells of can be seen, and runs a pass for what it is about. */
 import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { isDue } from "../core/fan-out/due-work.ts";
@@ -44,7 +43,8 @@ export async function serveWork(cluster: Cluster, work: Work, options: WorkOptio
   if (work.kind === "change") await untilStored(cluster, work, clock);
   else if (from !== undefined && from > clock.now()) await clock.sleep(Math.min(from - clock.now(), MAX_WAIT_MS));
   const beganAt = clock.now();
-  const report = await runPass(cluster, { ...pass, clock, sidecarSet, deadlineMs: remainingMs() });
+  const scope = work.kind === "launch" ? { withoutSidecarSets: true } : { sidecarSet };
+  const report = await runPass(cluster, { ...pass, clock, ...scope, deadlineMs: remainingMs() });
   if (failureOf(report) === undefined) remember(served, sidecarSet, beganAt);
   return report;
 }

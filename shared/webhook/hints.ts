@@ -1,8 +1,10 @@
 /** Tells the rollout what admissions learn of, so that it need not wait for its next turn. No decision depends on it. */
 import type { AdmissionRequest } from "../api/admission.ts";
+import type { Pod } from "../api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
-import { podNews, type Work } from "../core/fan-out/work.ts";
+import { launchNews, podNews, type Work } from "../core/fan-out/work.ts";
+import { needsLaunchStep } from "../core/launch-priority/plan-launch.ts";
 import type { Log } from "../log.ts";
 import type { Admit } from "./app.ts";
 import { within } from "./deadline.ts";
@@ -76,17 +78,25 @@ function specText(object: MaybeObject): string {
 }
 
 function newsOf({ dryRun, object }: AdmissionRequest, at: number): readonly Work[] {
-  const list: unknown = object?.metadata?.annotations?.[INJECTED_LIST_ANNOTATION];
-  if (dryRun || typeof list !== "string") return [];
-  const names = new Set(list.split(",").filter((name) => SIDECARSET_NAME.test(name)));
-  return [...names].slice(0, MAX_NAMES).map((name) => podNews(name, at));
+  if (dryRun || !object) return [];
+  const list: unknown = object.metadata?.annotations?.[INJECTED_LIST_ANNOTATION];
+  const named = typeof list === "string" ? list.split(",").filter((name) => SIDECARSET_NAME.test(name)) : [];
+  const ofSets = [...new Set(named)].slice(0, MAX_NAMES).map((name) => podNews(name, at));
+  return isLaunching(object) ? [launchNews(at), ...ofSets] : ofSets;
+}
+
+/** A request's object is whatever was sent. */
+function isLaunching(object: NonNullable<MaybeObject>): boolean {
+  const { spec } = object as Partial<Pod>;
+  return Array.isArray(spec?.containers) && needsLaunchStep(object as Pod, undefined);
 }
 
 /** Many pods turn ready at the same time; the queue would take only the first, and we need not ask it. */
 function newsOnly(): (work: Work) => boolean {
   const told = new Map<string, number>();
   return (work) => {
-    if (work.kind !== "pods" || told.get(work.sidecarSet) === work.slot) return work.kind !== "pods";
+    if (work.kind !== "pods" && work.kind !== "launch") return true;
+    if (told.get(work.sidecarSet) === work.slot) return false;
     told.delete(work.sidecarSet);
     told.set(work.sidecarSet, work.slot);
     const [oldest] = told.keys();

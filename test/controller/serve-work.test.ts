@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type Clock, systemClock } from "../../shared/controller/clock.ts";
 import { failureOf, listWork, type Served, serveWork } from "../../shared/controller/serve-work.ts";
-import { podNews, seenFrom, tickWork, type Work } from "../../shared/core/fan-out/work.ts";
-import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
+import { launchNews, podNews, seenFrom, tickWork, type Work } from "../../shared/core/fan-out/work.ts";
+import { initializeLaunchPriority } from "../../shared/core/inject/launch-priority.ts";
+import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
   KRUISE_NAMESPACE,
+  NAMESPACE,
   readPods,
   readSet,
   release,
@@ -67,6 +70,21 @@ it("news of pods are looked into once they are stored", async () => {
     seenFrom(work) ?? Number.POSITIVE_INFINITY,
   );
   expect(served.get("proxy")).toBeGreaterThanOrEqual(seenFrom(work) ?? Number.POSITIVE_INFINITY);
+});
+
+it("news of a launch order open what is due, and touch no SidecarSet", async () => {
+  const container = (name: string, priority: string) => ({
+    name,
+    image: `registry.example/${name}:1`,
+    env: [{ name: "KRUISE_CONTAINER_PRIORITY", value: priority }],
+  });
+  const containers = [container("last", "0"), container("first", "1")];
+  const metadata = { name: "ordered", namespace: NAMESPACE };
+  const pod = initializeLaunchPriority({ metadata, spec: { containers } }, Math.random);
+  if (!("spec" in pod)) throw new Error(pod.message);
+  await test.cluster.create<Pod>(PODS, pod);
+  const report = await serve(launchNews(Date.now() - 10_000));
+  expect(report).toMatchObject({ sidecarSets: [], problems: [], launches: { opened: 2, completed: 1, waiting: 0 } });
 });
 
 describe("a change is waited for", () => {

@@ -17,8 +17,15 @@ const waiting = (reason: string, name = "agent") => ({ name, state: { waiting: {
 const running = (name = "agent") => ({ name, state: { running: {} } });
 const statuses = (...containerStatuses: readonly object[]) => ({ containerStatuses });
 
-function passes(oldStatus: object | undefined, status: object | undefined, metadata: object = INJECTED): boolean {
-  const pod = (of: object | undefined) => (of === undefined ? { metadata } : { metadata, status: of });
+const PLAIN = { containers: [{ name: "agent" }] };
+
+function passes(
+  oldStatus: object | undefined,
+  status: object | undefined,
+  metadata: object = INJECTED,
+  spec: object = PLAIN,
+): boolean {
+  const pod = (of: object | undefined) => (of === undefined ? { metadata, spec } : { metadata, spec, status: of });
   const context = { object: pod(status), oldObject: pod(oldStatus) };
   return (webhook?.matchConditions ?? []).every(({ expression }) => evaluate(expression, context) === true);
 }
@@ -55,6 +62,33 @@ describe("the API server tells us of a pod", () => {
     ],
   ])("%s: %#", (_, before, after, expected) => {
     expect(passes(before, after)).toBe(expected);
+  });
+
+  const barrier = (name = "KRUISE_CONTAINER_BARRIER") => ({
+    containers: [{ name: "main" }, { name: "agent", env: [{ name: "A", value: "b" }, { name }] }],
+  });
+  const isReady = (value: boolean, name = "agent") => ({ ...running(name), ready: value });
+  const held = waiting("CreateContainerConfigError");
+  const completed = { annotations: { "apps.kruise.io/container-launch-priority-completed": "true" } };
+  type Launching = { readonly metadata?: object; readonly spec?: object };
+  test.each<[string, object | undefined, object | undefined, boolean, Launching?]>([
+    ["whose container begins to wait for its turn", statuses(waiting("ContainerCreating")), statuses(held), true],
+    ["whose container waits with its first status", undefined, statuses(held), true],
+    ["whose container waits still", statuses(held), statuses(held), false],
+    ["whose container turns ready", statuses(isReady(false), held), statuses(isReady(true), held), true],
+    ["whose container stays ready", statuses(isReady(true)), statuses(isReady(true)), false],
+    ["whose container runs, and is not ready yet", statuses(held), statuses(isReady(false)), false],
+    [
+      "another container of which turns ready",
+      statuses(isReady(true)),
+      statuses(isReady(true), isReady(true, "b")),
+      true,
+    ],
+    ["whose launch is complete", statuses(isReady(false)), statuses(isReady(true)), false, { metadata: completed }],
+    ["whose containers wait for another thing", undefined, statuses(held), false, { spec: barrier("OTHER") }],
+    ["whose containers have no environment", undefined, statuses(held), false, { spec: PLAIN }],
+  ])("whose containers start in an order, %s: %#", (...[, before, after, expected, pod = {}]) => {
+    expect(passes(before, after, pod.metadata ?? {}, pod.spec ?? barrier())).toBe(expected);
   });
 
   test.each<[string, object]>([

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import type { Work } from "../../shared/core/fan-out/work.ts";
 import type { Admission } from "../../shared/core/lib/admission.ts";
@@ -106,6 +107,33 @@ describe("a pod's hint", () => {
     const { told, ofPods } = fixture();
     expect(await ofPods(request)).toEqual(ALLOWED);
     expect(told.map(({ sidecarSet: name }) => name)).toEqual(names);
+  });
+
+  const barrier = {
+    name: "KRUISE_CONTAINER_BARRIER",
+    valueFrom: { configMapKeyRef: { name: "p-barrier", key: "p_1" } },
+  };
+  const launching = (annotations: object = {}, containers: unknown = [{ name: "a", env: [barrier] }]) =>
+    pod("", { object: { metadata: { name: "p", annotations }, spec: { containers } } as KubernetesObject });
+  const completed = { "apps.kruise.io/container-launch-priority-completed": "true" };
+  test.each<[string, AdmissionRequest, string[]]>([
+    ["is of the launch order where its containers wait for one another", launching(), ["launch *"]],
+    ["is of its SidecarSets besides", launching({ [INJECTED_LIST_ANNOTATION]: "a" }), ["launch *", "pods a"]],
+    ["is of nothing once its launch is complete", launching(completed), []],
+    ["is of nothing where no container waits", launching({}, [{ name: "a" }]), []],
+    ["is of nothing without containers", launching({}, null), []],
+  ])("%s", async (_, request, expected) => {
+    const { told, ofPods } = fixture();
+    expect(await ofPods(request)).toEqual(ALLOWED);
+    expect(told.map(({ kind, sidecarSet: name }) => `${kind} ${name}`)).toEqual(expected);
+  });
+
+  test("of a launch is given once for many pods of the same half second, too", async () => {
+    const { told, ofPods, at } = fixture();
+    for (let index = 0; index < 50; index++) await ofPods(launching());
+    at(10_500);
+    await ofPods(launching());
+    expect(told).toMatchObject([{ slot: 20 }, { slot: 21 }]);
   });
 
   test("is given once for many pods of the same half second, and again for the next", async () => {

@@ -29,7 +29,16 @@ interface PodNews {
   readonly slot: number;
 }
 
-export type Work = Tick | Change | PodNews;
+/** Containers that start in an order are about to be stored as waiting for their turn, or as ready. */
+interface LaunchNews {
+  readonly kind: "launch";
+  /** of none in particular: what no SidecarSet is called */
+  readonly sidecarSet: typeof NO_SIDECARSET;
+  /** as for pods */
+  readonly slot: number;
+}
+
+export type Work = Tick | Change | PodNews | LaunchNews;
 
 /** As SQS wants it. Messages of one group are served one after the other; within five minutes an id counts once. */
 export interface Message {
@@ -38,6 +47,7 @@ export interface Message {
   readonly MessageDeduplicationId: string;
 }
 
+const NO_SIDECARSET = "*";
 const MINUTE_MS = 60_000;
 const SLOT_MS = 500;
 /** Admission comes before storage: what was announced can be read this long after. */
@@ -55,10 +65,20 @@ export function podNews(sidecarSet: string, at: number): Work {
   return { kind: "pods", sidecarSet, slot: Math.floor(at / SLOT_MS) };
 }
 
+/** `at` in epoch milliseconds. */
+export function launchNews(at: number): Work {
+  return { kind: "launch", sidecarSet: NO_SIDECARSET, slot: Math.floor(at / SLOT_MS) };
+}
+
+/** What the work is about, for people. */
+export function subjectOfWork({ kind, sidecarSet }: Work): string {
+  return kind === "launch" ? "the launch order of containers" : `SidecarSet ${sidecarSet}`;
+}
+
 /** From when on, in epoch milliseconds, a pass sees all that the work tells of; undefined: that can't be said by time. */
 export function seenFrom(work: Work): number | undefined {
   if (work.kind === "tick") return work.minute * MINUTE_MS;
-  return work.kind === "pods" ? (work.slot + 1) * SLOT_MS + STORED_AFTER_MS : undefined;
+  return work.kind === "change" ? undefined : (work.slot + 1) * SLOT_MS + STORED_AFTER_MS;
 }
 
 export function messageOf(work: Work): Message {
@@ -79,14 +99,15 @@ export function parseWork(body: string): Work {
 function isWork({ kind, sidecarSet, minute, slot, hash, generation }: Readonly<Record<string, unknown>>): boolean {
   if (typeof sidecarSet !== "string" || sidecarSet === "") return false;
   if (kind === "change") return typeof hash === "string" && Number.isInteger(generation);
-  return Number.isInteger(kind === "tick" ? minute : slot) && (kind === "tick" || kind === "pods");
+  if (kind === "tick") return Number.isInteger(minute);
+  return Number.isInteger(slot) && (kind === "pods" || (kind === "launch" && sidecarSet === NO_SIDECARSET));
 }
 
 /** Each in its place, so that no two ways of writing them one after the other are the same. */
 function factsOf(work: Work): readonly (string | number)[] {
   const { kind, sidecarSet } = work;
   if (kind === "tick") return [kind, sidecarSet, work.minute];
-  return kind === "pods" ? [kind, sidecarSet, work.slot] : [kind, sidecarSet, work.hash, work.request];
+  return kind === "change" ? [kind, sidecarSet, work.hash, work.request] : [kind, sidecarSet, work.slot];
 }
 
 /** SidecarSets that were created while no webhook looked may have longer names. */

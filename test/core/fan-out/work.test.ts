@@ -1,6 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { messageOf, parseWork, podNews, seenFrom, tickWork, type Work } from "../../../shared/core/fan-out/work.ts";
+import {
+  launchNews,
+  messageOf,
+  parseWork,
+  podNews,
+  seenFrom,
+  subjectOfWork,
+  tickWork,
+  type Work,
+} from "../../../shared/core/fan-out/work.ts";
 
 /** What SQS takes as an id of a group or of a message. */
 const SQS_ID = /^[A-Za-z0-9!"#$%&'()*+,./:;<=>?@[\\\]^_`{|}~-]{1,128}$/;
@@ -21,6 +30,7 @@ const number = fc.nat({ max: 30 });
 const work: fc.Arbitrary<Work> = fc.oneof(
   fc.tuple(name, number).map(([set, minute]) => tickWork(set, at(minute))),
   fc.tuple(name, number).map(([set, slot]) => podNews(set, slot * 500)),
+  number.map((slot) => launchNews(slot * 500)),
   fc.tuple(name, name, name).map(([set, hash, request]) => change(set, hash, request)),
 );
 
@@ -57,6 +67,7 @@ describe("the id of a message", () => {
   test.each<[string, Work]>([
     ["a short name", tickWork("a", at(MINUTE))],
     ["the longest of all", change("x".repeat(63), "f".repeat(64), "0".repeat(36))],
+    ["none", launchNews(0)],
     ["a name that no webhook has seen", podNews(`${"x.".repeat(126)}x`, 0)],
   ])("is one that SQS takes, and so is its group: %s", (_, each) => {
     const { MessageGroupId, MessageDeduplicationId } = messageOf(each);
@@ -82,15 +93,28 @@ test("what is read from a message is what was written", () => {
   );
 });
 
-test.each(["", "{", "null", "[]", '"a"', '{"kind":"tick","minute":1}', '{"kind":"x","sidecarSet":"a","slot":1}'])(
-  "%j is no message",
-  (body) => {
-    expect(() => parseWork(body)).toThrow(/^a message in the queue of rollouts is none of ours/);
-  },
-);
+test.each([
+  "",
+  "{",
+  "null",
+  "[]",
+  '"a"',
+  '{"kind":"tick","minute":1}',
+  '{"kind":"tick","sidecarSet":"a","slot":1}',
+  '{"kind":"x","sidecarSet":"a","slot":1}',
+  '{"kind":"launch","sidecarSet":"a","slot":1}',
+])("%j is no message", (body) => {
+  expect(() => parseWork(body)).toThrow(/^a message in the queue of rollouts is none of ours/);
+});
+
+test("work says what it is about", () => {
+  expect(subjectOfWork(podNews("a", 0))).toBe("SidecarSet a");
+  expect(subjectOfWork(launchNews(0))).toBe("the launch order of containers");
+});
 
 test("news of pods are seen once the half second is over and what was announced is stored", () => {
   expect(seenFrom(podNews("a", 10_001))).toBe(10_700);
+  expect(seenFrom(launchNews(10_001))).toBe(10_700);
   expect(seenFrom(tickWork("a", at(MINUTE) + 12_345))).toBe(at(MINUTE));
   expect(seenFrom(change("a", "h", "u"))).toBeUndefined();
 });
