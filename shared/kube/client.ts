@@ -162,8 +162,16 @@ function createCall(resource: Resource, object: KubernetesObject, options: Creat
     resource: resource.plural + subresource,
     method: "POST",
     path: pathOf(resource, place) + subresource + queryOf(dryRunQuery(options)),
-    body: JSON.stringify(object),
+    body: asGoWrites(JSON.stringify(object)),
   };
+}
+
+/**
+ * Means the same: these stand within texts alone. A ControllerRevision's data is kept by the byte, and an API server
+ * that rewrites it (to take an owner away, for one) must find it written as Go does, or refuses as immutable.
+ */
+function asGoWrites(json: string): string {
+  return json.replace(/[<>&\u2028\u2029]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 function patchCall(resource: Resource, key: ObjectKey, patch: Patch, options: PatchOptions): Call {

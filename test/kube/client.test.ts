@@ -5,6 +5,7 @@ import net from "node:net";
 import { gzipSync } from "node:zlib";
 import { generate } from "selfsigned";
 import { afterEach, describe, expect, it } from "vitest";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
@@ -80,6 +81,22 @@ describe("a call is one request", () => {
       'PATCH /api/v1/namespaces/shop/pods/a application/json-patch+json [{"op":"remove","path":"/a"}]',
       'DELETE /api/v1/namespaces/shop/pods/a application/json {"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u1"}}',
     ]);
+  });
+
+  it("writes what it creates as Go does, to the byte", async () => {
+    const seen: string[] = [];
+    const server = await serve((_, response, body) => {
+      seen.push(body);
+      answer(response, 200, {});
+    });
+    const data = { command: 'a && b < c > d \u2028\u2029 "é"' };
+    await connectCluster({ server }).create(PODS, {
+      metadata: { name: "a", namespace: "shop" },
+      data,
+    } as KubernetesObject);
+    const [body = ""] = seen;
+    expect(body).toContain(String.raw`"a \u0026\u0026 b \u003c c \u003e d \u2028\u2029 \"é\""`);
+    expect(JSON.parse(body)).toMatchObject({ data });
   });
 
   it("keeps the connection, sends the token and asks for metadata only", async () => {

@@ -2,7 +2,7 @@
 import type { ControllerRevision } from "../../api/kubernetes.ts";
 import type { PodTemplateSpec, StatefulSet } from "../../api/stateful-set.ts";
 import { decodeGo } from "../lib/decode-go.ts";
-import { goJson } from "../lib/go-json.ts";
+import { sortedGoJson } from "../lib/go-json.ts";
 import { POD_TEMPLATE_SPEC } from "../lib/go-types-pod.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 
@@ -14,7 +14,8 @@ export function templateData({ spec }: StatefulSet): unknown {
   const decoded = decodeGo(POD_TEMPLATE_SPEC, spec.template);
   if (decoded.kind === "DecodeError")
     throw new TypeError(`the pod template cannot be recorded: spec.template.${decoded.message}`);
-  return { spec: { template: { ...JSON.parse(goJson(decoded.value)), $patch: "replace" } } };
+  // In the order of Go's maps, as those of SidecarSets.
+  return { spec: { template: JSON.parse(sortedGoJson({ ...decoded.value, $patch: "replace" })) } };
 }
 
 /** The set with the template of the revision; everything else is as it is now. */

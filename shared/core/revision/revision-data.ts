@@ -1,7 +1,7 @@
 /** Decides which part of a SidecarSet a ControllerRevision records, and the bytes of it. */
 import type { SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
 import { decodeGo } from "../lib/decode-go.ts";
-import { goJson, sortedGoJson } from "../lib/go-json.ts";
+import { sortedGoJson } from "../lib/go-json.ts";
 import { SIDECAR_SET_SPEC } from "../lib/go-types-sidecarset.ts";
 
 /**
@@ -27,7 +27,8 @@ function recordOf(spec: SidecarSetSpec): object {
   const { containers, imagePullSecrets, initContainers, patchPodMetadata, volumes } = decoded.value;
   const recorded = { $patch: "replace", containers, imagePullSecrets, initContainers, patchPodMetadata, volumes };
   const withNulls = Object.entries(recorded).map(([field, value]) => [field, value ?? null]);
-  return { spec: JSON.parse(goJson(Object.fromEntries(withNulls))) };
+  // In the order of Go's maps: an API server that reads and writes the stored bytes finds them changed otherwise.
+  return { spec: JSON.parse(sortedGoJson(Object.fromEntries(withNulls))) };
 }
 
 /** The bytes that the reference stores and hashes for this data: two revisions are equal if these are. */

@@ -27,6 +27,11 @@ describe("newRevision", () => {
     );
   });
 
+  it("has its data in the order of Go's maps, so that an API server that writes it anew finds the same bytes", () => {
+    const data = revisionData(SIDECAR_SET);
+    expect(JSON.stringify(data)).toBe(revisionText(data));
+  });
+
   it("names and labels it after its content", () => {
     const { metadata, revision } = newRevision(SIDECAR_SET, PLACE);
     const hash = metadata?.labels?.["controller.kubernetes.io/hash"];
