@@ -6,7 +6,7 @@ import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts";
 import { type Chance, seededChance } from "./chance.ts";
 import type { Fault } from "./faults.ts";
-import { hashOfPod, isWorking } from "./objects.ts";
+import { hashOfPod, isInjected, isWorking } from "./objects.ts";
 import { type Scenario, scenarioOf } from "./scenario.ts";
 import { World } from "./world.ts";
 
@@ -17,6 +17,7 @@ const EDITS: readonly Fault[] = [
   "partition raised",
   "budget changed",
   "selector changed",
+  "SidecarSet deleted and made anew",
   "pod created",
   "pod deleted",
   "pod recreated under its name",
@@ -77,11 +78,11 @@ async function edit(world: World, chance: Chance): Promise<void> {
   }
 }
 
-/** The same pods, as they were injected at first, and the last release. */
+/** The same pods, as they were injected at first, and the last release. A pod made while a SidecarSet was gone lacks it. */
 function startAfresh(fresh: World, edited: World): void {
-  for (const { metadata } of edited.server.all<Pod>(PODS)) {
-    const { namespace = "", name = "", labels } = metadata ?? {};
-    fresh.users.createPod(namespace, name);
+  for (const before of edited.server.all<Pod>(PODS)) {
+    const { namespace = "", name = "", labels } = before.metadata ?? {};
+    fresh.users.createPod(namespace, name, (set) => isInjected(before, set));
     const pod = fresh.server.peek<Pod>(PODS, { namespace, name });
     if (pod && labels) fresh.server.put("user", PODS, { ...pod, metadata: { ...pod.metadata, labels } } as Pod);
   }

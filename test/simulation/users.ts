@@ -31,8 +31,10 @@ export class Users {
     this.releases = new Releases({ ...options, first });
   }
 
-  createPod(namespace: string, name: string): Pod {
-    const pod = injectedPod({ namespace, name, uid: `pod-${++this.#uids}` }, this.releases.injections);
+  /** With the containers of all SidecarSets there are, or of some. */
+  createPod(namespace: string, name: string, isWanted: (set: string) => boolean = () => true): Pod {
+    const injections = this.releases.injections.filter((injection) => isWanted(injection.name));
+    const pod = injectedPod({ namespace, name, uid: `pod-${++this.#uids}` }, injections);
     this.#options.server.put(WRITER, PODS, pod);
     return pod;
   }
