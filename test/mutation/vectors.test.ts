@@ -5,6 +5,7 @@ import { parseJson } from "../../shared/core/lib/json-number.ts";
 import { formatDifference } from "../runner/compare.ts";
 import { controllerSuites } from "../runner/controller.ts";
 import { pending } from "../runner/pending.ts";
+import { statefulsetSuites } from "../runner/statefulset.ts";
 import type { Suite, VectorCase } from "../runner/suite.ts";
 import { webhookSuites } from "../runner/webhook.ts";
 
@@ -30,6 +31,7 @@ const lots = Array.from({ length: LOTS }, (_, lot) => lot);
 describe.each([
   ["webhook", webhookSuites],
   ["controller", controllerSuites],
+  ["statefulset", statefulsetSuites],
 ] as const)("the golden vectors of %s", (side, suites) => {
   const files = Object.entries(suites).filter(([name]) => !pending[side]?.includes(name));
 
