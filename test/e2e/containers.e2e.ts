@@ -1,6 +1,5 @@
 /** Containers of pods on a real control plane, with the roles we ship: started in an order, replaced alone, ended with their job. */
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
-import type { ApiObject } from "../../infra/local/object.ts";
 import { recreateInstallation } from "../../infra/manifests.ts";
 import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
@@ -9,11 +8,11 @@ import { CONFIG_MAPS, CONTAINER_RECREATE_REQUESTS, PODS, type Resource } from ".
 import { apiServer } from "./support/access.ts";
 import { clusterOf } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";
-import { follow } from "./support/follow.ts";
 import { type StartedFunctions, startFunctions } from "./support/functions.ts";
 import { createAll, removeAll } from "./support/installed.ts";
+import { recordLaunch } from "./support/launch-times.ts";
 import { recordPods } from "./support/pod-history.ts";
-import { isReady, Scene } from "./support/scene.ts";
+import { atMost, isReady, Scene } from "./support/scene.ts";
 import { eventually } from "./support/until.ts";
 
 let functions: StartedFunctions;
@@ -47,35 +46,11 @@ const containerOf = (name: string, priority?: string) => ({
 
 const statusOf = (pod: Pod, container: string) => pod.status?.containerStatuses?.find(({ name }) => name === container);
 
-/** When each container was first seen ready, and each key of a barrier first seen open, in milliseconds. */
-function recordLaunch(scene: Scene) {
-  const end = new AbortController();
-  const firstMs = new Map<string, number>();
-  const note = (what: string) => void firstMs.set(what, firstMs.get(what) ?? performance.now());
-  const seePod = (object: ApiObject) => {
-    const { status } = object as unknown as Pod;
-    for (const { name, ready } of status?.containerStatuses ?? []) if (ready) note(name);
-  };
-  const seeMap = (object: ApiObject) => {
-    for (const key of Object.keys((object as unknown as ConfigMap).data ?? {})) note(key);
-  };
-  const place = { cluster: scene.cluster, namespace: scene.name, signal: end.signal };
-  const following = [
-    follow({ ...place, resource: PODS, see: seePod }),
-    follow({ ...place, resource: CONFIG_MAPS, see: seeMap }),
-  ];
-  onTestFinished(async () => {
-    end.abort();
-    await Promise.all(following);
-  });
-  return firstMs;
-}
-
 it("containers start in the order of their priorities, each key within 2 seconds", async () => {
   const scene = await openScene();
   const history = recordPods(scene.cluster, scene.name);
   onTestFinished(() => history.close());
-  const firstMs = recordLaunch(scene);
+  const stepMs = recordLaunch(scene.cluster, scene.name);
   const containers = [containerOf("last", "-1"), containerOf("first", "5"), containerOf("second")];
   await scene.createPod("ordered", { containers });
   await scene.untilReady(1);
@@ -88,7 +63,6 @@ it("containers start in the order of their priorities, each key within 2 seconds
     if (statusOf(pod, "second")?.state?.running) expect(statusOf(pod, "first")?.ready).toBe(true);
     if (statusOf(pod, "last")?.state?.running) expect(statusOf(pod, "second")?.ready).toBe(true);
   }
-  const stepMs = (ready: string, key: string) => (firstMs.get(key) ?? Number.NaN) - (firstMs.get(ready) ?? Number.NaN);
   const slowest = Math.max(stepMs("first", "p_0"), stepMs("second", "p_-1"));
   expect(slowest).toBeLessThanOrEqual(2_000);
   addFigure("states of pods looked at for the launch order", states.length);
@@ -116,13 +90,19 @@ it("a requested container is replaced, and no other", async () => {
     spec: { podName: "shop", containers: [{ name: "log" }], strategy: { minStartedSeconds: 1 } },
   };
   await scene.cluster.create({ ...CONTAINER_RECREATE_REQUESTS, version: "v1alpha1" }, request);
+  const old = before && statusOf(before, "log")?.containerID;
+  await eventually(
+    () => scene.pods(),
+    ([pod]) => expect(pod && statusOf(pod, "log")).toMatchObject({ state: { running: {} }, containerID: not(old) }),
+  );
+  addFigure("a requested container has been replaced, in ms", Math.round(performance.now() - beganMs));
   const key = { namespace: scene.name, name: "log" };
   const { status } = await eventually(
     () => scene.cluster.get<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, key),
     (found) => expect(found.status?.phase).toBe("Completed"),
   );
   expect(status?.containerRecreateStates).toEqual([{ name: "log", phase: "Succeeded", isKilled: true }]);
-  addFigure("a recreated container is back, in ms", Math.round(performance.now() - beganMs));
+  addFigure("a request for a container is completed, in ms", Math.round(performance.now() - beganMs));
   const [after] = await scene.pods();
   if (!before || !after) throw new Error("the pod is gone");
   expect(statusOf(after, "log")?.containerID).not.toBe(statusOf(before, "log")?.containerID);
@@ -142,6 +122,48 @@ it("a request for a container that is not there is refused, in OpenKruise's word
   await expect(answer).rejects.toThrow("container nope not found in Pod");
 });
 
+const not = (value: unknown) => expect.toSatisfy((other) => other !== value);
+const RECREATED_AT_ONCE = 2;
+
+it("the requests of a batch replace no more at once than it allows", async () => {
+  const scene = await openScene();
+  const names = Array.from({ length: 4 }, (_, index) => `shop-${index}`);
+  for (const name of names) await scene.createPod(name, { containers: [containerOf("app"), containerOf("log")] });
+  await scene.untilReady(names.length);
+  const history = recordPods(scene.cluster, scene.name);
+  onTestFinished(() => history.close());
+  const beganMs = performance.now();
+  const requests = names.map((name) => ({
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "ContainerRecreateRequest",
+    metadata: {
+      name,
+      namespace: scene.name,
+      labels: { "crr.sidecarset.kruise.io/batch": "all" },
+      annotations: { "crr.sidecarset.kruise.io/max-unavailable": String(RECREATED_AT_ONCE) },
+    },
+    spec: { podName: name, containers: [{ name: "log" }] },
+  }));
+  await Promise.all(requests.map((request) => scene.cluster.create(CONTAINER_RECREATE_REQUESTS, request)));
+  await eventually(
+    () => scene.cluster.list<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, { namespace: scene.name }),
+    ({ items }) => expect(items.map(({ status }) => status?.phase)).toEqual(names.map(() => "Completed")),
+  );
+  addFigure("a batch of 4 requests, 2 at once, is completed, in ms", Math.round(performance.now() - beganMs));
+  const down = new Set<string>();
+  let most = 0;
+  for (const { object } of await history.versions()) {
+    if (isReady(object as unknown as Pod)) down.delete(object.metadata.name ?? "");
+    else down.add(object.metadata.name ?? "");
+    most = Math.max(most, down.size);
+  }
+  expect(most).toEqual(atMost(RECREATED_AT_ONCE));
+  const statuses = (await scene.pods()).map((pod) => [statusOf(pod, "log"), statusOf(pod, "app")]);
+  const restarts = statuses.map((of) => of.map((status) => status?.restartCount));
+  expect(restarts).toEqual(names.map(() => [1, 0]));
+  addFigure("containers recreated in a batch", restarts.length);
+});
+
 const JOBS: Resource = { group: "batch", version: "v1", plural: "jobs", namespaced: true };
 
 it("a job is complete although its sidecar runs for ever", async () => {
@@ -155,6 +177,11 @@ it("a job is complete although its sidecar runs for ever", async () => {
   const spec = { template, backoffLimit: 0 };
   const job = { apiVersion: "batch/v1", kind: "Job", metadata: { name: "job", namespace: scene.name }, spec };
   await scene.cluster.create<KubernetesObject>(JOBS, job);
+  await eventually(
+    () => scene.pods(),
+    ([found]) => expect(found && statusOf(found, "job")?.state?.terminated).toBeDefined(),
+  );
+  const doneMs = performance.now();
   const key = { namespace: scene.name, name: "job" };
   await eventually(
     () => scene.cluster.get<KubernetesObject & { readonly status?: object }>(JOBS, key),
@@ -164,6 +191,7 @@ it("a job is complete although its sidecar runs for ever", async () => {
         conditions: [{ type: "SuccessCriteriaMet" }, { type: "Complete" }],
       }),
   );
+  addFigure("a job is complete after its own container, in ms", Math.round(performance.now() - doneMs));
   const [pod] = await scene.pods();
   expect(pod?.status?.phase).toBe("Succeeded");
   expect(pod?.status?.containerStatuses?.map(({ state }) => state?.terminated !== undefined)).toEqual([true, true]);

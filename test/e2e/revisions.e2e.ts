@@ -1,9 +1,11 @@
 /** What is kept of each version of a SidecarSet, and new pods that get another one than the newest. */
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import { parseUpgradeRecords } from "../../shared/core/hash/pod-records.ts";
 import { CONTROLLER_REVISIONS } from "../../shared/kube/port.ts";
+import { sendRaw } from "../contract/raw.ts";
+import { apiServer } from "./support/access.ts";
 import { scenes } from "./support/open-scene.ts";
 import { imageOf, type Scene, SIDECAR, setImage } from "./support/scene.ts";
 import { eventually } from "./support/until.ts";
@@ -48,6 +50,30 @@ it("every version is kept as a ControllerRevision, owned by the SidecarSet, and 
     () => revisionsOf(scene),
     (all) => expect(all).toEqual([]),
   );
+});
+
+it("a SidecarSet that is deleted without what it owns is gone, and leaves its revisions", async () => {
+  const written = { ...SIDECAR, env: [{ name: "COMMAND", value: "a && b < c" }] };
+  const scene = await openScene({ containers: [written] });
+  await scene.untilSettled();
+  const path = `/apis/apps.kruise.io/v1beta1/sidecarsets/${scene.name}`;
+  const body = { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: "Orphan" };
+  expect((await sendRaw(apiServer(), { method: "DELETE", path, body })).code).toBe(200);
+  const gone = () =>
+    scene.set().then(
+      () => "there",
+      () => "gone",
+    );
+  await eventually(gone, (where) => expect(where).toBe("gone"));
+  const left = await revisionsOf(scene);
+  onTestFinished(async () => {
+    for (const { metadata } of left)
+      await scene.cluster.delete(CONTROLLER_REVISIONS, {
+        namespace: metadata?.namespace ?? "",
+        name: metadata?.name ?? "",
+      });
+  });
+  expect(left.map(({ metadata }) => metadata?.ownerReferences)).toEqual([undefined]);
 });
 
 it("no more versions are kept than the limit says, but for those that pods still run", async () => {
