@@ -1,9 +1,11 @@
 /**
- * `npm run bench -- core|webhook|rollout|ordered [--json] [--pods 500,1000]`: prints a table, or one JSON object.
+ * `npm run bench -- core|webhook|apiserver|rollout|ordered [--json] [--pods 500,1000] [--full]`: prints a table, or one
+ * JSON object.
  * `npm run bench -- gates`: a short run of webhook and rollout, which fails when a figure drops; reports/bench.json has them.
  */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { apiServerTable, measureApiServer } from "./api-server/measure-api-server.ts";
 import { measureCore } from "./core.ts";
 import { coreTable } from "./core-table.ts";
 import { gateLine, isHeld, rolloutGates, webhookGates } from "./gates.ts";
@@ -20,9 +22,14 @@ interface Printed {
 }
 
 const CORE_ROUNDS = 15;
-const WEBHOOK = { rounds: 9, milliseconds: 400, callers: [1, 8, 32], sidecarSets: [1, 10, 200, 50_000] };
+/** About 2 minutes, and 5 for all. */
+const WEBHOOK = { rounds: 9, milliseconds: 400, callers: [1, 8, 32], sidecarSets: [1, 10] };
+const FULL_WEBHOOK = { ...WEBHOOK, sidecarSets: [1, 10, 200, 50_000] };
+/** About 2 minutes. */
+const API_SERVER = { rounds: 11, milliseconds: 700 };
 const SHORT_WEBHOOK = { rounds: 9, milliseconds: 250, callers: [1, 32], sidecarSets: [10] };
 const SHORT_ROLLOUT = { sizes: [200], rounds: 1 };
+const REPORT = "reports/bench.json";
 const DEFAULT_PODS = "500,1000,2000";
 
 function podNumbers(text: string): readonly number[] {
@@ -31,11 +38,13 @@ function podNumbers(text: string): readonly number[] {
   throw new Error(`--pods ${text}: expected numbers of pods, separated by commas, such as ${DEFAULT_PODS}`);
 }
 
-/** What was measured in this run, under the names that figures.json has for it. */
-async function keep(figures: object): Promise<void> {
+/** What was measured, under the names that figures.json has for it; what an earlier run left beside it stays. */
+async function keep(figures: Readonly<Record<string, object>>): Promise<void> {
   await mkdir("reports", { recursive: true });
   const measuredAt = new Date().toISOString().slice(0, 10);
-  await writeFile("reports/bench.json", `${JSON.stringify({ measuredAt, ...figures })}\n`);
+  const before = JSON.parse(await readFile(REPORT, "utf8").catch(() => "{}")) as object;
+  const dated = Object.entries(figures).map(([name, of]) => [name, { measuredAt, ...of }]);
+  await writeFile(REPORT, `${JSON.stringify({ ...before, ...Object.fromEntries(dated) })}\n`);
 }
 
 async function gates(): Promise<Printed> {
@@ -47,21 +56,31 @@ async function gates(): Promise<Printed> {
   return { figures: { gates: all }, table, isBroken: !all.every(isHeld) };
 }
 
-const BENCHMARKS: Readonly<Record<string, (pods: readonly number[]) => Printed | Promise<Printed>>> = {
+interface Wanted {
+  readonly pods: readonly number[];
+  readonly isFull: boolean;
+}
+
+const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<Printed>>> = {
   core: () => {
     const figures = measureCore(CORE_ROUNDS);
     return { figures, table: coreTable(figures, CORE_ROUNDS) };
   },
-  webhook: async () => {
-    const figures = await measureWebhook(WEBHOOK);
+  webhook: async ({ isFull }) => {
+    const figures = await measureWebhook(isFull ? FULL_WEBHOOK : WEBHOOK);
     await keep({ webhook: figures });
     return { figures, table: webhookTable(figures) };
+  },
+  apiserver: async () => {
+    const figures = await measureApiServer(API_SERVER);
+    await keep({ apiServer: figures });
+    return { figures, table: apiServerTable(figures) };
   },
   ordered: async () => {
     const figures = await measureOrdered();
     return { figures, table: orderedTable(figures) };
   },
-  rollout: async (sizes) => {
+  rollout: async ({ pods: sizes }) => {
     const figures = await measureRollout({ sizes, rounds: 3 });
     await keep({ rollout: figures });
     return { figures, table: rolloutTable(figures) };
@@ -70,7 +89,11 @@ const BENCHMARKS: Readonly<Record<string, (pods: readonly number[]) => Printed |
 };
 
 async function main(): Promise<number> {
-  const options = { json: { type: "boolean" }, pods: { type: "string", default: DEFAULT_PODS } } as const;
+  const options = {
+    json: { type: "boolean" },
+    full: { type: "boolean", default: false },
+    pods: { type: "string", default: DEFAULT_PODS },
+  } as const;
   const { positionals, values } = parseArgs({ options, allowPositionals: true });
   const [what = ""] = positionals;
   const run = BENCHMARKS[what];
@@ -79,7 +102,7 @@ async function main(): Promise<number> {
     process.stderr.write(`${what || "nothing"} is no benchmark: npm run bench -- NAME, NAME being one of ${known}\n`);
     return 2;
   }
-  const { figures, table, isBroken = false } = await run(podNumbers(values.pods));
+  const { figures, table, isBroken = false } = await run({ pods: podNumbers(values.pods), isFull: values.full });
   process.stdout.write(values.json ? `${JSON.stringify(figures)}\n` : table);
   return isBroken ? 1 : 0;
 }

@@ -16,7 +16,5 @@ async function reportAt(path: string): Promise<Json | undefined> {
 /** By their names in figures.json; what was not measured is not among them, so that older figures stay. */
 export async function takenFigures(): Promise<Json> {
   const [bench, simulation] = await Promise.all([reportAt("reports/bench.json"), reportAt("reports/simulation.json")]);
-  const { measuredAt, ...benchmarks } = bench ?? {};
-  const dated = Object.entries(benchmarks).map(([name, figures]) => [name, { measuredAt, ...(figures as Json) }]);
-  return { ...Object.fromEntries(dated), ...(simulation ? { simulation } : {}) };
+  return { ...bench, ...(simulation ? { simulation } : {}) };
 }

@@ -10,6 +10,10 @@ export interface LoadPlan {
   readonly authority: string;
   readonly callers: number;
   readonly milliseconds: number;
+  /** beside those of the body */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** of a good answer; absent: 200 */
+  readonly code?: number;
 }
 
 export interface Load {
@@ -21,8 +25,8 @@ export interface Load {
   readonly lastAnswer: string;
 }
 
-function ask({ port, path, body }: LoadPlan, agent: Agent): Promise<string> {
-  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+function ask({ port, path, body, code = 200, ...plan }: LoadPlan, agent: Agent): Promise<string> {
+  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body), ...plan.headers };
   return new Promise((resolve, reject) => {
     const outgoing = request({ host: "127.0.0.1", port, path, method: "POST", agent, headers }, (incoming) => {
       const chunks: Buffer[] = [];
@@ -30,7 +34,7 @@ function ask({ port, path, body }: LoadPlan, agent: Agent): Promise<string> {
       incoming.on("error", reject);
       incoming.on("end", () => {
         const text = Buffer.concat(chunks).toString("utf8");
-        if (incoming.statusCode === 200) resolve(text);
+        if (incoming.statusCode === code) resolve(text);
         else reject(new Error(`answered ${incoming.statusCode} ${text}`));
       });
     });

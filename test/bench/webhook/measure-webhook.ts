@@ -111,7 +111,7 @@ async function ours(stage: Stage, sidecarSets: number): Promise<Subject> {
   return { name: "ours", sidecarSets, process, port, path: secretPath(SECRET, "/mutate-pod?timeout=10s") };
 }
 
-function quantile(values: readonly number[], share: number): number {
+export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

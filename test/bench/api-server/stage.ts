@@ -1,0 +1,207 @@
+/** A real API server, and four namespaces in it: without a webhook, with one that does nothing, with ours, with a compiled policy. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sidecarSetCrd } from "../../../infra/crd/sidecarset-crd.ts";
+import { createCertificates } from "../../../infra/local/certificates.ts";
+import { kubeconfigText } from "../../../infra/local/kubeconfig.ts";
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { NAMESPACE_NAME_LABEL, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { compileSidecarSet } from "../../../shared/core/compile.ts";
+import type { Cluster, Resource } from "../../../shared/kube/port.ts";
+import { secretPath } from "../../../shared/webhook/paths.ts";
+import { type RawTarget, sendRaw } from "../../contract/raw.ts";
+import { clusterOf } from "../../e2e/support/clients.ts";
+import { startControlPlane } from "../../e2e/support/control-plane.ts";
+import { findPrograms } from "../../e2e/support/programs.ts";
+import { resourceOf } from "../../support/resource-of.ts";
+import { sidecarSets } from "../fixture.ts";
+import { type BenchProcess, startProcess } from "../process/start-process.ts";
+import type { ServerPlan } from "../webhook/server-process.ts";
+
+export const WAYS = ["no webhook", "no-op webhook", "ours", "compiled policy"] as const;
+export type Way = (typeof WAYS)[number];
+
+export interface Stage {
+  readonly target: RawTarget;
+  /** begun when somebody calls it */
+  readonly load: BenchProcess;
+  close(): Promise<void>;
+}
+
+const SECRET = "benchmark-path-secret-of-exactly-43-letters";
+const SERVICE_ACCOUNTS: Resource = { group: "", version: "v1", plural: "serviceaccounts", namespaced: true };
+const POLL_MS = 50;
+const PATIENCE_MS = 60_000;
+
+/** Where pods go that way. */
+export function namespaceOf(way: Way): string {
+  return way.replaceAll(" ", "-");
+}
+
+/** @throws MissingProgram where there is neither a control plane nor Go to build one with */
+export async function openStage(): Promise<Stage> {
+  const plane = await startControlPlane(await findPrograms(process.env));
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-bench-"));
+  const processes: BenchProcess[] = [];
+  const close = async () => {
+    for (const process of processes) await process.stop();
+    await plane.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  const begin = (file: string) => {
+    const process = startProcess(new URL(file, import.meta.url));
+    processes.push(process);
+    return process;
+  };
+  try {
+    const cluster = clusterOf(plane.settings, "bench");
+    await createAll(cluster, WAYS.map(namespaceObject));
+    await createAll(cluster, definition());
+    for (const object of policy()) await cluster.create(resourceOf(object), object);
+    const { authority, plans } = await writePlans(folder, plane.settings);
+    for (const way of ["no-op webhook", "ours"] as const) {
+      const port = await begin("../webhook/server-process.ts").call<number>("start", plans[way]);
+      const path = way === "ours" ? secretPath(SECRET, "/mutate-pod") : "/mutate-pod";
+      await createAll(cluster, [registration(way, `https://127.0.0.1:${port}${path}`, authority)]);
+    }
+    await untilReady(cluster, plane.settings);
+    return { target: plane.settings, load: begin("../webhook/load-process.ts"), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function createAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
+  for (const object of objects) await cluster.create(resourceOf(object), object);
+}
+
+function namespaceObject(way: Way): KubernetesObject {
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name: namespaceOf(way) } };
+}
+
+function definition(): readonly KubernetesObject[] {
+  const { spec, ...crd } = sidecarSetCrd({ url: "https://127.0.0.1:1" });
+  return [{ ...crd, spec: { ...spec, conversion: { strategy: "None" } } } as KubernetesObject];
+}
+
+/** As our webhook would leave it: of one container and one volume. */
+function simpleSet(): SidecarSet {
+  const [set] = sidecarSets(1);
+  if (set === undefined) throw new Error("there is no SidecarSet");
+  const { uid: _, ...metadata } = set.metadata ?? {};
+  return { ...set, apiVersion: SIDECARSET_V1BETA1, kind: "SidecarSet", metadata } as SidecarSet;
+}
+
+function policy(): readonly KubernetesObject[] {
+  const set = simpleSet();
+  const compiled = compileSidecarSet(
+    { ...set, spec: { ...set.spec, namespaceSelector: onlyIn("compiled policy") } },
+    {
+      kruiseNamespace: "kruise-system",
+      revisions: [],
+      others: [set],
+      now: "2026-03-01T00:00:00Z",
+      failurePolicy: "Fail",
+      sortContainersByName: false,
+    },
+  );
+  return compiled.objects as readonly KubernetesObject[];
+}
+
+function onlyIn(way: Way) {
+  return { matchLabels: { [NAMESPACE_NAME_LABEL]: namespaceOf(way) } };
+}
+
+async function writePlans(folder: string, target: RawTarget) {
+  const { authority, certificate, key } = await createCertificates();
+  const write = async (name: string, text: string) => {
+    await writeFile(join(folder, name), text, { mode: 0o600 });
+    return join(folder, name);
+  };
+  const files = {
+    certificate: await write("tls.crt", certificate),
+    key: await write("tls.key", key),
+    pathSecrets: await write("path-secrets", `${SECRET}\n`),
+    kubeconfig: await write("kubeconfig", kubeconfigText(target)),
+  };
+  const plans: Readonly<Record<"no-op webhook" | "ours", ServerPlan>> = {
+    "no-op webhook": { kind: "no-op", ...files },
+    ours: { kind: "ours", ...files },
+  };
+  return { authority, plans };
+}
+
+function registration(way: Way, url: string, authority: string): KubernetesObject {
+  const name = namespaceOf(way);
+  const webhook = {
+    name: `${name}.bench.kruise.io`,
+    clientConfig: { url, caBundle: Buffer.from(authority).toString("base64") },
+    rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+    namespaceSelector: onlyIn(way),
+    admissionReviewVersions: ["v1"],
+    sideEffects: "None",
+    failurePolicy: "Fail",
+    timeoutSeconds: 5,
+  };
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name },
+    webhooks: [webhook],
+  } as KubernetesObject;
+}
+
+/** A pod as a user creates it: one container, and nobody schedules it. */
+export function podBody(): string {
+  const resources = { requests: { cpu: "250m", memory: "512Mi" } };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { generateName: "web-", labels: { app: "web" } },
+    spec: {
+      schedulerName: "nobody",
+      containers: [{ name: "web", image: "registry.example/shop/web:1.27.3", args: ["--listen=:8080"], resources }],
+    },
+  });
+}
+
+export function podsPath(way: Way): string {
+  return `/api/v1/namespaces/${namespaceOf(way)}/pods`;
+}
+
+/** Where a pod gets a sidecar that way. */
+export function isInjecting(way: Way): boolean {
+  return way === "ours" || way === "compiled policy";
+}
+
+/** Everything takes a moment to be in force: pods come with a sidecar where they should, and the SidecarSet is known. */
+async function untilReady(cluster: Cluster, target: RawTarget): Promise<void> {
+  await createAll(cluster, [simpleSet()]);
+  for (const way of WAYS) {
+    const account = { namespace: namespaceOf(way), name: "default" };
+    await until(`the service account of ${way}`, async () => Boolean(await cluster.get(SERVICE_ACCOUNTS, account)));
+    await until(`pods by ${way}`, async () => {
+      const body = podBody();
+      const { code, text } = await sendRaw(target, {
+        method: "POST",
+        path: `${podsPath(way)}?dryRun=All`,
+        body,
+        headers: JSON_BODY,
+      });
+      return code === 201 && text.includes("fluent-bit") === isInjecting(way);
+    });
+  }
+}
+
+const JSON_BODY = { "content-type": "application/json" };
+
+async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
+  while (!(await isTrue().catch(() => false))) {
+    if (performance.now() > deadline) throw new Error(`${what}: not there after ${PATIENCE_MS / 1000} s`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
