@@ -46,24 +46,22 @@ function sharing(): Share {
   const composed = new Map<string, Known>();
   let last = 0;
   const remember = <K>(known: Map<K, Known>, key: K, value: unknown): Known => {
-    const first = known.get(key);
-    if (first) return first;
     const added = { value, id: ++last };
     known.set(key, added);
     return added;
   };
   const look = (value: unknown): Known => {
-    if (typeof value !== "object" || value === null) return remember(plain, value, value);
-    const isList = Array.isArray(value);
-    const parts = new Map<string, unknown>();
+    if (typeof value !== "object" || value === null) return plain.get(value) ?? remember(plain, value, value);
+    const parts: unknown[] = [];
+    const names = Object.keys(value);
     // Keys may hold whatever separates them, so they are numbers here too.
-    let key = isList ? "[" : "{";
-    for (const name of Object.keys(value)) {
+    let key = Array.isArray(value) ? "[" : "{";
+    for (const name of names) {
       const part = look((value as Record<string, unknown>)[name]);
-      parts.set(name, part.value);
-      key += `${remember(plain, name, name).id}:${part.id},`;
+      parts.push(part.value);
+      key += `${look(name).id}:${part.id},`;
     }
-    return composed.get(key) ?? remember(composed, key, isList ? [...parts.values()] : Object.fromEntries(parts));
+    return composed.get(key) ?? remember(composed, key, madeLike(value, names, parts));
   };
   return <T>(value: T): T => {
     if (last > MAX_KNOWN) {
@@ -73,4 +71,8 @@ function sharing(): Share {
     }
     return look(value).value as T;
   };
+}
+
+function madeLike(value: object, names: readonly string[], parts: readonly unknown[]): object {
+  return Array.isArray(value) ? parts : Object.fromEntries(names.map((name, index) => [name, parts[index]]));
 }

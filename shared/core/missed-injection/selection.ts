@@ -1,6 +1,6 @@
 /** Decides since when a SidecarSet selects the pods that it selects now, as far as can be known. */
 import { hash } from "node:crypto";
-import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
+import type { SidecarSet, SidecarSetSpec, SidecarSetStatus } from "../../api/sidecarset.ts";
 
 type Selection = NonNullable<SidecarSetStatus["selection"]>;
 
@@ -10,14 +10,25 @@ type Selection = NonNullable<SidecarSetStatus["selection"]>;
  * `now` in RFC3339. Never too early, but for pods whose labels were changed.
  */
 export function selectionOf({ metadata, spec, status }: SidecarSet, now: string): Selection {
-  const { selector, namespaceSelector, injectionStrategy } = spec;
-  const facts = JSON.stringify([selector ?? {}, namespaceSelector ?? null, injectionStrategy?.paused === true]);
-  const digest = hash("sha256", facts).slice(0, 16);
+  const digest = digestOf(spec);
   if (status?.selection !== undefined)
     return status.selection.digest === digest ? status.selection : { digest, since: now };
   const isUnchanged = metadata?.generation === undefined || metadata.generation <= 1;
   const since = isUnchanged ? metadata?.creationTimestamp : lastSpecWrite(metadata);
   return { digest, since: since ?? now };
+}
+
+/** Of specs that are the same objects: they never change. */
+const digests = new WeakMap<SidecarSetSpec, string>();
+
+function digestOf(spec: SidecarSetSpec): string {
+  const known = digests.get(spec);
+  if (known !== undefined) return known;
+  const { selector, namespaceSelector, injectionStrategy } = spec;
+  const facts = JSON.stringify([selector ?? {}, namespaceSelector ?? null, injectionStrategy?.paused === true]);
+  const digest = hash("sha256", facts).slice(0, 16);
+  digests.set(spec, digest);
+  return digest;
 }
 
 interface ManagedFields {
