@@ -1,17 +1,26 @@
-/** Every API call of a scenario's passes as the place where the pass dies: before the call, and after it. */
+/**
+ * Every API call of a scenario's passes as the place where the pass dies: before the call, and after it where it writes.
+ * Whoever dies after a read leaves the world as it was before it.
+ */
 import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts";
 import { scenarioOf } from "./scenario.ts";
 import { type Intervention, World } from "./world.ts";
 
-const KINDS = ["killBefore", "killAfter"] as const;
+const WRITES = /^(CREATE|PATCH|DELETE) /;
+
+interface Call {
+  readonly name: string;
+  readonly index: number;
+  readonly call: string;
+}
 
 /** Scenarios `from` … `to` - 1. What is counted as `runs` are worlds in which a pass was killed. */
 export async function runKillPoints(from: number, to: number): Promise<Campaign> {
   let campaign = emptyCampaign();
   for (let seed = from; seed < to; seed++) {
     const calls = await callsOf(seed);
-    for (const [name, index] of calls)
-      for (const kind of KINDS) {
+    for (const { name, index, call } of calls)
+      for (const kind of WRITES.test(call) ? (["killBefore", "killAfter"] as const) : (["killBefore"] as const)) {
         const blowAt: Intervention["blowAt"] = (sending) =>
           sending.process.name === name && sending.index === index ? { kind } : undefined;
         const result = await new World(scenarioOf(seed), { blowAt }).run();
@@ -26,12 +35,12 @@ export async function runKillPoints(from: number, to: number): Promise<Campaign>
 }
 
 /** Every call that the passes of the scenario make before trouble ends, when none of them is killed. */
-async function callsOf(seed: number): Promise<readonly (readonly [name: string, index: number])[]> {
+async function callsOf(seed: number): Promise<readonly Call[]> {
   const scenario = scenarioOf(seed);
   const names = new Set(scenario.passes.map((_, index) => `pass-${index + 1}`));
-  const calls: [string, number][] = [];
-  const blowAt: Intervention["blowAt"] = ({ process: { name }, index }) => {
-    if (names.has(name)) calls.push([name, index]);
+  const calls: Call[] = [];
+  const blowAt: Intervention["blowAt"] = ({ process: { name }, index, call }) => {
+    if (names.has(name)) calls.push({ name, index, call });
     return undefined;
   };
   await new World(scenario, { blowAt }).run();
