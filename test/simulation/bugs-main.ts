@@ -3,8 +3,10 @@
  * that are not are looked for anew, from seed 0 on, and the list is written. `--only NAME` is about one of them.
  */
 import { readFile, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { mapLimited } from "../../shared/controller/concurrency.ts";
 import { findBug, plantBug, plantedBugs } from "./planted-bug.ts";
 import { keepReport } from "./report-file.ts";
 
@@ -39,12 +41,12 @@ async function checkAll(): Promise<boolean> {
   const names = (await plantedBugs()).filter((name) => values.only === undefined || name === values.only);
   const found: Found = {};
   const problems: string[] = [];
-  for (const name of names) {
+  await mapLimited(names, availableParallelism(), async (name) => {
     const seed = await check(name, listed[name]).catch((error: unknown) => `does not apply: ${error}`);
     if (typeof seed === "number") found[name] = seed;
     else problems.push(`${name} ${seed}`);
     print(`${typeof seed === "number" ? "ok  " : "FAIL"} planted bug ${name}: ${seed}`);
-  }
+  });
   const gone = Object.keys(listed).filter((name) => values.only === undefined && !names.includes(name));
   if (values.search)
     await writeFile(LIST, `${JSON.stringify(inOrder({ ...kept(listed, gone), ...found }), undefined, 2)}\n`);
