@@ -233,6 +233,12 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     /empties the old one/,
   ],
   [
+    "ResizeUnderWay",
+    "wait",
+    { pod: pod({ annotations: { "sidecarset.kruise.io/resize": JSON.stringify({ ss: NEW_HASH }) } }) },
+    /cpu and memory are changed first/,
+  ],
+  [
     "OutOfDate",
     "note",
     { pod: pod(), facts: { revisions: [withWithoutImage] } },

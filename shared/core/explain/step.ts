@@ -36,6 +36,7 @@ export const REASONS = [
   "ContainerFailing",
   "PodNotReady",
   "HotUpgradeUnderWay",
+  "ResizeUnderWay",
   "OutOfDate",
   "UpdateSelectorNotMatched",
   "NotUpgradable",

@@ -17,6 +17,7 @@ import { canFlip } from "../upgrade/hot-slot.ts";
 import { immutableFields } from "../upgrade/immutable-fields.ts";
 import { downBeside, outOfTurn } from "../upgrade/ordinal-turn.ts";
 import { planUpgrade } from "../upgrade/plan-upgrade.ts";
+import { resizeStanding } from "../upgrade/resize.ts";
 import { selectPods } from "../upgrade/select.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 
@@ -40,6 +41,8 @@ const PULL_ERRORS: ReadonlySet<string> = new Set([
 /** `pod` is one that the SidecarSet has injected and that has all of its containers. */
 export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): readonly Step[] {
   const state = podStateOf(pod, sidecarSet);
+  const resize = resizeStanding(state, sidecarSet);
+  if (resize !== undefined && state.isUpdated) return [resizeStep(resize)];
   if (state.isUpdated) return [traceUpdated(state, sidecarSet)];
   const strategy = sidecarSet.spec.updateStrategy;
   const outdated = note("OutOfDate", outdatedText(pod, sidecarSet, facts.revisions));
@@ -54,8 +57,16 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
     ];
   if (strategy?.paused)
     return [outdated, stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${nameOf(sidecarSet)}`)];
+  if (resize !== undefined) return [outdated, resizeStep(resize)];
   const own = traceOwn(pod, sidecarSet, facts);
   return [outdated, ...(own ? [own] : traceTurn(pod, sidecarSet, facts))];
+}
+
+/** What its node cannot give stops the rollout until somebody asks for less. */
+function resizeStep(standing: string): Step {
+  const message = `${standing}; the pod uses a share of maxUnavailable until then`;
+  if (!standing.startsWith("resize Infeasible")) return wait("ResizeUnderWay", message);
+  return stop("ResizeUnderWay", message, "give the SidecarSet resources that the node has, or its old ones");
 }
 
 /** Of a pod that has the newest version: whether it runs and is ready. */

@@ -166,6 +166,18 @@ function updatedPod({ pod, isConsistent }: PodState, sidecarSet: SidecarSet): Re
   };
 }
 
+/** What a pod waits for whose resources are changed to this release, for people; undefined: they are not, or have been. */
+export function resizeStanding(state: PodState, sidecarSet: SidecarSet): string | undefined {
+  const { pod, isUpdated, isConsistent } = state;
+  const mark = markOf(pod, sidecarSet);
+  if (isUpdated) {
+    if (mark === undefined || !isConsistent || updatedPod(state, sidecarSet).step === "none") return undefined;
+    return hindranceOf(pod) ?? "the new image runs, cpu and memory are made smaller";
+  }
+  if (mark !== sidecarSet.metadata?.annotations?.[HASH_ANNOTATION]) return undefined;
+  return hindranceOf(pod) ?? "cpu and memory are changed first, the image follows";
+}
+
 /** Whether resizing has a say in any of the pods: only then it matters what the API server offers. */
 export function needsResize(sidecarSet: SidecarSet, pods: readonly Pod[], revisions: readonly ControllerRevision[]) {
   return pods

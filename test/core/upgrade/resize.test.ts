@@ -3,7 +3,10 @@ import { describe, expect, it } from "vitest";
 import type { ControllerRevision, Pod, PodCondition, ResourceRequirements } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { decide } from "../../../shared/core/decide.ts";
+import { traceUpdate } from "../../../shared/core/explain/trace-update.ts";
+import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { revisionData } from "../../../shared/core/revision/revision-data.ts";
+import { resizeStanding } from "../../../shared/core/upgrade/resize.ts";
 import { NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const SMALL = { requests: { cpu: "100m", memory: "64Mi" }, limits: { memory: "64Mi" } };
@@ -196,3 +199,51 @@ function hotPod(): Pod {
   const metadata = { ...pod.metadata, annotations: { ...pod.metadata?.annotations, ...working } };
   return { ...pod, metadata, spec: { ...spec, containers } };
 }
+
+describe("a pod whose resources change says what it waits for", () => {
+  const pending = (reason: string) => [{ type: "PodResizePending", status: "True", reason, message: "no room" }];
+  const ofLarge = { has: SMALL, wanted: LARGE, mark: "new" };
+  const rows: readonly [sentence: string, set: SidecarSet, facts: Facts, expected: string | undefined][] = [
+    ["before its image", setWith(LARGE), ofLarge, "cpu and memory are changed first, the image follows"],
+    [
+      "in its node's words",
+      setWith(LARGE),
+      { ...ofLarge, conditions: pending("Deferred") },
+      "resize Deferred: no room",
+    ],
+    ["not to another release", setWith(LARGE), { ...ofLarge, mark: "earlier" }, undefined],
+    ["not before it has begun", setWith(LARGE), { has: SMALL }, undefined],
+    [
+      "after its image",
+      setWith(SMALL),
+      { wanted: LARGE, mark: "new", isUpdated: true },
+      "the new image runs, cpu and memory are made smaller",
+    ],
+    ["not once it has them", setWith(SMALL), { wanted: SMALL, mark: "new", isUpdated: true }, undefined],
+    ["not where nobody resized it", setWith(SMALL), { wanted: LARGE, isUpdated: true }, undefined],
+  ];
+  it.each(rows)("%s", (_, set, facts, expected) => {
+    expect(resizeStanding(podStateOf(podWith(facts), set), set)).toBe(expected);
+  });
+
+  it.each([
+    ["Deferred", "wait", undefined],
+    ["Infeasible", "stop", "give the SidecarSet resources that the node has, or its old ones"],
+  ])("and whether it goes on by itself: %s", (reason, verdict, hint) => {
+    const facts = {
+      pods: [],
+      revisions: [revisionOf(SMALL)],
+      claims: { reserved: new Set<string>(), isStrict: false },
+      now: NOW,
+    };
+    const pod = podWith({ ...ofLarge, conditions: pending(reason) });
+    const [outdated, step] = traceUpdate(pod, setWith(LARGE), facts);
+    expect(outdated?.reason).toBe("OutOfDate");
+    expect(step).toEqual({
+      reason: "ResizeUnderWay",
+      verdict,
+      message: `resize ${reason}: no room; the pod uses a share of maxUnavailable until then`,
+      ...(hint ? { hint } : {}),
+    });
+  });
+});
