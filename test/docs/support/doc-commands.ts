@@ -2,15 +2,17 @@
 import { execFile } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { buildCli } from "../../../infra/build-cli.ts";
 import { readManifests } from "../../../infra/demo/manifests.ts";
 import { progressView } from "../../../infra/demo/progress.ts";
 import { applyAll, changeImages, followTicks, look, promote, untilPodsStand } from "../../../infra/demo/rollout.ts";
 import { type Stage, setStage } from "../../../infra/demo/stage.ts";
+import { createOrderedSet } from "./doc-set.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 const SAMPLE = ["log-agent.yaml", "web.yaml"];
+const SET = "docs/db.yaml";
 
 export interface DocCommand {
   /** in the page */
@@ -68,7 +70,7 @@ async function untilDemoIsOver(stage: Stage): Promise<void> {
 export async function openDocScene(): Promise<DocScene> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-docs-"));
   const stage = await setStage();
-  await untilDemoIsOver(stage);
+  await Promise.all([untilDemoIsOver(stage), createOrderedSet(stage, ROOT)]);
   // As the package has it, which starts at once.
   await mkdir(join(folder, "bin"));
   await symlink(await buildCli(join(folder, "cli")), join(folder, "bin/sidecarset"));
@@ -76,6 +78,7 @@ export async function openDocScene(): Promise<DocScene> {
   for (const name of SAMPLE)
     for (const place of [name, join("infra/demo", name)])
       await copyFile(join(ROOT, "infra/demo", name), join(folder, place));
+  await copyFile(join(ROOT, SET), join(folder, basename(SET)));
   const path = [join(folder, "bin"), dirname(process.execPath), process.env["PATH"]].join(":");
   const env = { ...process.env, KUBECONFIG: stage.kubeconfig, PATH: path };
   const run = (command: string) =>
