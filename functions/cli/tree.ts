@@ -6,7 +6,7 @@ import type { Part, Screen } from "./screen.ts";
 
 const PODS_SHOWN = 10;
 
-export interface Leaf {
+interface Leaf {
   readonly label: string;
   /** name of the ControllerRevision; "" where none is left that tells */
   readonly revision: string;

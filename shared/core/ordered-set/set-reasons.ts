@@ -45,7 +45,7 @@ export const SET_REASONS = [
   "TickRunning",
 ] as const;
 
-export type SetReason = (typeof SET_REASONS)[number];
+type SetReason = (typeof SET_REASONS)[number];
 export type SetStep = Step<SetReason>;
 
 /** What is known of a set. */
