@@ -16,7 +16,7 @@ import {
   type Resource,
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
-import { type Outcome, runCli } from "../cli/run-cli.ts";
+import { type Outcome, runHere } from "../cli/run-cli.ts";
 import { resourceOf } from "../support/resource-of.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf, writeKubeconfig } from "./support/clients.ts";
@@ -65,7 +65,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const cli = (args: readonly string[], file = kubeconfig): Promise<Outcome> => runCli(args, { KUBECONFIG: file });
+const cli = (args: readonly string[], file = kubeconfig): Promise<Outcome> => runHere(["--kubeconfig", file, ...args]);
 
 async function check(file = kubeconfig): Promise<CheckReport & { readonly code: number }> {
   const { code, stdout, stderr } = await cli(["check", "-o", "json"], file);

@@ -1,11 +1,14 @@
-/** Every verb of the command line, as a process of its own, on a real control plane. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+/** Every verb of the command line on a real control plane. */
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { changeSet } from "../../functions/cli/change-set.ts";
 import { Input } from "../../functions/cli/command.ts";
+import { COMMANDS } from "../../functions/cli/commands.ts";
 import { createScreen } from "../../functions/cli/screen.ts";
 import { Session } from "../../functions/cli/session.ts";
 import { handler as dryRun } from "../../functions/dry-run.ts";
@@ -13,12 +16,14 @@ import { installation } from "../../infra/manifests.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { PassReport } from "../../shared/controller/report.ts";
 import { PODS } from "../../shared/kube/port.ts";
-import { type Outcome, runCli } from "../cli/run-cli.ts";
+import { type Outcome, runHere } from "../cli/run-cli.ts";
+import { resourceOf } from "../support/resource-of.ts";
 import { apiServer } from "./support/access.ts";
-import { writeKubeconfig } from "./support/clients.ts";
+import { clusterOf, writeKubeconfig } from "./support/clients.ts";
 import { scenes } from "./support/open-scene.ts";
 import { APP, imageOf, type Scene, SIDECAR, setImage } from "./support/scene.ts";
 
+const CLI = resolve(import.meta.dirname, "../../functions/cli.mjs");
 const openScene = scenes();
 const STRATEGY = { type: "RollingUpdate", maxUnavailable: 2 };
 let folder: string;
@@ -30,7 +35,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const cli = (...args: readonly string[]): Promise<Outcome> => runCli(args, { KUBECONFIG: kubeconfig });
+/** Commands that were run here. */
+const ran = new Set<string>();
+
+function cli(...args: readonly string[]): Promise<Outcome> {
+  const command = COMMANDS.find(({ name }) => name.split(" ").every((word, index) => word === args[index]));
+  if (command !== undefined) ran.add(command.name);
+  return runHere(["--kubeconfig", kubeconfig, ...args]);
+}
 
 /** Its stdout, where nothing went wrong. */
 async function out(...args: readonly string[]): Promise<string> {
@@ -122,7 +134,8 @@ it("set image, status, pods and history follow a rollout, and undo takes it back
   expect(await generationOf(scene)).toBe(before);
   expect(await out("set", "image", scene.name, "agent=agent:v2")).toBe(`${scene.name}: agent agent:v1 → agent:v2\n`);
   expect(await out("status", scene.name, ...DONE_IN_TIME)).toMatch(/3 of 3 pods updated, 3 of them ready\n$/);
-  expect(await out("status")).toMatch(new RegExp(`^${scene.name} +3/3 +3 +done$`, "m"));
+  const isDone = new RegExp(`^${scene.name} +3/3 +3 +done$`, "m");
+  await vi.waitFor(async () => expect(await out("status")).toMatch(isDone), { timeout: 60_000 });
   const rows = await json<readonly { readonly images: object; readonly state: string }[]>("pods", scene.name);
   expect(rows.map(({ images, state }) => [images, state])).toEqual(Array(3).fill([{ agent: "agent:v2" }, "ready"]));
   const history = await json<readonly { readonly images: string; readonly pods: number }[]>("history", scene.name);
@@ -214,9 +227,47 @@ it("install prints every object that this control plane was set up with, and uni
   expect(installed.length).toBeGreaterThanOrEqual(14);
 });
 
-it("migrate tells the way from OpenKruise and back, and completion the words and the names in the cluster", async () => {
-  const scene = await settled(1);
+it("webhooks prints registrations that this API server takes", async () => {
+  const printed = parseAllDocuments(await out("webhooks", "--url", "https://x.example.com")).map((one) => one.toJS());
+  expect(printed.map(({ kind }) => kind)).toEqual(["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]);
+  for (const object of printed) {
+    const other = { ...object, metadata: { ...object.metadata, name: "tried-out" } };
+    const taken = await clusterOf(apiServer()).create<KubernetesObject>(resourceOf(object), other, { dryRun: true });
+    expect(taken.metadata?.uid).toBeDefined();
+  }
+});
+
+it("migrate tells the way from OpenKruise and back", async () => {
+  await settled(1);
   expect(await out("migrate", "from-kruise", "--url", "https://x.example.com")).toMatch(/kruise/i);
   expect(await out("migrate", "to-kruise")).toMatch(/kruise/i);
+});
+
+it("completion: bash runs what is printed, and gets the names in the cluster", async () => {
+  const scene = await settled(1);
+  await writeFile(join(folder, "sidecarset"), `#!/bin/sh\nexec "${process.execPath}" "${CLI}" "$@"\n`, { mode: 0o755 });
+  await writeFile(join(folder, "completion"), await out("completion", "bash"));
+  const script = `. ./completion; COMP_WORDS=(sidecarset status scene-); COMP_CWORD=2; _sidecarset; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const env = { ...process.env, KUBECONFIG: kubeconfig, PATH: `${folder}:${process.env["PATH"]}` };
+  const { stdout } = await promisify(execFile)("bash", ["-c", script], { cwd: folder, env });
+  expect(stdout.split("\n")).toContain(scene.name);
   expect(await out("complete-words", "--", "status", "scene-")).toContain(scene.name);
+});
+
+/** Commands with a file of their own → that file, and what it calls there. */
+const ELSEWHERE: Readonly<Record<string, readonly [string, RegExp]>> = {
+  check: ["test/e2e/cli-check.e2e.ts", /\["check"/],
+  compile: ["test/e2e/compile.e2e.ts", /\["compile"/],
+  report: ["test/e2e/report.e2e.ts", /\["report"/],
+  serve: ["test/e2e/first-steps.e2e.ts", /scripts\.serve/],
+  tick: ["test/e2e/first-steps.e2e.ts", /npm run --silent tick/],
+  // Brings a cluster of its own.
+  demo: ["test/demo/demo.test.ts", /"demo"/],
+};
+
+it("every command of the program was run", async () => {
+  const rest = COMMANDS.map(({ name }) => name).filter((name) => !ran.has(name));
+  expect(ran.size).toBeGreaterThanOrEqual(19);
+  expect(rest.toSorted()).toEqual(Object.keys(ELSEWHERE).toSorted());
+  for (const [file, call] of Object.values(ELSEWHERE)) expect(await readFile(file, "utf8"), file).toMatch(call);
 });

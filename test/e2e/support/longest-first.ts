@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const LONGEST = [
   "faults",
+  "first-steps",
   "contract",
   "faults-restart",
   "ordered-side-by-side",
