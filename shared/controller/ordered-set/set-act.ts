@@ -1,6 +1,7 @@
 /** Carries out what a pass over a set asks for, each write on condition that its object is as it was looked at. */
 import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
+import { isTerminating } from "../../core/ordered-set/pod-phase.ts";
 import type { FailureReason, Reply, Request } from "../../core/ordered-set/step.ts";
 import { isKubeError, KubeError } from "../../kube/error.ts";
 import {
@@ -123,6 +124,8 @@ async function write({ cluster, tally }: SetContext, request: Write): Promise<un
       tally.created++;
       return await cluster.create(PODS, request.pod);
     case "DeletePod":
+      // One that was to be deleted is asked for in every pass until it is gone: once is enough.
+      if (isTerminating(request.pod)) return undefined;
       tally.deleted++;
       return await remove(cluster, PODS, request.pod);
     case "UpdatePod":

@@ -41,6 +41,8 @@ export interface SetContext {
 
 export interface SetLook {
   readonly set: StatefulSet;
+  /** when it was asked for, on the clock of the pass */
+  readonly setReadAtMs: number;
   stored: StoredLedger;
   readonly pods: readonly Pod[];
   readonly revisions: readonly ControllerRevision[];
@@ -54,12 +56,13 @@ export interface SetLook {
  * labels changed; otherwise only those that the selector matches. `changed`: as if that were stored in its place.
  */
 export async function lookAtSet(
-  { cluster, key }: SetContext,
+  { cluster, key, clock }: SetContext,
   isWide: boolean,
   changed?: StatefulSet,
 ): Promise<SetLook | undefined> {
   const { namespace } = key;
   const stored = await readLedger(cluster, namespace, key.name, "statefulset");
+  const setReadAtMs = clock.now();
   const there = await orUndefined(cluster.get<StatefulSet>(STATEFUL_SETS, key));
   if (!there) return undefined;
   const set = changed ? changedSet(there, changed) : there;
@@ -81,7 +84,15 @@ export async function lookAtSet(
       : none,
   ]);
   const { resourceVersion } = pods;
-  return { set, stored, pods: pods.items, revisions: revisions.items, claims: claims.items, resourceVersion };
+  return {
+    set,
+    setReadAtMs,
+    stored,
+    pods: pods.items,
+    revisions: revisions.items,
+    claims: claims.items,
+    resourceVersion,
+  };
 }
 
 function changedSet(there: StatefulSet, { metadata, spec }: StatefulSet): StatefulSet {

@@ -128,7 +128,7 @@ class Round {
     this.status = look.set.status;
     this.#permits = permits;
     this.#claims = new Map(look.claims.map((claim) => [claim.metadata?.name ?? "", claim]));
-    this.#setReadAtMs = context.clock.now();
+    this.#setReadAtMs = look.setReadAtMs;
   }
 
   async run(seen: SetObservation): Promise<SetOutcome> {
@@ -245,6 +245,7 @@ class Round {
   async #checkSet(): Promise<void> {
     const { cluster, clock, key } = this.#context;
     if (clock.now() - this.#setReadAtMs < TRUST_MS) return;
+    const askedAtMs = clock.now();
     const now = await orUndefined(cluster.get<StatefulSet>(STATEFUL_SETS, key));
     const { uid, generation, deletionTimestamp } = this.#look.set.metadata ?? {};
     const isSame =
@@ -252,7 +253,7 @@ class Round {
       now?.metadata?.generation === generation &&
       now?.metadata?.deletionTimestamp === deletionTimestamp;
     if (!isSame) throw new LookAgain("the set has changed");
-    this.#setReadAtMs = clock.now();
+    this.#setReadAtMs = askedAtMs;
   }
 
   #note(request: Request, object: unknown): void {
