@@ -69,6 +69,13 @@ export function budgetOf({ updateStrategy, replicas = 1 }: StatefulSetSpec): num
   return Math.max(1, count);
 }
 
+/** How many of the pods in range may be down while others are made; without a word of the set any number. */
+export function scaleBudgetOf({ scaleStrategy, replicas = 1 }: StatefulSetSpec): number {
+  const most = scaleStrategy?.maxUnavailable;
+  if (most === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(1, typeof most === "number" ? most : Math.floor((Number.parseInt(most, 10) * replicas) / 100));
+}
+
 export function imageIn({ spec }: Pod): string {
   return spec.containers[0]?.image ?? "";
 }

@@ -1,8 +1,15 @@
 /** Judges every write of a pass at the moment it lands: order, budget, reservations, claims, and what was said to be observed. */
 import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
-import { EMPTY_LEDGER, type Ledger, parseLedger, type Reservation } from "../../../shared/core/upgrade/ledger.ts";
+import {
+  EMPTY_LEDGER,
+  isGenerationObservable,
+  type Ledger,
+  parseLedger,
+  type Reservation,
+} from "../../../shared/core/upgrade/ledger.ts";
 import type { Write } from "../api-server.ts";
+import { creationProblems, type Sight, staleness } from "./creation.ts";
 import { budgetOf, conditionIn, desiredOrdinals, imageIn, isOrdered, isServing, ordinalOf } from "./objects.ts";
 
 export interface WitnessOptions {
@@ -10,12 +17,6 @@ export interface WitnessOptions {
   readonly claims: () => readonly PersistentVolumeClaim[];
   readonly nowMs: () => number;
   readonly report: (what: string) => void;
-}
-
-/** What a pass was given when it last looked. */
-interface Sight {
-  set?: StatefulSet;
-  pods: readonly Pod[];
 }
 
 /** A serving pod that a pass took away, until its ordinal serves again. */
@@ -46,6 +47,15 @@ export class SetWitness {
     this.#sights.set(pass, { pods: [], ...this.#sights.get(pass), ...sight });
   }
 
+  /** A pass is about to send this. */
+  sending(pass: string, call: string, name: string): void {
+    const sight = this.#sights.get(pass) ?? { pods: [] };
+    const old = call === "CREATE pods" ? staleness(sight, this.#options.nowMs()) : undefined;
+    if (old) this.#options.report(`${pass}: ${call} ${name} ${old}`);
+    const isTwice = sight.pods.some(({ metadata }) => metadata?.name === name && metadata.deletionTimestamp);
+    if (call === "DELETE pods" && isTwice) this.#options.report(`${pass}: ${call} ${name} is on its way out already`);
+  }
+
   see(write: Write): void {
     const isPass = write.userAgent.startsWith("pass-");
     if (isPass && write.resource !== "leases" && write.resource !== "events") this.writes++;
@@ -61,6 +71,9 @@ export class SetWitness {
     this.#specs.set(this.#generation, spec);
     const observed = status?.observedGeneration ?? 0;
     if (observed < this.#observed) this.#report(write, "takes observedGeneration back");
+    const subject = { uid: metadata?.uid ?? "", generation: observed, revision: "" };
+    if (observed > this.#observed && !isGenerationObservable(this.ledger, subject))
+      this.#report(write, `shows generation ${observed} while others are in the ledger`);
     this.#observed = observed;
     const range = new Set(desiredOrdinals(spec));
     for (const ordinal of this.#taken.keys()) if (!range.has(ordinal)) this.#taken.delete(ordinal);
@@ -104,8 +117,15 @@ export class SetWitness {
     const isDeleted = !isGoing && (write.isRemoved || Boolean(next.metadata?.deletionTimestamp));
     const isChanged = imageIn(next) !== imageIn(previous) || revisionIn(next) !== revisionIn(previous);
     const isDown = isServing(previous) && !isServing(next);
+    if (isDown && !isDeleted && !isChanged && this.#isNewest(previous)) this.#report(write, "updates it once more");
     if (isDeleted || isChanged || isDown) this.#judgeTaking(write, previous, isDeleted);
     else if (write.object.metadata.annotations?.["sidecarset.kruise.io/fence"]) this.fences++;
+  }
+
+  /** Under every spec that a write of a pass may have been decided by. */
+  #isNewest(pod: Pod): boolean {
+    const specs = this.#specsFrom(this.#observed);
+    return specs.every(({ template }) => template?.spec?.containers[0]?.image === imageIn(pod));
   }
 
   /** Never two pods of one ordinal; in order, none before all below serve, as the pass was told when it looked. */
@@ -116,18 +136,17 @@ export class SetWitness {
       .pods()
       .filter((pod) => ordinalOf(pod) === ordinal && pod.metadata?.uid !== next.metadata?.uid);
     if (same.length > 0) this.#report(write, `is the second pod of ordinal ${ordinal}`);
-    const { set, pods = [] } = this.#sights.get(write.userAgent) ?? {};
-    if (!set || !isOrdered(set)) return;
-    for (const lower of desiredOrdinals(set.spec).filter((one) => one < ordinal))
-      this.#judgeLower(write, set, pods, lower);
+    const sight = this.#sights.get(write.userAgent) ?? { pods: [] };
+    for (const problem of creationProblems(ordinal, sight, this.#options.nowMs())) this.#report(write, problem);
+    if (sight.set && isOrdered(sight.set)) this.#judgeLower(write, sight.set, ordinal);
   }
 
-  #judgeLower(write: Write, set: StatefulSet, pods: readonly Pod[], lower: number): void {
-    const seen = pods.find((pod) => ordinalOf(pod) === lower);
-    if (!seen || !isReady(seen)) this.#report(write, `comes before ordinal ${lower} was ready`);
-    const taken = this.#taken.get(lower);
-    if (taken && taken.generation === (set.metadata?.generation ?? 0) && this.#generation === taken.generation)
-      this.#report(write, `comes while a pass has taken ordinal ${lower} away`);
+  #judgeLower(write: Write, { metadata, spec }: StatefulSet, ordinal: number): void {
+    for (const lower of desiredOrdinals(spec).filter((one) => one < ordinal)) {
+      const taken = this.#taken.get(lower);
+      if (taken && taken.generation === (metadata?.generation ?? 0) && this.#generation === taken.generation)
+        this.#report(write, `comes while a pass has taken ordinal ${lower} away`);
+    }
   }
 
   #judgeTaking(write: Write, previous: Pod, isDeleted: boolean): void {
@@ -180,7 +199,7 @@ export class SetWitness {
     const isKept = (spec: StatefulSetSpec) => {
       const range = desiredOrdinals(spec);
       const above = this.#options.pods().filter((pod) => ordinalOf(pod) > ordinal && !range.includes(ordinalOf(pod)));
-      return spec.podManagementPolicy === "Parallel" || above.every(({ metadata }) => metadata?.deletionTimestamp);
+      return spec.podManagementPolicy === "Parallel" || above.length === 0;
     };
     if (!specs.some(isKept)) this.#report(write, "goes before one of a higher ordinal");
   }
@@ -210,11 +229,6 @@ export class SetWitness {
 
 function revisionIn({ metadata }: Pod): string {
   return metadata?.labels?.["controller-revision-hash"] ?? "";
-}
-
-function isReady({ metadata, status }: Pod): boolean {
-  const ready = status?.conditions?.find(({ type }) => type === "Ready");
-  return status?.phase === "Running" && ready?.status === "True" && !metadata?.deletionTimestamp;
 }
 
 function podOwners(object: Write["previous"]): number {

@@ -172,9 +172,18 @@ export class SetWorld {
     return {
       ...cluster,
       get: async (resource, key) => {
+        const setAtMs = this.#scheduler.nowMs;
         const object = await cluster.get<never>(resource, key);
-        if (resource === STATEFUL_SETS) this.#witness.given(pass, { set: object as StatefulSet });
+        if (resource === STATEFUL_SETS) this.#witness.given(pass, { set: object as StatefulSet, setAtMs });
         return object;
+      },
+      create: (resource, object, options) => {
+        this.#witness.sending(pass, `CREATE ${resource.plural}`, object.metadata?.name ?? "");
+        return cluster.create(resource, object, options);
+      },
+      delete: (resource, key, options) => {
+        this.#witness.sending(pass, `DELETE ${resource.plural}`, key.name);
+        return cluster.delete(resource, key, options);
       },
       list: async (resource, options) => {
         const list = await cluster.list<never>(resource, options);

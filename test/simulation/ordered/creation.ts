@@ -1,0 +1,42 @@
+/** Whether a pod may be made, from what the pass that makes it was told when it looked. */
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
+import { conditionIn, desiredOrdinals, isOrdered, ordinalOf, scaleBudgetOf } from "./objects.ts";
+
+/** What a pass was given when it last looked. */
+export interface Sight {
+  set?: StatefulSet;
+  /** when it asked for that */
+  setAtMs?: number;
+  pods: readonly Pod[];
+}
+
+/** So old may the set be that a pod is made for. */
+const MOST_MS = 1_000;
+
+/** At the moment at which it is sent. */
+export function staleness({ setAtMs = Number.NEGATIVE_INFINITY }: Sight, nowMs: number): string | undefined {
+  return nowMs - setAtMs > MOST_MS ? `makes a pod for a set that it read ${nowMs - setAtMs} ms ago` : undefined;
+}
+
+/** One sentence for each that is wrong. In order none comes before all below are ready, else within the scale budget. */
+export function creationProblems(ordinal: number, { set, pods }: Sight, nowMs: number): readonly string[] {
+  if (!set) return ["is made by a pass that read no set"];
+  const lower = desiredOrdinals(set.spec).filter((one) => one < ordinal);
+  const waiting = lower.filter((one) => !isAvailable(set, find(pods, one), nowMs));
+  if (isOrdered(set)) return waiting.map((one) => `comes before ordinal ${one} was ready`);
+  const budget = scaleBudgetOf(set.spec);
+  return waiting.length >= budget ? [`comes while ${waiting.length} below are not ready, ${budget} allowed`] : [];
+}
+
+function find(pods: readonly Pod[], ordinal: number): Pod | undefined {
+  return pods.find((pod) => ordinalOf(pod) === ordinal);
+}
+
+function isAvailable({ spec }: StatefulSet, pod: Pod | undefined, nowMs: number): boolean {
+  const ready = pod && conditionIn(pod, "Ready");
+  if (pod?.status?.phase !== "Running" || ready?.status !== "True" || pod.metadata?.deletionTimestamp) return false;
+  const seconds = spec.updateStrategy?.rollingUpdate?.minReadySeconds ?? 0;
+  // Times are stored in whole seconds.
+  return seconds === 0 || nowMs - Date.parse(ready.lastTransitionTime ?? "") >= 1000 * (seconds - 1);
+}
