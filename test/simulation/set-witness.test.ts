@@ -1,0 +1,119 @@
+/** The judge of budgets by itself: what counts as taken down, for how long, and how many may be. */
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { formatLedger } from "../../shared/core/upgrade/ledger.ts";
+import type { Write } from "./api-server.ts";
+import { injectedPod, runningStatus, type SetPlan, sidecarSetOf, withReady } from "./objects.ts";
+import { SetWitness } from "./set-witness.ts";
+
+const SET: SetPlan = { name: "mesh", isHot: false, isOrdinal: false };
+const PODS = ["a", "b", "c", "d"];
+
+function podOf(name: string, version: number, state: "running" | "down"): Pod {
+  const pod = injectedPod({ namespace: "shop", name, uid: name }, [{ ...SET, version, shape: 0 }]);
+  const status = runningStatus(pod, 0);
+  const isReady = state === "running";
+  const metadata = { ...pod.metadata, resourceVersion: "1" };
+  return { ...pod, metadata, status: { ...status, conditions: withReady({ ...pod, status }, isReady, 0) } } as Pod;
+}
+
+/** The world of one SidecarSet; `log` is what was found wrong. */
+function scene(isStrict = false) {
+  const log: string[] = [];
+  const pods = new Map(PODS.map((name) => [name, podOf(name, 1, "running")]));
+  const all = () => [...pods.values()];
+  const witness = new SetWitness({ set: SET, isStrict, pods: all, report: (_, why) => log.push(why) });
+  const write = (object: object) => ({ object, isRemoved: false }) as unknown as Write;
+  let generation = 0;
+  /** A new spec; reservations are made under it from now on. */
+  const release = (version: number, maxUnavailable: number) => {
+    generation++;
+    const { metadata, ...rest } = sidecarSetOf(SET, { version, shape: 0, strategy: { maxUnavailable } });
+    witness.seeSpec(write({ ...rest, metadata: { ...metadata, uid: "set", generation } }));
+    witness.seeLedger(write({ data: formatLedger({ uid: "set", generation, reservations: [] }) }));
+  };
+  const becomes = (name: string, version: number, state: "running" | "down") => {
+    const next = podOf(name, version, state);
+    witness.seePod(pods.get(name), next, false);
+    pods.set(name, next);
+  };
+  /** A pass brings the pod to a version, and it is down then. */
+  const upgrade = (name: string, version: number) => {
+    const previous = pods.get(name) ?? podOf(name, 1, "running");
+    const reservation = { namespace: "shop", name, uid: name, resourceVersion: "1", generation, revision: "" };
+    witness.judgeUpgrade(write({}), { previous, next: podOf(name, version, "down"), reservation });
+    becomes(name, version, "down");
+  };
+  for (const pod of all()) witness.seePod(undefined, pod, false);
+  return { log, release, becomes, upgrade };
+}
+
+describe("the judge of budgets", () => {
+  it("counts pods that were ready when they were upgraded, until they work again", () => {
+    const { log, release, upgrade, becomes } = scene();
+    release(2, 2);
+    upgrade("a", 2);
+    upgrade("b", 2);
+    expect(log).toEqual([]);
+    becomes("a", 2, "running");
+    upgrade("c", 2);
+    expect(log).toEqual([]);
+    upgrade("d", 2);
+    expect(log).toEqual(["is one of 3 pods taken down at once, 2 allowed"]);
+  });
+
+  it("counts no pod that was down before it was upgraded", () => {
+    const { log, release, upgrade, becomes } = scene();
+    release(2, 1);
+    becomes("a", 1, "down");
+    becomes("b", 1, "down");
+    upgrade("a", 2);
+    upgrade("b", 2);
+    upgrade("c", 2);
+    expect(log).toEqual([]);
+    upgrade("d", 2);
+    expect(log).toHaveLength(1);
+  });
+
+  it("forgets a pod that was taken down for a release that is over, once it is upgraded as one that is down", () => {
+    const { log, release, upgrade } = scene();
+    release(2, 1);
+    upgrade("a", 2);
+    release(3, 1);
+    upgrade("a", 3);
+    upgrade("b", 3);
+    expect(log).toEqual([]);
+  });
+
+  it("does not forget it with the strict budget", () => {
+    const { log, release, upgrade } = scene(true);
+    release(2, 1);
+    upgrade("a", 2);
+    release(3, 1);
+    upgrade("b", 3);
+    expect(log).toEqual(["is one of 2 pods taken down at once, 1 allowed"]);
+  });
+
+  it("counts pods of one release alone, and after a rollback those of the older one again", () => {
+    const { log, release, upgrade } = scene();
+    release(2, 1);
+    upgrade("a", 2);
+    release(3, 1);
+    upgrade("b", 3);
+    expect(log).toEqual([]);
+    release(2, 1);
+    upgrade("c", 2);
+    expect(log).toEqual(["is one of 2 pods taken down at once, 1 allowed"]);
+  });
+
+  it("allows what the largest budget allowed under which one of them was taken down", () => {
+    const { log, release, upgrade } = scene();
+    release(2, 2);
+    upgrade("a", 2);
+    release(2, 1);
+    upgrade("b", 2);
+    expect(log).toEqual([]);
+    upgrade("c", 2);
+    expect(log).toEqual(["is one of 3 pods taken down at once, 2 allowed"]);
+  });
+});
