@@ -116,6 +116,32 @@ const KINDS: Readonly<Record<Kind, (chance: Chance, sets: readonly string[]) => 
   }),
 };
 
+/**
+ * Pods are down for one release when a pass dies that had reserved others for the next, and then that one is rolled
+ * back: reserved and down together are more than there is room for.
+ */
+export function reboundOf(chance: Chance, sets: readonly string[]): Plan {
+  const [changedMs, backMs] = [chance.between(400, 900), chance.between(1_300, 2_000)];
+  const begun = { deadlineMs: 25_000, sidecarSet: chance.pick(sets) };
+  const blow = { atCall: 0, ofPods: true, lateMs: chance.between(3_000, TROUBLE_MS), frozenMs: FROZEN_MS };
+  return {
+    passes: [
+      { ...begun, startMs: 0, isFollowing: false },
+      {
+        ...begun,
+        startMs: changedMs,
+        isFollowing: true,
+        blow: { ...blow, kind: chance.pick(["killLate", "killBefore"]) },
+      },
+      { ...begun, startMs: backMs, isFollowing: true },
+    ],
+    strikes: [
+      { atMs: changedMs, fault: "spec changed" },
+      { atMs: backMs, fault: "spec rolled back" },
+    ],
+  };
+}
+
 function stalled(chance: Chance) {
   const frozenMs = chance.between(1_000, 12_000);
   return {

@@ -4,7 +4,7 @@ import { type Chance, seededChance } from "./chance.ts";
 import { NETWORK_FAULTS, type NetworkFault } from "./faults.ts";
 import type { Behaviour } from "./kubelet.ts";
 import { SET_NAMES, type SetPlan } from "./objects.ts";
-import { type Plan, planOf } from "./plans.ts";
+import { type Plan, planOf, reboundOf } from "./plans.ts";
 
 export interface Scenario extends Plan {
   readonly seed: number;
@@ -37,6 +37,7 @@ export function scenarioOf(seed: number): Scenario {
   const has = (probability: number) => chance.isLucky(probability);
   // From a stream of its own: all else stays as it is without.
   const isOrdinal = seededChance(seed, 9).isLucky(0.2);
+  const isRebound = seededChance(seed, 16).isLucky(0.03);
   const names = SET_NAMES.slice(0, chance.pick([1, 1, 1, 1, 1, 1, 1, 2, 2, 3]));
   return {
     seed,
@@ -57,7 +58,14 @@ export function scenarioOf(seed: number): Scenario {
     badRate: chance.pick([0.1, 0.5]),
     noticeMs: chance.pick([50, 1_000, 10_000]),
     readyMs: chance.pick([50, 2_000, 15_000]),
+    ...(isRebound ? reboundScene(seed, names) : {}),
   };
+}
+
+function reboundScene(seed: number, names: readonly string[]) {
+  const chance = seededChance(seed, 17);
+  const times = { noticeMs: 1_000, readyMs: 15_000 };
+  return { ...reboundOf(chance, names), ...times, pods: chance.pick([4, 5]), strategy: { maxUnavailable: 2 } };
 }
 
 function strategyOf(chance: Chance): UpdateStrategy {
