@@ -11,8 +11,8 @@ import { plantBug } from "../planted-bug.ts";
 const run = promisify(execFile);
 const BUGS = join(import.meta.dirname, "bugs");
 const LIST = join(BUGS, "found.json");
-const LEAST_BUGS = 8;
-const MOST_SEEDS = 300;
+const LEAST_BUGS = 15;
+const MOST_SEEDS = 4_000;
 /** A bug may make a pass run in circles. */
 const TIMEOUT_MS = 600_000;
 
