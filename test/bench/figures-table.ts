@@ -1,9 +1,11 @@
-/** The tables of docs/deploy.md, from figures.json. */
+/** The tables of README and docs/deploy.md, from figures.json. */
 import type { BundleSize } from "../../infra/build.ts";
 import type { ColdStartFigures } from "./cold-start.ts";
 import type { Cost } from "./cost.ts";
+import type { FigureRow } from "./wanted-figure.ts";
 
 export interface Figures {
+  readonly figures: readonly FigureRow[];
   readonly measuredAt: string;
   readonly machine: { readonly node: string; readonly processor: string; readonly runtimeClient: string };
   readonly sizes: Readonly<Record<string, BundleSize>>;
@@ -19,15 +21,41 @@ export interface Figures {
 }
 
 /** The text of a document with the part between its two marks replaced. @throws Error when a mark is missing */
-export function withTable(document: string, name: string, table: string): string {
+function withTable(document: string, name: string, table: string): string {
   const [begin, end] = [`<!-- ${name}: written by npm run figures -->`, `<!-- ${name} ends -->`];
   const [from, to] = [document.indexOf(begin), document.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`the document has no ${begin} … ${end}`);
   return `${document.slice(0, from + begin.length)}\n${table}\n${document.slice(to)}`;
 }
 
-export function tables({ cost, sizes, coldStart }: Figures): Readonly<Record<string, string>> {
-  return { cost: costTable(cost), "cold starts": startTable(sizes, coldStart) };
+/** How each document is written with its tables. */
+export function documentsOf(figures: Figures): readonly (readonly [path: string, write: (text: string) => string])[] {
+  const { cost, sizes, coldStart } = figures;
+  return [
+    ["README.md", (text) => withTable(text, "figures", mainTable(figures))],
+    [
+      "docs/deploy.md",
+      (text) => withTable(withTable(text, "cost", costTable(cost)), "cold starts", startTable(sizes, coldStart)),
+    ],
+  ];
+}
+
+const MEASURED_BY: Readonly<Record<FigureRow["by"], string>> = {
+  CI: "every run of CI",
+  bench: "benchmark",
+  soak: "soak",
+};
+
+function mainTable({ figures }: Figures): string {
+  const shown = (value: number) => value.toLocaleString("en-US", { maximumSignificantDigits: 10 });
+  const lines = figures
+    .filter(({ isMain }) => isMain)
+    .map(({ what, by, measuredAt, is, of, atMost, atLeast, isMet }) => {
+      const bound = atMost === undefined ? `at least ${shown(atLeast ?? Number.NaN)}` : `at most ${shown(atMost)}`;
+      const value = of === undefined ? shown(is) : `${shown(is)} of ${shown(of)}`;
+      return `| ${what} | ${bound} | ${value}${isMet ? "" : " (missed)"} | ${MEASURED_BY[by]}, ${measuredAt} |`;
+    });
+  return ["| figure | target | measured | by |", "|---|---|---|---|", ...lines].join("\n");
 }
 
 function dollars(amount: number): string {

@@ -1,7 +1,10 @@
 /** What other runs have measured, from the reports that they leave behind. */
-import { readFile } from "node:fs/promises";
+import { globSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
 
 type Json = Readonly<Record<string, unknown>>;
+
+const ORDERED = "reports/ordered.json";
 
 /** undefined: nobody has measured that here. @throws SyntaxError for a report that is no JSON */
 async function reportAt(path: string): Promise<Json | undefined> {
@@ -13,8 +16,52 @@ async function reportAt(path: string): Promise<Json | undefined> {
   }
 }
 
+/** Only of a run of all files: one of a few would look like all there is. */
+async function realControlPlane(): Promise<Json> {
+  const report = await reportAt("reports/e2e.json");
+  const {
+    files = [],
+    finished,
+    passed,
+    failed,
+    figures,
+  } = (report ?? {}) as Json & { readonly files?: readonly Json[] };
+  const all = globSync("test/e2e/**/*.e2e.ts").length;
+  if (report === undefined) return {};
+  if (files.length < all) {
+    process.stderr.write(`reports/e2e.json is left out: it is of ${files.length} of ${all} files\n`);
+    return {};
+  }
+  const measuredAt = String(finished).slice(0, 10);
+  return { e2e: { measuredAt, files: files.length, passed, failed, figures } };
+}
+
+async function orderedSets(): Promise<Json> {
+  const report = await reportAt(ORDERED);
+  if (report === undefined) return {};
+  return { ordered: { measuredAt: (await stat(ORDERED)).mtime.toISOString().slice(0, 10), ...report } };
+}
+
+/** How far the soak has come by and by stays in its own file. */
+function withoutChunks(soak: Json): Json {
+  return Object.fromEntries(
+    Object.entries(soak).map(([name, part]) => {
+      const { chunks: _, ...figures } = part as Json;
+      return [name, figures];
+    }),
+  );
+}
+
 /** By their names in figures.json; what was not measured is not among them, so that older figures stay. */
 export async function takenFigures(): Promise<Json> {
-  const [bench, simulation] = await Promise.all([reportAt("reports/bench.json"), reportAt("reports/simulation.json")]);
-  return { ...bench, ...(simulation ? { simulation } : {}) };
+  const [bench, simulation, soak] = await Promise.all(
+    ["reports/bench.json", "reports/simulation.json", "docs/soak.json"].map(reportAt),
+  );
+  return {
+    ...bench,
+    ...(await orderedSets()),
+    ...(await realControlPlane()),
+    ...(simulation ? { simulation } : {}),
+    ...(soak ? { soak: withoutChunks(soak) } : {}),
+  };
 }

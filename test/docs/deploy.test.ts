@@ -1,17 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { type Figures, tables, withTable } from "../bench/figures-table.ts";
-
-test("the tables of docs/deploy.md are those of figures.json", async () => {
-  const figures = JSON.parse(await readFile("figures.json", "utf8")) as Figures;
-  const document = await readFile("docs/deploy.md", "utf8");
-  const all = Object.entries(tables(figures));
-  expect(all).toHaveLength(2);
-  for (const [name, table] of all) {
-    expect(table).not.toContain("NaN");
-    expect(withTable(document, name, table)).toBe(document);
-  }
-});
 
 test("every parameter that a deployment takes is explained, and no other", async () => {
   const sources = ["serverless.yml", "infra/aws/settings.ts", "infra/aws/domain-settings.ts"];

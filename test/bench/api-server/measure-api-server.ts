@@ -11,7 +11,7 @@ export interface ApiServerOptions {
   readonly milliseconds: number;
 }
 
-export interface ApiServerRow {
+interface ApiServerRow {
   readonly way: Way;
   /** pods that were created */
   readonly pods: number;

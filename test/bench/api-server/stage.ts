@@ -36,7 +36,7 @@ const POLL_MS = 50;
 const PATIENCE_MS = 60_000;
 
 /** Where pods go that way. */
-export function namespaceOf(way: Way): string {
+function namespaceOf(way: Way): string {
   return way.replaceAll(" ", "-");
 }
 

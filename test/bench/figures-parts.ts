@@ -1,0 +1,89 @@
+/** The parts of figures.json that `npm run figures` measures itself, one by one. */
+import { spawnSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { countAlarmMetrics } from "../../infra/aws/alarms.ts";
+import { readSettings } from "../../infra/aws/settings.ts";
+import { type BundleSize, bundle, FUNCTIONS } from "../../infra/build.ts";
+import { RUNTIME_CLIENT } from "../lambda/runtime-process.ts";
+import { type ColdStartFigures, measureColdStart } from "./cold-start.ts";
+import { doorsMonth, idleMonth, type Measurements, podsMonth, rolloutOnce } from "./cost.ts";
+
+const PROCESSES = 30;
+const PODS_PER_MINUTE = 3_000;
+const ROLLOUTS = "500,1000,2000,4000,8000,16000";
+
+const today = () => new Date().toISOString().slice(0, 10);
+
+async function measureSizes(): Promise<Readonly<Record<string, BundleSize>>> {
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-figures-"));
+  const sizes: [string, BundleSize][] = [];
+  for (const name of FUNCTIONS) sizes.push([name, await bundle(name, join(folder, name))]);
+  await rm(folder, { recursive: true });
+  return Object.fromEntries(sizes);
+}
+
+async function measurements({ functions }: ColdStartFigures): Promise<Measurements> {
+  const { "mutate-pod": pod, rollout } = functions;
+  if (pod === undefined || rollout === undefined) throw new Error("mutate-pod or rollout was not measured");
+  const settings = await readSettings("sidecarset", "prod", async () => "");
+  return {
+    idleTickMs: rollout.warm.median,
+    podMs: pod.warm.cpu ?? pod.warm.median,
+    podAnswerBytes: pod.warm.answerBytes,
+    tickLogBytes: rollout.warm.logBytes,
+    alarmMetrics: countAlarmMetrics(settings),
+  };
+}
+
+/** Sizes, cold starts and costs of the functions. */
+async function lambda(): Promise<object> {
+  const sizes = await measureSizes();
+  const coldStart = await measureColdStart(PROCESSES);
+  const measured = await measurements(coldStart);
+  const cost = {
+    measured,
+    idleMonth: idleMonth(measured),
+    podsPerMinute: PODS_PER_MINUTE,
+    podsMonth: podsMonth(PODS_PER_MINUTE, measured),
+    doorsMonth: doorsMonth(PODS_PER_MINUTE, measured),
+    rolloutOf10000Pods: rolloutOnce(10_000, 500, 30),
+  };
+  const machine = { node: process.version, processor: cpus()[0]?.model ?? "unknown", runtimeClient: RUNTIME_CLIENT };
+  return { measuredAt: today(), machine, sizes, coldStart, cost };
+}
+
+/** stdout of an npm script. @throws Error when it fails */
+function run(script: string, ...args: readonly string[]): string {
+  const { status, stdout } = spawnSync("npm", ["run", "--silent", script, "--", ...args], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+    maxBuffer: 1e8,
+  });
+  if (status === 0) return stdout;
+  throw new Error(`npm run ${script} -- ${args.join(" ")} failed:\n${stdout}`);
+}
+
+/** It leaves its figures in reports/, where they are taken from. */
+function benchmark(...args: readonly string[]): () => Promise<object> {
+  return async () => {
+    process.stderr.write(run("bench", ...args));
+    return {};
+  };
+}
+
+async function vectors(): Promise<object> {
+  const [, passed, failed] = /(\d+) passed, (\d+) failed\s*$/.exec(run("vectors", "test/vectors")) ?? [];
+  return { vectors: { measuredAt: today(), passed: Number(passed), failed: Number(failed) } };
+}
+
+/** By the names that `npm run figures -- NAME` takes. */
+export const PARTS: Readonly<Record<string, () => Promise<object>>> = {
+  lambda,
+  webhook: benchmark("webhook", "--full"),
+  apiserver: benchmark("apiserver"),
+  rollout: benchmark("rollout", "--pods", ROLLOUTS),
+  ordered: benchmark("ordered"),
+  vectors,
+};

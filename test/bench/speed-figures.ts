@@ -1,0 +1,165 @@
+/** Figures of speed, memory, bytes and cost. */
+import { at, numberAt, type Part, type Row, rowsOf, type WantedFigure } from "./wanted-figure.ts";
+
+const smallest = (values: readonly (number | undefined)[]) => {
+  const known = values.filter((value) => value !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
+};
+const largest = (values: readonly (number | undefined)[]) => {
+  const known = values.filter((value) => value !== undefined);
+  return known.length > 0 ? Math.max(...known) : undefined;
+};
+
+/** Of our webhook with ten SidecarSets. */
+const review = (callers: number, path: string) => (part: Part) =>
+  numberAt(
+    rowsOf(part).find((row) => row["subject"] === "ours" && row["sidecarSets"] === 10 && row["callers"] === callers),
+    path,
+  );
+const rolled = (kinds: readonly string[], path: string) => (part: Part) =>
+  largest(
+    rowsOf(part)
+      .filter((row) => kinds.includes(String(row["kind"])))
+      .map((row) => numberAt(row, path)),
+  );
+const created = (way: string, path: string) => (part: Part) =>
+  numberAt(
+    rowsOf(part).find((row) => row["way"] === way),
+    path,
+  );
+
+export const SPEED_FIGURES: readonly WantedFigure[] = [
+  {
+    what: "review of a pod, requests a second of a minimal injector's, one caller",
+    by: "bench",
+    from: "webhook",
+    pick: review(1, "ofMinimal.requestsPerSecond"),
+    atLeast: 0.8,
+  },
+  {
+    what: "review of a pod, requests a second of a minimal injector's, 32 callers",
+    by: "bench",
+    from: "webhook",
+    pick: review(32, "ofMinimal.requestsPerSecond"),
+    atLeast: 0.8,
+    isMain: true,
+  },
+  {
+    what: "review of a pod, p50 of a minimal injector's, one caller",
+    by: "bench",
+    from: "webhook",
+    pick: review(1, "ofMinimal.p50"),
+    atMost: 1.5,
+    isMain: true,
+  },
+  {
+    what: "review of a pod, ms of computing, one caller",
+    by: "bench",
+    from: "webhook",
+    pick: review(1, "cpu"),
+    atMost: 0.2,
+  },
+  {
+    what: "patch for one simple container, bytes",
+    by: "CI",
+    from: "webhook",
+    pick: review(1, "patchBytes"),
+    atMost: 1_500,
+    isMain: true,
+  },
+  {
+    what: "a pod's creation through the API server, ms above a no-op webhook",
+    by: "bench",
+    from: "apiServer",
+    pick: created("ours", "aboveNoOp"),
+    atMost: 0.6,
+    isMain: true,
+  },
+  {
+    what: "rollout, PATCHes of pods for each updated pod",
+    by: "CI",
+    from: "rollout",
+    pick: rolled(["first", "gated", "later"], "podPatchesPerPod"),
+    atMost: 1.005,
+    isMain: true,
+  },
+  {
+    what: "rollout, PATCHes of pods/status for each pod updated before",
+    by: "CI",
+    from: "rollout",
+    pick: rolled(["later"], "statusPatchesPerPod"),
+    atMost: 0,
+  },
+  {
+    what: "rollout, PATCHes of pods/status for each pod with SkipUpgradableCondition",
+    by: "CI",
+    from: "rollout",
+    pick: rolled(["gated"], "statusPatchesPerPod"),
+    atMost: 0,
+  },
+  {
+    what: "rollout, bytes on the wire for each updated pod",
+    by: "bench",
+    from: "rollout",
+    pick: rolled(["later"], "bytesPerPod"),
+    atMost: 4_096,
+    isMain: true,
+  },
+  {
+    what: "rollout, pods a second of a bare patch loop's",
+    by: "bench",
+    from: "rollout",
+    pick: (part) => smallest(((part["ofBareLoop"] ?? []) as readonly Row[]).map((row) => numberAt(row, "ratio"))),
+    atLeast: 0.85,
+    isMain: true,
+  },
+  {
+    what: "rollout, exponent with which computing grows",
+    by: "bench",
+    from: "rollout",
+    pick: at("cpuExponent"),
+    atMost: 1.05,
+    isMain: true,
+  },
+  {
+    what: "rollout, MB of memory for each 1,000 pods",
+    by: "bench",
+    from: "rollout",
+    pick: at("memorySlope"),
+    atMost: 0.3,
+  },
+  {
+    what: "100 pods of an ordered set, one after the other, seconds",
+    by: "bench",
+    from: "ordered",
+    pick: at("seconds"),
+    atMost: 60,
+    isMain: true,
+  },
+  {
+    what: "cold start of mutate-sidecarset, ms of computing above an empty function",
+    by: "bench",
+    from: "coldStart",
+    pick: at("functions.mutate-sidecarset.coldCpu.median"),
+    atMost: 25,
+    isMain: true,
+  },
+  {
+    what: "cold start of mutate-pod, ms of computing above an empty function",
+    by: "bench",
+    from: "coldStart",
+    pick: at("functions.mutate-pod.coldCpu.median"),
+    atMost: 40,
+    isMain: true,
+  },
+  { what: "code that mutate-pod loads, bytes", by: "CI", from: "sizes", pick: at("mutate-pod.eager"), atMost: 60_000 },
+  { what: "an idle month on AWS, $", by: "bench", from: "cost", pick: at("idleMonth.total"), atMost: 1, isMain: true },
+  {
+    what: "a month of 3,000 pods a minute on AWS, $",
+    by: "bench",
+    from: "cost",
+    pick: at("podsMonth.total"),
+    atMost: 28,
+    isMain: true,
+  },
+];

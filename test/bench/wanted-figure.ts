@@ -1,0 +1,43 @@
+/** One figure that is promised: where it stands among the parts of figures.json, and what it must come to. */
+
+export interface FigureRow {
+  readonly what: string;
+  /** CI: in every run, which fails when it drops; bench: by a benchmark that CI runs shorter, or not at all; soak: at length */
+  readonly by: "CI" | "bench" | "soak";
+  /** the day */
+  readonly measuredAt: string;
+  readonly is: number;
+  /** how many were looked at for it */
+  readonly of?: number;
+  readonly atMost?: number;
+  readonly atLeast?: number;
+  readonly isMet: boolean;
+  /** one of those that README has */
+  readonly isMain: boolean;
+}
+
+/** Of figures.json; undefined where nobody has measured it. */
+export type Part = Readonly<Record<string, unknown>>;
+export type Parts = Readonly<Record<string, unknown>>;
+
+export interface WantedFigure extends Omit<FigureRow, "measuredAt" | "is" | "of" | "isMet" | "isMain"> {
+  /** part of figures.json, with dots */
+  readonly from: string;
+  /** undefined: not measured */
+  readonly pick: (part: Part) => number | undefined;
+  readonly of?: (part: Part) => number | undefined;
+  readonly isMain?: boolean;
+}
+
+export interface Row {
+  readonly [field: string]: unknown;
+}
+
+export const rowsOf = (part: Part) => (part["rows"] ?? []) as readonly Row[];
+
+export const numberAt = (value: unknown, path: string): number | undefined => {
+  const found = path.split(".").reduce((at: unknown, key) => (at as Row | undefined)?.[key], value);
+  return typeof found === "number" ? found : undefined;
+};
+
+export const at = (path: string) => (part: Part) => numberAt(part, path);
