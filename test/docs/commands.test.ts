@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { commandsOf, type DocScene, openDocScene, patternOf } from "./support/doc-commands.ts";
+import { CHANGE, comparable, runInTerminal, SESSION } from "./support/session.ts";
+import { sessionOf } from "./support/session-svg.ts";
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
@@ -27,6 +29,17 @@ describe("commands of the documents", () => {
 
   it.each(Object.entries(PAGES))("%s shows at least %i", (page, least) => {
     expect(all.filter((one) => one.page === page).length).toBeGreaterThanOrEqual(least);
+  });
+
+  it("README's picture shows what its commands print; node test/docs/record.ts makes it anew", async () => {
+    const svg = readFileSync("docs/session.svg", "utf8");
+    expect(svg.length).toBeLessThan(60_000);
+    expect(readFileSync("README.md", "utf8")).toMatch(/!\[[^\]]{40,}\]\(docs\/session\.svg\)/);
+    const shown = sessionOf(svg);
+    expect(shown.map(({ command }) => command)).toEqual(SESSION);
+    await scene.run(CHANGE);
+    for (const { command, printed } of shown)
+      expect(comparable(printed), command).toBe(comparable(await runInTerminal(command, scene)));
   });
 
   // One after the other: a page tells a story.

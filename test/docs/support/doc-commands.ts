@@ -47,6 +47,8 @@ function escaped(text: string): string {
 
 /** The cluster that `demo --keep` leaves, and a shell in a folder with the demo's manifests. */
 export interface DocScene {
+  readonly folder: string;
+  readonly kubeconfig: string;
   /** stdout and stderr as a terminal shows them */
   readonly run: (command: string) => Promise<string>;
   readonly close: () => Promise<void>;
@@ -91,5 +93,5 @@ export async function openDocScene(): Promise<DocScene> {
     await stage.close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { run, close };
+  return { folder, kubeconfig: stage.kubeconfig, run, close };
 }

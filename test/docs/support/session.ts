@@ -1,0 +1,56 @@
+/** The session that README shows: its commands, as they are printed in a terminal of a certain width. */
+
+import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { COMMANDS } from "../../../functions/cli/commands.ts";
+import { runProgram } from "../../../functions/cli/program.ts";
+
+export const COLUMNS = 88;
+
+/** They write nothing. The folder has the change that they are about. */
+export const SESSION: readonly string[] = [
+  "sidecarset status",
+  "sidecarset diff log-agent -f new.yaml",
+  "sidecarset plan log-agent -f new.yaml --ready-after 30s",
+  "sidecarset explain sidecarset/log-agent",
+];
+
+/** What new.yaml is made by. */
+export const CHANGE = "sed 's/4.1.0/4.2.0/; s/partition: 50%/partition: 0/' log-agent.yaml > new.yaml";
+
+interface Place {
+  readonly folder: string;
+  readonly kubeconfig: string;
+}
+
+/** One of the session's commands, with the codes of its colours. @throws what it says on stderr */
+export async function runInTerminal(command: string, { folder, kubeconfig }: Place): Promise<string> {
+  const [, ...words] = command.split(" ");
+  const args = words.map((word) => (word.endsWith(".yaml") ? join(folder, word) : word));
+  const written = { out: "", err: "" };
+  const terminal = (to: keyof typeof written) =>
+    ({
+      isTTY: true,
+      columns: COLUMNS,
+      write: (text: string) => {
+        written[to] += text;
+        return true;
+      },
+    }) as unknown as NodeJS.WriteStream;
+  await runProgram(COMMANDS, ["--kubeconfig", kubeconfig, ...args], {
+    name: "sidecarset",
+    version: "0",
+    stdout: terminal("out"),
+    stderr: terminal("err"),
+    mayColor: true,
+  });
+  if (written.err !== "") throw new Error(written.err);
+  return written.out;
+}
+
+/** Without what is different each time, and without colours. */
+export function comparable(printed: string): string {
+  return stripVTControlCharacters(printed)
+    .replace(/web-[a-z0-9]+-[a-z0-9]{5}/g, "web-…")
+    .replace(/\d+ seconds? ago/g, "… seconds ago");
+}
