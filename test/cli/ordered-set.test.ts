@@ -386,3 +386,12 @@ describe("names", () => {
       expect(await json("status", name)).toMatchObject({ name: "spelled" });
   });
 });
+
+it("preview shows what a SidecarSet adds to the pods of an ordered set", async () => {
+  const sidecarSet = join(folder, "sidecarset.yaml");
+  const spec = { selector: { matchLabels: { app: "viewed" } }, containers: [{ name: "agent", image: "agent:1" }] };
+  const header = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", metadata: { name: "log-agent" } };
+  await writeFile(sidecarSet, stringify({ ...header, spec }));
+  const text = await out("preview", "-f", await fileOf("viewed", {}), "-f", sidecarSet);
+  expect(text).toMatch(/sidecarset-injected-list: log-agent[\s\S]* image: agent:1[\s\S]* image: app:1/);
+});
