@@ -4,7 +4,7 @@ import type { AuthenticationSettings } from "../shared/authentication-settings.t
 import { readAwsAccess, readCluster, readConfig } from "../shared/config.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import { connect } from "../shared/kube/connect.ts";
-import { createLog, type Log, stdoutInTurns } from "../shared/log.ts";
+import { createLog, type Log, stdoutInBatches } from "../shared/log.ts";
 import type { SecretReference } from "../shared/secret/reference.ts";
 import { allWebhooks } from "../shared/webhook/all-webhooks.ts";
 import { authenticator } from "../shared/webhook/authenticate.ts";
@@ -95,7 +95,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
 
 /** Resolves after SIGTERM or SIGINT, when everything in flight is done. */
 export async function serveUntilSignal(options: ServeOptions): Promise<void> {
-  const log = createLog(readConfig().logLevel, stdoutInTurns());
+  const log = createLog(readConfig().logLevel, stdoutInBatches());
   logCrashes(log);
   const ended = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
   const server = await startServer({ log, ...options });

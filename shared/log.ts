@@ -51,11 +51,14 @@ function writeToStdout(line: string): void {
   process.stdout.write(line);
 }
 
+/** How long a line may wait for others. */
+const BATCH_MS = 20;
+
 /**
- * For a process that goes on: all lines of one turn of its event loop are one write, after the answers that they are
- * about. What is left is written when the process exits. Not for Lambda, which stops a process once it has answered.
+ * For a process that goes on: lines that come within a moment are one write, since a write costs as much as a line does.
+ * What is left is written when the process exits. Not for Lambda, which stops a process once it has answered.
  */
-export function stdoutInTurns(): (line: string) => void {
+export function stdoutInBatches(): (line: string) => void {
   let lines = "";
   const flush = () => {
     if (lines !== "") writeToStdout(lines);
@@ -63,7 +66,7 @@ export function stdoutInTurns(): (line: string) => void {
   };
   process.on("exit", flush);
   return (line) => {
-    if (lines === "") setImmediate(flush);
+    if (lines === "") setTimeout(flush, BATCH_MS).unref();
     lines += line;
   };
 }

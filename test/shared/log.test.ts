@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { createLog, type LogFields } from "../../shared/log.ts";
+import { expect, test, vi } from "vitest";
+import { createLog, type LogFields, stdoutInBatches } from "../../shared/log.ts";
 
 function logged(fields: LogFields, message = "event"): Record<string, unknown> {
   const lines: string[] = [];
@@ -47,4 +47,29 @@ test.each([
 
 test("a secret in the message is not shown either", () => {
   expect(logged({}, "Bearer abc123")["message"]).toBe("[not shown]");
+});
+
+test("lines that come within a moment are one write, the last ones when the process exits", () => {
+  vi.useFakeTimers();
+  const written: unknown[] = [];
+  const spy = vi.spyOn(process.stdout, "write").mockImplementation((text) => written.push(text) > 0);
+  const before = new Set(process.listeners("exit"));
+  try {
+    const write = stdoutInBatches();
+    const [atExit] = process.listeners("exit").filter((listener) => !before.has(listener));
+    write("one\n");
+    write("two\n");
+    expect(written).toEqual([]);
+    vi.advanceTimersByTime(20);
+    expect(written).toEqual(["one\ntwo\n"]);
+    write("three\n");
+    atExit?.(0);
+    expect(written).toEqual(["one\ntwo\n", "three\n"]);
+    vi.advanceTimersByTime(20);
+    expect(written).toHaveLength(2);
+    if (atExit) process.off("exit", atExit);
+  } finally {
+    spy.mockRestore();
+    vi.useRealTimers();
+  }
 });
