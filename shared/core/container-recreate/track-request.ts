@@ -10,11 +10,12 @@ import {
   PRE_RECREATE_GRACE_CONDITION,
   RECREATE_ACTIVE_LABEL,
   RECREATE_POD_UID_LABEL,
+  RECREATE_REQUEST_KIND,
   UNREADY_ACQUIRED,
 } from "../../api/names.ts";
 import { goJson } from "../lib/go-json.ts";
 import { secondsBetween } from "../lib/seconds-between.ts";
-import { hasHoldGate, hold, release } from "./unready-hold.ts";
+import { type Holder, hasHoldGate, hold, release } from "../pod/unready-hold.ts";
 
 /** In this order; each may come true alone when the next one is cut off. */
 export type RequestAction =
@@ -87,7 +88,7 @@ function graceCondition(now: string): RecreateCondition {
 }
 
 function acquire(request: ContainerRecreateRequest, pod: Pod, now: string): readonly RequestAction[] {
-  const held = hold(pod, request, now);
+  const held = hold(pod, holderOf(request), now);
   const finalizer = hasFinalizer(request) ? [] : [{ kind: "AddFinalizer" } as const];
   return [...finalizer, ...conditionsPatch(pod, held)];
 }
@@ -133,9 +134,13 @@ function finish(request: ContainerRecreateRequest, pod: Pod | undefined, now: st
   return { actions: freed, requeueAfterSeconds: left };
 }
 
+function holderOf({ metadata }: ContainerRecreateRequest): Holder {
+  return { userAgent: RECREATE_REQUEST_KIND, key: `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}` };
+}
+
 function letGo(request: ContainerRecreateRequest, pod: Pod | undefined, now: string): readonly RequestAction[] {
   if (!pod || pod.metadata?.deletionTimestamp || !hasHoldGate(pod)) return [];
-  return conditionsPatch(pod, release(pod, request, now));
+  return conditionsPatch(pod, release(pod, holderOf(request), now));
 }
 
 function secondsToLive({ spec, status }: ContainerRecreateRequest, now: string): number | undefined {

@@ -3,11 +3,12 @@ import type { Pod } from "../../api/kubernetes.ts";
 import { POD_REVISION_LABEL } from "../../api/names.ts";
 import { calculateSpec } from "../in-place/calculate-spec.ts";
 import { updatePod } from "../in-place/update-pod.ts";
-import { isHooked, withHook, withLifecycleState } from "./lifecycle.ts";
+import { changeState } from "./change-state.ts";
+import { isHooked, withLifecycleState } from "./lifecycle.ts";
 import type { Pass } from "./pass.ts";
 import { lifecycleState, revisionOf } from "./pod-phase.ts";
 import { carryOut } from "./refresh.ts";
-import { ask, getPod, StepFailed, type Steps } from "./step.ts";
+import { getPod, StepFailed, type Steps } from "./step.ts";
 import { record } from "./write-pod.ts";
 
 /** False when only a new pod gets there. Throws where the policy wants no new pod, or the pod is on its way out. */
@@ -38,23 +39,19 @@ export function* updateInPlace(pass: Pass, pod: Pod): Steps<boolean> {
 }
 
 /** Once no hook holds the pod. */
-function* mayBegin({ set, now }: Pass, pod: Pod): Steps<boolean> {
+function* mayBegin(pass: Pass, pod: Pod): Steps<boolean> {
   const state = lifecycleState(pod);
-  const hook = set.spec.lifecycle?.inPlaceUpdate;
+  const hook = pass.set.spec.lifecycle?.inPlaceUpdate;
   switch (state) {
     case "":
     case "PreparingNormal":
     case "Normal":
       if (!isHooked(hook, pod)) return true;
-      yield* ask({ kind: "UpdatePod", before: pod, after: withLifecycleState(pod, "PreparingUpdate", now) });
+      yield* changeState(pass, pod, "PreparingUpdate");
       return false;
     case "Updated":
       if (!hook) return true;
-      yield* ask({
-        kind: "UpdatePod",
-        before: pod,
-        after: withHook(withLifecycleState(pod, "PreparingUpdate", now), hook),
-      });
+      yield* changeState(pass, pod, "PreparingUpdate", true);
       return false;
     case "PreparingUpdate":
       return !isHooked(hook, pod);

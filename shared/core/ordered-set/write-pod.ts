@@ -2,6 +2,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim } from "../../api/stateful-set.ts";
 import { ordinalOf } from "../pod/pod-name.ts";
+import { changeState } from "./change-state.ts";
 import { claimsOf, hasClaimVolumes, withClaimVolumes } from "./claims.ts";
 import { hasIdentity, withIdentity } from "./identity.ts";
 import { firstState, isHooked, withLifecycleState } from "./lifecycle.ts";
@@ -67,11 +68,11 @@ function* createMissingClaim(pass: Pass, pod: Pod, claim: PersistentVolumeClaim)
 
 /** While a hook holds the pod it is not deleted: it is "marked" first, and "kept" then. */
 export function* deletePod(pass: Pass, pod: Pod): Steps<"deleted" | "marked" | "kept"> {
-  const { set, now, progress } = pass;
+  const { set, progress } = pass;
   if (isHooked(set.spec.lifecycle?.preDelete, pod)) {
     if (lifecycleState(pod) === "PreparingDelete") return "kept";
     progress.written.add(pod.metadata?.uid ?? "");
-    yield* ask({ kind: "UpdatePod", before: pod, after: withLifecycleState(pod, "PreparingDelete", now) });
+    yield* changeState(pass, pod, "PreparingDelete");
     return "marked";
   }
   progress.written.add(pod.metadata?.uid ?? "");

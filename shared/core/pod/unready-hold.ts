@@ -1,13 +1,12 @@
-/** Decides how a request holds its pod unready while containers are recreated, beside others that do the same. */
-import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
+/** Decides how somebody holds a pod unready, beside others that do the same. */
 import type { Pod, PodCondition } from "../../api/kubernetes.ts";
-import { POD_READY_CONDITION, RECREATE_REQUEST_KIND } from "../../api/names.ts";
+import { POD_READY_CONDITION } from "../../api/names.ts";
 import { compareUtf8, goJson } from "../lib/go-json.ts";
 import { isJsonObject, jsonOf } from "../lib/json-object.ts";
-import { conditionOf, setReady } from "../pod/conditions.ts";
+import { conditionOf, setReady } from "./conditions.ts";
 
 /** Who holds the pod, as the condition's message lists them. */
-interface Holder {
+export interface Holder {
   readonly userAgent: string;
   readonly key: string;
 }
@@ -16,10 +15,9 @@ export function hasHoldGate({ spec }: Pod): boolean {
   return (spec.readinessGates ?? []).some(({ conditionType }) => conditionType === POD_READY_CONDITION);
 }
 
-/** The same pod if the request holds it already. Ready follows at once: the kubelet would take its time. */
-export function hold(pod: Pod, request: ContainerRecreateRequest, now: string): Pod {
+/** The same pod if it is held already. Ready follows at once: the kubelet would take its time. */
+export function hold(pod: Pod, holder: Holder, now: string): Pod {
   const before = conditionOf(pod, POD_READY_CONDITION);
-  const holder = holderOf(request);
   const holders = holdersOf(before);
   if (holders.some((other) => isSame(other, holder))) return pod;
   const message = print([...holders, holder]);
@@ -28,10 +26,9 @@ export function hold(pod: Pod, request: ContainerRecreateRequest, now: string): 
   return setReady(withHold(pod, { ...before, status, message, lastTransitionTime: now }));
 }
 
-/** The same pod if the request doesn't hold it. Ready is left to the kubelet. */
-export function release(pod: Pod, request: ContainerRecreateRequest, now: string): Pod {
+/** The same pod if it isn't held by that. Ready is left to the kubelet. */
+export function release(pod: Pod, holder: Holder, now: string): Pod {
   const before = conditionOf(pod, POD_READY_CONDITION);
-  const holder = holderOf(request);
   const holders = holdersOf(before);
   const others = holders.filter((other) => !isSame(other, holder));
   if (!before || others.length === holders.length) return pod;
@@ -47,10 +44,6 @@ function withHold(pod: Pod, hold: Omit<PodCondition, "type">): Pod {
     ? conditions.map((condition) => (condition.type === POD_READY_CONDITION ? after : condition))
     : [...conditions, after];
   return { ...pod, status: { ...pod.status, conditions: all } };
-}
-
-function holderOf({ metadata }: ContainerRecreateRequest): Holder {
-  return { userAgent: RECREATE_REQUEST_KIND, key: `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}` };
 }
 
 /** None from a message that is no such list. */
