@@ -35,7 +35,7 @@ export const PODS_COMMAND: Command = {
         Object.values(row.images).join(", "),
       ]);
       if (cells.length === 0) screen.line("No such pods.");
-      else printTable(screen, ["NAMESPACE", "POD", "SIDECARSET", "REVISION", "STATE", "IMAGES"], cells);
+      else printTable(screen, ["NAMESPACE", "POD", "SIDECARSET", "REVISION", "STATE", "IMAGES"], cells, "POD");
     });
     return 0;
   },

@@ -6,10 +6,15 @@ const GAP = 2;
 /** Narrower than this nothing can be read in a column. */
 const LEAST = 6;
 
-/** Columns as wide as they need; where that is too wide the widest are cut with an ellipsis. */
-export function printTable(screen: Screen, head: readonly string[], rows: readonly (readonly Part[])[]): void {
+/** Columns as wide as they need; where that is too wide the widest are cut, but for the one that is called `whole`. */
+export function printTable(
+  screen: Screen,
+  head: readonly string[],
+  rows: readonly (readonly Part[])[],
+  whole?: string,
+): void {
   const cells = [head.map((text): Part => ({ text, color: "bold" })), ...rows];
-  const widths = narrowed(widthsOf(cells), screen.width);
+  const widths = narrowed(widthsOf(cells), screen.width, head.indexOf(whole ?? ""));
   for (const row of cells) {
     const last = row.length - 1;
     screen.line(
@@ -46,27 +51,37 @@ function widthsOf(cells: readonly (readonly Part[])[]): number[] {
   );
 }
 
-function narrowed(widths: readonly number[], width: number): readonly number[] {
+function narrowed(widths: readonly number[], width: number, whole: number): readonly number[] {
   const fitted = [...widths];
   let excess = fitted.reduce((sum, one) => sum + one, 0) + GAP * (fitted.length - 1) - width;
   while (excess > 0) {
-    const widest = fitted.indexOf(Math.max(...fitted));
-    if ((fitted[widest] ?? 0) <= LEAST) break;
+    const left = fitted.map((one, index) => (index === whole ? 0 : one));
+    const widest = left.indexOf(Math.max(...left));
+    if ((left[widest] ?? 0) <= LEAST) break;
     fitted[widest] = (fitted[widest] ?? 0) - 1;
     excess--;
   }
   return fitted;
 }
 
+/** In the middle: what names differ in is often their end. */
 function cut(part: Part, width: number): Part {
   const text = textOf(part);
   if (widthOf(text) <= width) return part;
-  let short = "";
-  for (const character of text) {
-    if (widthOf(short + character) > width - 1) break;
-    short += character;
+  const tail = Math.floor((width - 1) / 2);
+  const characters = [...text];
+  const [begin, end] = [fitting(characters, width - 1 - tail), fitting(characters.toReversed(), tail)];
+  return withText(part, `${begin.join("")}…${end.toReversed().join("")}`);
+}
+
+/** As many of the first as have room. */
+function fitting(characters: readonly string[], width: number): readonly string[] {
+  const fitted: string[] = [];
+  for (const character of characters) {
+    if (widthOf([...fitted, character].join("")) > width) break;
+    fitted.push(character);
   }
-  return withText(part, `${short}…`);
+  return fitted;
 }
 
 function padded(part: Part, width: number): Part {

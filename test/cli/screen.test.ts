@@ -83,6 +83,14 @@ describe("a table", () => {
     expect(Math.max(...widths)).toBeLessThanOrEqual(columns);
   });
 
+  it("cuts in the middle, and never the column that must stay whole", () => {
+    const { screen, text: shown } = screenOf(60);
+    printTable(screen, ["NAMESPACE", "POD", "REVISION", "IMAGES"], ROWS, "POD");
+    const lines = shown().split("\n");
+    expect(lines[1]).toMatch(/^default +web-6mfn4vckm6-2vp2r +log\S*…\S*46 +flu\S*…\S*\.1$/);
+    expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(60);
+  });
+
   it("is never cut in a pipe", () => {
     const { screen, text: shown } = screenOf(undefined);
     printTable(screen, ["NAMESPACE", "POD", "REVISION", "IMAGES"], ROWS);
