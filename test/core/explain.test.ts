@@ -311,6 +311,7 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
   ["TickNotRunning", "stop", { pod: pod(), facts: { lastPass: "2025-05-31T23:00:00Z" } }, /since 2025-05-31T23:00:00Z/],
   ["TickUnknown", "note", { pod: pod(), facts: { lastPass: undefined } }, /unknown/],
   ["TickRunning", "ok", { pod: pod(), facts: { lastPass: "2025-05-31T23:59:30Z" } }, /30 seconds ago/],
+  ["TickRunning", "ok", { pod: pod(), facts: { lastPass: "2025-05-31T23:59:59Z" } }, / 1 second ago/],
 ];
 
 const seen = new Set<string>();

@@ -1,5 +1,7 @@
 /** Decides whether anybody is at work on a SidecarSet: when a pass was seen last, and whether it saw the latest change. */
+
 import type { ObjectMeta } from "../../api/kubernetes.ts";
+import { counted } from "../lib/counted.ts";
 import { secondsBetween } from "../lib/seconds-between.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 
@@ -20,7 +22,7 @@ export function traceTick(lastPass: string | undefined, now: string, schedule = 
   const age = lastPass === undefined ? undefined : secondsBetween(lastPass, now);
   if (age === undefined)
     return note("TickUnknown", `when a pass ran last is unknown: there is no Lease ${schedule.lease}`);
-  if (age <= LATE_SECONDS) return ok("TickRunning", `a pass ran ${Math.max(0, age)} seconds ago`);
+  if (age <= LATE_SECONDS) return ok("TickRunning", `a pass ran ${counted(Math.max(0, age), "second")} ago`);
   return stop(
     "TickNotRunning",
     `no pass has run since ${lastPass}`,
