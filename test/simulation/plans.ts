@@ -142,6 +142,19 @@ export function reboundOf(chance: Chance, sets: readonly string[]): Plan {
   };
 }
 
+/** A pass is held up between its reads; meanwhile the order of pods changes, and another pass begins with a batch. */
+export function overtakenOf(chance: Chance, sets: readonly string[]): Plan {
+  const begun = { deadlineMs: 25_000, sidecarSet: chance.pick(sets), isFollowing: true };
+  const blow = { ...stalled(chance), atCall: chance.pick([2, 3, 3, 3]), frozenMs: chance.between(3_000, 8_000) };
+  return {
+    passes: [
+      { ...begun, startMs: 0, blow },
+      { ...begun, startMs: chance.between(260, 400) },
+    ],
+    strikes: [{ atMs: chance.between(120, 240), fault: "order changed" }],
+  };
+}
+
 function stalled(chance: Chance) {
   const frozenMs = chance.between(1_000, 12_000);
   return {

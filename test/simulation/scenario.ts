@@ -4,7 +4,7 @@ import { type Chance, seededChance } from "./chance.ts";
 import { NETWORK_FAULTS, type NetworkFault } from "./faults.ts";
 import type { Behaviour } from "./kubelet.ts";
 import { SET_NAMES, type SetPlan } from "./objects.ts";
-import { type Plan, planOf, reboundOf } from "./plans.ts";
+import { overtakenOf, type Plan, planOf, reboundOf } from "./plans.ts";
 
 export interface Scenario extends Plan {
   readonly seed: number;
@@ -38,6 +38,7 @@ export function scenarioOf(seed: number): Scenario {
   // From a stream of its own: all else stays as it is without.
   const isOrdinal = seededChance(seed, 9).isLucky(0.2);
   const isRebound = seededChance(seed, 16).isLucky(0.03);
+  const isOvertaken = seededChance(seed, 18).isLucky(0.06);
   const names = SET_NAMES.slice(0, chance.pick([1, 1, 1, 1, 1, 1, 1, 2, 2, 3]));
   return {
     seed,
@@ -59,6 +60,7 @@ export function scenarioOf(seed: number): Scenario {
     noticeMs: chance.pick([50, 1_000, 10_000]),
     readyMs: chance.pick([50, 2_000, 15_000]),
     ...(isRebound ? reboundScene(seed, names) : {}),
+    ...(isOvertaken ? overtakenScene(seed, names) : {}),
   };
 }
 
@@ -66,6 +68,13 @@ function reboundScene(seed: number, names: readonly string[]) {
   const chance = seededChance(seed, 17);
   const times = { noticeMs: 1_000, readyMs: 15_000 };
   return { ...reboundOf(chance, names), ...times, pods: chance.pick([4, 5]), strategy: { maxUnavailable: 2 } };
+}
+
+function overtakenScene(seed: number, names: readonly string[]) {
+  const chance = seededChance(seed, 19);
+  const weightPriority = [{ weight: 1, matchSelector: { matchLabels: { tier: "green" } } }];
+  const strategy = { maxUnavailable: 1, priorityStrategy: { weightPriority } };
+  return { ...overtakenOf(chance, names), noticeMs: 1_000, readyMs: 15_000, pageSize: 500, strategy };
 }
 
 function strategyOf(chance: Chance): UpdateStrategy {
