@@ -164,6 +164,8 @@ export class World {
 
   /** Passes one a minute until the wanted state is there, at most as many as that may take, and then silence. */
   async settle(): Promise<void> {
+    // Once a world the event loop has its turn: whoever waits for a sign of life of this thread gets one.
+    await new Promise((resolve) => setImmediate(resolve));
     const pods = this.server.all(PODS).length;
     const windows = this.#sets.map(({ name }) => this.#windowOf(name, pods));
     const most = Math.ceil(pods / Math.min(...windows)) + 3;
