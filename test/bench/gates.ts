@@ -58,6 +58,11 @@ export function rolloutGates(figures: RolloutFigures): readonly Gate[] {
       atMost: 0,
     },
     {
+      what: "bytes on the wire for each pod of a later upgrade",
+      is: worst(figures, ["later"], (row) => row.bytesPerPod),
+      atMost: 4_700,
+    },
+    {
       what: "status writes for each second of a rollout",
       is: worst(figures, own, (row) => row.sidecarSetStatusWrites / (row.seconds + 1)),
       atMost: 1,

@@ -84,6 +84,13 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
+    what: "rollout, PATCHes of pods/status for each pod, first upgrade",
+    by: "bench",
+    from: "rollout",
+    pick: rolled(["first"], "statusPatchesPerPod"),
+    atMost: 1.005,
+  },
+  {
     what: "rollout, PATCHes of pods/status for each pod updated before",
     by: "CI",
     from: "rollout",
