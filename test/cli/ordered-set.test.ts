@@ -308,6 +308,27 @@ describe("explain", () => {
     ]);
   });
 
+  it("names the pod that keeps the order waiting, and what helps; undo does, and that helps", async () => {
+    const target = await made("broken");
+    await patchSpec(world.cluster, "broken", { template: template("broken", "app:does-not-exist") });
+    const untilStuck = async () => {
+      await pass(world.cluster, { set: keyOf("broken"), follow: false });
+      expect((await json<{ readonly isStuck: boolean }>("status", target)).isStuck).toBe(true);
+    };
+    await vi.waitFor(untilStuck, { timeout: 30_000, interval: 50 });
+    expect((await cli("status", target, "-w")).code).toBe(3);
+    expect(await out("explain", target)).toMatch(
+      /✗ ContainerFailing: broken-2 is not ready \(container main: (ImagePullBackOff|ErrImagePull)\)\n.*then kubectl delete pod broken-2: a set that keeps order/,
+    );
+    const { code, stdout } = await cli("plan", target);
+    expect([code, stdout]).toEqual([3, expect.stringMatching(/^No pod would be touched\.$/m)]);
+    expect(await out("undo", target)).toMatch(/kubectl delete pod broken-2 lets it go on\.\n$/);
+    await world.cluster.delete(PODS, keyOf("broken-2"));
+    await settle(world.cluster, "broken");
+    expect(images(await readPods(world.cluster, "broken"))).toEqual(["app:1", "app:1", "app:1"]);
+    expect(await out("status", target, "-w")).toBe("3 of 3 pods, 3 ready, 3 updated\n");
+  });
+
   it("says that there is no such pod where no set wants it", async () => {
     expect((await cli("explain", "pod/nobody-3")).stderr).toMatch(/^there is no pod nobody-3 in the namespace shop/);
   });
