@@ -121,14 +121,11 @@ async function readPages<T extends KubernetesObject, R>(
   keep: (item: T) => R | undefined,
 ) {
   const items: R[] = [];
-  let token: string | undefined;
-  for (;;) {
-    const page = await cluster.list<T>(resource, {
-      ...options,
-      limit: PAGE_SIZE,
-      ...(token === undefined ? {} : { continue: token }),
-    });
-    items.push(...page.items.map(keep).filter((kept) => kept !== undefined));
+  const first = { ...options, limit: PAGE_SIZE, keep: (item: KubernetesObject) => keep(item as T) };
+  for (let token: string | undefined; ; ) {
+    const page = await cluster.list<T>(resource, token === undefined ? first : { ...first, continue: token });
+    const kept = (page.kept as readonly R[] | undefined) ?? page.items.map(keep);
+    items.push(...kept.filter((one) => one !== undefined));
     token = page.metadata.continue || undefined;
     if (token === undefined) return { items, resourceVersion: page.metadata.resourceVersion };
   }

@@ -148,7 +148,7 @@ function planOn(
   const plan = planCondition(pod, { sidecarSet, isUpgradable, now: timestamp(context.clock) });
   if (plan.kind !== "changed") return undefined;
   const { resourceVersion = "" } = pod.metadata ?? {};
-  const { conditions = [] } = pod.status ?? {};
+  const conditions = pod.status?.conditions ?? [];
   return { ...condition, pod: { ...condition.pod, resourceVersion }, conditions, condition: plan.condition };
 }
 

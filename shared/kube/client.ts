@@ -1,7 +1,7 @@
 /** The Cluster port over HTTPS: one call is one request, objects are raw JSON, every failure is a KubeError. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject } from "../api/kubernetes.ts";
-import { isPassing } from "./error.ts";
+import { isPassing, type KubeError } from "./error.ts";
 import { refusal, unreadableAnswer } from "./failure.ts";
 import type {
   Cluster,
@@ -15,6 +15,7 @@ import type {
   WatchOptions,
 } from "./port.ts";
 import { DEFAULT_CALL_LIMITS, limiter } from "./rate-limit.ts";
+import { readList } from "./read-list.ts";
 import {
   type ClusterAccess,
   type IncomingAnswer,
@@ -45,6 +46,8 @@ const METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v
 interface Call extends Omit<OutgoingRequest, "timeoutMs"> {
   readonly verb: RequestRecord["verb"];
   readonly resource: string;
+  /** of a list */
+  readonly keep?: ListOptions["keep"];
 }
 
 /**
@@ -63,6 +66,7 @@ export function connectCluster(access: ClusterAccess): Cluster {
         resource: resource.plural,
         method: "GET",
         path: pathOf(resource, options) + queryOf(listQuery(options)),
+        keep: options.keep,
       }),
     create: (resource, object, options = {}) => send(createCall(resource, object, options)),
     patch: (resource, key, patch, options = {}) => send(patchCall(resource, key, patch, options)),
@@ -88,7 +92,7 @@ function caller(access: ClusterAccess, transport: Transport): <T>(call: Call) =>
     let answer: IncomingAnswer | undefined;
     try {
       answer = await transport({ ...call, timeoutMs });
-      return await readAnswer<T>(answer);
+      return await readAnswer<T>(answer, call.keep);
     } finally {
       const { verb, resource } = call;
       const ms = Math.round(performance.now() - begin);
@@ -117,16 +121,31 @@ function repeatAfterSeconds(error: unknown, call: Call, attempt: number): number
   return Math.min(error.retryAfterSeconds ?? seconds, MAX_RETRY_AFTER_SECONDS);
 }
 
-async function readAnswer<T>(answer: IncomingAnswer): Promise<T> {
+async function readAnswer<T>(answer: IncomingAnswer, keep: ListOptions["keep"]): Promise<T> {
   const { attempt, code, retryAfter } = answer;
   if (code >= 400) throw refusal(attempt, code, await readBody(answer).catch(() => ""), retryAfter);
+  if (keep && code < 300) return (await readKept(answer, keep)) as T;
   const body = await readBody(answer);
   if (code >= 300) throw unreadableAnswer(attempt, code, `is a redirect (${code}), which an API server never sends`);
   try {
     return JSON.parse(body) as T;
   } catch (cause) {
-    throw unreadableAnswer(attempt, code, "is not JSON: is this an API server?", cause);
+    throw notJson(answer, cause);
   }
+}
+
+async function readKept(answer: IncomingAnswer, keep: NonNullable<ListOptions["keep"]>): Promise<object> {
+  try {
+    const { rest, kept } = await readList(answer.body, (item) => keep(item as KubernetesObject));
+    return { ...(rest as object), kept };
+  } catch (cause) {
+    if (cause instanceof SyntaxError) throw notJson(answer, cause);
+    throw unreadableAnswer(answer.attempt, answer.code, "ends in the middle", cause);
+  }
+}
+
+function notJson({ attempt, code }: IncomingAnswer, cause: unknown): KubeError {
+  return unreadableAnswer(attempt, code, "is not JSON: is this an API server?", cause);
 }
 
 async function openWatch(access: ClusterAccess, transport: Transport, resource: Resource, options: WatchOptions) {

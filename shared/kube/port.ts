@@ -70,6 +70,11 @@ export interface ListOptions {
   readonly continue?: string;
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: "Exact" | "NotOlderThan";
+  /**
+   * Gets each item as it comes, so that a page need never be whole in memory. Whoever reads it that way answers what it
+   * returned as `kept`, but for undefined, and no items.
+   */
+  readonly keep?: (item: KubernetesObject) => unknown;
 }
 
 export interface ObjectList<T> {
@@ -79,6 +84,8 @@ export interface ObjectList<T> {
     readonly remainingItemCount?: number;
   };
   readonly items: readonly T[];
+  /** what `keep` returned */
+  readonly kept?: readonly unknown[];
 }
 
 interface WriteOptions {

@@ -29,8 +29,9 @@ export function areConsistent(
 ): boolean {
   const firstByTag = containers.findIndex(({ image }) => digestOf(image) === undefined);
   const byDigest = firstByTag === -1 ? containers : containers.slice(0, firstByTag);
-  const imageIDs = new Map(statuses.map(({ name, imageID }) => [name, imageID ?? ""]));
-  if (!byDigest.every(({ name, image = "" }) => isSameDigest(image, imageIDs.get(name)))) return false;
+  // Looked for one by one: they are few, and the pods many.
+  const imageIDOf = (container: string) => statuses.findLast(({ name }) => name === container)?.imageID;
+  if (!byDigest.every(({ name, image = "" }) => isSameDigest(image, imageIDOf(name)))) return false;
   return firstByTag === -1 || isUpdateCompleted(pod, sidecarSetName, containers, statuses);
 }
 
@@ -43,12 +44,11 @@ function isUpdateCompleted(
 ): boolean {
   const before = lastContainerStatuses(pod, sidecarSetName);
   if (before === undefined) return false;
-  const images = new Map(containers.map(({ name, image }) => [name, image ?? ""]));
+  const imageOf = (status: string) => containers.findLast(({ name }) => name === status)?.image ?? "";
   return statuses
     .filter(({ name }) => Object.hasOwn(before, name))
     .every(
-      ({ name, imageID = "", image = "" }) =>
-        (before[name]?.imageID ?? "") !== imageID || (images.get(name) ?? "") === image,
+      ({ name, imageID = "", image = "" }) => (before[name]?.imageID ?? "") !== imageID || imageOf(name) === image,
     );
 }
 

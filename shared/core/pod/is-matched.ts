@@ -22,10 +22,13 @@ export function isInjected(pod: Pod, sidecarSetName: string): boolean {
 
 /** Every entry of spec.containers is in the pod; of a hot-upgrade one both slots, and which of them works is known. */
 export function hasAllSidecars(pod: Pod, sidecarSet: SidecarSet): boolean {
-  const names = new Set([...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ name }) => name));
+  const containers = pod.spec.containers;
+  const initContainers = pod.spec.initContainers ?? [];
+  const isThere = (wanted: string) =>
+    containers.some(({ name }) => name === wanted) || initContainers.some(({ name }) => name === wanted);
   const working = workingSlots(pod);
   return (sidecarSet.spec.containers ?? []).every((sidecar) => {
-    if (!isHotUpgrade(sidecar)) return names.has(sidecar.name);
-    return slotNames(sidecar.name).every((slot) => names.has(slot)) && Object.hasOwn(working, sidecar.name);
+    if (!isHotUpgrade(sidecar)) return isThere(sidecar.name);
+    return slotNames(sidecar.name).every(isThere) && Object.hasOwn(working, sidecar.name);
   });
 }

@@ -2,7 +2,7 @@
 
 import type { Pod } from "../../api/kubernetes.ts";
 import { WORKING_HOT_UPGRADE_ANNOTATION } from "../../api/names.ts";
-import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
+import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
 import { jsonObjectOf } from "../lib/json-object.ts";
 
 /** The two containers that one hot-upgrade sidecar has in a pod. */
@@ -21,10 +21,17 @@ export function slotNames(sidecar: string): readonly [string, string] {
   return [`${sidecar}-1`, `${sidecar}-2`];
 }
 
+/** They are asked for with every pod. */
+const knownNames = new WeakMap<SidecarSetSpec, ReadonlySet<string>>();
+
 /** Names, in a pod, of the containers in spec.containers of the SidecarSet. */
-export function sidecarContainerNames(sidecarSet: SidecarSet): ReadonlySet<string> {
-  const sidecars = sidecarSet.spec.containers ?? [];
-  return new Set(sidecars.flatMap((sidecar) => (isHotUpgrade(sidecar) ? slotNames(sidecar.name) : [sidecar.name])));
+export function sidecarContainerNames({ spec }: SidecarSet): ReadonlySet<string> {
+  const known = knownNames.get(spec);
+  if (known) return known;
+  const sidecars = spec.containers ?? [];
+  const names = new Set(sidecars.flatMap((one) => (isHotUpgrade(one) ? slotNames(one.name) : [one.name])));
+  knownNames.set(spec, names);
+  return names;
 }
 
 /** The annotation that says which slot of each hot-upgrade sidecar works; empty when it is missing or unreadable. */

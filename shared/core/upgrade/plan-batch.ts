@@ -118,7 +118,7 @@ function mark(pod: Pod, sidecarSet: SidecarSet, isUpgradable: boolean, now: stri
       return { actions: [], problems: [problem(pod, plan.message)] };
     case "changed": {
       const { condition } = plan;
-      const { conditions = [] } = pod.status ?? {};
+      const conditions = pod.status?.conditions ?? [];
       return {
         actions: [{ kind: "PatchPodCondition", pod: preconditionOf(pod), conditions, condition }],
         problems: [],

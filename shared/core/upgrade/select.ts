@@ -35,8 +35,8 @@ export function selectPods(
   canTake: (state: PodState) => boolean = () => true,
 ): Selection {
   const strategy = sidecarSet.spec.updateStrategy;
-  const classes = new Map(pods.map((state) => [state, classify(state, sidecarSet)]));
-  const ofClass = (wanted: PodClass) => pods.filter((state) => classes.get(state) === wanted);
+  const classes = pods.map((state) => classify(state, sidecarSet));
+  const ofClass = (wanted: PodClass) => pods.filter((_, index) => classes[index] === wanted);
   const waiting = orderWaiting(sidecarSet, ofClass("waiting"), pods);
   const line = waiting.slice(0, Math.max(0, waiting.length - partitionOf(strategy, pods.length)));
   const used = usedBudget(pods, claims);
