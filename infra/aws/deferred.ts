@@ -71,6 +71,7 @@ const DEFERRED: readonly Deferred[] = [
   },
   { module: "shared/webhook/client-certificate.ts", functions: ["mutate-pod"], needed: "mutual TLS" },
   { module: "shared/kube/failure.ts", functions: ["mutate-pod"], needed: "calls to the API server that fail" },
+  { module: "shared/kube/read-list.ts", functions: ["mutate-pod"], needed: "passes, which keep little of a long list" },
   { module: "shared/kube/watch.ts", functions: ["mutate-pod"], needed: "clusters with more than 500 SidecarSets" },
   {
     module: "shared/webhook/refresh-sidecarsets.ts",

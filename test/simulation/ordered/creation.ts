@@ -6,7 +6,7 @@ import { conditionIn, desiredOrdinals, isOrdered, ordinalOf, scaleBudgetOf } fro
 /** What a pass was given when it last looked. */
 export interface Sight {
   set?: StatefulSet;
-  /** when it asked for that */
+  /** when it was told of that */
   setAtMs?: number;
   pods: readonly Pod[];
 }
@@ -16,7 +16,7 @@ const MOST_MS = 1_000;
 
 /** At the moment at which it is sent. */
 export function staleness({ setAtMs = Number.NEGATIVE_INFINITY }: Sight, nowMs: number): string | undefined {
-  return nowMs - setAtMs > MOST_MS ? `makes a pod for a set that it read ${nowMs - setAtMs} ms ago` : undefined;
+  return nowMs - setAtMs > MOST_MS ? `makes a pod for a set that it was told of ${nowMs - setAtMs} ms ago` : undefined;
 }
 
 /** One sentence for each that is wrong. In order none comes before all below are ready, else within the scale budget. */

@@ -3,10 +3,10 @@
  * runs one and prints its trace; `--first` stops at the first finding. `--json FILE` keeps the figures beside what the
  * file has. Exits 1 when a promise was broken, a kind of trouble never came, or nothing was run.
  */
-import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
+import { keepReport } from "../report-file.ts";
 import { EMPTY, mergedSets, runSetSeed, runSetSeeds, type SetCampaign } from "./campaign.ts";
 import { STRIKES } from "./scenario.ts";
 
@@ -83,19 +83,8 @@ async function many(from: number, count: number): Promise<boolean> {
     `${runs} worlds with an ordered set, ${findings.length} violated; ${Object.keys(happened).length} kinds of trouble; ` +
       `${calls} API calls, ${writes} writes looked at, ${created} pods created, ${taken} taken away, ${fences} fences; ${seconds} s`,
   );
-  if (values.json) keep(values.json, { count, seconds, ...campaign, findings: findings.length });
+  if (values.json) keepReport(values.json, "ordered", { count, seconds, ...campaign, findings: findings.length });
   return runs > 0 && created > 0 && taken > 0 && findings.length === 0 && missing.length === 0;
-}
-
-function keep(file: string, figures: object): void {
-  let known = {};
-  try {
-    known = JSON.parse(readFileSync(file, "utf8"));
-  } catch {
-    // The first part of a run.
-  }
-  const date = new Date().toISOString().slice(0, 10);
-  writeFileSync(file, `${JSON.stringify({ ...known, ordered: { date, ...figures } }, undefined, 1)}\n`);
 }
 
 function number(text: string | undefined, otherwise: number): number {

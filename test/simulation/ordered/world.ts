@@ -172,8 +172,8 @@ export class SetWorld {
     return {
       ...cluster,
       get: async (resource, key) => {
-        const setAtMs = this.#scheduler.nowMs;
         const object = await cluster.get<never>(resource, key);
+        const setAtMs = this.#scheduler.nowMs;
         if (resource === STATEFUL_SETS) this.#witness.given(pass, { set: object as StatefulSet, setAtMs });
         return object;
       },
