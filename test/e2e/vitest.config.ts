@@ -11,6 +11,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     passWithNoTests: false,
-    reporters: ["default", "./test/e2e/support/report.ts"],
+    reporters: ["default", "json", "./test/e2e/support/report.ts"],
+    outputFile: { json: "reports/e2e-tests.json" },
   },
 });
