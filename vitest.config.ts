@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { PATIENT } from "./test/support/patient.ts";
 
 export default defineConfig({
   test: {
@@ -9,6 +10,7 @@ export default defineConfig({
     // Nothing may hang on how busy the machine is.
     testTimeout: 120_000,
     hookTimeout: 300_000,
+    expect: { poll: PATIENT },
     passWithNoTests: false,
     reporters: ["default", "json"],
     outputFile: { json: "reports/vitest.json" },

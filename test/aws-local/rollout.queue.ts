@@ -21,6 +21,7 @@ import {
   type TestCluster,
   versionsOf,
 } from "../controller/fixture.ts";
+import { PATIENT } from "../support/patient.ts";
 import { CREDENTIALS, REGION, type Sqs, startSqs } from "./moto.ts";
 import { type Delivery, poll } from "./poller.ts";
 
@@ -166,7 +167,7 @@ test("a hint comes before what it tells of: the worker waits for the hash, and t
   await new Promise((resolve) => setTimeout(resolve, 500));
   await release(cluster.cluster, "hinted", 2);
   const releasedAt = performance.now();
-  await vi.waitFor(async () => expect(versionsOf(await readPods(cluster.cluster, "hinted"))).toEqual(["2"]), 5_000);
+  await vi.waitFor(async () => expect(versionsOf(await readPods(cluster.cluster, "hinted"))).toEqual(["2"]), PATIENT);
   const tookMs = performance.now() - releasedAt;
   process.stdout.write(`first pod patched ${Math.round(tookMs)} ms after the release\n`);
   expect(tookMs).toBeLessThan(2_000);

@@ -4,6 +4,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { CheckReport } from "../../shared/core/check.ts";
 import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 import { type Outcome, runHere } from "./run-cli.ts";
 
@@ -46,9 +47,7 @@ const EXPECTED = ["NotLookedAt", "FailsClosedForAll", "EveryPodAsked"];
 describe("check", () => {
   it("of what is in order finds nothing else than how it is registered", async () => {
     await create("web", { app: "web" });
-    await vi.waitFor(async () => expect(idsOf(await found()).toSorted()).toEqual(EXPECTED.toSorted()), {
-      timeout: 20_000,
-    });
+    await vi.waitFor(async () => expect(idsOf(await found()).toSorted()).toEqual(EXPECTED.toSorted()), PATIENT);
     const { code, looked } = await found();
     expect(code).toBe(3);
     expect(looked).toMatchObject({ sidecarSets: 1, pods: 1, webhooks: 3, addresses: 2 });
@@ -56,7 +55,7 @@ describe("check", () => {
 
   it("finds a pod that was made while the webhook was not registered for its namespace", async () => {
     // Of a pod made in the same second nobody knows whether it came first.
-    await vi.waitFor(() => expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(madeAt) + 1_000), { timeout: 5_000 });
+    await vi.waitFor(() => expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(madeAt) + 1_000), PATIENT);
     await cluster.client.create(NAMESPACES, { metadata: { name: "late", labels: { "control-plane": "x" } } });
     await cluster.client.create<Pod>(PODS, {
       metadata: { name: "late", namespace: "late", labels: { app: "web" } },

@@ -23,6 +23,7 @@ import {
   startSetCluster,
   template,
 } from "../controller/ordered-set/fixture.ts";
+import { PATIENT } from "../support/patient.ts";
 import { type Outcome, runHere } from "./run-cli.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -315,7 +316,7 @@ describe("explain", () => {
       await pass(world.cluster, { set: keyOf("broken"), follow: false });
       expect((await json<{ readonly isStuck: boolean }>("status", target)).isStuck).toBe(true);
     };
-    await vi.waitFor(untilStuck, { timeout: 30_000, interval: 50 });
+    await vi.waitFor(untilStuck, PATIENT);
     expect((await cli("status", target, "-w")).code).toBe(3);
     expect(await out("explain", target)).toMatch(
       /✗ ContainerFailing: broken-2 is not ready \(container main: (ImagePullBackOff|ErrImagePull)\)\n.*then kubectl delete pod broken-2: a set that keeps order/,

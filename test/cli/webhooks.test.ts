@@ -9,6 +9,7 @@ import { installation } from "../../infra/manifests.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 import { runCli } from "./run-cli.ts";
 
 let folder: string;
@@ -49,7 +50,7 @@ beforeAll(async () => {
   await client.create(DEFINITIONS, crd as KubernetesObject);
   const spec = { selector: { matchLabels: { app: "web" } }, containers: [{ name: "log-agent", image: "agent:1" }] };
   const logs = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", metadata: { name: "logs" }, spec };
-  await vi.waitFor(() => client.create(SIDECARSETS, logs), { timeout: 30_000 });
+  await vi.waitFor(() => client.create(SIDECARSETS, logs), PATIENT);
 });
 
 afterAll(async () => {

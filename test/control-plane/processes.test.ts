@@ -27,6 +27,6 @@ it.each([
   const { pid, folder, isThere } = JSON.parse(line) as { pid: number; folder: string; isThere: boolean };
   expect({ isStarted: pid > 0, isThere }).toEqual({ isStarted: true, isThere: true });
   if (args.length === 0) runner.kill(signal as NodeJS.Signals);
-  await expect.poll(() => isRunning(pid), { timeout: 20_000 }).toBe(false);
-  await expect.poll(() => existsSync(folder), { timeout: 20_000 }).toBe(false);
+  await expect.poll(() => isRunning(pid)).toBe(false);
+  await expect.poll(() => existsSync(folder)).toBe(false);
 });

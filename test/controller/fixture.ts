@@ -15,6 +15,7 @@ import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts"
 import type { Clock } from "../../shared/controller/clock.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 
 export const KRUISE_NAMESPACE = "kruise-system";
 export const NAMESPACE = "shop";
@@ -163,5 +164,5 @@ export async function deploy(cluster: Cluster, name: string, count: number, upda
 export async function allReady(cluster: Cluster, set: string): Promise<void> {
   await vi.waitFor(async () => {
     if (!(await readPods(cluster, set)).every(isReady)) throw new Error(`not all pods of ${set} are ready`);
-  });
+  }, PATIENT);
 }

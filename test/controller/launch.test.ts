@@ -4,6 +4,7 @@ import { nextStep } from "../../shared/controller/launch-step.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { initializeLaunchPriority } from "../../shared/core/inject/launch-priority.ts";
 import { type Cluster, CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 import { faultyCluster } from "./faults.ts";
 import { fastClock, isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
 
@@ -72,7 +73,7 @@ describe("a pass and pods whose containers start in an order", () => {
     const { launches, problems, calls } = await runPass(cluster, options());
     expect(problems).toEqual([]);
     expect(launches).toEqual({ opened: 3, completed: 1, waiting: 0, waitingPods: [] });
-    await vi.waitFor(async () => expect(isReady(await readPod("three"))).toBe(true));
+    await vi.waitFor(async () => expect(isReady(await readPod("three"))).toBe(true), PATIENT);
     expect(startsOf("three")).toEqual([["c1"], ["c2"], ["c0"]]);
     const pod = await readPod("three");
     expect(pod.metadata?.annotations).toEqual({ "apps.kruise.io/container-launch-priority-completed": "true" });
@@ -88,10 +89,13 @@ describe("a pass and pods whose containers start in an order", () => {
     await cluster.create(PODS, orderedPod("later", [0, 1]));
     const first = await runPass(cluster, options({ follow: false }));
     expect(first.launches).toEqual({ opened: 1, completed: 0, waiting: 1, waitingPods: ["shop/later"] });
-    await vi.waitFor(async () => expect((await readPod("later")).status?.containerStatuses?.[1]?.ready).toBe(true));
+    await vi.waitFor(
+      async () => expect((await readPod("later")).status?.containerStatuses?.[1]?.ready).toBe(true),
+      PATIENT,
+    );
     const second = await runPass(cluster, options({ follow: false }));
     expect(second.launches).toEqual({ opened: 1, completed: 1, waiting: 0, waitingPods: [] });
-    await vi.waitFor(async () => expect(isReady(await readPod("later"))).toBe(true));
+    await vi.waitFor(async () => expect(isReady(await readPod("later"))).toBe(true), PATIENT);
     expect(outOfOrder("later", [0, 1])).toEqual([]);
   });
 
@@ -110,7 +114,7 @@ describe("a pass and pods whose containers start in an order", () => {
     await runPass(cluster, options());
     await vi.waitFor(async () => {
       for (const name of names) expect(isReady(await readPod(name))).toBe(true);
-    });
+    }, PATIENT);
     expect(names.flatMap((name) => outOfOrder(name, [1, 0, 2]))).toEqual([]);
   });
 
@@ -154,7 +158,7 @@ describe("a pass and pods whose containers start in an order", () => {
       // The Lease of the pass that was killed is waited out.
       const later = { ...fastClock(5), now: () => Date.now() + 60_000 * (index + 1) };
       await runPass(cluster, options({ clock: later, deadlineMs: 10 * 60_000 }));
-      await vi.waitFor(async () => expect(isReady(await readPod(name))).toBe(true));
+      await vi.waitFor(async () => expect(isReady(await readPod(name))).toBe(true), PATIENT);
       expect(outOfOrder(name, [0, 1])).toEqual([]);
     }
     expect(struck).toBeGreaterThanOrEqual(8);

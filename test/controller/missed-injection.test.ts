@@ -6,6 +6,7 @@ import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { type Cluster, EVENTS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 import {
   deploy,
   injectedPod,
@@ -54,9 +55,10 @@ function barePod(set: string, name: string, metadata: object = {}): Pod {
 /** Which came first is not known within a second. */
 async function aSecondAfter(name: string): Promise<void> {
   const { metadata } = await readSet(cluster, name);
-  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000), {
-    timeout: 3_000,
-  });
+  await vi.waitFor(
+    () => expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000),
+    PATIENT,
+  );
 }
 
 const condition = ({ status }: SidecarSet, wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
@@ -67,7 +69,7 @@ describe("pods that were made while the webhook was down", () => {
     await vi.waitFor(async () => {
       const { metadata } = await cluster.get<Pod>(PODS, { namespace: NAMESPACE, name: "before" });
       expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000);
-    }, 3_000);
+    }, PATIENT);
     await deploy(cluster, "down", 0, {});
     await aSecondAfter("down");
     const others: readonly Pod[] = [
@@ -128,7 +130,7 @@ describe("pods that are to be evicted", () => {
       spec,
     } as KubernetesObject);
     await cluster.create<Pod>(PODS, barePod("evicted", "a-bare-one"));
-    await vi.waitFor(async () => expect(await readyPods()).toHaveLength(7), 5_000);
+    await vi.waitFor(async () => expect(await readyPods()).toHaveLength(7), PATIENT);
     const before = new Set((await readyPods()).map(({ metadata }) => metadata?.uid));
 
     const untouched = await pass("evicted");
@@ -141,7 +143,7 @@ describe("pods that are to be evicted", () => {
       const pods = await readyPods();
       expect(pods).toHaveLength(7);
       expect(pods.filter(({ metadata }) => !before.has(metadata?.uid))).toHaveLength(1);
-    }, 5_000);
+    }, PATIENT);
     const paused = { spec: { updateStrategy: { paused: true } } };
     await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: paused });
     expect((await pass("evicted")).calls["CREATE pods/eviction"]).toBeUndefined();

@@ -11,6 +11,7 @@ import {
   PODS,
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 import {
   allReady,
   deploy,
@@ -261,9 +262,9 @@ describe("a pass over all SidecarSets", () => {
     await release(cluster, "slow", 2, { maxUnavailable: 1, image: "registry.example/proxy:never-ready" });
     const abort = new AbortController();
     const pass = runPass(cluster, everything({ deadlineMs: 600_000, signal: abort.signal, clock: fastClock(20) }));
-    await vi.waitFor(async () => expect((await readSet(cluster, "slow")).status?.updatedPods).toBe(1));
+    await vi.waitFor(async () => expect((await readSet(cluster, "slow")).status?.updatedPods).toBe(1), PATIENT);
     await release(cluster, "quick", 2);
-    await vi.waitFor(async () => expect(versionsOf(await readPods(cluster, "quick"))).toEqual(["2"]), 5_000);
+    await vi.waitFor(async () => expect(versionsOf(await readPods(cluster, "quick"))).toEqual(["2"]), PATIENT);
     abort.abort();
     const { sidecarSets } = await pass;
     expect(sidecarSets.find(({ name }) => name === "quick")).toMatchObject({ tally: { upgraded: 1 } });

@@ -4,10 +4,10 @@ import { recreateInstallation } from "../../infra/manifests.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod, PodSpec } from "../../shared/api/kubernetes.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 import { isReady } from "./fixture.ts";
 
 const NAMESPACE = "default";
-const WAIT = { timeout: 20_000, interval: 50 };
 
 let stage: Stage;
 let cluster: Cluster;
@@ -33,7 +33,7 @@ async function deploy(name: string, spec: Partial<PodSpec> = {}): Promise<Pod> {
     const found = await readPod(name);
     if (!found.status?.containerStatuses?.every(({ ready }) => ready)) throw new Error(`${name} does not run`);
     return found;
-  }, WAIT);
+  }, PATIENT);
 }
 
 const readPod = (name: string) => cluster.get<Pod>(PODS, { namespace: NAMESPACE, name });
@@ -58,7 +58,7 @@ function completed(name: string): Promise<ContainerRecreateRequest> {
     const found = await readRequest(name);
     if (found.status?.phase !== "Completed") throw new Error(`${name} is ${JSON.stringify(found.status)}`);
     return found;
-  }, WAIT);
+  }, PATIENT);
 }
 
 const idOf = (pod: Pod, name: string) =>
@@ -92,7 +92,7 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     await vi.waitFor(async () => {
       const left = await readRequest("single").catch((error) => error.code);
       expect(left).toBe(404);
-    }, WAIT);
+    }, PATIENT);
   });
 
   it("goes back to the image as it was written when it is asked to", async () => {
@@ -136,10 +136,10 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     const body = { status: { conditions: [{ type: "KruisePodReady", status: "True" }] } };
     const key = { namespace: NAMESPACE, name: "grace" };
     await cluster.patch(PODS, key, { type: "strategic", body }, { subresource: "status" });
-    await vi.waitFor(async () => expect(isReady(await readPod("grace"))).toBe(true), WAIT);
+    await vi.waitFor(async () => expect(isReady(await readPod("grace"))).toBe(true), PATIENT);
     await request("grace", { podName: "grace", strategy: { unreadyGracePeriodSeconds: 2 } });
     await completed("grace");
-    await vi.waitFor(async () => expect(isReady(await readPod("grace"))).toBe(true), WAIT);
+    await vi.waitFor(async () => expect(isReady(await readPod("grace"))).toBe(true), PATIENT);
     const history = historyOf("grace");
     const restarted = history.findIndex(({ spec }) => spec.containers[0]?.image !== APP.image);
     const unready = history.findIndex(({ status }) =>
@@ -148,7 +148,7 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     expect(unready).toBeGreaterThan(0);
     expect(restarted).toBeGreaterThan(unready);
     expect(history.slice(unready, restarted).some(isReady)).toBe(false);
-    await vi.waitFor(async () => expect((await readRequest("grace")).metadata?.finalizers ?? []).toEqual([]), WAIT);
+    await vi.waitFor(async () => expect((await readRequest("grace")).metadata?.finalizers ?? []).toEqual([]), PATIENT);
   });
 
   it("of a batch keeps within its limit", async () => {

@@ -5,6 +5,7 @@ import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 import {
   fastClock,
   injectedPod,
@@ -50,7 +51,7 @@ async function deploy(name: string, resources: ResourceRequirements): Promise<vo
     const all = pod.spec.containers.map((one) => (one.name === "proxy" ? { ...one, resources } : one));
     await cluster.create<Pod>(PODS, { ...pod, spec: { ...pod.spec, containers: all } });
   }
-  await vi.waitFor(async () => expect((await readPods(cluster, name)).every(isReady)).toBe(true));
+  await vi.waitFor(async () => expect((await readPods(cluster, name)).every(isReady)).toBe(true), PATIENT);
   await runPass(cluster, options({ sidecarSet: name }));
 }
 

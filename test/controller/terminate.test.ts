@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { type Cluster, EVENTS, NODES, PODS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 import { fastClock, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
 
 let test: TestCluster;
@@ -44,7 +45,7 @@ async function deployJob(name: string, image: string, env = [NORMAL], nodeName?:
     const isSettled = image === DONE ? job?.state?.terminated : job?.state?.running;
     if (!isSettled || !proxy?.state?.running) throw new Error(`${name} is not there yet`);
     return pod;
-  });
+  }, PATIENT);
 }
 
 /** Phase, and the condition of a pod that was ended. */
@@ -64,7 +65,7 @@ describe("a pass and the pods of jobs", () => {
       const found = await readPod("done");
       expect(found.status?.containerStatuses?.every(({ state }) => state?.terminated)).toBe(true);
       return found;
-    });
+    }, PATIENT);
     expect(pod.status?.phase).toBe("Succeeded");
     expect(pod.status?.conditions).toContainEqual(
       expect.objectContaining({ type: "SidecarTerminated", status: "True" }),
@@ -110,6 +111,6 @@ describe("a pass and the pods of jobs", () => {
       const { spec, status } = await readPod("virtual");
       expect(spec.containers[1]?.image).toBe(BY_IMAGE.value);
       expect(status?.containerStatuses?.[1]?.state?.terminated).toBeDefined();
-    });
+    }, PATIENT);
   });
 });

@@ -17,6 +17,7 @@ import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { PassReport } from "../../shared/controller/report.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { type Outcome, runHere } from "../cli/run-cli.ts";
+import { PATIENT } from "../support/patient.ts";
 import { resourceOf } from "../support/resource-of.ts";
 import { apiServer } from "./support/access.ts";
 import { clusterOf, writeKubeconfig } from "./support/clients.ts";
@@ -135,7 +136,7 @@ it("set image, status, pods and history follow a rollout, and undo takes it back
   expect(await out("set", "image", scene.name, "agent=agent:v2")).toBe(`${scene.name}: agent agent:v1 → agent:v2\n`);
   expect(await out("status", scene.name, ...DONE_IN_TIME)).toMatch(/3 of 3 pods updated, 3 of them ready\n$/);
   const isDone = new RegExp(`^${scene.name} +3/3 +3 +done$`, "m");
-  await vi.waitFor(async () => expect(await out("status")).toMatch(isDone), { timeout: 60_000 });
+  await vi.waitFor(async () => expect(await out("status")).toMatch(isDone), PATIENT);
   const rows = await json<readonly { readonly images: object; readonly state: string }[]>("pods", scene.name);
   expect(rows.map(({ images, state }) => [images, state])).toEqual(Array(3).fill([{ agent: "agent:v2" }, "ready"]));
   const history = await json<readonly { readonly images: string; readonly pods: number }[]>("history", scene.name);

@@ -67,7 +67,7 @@ it("a SidecarSet that is made anew takes over the ledger that its predecessor le
   await cluster.patch(CONFIG_MAPS, key, { type: "merge", body: { metadata: { ownerReferences: null } } });
   await scene.deleteSet(scene.name);
   const made = await scene.createSet(scene.name, {});
-  await expect.poll(ledger, { timeout: 30_000 }).toEqual([made.metadata?.uid]);
+  await expect.poll(ledger).toEqual([made.metadata?.uid]);
   await scene.close();
   expect(refusals().slice(before)).toEqual([]);
 });
@@ -92,7 +92,7 @@ it.each(RULES)("$kind $role needs its rule for $resources: $verbs", async ({ kin
   await setRules(rules.toSpliced(index, 1));
   try {
     const touring = tour(scene).catch(() => undefined);
-    await until("a refusal", async () => refusals().length > before, 40_000);
+    await until("a refusal", async () => refusals().length > before, 90_000);
     await setRules(rules);
     // Those that came without sidecars meanwhile hold up the tour.
     for (const { metadata } of await scene.pods())

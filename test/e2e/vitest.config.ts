@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { PATIENT } from "../support/patient.ts";
 import { LongestFirst } from "./support/longest-first.ts";
 
 export default defineConfig({
@@ -10,6 +11,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    expect: { poll: PATIENT },
     passWithNoTests: false,
     reporters: ["default", "json", "./test/e2e/support/report.ts"],
     outputFile: { json: "reports/e2e-tests.json" },

@@ -21,7 +21,7 @@ import {
 import { ledgerViolations, mostUnavailable } from "../controller/history.ts";
 import { type FunctionProcess, startFunction } from "./runtime-process.ts";
 
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 
 let folder: string;
 const running: FunctionProcess[] = [];

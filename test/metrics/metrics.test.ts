@@ -11,6 +11,7 @@ import { PASS_METRICS, prometheusName, SIDECARSET_METRICS } from "../../shared/m
 import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
 import { createMetrics } from "../../shared/metrics/prometheus.ts";
 import { deploy } from "../controller/fixture.ts";
+import { PATIENT } from "../support/patient.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 
 let served: ServedCluster;
@@ -49,7 +50,7 @@ const told = (metrics: readonly { readonly name: string }[]) => metrics.map(({ n
 describe("on serve", () => {
   test("everything that the Grafana dashboard shows is told, of webhooks too", async () => {
     await deploy(served.client, "told", 0, {});
-    await vi.waitFor(async () => expect((await get("/metrics")).body).toContain('sidecarset="told"'), 10_000);
+    await vi.waitFor(async () => expect((await get("/metrics")).body).toContain('sidecarset="told"'), PATIENT);
     await new Promise<void>((resolve, reject) => {
       const url = `https://127.0.0.1:${server.port}/healthz`;
       const outgoing = requestTls(url, { ca: served.tls.certificate }, (incoming) => {

@@ -20,6 +20,7 @@ import {
 import { type ClusterView, clusterView } from "../../shared/webhook/cluster-view.ts";
 import { podAdmission } from "../../shared/webhook/pod-admission.ts";
 import { sidecarSetValidation } from "../../shared/webhook/sidecarset-validation.ts";
+import { PATIENT } from "../support/patient.ts";
 import { resourceOf } from "../support/resource-of.ts";
 
 const CRDS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", namespaced: false };
@@ -146,7 +147,7 @@ describe("a long list of SidecarSets", () => {
     await vi.waitFor(async () => {
       clock += 1_000;
       expect(await names()).toContain("passing");
-    });
+    }, PATIENT);
     await cluster.patch(
       SIDECARSETS,
       { name: "passing" },
@@ -157,12 +158,12 @@ describe("a long list of SidecarSets", () => {
       const { value } = await view.listSidecarSets();
       const found = value.sidecarSets.filter(({ metadata }) => metadata?.name === "passing");
       expect(found).toMatchObject([{ metadata: { labels: { x: "y" } } }]);
-    });
+    }, PATIENT);
     await cluster.delete(SIDECARSETS, { name: "passing" });
     await vi.waitFor(async () => {
       clock += 1_000;
       expect(await names()).not.toContain("passing");
-    });
+    }, PATIENT);
     expect(lists).toEqual([]);
   });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";
 
 let cluster: ServedCluster;
@@ -22,6 +23,6 @@ test("a process that serves all looks after a new SidecarSet at once, long befor
       const { status } = await cluster.client.get<SidecarSet>(SIDECARSETS, { name });
       expect(status?.observedGeneration).toBe(1);
     };
-    await vi.waitFor(isSeen, { timeout: 20_000, interval: 100 });
+    await vi.waitFor(isSeen, PATIENT);
   }
 });

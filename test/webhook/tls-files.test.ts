@@ -7,11 +7,12 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createLog } from "../../shared/log.ts";
 import type { Answerer } from "../../shared/webhook/http.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/https-server.ts";
+import { PATIENT } from "../support/patient.ts";
 import { type ClientCertificate, commonName, createAuthority } from "./certificates.ts";
 import { writeTlsFiles } from "./cluster.ts";
 
 /** With much patience: a busy machine takes its time. */
-const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000 });
+const eventually = (check: () => unknown) => vi.waitFor(check, PATIENT);
 
 /** Says which client certificate it believes. */
 const app: Answerer = async ({ clientCertificate }) => ({
