@@ -105,16 +105,18 @@ export async function seeReserved(context: RolloutContext, look: Look): Promise<
   );
 }
 
-/** Reads a pod and remembers what it is. undefined: it does not exist, or another one has its name. */
+/** Reads a pod and remembers what it is, as a list would show it. undefined: it is not there, or another has its name. */
 export async function readPod({ cluster }: RolloutContext, look: Look, state: PodState): Promise<Pod | undefined> {
-  const { view } = look.observed;
+  const { view, scope } = look.observed;
   const { namespace, name, uid } = state;
   const pod = await cluster.get<Pod>(PODS, { namespace, name }).catch((error) => {
     if (isKubeError(error, 404)) return undefined;
     throw error;
   });
   if (pod?.metadata?.uid === uid) {
-    view.see(pod);
+    if (scope.isSelected(pod)) view.put(pod);
+    // Somebody has given it other labels since: it is none of the SidecarSet's pods any more.
+    else view.remove(uid, pod.metadata.resourceVersion ?? "");
     return pod;
   }
   view.remove(uid, null);

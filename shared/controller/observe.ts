@@ -34,15 +34,13 @@ export interface Observed {
 /** `withResources`: what containers ask for and have is kept of pods, too. Throws KubeError, and an Error for a selector with an unknown operator. */
 export async function observePods(cluster: Cluster, sidecarSet: SidecarSet, withResources = false): Promise<Observed> {
   const { selector, namespaceSelector } = sidecarSet.spec;
-  const scope: Scope = {
-    ...scopeOf(selector),
-    ...(namespaceSelector ? { namespaces: new Set(await selectedNamespaces(cluster, namespaceSelector)) } : {}),
-  };
+  const labels = scopeOf(selector);
+  const namespaces = namespaceSelector && new Set(await selectedNamespaces(cluster, namespaceSelector));
+  const scope: Scope = namespaces ? { ...labels, namespaces, isSelected: within(namespaces, labels) } : labels;
   const record = podRecords(sidecarSet, withResources);
   // No selector selects nothing.
   if (!selector) return { view: new PodView(record, []), scope };
-  const namespaces = scope.namespaces ? [...scope.namespaces] : [undefined];
-  const lists = await mapLimited(namespaces, NAMESPACES_AT_ONCE, (namespace) =>
+  const lists = await mapLimited(namespaces ? [...namespaces] : [undefined], NAMESPACES_AT_ONCE, (namespace) =>
     listAll<Pod, Pod>(cluster, PODS, listOptions(scope, namespace), (pod) =>
       scope.isSelected(pod) ? record(pod) : undefined,
     ),
@@ -85,6 +83,10 @@ function scopeOf(selector: LabelSelector | undefined): Pick<Scope, "labelSelecto
     ...(text ? { labelSelector: text } : {}),
     isSelected: ({ metadata }) => selectorMatches(selector, metadata?.labels) === true,
   };
+}
+
+function within(namespaces: ReadonlySet<string>, { isSelected }: Pick<Scope, "isSelected">): Scope["isSelected"] {
+  return (pod) => namespaces.has(pod.metadata?.namespace ?? "") && isSelected(pod);
 }
 
 async function selectedNamespaces(cluster: Cluster, selector: LabelSelector): Promise<readonly string[]> {

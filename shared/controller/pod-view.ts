@@ -53,7 +53,7 @@ export class PodView {
     return true;
   }
 
-  /** A pod that is known only if it is selected: what a read by name, or a write, found. */
+  /** What our own write made of a pod; of one that is not selected only the version is kept. */
   see(pod: Pod): void {
     const uid = pod.metadata?.uid ?? "";
     if (this.#pods.has(uid)) this.put(pod);

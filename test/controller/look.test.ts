@@ -1,0 +1,85 @@
+/** What a look learns of a pod that is read by name: whether it is one of the SidecarSet's at all. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { type Look, lookAt, type RolloutContext, readPod } from "../../shared/controller/look.ts";
+import { newTally } from "../../shared/controller/report.ts";
+import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import {
+  deploy,
+  fastClock,
+  injectedPod,
+  KRUISE_NAMESPACE,
+  NAMESPACE,
+  readPods,
+  startTestCluster,
+  type TestCluster,
+} from "./fixture.ts";
+
+let test: TestCluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+});
+afterAll(() => test.close());
+
+const context = (): RolloutContext => ({
+  cluster: test.cluster,
+  clock: fastClock(20),
+  kruiseNamespace: KRUISE_NAMESPACE,
+  isBudgetStrict: false,
+  tally: newTally(),
+  told: new Set(),
+});
+
+const namesIn = (look: Look | undefined) => look?.observed.view.pods.map(({ metadata }) => metadata?.name).sort();
+
+async function readByName(look: Look, { metadata }: Pod): Promise<Pod | undefined> {
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata ?? {};
+  return readPod(context(), look, { namespace, name, uid, resourceVersion });
+}
+
+async function looked(name: string): Promise<{ readonly look: Look; readonly pods: readonly Pod[] }> {
+  const look = await lookAt(context(), name);
+  if (!look) throw new Error(`there is no SidecarSet ${name}`);
+  return { look, pods: await readPods(test.cluster, name) };
+}
+
+async function relabel(name: string, app: string): Promise<Pod> {
+  const body = { metadata: { labels: { app } } };
+  return test.cluster.patch<Pod>(PODS, { namespace: NAMESPACE, name }, { type: "merge", body });
+}
+
+describe("a pod that is read by name", () => {
+  it("belongs to the SidecarSet no more, once its labels say so, and again when they do", async () => {
+    await deploy(test.cluster, "moved", 2, {});
+    const { look, pods } = await looked("moved");
+    const [pod] = pods;
+    if (!pod) throw new Error("there is no pod");
+    const name = pod.metadata?.name ?? "";
+    expect(namesIn(look)).toEqual(["moved-0", "moved-1"]);
+    const away = await relabel(name, "another");
+    await readByName(look, pod);
+    expect(namesIn(look)).not.toContain(name);
+    expect(look.observed.view.versionOf(pod.metadata?.uid ?? "")).toBe(away.metadata?.resourceVersion);
+    await relabel(name, "moved");
+    await readByName(look, pod);
+    expect(namesIn(look)).toEqual(["moved-0", "moved-1"]);
+  });
+
+  it("is none of the SidecarSet's in a namespace that is not selected", async () => {
+    await test.cluster.create(NAMESPACES, { metadata: { name: "elsewhere", labels: { team: "b" } } });
+    await deploy(test.cluster, "spread", 1, {});
+    const body = { spec: { namespaceSelector: { matchLabels: { team: "a" } } } };
+    await test.cluster.patch(SIDECARSETS, { name: "spread" }, { type: "merge", body });
+    await test.cluster.patch(
+      NAMESPACES,
+      { name: NAMESPACE },
+      { type: "merge", body: { metadata: { labels: { team: "a" } } } },
+    );
+    const injected = injectedPod("spread", "spread-1");
+    const elsewhere = { ...injected, metadata: { ...injected.metadata, namespace: "elsewhere" } };
+    const pod = await test.cluster.create<Pod>(PODS, elsewhere);
+    const { look } = await looked("spread");
+    await readByName(look, pod);
+    expect(namesIn(look)).toEqual(["spread-0"]);
+  });
+});
