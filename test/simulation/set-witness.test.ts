@@ -25,10 +25,10 @@ function scene(isStrict = false) {
   const witness = new SetWitness({ set: SET, isStrict, pods: all, report: (_, why) => log.push(why) });
   const write = (object: object) => ({ object, isRemoved: false }) as unknown as Write;
   let generation = 0;
-  /** A new spec; reservations are made under it from now on. */
-  const release = (version: number, maxUnavailable: number) => {
+  /** A new spec, for pods of this tier only; reservations are made under it from now on. */
+  const release = (version: number, maxUnavailable: number, tier?: string) => {
     generation++;
-    const { metadata, ...rest } = sidecarSetOf(SET, { version, shape: 0, strategy: { maxUnavailable } });
+    const { metadata, ...rest } = sidecarSetOf(SET, { version, shape: 0, strategy: { maxUnavailable }, tier });
     witness.seeSpec(write({ ...rest, metadata: { ...metadata, uid: "set", generation } }));
     witness.seeLedger(write({ data: formatLedger({ uid: "set", generation, reservations: [] }) }));
   };
@@ -44,8 +44,15 @@ function scene(isStrict = false) {
     witness.judgeUpgrade(write({}), { previous, next: podOf(name, version, "down"), reservation });
     becomes(name, version, "down");
   };
+  const relabel = (name: string, tier: string) => {
+    const pod = pods.get(name);
+    if (!pod) throw new Error(`there is no pod ${name}`);
+    const next = { ...pod, metadata: { ...pod.metadata, labels: { app: "web", tier } } };
+    witness.seePod(pod, next, false);
+    pods.set(name, next);
+  };
   for (const pod of all()) witness.seePod(undefined, pod, false);
-  return { log, release, becomes, upgrade };
+  return { log, release, becomes, upgrade, relabel };
 }
 
 describe("the judge of budgets", () => {
@@ -115,5 +122,37 @@ describe("the judge of budgets", () => {
     expect(log).toEqual([]);
     upgrade("c", 2);
     expect(log).toEqual(["is one of 3 pods taken down at once, 2 allowed"]);
+  });
+
+  it("counts no pod that the selector leaves out by now", () => {
+    const { log, release, upgrade, relabel } = scene();
+    release(2, 1);
+    upgrade("a", 2);
+    relabel("a", "green");
+    release(2, 1, "blue");
+    upgrade("b", 2);
+    expect(log).toEqual([]);
+    upgrade("c", 2);
+    expect(log).toEqual(["is one of 2 pods taken down at once, 1 allowed"]);
+  });
+
+  it("counts a pod with other labels that is selected all the same", () => {
+    const { log, release, upgrade, relabel } = scene();
+    release(2, 1);
+    upgrade("a", 2);
+    relabel("a", "green");
+    upgrade("b", 2);
+    expect(log).toEqual(["is one of 2 pods taken down at once, 1 allowed"]);
+  });
+
+  it("counts a pod again that a wider selector brings back while it is down", () => {
+    const { log, release, upgrade, relabel } = scene();
+    release(2, 1);
+    upgrade("a", 2);
+    relabel("a", "green");
+    release(2, 1, "blue");
+    release(2, 1);
+    upgrade("b", 2);
+    expect(log).toEqual(["is one of 2 pods taken down at once, 1 allowed"]);
   });
 });

@@ -17,6 +17,8 @@ import { hotViolation, imageViolation } from "./pod-change.ts";
 interface Taken {
   readonly hash: string;
   readonly limit: number;
+  /** the pod with all labels that it has had since */
+  readonly seen: readonly Pod[];
 }
 
 export interface SetWitnessOptions {
@@ -113,9 +115,13 @@ export class SetWitness {
     const isGone = isRemoved || Boolean(next.metadata?.deletionTimestamp);
     if (isGone && !previous?.metadata?.deletionTimestamp) this.#gone++;
     const labels = JSON.stringify(next.metadata?.labels);
-    if (previous && JSON.stringify(previous.metadata?.labels) !== labels) this.#relabelled++;
-    this.#touched.add(next.metadata?.uid ?? "");
-    if (isGone || isWorking(next)) this.#taken.delete(next.metadata?.uid ?? "");
+    const isRelabelled = previous && JSON.stringify(previous.metadata?.labels) !== labels;
+    if (isRelabelled) this.#relabelled++;
+    const uid = next.metadata?.uid ?? "";
+    this.#touched.add(uid);
+    const taken = this.#taken.get(uid);
+    if (taken && isRelabelled) this.#taken.set(uid, { ...taken, seen: [...taken.seen, next] });
+    if (isGone || isWorking(next)) this.#taken.delete(uid);
   }
 
   countFewest(isPass: boolean): void {
@@ -132,18 +138,21 @@ export class SetWitness {
     this.#judgePartition(write, grants, next);
     if (isPodReady(previous)) {
       this.#judgeBudget(write, grants, next);
-      if (set.isOrdinal) this.#judgeOrdinals(write, reservation, next);
+      if (set.isOrdinal) this.#judgeOrdinals(write, grants, { previous, next, reservation });
     }
     // One that was down costs nothing, also when it was taken down for a release that is over.
     else if (!isStrict) this.#taken.delete(next.metadata?.uid ?? "");
   }
 
-  #judgeOrdinals(write: Write, reservation: Reservation, next: Pod): void {
+  #judgeOrdinals(write: Write, grants: readonly Grant[], { next, reservation }: Patched): void {
     const newest = this.#specs.at(-1);
     const isNewest = this.#ledger.uid === this.#uid && reservation.generation === newest?.generation;
     const sidecarSet = isNewest ? newest?.sidecarSet : undefined;
-    const scene = { pods: this.#options.pods(), taken: this.#taken, sidecarSet, touched: this.#touched };
-    this.#reportIf(write, ordinalViolation(next, hashOfPod(next, this.#options.set.name), scene));
+    const scene = { pods: this.#options.pods(), sidecarSet, touched: this.#touched };
+    const hash = hashOfPod(next, this.#options.set.name);
+    this.#reportIfAll(write, grants, (grant) =>
+      ordinalViolation(next, hash, { ...scene, taken: this.#takenOf(grant) }),
+    );
   }
 
   judgeSlots(write: Write, { previous, next }: Patched): void {
@@ -161,16 +170,25 @@ export class SetWitness {
   #judgeBudget(write: Write, grants: readonly Grant[], next: Pod): void {
     const hash = hashOfPod(next, this.#options.set.name);
     const limit = Math.max(...grants.map(({ sidecarSet }) => budgetOf(sidecarSet, this.#mostPods)));
-    this.#taken.set(next.metadata?.uid ?? "", { hash, limit });
-    const taken = [...this.#taken.values()].filter((one) => this.#options.isStrict || one.hash === hash);
-    const most = Math.max(...taken.map((one) => one.limit));
-    if (taken.length > most)
-      this.#options.report(write, `is one of ${taken.length} pods taken down at once, ${most} allowed`);
+    this.#taken.set(next.metadata?.uid ?? "", { hash, limit, seen: [next] });
+    this.#reportIfAll(write, grants, (grant) => {
+      const taken = [...this.#takenOf(grant).values()].filter((one) => this.#options.isStrict || one.hash === hash);
+      const most = Math.max(...taken.map((one) => one.limit));
+      return taken.length > most ? `is one of ${taken.length} pods taken down at once, ${most} allowed` : undefined;
+    });
+  }
+
+  /**
+   * Of those that were taken down, what a pass under this spec counts. maxUnavailable is, as in OpenKruise, about the pods
+   * that the SidecarSet selects: who gives one that is down other labels, or narrows the selector, says that it is none of
+   * them. One that was let go may come back while it is down, and a pass that had looked before did not count it.
+   */
+  #takenOf({ sidecarSet }: Grant): ReadonlyMap<string, Taken> {
+    return new Map([...this.#taken].filter(([, { seen }]) => seen.every((pod) => selects(sidecarSet, pod))));
   }
 
   #judgePartition(write: Write, grants: readonly Grant[], next: Pod): void {
-    const problems = grants.map((grant) => this.#partitionProblem(grant, next));
-    if (problems.every((problem) => problem !== undefined)) this.#reportIf(write, problems[0]);
+    this.#reportIfAll(write, grants, (grant) => this.#partitionProblem(grant, next));
   }
 
   #partitionProblem({ sidecarSet }: Grant, next: Pod): string | undefined {
@@ -185,6 +203,12 @@ export class SetWitness {
     const kept = partitionNow(sidecarSet, total);
     const left = old + this.#gone + this.#relabelled;
     return left < kept ? `leaves ${old} old pods, the partition keeps ${kept}` : undefined;
+  }
+
+  /** What is right under one of the specs that allow the write is right. */
+  #reportIfAll(write: Write, grants: readonly Grant[], problemOf: (grant: Grant) => string | undefined): void {
+    const problems = grants.map(problemOf);
+    if (problems.every((problem) => problem !== undefined)) this.#reportIf(write, problems[0]);
   }
 
   #reportIf(write: Write, why: string | undefined): void {
