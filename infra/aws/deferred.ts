@@ -70,8 +70,21 @@ const DEFERRED: readonly Deferred[] = [
     needed: "pods that are given containers in more than one place",
   },
   { module: "shared/webhook/client-certificate.ts", functions: ["mutate-pod"], needed: "mutual TLS" },
-  { module: "shared/kube/failure.ts", functions: ["mutate-pod"], needed: "calls to the API server that fail" },
-  { module: "shared/kube/read-list.ts", functions: ["mutate-pod"], needed: "passes, which keep little of a long list" },
+  {
+    module: "shared/kube/failure.ts",
+    functions: ["mutate-pod", "validate-sidecarset"],
+    needed: "calls to the API server that fail",
+  },
+  {
+    module: "shared/kube/read-list.ts",
+    functions: ["mutate-pod", "validate-sidecarset"],
+    needed: "passes, which keep little of a long list",
+  },
+  {
+    module: "shared/core/validate-stateful-set.ts",
+    functions: ["validate-sidecarset"],
+    needed: "ordered sets",
+  },
   { module: "shared/kube/watch.ts", functions: ["mutate-pod"], needed: "clusters with more than 500 SidecarSets" },
   {
     module: "shared/webhook/refresh-sidecarsets.ts",

@@ -214,4 +214,15 @@ describe("what is loaded late decides as what is there at once", () => {
       "invalid regex pattern: error parsing regexp: missing closing )",
     );
   });
+
+  test("validate-sidecarset: an ordered set with a pod management policy that there is none of", async () => {
+    const template = { metadata: { labels: { app: "db" } }, spec: { containers: [agent] } };
+    const spec = { selector: { matchLabels: { app: "db" } }, template, podManagementPolicy: "Sideways" };
+    const given = { apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet", metadata: { name: "db" }, spec };
+    const { review: answer } = await invoke(
+      "validate-sidecarset",
+      event("/validate-apps-kruise-io-statefulset", review(given, ["apps.kruise.io", "v1beta1", "statefulsets"])),
+    );
+    expect(answer.response?.status?.message).toContain('spec.podManagementPolicy: Invalid value: "Sideways"');
+  });
 });
