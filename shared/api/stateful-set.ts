@@ -8,6 +8,7 @@ import type {
   PodCondition,
   PodSpec,
   Quantity,
+  ResourceRequirements,
 } from "./kubernetes.ts";
 import type { UpdateStrategy } from "./sidecarset.ts";
 
@@ -43,7 +44,7 @@ export interface PersistentVolumeClaim extends KubernetesObject {
   readonly spec?: {
     readonly storageClassName?: string;
     readonly accessModes?: readonly string[];
-    readonly resources?: { readonly requests?: Readonly<Record<string, Quantity>> };
+    readonly resources?: ResourceRequirements;
   };
   readonly status?: {
     readonly capacity?: Readonly<Record<string, Quantity>>;

@@ -10,10 +10,7 @@ import type { Pass } from "./pass.ts";
 import { ask, attempt, findClaim, findStorageClass, StepFailed, type Steps } from "./step.ts";
 import { record } from "./write-pod.ts";
 
-/** "resizing": asked for, not there yet. "small" may grow, "incompatible" never fits. */
-export type ClaimsState = "ready" | "resizing" | "small" | "incompatible";
-
-interface ClaimPair {
+export interface ClaimPair {
   readonly template: PersistentVolumeClaim;
   readonly claim: PersistentVolumeClaim;
 }
@@ -22,32 +19,32 @@ function isResizing({ set, gates }: Pass): boolean {
   return gates.StatefulSetAutoResizePVCGate && set.spec.volumeClaimUpdateStrategy?.type === "OnPodRollingUpdate";
 }
 
+/** Claims that are missing, or on their way out, are nobody's. */
 function* claimPairs(set: StatefulSet, pod: Pod): Steps<readonly ClaimPair[]> {
   const pairs: ClaimPair[] = [];
   for (const template of set.spec.volumeClaimTemplates ?? []) {
     const claim = yield* findClaim(claimName(set, template, ordinalOf(pod)));
-    if (claim) pairs.push({ template, claim });
+    if (claim && !claim.metadata?.deletionTimestamp) pairs.push({ template, claim });
   }
   return pairs;
 }
 
-/** Always "ready" while claims are not to be resized. */
-export function* claimsState(pass: Pass, pod: Pod): Steps<ClaimsState> {
-  if (!isResizing(pass)) return "ready";
-  const states = (yield* claimPairs(pass.set, pod)).map(stateOf);
-  return (["incompatible", "small", "resizing"] as const).find((state) => states.includes(state)) ?? "ready";
+/** False while a claim is on its way to the size that it asks for, or will never fit. True where none is resized. */
+export function* areClaimsGrown(pass: Pass, pod: Pod): Steps<boolean> {
+  if (!isResizing(pass)) return true;
+  return (yield* claimPairs(pass.set, pod)).every((pair) => isSameKind(pair) && isGrown(pair.claim));
 }
 
-function stateOf(pair: ClaimPair): ClaimsState {
-  if (!isSameKind(pair)) return "incompatible";
-  if (!isCompatible(pair)) return "small";
-  return isGrown(pair.claim) || isFileSystemPending(pair.claim) ? "ready" : "resizing";
+/** False where a claim has yet to ask for what its template says. True where none is resized. */
+export function* areClaimsCompatible(pass: Pass, pod: Pod): Steps<boolean> {
+  return !isResizing(pass) || (yield* claimPairs(pass.set, pod)).every(isCompatible);
 }
 
-function isSameKind({ template, claim }: ClaimPair): boolean {
+/** But for the size. A class is compared where both name one. */
+export function isSameKind({ template, claim }: ClaimPair): boolean {
   const [wanted, actual] = [template.spec?.storageClassName, claim.spec?.storageClassName];
   const isSameClass = wanted === undefined || actual === undefined || wanted === actual;
-  const modes = (of: PersistentVolumeClaim) => [...(of.spec?.accessModes ?? [])].sort().join();
+  const modes = (of: PersistentVolumeClaim) => (of.spec?.accessModes ?? []).join();
   return isSameClass && modes(template) === modes(claim);
 }
 
@@ -65,7 +62,7 @@ function isGrown(claim: PersistentVolumeClaim): boolean {
 
 /** The volume has grown; the file system follows when a pod mounts it. */
 function isFileSystemPending({ status }: PersistentVolumeClaim): boolean {
-  return (status?.conditions ?? []).some(({ type, status }) => type === "FileSystemResizePending" && status === "True");
+  return (status?.conditions ?? []).some(({ type }) => type === "FileSystemResizePending");
 }
 
 function isAtLeast(actual: Quantity | undefined, wanted: Quantity | undefined): boolean {
@@ -76,22 +73,32 @@ function isAtLeast(actual: Quantity | undefined, wanted: Quantity | undefined): 
 /** True once all claims have the size of their templates. Throws where one can't get there. */
 export function* resizeClaims(pass: Pass, pod: Pod): Steps<boolean> {
   if (!isResizing(pass)) return true;
-  let isDone = true;
   for (const pair of yield* claimPairs(pass.set, pod)) {
-    if (!isSameKind(pair))
-      throw new StepFailed(`claim ${pair.claim.metadata?.name} is not compatible with its template`);
-    if (stateOf(pair) === "small") yield* grow(pass, pod, pair);
-    if (stateOf(pair) !== "ready") isDone = false;
+    if (!isSameKind(pair)) yield* refuse(pair);
+    if (!isCompatible(pair)) yield* grow(pass, pod, pair);
   }
-  return isDone;
+  const isDone = (pair: ClaimPair) => isCompatible(pair) && (isGrown(pair.claim) || isFileSystemPending(pair.claim));
+  return (yield* claimPairs(pass.set, pod)).every(isDone);
+}
+
+function* refuse({ claim }: ClaimPair): Steps<never> {
+  const { name } = claim.metadata ?? {};
+  const why = "contains diff other than spec resource, wait pvc to be deleted";
+  yield* record("Warning", "FailedUpdatePVC", { message: `failed to update pvc ${name}: ${why}` });
+  throw new StepFailed(`can not patch pvc ${name}: ${why}`);
+}
+
+/** Compat: a class that says nothing about expansion allows none here (statefulset.md, section 9). */
+function* checkClass(name: string, pod: Pod): Steps<void> {
+  const storageClass = yield* findStorageClass(name);
+  const what = `storage class ${name} for ${pod.metadata?.name}`;
+  if (!storageClass) throw new StepFailed(`${what} does not exist`);
+  if (storageClass.allowVolumeExpansion !== true) throw new StepFailed(`${what} does not support volume expansion`);
 }
 
 function* grow({ set }: Pass, pod: Pod, { template, claim }: ClaimPair): Steps<void> {
-  const name = claim.spec?.storageClassName;
-  const storageClass = name === undefined ? undefined : yield* findStorageClass(name);
-  if (storageClass?.allowVolumeExpansion !== true) {
-    throw new StepFailed(`storage class ${name} for ${pod.metadata?.name} does not support volume expansion`);
-  }
+  const { storageClassName } = claim.spec ?? {};
+  if (storageClassName !== undefined) yield* checkClass(storageClassName, pod);
   const requests = { ...claim.spec?.resources?.requests, storage: requestOf(template) ?? "0" };
   const after: PersistentVolumeClaim = {
     ...claim,
@@ -110,13 +117,16 @@ function* grow({ set }: Pass, pod: Pod, { template, claim }: ClaimPair): Steps<v
   yield* record("Normal", "SuccessfulResize", { message: `${what} success` });
 }
 
-/** A row for each template. Claims that are on their way out are not counted. */
+/** A row for each template. Once a claim can't be read, no further pod is counted. */
 export function* volumeClaimStatus(set: StatefulSet, pods: readonly Pod[]): Steps<readonly VolumeClaimStatus[]> {
   const pairs: ClaimPair[] = [];
-  for (const pod of pods) pairs.push(...(yield* claimPairs(set, pod)));
+  for (const pod of pods) {
+    const own = yield* attempt(claimPairs(set, pod));
+    if (own instanceof StepFailed) break;
+    pairs.push(...own);
+  }
   return (set.spec.volumeClaimTemplates ?? []).map((template) => {
-    const own = pairs.filter((pair) => pair.template === template && !pair.claim.metadata?.deletionTimestamp);
-    const compatible = own.filter(isCompatible);
+    const compatible = pairs.filter((pair) => pair.template === template && isCompatible(pair));
     return {
       volumeClaimName: template.metadata?.name ?? "",
       compatibleReplicas: compatible.length,

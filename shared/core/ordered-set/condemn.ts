@@ -62,10 +62,10 @@ function* remove(pass: Pass, pod: Pod, unhealthy: Pod | undefined): Steps<boolea
   const { isMonotonic, minReadySeconds, now } = pass;
   if (isTerminating(pod)) return !isMonotonic;
   const isSettled = isRunningAndReady(pod) && secondsUntilAvailable(pod, minReadySeconds, now) === 0;
-  const isHopeless = pass.gates.StatefulSetUnblocked && isFinished(pod);
-  if (isMonotonic && !isSettled && !isHopeless && pod !== unhealthy) {
-    // It may only wait for the end of an update in place that was cut off.
-    yield* refresh(pass, pod);
+  const { StatefulSetUnblocked: isUnblocked } = pass.gates;
+  if (isMonotonic && !isSettled && pod !== unhealthy && !(isUnblocked && isFinished(pod))) {
+    // Compat: nobody else opens its gate, and without that it is never ready (statefulset.md, section 3.g).
+    if (isUnblocked) yield* refresh(pass, pod);
     return false;
   }
   // Compat: past a pod that a hook keeps, the next one goes (statefulset.md, section 3.g).

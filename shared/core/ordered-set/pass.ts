@@ -46,9 +46,9 @@ export interface Progress {
   readonly waits: number[];
 }
 
-export function newProgress(scaleBudget: number | undefined): Progress {
+export function newProgress(): Progress {
   return {
-    scaleBudget,
+    scaleBudget: undefined,
     currentReplicasLost: 0,
     updatedReplicasLost: 0,
     conditions: [],

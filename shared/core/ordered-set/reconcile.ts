@@ -49,9 +49,10 @@ export function* reconcileSet(seen: SetObservation): Steps<SetOutcome> {
       const history = yield* ownHistory(set, seen.revisions);
       const pods = yield* claimPods(set, seen.pods);
       const { revisions, failure } = yield* syncPods(seen, history, pods, waits);
-      const live = revisions ? [revisions.current, revisions.update] : [];
       updateRevision = revisions?.update.metadata?.name;
-      yield* truncateSetHistory(set, history, { pods, revisions: live });
+      // Without knowing the current revision, the very one that a rollback needs might go.
+      if (revisions)
+        yield* truncateSetHistory(set, history, { pods, revisions: [revisions.current, revisions.update] });
       if (failure) throw failure;
     })(),
   );
@@ -80,7 +81,8 @@ function* syncPods(
 /** The status is written whatever became of the pods; it counts them as they were listed. */
 function* sync(pass: Pass, collisionCount: number): Steps<void> {
   const { set, slots, condemned } = pass;
-  if (set.metadata?.deletionTimestamp) return yield* writeStatus(pass, collisionCount, pass.pods);
+  if (set.metadata?.deletionTimestamp)
+    return yield* writeStatus(pass, collisionCount, pass.pods, yield* volumeClaimStatus(set, pass.pods));
   const scaled = yield* attempt(scale(pass));
   const inRange = slots.filter((pod) => pod !== undefined);
   const volumeClaims = yield* volumeClaimStatus(set, inRange);
@@ -92,6 +94,9 @@ function* sync(pass: Pass, collisionCount: number): Steps<void> {
 
 /** False when the update has to wait. */
 function* scale(pass: Pass): Steps<boolean> {
+  const { scaleStrategy, replicas = 1 } = pass.set.spec;
+  const most = scaleStrategy?.maxUnavailable;
+  if (most !== undefined) pass.progress.scaleBudget = atLeastOne(most, replicas);
   return (yield* keepReplicas(pass)) && (yield* removeCondemned(pass));
 }
 
@@ -102,9 +107,8 @@ function newPass(
   { current, update }: SetRevisions,
 ): Pass {
   const range = ordinalRange(set.spec, gates.StatefulSetStartOrdinal);
-  const { updateStrategy, scaleStrategy, replicas = 1 } = set.spec;
+  const { updateStrategy } = set.spec;
   const rolling = updateStrategy?.type === "RollingUpdate" ? updateStrategy.rollingUpdate : undefined;
-  const scaleMaximum = scaleStrategy?.maxUnavailable;
   const parts = {
     set,
     currentSet: restoreTemplate(set, current),
@@ -119,7 +123,7 @@ function newPass(
     now,
     isMonotonic: set.spec.podManagementPolicy !== "Parallel",
     minReadySeconds: rolling?.minReadySeconds ?? 0,
-    progress: newProgress(scaleMaximum === undefined ? undefined : atLeastOne(scaleMaximum, replicas)),
+    progress: newProgress(),
   };
   const condemned = pods.filter((pod) => ordinalOf(pod) >= 0 && !isInRange(ordinalOf(pod), range));
   return {
@@ -175,7 +179,7 @@ function* writeStatus(
   pass: Pass,
   collisionCount: number,
   pods: readonly Pod[],
-  volumeClaims: readonly VolumeClaimStatus[] = [],
+  volumeClaims: readonly VolumeClaimStatus[],
 ): Steps<void> {
   const { set, progress, minReadySeconds, now } = pass;
   const context = {

@@ -1,6 +1,6 @@
 /** Decides what the pods in range need: created, replaced, waited for, mended; one after the other, or all at once. */
 import type { Pod } from "../../api/kubernetes.ts";
-import { isAvailable, isScaleBudgetSpent, type Pass } from "./pass.ts";
+import { isScaleBudgetSpent, type Pass } from "./pass.ts";
 import {
   isCreated,
   isFinished,
@@ -9,13 +9,14 @@ import {
   isTerminating,
   lifecycleState,
   revisionOf,
+  secondsUntilAvailable,
 } from "./pod-phase.ts";
 import { refresh } from "./refresh.ts";
-import { hasStaleClaim, retainClaims } from "./retention.ts";
+import { hasStaleClaim } from "./retention.ts";
 import type { Steps } from "./step.ts";
 import { updateInPlace } from "./update-in-place.ts";
 import { updateOrder } from "./update-order.ts";
-import { createMissingClaims, createPod, deletePod, mendPod } from "./write-pod.ts";
+import { createMissingClaims, createPod, deletePod, mendPod, ownClaims } from "./write-pod.ts";
 
 /** "exit": a set that keeps order does no more in this pass. "break": no further pod is looked at. */
 type Verdict = "next" | "exit" | "break";
@@ -62,7 +63,7 @@ function* create(pass: Pass, pod: Pod): Steps<Verdict> {
 
 function* completeClaims(pass: Pass, pod: Pod): Steps<void> {
   yield* createMissingClaims(pass, pod);
-  if (pass.gates.StatefulSetAutoDeletePVC) yield* retainClaims(pass.updateSet, pod, pass.range);
+  yield* ownClaims(pass, pod);
 }
 
 /**
@@ -84,9 +85,10 @@ function mayBeUpdated({ set, slots, update }: Pass, pod: Pod): boolean {
 }
 
 function mustWaitFor(pass: Pass, pod: Pod): Verdict {
-  const { isMonotonic, progress } = pass;
+  const { isMonotonic, progress, minReadySeconds, now } = pass;
   if (!isMonotonic && progress.scaleBudget === undefined) return "next";
-  if (isAvailable(pass, pod)) return "next";
-  if (isMonotonic) return "exit";
-  return isScaleBudgetSpent(pass) ? "break" : "next";
+  const seconds = secondsUntilAvailable(pod, minReadySeconds, now);
+  if (seconds === 0 || !(isMonotonic || isScaleBudgetSpent(pass))) return "next";
+  if (seconds !== undefined) progress.waits.push(seconds);
+  return isMonotonic ? "exit" : "break";
 }

@@ -2,7 +2,7 @@
 import type { IntOrString, Pod } from "../../api/kubernetes.ts";
 import { SPECIFIED_DELETE_LABEL } from "../../api/names.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
-import { claimsState, resizeClaims } from "./claim-resize.ts";
+import { areClaimsCompatible, areClaimsGrown, resizeClaims } from "./claim-resize.ts";
 import { isAvailable, type Pass } from "./pass.ts";
 import { isHealthy, isTerminating, revisionOf } from "./pod-phase.ts";
 import { needsRefresh, refresh } from "./refresh.ts";
@@ -74,7 +74,7 @@ function* unavailablePods(pass: Pass): Steps<Set<Pod>> {
   for (const pod of pass.slots) {
     if (pod === undefined) continue;
     const isDown = !isUp(pass, pod) || isReserved(pass, pod);
-    if (isDown || (yield* claimsState(pass, pod)) !== "ready") down.add(pod);
+    if (isDown || !(yield* areClaimsGrown(pass, pod))) down.add(pod);
   }
   return down;
 }
@@ -85,14 +85,16 @@ function isUp(pass: Pass, pod: Pod): boolean {
 
 /** Never limited by the partition. */
 function* deleteSpecified(pass: Pass, down: Set<Pod>, budget: number): Steps<void> {
-  const { progress, current, update } = pass;
   for (const pod of pass.slots.toReversed()) {
     if (!pod || !isSpecifiedDelete(pod) || (down.size >= budget && !down.has(pod))) continue;
-    yield* deletePod(pass, pod);
+    if ((yield* deletePod(pass, pod)) === "deleted") countLoss(pass, pod);
     down.add(pod);
-    if (revisionOf(pod) === current.metadata?.name) progress.currentReplicasLost++;
-    else if (revisionOf(pod) === update.metadata?.name) progress.updatedReplicasLost++;
   }
+}
+
+function countLoss({ progress, current, update }: Pass, pod: Pod): void {
+  if (revisionOf(pod) === current.metadata?.name) progress.currentReplicasLost++;
+  else if (revisionOf(pod) === update.metadata?.name) progress.updatedReplicasLost++;
 }
 
 function isSpecifiedDelete({ metadata }: Pod): boolean {
@@ -100,16 +102,13 @@ function isSpecifiedDelete({ metadata }: Pod): boolean {
 }
 
 function* needsUpdate(pass: Pass, pod: Pod): Steps<boolean> {
-  if (revisionOf(pod) !== pass.update.metadata?.name) return true;
-  const state = yield* claimsState(pass, pod);
-  return state === "small" || state === "incompatible";
+  return revisionOf(pod) !== pass.update.metadata?.name || !(yield* areClaimsCompatible(pass, pod));
 }
 
 /** True if the pod counts as unavailable from now on. */
 function* updatePod(pass: Pass, pod: Pod): Steps<boolean> {
   if (!(yield* resizeClaims(pass, pod))) return true;
   if (isSpecifiedDelete(pod) || isTerminating(pod)) return false;
-  if (revisionOf(pod) === pass.update.metadata?.name) return true;
   const isGoing = (yield* updateInPlace(pass, pod)) || (yield* deletePod(pass, pod)) === "deleted";
   if (isGoing && revisionOf(pod) === pass.current.metadata?.name) pass.progress.currentReplicasLost++;
   return true;

@@ -1,19 +1,19 @@
 /** Decides whether a pod of a set is updated in place, and how far its hooks let that go now. */
-import type { Pod } from "../../api/kubernetes.ts";
+import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import { POD_REVISION_LABEL } from "../../api/names.ts";
-import { calculateSpec } from "../in-place/calculate-spec.ts";
+import { type CalculateOptions, calculateSpec } from "../in-place/calculate-spec.ts";
 import { updatePod } from "../in-place/update-pod.ts";
 import { changeState } from "./change-state.ts";
 import { isHooked, withLifecycleState } from "./lifecycle.ts";
 import type { Pass } from "./pass.ts";
 import { lifecycleState, revisionOf } from "./pod-phase.ts";
 import { carryOut } from "./refresh.ts";
-import { getPod, StepFailed, type Steps } from "./step.ts";
+import { attempt, getPod, StepFailed, type Steps } from "./step.ts";
 import { record } from "./write-pod.ts";
 
 /** False when only a new pod gets there. Throws where the policy wants no new pod, or the pod is on its way out. */
 export function* updateInPlace(pass: Pass, pod: Pod): Steps<boolean> {
-  const { set, history, update, now, gates } = pass;
+  const { set, history, update, gates } = pass;
   const rolling = set.spec.updateStrategy?.rollingUpdate;
   const policy = rolling?.podUpdatePolicy;
   if (policy !== "InPlaceIfPossible" && policy !== "InPlaceOnly") return false;
@@ -27,15 +27,26 @@ export function* updateInPlace(pass: Pass, pod: Pod): Steps<boolean> {
     if (policy === "InPlaceIfPossible") return false;
     throw new StepFailed(`find strategy is InPlaceOnly but Pod ${pod.metadata?.name} can not update in-place`);
   }
-  if (!(yield* mayBegin(pass, pod))) return true;
+  if (yield* mayBegin(pass, pod)) yield* begin(pass, pod, { before, options });
+  return true;
+}
+
+function* begin(
+  pass: Pass,
+  pod: Pod,
+  { before, options }: { readonly before: ControllerRevision; readonly options: CalculateOptions },
+): Steps<void> {
+  const { update, now } = pass;
   const fresh = yield* getPod(pod.metadata?.name ?? "");
   const labelled = lifecycleState(pod) === "" ? fresh : withLifecycleState(fresh, "Updating", now);
-  const context = { now, revisionLabel: POD_REVISION_LABEL };
-  yield* carryOut(pass, fresh, updatePod(labelled, { before, after: update }, options, context));
-  yield* record("Normal", "SuccessfulUpdatePodInPlace", {
-    message: `successfully update pod ${pod.metadata?.name} in-place(revision ${update.metadata?.name})`,
+  const step = updatePod(labelled, { before, after: update }, options, { now, revisionLabel: POD_REVISION_LABEL });
+  const updated = yield* attempt(carryOut(pass, fresh, step));
+  const isFailed = updated instanceof StepFailed;
+  const what = `update pod ${pod.metadata?.name} in-place(revision ${update.metadata?.name})`;
+  yield* record(isFailed ? "Warning" : "Normal", isFailed ? "FailedUpdatePodInPlace" : "SuccessfulUpdatePodInPlace", {
+    message: isFailed ? `failed to ${what}: ${updated.message}` : `successfully ${what}`,
   });
-  return true;
+  if (isFailed) throw updated;
 }
 
 /** Once no hook holds the pod. */

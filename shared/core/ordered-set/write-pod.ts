@@ -16,20 +16,29 @@ type Verb = "create" | "update" | "delete";
 const PAST: Readonly<Record<Verb, string>> = { create: "Create", update: "Update", delete: "Delete" };
 
 export function* createPod(pass: Pass, constructed: Pod): Steps<void> {
-  const { set, updateSet, gates, range, now } = pass;
+  const { set, now } = pass;
   const pod = withLifecycleState(constructed, firstState(set, constructed), now);
-  const created = yield* attempt(
-    (function* () {
-      yield* createMissingClaims(pass, pod);
-      const stored = yield* attempt(ask({ kind: "CreatePod", pod }));
-      if (stored instanceof StepFailed && stored.reason === "AlreadyExists") throw stored;
-      if (gates.StatefulSetAutoDeletePVC) yield* retainClaims(updateSet, pod, range);
-      if (stored instanceof StepFailed) throw stored;
-    })(),
-  );
-  const isTaken = created instanceof StepFailed && created.reason === "AlreadyExists";
-  if (!isTaken) yield* recordPod(pass, "create", pod, created);
+  const created = yield* attempt(storePod(pass, pod));
   if (created instanceof StepFailed) throw failPod(pass, "create", "FailedCreatePod", created);
+}
+
+function* storePod(pass: Pass, pod: Pod): Steps<void> {
+  const claimed = yield* attempt(createMissingClaims(pass, pod));
+  const stored = claimed instanceof StepFailed ? claimed : yield* attempt(ask({ kind: "CreatePod", pod }));
+  // Without an event: somebody else has made it.
+  if (stored instanceof StepFailed && stored.reason === "AlreadyExists") throw stored;
+  if (!(claimed instanceof StepFailed)) yield* ownClaims(pass, pod);
+  yield* recordPod(pass, "create", pod, stored);
+  if (stored instanceof StepFailed) throw stored;
+}
+
+/** The claims of a pod get the owners that the policy wants. */
+export function* ownClaims(pass: Pass, pod: Pod): Steps<void> {
+  if (!pass.gates.StatefulSetAutoDeletePVC) return;
+  const retained = yield* attempt(retainClaims(pass.updateSet, pod, pass.range));
+  if (!(retained instanceof StepFailed)) return;
+  yield* recordPod(pass, "update", pod, retained);
+  throw retained;
 }
 
 /** A condition, and what ends the pass. */
@@ -57,6 +66,8 @@ function* createMissingClaim(pass: Pass, pod: Pod, claim: PersistentVolumeClaim)
   if (there) return;
   const created = yield* attempt(ask({ kind: "CreateClaim", claim }));
   const isFailed = created instanceof StepFailed;
+  if (isFailed && created.reason === "AlreadyExists")
+    throw new StepFailed(`failed to create PVC ${name}: ${created.message}`);
   const where = `Pod ${pod.metadata?.name} in StatefulSet ${pass.set.metadata?.name}`;
   yield* record(isFailed ? "Warning" : "Normal", isFailed ? "FailedCreate" : "SuccessfulCreate", {
     message: isFailed

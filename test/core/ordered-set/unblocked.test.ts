@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { planSet } from "../../../shared/core/ordered-set/plan-set.ts";
 import type { SetObservation } from "../../../shared/core/ordered-set/reconcile.ts";
 import { podOf, podWrites, revisionOfSet, seenOf, setOf } from "./fixture.ts";
@@ -61,4 +62,42 @@ describe("with the gate StatefulSetUnblocked", () => {
     const waiting = [podOf(before, 0), podOf(before, 1), podOf(before, 2, { labels: hooked })];
     expect(writes(seenOf(set, waiting, revisions))).toEqual([[], []]);
   });
+});
+
+test("a pod beyond the range that waits for its gate is not opened without the gate StatefulSetUnblocked", () => {
+  const set = setOf({ replicas: 1 });
+  const gated = (ordinal: number): Pod => {
+    const pod = podOf(set, ordinal, { isReady: false });
+    return { ...pod, spec: { ...pod.spec, readinessGates: [{ conditionType: "InPlaceUpdateReady" }] } };
+  };
+  const seen = seenOf(set, [podOf(set, 0), gated(1), gated(2)], [revisionOfSet(set, 1)]);
+  const opened = (StatefulSetUnblocked: boolean) =>
+    planSet({ ...seen, gates: { ...seen.gates, StatefulSetUnblocked } }, { claims: [] }).writes.flatMap((request) =>
+      request.kind === "UpdatePodStatus" ? [request.before.metadata?.name] : [],
+    );
+  expect([opened(false), opened(true)]).toEqual([[], ["db-2"]]);
+});
+
+test("a pass waits for time only where it is held up by it", () => {
+  const rollingUpdate = { partition: 0, maxUnavailable: 1, minReadySeconds: 60, paused: true };
+  const paused = setOf({
+    podManagementPolicy: "Parallel",
+    scaleStrategy: { maxUnavailable: 2 },
+    updateStrategy: { type: "RollingUpdate", rollingUpdate },
+  });
+  const pods = [podOf(paused, 0), podOf(paused, 1), podOf(paused, 2)];
+  const waits = (count: number) => {
+    const seen = seenOf(paused, pods.slice(0, count), [revisionOfSet(paused, 1)]);
+    return planSet({ ...seen, set: { ...paused, spec: { ...paused.spec, replicas: count } } }, { claims: [] }).outcome;
+  };
+  expect([waits(1).requeueAfterSeconds, waits(2).requeueAfterSeconds]).toEqual([0, 60]);
+});
+
+test("a pod that a hook keeps from being deleted still counts as one of its revision", () => {
+  const preDelete = { labelsHandler: { "example.com/hold": "true" } };
+  const set = setOf({ lifecycle: { preDelete } });
+  const labels = { "apps.kruise.io/specified-delete": "true", "example.com/hold": "true" };
+  const pods = [podOf(set, 0), podOf(set, 1), podOf(set, 2, { labels })];
+  const { writes } = planSet(seenOf(set, pods, [revisionOfSet(set, 1)]), { claims: [] });
+  expect(writes.find(({ kind }) => kind === "UpdateStatus")).toMatchObject({ status: { currentReplicas: 3 } });
 });

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { PersistentVolumeClaim, StatefulSet, StorageClass } from "../../../shared/api/stateful-set.ts";
+import { planSet } from "../../../shared/core/ordered-set/plan-set.ts";
+import { podOf, revisionOfSet, seenOf, setOf } from "./fixture.ts";
+
+const FAST: StorageClass = { metadata: { name: "fast" }, allowVolumeExpansion: true };
+
+interface Facts {
+  readonly request?: string;
+  readonly capacity?: string;
+  readonly className?: string | undefined;
+  readonly isGoing?: boolean;
+  readonly modes?: readonly string[];
+  readonly condition?: string;
+}
+
+function template(storage: string, modes: readonly string[] = ["ReadWriteOnce"]): PersistentVolumeClaim {
+  const spec = { storageClassName: "fast", accessModes: modes, resources: { requests: { storage } } };
+  return { metadata: { name: "data" }, spec };
+}
+
+function growing(storage: string, modes?: readonly string[], isUpdated = false): StatefulSet {
+  return setOf(
+    {
+      podManagementPolicy: "Parallel",
+      volumeClaimTemplates: [template(storage, modes)],
+      volumeClaimUpdateStrategy: { type: "OnPodRollingUpdate" },
+    },
+    isUpdated ? "app:2" : "app:1",
+  );
+}
+
+function claimOf(ordinal: number, facts: Facts = {}): PersistentVolumeClaim {
+  const { request = "1Gi", capacity = request, isGoing, modes = ["ReadWriteOnce"], condition } = facts;
+  const className = "className" in facts ? facts.className : "fast";
+  return {
+    metadata: {
+      name: `data-db-${ordinal}`,
+      namespace: "shop",
+      ...(isGoing ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {}),
+    },
+    spec: {
+      ...(className === undefined ? {} : { storageClassName: className }),
+      accessModes: modes,
+      resources: { requests: { storage: request } },
+    },
+    status: {
+      capacity: { storage: capacity },
+      ...(condition ? { conditions: [{ type: condition, status: "False" }] } : {}),
+    },
+  };
+}
+
+const made = growing("1Gi");
+const pods: readonly Pod[] = [0, 1, 2].map((ordinal) => podOf(made, ordinal));
+
+function plan(set: StatefulSet, claims: readonly PersistentVolumeClaim[], classes: readonly StorageClass[] = [FAST]) {
+  const revisions = [
+    revisionOfSet(made, 1),
+    ...(set.spec.template === made.spec.template ? [] : [revisionOfSet(set, 2)]),
+  ];
+  const seen = seenOf(set, pods, revisions, { StatefulSetAutoResizePVCGate: true });
+  return planSet(seen, { claims, storageClasses: classes });
+}
+
+function written(...given: Parameters<typeof plan>): readonly string[] {
+  return plan(...given).writes.flatMap((request) => {
+    if (request.kind === "UpdateClaim") {
+      return [`${request.after.metadata?.name} ${request.after.spec?.resources?.requests?.["storage"]}`];
+    }
+    return request.kind === "DeletePod" ? [`delete ${request.pod.metadata?.name}`] : [];
+  });
+}
+
+const three = (facts: Facts = {}) => [0, 1, 2].map((ordinal) => claimOf(ordinal, facts));
+
+describe("claims that are to grow as pods are updated", () => {
+  test("small ones do not count as down: one pod at a time", () => {
+    expect(written(growing("2Gi"), three())).toEqual(["data-db-2 2Gi"]);
+    expect(written(growing("2Gi", undefined, true), three())).toEqual(["data-db-2 2Gi"]);
+  });
+
+  test("one on its way to its size takes the room", () => {
+    const claims = [claimOf(0), claimOf(1), claimOf(2, { request: "2Gi", capacity: "1Gi" })];
+    expect(written(growing("2Gi"), claims)).toEqual([]);
+  });
+
+  test("one whose file system is to follow is down, and its pod may be updated", () => {
+    const waiting = claimOf(2, { request: "2Gi", capacity: "1Gi", condition: "FileSystemResizePending" });
+    expect(written(growing("2Gi", undefined, true), [claimOf(0), claimOf(1), waiting])).toEqual(["delete db-2"]);
+  });
+
+  test("one that is larger than it asked for is done at once, and its pod is updated", () => {
+    expect(written(growing("2Gi"), three({ capacity: "2Gi" }))).toEqual(["data-db-2 2Gi", "delete db-2"]);
+  });
+
+  test("one on its way out is left alone", () => {
+    const claims = [claimOf(0), claimOf(1), claimOf(2, { isGoing: true })];
+    expect(written(growing("2Gi"), claims)).toEqual(["data-db-1 2Gi"]);
+  });
+
+  test("one without a class is asked to grow", () => {
+    expect(written(growing("2Gi"), three({ className: undefined }), [])).toEqual(["data-db-2 2Gi"]);
+  });
+
+  test.each([
+    ["a class that does not exist", [], "storage class fast for db-2 does not exist"],
+    [
+      "a class that says nothing about expansion",
+      [{ metadata: { name: "fast" } }],
+      "storage class fast for db-2 does not support volume expansion",
+    ],
+  ])("%s ends the update", (_, classes, message) => {
+    expect(written(growing("2Gi"), three(), classes)).toEqual([]);
+    expect(plan(growing("2Gi"), three(), classes).outcome.failure?.message).toBe(message);
+  });
+
+  test("another access mode ends the update, with an event", () => {
+    const { writes, outcome } = plan(growing("2Gi", ["ReadWriteMany"]), three());
+    expect(outcome.failure?.message).toMatch(/^can not patch pvc data-db-2: contains diff other than spec resource/);
+    expect(writes.filter((request) => request.kind === "RecordEvent")).toMatchObject([{ reason: "FailedUpdatePVC" }]);
+  });
+});
+
+test("the claims of a set that is being deleted are counted", () => {
+  const set = { ...made, metadata: { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  const [status] = plan(set, [claimOf(0), claimOf(1), claimOf(2, { isGoing: true })]).writes;
+  const volumeClaims = [{ volumeClaimName: "data", compatibleReplicas: 2, compatibleReadyReplicas: 2 }];
+  expect(status).toMatchObject({ kind: "UpdateStatus", status: { volumeClaims } });
+});

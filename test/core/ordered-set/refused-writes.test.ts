@@ -1,0 +1,92 @@
+import { describe, expect, test } from "vitest";
+import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
+import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
+import { reconcileSet } from "../../../shared/core/ordered-set/reconcile.ts";
+import { type FailNext, SetCluster } from "../../runner/suites/set-cluster.ts";
+import { NOW, podOf, revisionOfSet, setOf } from "./fixture.ts";
+
+interface Given {
+  readonly set: StatefulSet;
+  readonly pods?: readonly Pod[];
+  readonly revisions?: readonly ControllerRevision[];
+  readonly fails: Omit<FailNext, "name"> & { readonly name: string };
+}
+
+/** One pass in which a write fails once. */
+function pass({ set, pods = [], revisions = [], fails }: Given) {
+  const cluster = new SetCluster("db", false);
+  for (const object of [set, ...pods, ...revisions]) cluster.add(object);
+  cluster.failNext.push(fails);
+  const seen = { set, pods, revisions, gates: DEFAULT_ORDERED_SET_GATES, now: NOW };
+  const { failure } = cluster.run(reconcileSet(seen), NOW);
+  const left = cluster.list<ControllerRevision>("ControllerRevision").map(({ metadata }) => metadata?.name);
+  return { failure: failure?.message, events: cluster.events, revisions: left, status: cluster.set?.status };
+}
+
+const CLAIM = { metadata: { name: "data" }, spec: { resources: { requests: { storage: "1Gi" } } } };
+const REFUSED = "injected failure: ";
+
+describe("a write that the cluster refuses", () => {
+  test("of a new claim's owner: the pod is there, and the event says that its update failed", () => {
+    const set = setOf({
+      volumeClaimTemplates: [CLAIM],
+      persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete", whenScaled: "Retain" },
+    });
+    const fails = { verb: "update", resource: "persistentvolumeclaims", name: "data-db-0" };
+    const { failure, events, status } = pass({ set, fails });
+    const text = `could not update claim data-db-0 for delete policy ownerRefs: ${REFUSED}update persistentvolumeclaims data-db-0`;
+    expect(failure).toBe(text);
+    expect(events.at(-1)).toBe(
+      `Warning FailedUpdate default/db: update Pod db-0 in StatefulSet db failed error: ${text}`,
+    );
+    expect(events).toHaveLength(2);
+    expect(status?.conditions).toMatchObject([{ type: "FailedCreatePod", status: "True" }]);
+  });
+
+  test("of an update in place: an event says so", () => {
+    const strategy = {
+      type: "RollingUpdate",
+      rollingUpdate: { partition: 0, maxUnavailable: 1, podUpdatePolicy: "InPlaceIfPossible" },
+    };
+    const [before, after] = [setOf({ updateStrategy: strategy }), setOf({ updateStrategy: strategy }, "app:2")];
+    const revisions = [revisionOfSet(before, 1), revisionOfSet(after, 2)];
+    const fails = { verb: "update", resource: "pods", name: "db-2" };
+    const pods = [0, 1, 2].map((ordinal) => ({ ...podOf(before, ordinal), kind: "Pod" }));
+    const { failure, events } = pass({
+      set: after,
+      pods,
+      revisions: revisions.map((one) => ({ ...one, kind: "ControllerRevision" })),
+      fails,
+    });
+    expect(failure).toBeDefined();
+    const target = revisions[1]?.metadata?.name;
+    expect(events).toEqual([
+      `Warning FailedUpdatePodInPlace default/db: failed to update pod db-2 in-place(revision ${target}): ${failure}`,
+    ]);
+  });
+
+  test("of a new revision: no old one goes, whatever the limit", () => {
+    const old = [1, 2, 3].map((number) => ({
+      ...revisionOfSet(setOf({}, `old:${number}`), number),
+      kind: "ControllerRevision",
+    }));
+    const set = setOf({ revisionHistoryLimit: 1 });
+    const name = revisionOfSet(set, 4).metadata?.name ?? "";
+    const { failure, revisions } = pass({
+      set,
+      revisions: old,
+      fails: { verb: "create", resource: "controllerrevisions", name },
+    });
+    expect(failure).toContain(REFUSED);
+    expect(revisions).toHaveLength(3);
+  });
+});
+
+test("a scale budget that nobody can read ends the pass, with its status", () => {
+  const set = setOf({ podManagementPolicy: "Parallel", scaleStrategy: { maxUnavailable: "half" } });
+  const fails = { verb: "none", resource: "none", name: "none" };
+  const { failure, status } = pass({ set, fails });
+  expect(failure).toContain('"half"');
+  expect(status).toMatchObject({ observedGeneration: 1, replicas: 0 });
+});
