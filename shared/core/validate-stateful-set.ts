@@ -26,10 +26,7 @@ export function validateStatefulSet(request: AdmissionRequest, { gates, storageC
   if (given.kind === "DecodeError") return badRequest(given.message);
   const before = operation === "UPDATE" ? readSet(oldObject) : undefined;
   if (before?.kind === "DecodeError") return badRequest(before.message);
-  const errors = [
-    ...setErrors(given.value, gates.StatefulSetAutoDeletePVC),
-    ...(before ? setUpdateErrors(before.value, given.value) : []),
-  ];
+  const errors = [...setErrors(given.value), ...(before ? setUpdateErrors(before.value, given.value) : [])];
   if (errors.length > 0) return refuse(printFieldErrors(errors), errors);
   const problem = before && updateProblem(before.value, given.value, { gates, storageClasses });
   return problem === undefined ? { kind: "allowed" } : refuse(problem);

@@ -2,39 +2,47 @@
 import type { Quantity } from "../../api/kubernetes.ts";
 import { DEFAULT_STORAGE_CLASS_ANNOTATION } from "../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetSpec, StorageClass } from "../../api/stateful-set.ts";
+import { isSame } from "../in-place/qos-class.ts";
 import type { FieldError } from "../lib/admission.ts";
 import { forbidden, invalid, printFieldError } from "../lib/field-error.ts";
 import { sortedGoJson } from "../lib/go-json.ts";
 import { diffJson } from "../lib/json-diff.ts";
-import { parseQuantity } from "../lib/quantity.ts";
-import { compareQuantities } from "../lib/quantity-arithmetic.ts";
+import { validateObjectMetaUpdate } from "../validate/object-meta-update.ts";
+import { isSameKind } from "./claim-resize.ts";
+import { validateReplicas, validateRetention } from "./validate-set.ts";
 
-const IMMUTABLE_METADATA = ["name", "namespace", "uid", "creationTimestamp"] as const;
+/** Unanchored, as in the reference. */
+const IMAGE_PATH = /\/containers\/[0-9]+\/image/;
 const IMMUTABLE_SPEC = ["selector", "serviceName", "podManagementPolicy"] as const;
 const FORBIDDEN =
   "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'reserveOrdinals', " +
   "'lifecycle', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy', `volumeClaimTemplates`, " +
   "`VolumeClaimUpdateStrategy` and 'updateStrategy' are forbidden";
 
+/** Compat: what is wrong with the retention policy is reported here once more (OpenKruise ValidateStatefulSetUpdate). */
 export function setUpdateErrors(before: StatefulSet, after: StatefulSet): readonly FieldError[] {
-  const metadata = IMMUTABLE_METADATA.flatMap((member) => {
-    const isSame = (before.metadata?.[member] ?? "") === (after.metadata?.[member] ?? "");
-    return isSame ? [] : [invalid(`metadata.${member}`, after.metadata?.[member] ?? "", "field is immutable")];
-  });
   const isSame = IMMUTABLE_SPEC.every((member) => isEqual(before.spec[member], after.spec[member]));
-  return [...metadata, ...(isSame ? [] : [forbidden("spec", FORBIDDEN)])];
+  return [
+    ...validateObjectMetaUpdate(before.metadata, after.metadata, "metadata"),
+    ...(isSame ? [] : [forbidden("spec", FORBIDDEN)]),
+    ...validateReplicas(after.spec),
+    ...validateRetention(after.spec),
+  ];
 }
 
 function isEqual(a: unknown, b: unknown): boolean {
   return sortedGoJson(a) === sortedGoJson(b);
 }
 
-/** Undefined, or why pods that are only ever updated in place cannot follow. */
+/**
+ * Undefined, or why pods that are only ever updated in place cannot follow. Compat: every field of a container whose
+ * name begins with image may change (OpenKruise validateTemplateInPlaceOnly).
+ */
 export function inPlaceOnlyProblem(before: StatefulSetSpec, after: StatefulSetSpec): string | undefined {
   if (after.updateStrategy?.rollingUpdate?.podUpdatePolicy !== "InPlaceOnly") return undefined;
-  const isImage = ({ op, path: [list, , field, ...deeper] }: ReturnType<typeof diffJson>[number]) =>
-    op === "replace" && list === "containers" && field === "image" && deeper.length === 0;
-  const isPossible = diffJson(before.template?.spec, after.template?.spec).every(isImage);
+  const isPossible = diffJson(before.template?.spec, after.template?.spec).every(
+    ({ op, path }) => op === "replace" && IMAGE_PATH.test(`/${path.join("/")}`),
+  );
   return isPossible ? undefined : "invalid template modified with InPlaceOnly strategy";
 }
 
@@ -44,39 +52,52 @@ export function claimTemplatesProblem(
   after: StatefulSetSpec,
   classes: readonly StorageClass[],
 ): string | undefined {
-  if (after.volumeClaimUpdateStrategy?.type !== "OnPodRollingUpdate") return undefined;
+  if (["", "OnDelete"].includes(after.volumeClaimUpdateStrategy?.type ?? "")) return undefined;
   const [old, wanted] = [before.volumeClaimTemplates ?? [], after.volumeClaimTemplates ?? []];
-  const isSameSet =
-    old.length === wanted.length && wanted.every(({ metadata }) => findTemplate(old, metadata?.name) !== undefined);
-  if (!isSameSet) {
+  if (old.length !== wanted.length) {
     const detail = "volumeClaimTemplate can not be added or deleted when OnRollingUpdate";
     return printFieldError(invalid("spec.volumeClaimTemplates", wanted, detail));
   }
-  const errors = wanted.flatMap((template) => {
-    const error = growthError(findTemplate(old, template.metadata?.name) ?? template, template, classes);
-    return error ? [printFieldError(error)] : [];
-  });
-  return errors[0];
+  for (const template of wanted) {
+    const error = templateError(findTemplate(old, template.metadata?.name), template, classes);
+    if (error) return printFieldError(error);
+  }
+  return undefined;
+}
+
+/** Of a template, only its size may change. */
+function templateError(
+  before: PersistentVolumeClaim | undefined,
+  after: PersistentVolumeClaim,
+  classes: readonly StorageClass[],
+): FieldError | undefined {
+  const field = `spec.volumeClaimTemplates[${after.metadata?.name}]`;
+  if (!before) return forbidden(`${field}.name`, "volumeClaimTemplate name can not be modified");
+  if (!isSameKind({ claim: before, template: after }))
+    return invalid(field, after, "volumeClaimTemplate can not be modified when OnRollingUpdate");
+  return growthError(before, after, classes);
 }
 
 function findTemplate(templates: readonly PersistentVolumeClaim[], name: string | undefined) {
   return templates.find(({ metadata }) => metadata?.name === name);
 }
 
-/** Compat: a class that says nothing about expansion is taken to allow it (validate, resize-expansion-unset). */
+/**
+ * Compat: a class that says nothing about expansion is taken to allow it (validate, resize-expansion-unset); a smaller
+ * size asks for it, too (OpenKruise isPVCResize).
+ */
 function growthError(
   before: PersistentVolumeClaim,
   after: PersistentVolumeClaim,
   classes: readonly StorageClass[],
 ): FieldError | undefined {
-  if (!isLarger(sizeOf(after), sizeOf(before))) return undefined;
+  if (SIZES.every((list) => isSame(sizeIn(after, list), sizeIn(before, list)))) return undefined;
   const field = `spec.volumeClaimTemplates[${after.metadata?.name}].spec`;
   const { storageClassName } = after.spec ?? {};
-  const storageClass = classes.find(({ metadata }) =>
+  const storageClass =
     storageClassName === undefined
-      ? metadata?.annotations?.[DEFAULT_STORAGE_CLASS_ANNOTATION] === "true"
-      : metadata?.name === storageClassName,
-  );
+      ? defaultClass(classes)
+      : classes.find(({ metadata }) => metadata?.name === storageClassName);
   if (!storageClass) {
     return storageClassName === undefined
       ? undefined
@@ -87,11 +108,21 @@ function growthError(
   return forbidden(`${field}.resources.requests.storage`, detail);
 }
 
-function sizeOf({ spec }: PersistentVolumeClaim): Quantity {
-  return spec?.resources?.requests?.["storage"] ?? 0;
+/** The newest of several. */
+function defaultClass(classes: readonly StorageClass[]): StorageClass | undefined {
+  const isDefault = ({ metadata }: StorageClass) =>
+    metadata?.annotations?.[DEFAULT_STORAGE_CLASS_ANNOTATION] === "true";
+  const created = ({ metadata }: StorageClass) => metadata?.creationTimestamp ?? "";
+  return classes
+    .filter(isDefault)
+    .reduce<StorageClass | undefined>(
+      (newest, one) => (newest && created(newest) >= created(one) ? newest : one),
+      undefined,
+    );
 }
 
-function isLarger(a: Quantity, b: Quantity): boolean {
-  const [left, right] = [parseQuantity(a), parseQuantity(b)];
-  return left !== undefined && right !== undefined && compareQuantities(left, right) > 0;
+const SIZES = ["requests", "limits"] as const;
+
+function sizeIn({ spec }: PersistentVolumeClaim, list: (typeof SIZES)[number]): Quantity {
+  return spec?.resources?.[list]?.["storage"] ?? 0;
 }

@@ -11,7 +11,7 @@ import { selectorProblem, validateLabelSelector, validateLabels } from "../valid
 import { validateScaleStrategy, validateSetStrategy } from "./validate-strategy.ts";
 
 /** Compat: the pod spec itself is not looked into (vector validate, no-containers). */
-export function setErrors({ metadata, spec }: StatefulSet, hasRetention: boolean): readonly FieldError[] {
+export function setErrors({ metadata, spec }: StatefulSet): readonly FieldError[] {
   const { namespace = "", ...rest } = metadata ?? {};
   return [
     ...validateObjectMeta(rest, "metadata", dnsLabelErrors),
@@ -19,12 +19,10 @@ export function setErrors({ metadata, spec }: StatefulSet, hasRetention: boolean
     ...validatePolicy(spec),
     ...validateSetStrategy(spec),
     ...validateScaleStrategy(spec),
-    ...(hasRetention ? validateRetention(spec) : []),
+    ...validateRetention(spec),
     // Compat: reported of the spec as a whole (vector validate, reserve-negative).
     ...(spec.reserveOrdinals ?? []).flatMap((entry, index) => validateReserved(entry, index, spec)),
-    // The reference crashes without (vector validate, partition-missing-panics, is of the same kind).
-    ...(spec.replicas === undefined ? [required("spec.replicas")] : []),
-    ...validateNonNegative(spec.replicas, "spec.replicas"),
+    ...validateReplicas(spec),
     ...validateSetSelector(spec),
     ...validateTemplate(spec),
   ];
@@ -37,7 +35,14 @@ function validatePolicy({ podManagementPolicy: policy = "" }: StatefulSetSpec): 
   return isKnown ? [] : [invalid(field, policy, "must be 'OrderedReady' or 'Parallel'")];
 }
 
-function validateRetention({ persistentVolumeClaimRetentionPolicy: policy }: StatefulSetSpec): readonly FieldError[] {
+/** The reference crashes without (vector validate, partition-missing-panics, is of the same kind). */
+export function validateReplicas({ replicas }: StatefulSetSpec): readonly FieldError[] {
+  return replicas === undefined ? [required("spec.replicas")] : validateNonNegative(replicas, "spec.replicas");
+}
+
+export function validateRetention({
+  persistentVolumeClaimRetentionPolicy: policy,
+}: StatefulSetSpec): readonly FieldError[] {
   if (!policy) return [];
   return (["whenDeleted", "whenScaled"] as const).flatMap((member) => {
     const value = policy[member] ?? "";

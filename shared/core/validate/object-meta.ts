@@ -50,7 +50,7 @@ function validateOwner(owner: OwnerReference, field: string): readonly FieldErro
   return isEvent ? [...errors, invalid(field, owner, "/v1, Kind=Event is disallowed from being an owner")] : errors;
 }
 
-function validateOwners(owners: readonly OwnerReference[], field: string): readonly FieldError[] {
+export function validateOwners(owners: readonly OwnerReference[], field: string): readonly FieldError[] {
   const [first, ...others] = owners.filter(({ controller }) => controller);
   const second = others.map((other) =>
     invalid(
