@@ -6,10 +6,16 @@ import type { Defaults } from "./fill-in.ts";
 
 export const FIELD_REF: Defaults = { fieldRef: { apiVersion: "v1" } };
 const HTTP_GET: Defaults = { httpGet: { path: "/", scheme: "HTTP" } };
-const PROBE: Defaults = { ...HTTP_GET, timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 };
+export const PROBE_DEFAULTS: Defaults = {
+  ...HTTP_GET,
+  timeoutSeconds: 1,
+  periodSeconds: 10,
+  successThreshold: 1,
+  failureThreshold: 3,
+};
 
 /**
- * Compat: startupProbe and grpc.service get no defaults, unlike in Kubernetes: old hashes stay valid (vector
+ * Compat: startupProbe and grpc.service of a sidecar get no defaults, unlike in Kubernetes: old hashes stay valid (vector
  * sidecarset-default-and-hash, probes).
  */
 export const CONTAINER_DEFAULTS: Defaults = {
@@ -17,8 +23,8 @@ export const CONTAINER_DEFAULTS: Defaults = {
   terminationMessagePolicy: "File",
   ports: [{ protocol: "TCP" }],
   env: [{ valueFrom: FIELD_REF }],
-  livenessProbe: PROBE,
-  readinessProbe: PROBE,
+  livenessProbe: PROBE_DEFAULTS,
+  readinessProbe: PROBE_DEFAULTS,
   lifecycle: { postStart: HTTP_GET, preStop: HTTP_GET },
 };
 

@@ -3,19 +3,27 @@ import type { Container } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim, PodTemplateSpec, StatefulSet, StatefulSetSpec } from "../../api/stateful-set.ts";
 import { type Defaults, fillIn } from "../defaults/fill-in.ts";
 import { defaultImagePullPolicy } from "../defaults/image-pull-policy.ts";
-import { CONTAINER_DEFAULTS, defaultVolume, roundUpResources, VOLUME_DEFAULTS } from "../defaults/pod-parts.ts";
+import {
+  CONTAINER_DEFAULTS,
+  defaultVolume,
+  PROBE_DEFAULTS,
+  roundUpResources,
+  VOLUME_DEFAULTS,
+} from "../defaults/pod-parts.ts";
 import type { OrderedSetGates } from "./gates.ts";
 
 const SPEC: Defaults = { podManagementPolicy: "OrderedReady", replicas: 1, revisionHistoryLimit: 10 };
 const ROLLING_UPDATE: Defaults = { partition: 0, maxUnavailable: 1, podUpdatePolicy: "ReCreate", minReadySeconds: 0 };
 const RETENTION: Defaults = { whenDeleted: "Retain", whenScaled: "Retain" };
+/** Unlike those of sidecars. */
+const TEMPLATE_CONTAINER: Defaults = { ...CONTAINER_DEFAULTS, startupProbe: PROBE_DEFAULTS };
 const TEMPLATE: Defaults = {
   restartPolicy: "Always",
   dnsPolicy: "ClusterFirst",
   schedulerName: "default-scheduler",
   terminationGracePeriodSeconds: 30,
-  initContainers: [CONTAINER_DEFAULTS],
-  containers: [CONTAINER_DEFAULTS],
+  initContainers: [TEMPLATE_CONTAINER],
+  containers: [TEMPLATE_CONTAINER],
   volumes: [VOLUME_DEFAULTS],
 };
 
@@ -76,5 +84,10 @@ function defaultContainer(container: Container, pullPolicy: string): Container {
 }
 
 function defaultClaim(claim: PersistentVolumeClaim): PersistentVolumeClaim {
-  return { ...claim, status: fillIn(claim.status ?? {}, { phase: "Pending" }) };
+  const { spec } = claim;
+  return {
+    ...claim,
+    ...(spec?.resources ? { spec: { ...spec, resources: roundUpResources(spec.resources) } } : {}),
+    status: fillIn(claim.status ?? {}, { phase: "Pending" }),
+  };
 }

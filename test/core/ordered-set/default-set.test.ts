@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { defaultSet } from "../../../shared/core/ordered-set/default-set.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
+import { setOf } from "./fixture.ts";
+
+const HTTP = { path: "/", scheme: "HTTP", port: 80 };
+const TIMES = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 };
+
+test("the startup probe of a pod template has the defaults of the other probes", () => {
+  const container = { name: "main", image: "app:1", startupProbe: { httpGet: { port: 80 } } };
+  const set = setOf({ template: { spec: { containers: [container] } } });
+  const { spec } = defaultSet(set, DEFAULT_ORDERED_SET_GATES, true);
+  expect(spec.template?.spec?.containers[0]).toMatchObject({ startupProbe: { httpGet: HTTP, ...TIMES } });
+});
+
+test("sizes of claim templates are rounded up to thousandths", () => {
+  const claim = { metadata: { name: "data" }, spec: { resources: { requests: { storage: "1500u" } } } };
+  const { spec } = defaultSet(setOf({ volumeClaimTemplates: [claim] }), DEFAULT_ORDERED_SET_GATES, true);
+  expect(spec.volumeClaimTemplates?.[0]?.spec?.resources?.requests).toEqual({ storage: "2m" });
+});
