@@ -1,7 +1,7 @@
 /** Decides whether the containers of a pod run what its spec says, as far as a status can tell. */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { parseImageReference } from "../lib/image-reference.ts";
-import { lastContainerStatuses } from "./update-state.ts";
+import { lastContainerStatuses, NO_STATUSES } from "./update-state.ts";
 
 /**
  * Looks at the containers in `names` only, but always asks for one status per container of the pod.
@@ -11,13 +11,14 @@ import { lastContainerStatuses } from "./update-state.ts";
 export function isConsistent(pod: Pod, sidecarSetName: string, names: ReadonlySet<string>): boolean {
   const statuses = pod.status?.containerStatuses ?? [];
   if (pod.spec.containers.length !== statuses.length) return false;
-  const containers = pod.spec.containers.filter(({ name }) => names.has(name));
-  return areConsistent(
-    pod,
-    sidecarSetName,
-    containers,
-    statuses.filter(({ name }) => names.has(name)),
-  );
+  return areConsistent(pod, sidecarSetName, named(pod.spec.containers, names), named(statuses, names));
+}
+
+/** No array that is larger than it must be: asked of every pod of a rollout. */
+function named<T extends { readonly name: string }>(all: readonly T[], names: ReadonlySet<string>): readonly T[] {
+  let found: readonly T[] | undefined;
+  for (const one of all) if (names.has(one.name)) found = found ? [...found, one] : [one];
+  return found ?? [];
 }
 
 /** Of the pod's containers or init containers, each with its status where it has one. */
@@ -28,11 +29,16 @@ export function areConsistent(
   statuses: readonly ContainerStatus[],
 ): boolean {
   const firstByTag = containers.findIndex(({ image }) => digestOf(image) === undefined);
-  const byDigest = firstByTag === -1 ? containers : containers.slice(0, firstByTag);
+  if (firstByTag === 0) return isUpdateCompleted(pod, sidecarSetName, containers, statuses);
+  if (firstByTag === -1) return runTheirDigests(containers, statuses);
+  if (!runTheirDigests(containers.slice(0, firstByTag), statuses)) return false;
+  return isUpdateCompleted(pod, sidecarSetName, containers, statuses);
+}
+
+function runTheirDigests(containers: readonly Container[], statuses: readonly ContainerStatus[]): boolean {
   // Looked for one by one: they are few, and the pods many.
   const imageIDOf = (container: string) => statuses.findLast(({ name }) => name === container)?.imageID;
-  if (!byDigest.every(({ name, image = "" }) => isSameDigest(image, imageIDOf(name)))) return false;
-  return firstByTag === -1 || isUpdateCompleted(pod, sidecarSetName, containers, statuses);
+  return containers.every(({ name, image = "" }) => isSameDigest(image, imageIDOf(name)));
 }
 
 /** False while a container still has the imageID from before the upgrade and another image text than it should. */
@@ -44,6 +50,7 @@ function isUpdateCompleted(
 ): boolean {
   const before = lastContainerStatuses(pod, sidecarSetName);
   if (before === undefined) return false;
+  if (before === NO_STATUSES) return true;
   const imageOf = (status: string) => containers.findLast(({ name }) => name === status)?.image ?? "";
   return statuses
     .filter(({ name }) => Object.hasOwn(before, name))
@@ -53,7 +60,8 @@ function isUpdateCompleted(
 }
 
 function digestOf(image: string | undefined): string | undefined {
-  return parseImageReference(image ?? "")?.digest;
+  // No regular expression for what is named by tag, as most are.
+  return image?.includes("@") ? parseImageReference(image)?.digest : undefined;
 }
 
 /** `imageID` as a status has it: docker-pullable://repository@digest, or without a scheme. */

@@ -17,7 +17,8 @@ export function isActive(pod: Pod): boolean {
 }
 
 export function isInjected(pod: Pod, sidecarSetName: string): boolean {
-  return (pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION] ?? "").split(",").includes(sidecarSetName);
+  const list = pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION] ?? "";
+  return list === sidecarSetName || list.split(",").includes(sidecarSetName);
 }
 
 /** Every entry of spec.containers is in the pod; of a hot-upgrade one both slots, and which of them works is known. */

@@ -34,6 +34,17 @@ export function sidecarContainerNames({ spec }: SidecarSet): ReadonlySet<string>
   return names;
 }
 
+const knownSingles = new WeakMap<SidecarSetSpec, ReadonlyMap<string, ReadonlySet<string>>>();
+
+/** Each of these names, and the set of it alone. */
+export function singleContainerNames(sidecarSet: SidecarSet): ReadonlyMap<string, ReadonlySet<string>> {
+  const known = knownSingles.get(sidecarSet.spec);
+  if (known) return known;
+  const singles = new Map([...sidecarContainerNames(sidecarSet)].map((name) => [name, new Set([name])]));
+  knownSingles.set(sidecarSet.spec, singles);
+  return singles;
+}
+
 /** The annotation that says which slot of each hot-upgrade sidecar works; empty when it is missing or unreadable. */
 export function workingSlots(pod: Pod): Readonly<Record<string, unknown>> {
   return jsonObjectOf(pod.metadata?.annotations?.[WORKING_HOT_UPGRADE_ANNOTATION]) ?? {};

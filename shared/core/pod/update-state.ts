@@ -7,19 +7,22 @@ import { isJsonObject, jsonOf } from "../lib/json-object.ts";
 /** By container name; `{}` for a container that had no status then. */
 export type LastContainerStatuses = Readonly<Record<string, { readonly imageID?: string }>>;
 
+/** Nothing was recorded. */
+export const NO_STATUSES: LastContainerStatuses = {};
+
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)$/;
 
 /** Undefined when the annotation is there but not what Go's decoder would take: a pod like that is never consistent. */
 export function lastContainerStatuses(pod: Pod, sidecarSetName: string): LastContainerStatuses | undefined {
   const text = pod.metadata?.annotations?.[IN_PLACE_UPDATE_STATE_ANNOTATION];
-  if (text === undefined) return {};
+  if (text === undefined) return NO_STATUSES;
   const states = jsonOf(text);
-  if (states === null) return {};
+  if (states === null) return NO_STATUSES;
   if (!isJsonObject(states) || !Object.values(states).every(isUpdateState)) return undefined;
   const state = states[sidecarSetName];
   return isJsonObject(state) && isJsonObject(state["lastContainerStatuses"])
     ? (state["lastContainerStatuses"] as LastContainerStatuses)
-    : {};
+    : NO_STATUSES;
 }
 
 /** True for null, too: in Go that is a zero value. */

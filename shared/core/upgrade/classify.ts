@@ -4,7 +4,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { selectorMatches } from "../lib/label-selector.ts";
 import { isConsistent } from "../pod/is-consistent.ts";
 import { isUpgradable, type PodState } from "../pod/pod-state.ts";
-import { sidecarContainerNames } from "../pod/sidecar-containers.ts";
+import { singleContainerNames } from "../pod/sidecar-containers.ts";
 
 export type PodClass =
   | "updated"
@@ -32,8 +32,10 @@ export function classify({ pod, isUpdated, native, resize }: PodState, sidecarSe
  */
 export function hasSettled(pod: Pod, sidecarSet: SidecarSet): boolean {
   const name = sidecarSet.metadata?.name ?? "";
-  const sidecars = sidecarContainerNames(sidecarSet);
-  return (pod.status?.containerStatuses ?? [])
-    .filter((status) => status.ready === true && sidecars.has(status.name))
-    .every((status) => isConsistent(pod, name, new Set([status.name])));
+  const sidecars = singleContainerNames(sidecarSet);
+  for (const { name: container, ready } of pod.status?.containerStatuses ?? []) {
+    const sidecar = ready === true ? sidecars.get(container) : undefined;
+    if (sidecar && !isConsistent(pod, name, sidecar)) return false;
+  }
+  return true;
 }

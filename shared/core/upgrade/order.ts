@@ -20,15 +20,13 @@ const PHASE_RANK: ReadonlyMap<string, number> = new Map([
 
 export function orderKeysOf(pod: Pod): OrderKeys {
   const ready = readyCondition(pod);
-  const inits = pod.spec.initContainers ?? [];
-  const native = new Set(inits.filter(({ restartPolicy }) => restartPolicy === "Always").map(({ name }) => name));
   return {
     isAssigned: Boolean(pod.spec.nodeName),
     phaseRank: PHASE_RANK.get(pod.status?.phase ?? "") ?? 0,
     isReady: ready?.status === "True",
     readySince: timeOf(ready?.lastTransitionTime),
     restarts: maxRestarts(pod.status?.containerStatuses ?? []),
-    sidecarRestarts: maxRestarts((pod.status?.initContainerStatuses ?? []).filter(({ name }) => native.has(name))),
+    sidecarRestarts: sidecarRestarts(pod),
     createdAt: timeOf(pod.metadata?.creationTimestamp),
   };
 }
@@ -62,4 +60,12 @@ function timeOf(time: string | null | undefined): string {
 
 function maxRestarts(statuses: readonly ContainerStatus[]): number {
   return statuses.reduce((most, { restartCount = 0 }) => Math.max(most, restartCount), 0);
+}
+
+function sidecarRestarts({ spec, status }: Pod): number {
+  const statuses = status?.initContainerStatuses ?? [];
+  if (statuses.length === 0) return 0;
+  const inits = spec.initContainers ?? [];
+  const native = new Set(inits.filter(({ restartPolicy }) => restartPolicy === "Always").map(({ name }) => name));
+  return maxRestarts(statuses.filter(({ name }) => native.has(name)));
 }

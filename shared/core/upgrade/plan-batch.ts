@@ -5,6 +5,7 @@ import { NOT_UPGRADABLE_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../api/n
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action, PodPrecondition, ResourceChange } from "../lib/action.ts";
 import type { PodState } from "../pod/pod-state.ts";
+import { isHotUpgrade } from "../pod/sidecar-containers.ts";
 import type { Claims } from "./budget.ts";
 import { canFlip } from "./hot-slot.ts";
 import { planFlip, planUpgrade } from "./plan-upgrade.ts";
@@ -34,6 +35,7 @@ interface Planned {
 
 /** Empties the slots that hot upgrades have left behind: of all pods that are through, whatever the budget is. */
 export function planFlips(sidecarSet: SidecarSet, pods: readonly PodState[], now: string): readonly Action[] {
+  if (!sidecarSet.spec.containers?.some(isHotUpgrade)) return [];
   return pods
     .filter(({ pod }) => canFlip(pod, sidecarSet))
     .flatMap(({ pod }) => [...patchPod(pod, planFlip(pod, sidecarSet, now), "flip", false), flipEvent(pod)]);

@@ -1,5 +1,5 @@
 /** Decides which pods of a rollout are upgraded next: who waits, in which order, and how many of them. */
-import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { SidecarSet, UpdateStrategy } from "../../api/sidecarset.ts";
 import { pdqsort } from "../lib/pdqsort.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { type Claims, maxUnavailableOf, partitionOf, takeWithin, usedBudget } from "./budget.ts";
@@ -64,19 +64,31 @@ function orderWaiting(
   all: readonly PodState[],
 ): readonly PodState[] {
   const strategy = sidecarSet.spec.updateStrategy;
-  const states = new Map(waiting.map((state) => [state.pod, state]));
-  const prioritized = prioritize(sortByDefault(waiting), strategy?.priorityStrategy);
-  const scattered = scatter(
-    prioritized,
-    all.map(({ pod }) => pod),
-    strategy?.scatterStrategy ?? [],
-  );
-  const ordered = scattered.flatMap((pod) => states.get(pod) ?? []);
+  const sorted = sortByDefault(waiting);
+  const ordered = strategy?.priorityStrategy || strategy?.scatterStrategy ? spread(sorted, all, strategy) : sorted;
   return followsOrdinals(sidecarSet) ? orderByOrdinals(ordered, all, strategy) : ordered;
 }
 
+function spread(
+  waiting: readonly PodState[],
+  all: readonly PodState[],
+  { priorityStrategy, scatterStrategy = [] }: UpdateStrategy,
+): readonly PodState[] {
+  const states = new Map(waiting.map((state) => [state.pod, state]));
+  const prioritized = prioritize(
+    waiting.map(({ pod }) => pod),
+    priorityStrategy,
+  );
+  const scattered = scatter(
+    prioritized,
+    all.map(({ pod }) => pod),
+    scatterStrategy,
+  );
+  return scattered.flatMap((pod) => states.get(pod) ?? []);
+}
+
 /** Not stable, exactly as Go's sort is not: equal pods must get their turn in the same order as in OpenKruise. */
-export function sortByDefault(waiting: readonly PodState[]) {
-  const keyed = waiting.map(({ pod }) => ({ pod, keys: orderKeysOf(pod) }));
-  return pdqsort(keyed, (a, b) => comparePods(a.keys, b.keys) < 0).map(({ pod }) => pod);
+export function sortByDefault(waiting: readonly PodState[]): readonly PodState[] {
+  const keyed = waiting.map((state) => ({ state, keys: orderKeysOf(state.pod) }));
+  return pdqsort(keyed, (a, b) => comparePods(a.keys, b.keys) < 0).map(({ state }) => state);
 }

@@ -34,7 +34,7 @@ export function upgradeSelectSuite({ sidecarSet, pods }: Input, expected: Answer
   const states = pods.map((pod) => podStateOf(projectPod(pod, sidecarSet), sidecarSet));
   const indexes = (list: readonly Pod[]) => list.map((pod) => states.findIndex((state) => state.pod === pod));
   const waiting = states.filter((state) => classify(state, sidecarSet) === "waiting");
-  const sorted = sortByDefault(waiting);
+  const sorted = sortByDefault(waiting).map(({ pod }) => pod);
   const prioritized = prioritize(sorted, sidecarSet.spec.updateStrategy?.priorityStrategy);
   const selection = selectPods(sidecarSet, states, { reserved: new Set(), isStrict: false });
   const selected = selection.selected.map(({ pod }) => pod);
