@@ -1,6 +1,7 @@
 /** Decides which ordinals a set wants pods for. */
 import type { IntOrString } from "../../api/kubernetes.ts";
 import type { StatefulSetSpec } from "../../api/stateful-set.ts";
+import { StepFailed } from "./step.ts";
 
 export interface OrdinalRange {
   readonly start: number;
@@ -9,9 +10,11 @@ export interface OrdinalRange {
   readonly reserved: ReadonlySet<number>;
 }
 
+/** OpenKruise's manager would run out of memory. */
+const MOST_RESERVED = 1_000_000;
 const RANGE = /^(\+?\d+)-(\+?\d+)$/;
 
-/** `hasStart`: the gate StatefulSetStartOrdinal; without it a set starts at 0. */
+/** `hasStart`: the gate StatefulSetStartOrdinal; without it a set starts at 0. Throws for a range that nobody can mean. */
 export function ordinalRange(
   { replicas = 1, reserveOrdinals, ordinals }: StatefulSetSpec,
   hasStart: boolean,
@@ -33,6 +36,10 @@ function reservedOrdinals(entries: readonly IntOrString[]): ReadonlySet<number> 
   const reserved = new Set<number>();
   for (const bounds of ranges) {
     if (bounds === undefined) return new Set();
+    if (bounds[1] - bounds[0] >= MOST_RESERVED)
+      throw new StepFailed(
+        `spec.reserveOrdinals: ${bounds[0]}-${bounds[1]} is more than ${MOST_RESERVED} ordinals: shorten it`,
+      );
     for (let ordinal = bounds[0]; ordinal <= bounds[1]; ordinal++) reserved.add(ordinal);
   }
   return reserved;

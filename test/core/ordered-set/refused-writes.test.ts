@@ -90,3 +90,9 @@ test("a scale budget that nobody can read ends the pass, with its status", () =>
   expect(failure).toContain('"half"');
   expect(status).toMatchObject({ observedGeneration: 1, replicas: 0 });
 });
+
+test("a range of reserved ordinals that nobody can mean ends the pass with a sentence", () => {
+  const set = setOf({ reserveOrdinals: ["5-2000000000"] });
+  const { failure } = pass({ set, fails: { verb: "none", resource: "none", name: "none" } });
+  expect(failure).toBe("spec.reserveOrdinals: 5-2000000000 is more than 1000000 ordinals: shorten it");
+});
