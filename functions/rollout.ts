@@ -13,6 +13,9 @@ import { connect } from "../shared/kube/connect.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 import { createLog, type Log } from "../shared/log.ts";
 import { embeddedMetrics } from "../shared/metrics/embedded-metrics.ts";
+import { keepHeapSmall } from "./heap.ts";
+
+keepHeapSmall();
 
 export interface RolloutEvent {
   readonly sidecarSet?: string;

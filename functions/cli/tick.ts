@@ -1,5 +1,6 @@
 /** `tick`: one pass by hand. */
 import type { Cluster } from "../../shared/kube/port.ts";
+import { keepHeapSmall } from "../heap.ts";
 import { runSetTick, troubleOfSets } from "../ordered-set-tick.ts";
 import { runTick, troubleOf } from "../tick.ts";
 import type { Command, Input } from "./command.ts";
@@ -20,6 +21,7 @@ export const TICK: Command = {
     "sidecarset tick --statefulset shop/db",
   ],
   run: async (input, session) => {
+    keepHeapSmall();
     const cluster = await session.cluster();
     const options = { deadlineMs: input.durationMs("deadline") ?? 55_000, dryRun: input.isSet("dry-run") };
     const { printed, trouble } = await ticked(cluster, options, input);

@@ -84,6 +84,7 @@ export const PARTS: Readonly<Record<string, () => Promise<object>>> = {
   webhook: benchmark("webhook", "--full"),
   apiserver: benchmark("apiserver"),
   rollout: benchmark("rollout", "--pods", ROLLOUTS),
+  memory: benchmark("memory"),
   ordered: benchmark("ordered"),
   vectors,
 };

@@ -1,4 +1,5 @@
 /** What a short benchmark must come to: only ratios within one run, and counts, which a busy machine changes little. */
+import type { MemoryFigures } from "./memory/measure-memory.ts";
 import type { RolloutFigures } from "./rollout/measure-rollout.ts";
 import type { WebhookFigures } from "./webhook/measure-webhook.ts";
 
@@ -68,6 +69,15 @@ export function rolloutGates(figures: RolloutFigures): readonly Gate[] {
       atMost: 1,
     },
   ];
+}
+
+/** Measured: 126. It was 350 while garbage could pile up. */
+export function memoryGates({ rows }: MemoryFigures): readonly Gate[] {
+  return rows.map(({ pods, peakMegabytes }) => ({
+    what: `memory of the rollout function over ${pods} pods, MB`,
+    is: peakMegabytes,
+    atMost: 180,
+  }));
 }
 
 export function isHeld({ is, atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY }: Gate): boolean {

@@ -1,14 +1,16 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|ordered [--json] [--pods 500,1000] [--full]`: prints a table, or one
+ * `npm run bench -- core|webhook|apiserver|rollout|memory|ordered [--json] [--pods 500,1000] [--full]`: prints a table, or one
  * JSON object.
- * `npm run bench -- gates`: a short run of webhook and rollout, which fails when a figure drops; reports/bench.json has them.
+ * `npm run bench -- gates`: a short run of webhook, rollout and memory, which fails when a figure drops; reports/bench.json has them.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { apiServerTable, measureApiServer } from "./api-server/measure-api-server.ts";
 import { measureCore } from "./core.ts";
 import { coreTable } from "./core-table.ts";
-import { gateLine, isHeld, rolloutGates, webhookGates } from "./gates.ts";
+import { gateLine, isHeld, memoryGates, rolloutGates, webhookGates } from "./gates.ts";
+import { measureMemory } from "./memory/measure-memory.ts";
+import { memoryTable } from "./memory/memory-table.ts";
 import { measureOrdered, orderedTable } from "./ordered.ts";
 import { measureRollout } from "./rollout/measure-rollout.ts";
 import { rolloutTable } from "./rollout/rollout-table.ts";
@@ -29,6 +31,9 @@ const FULL_WEBHOOK = { ...WEBHOOK, sidecarSets: [1, 10, 200, 50_000] };
 const API_SERVER = { rounds: 11, milliseconds: 700 };
 const SHORT_WEBHOOK = { rounds: 9, milliseconds: 250, callers: [1, 32], sidecarSets: [10] };
 const SHORT_ROLLOUT = { sizes: [200], rounds: 1 };
+/** About 5 minutes: a tick of Lambda's for each size. */
+const MEMORY = { sizes: [1_000, 20_000, 60_000, 150_000], seconds: 58 };
+const SHORT_MEMORY = { sizes: [20_000], seconds: 20 };
 const REPORT = "reports/bench.json";
 const DEFAULT_PODS = "500,1000,2000";
 
@@ -50,9 +55,11 @@ async function keep(figures: Readonly<Record<string, object>>): Promise<void> {
 async function gates(): Promise<Printed> {
   const webhook = await measureWebhook(SHORT_WEBHOOK);
   const rollout = await measureRollout(SHORT_ROLLOUT);
-  const all = [...webhookGates(webhook), ...rolloutGates(rollout)];
+  const memory = await measureMemory(SHORT_MEMORY);
+  const all = [...webhookGates(webhook), ...rolloutGates(rollout), ...memoryGates(memory)];
   await keep({ webhook, rollout });
-  const table = [webhookTable(webhook), rolloutTable(rollout), ...all.map(gateLine), ""].join("\n");
+  const tables = [webhookTable(webhook), rolloutTable(rollout), memoryTable(memory)];
+  const table = [...tables, ...all.map(gateLine), ""].join("\n");
   return { figures: { gates: all }, table, isBroken: !all.every(isHeld) };
 }
 
@@ -75,6 +82,11 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
     const figures = await measureApiServer(API_SERVER);
     await keep({ apiServer: figures });
     return { figures, table: apiServerTable(figures) };
+  },
+  memory: async () => {
+    const figures = await measureMemory(MEMORY);
+    await keep({ memory: figures });
+    return { figures, table: memoryTable(figures) };
   },
   ordered: async () => {
     const figures = await measureOrdered();

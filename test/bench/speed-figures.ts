@@ -131,9 +131,21 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
   {
     what: "rollout, MB of memory for each 1,000 pods",
     by: "bench",
-    from: "rollout",
-    pick: at("memorySlope"),
+    from: "memory",
+    pick: at("slope"),
     atMost: 0.3,
+  },
+  {
+    what: "rollout over 150,000 pods, MB of memory",
+    by: "bench",
+    from: "memory",
+    pick: (part) =>
+      numberAt(
+        rowsOf(part).find((row) => row["pods"] === 150_000),
+        "peakMegabytes",
+      ),
+    atMost: 256,
+    isMain: true,
   },
   {
     what: "100 pods of an ordered set, one after the other, seconds",

@@ -1,5 +1,5 @@
 /** What a rollout costs at several sizes, beside a loop that does nothing but one patch a pod, turn by turn on the same cluster. */
-import { growthExponent, median } from "../measure.ts";
+import { growthExponent, median, slope } from "../measure.ts";
 import { startProcess } from "../process/start-process.ts";
 import type { Asked, ClusterAddress } from "./cluster-process.ts";
 import type { Roll, RollPlan } from "./roll-process.ts";
@@ -117,13 +117,6 @@ async function onStage<T>(pods: number, work: (stage: Stage) => Promise<T>): Pro
   } finally {
     await stage.close();
   }
-}
-
-function slope(points: readonly (readonly [x: number, y: number])[]): number {
-  const mean = (axis: 0 | 1) => points.reduce((sum, point) => sum + point[axis], 0) / points.length;
-  const [x, y] = [mean(0), mean(1)];
-  const covariance = points.reduce((sum, [a, b]) => sum + (a - x) * (b - y), 0);
-  return covariance / points.reduce((sum, [a]) => sum + (a - x) ** 2, 0);
 }
 
 /** The cluster, and each rollout, in a process of its own. */

@@ -1,4 +1,5 @@
 /** One rollout in a process of its own: by a pass of ours, or by a bare loop that patches every pod. */
+import { keepHeapSmall } from "../../../functions/heap.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { readConfig } from "../../../shared/config.ts";
 import { mapLimited } from "../../../shared/controller/concurrency.ts";
@@ -58,6 +59,8 @@ async function bareLoop(cluster: Cluster, { image, atOnce }: RollPlan): Promise<
 }
 
 async function run(plan: RollPlan): Promise<Roll> {
+  // As `tick` and the function on Lambda do.
+  if (plan.kind === "ours") keepHeapSmall();
   const { server, certificateAuthority, bearerToken } = plan.cluster;
   const bytes = countBytes();
   const begin = performance.now();

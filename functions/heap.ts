@@ -1,0 +1,13 @@
+/** Keeps a process that makes passes small: 150,000 pods are to fit into what Lambda gives it. */
+import { setFlagsFromString } from "node:v8";
+
+/**
+ * Garbage is collected before the heap has grown by more than half, instead of up to fourfold, and the part for what is
+ * new stays as small as it begins: collections cost a third more computing, and the process needs half the memory. Not
+ * for webhooks, which would pay with every request. To be called before anything large is read; V8 reads both of them
+ * whenever it decides on a size.
+ */
+export function keepHeapSmall(): void {
+  setFlagsFromString("--heap-growing-percent=50");
+  setFlagsFromString("--semi-space-growth-factor=1");
+}

@@ -1,0 +1,84 @@
+/** What memory the rollout function needs for so many pods: the bundle as Lambda runs it, one tick, on an API server in another process. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundle } from "../../../infra/build.ts";
+import type { PassReport } from "../../../shared/controller/report.ts";
+import { startFunction } from "../../lambda/runtime-process.ts";
+import { slope } from "../measure.ts";
+import type { MadeUpApi } from "../process/made-up-api.ts";
+import { startProcess } from "../process/start-process.ts";
+import type { ManyPods } from "./many-pods-process.ts";
+
+export interface MemoryOptions {
+  /** numbers of pods */
+  readonly sizes: readonly number[];
+  /** of one tick */
+  readonly seconds: number;
+}
+
+interface MemoryRow {
+  readonly pods: number;
+  /** of the whole process, megabytes */
+  readonly peakMegabytes: number;
+  /** pods that were upgraded meanwhile */
+  readonly upgraded: number;
+  readonly rounds: number;
+  readonly cpuSeconds: number;
+}
+
+export interface MemoryFigures {
+  readonly rows: readonly MemoryRow[];
+  /** megabytes for each 1,000 pods, least squares */
+  readonly slope: number;
+}
+
+const MAX_UNAVAILABLE = "1%";
+
+/** The peak of a process since it began. Of Linux; elsewhere an Error. */
+async function peakMegabytes(pid: number): Promise<number> {
+  const [, kilobytes] = /VmHWM:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
+  return (Number(kilobytes) * 1024) / 1e6;
+}
+
+async function measureSize(folder: string, pods: number, seconds: number): Promise<MemoryRow> {
+  const api = startProcess(new URL("many-pods-process.ts", import.meta.url));
+  try {
+    const plan: ManyPods = { pods, maxUnavailable: MAX_UNAVAILABLE };
+    const { server, certificateAuthority } = await api.call<MadeUpApi>("start", plan);
+    const env = {
+      CLUSTER_TOKEN: join(folder, "token"),
+      CLUSTER_SERVER: server,
+      CLUSTER_CA: Buffer.from(certificateAuthority).toString("base64"),
+      LOG_LEVEL: "warn",
+    };
+    const started = await startFunction({ folder, env });
+    try {
+      const { sidecarSets, problems } = (await started.invoke({}, seconds * 1000)) as PassReport;
+      const [report] = sidecarSets;
+      if (report === undefined || problems.length > 0 || report.tally.upgraded === 0)
+        throw new Error(`no pod was upgraded: ${problems.join(", ")} ${report?.why}`);
+      const { upgraded, rounds } = report.tally;
+      const peak = await peakMegabytes(started.process.pid ?? 0);
+      return { pods, peakMegabytes: peak, upgraded, rounds, cpuSeconds: (await started.cpuMs()) / 1000 };
+    } finally {
+      await started.kill();
+    }
+  } finally {
+    await api.stop();
+  }
+}
+
+/** @throws Error when a tick upgrades nothing */
+export async function measureMemory({ sizes, seconds }: MemoryOptions): Promise<MemoryFigures> {
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-memory-"));
+  try {
+    await bundle("rollout", folder);
+    await writeFile(join(folder, "token"), "benchmark");
+    const rows: MemoryRow[] = [];
+    for (const pods of sizes) rows.push(await measureSize(folder, pods, seconds));
+    return { rows, slope: slope(rows.map((row) => [row.pods / 1000, row.peakMegabytes])) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
