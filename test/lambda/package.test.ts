@@ -158,4 +158,19 @@ describe("the template", () => {
     const aboutNone = alarms.filter(({ MetricName }) => MetricName === "Invocations");
     expect(aboutNone).toMatchObject([{ TreatMissingData: "breaching", ComparisonOperator: "LessThanThreshold" }]);
   });
+
+  test("docs/deploy.md says of each kind of resource how many there are, what it is for and what it costs", async () => {
+    const rows = (await readFile("docs/deploy.md", "utf8")).split("\n").filter((line) => line.startsWith("| `AWS::"));
+    const told = rows.flatMap((row) => {
+      const [, kinds = "", counts = "", purpose = "", costs = ""] = row.split("|").map((cell) => cell.trim());
+      expect([purpose, costs]).toEqual([expect.stringMatching(/\w{4}/), expect.stringMatching(/nothing|\$/)]);
+      const numbers = counts.split(" and ").map(Number);
+      return [...kinds.matchAll(/`(AWS::[\w:]+)`/g)].map(([, kind = ""], index) => [kind, numbers[index]] as const);
+    });
+    expect(told.length).toBeGreaterThan(10);
+    const kinds = [...new Set(resources.map(({ Type }) => Type))];
+    const byKind = kinds.map((kind) => [kind, kind.endsWith("EventInvokeConfig") ? Number.NaN : ofType(kind).length]);
+    const here = told.filter(([kind]) => kinds.includes(kind));
+    expect(Object.fromEntries(here)).toEqual(Object.fromEntries(byKind));
+  });
 });
