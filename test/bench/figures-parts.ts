@@ -85,6 +85,7 @@ export const PARTS: Readonly<Record<string, () => Promise<object>>> = {
   apiserver: benchmark("apiserver"),
   rollout: benchmark("rollout", "--pods", ROLLOUTS),
   memory: benchmark("memory"),
+  "first-decision": benchmark("first-decision"),
   ordered: benchmark("ordered"),
   vectors,
 };

@@ -1,4 +1,5 @@
 /** What a short benchmark must come to: only ratios within one run, and counts, which a busy machine changes little. */
+import type { FirstDecisionFigures } from "./first-decision/measure-first-decision.ts";
 import type { MemoryFigures } from "./memory/measure-memory.ts";
 import type { RolloutFigures } from "./rollout/measure-rollout.ts";
 import type { WebhookFigures } from "./webhook/measure-webhook.ts";
@@ -78,6 +79,12 @@ export function memoryGates({ rows }: MemoryFigures): readonly Gate[] {
     is: peakMegabytes,
     atMost: 180,
   }));
+}
+
+/** Measured: 1.2 to 1.3. Computing, since a busy machine stretches seconds as it likes. */
+export function firstDecisionGates({ sidecarSets, ofBareList }: FirstDecisionFigures): readonly Gate[] {
+  const what = `computing until the first decision over ${sidecarSets} SidecarSets, of a bare list's`;
+  return [{ what, is: ofBareList.cpu, atMost: 1.7 }];
 }
 
 export function isHeld({ is, atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY }: Gate): boolean {

@@ -1,14 +1,16 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|memory|ordered [--json] [--pods 500,1000] [--full]`: prints a table, or one
+ * `npm run bench -- core|webhook|apiserver|rollout|memory|first-decision|ordered [--json] [--pods 500,1000] [--full]`: prints a table, or one
  * JSON object.
- * `npm run bench -- gates`: a short run of webhook, rollout and memory, which fails when a figure drops; reports/bench.json has them.
+ * `npm run bench -- gates`: a short run of webhook, rollout, memory and first-decision, which fails when a figure drops;
+ * reports/bench.json has them.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { apiServerTable, measureApiServer } from "./api-server/measure-api-server.ts";
 import { measureCore } from "./core.ts";
 import { coreTable } from "./core-table.ts";
-import { gateLine, isHeld, memoryGates, rolloutGates, webhookGates } from "./gates.ts";
+import { firstDecisionLine, measureFirstDecision } from "./first-decision/measure-first-decision.ts";
+import { firstDecisionGates, gateLine, isHeld, memoryGates, rolloutGates, webhookGates } from "./gates.ts";
 import { measureMemory } from "./memory/measure-memory.ts";
 import { memoryTable } from "./memory/memory-table.ts";
 import { measureOrdered, orderedTable } from "./ordered.ts";
@@ -34,6 +36,9 @@ const SHORT_ROLLOUT = { sizes: [200], rounds: 1 };
 /** About 5 minutes: a tick of Lambda's for each size. */
 const MEMORY = { sizes: [1_000, 20_000, 60_000, 150_000], seconds: 58 };
 const SHORT_MEMORY = { sizes: [20_000], seconds: 20 };
+/** About half a minute. */
+const FIRST_DECISION = { sidecarSets: 50_000, rounds: 7 };
+const SHORT_FIRST_DECISION = { sidecarSets: 20_000, rounds: 3 };
 const REPORT = "reports/bench.json";
 const DEFAULT_PODS = "500,1000,2000";
 
@@ -56,9 +61,15 @@ async function gates(): Promise<Printed> {
   const webhook = await measureWebhook(SHORT_WEBHOOK);
   const rollout = await measureRollout(SHORT_ROLLOUT);
   const memory = await measureMemory(SHORT_MEMORY);
-  const all = [...webhookGates(webhook), ...rolloutGates(rollout), ...memoryGates(memory)];
+  const first = await measureFirstDecision(SHORT_FIRST_DECISION);
+  const all = [
+    ...webhookGates(webhook),
+    ...rolloutGates(rollout),
+    ...memoryGates(memory),
+    ...firstDecisionGates(first),
+  ];
   await keep({ webhook, rollout });
-  const tables = [webhookTable(webhook), rolloutTable(rollout), memoryTable(memory)];
+  const tables = [webhookTable(webhook), rolloutTable(rollout), memoryTable(memory), firstDecisionLine(first)];
   const table = [...tables, ...all.map(gateLine), ""].join("\n");
   return { figures: { gates: all }, table, isBroken: !all.every(isHeld) };
 }
@@ -87,6 +98,11 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
     const figures = await measureMemory(MEMORY);
     await keep({ memory: figures });
     return { figures, table: memoryTable(figures) };
+  },
+  "first-decision": async () => {
+    const figures = await measureFirstDecision(FIRST_DECISION);
+    await keep({ firstDecision: figures });
+    return { figures, table: firstDecisionLine(figures) };
   },
   ordered: async () => {
     const figures = await measureOrdered();

@@ -1,0 +1,61 @@
+/** How soon a pass over very many SidecarSets decides on the first, beside a bare list of them, turn by turn. */
+import { median } from "../measure.ts";
+import type { MadeUpApi } from "../process/made-up-api.ts";
+import { startProcess } from "../process/start-process.ts";
+import type { First, FirstPlan } from "./pass-process.ts";
+
+export interface FirstDecisionOptions {
+  readonly sidecarSets: number;
+  readonly rounds: number;
+}
+
+/** Medians over the rounds. */
+export interface FirstDecisionFigures extends FirstDecisionOptions {
+  readonly bareSeconds: number;
+  readonly seconds: number;
+  /** against the bare list of the same round */
+  readonly ofBareList: { readonly seconds: number; readonly cpu: number };
+}
+
+async function measureOne(plan: FirstPlan): Promise<First> {
+  const process = startProcess(new URL("pass-process.ts", import.meta.url));
+  try {
+    return await process.call<First>("run", plan);
+  } finally {
+    await process.stop();
+  }
+}
+
+/** @throws Error when both have not read the same pages */
+export async function measureFirstDecision(options: FirstDecisionOptions): Promise<FirstDecisionFigures> {
+  const server = startProcess(new URL("../process/made-up-api.ts", import.meta.url));
+  try {
+    const api = await server.call<MadeUpApi>("start", { sidecarSets: options.sidecarSets, pods: 0 });
+    const rounds: { bare: First; ours: First }[] = [];
+    for (let round = 0; round < options.rounds; round++) {
+      const isBareFirst = round % 2 === 0;
+      const one = await measureOne({ kind: isBareFirst ? "bare" : "ours", api });
+      const other = await measureOne({ kind: isBareFirst ? "ours" : "bare", api });
+      const [bare, ours] = isBareFirst ? [one, other] : [other, one];
+      if (bare.pages !== ours.pages || bare.pages === 0)
+        throw new Error(`the pass read ${ours.pages} pages of SidecarSets, the bare list ${bare.pages}`);
+      rounds.push({ bare, ours });
+    }
+    return {
+      ...options,
+      bareSeconds: median(rounds.map(({ bare }) => bare.seconds)),
+      seconds: median(rounds.map(({ ours }) => ours.seconds)),
+      ofBareList: {
+        seconds: median(rounds.map(({ bare, ours }) => ours.seconds / bare.seconds)),
+        cpu: median(rounds.map(({ bare, ours }) => ours.cpuSeconds / bare.cpuSeconds)),
+      },
+    };
+  } finally {
+    await server.stop();
+  }
+}
+
+export function firstDecisionLine({ sidecarSets, rounds, ...figures }: FirstDecisionFigures): string {
+  const { bareSeconds, seconds, ofBareList } = figures;
+  return `${sidecarSets} SidecarSets, ${rounds} rounds: a bare list ${bareSeconds.toFixed(2)} s, the first decision ${seconds.toFixed(2)} s: ${ofBareList.seconds.toFixed(2)} of its time, ${ofBareList.cpu.toFixed(2)} of its computing\n`;
+}
