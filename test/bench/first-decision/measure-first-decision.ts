@@ -26,21 +26,27 @@ async function measureOne(plan: FirstPlan): Promise<First> {
   }
 }
 
+interface Round {
+  readonly bare: First;
+  readonly ours: First;
+}
+
+async function measureRound(api: MadeUpApi, isBareFirst: boolean): Promise<Round> {
+  const before = isBareFirst ? await measureOne({ kind: "bare", api }) : undefined;
+  const ours = await measureOne({ kind: "ours", api });
+  const bare = before ?? (await measureOne({ kind: "bare", api }));
+  if (bare.pages !== ours.pages || bare.pages === 0)
+    throw new Error(`the pass read ${ours.pages} pages of SidecarSets, the bare list ${bare.pages}`);
+  return { bare, ours };
+}
+
 /** @throws Error when both have not read the same pages */
 export async function measureFirstDecision(options: FirstDecisionOptions): Promise<FirstDecisionFigures> {
   const server = startProcess(new URL("../process/made-up-api.ts", import.meta.url));
   try {
     const api = await server.call<MadeUpApi>("start", { sidecarSets: options.sidecarSets, pods: 0 });
-    const rounds: { bare: First; ours: First }[] = [];
-    for (let round = 0; round < options.rounds; round++) {
-      const isBareFirst = round % 2 === 0;
-      const one = await measureOne({ kind: isBareFirst ? "bare" : "ours", api });
-      const other = await measureOne({ kind: isBareFirst ? "ours" : "bare", api });
-      const [bare, ours] = isBareFirst ? [one, other] : [other, one];
-      if (bare.pages !== ours.pages || bare.pages === 0)
-        throw new Error(`the pass read ${ours.pages} pages of SidecarSets, the bare list ${bare.pages}`);
-      rounds.push({ bare, ours });
-    }
+    const rounds: Round[] = [];
+    for (let round = 0; round < options.rounds; round++) rounds.push(await measureRound(api, round % 2 === 0));
     return {
       ...options,
       bareSeconds: median(rounds.map(({ bare }) => bare.seconds)),
