@@ -4,11 +4,20 @@
  */
 import type { Context, SQSEvent } from "aws-lambda";
 import type { Queue } from "../shared/aws/access.ts";
-import { readAwsAccess, readCluster, readConfig, readEmbedsMetrics, readQueue } from "../shared/config.ts";
+import {
+  readAwsAccess,
+  readCluster,
+  readConfig,
+  readEmbedsMetrics,
+  readGateHosts,
+  readQueue,
+} from "../shared/config.ts";
+import type { Gates } from "../shared/controller/gates.ts";
 import { type PassOptions, runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import { failureOf, listWork, type Served, serveWork } from "../shared/controller/serve-work.ts";
 import { parseWork, subjectOfWork } from "../shared/core/fan-out/work.ts";
+import { gateAsker } from "../shared/gate/ask-gate.ts";
 import { connect } from "../shared/kube/connect.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 import { createLog, type Log } from "../shared/log.ts";
@@ -32,6 +41,7 @@ type RolloutContext = Pick<Context, "getRemainingTimeInMillis">;
 const REPORT_MS = 1_000;
 
 const served: Served = new Map();
+const refusals: Gates["refusals"] = new Map();
 
 /**
  * Messages give the report of the last of them.
@@ -50,6 +60,7 @@ export async function handler(event: RolloutEvent | SQSEvent, context: RolloutCo
     isBudgetStrict: featureGates.StrictMaxUnavailable,
     inPlaceGates: featureGates,
     isKeepingRegistration,
+    gates: { ask: gateAsker(readGateHosts()), refusals },
   };
   const remainingMs = () => context.getRemainingTimeInMillis() - REPORT_MS;
   if ("Records" in event) return serveMessages(event, { ...pass, remainingMs, log });

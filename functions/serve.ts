@@ -1,8 +1,9 @@
 /** Every webhook on one HTTPS port and passes on a timer, for clusters without a cloud. */
 import { once } from "node:events";
 import type { AuthenticationSettings } from "../shared/authentication-settings.ts";
-import { readAwsAccess, readCluster, readConfig } from "../shared/config.ts";
+import { readAwsAccess, readCluster, readConfig, readGateHosts } from "../shared/config.ts";
 import type { PassReport } from "../shared/controller/report.ts";
+import { gateAsker } from "../shared/gate/ask-gate.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createLog, type Log, stdoutInBatches } from "../shared/log.ts";
 import type { SecretReference } from "../shared/secret/reference.ts";
@@ -74,6 +75,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     isEndingJobs,
     isBudgetStrict,
     inPlaceGates: config.featureGates,
+    gates: { ask: gateAsker(readGateHosts()), refusals: new Map() },
     isKeepingRegistration,
     log,
     onReport: (report: PassReport) => {

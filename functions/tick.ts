@@ -1,8 +1,9 @@
 /** One scheduled pass by hand. */
-import { readConfig } from "../shared/config.ts";
+import { readConfig, readGateHosts } from "../shared/config.ts";
 import type { PlanWish } from "../shared/controller/dry-run.ts";
 import { runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
+import { gateAsker } from "../shared/gate/ask-gate.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 
 export interface TickOptions {
@@ -30,6 +31,7 @@ export function runTick(cluster: Cluster, options: TickOptions): Promise<PassRep
     isBudgetStrict: featureGates.StrictMaxUnavailable,
     inPlaceGates: featureGates,
     isKeepingRegistration,
+    gates: { ask: gateAsker(readGateHosts()), refusals: new Map() },
     ...options,
   });
 }

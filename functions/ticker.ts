@@ -1,4 +1,6 @@
 /** Passes on a timer, and soon after a hint, one after the other: a process never overlaps itself. */
+
+import type { Gates } from "../shared/controller/gates.ts";
 import type { InPlaceGates } from "../shared/controller/look.ts";
 import { runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
@@ -16,6 +18,7 @@ export interface TickerOptions {
   /** gate StrictMaxUnavailable */
   readonly isBudgetStrict?: boolean;
   readonly inPlaceGates?: InPlaceGates | undefined;
+  readonly gates?: Gates | undefined;
   /** of the pod webhook */
   readonly isKeepingRegistration?: boolean;
   readonly log: Log;
@@ -37,6 +40,7 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
     isEndingJobs = false,
     isBudgetStrict = false,
     inPlaceGates,
+    gates,
     isKeepingRegistration = false,
     tickMs,
     log,
@@ -55,6 +59,7 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
         isEndingJobs,
         isBudgetStrict,
         inPlaceGates,
+        gates,
         isKeepingRegistration,
         signal,
       };

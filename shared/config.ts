@@ -5,6 +5,7 @@ import type { AwsAccess, Queue } from "./aws/access.ts";
 import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
 import { DEFAULT_ORDERED_SET_GATES } from "./core/ordered-set/gates.ts";
+import { type GateHost, parseGateHosts } from "./gate-settings.ts";
 import { type CallLimits, DEFAULT_CALL_LIMITS } from "./kube/rate-limit.ts";
 
 /** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults, and one of our own. */
@@ -100,6 +101,14 @@ export function readCallLimits(env: Environment = process.env): CallLimits {
   if (limits.atOnce === 0)
     throw new ConfigError("CLIENT_CONCURRENCY=0 would never ask the API server: write 1 or more.");
   return limits;
+}
+
+/**
+ * GATE_HOSTS: which gates may be asked before a batch; none: no gate is ever passed.
+ * @throws ConfigError for the first that cannot be used
+ */
+export function readGateHosts(env: Environment = process.env): readonly GateHost[] {
+  return parseGateHosts(env["GATE_HOSTS"]);
 }
 
 function parseCount(variable: string, value: string): number {

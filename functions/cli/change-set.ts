@@ -1,17 +1,15 @@
 /** A change to a SidecarSet, or to another object, that lands only if nobody else changed it since it was read. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { RecordedSpec } from "../../shared/core/revision/revision-data.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { type Cluster, type PatchOptions, SIDECARSETS } from "../../shared/kube/port.ts";
 import { CliError } from "../cli-error.ts";
 import type { Input } from "./command.ts";
 import type { Session } from "./session.ts";
 
-/** Of a merge patch: null takes a field away. */
-type SpecPatch = { readonly [field in keyof SidecarSetSpec]?: SidecarSetSpec[field] | null };
-
 export interface Change {
-  readonly spec: SpecPatch;
+  readonly spec: RecordedSpec;
   /** what was done, as in "log-agent: paused" */
   readonly text: string;
   /** what to know about it, one sentence each */

@@ -2,6 +2,7 @@
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { recordedFields } from "../../shared/core/revision/revision-data.ts";
 import { CliError } from "../cli-error.ts";
 import { type Change, changeSet, DRY_RUN } from "./change-set.ts";
 import type { Command } from "./command.ts";
@@ -142,8 +143,7 @@ function revisionOfOthers({ sidecarSet, facts }: ReadSet): ControllerRevision {
 
 /** The recorded fields; null where there was nothing. */
 function changeTo(revision: ControllerRevision): Change {
-  const { $patch: _, ...spec } = (revision.data as { readonly spec: Readonly<Record<string, unknown>> }).spec;
-  return { spec: spec as Change["spec"], text: `back to revision ${revision.revision} (${imagesText(revision)})` };
+  return { spec: recordedFields(revision), text: `back to revision ${revision.revision} (${imagesText(revision)})` };
 }
 
 function isAbsent(partition: unknown): boolean {

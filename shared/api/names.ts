@@ -14,6 +14,14 @@ export const HASH_WITHOUT_IMAGE_ANNOTATION = "kruise.io/sidecarset-hash-without-
 export const CANARY_ANNOTATION = "apps.kruise.io/sidecarset-canary";
 /** ours: how many updated pods may fail before the rollout stops, such as `3`, `10%` or `10% within 5m` */
 export const HALT_ON_ANNOTATION = "sidecarset.kruise.io/halt-on";
+/** ours: "true" puts the SidecarSet back to the revision before when halt-on stops its rollout */
+export const UNDO_ON_HALT_ANNOTATION = "sidecarset.kruise.io/undo-on-halt";
+/** ours, written by a pass: the releases that it took back, as JSON */
+export const UNDONE_ANNOTATION = "sidecarset.kruise.io/undone";
+/** ours: URL that is asked before each batch */
+export const GATE_ANNOTATION = "sidecarset.kruise.io/gate";
+/** ours: how many pods of one owner may be down at once, such as `1` or `25%` */
+export const OWNER_BUDGET_ANNOTATION = "sidecarset.kruise.io/max-unavailable-per-owner";
 /** ours: "true" evicts pods that missed their sidecars, within maxUnavailable */
 export const EVICT_MISSED_ANNOTATION = "sidecarset.kruise.io/evict-missed";
 /** ours: "true" upgrades pods of StatefulSets one at a time, set after set, from the highest ordinal down */

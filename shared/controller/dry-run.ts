@@ -1,5 +1,8 @@
 /** What a pass would do to one SidecarSet now, without writing anything. */
 import type { SidecarSet } from "../api/sidecarset.ts";
+import type { Decision } from "../core/decide.ts";
+import { gateOf, newlyWanted } from "../core/gate/gate.ts";
+import { counted } from "../core/lib/counted.ts";
 import { planRollout } from "../core/plan.ts";
 import { reconcileLedger, withReservations } from "../core/upgrade/ledger.ts";
 import { timestamp } from "./clock.ts";
@@ -27,16 +30,28 @@ export async function planOnly(context: RolloutContext, name: string, wish?: Pla
   const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
   const kept = reconciled?.kept ?? [];
   const reserved = new Set(kept.map(({ uid }) => uid));
-  const { actions, status, summary } = decideOn(context, look, kept);
+  const decision = decideOn(context, look, kept);
+  const { actions, status, summary } = decision;
   const wanted = actions.filter((action) => action.kind === "PatchPod").map(({ pod }) => pod);
   const { granted, fenced } = withReservations(kept, wanted, subject);
   const planned = [
+    ...stepsBefore(look.sidecarSet, decision, reserved),
     ...fenced.map((pod) => `fence pod ${pod.namespace}/${pod.name}: it was reserved and is not wanted any more`),
     ...actions.filter((action) => action.kind !== "PatchPod" || granted.has(action.pod.uid)).map(describeAction),
   ];
   const why = explain("oneRound", summary);
   const plan = wish === undefined ? {} : { plan: foresee(context, look, reserved, wish) };
   return { name, stop: "oneRound", why, generation: subject.generation, status, summary, tally, planned, ...plan };
+}
+
+/** What a pass would do before it writes to pods. No gate is asked. */
+function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: ReadonlySet<string>): readonly string[] {
+  const gate = gateOf(sidecarSet);
+  const batch = gate ? newlyWanted(decision, reserved).length : 0;
+  return [
+    ...(gate && batch > 0 ? [`ask the gate at ${gate.host} whether ${counted(batch, "pod")} may be upgraded`] : []),
+    ...(decision.undo ? [`SidecarSet ${sidecarSet.metadata?.name}: ${decision.undo.message}`] : []),
+  ];
 }
 
 /** The pods of one that is not stored are those that it would select. */

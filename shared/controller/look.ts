@@ -10,6 +10,7 @@ import { type Cluster, PODS, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, timestamp } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { findMissed } from "./find-missed.ts";
+import type { GatesOfPass } from "./gates.ts";
 import { type Kubelets, readKubelets } from "./kubelets.ts";
 import { readLedger, type StoredLedger } from "./ledger-store.ts";
 import { listRevisions, type Observed, observePods } from "./observe.ts";
@@ -34,6 +35,8 @@ export interface RolloutContext {
   readonly isBudgetStrict: boolean;
   /** absent: all are off */
   readonly inPlaceGates?: InPlaceGates | undefined;
+  /** absent: no gate may be asked */
+  readonly gates?: GatesOfPass | undefined;
   readonly tally: Tally;
   /** events that were recorded already */
   readonly told: Set<string>;

@@ -3,6 +3,7 @@ import { isKubeError } from "../kube/error.ts";
 import type { Cluster } from "../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "./clock.ts";
 import { type PlanWish, READY_AFTER_SECONDS } from "./dry-run.ts";
+import type { Gates } from "./gates.ts";
 import { keepRegistration } from "./keep-registration.ts";
 import { launchPods } from "./launch-pods.ts";
 import { type LeaseSite, type LeaseState, type OverPasses, readLease, renewLease, takeLease } from "./lease.ts";
@@ -34,6 +35,8 @@ export interface PassOptions {
   readonly isBudgetStrict?: boolean;
   /** what is upgraded in place beyond what OpenKruise does; absent: nothing */
   readonly inPlaceGates?: InPlaceGates | undefined;
+  /** how gates are asked, and what the process remembers of them; absent: none may be asked */
+  readonly gates?: Gates | undefined;
   /** the condition of the pod webhook's registration is kept up to date with the SidecarSets */
   readonly isKeepingRegistration?: boolean;
   readonly clock?: Clock;
@@ -64,6 +67,7 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
     isEndingJobs: options.isEndingJobs === true,
     isBudgetStrict: options.isBudgetStrict === true,
     inPlaceGates: options.inPlaceGates,
+    gates: options.gates,
     isKeepingRegistration: options.isKeepingRegistration === true,
     isRescanning: sidecarSet === undefined,
     problems: [],

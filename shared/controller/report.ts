@@ -18,6 +18,8 @@ export interface Tally {
   fenced: number;
   /** conditional writes that found another state than they were made for */
   conflicts: number;
+  /** how the SidecarSet was put back */
+  undone?: string;
   /** pods that missed their sidecars and were evicted */
   evicted?: number;
   /** times that everything was read anew because somebody else wrote the ledger or the SidecarSet */
@@ -182,6 +184,10 @@ function progressOf(summary: Summary): string {
       return `the update strategy is NotUpdate; ${count}`;
     case "halted":
       return `halted, since too many updated pods fail; ${count}`;
+    case "unreadable":
+      return `held, since an annotation cannot be read; ${count}`;
+    case "gate":
+      return `${count}; ${summary.gate ?? "a gate is asked first"}`;
     case "finished":
       return count;
     case "flip":
@@ -194,6 +200,8 @@ function progressOf(summary: Summary): string {
       return `${count}; ${used} unavailable of at most ${maxUnavailable}${immutable}`;
     case "order":
       return `${count}; ${selected} being upgraded, one at a time in the order of their sets: ${summary.order}${immutable}`;
+    case "ownerBudget":
+      return `${count}; ${ownersText(summary)}${immutable}`;
     case "nothingWaits":
       return `${count}; no other pod can be upgraded now${immutable}`;
     case "none":
@@ -201,6 +209,10 @@ function progressOf(summary: Summary): string {
     default:
       return summary.hold satisfies never;
   }
+}
+
+function ownersText({ owners = { waiting: 0, full: [] } }: Summary): string {
+  return `${owners.waiting} wait for others of their owners: ${owners.full.join("; ")}`;
 }
 
 function downText({ down, updated, updatedReady }: Summary): string {

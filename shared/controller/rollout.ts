@@ -1,6 +1,7 @@
 /** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
 import type { SidecarSet } from "../api/sidecarset.ts";
 import type { Summary } from "../core/decide.ts";
+import { hasOwnerBudget } from "../core/upgrade/owner-budget.ts";
 import { type Look, lookAt, type RolloutContext, readSidecarSet } from "./look.ts";
 import { openPodFeed, type PodFeed } from "./pod-feed.ts";
 import type { Stop } from "./report.ts";
@@ -170,9 +171,12 @@ function onto(look: Look, sidecarSet: SidecarSet | undefined): Look | undefined 
 /** undefined: the SidecarSet is not the one any more that was looked at. */
 async function readSame({ cluster }: RolloutContext, look: Look): Promise<SidecarSet | undefined> {
   const sidecarSet = await readSidecarSet(cluster, look.sidecarSet.metadata?.name ?? "");
+  if (!sidecarSet) return undefined;
   const isSame =
-    sidecarSet?.metadata?.uid === look.sidecarSet.metadata?.uid &&
-    sidecarSet?.metadata?.generation === look.sidecarSet.metadata?.generation;
+    sidecarSet.metadata?.uid === look.sidecarSet.metadata?.uid &&
+    sidecarSet.metadata?.generation === look.sidecarSet.metadata?.generation &&
+    // What is kept of pods depends on it.
+    hasOwnerBudget(sidecarSet) === hasOwnerBudget(look.sidecarSet);
   return isSame ? sidecarSet : undefined;
 }
 

@@ -14,8 +14,10 @@ import {
 import { act } from "./act.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { decideOn, type Look, type RolloutContext, seeReserved, subjectOf } from "./look.ts";
+import { passGate } from "./pass-gate.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
 import { statusAdditions, transitions } from "./status-additions.ts";
+import { undoHalted } from "./undo-halted.ts";
 import { writePods } from "./write-pods.ts";
 
 export interface RoundResult {
@@ -48,13 +50,16 @@ export async function round(
   const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
   if (!reconciled) return undefined;
   const { kept } = reconciled;
-  const decision = await (mode === "act" ? decideWithRevision : decideOn)(context, look, kept);
+  const decided = look.sidecarSet;
+  const wish = await (mode === "act" ? decideWithRevision : decideOn)(context, look, kept);
+  const decision = await passGate(context, look, wish, { kept, mayAsk: mode === "act" });
   const plan = mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject);
   if (!(await store(context, look, plan))) return undefined;
   const isObservable = isGenerationObservable(plan.ledger, subject);
   const statusWrite = await writeStatus(context, look, decision, { isObservable, mayWait: mode === "act" });
   if (statusWrite === "lost") return undefined;
   const done = mode === "act" ? await carryOut(context, look, decision, plan) : new Set();
+  if (mode === "act") await undoHalted(context, look, decision, decided);
   const { granted, fenced } = plan;
   return {
     decision,

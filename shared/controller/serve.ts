@@ -7,6 +7,7 @@ import { mapLimited } from "./concurrency.ts";
 import { type PlanWish, planOnly } from "./dry-run.ts";
 import { evictMissed } from "./evict-missed.ts";
 import { missedReport } from "./find-missed.ts";
+import type { Gates } from "./gates.ts";
 import { type InPlaceGates, type RolloutContext, subjectOf } from "./look.ts";
 import { listAll } from "./observe.ts";
 import { explain, newTally, type SidecarSetReport, type Stop } from "./report.ts";
@@ -38,6 +39,7 @@ export interface Service {
   readonly isEndingJobs: boolean;
   readonly isBudgetStrict: boolean;
   readonly inPlaceGates: InPlaceGates | undefined;
+  readonly gates: Gates | undefined;
   readonly isKeepingRegistration: boolean;
   /** false: nobody but those named is served */
   readonly isRescanning: boolean;
@@ -130,9 +132,10 @@ async function takeTurns(service: Service, turns: Turns, names: readonly string[
 }
 
 async function takeTurn(service: Service, turns: Turns, name: string): Promise<void> {
-  const { clock, cluster, kruiseNamespace, isBudgetStrict, inPlaceGates } = service;
+  const { clock, cluster, kruiseNamespace, isBudgetStrict, inPlaceGates, limits } = service;
   service.cursor = name;
-  const site = { cluster, clock, kruiseNamespace, isBudgetStrict, inPlaceGates };
+  const gates = service.gates && { ...service.gates, endsAtMs: limits.endsAtMs };
+  const site = { cluster, clock, kruiseNamespace, isBudgetStrict, inPlaceGates, gates };
   const context = turns.get(name)?.context ?? { ...site, tally: newTally(), told: new Set() };
   const begun = await begin(service, context, name);
   const turn: Turn = { context, report: begun.report, endedAtMs: clock.now() };

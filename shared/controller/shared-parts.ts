@@ -26,10 +26,11 @@ export function partSharing(): (pod: Pod) => Pod {
  * Names, uids and versions are nobody else's.
  */
 function compact(metadata: ObjectMeta, share: Share): ObjectMeta {
-  const { name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations, ...others } = metadata;
+  const { name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations, ownerReferences, ...others } =
+    metadata;
   if (Object.keys(others).length > 0) return metadata;
   if (!(name && namespace && uid && resourceVersion && creationTimestamp && labels && annotations)) return metadata;
-  return {
+  const plain: ObjectMeta = {
     name,
     namespace: share(namespace),
     uid,
@@ -38,6 +39,7 @@ function compact(metadata: ObjectMeta, share: Share): ObjectMeta {
     labels: share(labels),
     annotations: share(annotations),
   };
+  return ownerReferences === undefined ? plain : { ...plain, ownerReferences: share(ownerReferences) };
 }
 
 /** Gives the first value that was equal to the given one, down to each of its parts. */

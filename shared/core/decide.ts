@@ -1,7 +1,7 @@
 /** Decides what one pass does for one SidecarSet, from what was observed: a list of the reference's steps, as data. */
 import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
-import { haltOf } from "./halt/halt.ts";
+import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import type { Action } from "./lib/action.ts";
 import { type FailingPod, failingPods } from "./pod/failing-pods.ts";
 import { isMatched } from "./pod/is-matched.ts";
@@ -48,6 +48,10 @@ type Hold =
   | "NotUpdate"
   /** too many updated pods fail, where somebody has said how many those are */
   | "halted"
+  /** nobody can tell what an annotation asks for */
+  | "unreadable"
+  /** a gate has not allowed the next batch */
+  | "gate"
   /** every matched pod is updated */
   | "finished"
   /** hot upgrades are flipped first, new ones begin in the next pass */
@@ -60,6 +64,8 @@ type Hold =
   | "budget"
   /** pods of StatefulSets wait for their turn, where ordinals are followed */
   | "order"
+  /** pods wait for others of their owners, where those have budgets */
+  | "ownerBudget"
   /** no pod waits: the old ones are in flight, not selected or not upgradable */
   | "nothingWaits"
   /** everything that may be upgraded is being upgraded by this decision */
@@ -91,6 +97,10 @@ export interface Summary {
   readonly hold: Hold;
   /** where pods of StatefulSets wait for their turn: what the first of them waits for */
   readonly order?: string;
+  /** why a gate has not allowed the next batch, one sentence */
+  readonly gate?: string;
+  /** where owners have budgets: how many pods wait for them, and who is in their way */
+  readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
   readonly problems: readonly PodProblem[];
 }
 
@@ -102,8 +112,10 @@ export interface Decision {
   readonly summary: Summary;
   /** updated pods that cannot run, all of them */
   readonly failing: readonly FailingPod[];
-  /** set when the rollout stops because of them: why */
+  /** set when the rollout stops because of them, or of an annotation that nobody can read: why */
   readonly halt?: string;
+  /** set when the SidecarSet is to be put back because of that */
+  readonly undo?: Standstill["undo"];
 }
 
 /**
@@ -139,8 +151,9 @@ export function decide(observation: Observation, context: DecideContext): Decisi
 
   if (strategy?.type === "NotUpdate") return recordOnly("NotUpdate");
   if (strategy?.paused) return recordOnly("paused");
-  const halt = haltOf(sidecarSet, { failing, updated: counts.updated });
-  if (halt !== undefined) return { ...recordOnly("halted"), halt };
+  const { revisions } = observation;
+  const still = standstillOf(sidecarSet, { failing, updated: counts.updated, pods, revisions, now });
+  if (still) return { ...recordOnly(still.hold), halt: still.halt, undo: still.undo };
 
   const flips = planFlips(sidecarSet, pods, now);
   if (flips.length > 0) {
@@ -208,6 +221,7 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields"> {
     notUpgradable: selection.notUpgradable.length,
     partition: selection.kept,
     selected: selection.selected.length,
+    ...ownersOf(selection),
     hold: holdOf(batch),
     ...orderOf(selection),
     problems,
@@ -219,9 +233,14 @@ function orderOf({ turn, waiting }: Batch["selection"]): Pick<Summary, "order"> 
   return order === undefined ? {} : { order };
 }
 
+function ownersOf({ crowded, fullOwners }: Batch["selection"]): Pick<Plans, "owners"> {
+  return crowded.length === 0 ? {} : { owners: { waiting: crowded.length, full: fullOwners } };
+}
+
 function holdOf({ selection }: Batch): Hold {
   if (selection.blocked > 0) return "budget";
   if (selection.outOfTurn > 0) return "order";
+  if (selection.crowded.length > 0) return "ownerBudget";
   if (selection.kept > 0) return "partition";
   return selection.selected.length > 0 ? "none" : "nothingWaits";
 }

@@ -5,6 +5,7 @@ import type { ConfigMap, ControllerRevision, KubernetesObject } from "../api/kub
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { convertSidecarSet } from "./conversion.ts";
+import { annotationProblems } from "./halt/annotation-problems.ts";
 import type { Admission } from "./lib/admission.ts";
 import { type Decoded, type DecodeError, decodeGo } from "./lib/decode-go.ts";
 import { printFieldErrors } from "./lib/field-error.ts";
@@ -86,6 +87,12 @@ export function validateSidecarSet(request: AdmissionRequest, view: SidecarSetVi
     areNativesUpdated: featureGates.NativeSidecarInPlaceUpdate === true,
   });
   return errors.length === 0
-    ? { kind: "allowed" }
+    ? { kind: "allowed", ...warningsOf(given.value) }
     : { kind: "denied", ...REFUSED, message: printFieldErrors(errors), errors };
+}
+
+/** Never a reason to refuse: OpenKruise knows nothing of these annotations. */
+function warningsOf(sidecarSet: SidecarSet): { readonly warnings?: readonly string[] } {
+  const warnings = annotationProblems(sidecarSet);
+  return warnings.length === 0 ? {} : { warnings };
 }

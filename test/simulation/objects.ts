@@ -5,6 +5,7 @@ import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   INJECTED_LIST_ANNOTATION,
+  OWNER_BUDGET_ANNOTATION,
   SIDECARSET_V1BETA1,
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
@@ -22,6 +23,8 @@ export interface SetPlan {
   readonly isHot: boolean;
   /** it follows the ordinals of StatefulSets */
   readonly isOrdinal: boolean;
+  /** how many pods of one owner may be down; absent: as many as of all */
+  readonly perOwner?: string;
 }
 
 /** What a user says of a SidecarSet. */
@@ -49,7 +52,7 @@ export function isSidecarOf(set: string, { name }: { readonly name: string }): b
 
 /** Everything of the object that a user writes, or the webhook for the user. */
 export function sidecarSetOf(
-  { name, isHot, isOrdinal }: SetPlan,
+  { name, isHot, isOrdinal, perOwner }: SetPlan,
   { version, shape, strategy, tier }: Release,
 ): SidecarSet {
   const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY_IMAGE };
@@ -62,6 +65,7 @@ export function sidecarSetOf(
       annotations: {
         [HASH_ANNOTATION]: hashOf({ version, shape }),
         [HASH_WITHOUT_IMAGE_ANNOTATION]: shapeHashOf(shape),
+        ...(perOwner === undefined ? {} : { [OWNER_BUDGET_ANNOTATION]: perOwner }),
         ...(isOrdinal ? { [FOLLOW_ORDINALS_ANNOTATION]: "true" } : {}),
       },
     },

@@ -43,7 +43,7 @@ export function scenarioOf(seed: number): Scenario {
   return {
     seed,
     pods: chance.pick([1, 2, 3, 3, 3, 4, 4, 5]),
-    sets: names.map((name) => ({ name, isHot: has(0.15), isOrdinal })),
+    sets: names.map((name) => ({ name, isHot: has(0.15), isOrdinal, ...ownerBudgetOf(seed) })),
     isStrict: has(0.15),
     strategy: strategyOf(chance),
     pageSize: has(0.3) ? chance.between(1, 2) : 500,
@@ -75,6 +75,11 @@ function overtakenScene(seed: number, names: readonly string[]) {
   const weightPriority = [{ weight: 1, matchSelector: { matchLabels: { tier: "green" } } }];
   const strategy = { maxUnavailable: 1, priorityStrategy: { weightPriority } };
   return { ...overtakenOf(chance, names), noticeMs: 1_000, readyMs: 15_000, pageSize: 500, strategy };
+}
+
+/** In every eighteenth world, by a stream of its own: the others stay what they are. */
+function ownerBudgetOf(seed: number): Pick<SetPlan, "perOwner"> {
+  return seed % 18 === 17 ? { perOwner: seededChance(seed, 10).pick(["1", "1", "2", "50%"]) } : {};
 }
 
 function strategyOf(chance: Chance): UpdateStrategy {

@@ -11,6 +11,7 @@ import {
 import type { Write } from "./api-server.ts";
 import { hashOfPod, isPodReady, isWorking, type SetPlan } from "./objects.ts";
 import { ordinalViolation } from "./ordinals.ts";
+import { OwnerWitness } from "./owner-witness.ts";
 import { budgetOf, type Grant, partitionNow, permissionsOf, type Spec, selects } from "./permission.ts";
 import { hotViolation, imageViolation } from "./pod-change.ts";
 
@@ -47,6 +48,7 @@ export class SetWitness {
   readonly #taken = new Map<string, Taken>();
   /** uids of pods that were written to since there is the newest spec */
   readonly #touched = new Set<string>();
+  readonly #owners: OwnerWitness;
   #ledger: Ledger = EMPTY_LEDGER;
   #observed = 0;
   #mostPods = 0;
@@ -59,6 +61,7 @@ export class SetWitness {
 
   constructor(options: SetWitnessOptions) {
     this.#options = options;
+    this.#owners = new OwnerWitness(options.set.perOwner);
   }
 
   get ledger(): Ledger {
@@ -112,6 +115,7 @@ export class SetWitness {
   /** Whoever wrote it. */
   seePod(previous: Pod | undefined, next: Pod, isRemoved: boolean): void {
     this.#mostPods = Math.max(this.#mostPods, this.#options.pods().length);
+    this.#owners.count(this.#options.pods());
     const isGone = isRemoved || Boolean(next.metadata?.deletionTimestamp);
     if (isGone && !previous?.metadata?.deletionTimestamp) this.#gone++;
     const labels = JSON.stringify(next.metadata?.labels);
@@ -121,7 +125,10 @@ export class SetWitness {
     this.#touched.add(uid);
     const taken = this.#taken.get(uid);
     if (taken && isRelabelled) this.#taken.set(uid, { ...taken, seen: [...taken.seen, next] });
-    if (isGone || isWorking(next)) this.#taken.delete(uid);
+    if (isRelabelled) this.#owners.relabel(next);
+    if (!isGone && !isWorking(next)) return;
+    this.#taken.delete(uid);
+    this.#owners.forget(next);
   }
 
   countFewest(isPass: boolean): void {
@@ -138,6 +145,7 @@ export class SetWitness {
     this.#judgePartition(write, grants, next);
     if (isPodReady(previous)) {
       this.#judgeBudget(write, grants, next);
+      this.#judgeOwners(write, grants, next);
       if (set.isOrdinal) this.#judgeOrdinals(write, grants, { previous, next, reservation });
     }
     // One that was down costs nothing, also when it was taken down for a release that is over.
@@ -176,6 +184,13 @@ export class SetWitness {
       const most = Math.max(...taken.map((one) => one.limit));
       return taken.length > most ? `is one of ${taken.length} pods taken down at once, ${most} allowed` : undefined;
     });
+  }
+
+  #judgeOwners(write: Write, grants: readonly Grant[], next: Pod): void {
+    this.#owners.take(next);
+    this.#reportIfAll(write, grants, ({ sidecarSet }) =>
+      this.#owners.problemOf(next, (pod) => selects(sidecarSet, pod)),
+    );
   }
 
   /**

@@ -210,7 +210,7 @@ export class World {
 
   #windowOf(set: string, pods: number): number {
     const stored = this.users.releases.stored(set);
-    if (this.#sets.some(({ isOrdinal }) => isOrdinal)) return 1;
+    if (this.#sets.some(({ isOrdinal, perOwner }) => isOrdinal || perOwner !== undefined)) return 1;
     return Math.max(1, stored ? budgetOf(stored, pods) : 1);
   }
 

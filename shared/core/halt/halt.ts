@@ -28,13 +28,22 @@ export function haltOf(
   const text = metadata?.annotations?.[HALT_ON_ANNOTATION];
   if (text === undefined) return undefined;
   const limit = parseLimit(text);
-  if (limit === undefined)
-    return `the annotation ${HALT_ON_ANNOTATION} says ${shownText(text)}: write for example 3, 10% or "10% within 5m"`;
+  if (limit === undefined) return problemWith(text);
   const allowed = limit.isPercent ? (limit.amount * updated) / 100 : limit.amount;
   const count = limit.withinSeconds === undefined ? failing.length : mostWithin(failing, limit.withinSeconds);
   return count > allowed
     ? `${count} of ${updated} updated pods fail, and ${HALT_ON_ANNOTATION} is ${text}: mend the image, or go back`
     : undefined;
+}
+
+/** One sentence; undefined: the annotation is not there, or can be read. */
+export function haltProblem({ metadata }: SidecarSet): string | undefined {
+  const text = metadata?.annotations?.[HALT_ON_ANNOTATION];
+  return text === undefined || parseLimit(text) !== undefined ? undefined : problemWith(text);
+}
+
+function problemWith(text: string): string {
+  return `the annotation ${HALT_ON_ANNOTATION} says ${shownText(text)}: write for example 3, 10% or "10% within 5m"`;
 }
 
 function parseLimit(text: string): Limit | undefined {

@@ -1,4 +1,5 @@
 /** Decides which part of a SidecarSet a ControllerRevision records, and the bytes of it. */
+import type { ControllerRevision } from "../../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
 import { decodeGo } from "../lib/decode-go.ts";
 import { sortedGoJson } from "../lib/go-json.ts";
@@ -29,6 +30,15 @@ function recordOf(spec: SidecarSetSpec): object {
   const withNulls = Object.entries(recorded).map(([field, value]) => [field, value ?? null]);
   // In the order of Go's maps: an API server that reads and writes the stored bytes finds them changed otherwise.
   return { spec: JSON.parse(sortedGoJson(Object.fromEntries(withNulls))) };
+}
+
+/** Of a merge patch: null takes a field away. */
+export type RecordedSpec = { readonly [field in keyof SidecarSetSpec]?: SidecarSetSpec[field] | null };
+
+/** What makes a SidecarSet what it was: the recorded fields, null where there was nothing. */
+export function recordedFields({ data }: ControllerRevision): RecordedSpec {
+  const { $patch: _, ...spec } = (data as { readonly spec: RecordedSpec & { readonly $patch?: unknown } }).spec;
+  return spec;
 }
 
 /** The bytes that the reference stores and hashes for this data: two revisions are equal if these are. */

@@ -1,6 +1,7 @@
 /** Decides what the conditions of a SidecarSet say: where its rollout stands, and what is in its way. */
 
 import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
+import { lastUndone } from "../halt/undo.ts";
 import { counted } from "../lib/counted.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
 import { progressOf, type RolloutStanding } from "./progress.ts";
@@ -19,7 +20,7 @@ type Verdict = Pick<StatusCondition, "status" | "reason" | "message"> | undefine
 
 const NAMED = 3;
 /** Holds of decisions that did not look at which pods can be upgraded. */
-const WITHOUT_LOOK: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "flip", "shrink"]);
+const WITHOUT_LOOK: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "unreadable", "flip", "shrink"]);
 
 /** In this order. */
 const VERDICTS: Readonly<Record<string, (standing: Standing, sidecarSet: SidecarSet) => Verdict>> = {
@@ -28,6 +29,7 @@ const VERDICTS: Readonly<Record<string, (standing: Standing, sidecarSet: Sidecar
   Degraded: degraded,
   NotUpgradable: notUpgradable,
   MissedInjection: missedInjection,
+  Undone: undone,
 };
 
 /**
@@ -48,7 +50,8 @@ export function conditionsOf(sidecarSet: SidecarSet, standing: Standing, now: st
 }
 
 function blocked({ summary, failing, halt }: Standing): Verdict {
-  if (halt !== undefined) return yes("Halted", halt);
+  if (halt !== undefined) return yes(summary.hold === "unreadable" ? "AnnotationUnreadable" : "Halted", halt);
+  if (summary.hold === "gate" && summary.gate !== undefined) return yes("Gate", summary.gate);
   if (summary.hold === "budget" && summary.selected === 0 && failing.length > 0)
     return yes(
       "MaxUnavailable",
@@ -56,7 +59,14 @@ function blocked({ summary, failing, halt }: Standing): Verdict {
     );
   const { hold, selected, updated, updatedReady, order = "" } = summary;
   if (hold === "order" && selected === 0 && updated === updatedReady) return yes("OrderedSet", order);
+  if (isHeldByOwners(summary, failing.length))
+    return yes("MaxUnavailablePerOwner", `pods wait for others of their owners: ${summary.owners?.full.join("; ")}`);
   return no("NotBlocked", "nothing keeps the rollout from going on");
+}
+
+/** Not while what the rollout itself took down comes back. */
+function isHeldByOwners({ hold, selected, used }: RolloutStanding, failing: number): boolean {
+  return hold === "ownerBudget" && selected === 0 && (used === 0 || failing > 0);
 }
 
 function degraded({ failing }: Standing): Verdict {
@@ -81,6 +91,16 @@ function missedInjection({ missed }: Standing, { spec }: SidecarSet): Verdict {
   if (spec.injectionStrategy?.paused) return no("InjectionPaused", "no pod is given sidecars");
   if (missed.length === 0) return no("NoneMissed", "every pod that was made since has the sidecars");
   return yes("MadeWithoutSidecars", `${counted(missed.length, "pod")} made without the sidecars: ${listed(missed)}`);
+}
+
+function undone(_: Standing, sidecarSet: SidecarSet): Verdict {
+  const last = lastUndone(sidecarSet);
+  if (last)
+    return last.isCurrent
+      ? yes("Halted", last.message)
+      : no("Superseded", `another release followed; before, it was ${last.message}`);
+  const isKnown = sidecarSet.status?.conditions?.some(({ type }) => type === "Undone") === true;
+  return isKnown ? no("Forgotten", "no release is remembered that was undone") : undefined;
 }
 
 function some(failing: Standing["failing"]): string {

@@ -19,6 +19,10 @@ export interface RolloutStanding {
   readonly hold: string;
   /** where ordinals are followed: what pods of StatefulSets wait for */
   readonly order?: string;
+  /** why a gate has not allowed the next batch */
+  readonly gate?: string;
+  /** in whose way other pods of their owners are */
+  readonly owners?: { readonly full: readonly string[] };
 }
 
 /** While pods are upgraded, or come back. */
@@ -29,13 +33,26 @@ export function progressOf(summary: RolloutStanding): Verdict {
   return { status, reason, message: count };
 }
 
+/** Holds under which no pod is written to … */
+const STILL: Readonly<Record<string, string>> = {
+  paused: "Paused",
+  NotUpdate: "NotUpdate",
+  halted: "Halted",
+  unreadable: "AnnotationUnreadable",
+};
+/** … and what is said of the others when no pod is on its way. */
+const AT_REST: Readonly<Record<string, string>> = {
+  gate: "Gate",
+  ownerBudget: "MaxUnavailablePerOwner",
+  finished: "Finished",
+  partition: "Partition",
+};
+
 function standingOf(summary: RolloutStanding): readonly ["True" | "False", string] {
   const { hold, updated, updatedReady, used, selected } = summary;
-  if (hold === "paused") return ["False", "Paused"];
-  if (hold === "NotUpdate") return ["False", "NotUpdate"];
-  if (hold === "halted") return ["False", "Halted"];
+  const still = STILL[hold];
+  if (still !== undefined) return ["False", still];
   if (selected > 0 || used > 0) return ["True", "RollingOut"];
   if (updated > updatedReady) return ["True", "WaitingForPods"];
-  if (hold === "finished") return ["False", "Finished"];
-  return hold === "partition" ? ["False", "Partition"] : ["False", "NothingToUpgrade"];
+  return ["False", AT_REST[hold] ?? "NothingToUpgrade"];
 }

@@ -1,5 +1,5 @@
 /** Decides which part of a pod a rollout looks at, so that a long list fits into memory. */
-import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
+import type { Container, ContainerStatus, ObjectMeta, Pod } from "../../api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
@@ -15,6 +15,7 @@ import {
 } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { followsOrdinals } from "./ordinal-order.ts";
+import { hasOwnerBudget } from "./owner-budget.ts";
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -56,8 +57,8 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = fa
         "deletionTimestamp",
         "labels",
       ]),
-      ...(sidecarSet && followsOrdinals(sidecarSet) ? pick(metadata, ["ownerReferences"]) : {}),
       ...(annotations ? { annotations } : {}),
+      ...projectController(metadata, sidecarSet),
     },
     spec: {
       ...pick(spec, ["nodeName"]),
@@ -79,6 +80,13 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = fa
         }
       : {}),
   };
+}
+
+/** Whose pod it is matters where owners have budgets, or an order. */
+function projectController({ ownerReferences }: ObjectMeta, sidecarSet: SidecarSet | undefined) {
+  if (!sidecarSet || !(followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet))) return {};
+  const controllers = (ownerReferences ?? []).filter(({ controller }) => controller === true);
+  return controllers.length > 0 ? { ownerReferences: controllers } : {};
 }
 
 function projectAnnotations(annotations: Annotations | undefined, sidecarSet: SidecarSet): Annotations | undefined {

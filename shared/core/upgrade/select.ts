@@ -7,6 +7,7 @@ import { classify, type PodClass } from "./classify.ts";
 import { comparePods, orderKeysOf } from "./order.ts";
 import { followsOrdinals, orderByOrdinals, placeOf } from "./ordinal-order.ts";
 import { type OrdinalTurn, ordinalTurn } from "./ordinal-turn.ts";
+import { withOwners } from "./owner-budget.ts";
 import { prioritize } from "./prioritize.ts";
 import { scatter } from "./scatter.ts";
 
@@ -25,6 +26,9 @@ export interface Selection {
   readonly turn?: OrdinalTurn;
   /** how many wait for pods of StatefulSets before them */
   readonly outOfTurn: number;
+  /** who waits for others of its owner, and sentences about such owners */
+  readonly crowded: readonly PodState[];
+  readonly fullOwners: readonly string[];
 }
 
 /** `pods` are all matched pods in the order of the list, updated ones included: percentages are shares of them. `canTake` is asked of those who get their turn. */
@@ -44,7 +48,8 @@ export function selectPods(
   const scene = { sidecarSet, line, all: pods, claims, canTake };
   const turn = followsOrdinals(sidecarSet) ? ordinalTurn(scene) : undefined;
   const inTurn = turn ? line.filter((state) => state === turn.next || !placeOf(state.pod)) : line;
-  const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable }, claims, canTake);
+  const owners = withOwners(sidecarSet, { pods, claims }, canTake);
+  const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable }, claims, owners.canTake);
   return {
     selected: taken,
     notUpgradable: ofClass("notUpgradable"),
@@ -55,6 +60,7 @@ export function selectPods(
     blocked,
     ...(turn ? { turn } : {}),
     outOfTurn: line.length - inTurn.length,
+    ...owners.outcome(),
   };
 }
 

@@ -1,0 +1,38 @@
+/** Decides whether nothing is done to pods for now: too many of the updated ones fail, or nobody can tell what is wanted. */
+import type { ControllerRevision } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { gateProblem } from "../gate/gate.ts";
+import type { FailingPod } from "../pod/failing-pods.ts";
+import type { PodState } from "../pod/pod-state.ts";
+import { ownerBudgetProblem } from "../upgrade/owner-budget.ts";
+import { haltOf, haltProblem } from "./halt.ts";
+import { planUndo, type Undo } from "./undo.ts";
+
+export interface Standstill {
+  readonly hold: "halted" | "unreadable";
+  /** why, in one sentence */
+  readonly halt: string;
+  /** set when the SidecarSet is to be put back */
+  readonly undo?: Undo;
+}
+
+export interface StandstillFacts {
+  readonly failing: readonly FailingPod[];
+  /** how many pods are updated */
+  readonly updated: number;
+  readonly pods: readonly PodState[];
+  readonly revisions: readonly ControllerRevision[];
+  /** RFC3339 */
+  readonly now: string;
+}
+
+/** undefined: it goes on. */
+export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): Standstill | undefined {
+  const unreadable = ownerBudgetProblem(sidecarSet) ?? gateProblem(sidecarSet);
+  if (unreadable !== undefined) return { hold: "unreadable", halt: unreadable };
+  const halt = haltOf(sidecarSet, facts);
+  if (halt === undefined) return undefined;
+  const undo = haltProblem(sidecarSet) === undefined ? planUndo(sidecarSet, { ...facts, halt }) : undefined;
+  if (typeof undo === "string") return { hold: "halted", halt: `${halt}; ${undo}` };
+  return { hold: "halted", halt, ...(undo ? { undo } : {}) };
+}

@@ -1,0 +1,135 @@
+import { array, assert, boolean, constantFrom, integer, property, record } from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { OWNER_BUDGET_ANNOTATION } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { decide } from "../../../shared/core/decide.ts";
+import { type PodState, podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
+import { selectPods } from "../../../shared/core/upgrade/select.ts";
+import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
+
+const FREE = { reserved: new Set<string>(), isStrict: false };
+
+function setWith(perOwner: string | undefined, maxUnavailable = 100): SidecarSet {
+  const set = sidecarSetOf({ selector: {}, updateStrategy: { maxUnavailable } });
+  const annotations = {
+    ...set.metadata?.annotations,
+    ...(perOwner === undefined ? {} : { [OWNER_BUDGET_ANNOTATION]: perOwner }),
+  };
+  return { ...set, metadata: { ...set.metadata, annotations } };
+}
+
+interface Facts {
+  readonly owner: string;
+  readonly isReady?: boolean;
+  readonly isUpdated?: boolean;
+}
+
+const podWith = ({ owner, isReady = true, isUpdated = false }: Facts, index: number): Pod => {
+  const pod = podOf({ name: `p${index}`, isReady, hash: isUpdated ? NEW_HASH : OLD_HASH });
+  const reference = { apiVersion: "apps/v1", kind: "StatefulSet", name: owner, uid: `uid-${owner}`, controller: true };
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, uid: `u${index}`, ...(owner === "" ? {} : { ownerReferences: [reference] }) },
+  };
+};
+const statesOf = (set: SidecarSet, facts: readonly Facts[]) =>
+  facts.map((one, index) => podStateOf(projectPod(podWith(one, index), set), set));
+const ownerOf = ({ pod }: PodState) => pod.metadata?.ownerReferences?.[0]?.name ?? "";
+const many = (count: number, facts: Facts) => Array.from({ length: count }, () => facts);
+
+describe("with a budget of one owner", () => {
+  test.each<[string, string | undefined, readonly Facts[], number]>([
+    ["that nobody asks for, all may go", undefined, many(4, { owner: "a" }), 4],
+    ["of 1, one of each goes", "1", [...many(4, { owner: "a" }), ...many(4, { owner: "b" })], 2],
+    ["of 0, none goes", "0", many(3, { owner: "a" }), 0],
+    ["of a share, it is rounded up", "25%", many(5, { owner: "a" }), 2],
+    ["of a share, it is of that owner's pods", "50%", [...many(4, { owner: "a" }), ...many(2, { owner: "b" })], 3],
+    ["pods of nobody all go", "1", many(3, { owner: "" }), 3],
+    ["an old pod that is down counts, and goes", "1", [{ owner: "a", isReady: false }, ...many(3, { owner: "a" })], 1],
+    [
+      "an updated one that is down counts",
+      "2",
+      [{ owner: "a", isReady: false, isUpdated: true }, ...many(3, { owner: "a" })],
+      1,
+    ],
+    ["all that are down already go", "1", many(3, { owner: "a", isReady: false }), 3],
+    ["of what nobody can read, none that is ready goes", "some", many(3, { owner: "a" }), 0],
+  ])("%s", (_what, perOwner, facts, count) => {
+    const set = setWith(perOwner);
+    expect(selectPods(set, statesOf(set, facts), FREE).selected).toHaveLength(count);
+  });
+
+  test("maxUnavailable holds beside it", () => {
+    const set = setWith("2", 3);
+    const states = statesOf(set, [...many(4, { owner: "a" }), ...many(4, { owner: "b" })]);
+    expect(selectPods(set, states, FREE).selected).toHaveLength(3);
+  });
+
+  test("reserved pods count, go on, and are held where more are than may be", () => {
+    const set = setWith("1");
+    const states = statesOf(set, many(3, { owner: "a" }));
+    const names = (reserved: readonly string[], isReservedForThis = false) =>
+      selectPods(set, states, { reserved: new Set(reserved), isStrict: false, isReservedForThis })
+        .selected.map(({ pod }) => pod.metadata?.uid)
+        .sort();
+    expect(names(["u1"])).toEqual(["u1"]);
+    expect(names(["u1", "u2"])).toEqual([]);
+    expect(names(["u1", "u2"], true)).toEqual(["u1", "u2"]);
+  });
+
+  test("those who wait are told whom for", () => {
+    const set = setWith("1");
+    const pods = [{ owner: "a", isReady: false, isUpdated: true }, ...many(2, { owner: "a" })].map(podWith);
+    const observation = { sidecarSet: set, pods, revisions: [], taken: [], reserved: new Set<string>() };
+    const { summary } = decide(observation, { now: NOW, kruiseNamespace: "kruise-system" });
+    expect(summary.hold).toBe("ownerBudget");
+    expect(summary.owners).toEqual({
+      waiting: 2,
+      full: ["StatefulSet default/a: 1 of at most 1 down or on their way (p0)"],
+    });
+  });
+
+  test("what nobody can read holds the rollout, and says so", () => {
+    const observation = {
+      sidecarSet: setWith("1 or 2"),
+      pods: [podWith({ owner: "a" }, 0)],
+      revisions: [],
+      taken: [],
+      reserved: new Set<string>(),
+    };
+    const { summary, halt } = decide(observation, { now: NOW, kruiseNamespace: "kruise-system" });
+    expect(summary.hold).toBe("unreadable");
+    expect(halt).toBe(
+      `the annotation ${OWNER_BUDGET_ANNOTATION} says 1 or 2: write a number of pods or a share, such as 1 or 25%`,
+    );
+  });
+
+  test("never more pods of one owner are down or taken than may be, unless they were down before", () => {
+    const anyFacts = record({ owner: constantFrom("", "a", "b", "c"), isReady: boolean(), isUpdated: boolean() });
+    let looked = 0;
+    assert(
+      property(
+        array(anyFacts, { maxLength: 20 }),
+        integer({ min: 0, max: 4 }),
+        array(integer({ min: 0, max: 19 }), { maxLength: 3 }),
+        (facts, limit, held) => {
+          const set = setWith(String(limit));
+          const states = statesOf(set, facts);
+          const reserved = new Set(held.map((index) => `u${index}`));
+          const { selected } = selectPods(set, states, { reserved, isStrict: false });
+          for (const [owner, own] of Map.groupBy(states, ownerOf)) {
+            if (owner === "") continue;
+            const isCounted = (state: PodState) => !state.isReady || reserved.has(state.pod.metadata?.uid ?? "");
+            const before = own.filter(isCounted).length;
+            const after = own.filter((state) => isCounted(state) || selected.includes(state)).length;
+            expect(after).toBeLessThanOrEqual(Math.max(before, limit));
+            looked++;
+          }
+        },
+      ),
+    );
+    expect(looked).toBeGreaterThan(50);
+  });
+});

@@ -1,0 +1,187 @@
+/** Gates are asked over real connections; what is no clear yes is a no. */
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ConfigError } from "../../shared/config-error.ts";
+import { isPublic } from "../../shared/gate/addresses.ts";
+import { gateAsker, type Resolve } from "../../shared/gate/ask-gate.ts";
+import { parseGateHosts } from "../../shared/gate-settings.ts";
+
+const REQUEST = {
+  sidecarSet: { name: "agent", uid: "u", generation: 2 },
+  revision: "agent-1",
+  counts: { matched: 2, updated: 0, updatedReady: 0, unavailable: 0, maxUnavailable: 1 },
+  pods: [{ namespace: "shop", name: "web-0", uid: "p" }],
+};
+
+const json =
+  (body: unknown, code = 200): RequestListener =>
+  (_request, response) =>
+    void response
+      .writeHead(code, { "content-type": "application/json" })
+      .end(typeof body === "string" ? body : JSON.stringify(body));
+
+const ANSWERS: Readonly<Record<string, RequestListener>> = {
+  "/yes": json({ allow: true }),
+  "/no": json({ allow: false, reason: "freeze until\nMonday" }),
+  "/bare": json({ allow: false }),
+  "/text": json({ allow: "true" }),
+  "/broken": json("{"),
+  "/nothing": json(""),
+  "/error": json({ allow: true }, 503),
+  "/created": json({ allow: true }, 201),
+  "/long": json({ allow: true, reason: "x".repeat(70_000) }),
+  "/redirect": (_request, response) => void response.writeHead(302, { location: "/yes" }).end(),
+  "/silent": () => undefined,
+  "/cut": (_request, response) =>
+    void response.writeHead(200, { "content-length": "100" }).write("{", () => response.destroy()),
+};
+
+let server: Server;
+const seen: { readonly url: string; readonly method: string; readonly body: string; readonly host: string }[] = [];
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      const { url = "", method = "", headers } = request;
+      seen.push({ url, method, body, host: headers.host ?? "" });
+      ANSWERS[url.split("?")[0] ?? ""]?.(request, response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+afterAll(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
+
+const port = () => (server.address() as AddressInfo).port;
+const here: Resolve = async () => [{ address: "127.0.0.1", family: 4 }];
+
+function ask(path: string, hosts: string, { resolve = here, timeoutMs = 5_000 } = {}) {
+  const asker = gateAsker(parseGateHosts(hosts), resolve);
+  return asker?.(new URL(`http://gate.example:${port()}${path}`), REQUEST, timeoutMs);
+}
+const allowed = () => `http://gate.example:${port()}=private`;
+
+describe("a gate", () => {
+  test("that says yes is told of the batch, at the address that was looked at", async () => {
+    expect(await ask("/yes?token=s3cret", allowed())).toEqual({ allow: true });
+    const { url, method, body, host } = seen.at(-1) ?? {};
+    expect([url, method, host]).toEqual(["/yes?token=s3cret", "POST", `gate.example:${port()}`]);
+    expect(JSON.parse(body ?? "")).toEqual(REQUEST);
+  });
+
+  test.each([
+    ["says no", "/no", "says no: freeze until Monday"],
+    ["says no without a reason", "/bare", "says no"],
+    ["says yes in text", "/text", "did not answer with JSON that says allow: true or false"],
+    ["answers with broken JSON", "/broken", "did not answer with JSON that says allow: true or false"],
+    ["answers with nothing", "/nothing", "did not answer with JSON that says allow: true or false"],
+    ["fails", "/error", "answered 503 rather than 200"],
+    ["answers yes with another code", "/created", "answered 201 rather than 200"],
+    ["sends somewhere else", "/redirect", "answered 302 rather than 200"],
+    ["has too much to say", "/long", "answered with more than 65536 bytes"],
+    ["hangs up", "/cut", "cannot be asked: ECONNRESET"],
+  ])("that %s is not passed", async (_what, path, did) => {
+    const before = seen.length;
+    expect(await ask(`${path}?token=s3cret`, allowed())).toEqual({
+      allow: false,
+      reason: `the gate at gate.example:${port()} ${did}`,
+    });
+    expect(seen).toHaveLength(before + 1);
+  });
+
+  test("that says nothing is not waited for", async () => {
+    const reason = `the gate at gate.example:${port()} did not answer within 0.05 s`;
+    expect(await ask("/silent", allowed(), { timeoutMs: 50 })).toEqual({ allow: false, reason });
+    const never: Resolve = () => new Promise(() => undefined);
+    expect(await ask("/yes", allowed(), { resolve: never, timeoutMs: 50 })).toEqual({ allow: false, reason });
+  });
+
+  test.each<[string, () => string, Resolve, RegExp]>([
+    ["whose host is not named", () => "other.example", here, /may not be asked: GATE_HOSTS does not name http:/],
+    ["whose port is not named", () => "http://gate.example=private", here, /does not name/],
+    ["that is named with https alone", () => `gate.example:${port()}=private`, here, /does not name/],
+    [
+      "on this machine, and not named as private",
+      () => `http://gate.example:${port()}`,
+      here,
+      /is in a private network/,
+    ],
+    [
+      "of which one address is private",
+      () => `http://gate.example:${port()}`,
+      async () => [
+        { address: "8.8.8.8", family: 4 },
+        { address: "::ffff:10.0.0.1", family: 6 },
+      ],
+      /is in a private network/,
+    ],
+    [
+      "that has no address",
+      allowed,
+      () => Promise.reject(Object.assign(new Error("x"), { code: "ENOTFOUND" })),
+      /cannot be asked: ENOTFOUND/,
+    ],
+  ])("%s is not asked", async (_what, hosts, resolve, reason) => {
+    const before = seen.length;
+    expect(await ask("/yes", hosts(), { resolve })).toEqual({ allow: false, reason: expect.stringMatching(reason) });
+    expect(seen).toHaveLength(before);
+  });
+
+  test("nobody is asked where no host is named", () => {
+    expect(gateAsker(parseGateHosts(" "))).toBeUndefined();
+  });
+});
+
+test.each([
+  ["8.8.8.8", true],
+  ["10.1.2.3", false],
+  ["100.64.0.1", false],
+  ["127.0.0.1", false],
+  ["169.254.169.254", false],
+  ["172.31.0.1", false],
+  ["192.168.1.1", false],
+  ["0.0.0.0", false],
+  ["255.255.255.255", false],
+  ["2606:4700::1111", true],
+  ["::", false],
+  ["::1", false],
+  ["::ffff:127.0.0.1", false],
+  ["64:ff9b::a00:1", false],
+  ["2002:a00:1::", false],
+  ["fd00::1", false],
+  ["fe80::1", false],
+  ["ff02::1", false],
+])("whether %s is public: %s", (address, expected) => {
+  expect(isPublic(address)).toBe(expected);
+});
+
+describe("GATE_HOSTS", () => {
+  test("names origins", () => {
+    expect(parseGateHosts("gate.example, https://a.example:8443, http://b.svc:8080=private,[::1]:9=private")).toEqual([
+      { origin: "https://gate.example", isPrivate: false },
+      { origin: "https://a.example:8443", isPrivate: false },
+      { origin: "http://b.svc:8080", isPrivate: true },
+      { origin: "https://[::1]:9", isPrivate: true },
+    ]);
+  });
+
+  test.each([
+    "gate.example/path",
+    "ftp://gate.example",
+    "user@gate.example",
+    "*.example",
+    "gate.example=public",
+    "a b",
+    "https://",
+    "gate.example/",
+  ])("refuses %s in a sentence", (text) => {
+    expect(() => parseGateHosts(text)).toThrow(ConfigError);
+    expect(() => parseGateHosts(text)).toThrow(/^GATE_HOSTS names .+, which is not written as host, host:port/);
+  });
+});
