@@ -31,6 +31,11 @@ const FEATURES: readonly Feature[] = [
     rules: [allow("", ["pods/eviction"], ["create"])],
   },
   {
+    name: "undo",
+    purpose: "where releases that halt are to be taken back (annotation sidecarset.kruise.io/undo-on-halt).",
+    rules: [allow(SIDECARSET_GROUP, ["sidecarsets"], ["patch"])],
+  },
+  {
     name: "webhook-configuration",
     purpose: "where the registration of the pod webhook is to be kept up to date with the SidecarSets.",
     rules: [

@@ -78,6 +78,11 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
       get("/apis/policy/v1/namespaces/default/poddisruptionbudgets/one"),
     ],
   },
+  undo: {
+    // Who may not would be refused before it is looked for.
+    permits: [patch("/apis/apps.kruise.io/v1beta1/sidecarsets/undone")],
+    forbids: [remove("/apis/apps.kruise.io/v1beta1/sidecarsets/undone"), remove(`${PODS}/kept`)],
+  },
   "webhook-configuration": {
     permits: [get(`${MUTATING}/${OURS}`), patch(`${MUTATING}/${OURS}`)],
     forbids: [
