@@ -17,7 +17,7 @@ import { type PassOptions, runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
 import { failureOf, listWork, type Served, serveWork } from "../shared/controller/serve-work.ts";
 import { parseWork, subjectOfWork } from "../shared/core/fan-out/work.ts";
-import { gateAsker } from "../shared/gate/ask-gate.ts";
+import { gateAsker } from "../shared/gate/gate-asker.ts";
 import { connect } from "../shared/kube/connect.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 import { createLog, type Log } from "../shared/log.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { AuthenticationSettings } from "../shared/authentication-settings.ts";
 import { readAwsAccess, readCluster, readConfig, readGateHosts } from "../shared/config.ts";
 import type { PassReport } from "../shared/controller/report.ts";
-import { gateAsker } from "../shared/gate/ask-gate.ts";
+import { gateAsker } from "../shared/gate/gate-asker.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createLog, type Log, stdoutInBatches } from "../shared/log.ts";
 import type { SecretReference } from "../shared/secret/reference.ts";

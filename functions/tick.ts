@@ -3,7 +3,7 @@ import { readConfig, readGateHosts } from "../shared/config.ts";
 import type { PlanWish } from "../shared/controller/dry-run.ts";
 import { runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
-import { gateAsker } from "../shared/gate/ask-gate.ts";
+import { gateAsker } from "../shared/gate/gate-asker.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 
 export interface TickOptions {

@@ -1,56 +1,47 @@
-/** Asks a gate over HTTP: only where settings allow it, at the address that was looked at, and without following anybody. */
+/** Asks a gate over HTTP: at the address that was looked at, and without following anybody. */
 import { promises as dns, type LookupAddress } from "node:dns";
 import http from "node:http";
 import https from "node:https";
 import type { LookupFunction } from "node:net";
 import { type GateAnswer, type GateRequest, gateAnswer, no } from "../core/gate/gate.ts";
 import type { GateHost } from "../gate-settings.ts";
-import { isPublic } from "./addresses.ts";
+import { mayConnect } from "./addresses.ts";
 
 /** All addresses of a name. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
+const resolveName: Resolve = (name) => dns.lookup(name, { all: true });
+
 const MOST_BYTES = 65_536;
 
-/** undefined where no host is allowed. What it gives never rejects, and no sentence of it holds more of an address than its host. */
-export function gateAsker(hosts: readonly GateHost[], resolve: Resolve = (name) => dns.lookup(name, { all: true })) {
-  if (hosts.length === 0) return undefined;
-  return async (url: URL, request: GateRequest, timeoutMs: number): Promise<GateAnswer> => {
-    const host = hosts.find(({ origin }) => origin === url.origin);
-    if (!host) return no(url.host, `may not be asked: GATE_HOSTS does not name ${url.origin}`);
-    const timeout = AbortSignal.timeout(timeoutMs);
-    return await ask(url, host, { request, resolve, timeout }).catch((error: unknown) =>
-      no(url.host, timeout.aborted ? `did not answer within ${timeoutMs / 1000} s` : failureText(error)),
-    );
-  };
-}
-
-interface Asking {
+export interface Asking {
   readonly request: GateRequest;
-  readonly resolve: Resolve;
   readonly timeout: AbortSignal;
+  readonly resolve?: Resolve | undefined;
 }
 
-async function ask(url: URL, host: GateHost, { request, resolve, timeout }: Asking): Promise<GateAnswer> {
+/** Rejects where there is no answer, also when `timeout` is over. */
+export async function askGate(url: URL, host: GateHost, asking: Asking): Promise<GateAnswer> {
+  const { request, timeout, resolve = resolveName } = asking;
   const address = await addressOf(url, host, { resolve, timeout });
-  if (address === undefined) return no(url.host, "may not be asked: it is in a private network (GATE_HOSTS)");
+  if (typeof address === "string") return no(url.host, `may not be asked: ${address}`);
   const { code, body } = await post(url, JSON.stringify(request), { address, timeout });
   if (body === undefined) return no(url.host, `answered with more than ${MOST_BYTES} bytes`);
   return gateAnswer(url.host, code, body);
 }
 
-/** undefined: it has one that is not public, and should have none. */
+/** A text says why none will do. Where one of its addresses will not, none does: nobody knows which comes next. */
 async function addressOf(
   { hostname }: URL,
   { isPrivate }: GateHost,
-  { resolve, timeout }: Pick<Asking, "resolve" | "timeout">,
-): Promise<LookupAddress | undefined> {
+  { resolve, timeout }: Required<Pick<Asking, "timeout">> & { readonly resolve: Resolve },
+): Promise<LookupAddress | string> {
   const aborted = new Promise<never>((_, reject) => {
     timeout.addEventListener("abort", () => reject(timeout.reason), { once: true });
   });
   const addresses = await Promise.race([resolve(hostname.replaceAll(/[[\]]/g, "")), aborted]);
-  const isAllowed = isPrivate || addresses.every(({ address }) => isPublic(address));
-  return isAllowed ? addresses[0] : undefined;
+  if (addresses.every(({ address }) => mayConnect(address, isPrivate))) return addresses[0] ?? "it has no address";
+  return isPrivate ? "it has an address that no gate may have" : "it is in a private network (GATE_HOSTS)";
 }
 
 interface Answer {
@@ -92,10 +83,4 @@ async function read(response: http.IncomingMessage): Promise<string | undefined>
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
-}
-
-/** By its code: messages of errors may hold addresses. */
-function failureText(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "no answer";
-  return `cannot be asked: ${code}`;
 }

@@ -3,8 +3,9 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConfigError } from "../../shared/config-error.ts";
-import { isPublic } from "../../shared/gate/addresses.ts";
-import { gateAsker, type Resolve } from "../../shared/gate/ask-gate.ts";
+import { mayConnect } from "../../shared/gate/addresses.ts";
+import type { Resolve } from "../../shared/gate/ask-gate.ts";
+import { gateAsker } from "../../shared/gate/gate-asker.ts";
 import { parseGateHosts } from "../../shared/gate-settings.ts";
 
 const REQUEST = {
@@ -122,7 +123,17 @@ describe("a gate", () => {
       /is in a private network/,
     ],
     [
-      "that has no address",
+      "whose name has come to lead to a machine's credentials, though it is named as private",
+      allowed,
+      async () => [
+        { address: "127.0.0.1", family: 4 },
+        { address: "169.254.169.254", family: 4 },
+      ],
+      /has an address that no gate may have/,
+    ],
+    ["that has no address at all", allowed, async () => [], /may not be asked: it has no address/],
+    [
+      "whose name nobody knows",
       allowed,
       () => Promise.reject(Object.assign(new Error("x"), { code: "ENOTFOUND" })),
       /cannot be asked: ENOTFOUND/,
@@ -138,27 +149,41 @@ describe("a gate", () => {
   });
 });
 
+const [PUBLIC, PRIVATE, NEVER] = ["may be a gate's", "may be a private gate's", "is no gate's"] as const;
 test.each([
-  ["8.8.8.8", true],
-  ["10.1.2.3", false],
-  ["100.64.0.1", false],
-  ["127.0.0.1", false],
-  ["169.254.169.254", false],
-  ["172.31.0.1", false],
-  ["192.168.1.1", false],
-  ["0.0.0.0", false],
-  ["255.255.255.255", false],
-  ["2606:4700::1111", true],
-  ["::", false],
-  ["::1", false],
-  ["::ffff:127.0.0.1", false],
-  ["64:ff9b::a00:1", false],
-  ["2002:a00:1::", false],
-  ["fd00::1", false],
-  ["fe80::1", false],
-  ["ff02::1", false],
-])("whether %s is public: %s", (address, expected) => {
-  expect(isPublic(address)).toBe(expected);
+  ["8.8.8.8", PUBLIC],
+  ["172.32.0.1", PUBLIC],
+  ["2606:4700::1111", PUBLIC],
+  ["10.1.2.3", PRIVATE],
+  ["100.64.0.1", PRIVATE],
+  ["127.0.0.1", PRIVATE],
+  ["172.31.0.1", PRIVATE],
+  ["192.0.2.1", PRIVATE],
+  ["192.168.1.1", PRIVATE],
+  ["198.18.0.1", PRIVATE],
+  ["::1", PRIVATE],
+  ["::ffff:127.0.0.1", PRIVATE],
+  ["::ffff:a00:1", PRIVATE],
+  ["64:ff9b::a00:1", PRIVATE],
+  ["2001:db8::1", PRIVATE],
+  ["2002:a00:1::", PRIVATE],
+  ["fd00::1", PRIVATE],
+  ["169.254.169.254", NEVER],
+  ["169.254.170.2", NEVER],
+  ["100.100.100.200", NEVER],
+  ["168.63.129.16", NEVER],
+  ["0.0.0.0", NEVER],
+  ["224.0.0.1", NEVER],
+  ["255.255.255.255", NEVER],
+  ["::", NEVER],
+  ["::ffff:169.254.169.254", NEVER],
+  ["::ffff:a9fe:a9fe", NEVER],
+  ["fd00:ec2::254", NEVER],
+  ["fe80::1", NEVER],
+  ["fe80::1%eth0", NEVER],
+  ["ff02::1", NEVER],
+])("%s %s", (address, expected) => {
+  expect([mayConnect(address, false), mayConnect(address, true)]).toEqual([expected === PUBLIC, expected !== NEVER]);
 });
 
 describe("GATE_HOSTS", () => {

@@ -205,6 +205,7 @@ test("what only some features need is in none of the base roles, and gives nobod
   ]);
   expect(Object.fromEntries(granted)).toEqual({
     eviction: ["pods/eviction"],
+    undo: ["sidecarsets"],
     "webhook-configuration": ["mutatingwebhookconfigurations"],
     "launch-order": ["configmaps"],
     "container-recreate": ["containerrecreaterequests", "containerrecreaterequests/status", "pods", "nodes"],
