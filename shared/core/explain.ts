@@ -2,8 +2,9 @@
 
 import type { Pod } from "../api/kubernetes.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
-import { decide, type Summary } from "./decide.ts";
+import { type Decision, decide, type Summary } from "./decide.ts";
 import { note, ok, type Step, stop, wait } from "./explain/step.ts";
+import { traceNext, traceStandstill, traceUndone } from "./explain/trace-care.ts";
 import { type InjectionFacts, traceInjection } from "./explain/trace-injection.ts";
 import { traceGeneration, traceTick } from "./explain/trace-tick.ts";
 import { budgetText, traceUpdate, type UpdateFacts } from "./explain/trace-update.ts";
@@ -40,11 +41,12 @@ export function explainSidecarSet(
   if (!selector || isEmptySelector(selector))
     return [stop("SelectorMissing", "the SidecarSet has no selector, so it selects no pod", "give it a spec.selector")];
   const observation = { sidecarSet, pods, revisions, taken: [], reserved: claims.reserved };
-  const { summary } = decide(observation, { now, kruiseNamespace, isStrict: claims.isStrict });
+  const decision = decide(observation, { now, kruiseNamespace, isStrict: claims.isStrict });
+  const { summary } = decision;
   return [
     ...traceNewPods(sidecarSet, facts.sidecarSets),
     ...traceMatched(sidecarSet, pods, summary),
-    ...traceRollout(sidecarSet, facts, summary),
+    ...traceRollout(sidecarSet, facts, decision),
     ...(summary.hold === "finished" && summary.updated === summary.updatedReady ? [] : traceWork(sidecarSet, facts)),
   ];
 }
@@ -117,17 +119,19 @@ function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }:
   ];
 }
 
-function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary): readonly Step[] {
-  const name = sidecarSet.metadata?.name ?? "";
+function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decision): readonly Step[] {
+  const { summary, halt } = decision;
   const { updated, matched, updatedReady, hold } = summary;
   const progress = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
   if (matched === 0) return [];
-  if (hold === "finished" && updatedReady === updated) return [ok("AllUpdated", progress)];
+  if (hold === "finished" && updatedReady === updated) return [...traceUndone(sidecarSet), ok("AllUpdated", progress)];
   const states = facts.pods.filter((pod) => isMatched(pod, sidecarSet)).map((pod) => podStateOf(pod, sidecarSet));
   const flips = states.filter(({ pod }) => canFlip(pod, sidecarSet)).length;
   return [
     note("OutOfDate", progress),
-    ...traceHeld(name, summary),
+    ...traceUndone(sidecarSet),
+    ...(halt === undefined ? [] : [traceStandstill(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
+    ...traceHeld(sidecarSet, summary),
     ...(flips > 0
       ? [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)]
       : []),
@@ -135,16 +139,22 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary)
     ...(summary.order === undefined
       ? []
       : [wait("OrderOfSets", `pods of StatefulSets are updated one at a time, in their order: ${summary.order}`)]),
+    ...(summary.owners === undefined ? [] : [wait("OwnerBudgetUsed", ownersText(summary.owners))]),
   ];
+}
+
+function ownersText({ waiting, full }: NonNullable<Summary["owners"]>): string {
+  return `${counted(waiting, "pod waits", "pods wait")} for others of the same owner: ${full.join("; ")}`;
 }
 
 /** What the strategy, or a pod itself, holds back. */
 function traceHeld(
-  name: string,
+  sidecarSet: SidecarSet,
   { hold, notUpgradable, immutableFields, partition, problems, selected }: Summary,
 ): readonly Step[] {
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   const [problem] = problems;
+  const name = sidecarSet.metadata?.name ?? "";
   return [
     ...(hold === "NotUpdate"
       ? [stop("StrategyNotUpdate", "the update strategy is NotUpdate", "set spec.updateStrategy.type to RollingUpdate")]
@@ -178,7 +188,7 @@ function traceHeld(
         ]
       : []),
     ...(selected > 0 && hold !== "flip" && hold !== "shrink"
-      ? [ok("NextInLine", `the next pass updates ${counted(selected, "pod")}`)]
+      ? [traceNext(sidecarSet, `the next pass updates ${counted(selected, "pod")}`)]
       : []),
   ];
 }

@@ -119,6 +119,41 @@ const NOT_READY = updated({
 });
 const UNSELECTED = setOf({ selector: { matchExpressions: [{ key: "tier", operator: "In", values: ["a", "b"] }] } });
 
+const withAnnotations = (annotations: Readonly<Record<string, string>>, status: object = {}): SidecarSet => {
+  const set = setOf({ updateStrategy: { maxUnavailable: 5 } });
+  return {
+    ...set,
+    metadata: { ...set.metadata, annotations: { ...set.metadata?.annotations, ...annotations } },
+    status: { ...set.status, ...status },
+  };
+};
+const HALTING = withAnnotations({ "sidecarset.kruise.io/halt-on": "0" });
+const UNDOING = withAnnotations({
+  "sidecarset.kruise.io/halt-on": "0",
+  "sidecarset.kruise.io/undo-on-halt": "true",
+});
+const UNDONE = withAnnotations({
+  "sidecarset.kruise.io/undone": JSON.stringify([
+    { from: "bad", to: NEW_HASH, at: NOW, message: "put back to revision 1, since 2 of 2 updated pods fail" },
+  ]),
+});
+const GATE = { "sidecarset.kruise.io/gate": "https://gate.example/batch?token=s3cret" };
+const refusedWith = (message: string): SidecarSet =>
+  withAnnotations(GATE, {
+    conditions: [
+      { type: "Blocked", status: "True", reason: "Gate", message, lastTransitionTime: "2025-05-31T23:50:00Z" },
+    ],
+  });
+const REFUSED = refusedWith("the gate at gate.example says no: freeze");
+const FORBIDDEN = refusedWith("the gate at gate.example may not be asked: GATE_HOSTS names no host");
+const SHARED = withAnnotations({ "sidecarset.kruise.io/max-unavailable-per-owner": "1" });
+const downOrdinal = (name: string): Pod => {
+  const one = ordinalPod(name);
+  const conditions = [{ type: "Ready", status: "False" }];
+  return { ...one, status: { ...one.status, conditions } };
+};
+const UNREADABLE = withAnnotations({ "sidecarset.kruise.io/max-unavailable-per-owner": "some" });
+
 interface Case {
   readonly set?: SidecarSet;
   readonly pod: Pod;
@@ -307,6 +342,26 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     /reserved the pod/,
   ],
   ["NextInLine", "ok", { pod: pod() }, /1 of 1 that wait, the next pass updates it/],
+  [
+    "RolloutHalted",
+    "stop",
+    { set: HALTING, pod: pod(), facts: { pods: [waitingPod("CrashLoopBackOff")] } },
+    /is stopped: 1 of 1 updated pods fail, and sidecarset.kruise.io\/halt-on is 0/,
+  ],
+  ["AnnotationUnreadable", "stop", { set: UNREADABLE, pod: pod() }, /since the annotation .+-per-owner says some/],
+  [
+    "OwnerBudgetUsed",
+    "wait",
+    { set: SHARED, pod: ordinalPod("db-0"), facts: { pods: [downOrdinal("db-1")] } },
+    /2 of 2 that wait; StatefulSet default\/db: 1 of at most 1 down or on their way \(db-1\)/,
+  ],
+  ["GateRefused", "wait", { set: REFUSED, pod: pod() }, /^the gate at gate.example says no: freeze, since 2025-05-31/],
+  [
+    "NextInLine",
+    "ok",
+    { set: withAnnotations(GATE), pod: pod() },
+    /updates it, if the gate at gate.example allows it$/,
+  ],
   ["ChangeNotSeen", "wait", { set: setOf({}, { generation: 3 }), pod: pod() }, /generation 3, seen 2/],
   ["TickNotRunning", "stop", { pod: pod(), facts: { lastPass: "2025-05-31T23:00:00Z" } }, /since 2025-05-31T23:00:00Z/],
   ["TickUnknown", "note", { pod: pod(), facts: { lastPass: undefined } }, /unknown/],
@@ -369,6 +424,27 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
   ["ContainerFailing", "stop", setOf(), [waitingPod("CrashLoopBackOff")], /not all are ready/],
   ["PodNotReady", "wait", setOf(), [NOT_READY], /not all are ready/],
   ["ChangeNotSeen", "wait", setOf({}, { generation: 9 }), [pod()], /generation 9/],
+  ["RolloutHalted", "stop", HALTING, [waitingPod("CrashLoopBackOff"), pod({ name: "q" })], /1 of 1 updated pods fail/],
+  ["RolloutHalted", "stop", UNDOING, [waitingPod("CrashLoopBackOff")], /not undone, since no other revision is kept/],
+  ["AnnotationUnreadable", "stop", UNREADABLE, [pod()], /nothing is updated, since the annotation/],
+  [
+    "ReleaseUndone",
+    "note",
+    UNDONE,
+    [updated()],
+    /^a release was taken back: it was put back to revision 1, since 2 of/,
+  ],
+  ["ReleaseUndone", "note", UNDONE, [pod()], /taken back/],
+  [
+    "OwnerBudgetUsed",
+    "wait",
+    SHARED,
+    [ordinalPod("db-0"), downOrdinal("db-1")],
+    /^1 pod waits for others of the same owner: StatefulSet default\/db: .+ \(db-1\)$/,
+  ],
+  ["GateRefused", "wait", REFUSED, [pod()], /says no: freeze, since .+; without its yes no pod is updated$/],
+  ["GateRefused", "stop", FORBIDDEN, [pod()], /may not be asked: GATE_HOSTS names no host/],
+  ["NextInLine", "ok", withAnnotations(GATE), [pod()], /updates 1 pod, if the gate at gate.example allows it$/],
 ];
 
 describe("a SidecarSet's trace says", () => {
@@ -379,6 +455,21 @@ describe("a SidecarSet's trace says", () => {
     expect([step?.verdict, step?.message]).toEqual([verdict, expect.stringMatching(sentence)]);
     for (const { verdict, hint } of steps) if (verdict === "stop") expect(hint).toMatch(/\w/);
     seen.add(reason);
+  });
+
+  it("what the next pass will do about a halt", () => {
+    const pods = [waitingPod("CrashLoopBackOff")];
+    const steps = explainSidecarSet(UNDOING, { ...FACTS, sidecarSets: [UNDOING], pods, revisions: [withWithoutImage] });
+    const { verdict, message } = steps.find(({ reason }) => reason === "RolloutHalted") ?? {};
+    expect([verdict, message]).toEqual(["wait", expect.stringMatching(/; the next pass puts it back to revision 1$/)]);
+  });
+
+  it("no secret of a gate's address", () => {
+    const steps = [REFUSED, withAnnotations(GATE)].flatMap((set) =>
+      explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods: [pod()] }),
+    );
+    expect(steps.length).toBeGreaterThan(4);
+    expect(JSON.stringify(steps)).not.toContain("s3cret");
   });
 });
 

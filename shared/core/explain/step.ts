@@ -46,6 +46,11 @@ export const REASONS = [
   "KeptByPartition",
   "BudgetUsed",
   "OrderOfSets",
+  "OwnerBudgetUsed",
+  "RolloutHalted",
+  "ReleaseUndone",
+  "AnnotationUnreadable",
+  "GateRefused",
   "Reserved",
   "NextInLine",
   // whether anybody is at work on it

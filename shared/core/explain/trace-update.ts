@@ -2,9 +2,11 @@
 import type { ContainerStatus, ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { standstillOf } from "../halt/standstill.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import { counted } from "../lib/counted.ts";
 import { selectorMatches } from "../lib/label-selector.ts";
+import { failingPods } from "../pod/failing-pods.ts";
 import { isConsistent } from "../pod/is-consistent.ts";
 import { isMatched } from "../pod/is-matched.ts";
 import { isRunningAndReady } from "../pod/is-ready.ts";
@@ -16,10 +18,12 @@ import { downPods } from "../upgrade/down-pods.ts";
 import { canFlip } from "../upgrade/hot-slot.ts";
 import { immutableFields } from "../upgrade/immutable-fields.ts";
 import { downBeside, outOfTurn } from "../upgrade/ordinal-turn.ts";
+import { ownerInTheWay } from "../upgrade/owner-budget.ts";
 import { planUpgrade } from "../upgrade/plan-upgrade.ts";
 import { resizeStanding } from "../upgrade/resize.ts";
 import { selectPods } from "../upgrade/select.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
+import { traceNext, traceStandstill } from "./trace-care.ts";
 
 export interface UpdateFacts {
   /** selected by the SidecarSet, this one among them */
@@ -57,9 +61,23 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
     ];
   if (strategy?.paused)
     return [outdated, stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${nameOf(sidecarSet)}`)];
+  const still = traceStill(sidecarSet, facts);
+  if (still) return [outdated, still];
   if (resize !== undefined) return [outdated, resizeStep(resize)];
   const own = traceOwn(pod, sidecarSet, facts);
   return [outdated, ...(own ? [own] : traceTurn(pod, sidecarSet, facts))];
+}
+
+function traceStill(sidecarSet: SidecarSet, { pods, revisions, now }: UpdateFacts): Step | undefined {
+  const states = statesOf(pods, sidecarSet);
+  const updated = states.filter(({ isUpdated }) => isUpdated).length;
+  const failing = failingPods(sidecarSet, states);
+  const still = standstillOf(sidecarSet, { failing, updated, pods: states, revisions, now });
+  return still && traceStandstill(sidecarSet, still);
+}
+
+function statesOf(pods: readonly Pod[], sidecarSet: SidecarSet): readonly PodState[] {
+  return pods.filter((one) => isMatched(one, sidecarSet)).map((one) => podStateOf(one, sidecarSet));
 }
 
 /** What its node cannot give stops the rollout until somebody asks for less. */
@@ -162,7 +180,7 @@ function traceOwn(pod: Pod, sidecarSet: SidecarSet, { revisions, now }: UpdateFa
 /** What of the others is in the way. */
 function traceTurn(pod: Pod, sidecarSet: SidecarSet, { pods, claims, now }: UpdateFacts): readonly Step[] {
   const uid = pod.metadata?.uid ?? "";
-  const states = pods.filter((one) => isMatched(one, sidecarSet)).map((one) => podStateOf(one, sidecarSet));
+  const states = statesOf(pods, sidecarSet);
   if (claims.reserved.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
   const flips = states.filter((state) => canFlip(state.pod, sidecarSet)).length;
   if (flips > 0)
@@ -182,9 +200,11 @@ function traceTurn(pod: Pod, sidecarSet: SidecarSet, { pods, claims, now }: Upda
       ),
     ];
   if (selection.selected.some((state) => state.pod.metadata?.uid === uid))
-    return [ok("NextInLine", `the pod is ${ofAll}, the next pass updates it`)];
+    return [traceNext(sidecarSet, `the pod is ${ofAll}, the next pass updates it`)];
   const order = selection.turn && outOfTurn(pod, selection.turn);
   if (order !== undefined) return [wait("OrderOfSets", `the pod is ${ofAll}: ${order}`)];
+  const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, claims }, pod);
+  if (owner !== undefined) return [wait("OwnerBudgetUsed", `the pod is ${ofAll}; ${owner}`)];
   return [wait("BudgetUsed", `the pod is ${ofAll}; ${budgetText(sidecarSet, states, selection)}`)];
 }
 

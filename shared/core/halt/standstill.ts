@@ -28,11 +28,11 @@ export interface StandstillFacts {
 
 /** undefined: it goes on. */
 export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): Standstill | undefined {
-  const unreadable = ownerBudgetProblem(sidecarSet) ?? gateProblem(sidecarSet);
+  const unreadable = haltProblem(sidecarSet) ?? ownerBudgetProblem(sidecarSet) ?? gateProblem(sidecarSet);
   if (unreadable !== undefined) return { hold: "unreadable", halt: unreadable };
   const halt = haltOf(sidecarSet, facts);
   if (halt === undefined) return undefined;
-  const undo = haltProblem(sidecarSet) === undefined ? planUndo(sidecarSet, { ...facts, halt }) : undefined;
+  const undo = planUndo(sidecarSet, { ...facts, halt });
   if (typeof undo === "string") return { hold: "halted", halt: `${halt}; ${undo}` };
   return { hold: "halted", halt, ...(undo ? { undo } : {}) };
 }

@@ -53,7 +53,7 @@ export function withOwners(
 ): OwnersAsked {
   const text = textOf(sidecarSet);
   if (text === undefined) return { canTake, outcome: () => ({ crowded: [], fullOwners: [] }) };
-  const isHeld = ({ pod }: PodState) => claims.reserved.has(pod.metadata?.uid ?? "");
+  const isHeld = heldBy(claims);
   const owners = ownersOf(text, pods, isHeld);
   const crowded: PodState[] = [];
   const hasRoom = (state: PodState, owner: Owner) => {
@@ -73,6 +73,22 @@ export function withOwners(
     },
     outcome: () => ({ crowded, fullOwners: fullTexts(owners, crowded) }),
   };
+}
+
+/** Who of its owner's pods is in the way of one that was passed over; undefined: it was not. */
+export function ownerInTheWay(
+  sidecarSet: SidecarSet,
+  crowded: readonly PodState[],
+  { pods, claims }: Given,
+  pod: Pod,
+): string | undefined {
+  const state = crowded.find((one) => one.pod.metadata?.uid === pod.metadata?.uid);
+  const owner = state && ownersOf(textOf(sidecarSet) ?? "", pods, heldBy(claims)).get(uidOfOwner(state));
+  return owner && fullText(owner, pod);
+}
+
+function heldBy({ reserved }: Given["claims"]) {
+  return ({ pod }: PodState) => reserved.has(pod.metadata?.uid ?? "");
 }
 
 function ownersOf(
