@@ -118,17 +118,21 @@ export class SetWitness {
     this.#owners.count(this.#options.pods());
     const isGone = isRemoved || Boolean(next.metadata?.deletionTimestamp);
     if (isGone && !previous?.metadata?.deletionTimestamp) this.#gone++;
-    const labels = JSON.stringify(next.metadata?.labels);
-    const isRelabelled = previous && JSON.stringify(previous.metadata?.labels) !== labels;
-    if (isRelabelled) this.#relabelled++;
+    if (previous) this.#seeLabels(previous, next);
     const uid = next.metadata?.uid ?? "";
     this.#touched.add(uid);
-    const taken = this.#taken.get(uid);
-    if (taken && isRelabelled) this.#taken.set(uid, { ...taken, seen: [...taken.seen, next] });
-    if (isRelabelled) this.#owners.relabel(next);
     if (!isGone && !isWorking(next)) return;
     this.#taken.delete(uid);
     this.#owners.forget(next);
+  }
+
+  #seeLabels({ metadata }: Pod, next: Pod): void {
+    if (JSON.stringify(metadata?.labels) === JSON.stringify(next.metadata?.labels)) return;
+    this.#relabelled++;
+    const uid = next.metadata?.uid ?? "";
+    const taken = this.#taken.get(uid);
+    if (taken) this.#taken.set(uid, { ...taken, seen: [...taken.seen, next] });
+    this.#owners.relabel(next);
   }
 
   countFewest(isPass: boolean): void {
