@@ -90,7 +90,10 @@ export class SetWitness {
   }
 
   #seeClaim(write: Write, isPass: boolean): void {
-    if (!isPass) return;
+    if (!isPass) {
+      if (write.isRemoved && !this.#mayGo(write)) this.#report(write, "is of a pod that was to stay, or to leave it");
+      return;
+    }
     if (write.isRemoved || write.object.metadata.deletionTimestamp) this.#report(write, "deletes a claim");
     const gainsPod = podOwners(write.object) > podOwners(write.previous);
     if (!gainsPod) return;
@@ -99,6 +102,15 @@ export class SetWitness {
     const specs = this.#specsFrom(reservation.generation);
     if (specs.every((spec) => desiredOrdinals(spec).includes(ordinalOf(write.object))))
       this.#report(write, "gives the claim of a pod that stays to the pod");
+  }
+
+  /** A spec has asked for fewer pods, and for claims to go with those that leave. */
+  #mayGo({ object }: Write): boolean {
+    return this.#specsFrom(0).some(
+      (spec) =>
+        spec.persistentVolumeClaimRetentionPolicy?.whenScaled === "Delete" &&
+        !desiredOrdinals(spec).includes(ordinalOf(object)),
+    );
   }
 
   #seePod(write: Write, isPass: boolean): void {
