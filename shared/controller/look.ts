@@ -55,6 +55,8 @@ export interface Look {
   taken: readonly ControllerRevision[];
   /** pods that were made without the sidecars, when this look began; undefined: it could not be found out */
   readonly missed?: readonly Pod[] | undefined;
+  /** how long the last decision was thought about; absent: there was none yet */
+  decisionMs?: number;
 }
 
 /** undefined: there is no such SidecarSet. The order of the reads is rule 1 of the ledger. */
@@ -130,7 +132,8 @@ export async function readPod({ cluster }: RolloutContext, look: Look, state: Po
 export function decideOn(context: RolloutContext, look: Look, kept: readonly Reservation[]): Decision {
   const { sidecarSet, revisions, taken } = look;
   const reserved = new Set(kept.map(({ uid }) => uid));
-  return decide(
+  const beganAtMs = context.clock.now();
+  const decision = decide(
     { sidecarSet, pods: look.observed.view.pods, revisions, taken, reserved },
     {
       now: timestamp(context.clock),
@@ -140,4 +143,6 @@ export function decideOn(context: RolloutContext, look: Look, kept: readonly Res
       inPlace: { kubelets: look.kubelets, canResize: look.canResize },
     },
   );
+  look.decisionMs = context.clock.now() - beganAtMs;
+  return decision;
 }

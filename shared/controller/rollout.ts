@@ -26,8 +26,9 @@ const RETRY_MS = 1_000;
 const RECHECK_MS = 2_000;
 /** Without any progress for this long the rest is left to a later pass: waiting costs as much as working. */
 const IDLE_MS = 60_000;
-/** Kept for the last writes before the time is up. */
+/** Kept for the last writes before the time is up, beside the decisions of a last round and of what is settled then. */
 const RESERVE_MS = 2_000;
+const LAST_DECISIONS = 3;
 const MAX_RESTARTS = 8;
 const RESTART_MS = 100;
 
@@ -77,7 +78,7 @@ export async function followRollout(
 
 async function step(context: RolloutContext, following: Following, limits: Limits): Promise<Stop | undefined> {
   const { progress, movedAtMs } = following;
-  const stop = stopOf(progress.result) ?? stopByTime(context.clock.now(), movedAtMs, limits);
+  const stop = stopOf(progress.result) ?? stopByTime(context.clock.now(), movedAtMs, within(limits, progress.look));
   if (stop) return stop;
   const look = await nextLook(context, following, limits);
   if (look === "quiet") return undefined;
@@ -136,7 +137,7 @@ async function nextLook(
   if (result.isMoreToWrite) return onto(look, await readSame(context, look));
   if (isManyInFlight(result)) {
     closeFeed(following);
-    await waitOn(context, limits, following.listMs);
+    await waitOn(context, within(limits, look), following.listMs);
     return undefined;
   }
   following.feed ??= openFeed(context, look);
@@ -150,7 +151,7 @@ async function watched(
   limits: Limits,
 ): Promise<Look | undefined | "quiet"> {
   const { clock } = context;
-  const leftMs = limits.endsAtMs - RESERVE_MS - clock.now();
+  const leftMs = within(limits, look).endsAtMs - clock.now();
   await feed.wait(Math.max(0, Math.min(leftMs, result.reserved > 0 ? RETRY_MS : RECHECK_MS)), limits.signal);
   await clock.sleep(GATHER_MS, limits.signal);
   if (!(await feed.wait(0))) {
@@ -181,8 +182,13 @@ async function readSame({ cluster }: RolloutContext, look: Look): Promise<Sideca
 }
 
 async function waitOn({ clock }: RolloutContext, limits: Limits, ms: number): Promise<void> {
-  const leftMs = limits.endsAtMs - RESERVE_MS - clock.now();
+  const leftMs = limits.endsAtMs - clock.now();
   await clock.sleep(Math.max(0, Math.min(leftMs, ms)), limits.signal);
+}
+
+/** Until when another round may begin: over very many pods each decision takes its time. */
+function within({ endsAtMs, ...limits }: Limits, { decisionMs = 0 }: Look): Limits {
+  return { ...limits, endsAtMs: endsAtMs - RESERVE_MS - LAST_DECISIONS * decisionMs };
 }
 
 function isManyInFlight({ decision, reserved }: RoundResult): boolean {
@@ -203,7 +209,7 @@ function isUnderWay({ hold, updated, updatedReady, used, selected }: Summary): b
 
 function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limits): Stop | undefined {
   if (signal?.aborted) return "aborted";
-  if (nowMs >= endsAtMs - RESERVE_MS) return "deadline";
+  if (nowMs >= endsAtMs) return "deadline";
   return nowMs - movedAtMs >= IDLE_MS ? "stalled" : undefined;
 }
 
