@@ -1,0 +1,39 @@
+/** OpenKruise's chart cannot be had here, so what the migration's lines ask of Helm is looked up in Helm's own source. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { planFromKruise } from "../../shared/core/migrate/from-kruise.ts";
+import type { Migration } from "../../shared/core/migrate/migration.ts";
+import { planToKruise } from "../../shared/core/migrate/to-kruise.ts";
+import { FACTS, URL } from "../core/migrate/fixture.ts";
+import { ROOT, run } from "./run.ts";
+
+/** A line → where Helm says that it takes it so. */
+const LINES: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
+  "helm upgrade --install kruise openkruise/kruise --take-ownership": {
+    "cmd/helm/upgrade.go": /BoolVarP?\([^,]+, "install",[\s\S]*BoolVarP?\([^,]+, "take-ownership",/,
+  },
+  "kubectl delete secrets -A -l owner=helm,name=kruise": {
+    "pkg/storage/driver/secrets.go":
+      /const owner = "helm"[\s\S]*lbs\.set\("name", rls\.Name\)[\s\S]*lbs\.set\("owner", owner\)/,
+  },
+};
+
+const linesOf = ({ steps }: Migration) => steps.flatMap(({ commands, back }) => [...commands, ...back]);
+
+it("every line of a migration that is about Helm is one that Helm knows", async () => {
+  const plans = [
+    planFromKruise(FACTS, { url: URL }, []),
+    planToKruise({ ...FACTS, managers: [], conversion: { url: URL } }),
+  ];
+  const about = plans.flatMap(linesOf).filter((line) => /\bhelm\b/.test(line));
+  expect(about.toSorted()).toEqual(Object.keys(LINES).toSorted());
+  const module = { cwd: join(ROOT, "test/install/helm") };
+  const downloaded = JSON.parse(await run("go", ["mod", "download", "-json", "helm.sh/helm/v3"], module));
+  const source: string = downloaded.Dir;
+  for (const [line, places] of Object.entries(LINES))
+    for (const [file, wanted] of Object.entries(places))
+      expect(await readFile(join(source, file), "utf8"), line).toMatch(wanted);
+  const document = await readFile(join(ROOT, "docs/migration.md"), "utf8");
+  expect(document).toContain("No test runs the lines about Helm");
+});
