@@ -3,12 +3,16 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const LONGEST = [
   "faults",
-  "first-steps",
-  "contract",
+  "compile",
   "faults-restart",
-  "ordered-side-by-side",
-  "rbac-rules",
+  "contract",
   "given-cluster",
+  "rbac-rules",
+  "ordered-side-by-side",
+  "revisions",
+  "first-steps",
+  "resize",
+  "cli-ordered",
   "takeover",
 ];
 
