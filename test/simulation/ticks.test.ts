@@ -1,0 +1,103 @@
+/** Ticks a minute apart over many pods in an untroubled world: how many a rollout takes, what one costs that has nothing to do, and how one ends. */
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { PassReport } from "../../shared/controller/report.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import { imageOf, isWorking } from "./objects.ts";
+import { type Scenario, scenarioOf } from "./scenario.ts";
+import { World } from "./world.ts";
+
+const SET = "mesh";
+const TICK_MS = 60_000;
+const DEADLINE_MS = 55_000;
+
+/** The kubelet needs 2 seconds. */
+function untroubled(pods: number, maxUnavailable: number | string): World {
+  const quiet = { faultRate: 0, slowRate: 0, eventRate: 0, expireRate: 0, badRate: 0, reshapeRate: 0 };
+  const scenario: Scenario = {
+    ...scenarioOf(1),
+    ...quiet,
+    pods,
+    sets: [{ name: SET, isHot: false, isOrdinal: false }],
+    isStrict: false,
+    isForbidden: false,
+    strategy: { maxUnavailable },
+    pageSize: 500,
+    passes: [],
+    strikes: [],
+    networkFaults: [],
+    behaviours: [],
+    noticeMs: 500,
+    readyMs: 2_000,
+  };
+  return new World(scenario);
+}
+
+async function tick(world: World): Promise<PassReport> {
+  const endMs = world.scheduler.nowMs + TICK_MS;
+  let isOver = false;
+  const report = world.startPass({ deadlineMs: DEADLINE_MS, isFollowing: true }).finally(() => {
+    isOver = true;
+  });
+  await world.scheduler.runUntil(() => isOver);
+  expect(world.scheduler.nowMs).toBeLessThan(endMs);
+  await world.scheduler.runFor(endMs - world.scheduler.nowMs);
+  return report;
+}
+
+function updatedPods(world: World): number {
+  const image = imageOf(SET, world.users.releases.of(SET).version);
+  return world.server
+    .all<Pod>(PODS)
+    .filter((pod) => isWorking(pod) && pod.spec.containers.some((container) => container.image === image)).length;
+}
+
+const writesOf = ({ calls }: PassReport) => Object.entries(calls).filter(([call]) => !/^(GET|LIST|WATCH) /.test(call));
+
+describe("ticks of a minute over 1,000 pods, a tenth of which may be down", () => {
+  const world = untroubled(1_000, "10%");
+
+  it("update all of them within three", async () => {
+    world.users.releases.releaseNext(SET);
+    const done: number[] = [];
+    while (done.length < 3 && (done.at(-1) ?? 0) < 1_000) {
+      await tick(world);
+      done.push(updatedPods(world));
+    }
+    expect(done.at(-1), `after each tick: ${done}`).toBe(1_000);
+    expect(world.violations).toEqual([]);
+    expect(world.witness.upgrades).toBe(1_000);
+  });
+
+  it("cost one list of each page when there is nothing to do, and write nothing but the Lease", async () => {
+    await tick(world);
+    const { calls, sidecarSets } = await tick(world);
+    expect(sidecarSets).toMatchObject([{ name: SET, stop: "settled" }]);
+    expect(calls).toMatchObject({ "LIST sidecarsets": 1, "LIST controllerrevisions": 1, "GET sidecarsets": 1 });
+    // Two pages, and one list of pods that have not begun, which is empty.
+    expect(calls["LIST pods"]).toBe(3);
+    expect(writesOf({ calls } as PassReport)).toEqual([["PATCH leases", 2]]);
+  });
+});
+
+describe("a tick that has not the time for all", () => {
+  it("ends before its deadline, with its status written and nothing open, and the next goes on where it stopped", async () => {
+    const world = untroubled(120, 1);
+    world.users.releases.releaseNext(SET);
+    const seen: number[] = [];
+    for (let count = 0; count < 2; count++) {
+      const { durationMs, problems, sidecarSets } = await tick(world);
+      expect(durationMs).toBeLessThan(DEADLINE_MS);
+      expect(problems).toEqual([]);
+      expect(sidecarSets).toMatchObject([{ stop: "deadline" }]);
+      const { updatedPods: updated = 0 } = world.users.releases.stored(SET)?.status ?? {};
+      expect(updated).toBe(world.witness.upgrades);
+      seen.push(updated);
+    }
+    const [first = 0, second = 0] = seen;
+    expect(first).toBeGreaterThan(5);
+    expect(second).toBeGreaterThan(first + 5);
+    expect(second).toBeLessThan(120);
+    expect(world.violations).toEqual([]);
+  });
+});
