@@ -4,12 +4,13 @@ import type { AddressInfo } from "node:net";
 import net from "node:net";
 import { gzipSync } from "node:zlib";
 import { generate } from "selfsigned";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { RequestRecord } from "../../shared/kube/transport.ts";
+import { PATIENT } from "../support/patient.ts";
 
 type Handler = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => void;
 
@@ -55,6 +56,7 @@ async function failureOf(promise: Promise<unknown>): Promise<KubeError> {
 }
 
 const pod = { namespace: "shop", name: "a" };
+const OBJECT = { metadata: { name: "a", resourceVersion: "1" } };
 
 describe("a call is one request", () => {
   it("spells paths, queries and bodies as the API server reads them", async () => {
@@ -115,6 +117,35 @@ describe("a call is one request", () => {
     expect(sockets.size).toBe(1);
     expect(headers.map(({ authorization }) => authorization)).toEqual(["Bearer first", "Bearer second"]);
     expect(headers[0]?.accept).toContain("as=PartialObjectMetadata");
+  });
+
+  it("200 at once, reads and writes and watches that one signal ends, have Node warn of nothing", async () => {
+    const warnings: string[] = [];
+    const note = ({ message }: Error) => void warnings.push(message);
+    process.on("warning", note);
+    let asked = 0;
+    const server = await serve((request, response) => {
+      asked++;
+      if (request.url?.includes("watch=true")) response.writeHead(200).flushHeaders();
+      else answer(response, 200, { ...OBJECT, items: [] });
+    });
+    const cluster = connectCluster({ server });
+    const abort = new AbortController();
+    const many = <T>(call: () => Promise<T>) => Promise.all(Array.from({ length: 200 }, call));
+    const watching = many(async () => {
+      const options = { resourceVersion: "1", timeoutSeconds: 60, signal: abort.signal };
+      for await (const event of cluster.watch(PODS, options)) expect(event).toBeUndefined();
+    });
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(0), PATIENT);
+    abort.abort();
+    await watching;
+    await many(() => cluster.list(PODS, {}));
+    await many(() => cluster.create(PODS, { metadata: { ...OBJECT.metadata, namespace: "shop" } }));
+    // Warnings are told a turn of the event loop later.
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("warning", note);
+    expect(warnings).toEqual([]);
+    expect(asked).toBeGreaterThan(400);
   });
 
   it("reads a compressed answer and tells the observer what came over the wire", async () => {
