@@ -36,6 +36,8 @@ export function environmentOf(deployed: DeployedFunction, settings: AwsSettings)
   return {
     ...(isCalledFor === undefined ? {} : callerEnvironment(settings)),
     ...(isInCluster ? clusterEnvironment(settings) : {}),
+    // Nobody waits for a pass, but API servers do for webhooks.
+    ...(isInCluster && isCalledFor === undefined ? limitEnvironment(settings) : {}),
     ...(queue === undefined || settings.rolloutWorkers === undefined ? {} : { QUEUE_URL }),
     ...(queue === "worker" ? given("METRICS", settings.metrics) : {}),
     ...(deployed.isKeepingRegistration ? given("KEEP_REGISTRATION", settings.keepRegistration) : {}),
@@ -61,6 +63,14 @@ function clusterEnvironment(settings: AwsSettings) {
     ...given("CLUSTER_CA", settings.clusterCa),
     ...given("CLUSTER_TOKEN", settings.clusterToken),
     ...given("VIEW_FRESHNESS_MS", settings.freshnessMs),
+  };
+}
+
+function limitEnvironment({ clientQps, clientBurst, clientConcurrency }: AwsSettings) {
+  return {
+    ...given("CLIENT_QPS", clientQps),
+    ...given("CLIENT_BURST", clientBurst),
+    ...given("CLIENT_CONCURRENCY", clientConcurrency),
   };
 }
 

@@ -25,6 +25,10 @@ export interface AwsSettings {
   /** where a service account's token is kept */
   readonly clusterToken?: string;
   readonly freshnessMs?: string;
+  /** how hard the API server is asked */
+  readonly clientQps?: string;
+  readonly clientBurst?: string;
+  readonly clientConcurrency?: string;
   readonly keepRegistration?: string;
   readonly metrics?: string;
   /** SidecarSets go through a queue to so many functions at once; absent: one function serves all */
@@ -62,6 +66,9 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("clientCertificateFrom", "client-certificate-from", read)),
     ...(await readCluster(read)),
     ...(await optional("freshnessMs", "freshness-ms", read)),
+    ...(await optional("clientQps", "client-qps", read)),
+    ...(await optional("clientBurst", "client-burst", read)),
+    ...(await optional("clientConcurrency", "client-concurrency", read)),
     ...(await optional("keepRegistration", "keep-registration", read)),
     ...(await optional("metrics", "metrics", read)),
     ...(await readWorkers(read)),

@@ -53,6 +53,18 @@ test("with client certificates, only the function for conversions reads a secret
   expect(pod).toMatchObject({ AUTHENTICATION: "client-certificate", CLIENT_NAMES: "kube-apiserver" });
 });
 
+test("passes ask the API server as hard as is said, and webhooks as hard as they have to", async () => {
+  const given = await settings({ "client-qps": "50", "client-burst": "100", "client-concurrency": "8" });
+  const limits = { CLIENT_QPS: "50", CLIENT_BURST: "100", CLIENT_CONCURRENCY: "8" };
+  const names = ["rollout", "dry-run", "ordered-set"];
+  for (const deployed of DEPLOYED) {
+    const environment = environmentOf(deployed, given);
+    if (names.includes(deployed.name)) expect(environment).toMatchObject(limits);
+    else expect(Object.keys(environment).filter((name) => name in limits)).toEqual([]);
+  }
+  expect(environmentOf({ name: "rollout", isInCluster: true }, await settings({}))).not.toHaveProperty("CLIENT_QPS");
+});
+
 test("the registration is kept up to date by those who admit SidecarSets and who roll them out, or by nobody", async () => {
   const keepers = async (parameters: Readonly<Record<string, string>>) => {
     const given = await settings(parameters);
