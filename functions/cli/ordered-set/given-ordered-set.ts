@@ -40,8 +40,10 @@ export async function readGivenOrderedSet(
 
 async function stored({ object, place }: ReadObject, before: StatefulSet, cluster: Cluster): Promise<StatefulSet> {
   const { featureGates: gates } = readConfig();
-  const { uid, name, namespace, creationTimestamp } = before.metadata ?? {};
-  const metadata = { ...object.metadata, uid, name, namespace, creationTimestamp };
+  // What an API server fills in on an update.
+  const { uid, name, namespace, creationTimestamp, generation, resourceVersion } = before.metadata ?? {};
+  const own = { uid, name, namespace, creationTimestamp, generation, resourceVersion };
+  const metadata = { ...object.metadata, ...own };
   const mutated = mutateStatefulSet(requestOf({ ...object, metadata } as StatefulSet, before), gates);
   if (mutated.kind === "denied") throw new CliError(`${place}: ${mutated.message}; correct it there`);
   const set = (mutated.object ?? { ...object, metadata }) as StatefulSet;
