@@ -26,16 +26,17 @@ export const PODS_COMMAND: Command = {
     }
     const shown = rows.filter((row) => isShown(row, input.text("state"), session.givenNamespace));
     session.print(shown, (screen) => {
+      const ofAll = name === undefined ? ["SIDECARSET"] : [];
       const cells = shown.map((row): readonly Part[] => [
         row.namespace,
         row.name,
-        row.sidecarSet,
+        ...(name === undefined ? [row.sidecarSet] : []),
         row.revision,
         stateOf(row),
         Object.values(row.images).join(", "),
       ]);
       if (cells.length === 0) screen.line("No such pods.");
-      else printTable(screen, ["NAMESPACE", "POD", "SIDECARSET", "REVISION", "STATE", "IMAGES"], cells, "POD");
+      else printTable(screen, ["NAMESPACE", "POD", ...ofAll, "REVISION", "STATE", "IMAGES"], cells, "POD");
     });
     return 0;
   },

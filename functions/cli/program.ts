@@ -85,6 +85,7 @@ function addCommand(program: Commander, command: Command, run: Run): void {
   const name = words.pop() ?? "";
   const parent = words.reduce((above, word) => groupNamed(above, word, command.group), program);
   const added = parent.command(name).summary(command.summary).description(descriptionOf(command));
+  if (parent !== program) parent.summary(parent.commands.map((one) => `${one.name()}: ${one.summary()}`).join("; "));
   added.helpGroup(`${command.group}:`);
   for (const { name, about } of command.arguments ?? []) added.addArgument(new Argument(name, about));
   for (const option of command.options ?? []) added.addOption(optionOf(option));
@@ -102,7 +103,7 @@ function addCommand(program: Commander, command: Command, run: Run): void {
 function groupNamed(above: Commander, word: string, group: string): Commander {
   const there = above.commands.find((one) => one.name() === word);
   if (there) return there;
-  const made = above.command(word).helpGroup(`${group}:`).summary("see --help of it");
+  const made = above.command(word).helpGroup(`${group}:`);
   return made.action(() => {
     throw new CliError(`${word}: say what: ${made.commands.map((one) => one.name()).join(" or ")}`);
   });

@@ -26,7 +26,7 @@ export const UNDO: Command = {
   name: "undo",
   summary: "make the SidecarSet what it was, by the previous revision or another one",
   details:
-    "Of an ordered set the pod template is, as kubectl rollout undo does it. Containers, volumes, pull secrets and patched metadata are those of the revision; selectors and strategies stay as they are now. Pods go back as any rollout goes: within partition and maxUnavailable.",
+    "Containers, volumes, pull secrets and patched metadata are those of the revision, of an ordered set the pod template, as with kubectl rollout undo; selectors and strategies stay as they are now. Pods go back as any rollout goes: within partition and maxUnavailable.",
   options: [{ flags: "--to-revision <NUMBER>", about: "as history shows them; default: the previous one" }, DRY_RUN],
   examples: [
     "sidecarset undo log-agent",
