@@ -4,7 +4,7 @@ import { type Campaign, emptyCampaign, merged } from "./campaign.ts";
 import { PARTS, type Part, type Share } from "./parts.ts";
 
 /** Worlds leave much garbage, and nearly all of it at once. */
-const LIMITS = { maxYoungGenerationSizeMb: 64 };
+const LIMITS = { maxYoungGenerationSizeMb: 192 };
 
 export async function runAll(
   part: Part,
