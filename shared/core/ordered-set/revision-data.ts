@@ -10,8 +10,19 @@ import { isJsonObject } from "../lib/json-object.ts";
  * The pod template, with everything that Go always prints. Compat: numbers pass through float64 (statefulset.md,
  * section 2). Throws where the template does not fit its type, which the API server stores only past the webhook.
  */
-export function templateData({ spec }: StatefulSet): unknown {
-  const decoded = decodeGo(POD_TEMPLATE_SPEC, spec.template);
+export function templateData({ spec: { template = {} } }: StatefulSet): unknown {
+  const known = recorded.get(template);
+  if (known) return known;
+  const data = recordOf(template);
+  recorded.set(template, data);
+  return data;
+}
+
+/** Of templates that are the same objects: they never change, and a round decides on them twice. */
+const recorded = new WeakMap<PodTemplateSpec, object>();
+
+function recordOf(template: PodTemplateSpec): object {
+  const decoded = decodeGo(POD_TEMPLATE_SPEC, template);
   if (decoded.kind === "DecodeError")
     throw new TypeError(`the pod template cannot be recorded: spec.template.${decoded.message}`);
   // In the order of Go's maps, as those of SidecarSets.
