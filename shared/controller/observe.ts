@@ -76,8 +76,7 @@ function listOptions({ labelSelector }: Scope, namespace: string | undefined): L
 }
 
 function scopeOf(selector: LabelSelector | undefined): Pick<Scope, "labelSelector" | "isSelected"> {
-  const probe = selectorMatches(selector, {});
-  if (typeof probe === "object") throw new Error(`spec.selector: ${probe.message}`);
+  refuseUnknownOperators("spec.selector", selector);
   const text = selector ? selectorText(selector) : undefined;
   return {
     ...(text ? { labelSelector: text } : {}),
@@ -85,11 +84,18 @@ function scopeOf(selector: LabelSelector | undefined): Pick<Scope, "labelSelecto
   };
 }
 
+/** As OpenKruise does: what cannot be evaluated must not look like a SidecarSet that matches nothing. */
+function refuseUnknownOperators(field: string, selector: LabelSelector | undefined): void {
+  const probe = selectorMatches(selector, {});
+  if (typeof probe === "object") throw new Error(`${field}: ${probe.message}`);
+}
+
 function within(namespaces: ReadonlySet<string>, { isSelected }: Pick<Scope, "isSelected">): Scope["isSelected"] {
   return (pod) => namespaces.has(pod.metadata?.namespace ?? "") && isSelected(pod);
 }
 
 async function selectedNamespaces(cluster: Cluster, selector: LabelSelector): Promise<readonly string[]> {
+  refuseUnknownOperators("spec.namespaceSelector", selector);
   const text = selectorText(selector);
   const { items } = await listAll<Namespace, string>(
     cluster,

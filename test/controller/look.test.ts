@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { type Look, lookAt, type RolloutContext, readPod } from "../../shared/controller/look.ts";
+import { observePods } from "../../shared/controller/observe.ts";
 import { newTally } from "../../shared/controller/report.ts";
 import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
@@ -81,5 +82,16 @@ describe("a pod that is read by name", () => {
     const { look } = await looked("spread");
     await readByName(look, pod);
     expect(namesIn(look)).toEqual(["spread-0"]);
+  });
+
+  it.each([
+    ["spec.selector", { selector: { matchExpressions: [{ key: "a", operator: "Like" }] } }],
+    [
+      "spec.namespaceSelector",
+      { selector: {}, namespaceSelector: { matchExpressions: [{ key: "a", operator: "Like" }] } },
+    ],
+  ])("cannot be looked for by an unknown operator: %s", async (field, spec) => {
+    const sentence = `${field}: "Like" is not a valid pod selector operator`;
+    await expect(observePods(test.cluster, { spec })).rejects.toThrow(sentence);
   });
 });

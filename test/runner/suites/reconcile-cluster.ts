@@ -11,6 +11,7 @@ import { CUSTOM_VERSION_LABEL, SIDECARSET_NAME_LABEL } from "../../../shared/api
 import type { SidecarSet, SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
 import { type Decision, decide } from "../../../shared/core/decide.ts";
 import type { Action } from "../../../shared/core/lib/action.ts";
+import { compareUtf8 } from "../../../shared/core/lib/go-json.ts";
 import { selectorMatches } from "../../../shared/core/lib/label-selector.ts";
 import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
 import { withCondition, withPlan } from "./pod-update.ts";
@@ -32,6 +33,11 @@ interface When {
 
 export function keyOf({ metadata }: KubernetesObject): string {
   return `${metadata?.namespace}/${metadata?.name}`;
+}
+
+/** Namespaces are listed one after another where they are selected, else pods by their keys. */
+function placeOf(pod: Pod, namespaceSelector: LabelSelector | undefined): string {
+  return namespaceSelector ? `${pod.metadata?.namespace}\0${pod.metadata?.name}` : keyOf(pod);
 }
 
 export class ReconcileCluster {
@@ -70,6 +76,9 @@ export class ReconcileCluster {
     this.events = [];
     const stored = this.sidecarSets.get(name);
     if (!stored) return undefined;
+    // As observing pods refuses them.
+    const { selector, namespaceSelector } = stored.spec;
+    if ([selector, namespaceSelector].some((one) => typeof selectorMatches(one, {}) === "object")) return undefined;
     const { resourceVersion = stored.metadata?.resourceVersion ?? "" } = when;
     const sidecarSet = { ...stored, metadata: { ...stored.metadata, resourceVersion } };
     const taken: ControllerRevision[] = [];
@@ -112,7 +121,7 @@ export class ReconcileCluster {
     );
     return inNamespaces
       .filter(({ metadata }) => selectorMatches(selector, metadata?.labels) === true)
-      .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+      .sort((a, b) => compareUtf8(placeOf(a, namespaceSelector), placeOf(b, namespaceSelector)))
       .map((pod) => projectPod(pod, sidecarSet));
   }
 
