@@ -38,7 +38,7 @@ function findWhitelist({ configMaps, kruiseNamespace }: WhitelistView): Whitelis
     ({ metadata }) => metadata?.name === CONFIG_MAP && metadata.namespace === kruiseNamespace,
   );
   const text = configMap?.data?.[CONFIG_KEY];
-  if (text === undefined || text === "") return undefined;
+  if (text === undefined) return undefined;
   const problem = jsonProblem(text);
   if (problem !== undefined) return problem;
   return readWhitelist(JSON.parse(text));

@@ -34,7 +34,7 @@ describe("the whitelist of annotations", () => {
       [{ metadata: { name: "kruise-configuration", namespace: "kruise-system" } }],
       [NONE],
     ],
-    ["may be empty", [configMap("")], [NONE]],
+    ["is not an empty text", [configMap("")], ["spec.patchPodMetadata: Required value: unexpected end of JSON input"]],
     ["that is null allows nothing", [configMap("null")], [NOTHING]],
     ["without rules allows nothing", [configMap("{}")], [NOTHING]],
     ["of no rules allows nothing", [configMap('{"rules":null}')], [NOTHING]],
