@@ -3,7 +3,7 @@ import type { LabelSelector, Volume } from "../../api/kubernetes.ts";
 import type { PatchPodMetadata, SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
 import type { FieldError } from "../lib/admission.ts";
 import { invalid } from "../lib/field-error.ts";
-import { sortedGoJson } from "../lib/go-json.ts";
+import { compareUtf8, sortedGoJson } from "../lib/go-json.ts";
 import { selectorsOverlap } from "../lib/selector-overlap.ts";
 import { isBaseOf } from "./canary.ts";
 
@@ -18,14 +18,16 @@ function maySharePods({ spec: one }: SidecarSet, { spec: other }: SidecarSet): b
   );
 }
 
-/** Compat: a canary passes over its base, a base not over its canary (vector base-conflicts-with-canary-on-base-update). */
+/** By name. Compat: a canary passes over its base, a base not over its canary (vector base-conflicts-with-canary-on-base-update). */
 function competitorsOf(sidecarSet: SidecarSet, all: readonly SidecarSet[]): readonly SidecarSet[] {
-  return all.filter(
-    (other) =>
-      other.metadata?.name !== sidecarSet.metadata?.name &&
-      !isBaseOf(other, sidecarSet) &&
-      maySharePods(sidecarSet, other),
-  );
+  return all
+    .filter(
+      (other) =>
+        other.metadata?.name !== sidecarSet.metadata?.name &&
+        !isBaseOf(other, sidecarSet) &&
+        maySharePods(sidecarSet, other),
+    )
+    .sort((one, other) => compareUtf8(nameOf(one), nameOf(other)));
 }
 
 function nameOf(sidecarSet: SidecarSet): string {

@@ -27,6 +27,12 @@ describe("a SidecarSet is in conflict", () => {
       [TAKEN.replace("other", "z")],
     ],
     [
+      "with the last by name, in whatever order they come",
+      sidecarSet(),
+      [other({}, "z"), other({}, "B"), other()],
+      [TAKEN.replace("other", "z")],
+    ],
+    [
       "over an init container",
       sidecarSet({ initContainers: [container({ name: "i" })] }),
       [other({ ...isolated, initContainers: [container({ name: "i" })] })],
