@@ -1,5 +1,6 @@
 /** Decides whether labels match a LabelSelector, without validating it first, as OpenKruise does. */
 import type { LabelSelector, LabelSelectorRequirement, Labels } from "../../api/kubernetes.ts";
+import { quote } from "./field-error.ts";
 
 /** A selector that cannot be evaluated. `message` is OpenKruise's text. */
 export interface SelectorError {
@@ -46,7 +47,7 @@ export function selectorMatches(
   for (const requirement of selector.matchExpressions ?? []) {
     const test = OPERATORS.get(requirement.operator);
     if (test === undefined) {
-      const message = `${JSON.stringify(requirement.operator)} is not a valid pod selector operator`;
+      const message = `${quote(requirement.operator ?? "")} is not a valid pod selector operator`;
       return { kind: "UnknownOperator", message };
     }
     tests.push(() => test(labels ?? {}, requirement));

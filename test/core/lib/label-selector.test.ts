@@ -47,6 +47,18 @@ describe("selectorMatches", () => {
   });
 });
 
+describe("an operator that cannot be evaluated", () => {
+  it("is named as Go quotes it, also where there is none", () => {
+    const withOperator = (operator: unknown) => ({ matchExpressions: [{ key: "a", operator: operator as string }] });
+    expect(selectorMatches(withOperator("\u007f"), {})).toMatchObject({
+      message: '"\\x7f" is not a valid pod selector operator',
+    });
+    expect(selectorMatches(withOperator(undefined), {})).toMatchObject({
+      message: '"" is not a valid pod selector operator',
+    });
+  });
+});
+
 describe("isEmptySelector", () => {
   it("is true only without requirements", () => {
     expect(isEmptySelector({})).toBe(true);
