@@ -29,7 +29,8 @@ function decode(
   type: GoType<SidecarSet>,
 ): Decoded<SidecarSet> | DecodeError {
   const wanted = { apiVersion: `${SIDECARSET_GROUP}/${version}`, kind: SIDECARSET_KIND };
-  const { apiVersion = wanted.apiVersion, kind = wanted.kind } = object;
+  const apiVersion = object.apiVersion || wanted.apiVersion;
+  const kind = object.kind || wanted.kind;
   if (apiVersion === wanted.apiVersion && kind === wanted.kind) return decodeGo(type, object);
   const found = `${shownText(kind)} of ${shownText(apiVersion)}`;
   return { kind: "DecodeError", message: `the object is a ${found}, not of ${wanted.apiVersion}` };

@@ -52,7 +52,8 @@ function readGiven(object: KubernetesObject | null | undefined, wanted: string, 
   if (typeof object !== "object" || object === null) {
     return { kind: "DecodeError", message: `${title} is missing: there is no content to decode` };
   }
-  const { apiVersion = wanted, kind = SIDECARSET_KIND } = object;
+  const apiVersion = object.apiVersion || wanted;
+  const kind = object.kind || SIDECARSET_KIND;
   if (apiVersion === wanted && kind === SIDECARSET_KIND) return read(object, apiVersion);
   const message = `${title} is a ${shownText(kind)} of ${shownText(apiVersion)}, not a ${SIDECARSET_KIND} of ${wanted}`;
   return { kind: "DecodeError", message };

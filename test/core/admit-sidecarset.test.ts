@@ -48,6 +48,11 @@ describe("mutateSidecarSet", () => {
     expect(mutateSidecarSet(request(withUnknown)), "unknown fields survive").toEqual({ kind: "allowed" });
   });
 
+  it.each([undefined, null, ""])("takes an object that leaves out what it is for what was asked for: %j", (nothing) => {
+    const object = { ...container({}), apiVersion: nothing, kind: nothing };
+    expect(mutateSidecarSet(request(object))).toMatchObject({ kind: "allowed", object: { metadata: { name: "s" } } });
+  });
+
   const PROBE = { httpGet: { port: 80 } };
   const rows: readonly (readonly [string, object, object])[] = [
     ["says how it is upgraded", { tty: false }, { upgradeStrategy: { upgradeType: "ColdUpgrade" } }],

@@ -35,6 +35,14 @@ function sidecarSet(spec: unknown, version = "v1beta1", name = "logs"): Readonly
   return { apiVersion: `apps.kruise.io/${version}`, kind: "SidecarSet", metadata: { name }, spec };
 }
 
+describe("an object that leaves out what it is", () => {
+  it.each([undefined, null, ""])("is what the request is about: %j", (nothing) => {
+    const object = { ...sidecarSet(SPEC), apiVersion: nothing, kind: nothing };
+    const older = { operation: "UPDATE", oldObject: object as unknown as NonNullable<AdmissionRequest["object"]> };
+    expect(validateSidecarSet(request(object, older), VIEW)).toEqual({ kind: "allowed" });
+  });
+});
+
 describe("a request is answered in one sentence", () => {
   const v1alpha1 = { resource: { group: "apps.kruise.io", version: "v1alpha1", resource: "sidecarsets" } };
   const { selector: _selector, ...withoutSelector } = SPEC;
