@@ -2,7 +2,7 @@
 import { compareUtf8, goJson } from "../lib/go-json.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 import { jsonProblem } from "../lib/json-problem.ts";
-import { utcSeconds } from "../lib/rfc3339.ts";
+import { storedTime } from "../lib/rfc3339.ts";
 
 /** What one SidecarSet left on a pod. */
 export interface UpgradeRecord {
@@ -26,8 +26,6 @@ export interface ParsedRecords {
   readonly error?: string;
 }
 
-const ZERO_TIME = "0001-01-01T00:00:00Z";
-
 /** A value of another type than Go's struct has; what Go made of it until then is dropped. */
 class Mismatch extends Error {}
 
@@ -47,9 +45,9 @@ function textOf(value: unknown): string {
 
 function timestampOf(value: unknown): string | null {
   if (value === undefined || value === null) return null;
-  const time = utcSeconds(textOf(value));
+  const time = storedTime(textOf(value));
   if (time === undefined) throw new Mismatch(`${goJson(value)} is not an RFC 3339 time`);
-  return time === ZERO_TIME ? null : time;
+  return time;
 }
 
 function sidecarListOf(value: unknown): readonly string[] | null {
@@ -103,7 +101,8 @@ const MAX_PARSED = 1_000;
 
 /** The value of kruise.io/sidecarset-hash or …-hash-without-image. Never throws. The same text gives the same object. */
 export function parseUpgradeRecords(text: string | undefined): ParsedRecords {
-  if (text === undefined || text === "") return { form: "absent", records: Object.create(null) };
+  // A value that is null is "" in Go.
+  if (!text) return { form: "absent", records: Object.create(null) };
   const known = parsed.get(text);
   if (known) return known;
   const fresh = parseRecords(text);

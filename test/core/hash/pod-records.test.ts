@@ -13,6 +13,7 @@ describe("the hash annotations of a pod", () => {
   const rows: readonly [sentence: string, text: string | undefined, form: string, written: string][] = [
     ["no annotation is no record", undefined, "absent", "{}"],
     ["an empty annotation is no record", "", "absent", "{}"],
+    ["an annotation that is null is no record", null as unknown as undefined, "absent", "{}"],
     ["a record is written as it was", `{"a":${RECORD}}`, "current", `{"a":${RECORD}}`],
     [
       "names are sorted and unknown fields are dropped",
