@@ -21,6 +21,12 @@ function lineOf({ what, by, is, of, atMost, atLeast, isMet }: FigureRow): string
   return `${isMet ? "met   " : "MISSED"} ${by.padEnd(5)} ${what}: ${is}${of === undefined ? "" : ` of ${of}`}, ${bound}\n`;
 }
 
+/** Parts of the simulation are run one by one, and dated each. */
+function withTaken(parts: Parts, taken: Parts): Parts {
+  const simulation = { ...(parts["simulation"] ?? {}), ...(taken["simulation"] ?? {}) };
+  return { ...parts, ...taken, ...(Object.keys(simulation).length > 0 ? { simulation } : {}) };
+}
+
 async function main(): Promise<number> {
   const given = process.argv.slice(2);
   const wanted = given.length === 0 ? Object.keys(PARTS) : given.filter((name) => name !== "reports");
@@ -31,7 +37,7 @@ async function main(): Promise<number> {
   }
   let parts = JSON.parse(await readFile(FILE, "utf8")) as Parts;
   for (const name of wanted) parts = { ...parts, ...(await PARTS[name]?.()) };
-  parts = { ...parts, ...(await takenFigures()) };
+  parts = withTaken(parts, await takenFigures());
   const { figures: _, targets: __, ...measured } = JSON.parse(JSON.stringify(parts, rounded)) as Parts;
   const all = { figures: figureRows(measured), ...measured };
   await writeFile(FILE, `${JSON.stringify(all, undefined, 2)}\n`);

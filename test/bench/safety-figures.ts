@@ -108,6 +108,14 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
+    what: "planted bugs that the simulation of ordered sets finds",
+    by: "CI",
+    from: "simulation.orderedBugs",
+    pick: at("found"),
+    of: at("planted"),
+    atLeast: 20,
+  },
+  {
     what: "scenarios of ordered sets beside the built-in controller",
     by: "CI",
     from: "e2e.figures",
@@ -142,5 +150,12 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     from: "e2e.figures",
     pick: at("a job is complete after its own container, in ms"),
     atMost: 10_000,
+  },
+  {
+    what: "a batch of four recreated containers, two at once, is completed, ms",
+    by: "CI",
+    from: "e2e.figures",
+    pick: at("a batch of 4 requests, 2 at once, is completed, in ms"),
+    atMost: 60_000,
   },
 ];
