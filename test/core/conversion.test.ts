@@ -80,6 +80,19 @@ describe("convertSidecarSet", () => {
     expect(old.metadata).not.toHaveProperty("labels");
   });
 
+  it("keeps what our definition adds to the status", () => {
+    const added = {
+      conditions: [{ type: "Progressing", status: "True", reason: "r", message: "m", lastTransitionTime: "t" }],
+      selection: { digest: "d", since: "2026-01-02T03:04:05Z" },
+    };
+    const there = converted({ apiVersion: SIDECARSET_V1BETA1, status: added }, SIDECARSET_V1ALPHA1);
+    expect(there).toMatchObject({ status: added });
+    expect(converted(there, SIDECARSET_V1BETA1)).toMatchObject({ status: { matchedPods: 0, ...added } });
+    const without = converted({ apiVersion: SIDECARSET_V1BETA1, status: {} }, SIDECARSET_V1ALPHA1);
+    expect(without).toMatchObject({ status: { matchedPods: 0, updatedPods: 0, readyPods: 0 } });
+    expect(Object.keys((without as { status?: object }).status ?? {})).toHaveLength(3);
+  });
+
   it("leaves an object of the desired version as it is", () => {
     const object = { apiVersion: SIDECARSET_V1BETA1, later: true };
     expect(converted(object, SIDECARSET_V1BETA1)).toBe(object);

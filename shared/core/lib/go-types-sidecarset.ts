@@ -13,6 +13,7 @@ import {
   map,
   optional,
   pointer,
+  RAW,
   STRING,
   struct,
 } from "./go-type.ts";
@@ -90,12 +91,14 @@ const SPEC_V1ALPHA1 = struct<SidecarSetV1alpha1["spec"]>({
   ...SHARED_SPEC,
 });
 
+/** What our definition adds comes last, as it is: a conversion must not lose what is stored. */
 const STATUS = struct<SidecarSetStatus>({
   observedGeneration: optional(INT64),
   ...each("matchedPods updatedPods readyPods", always(INT32)),
   updatedReadyPods: optional(INT32),
   latestRevision: optional(STRING),
   collisionCount: pointer(INT32),
+  ...each("conditions selection", pointer(RAW)),
 });
 
 export const SIDECAR_SET = struct<SidecarSet>({
