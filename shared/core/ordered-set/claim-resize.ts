@@ -10,7 +10,7 @@ import type { Pass } from "./pass.ts";
 import { ask, attempt, findClaim, findStorageClass, StepFailed, type Steps } from "./step.ts";
 import { record } from "./write-pod.ts";
 
-export interface ClaimPair {
+interface ClaimPair {
   readonly template: PersistentVolumeClaim;
   readonly claim: PersistentVolumeClaim;
 }
