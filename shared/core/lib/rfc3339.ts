@@ -59,3 +59,9 @@ export function utcSeconds(text: string): string | undefined {
   const date = [String(utc.year).padStart(4, "0"), twoDigits(utc.month), twoDigits(utc.day)].join("-");
   return `${date}T${twoDigits(Math.floor(ofDay / 60))}:${twoDigits(ofDay % 60)}:${twoDigits(second)}Z`;
 }
+
+/** The same, with Go's zero time as null: how metav1.Time is stored. */
+export function storedTime(text: string): string | null | undefined {
+  const time = utcSeconds(text);
+  return time === "0001-01-01T00:00:00Z" ? null : time;
+}

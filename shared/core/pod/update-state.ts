@@ -3,14 +3,13 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
 import { isJsonObject, jsonOf } from "../lib/json-object.ts";
+import { utcSeconds } from "../lib/rfc3339.ts";
 
 /** By container name; `{}` for a container that had no status then. */
 export type LastContainerStatuses = Readonly<Record<string, { readonly imageID?: string }>>;
 
 /** Nothing was recorded. */
 export const NO_STATUSES: LastContainerStatuses = {};
-
-const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)$/;
 
 /** Undefined when the annotation is there but not what Go's decoder would take: a pod like that is never consistent. */
 export function lastContainerStatuses(pod: Pod, sidecarSetName: string): LastContainerStatuses | undefined {
@@ -46,7 +45,7 @@ function isText(value: unknown): boolean {
 }
 
 function isTimestamp(value: unknown): boolean {
-  return isAbsent(value) || (typeof value === "string" && RFC3339.test(value));
+  return isAbsent(value) || (typeof value === "string" && utcSeconds(value) !== undefined);
 }
 
 function isAbsent(value: unknown): boolean {

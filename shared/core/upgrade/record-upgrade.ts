@@ -3,9 +3,15 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { formatUpgradeRecords, parseUpgradeRecords, type UpgradeRecords } from "../hash/pod-records.ts";
+import {
+  formatUpgradeRecords,
+  type ParsedRecords,
+  parseUpgradeRecords,
+  type UpgradeRecords,
+} from "../hash/pod-records.ts";
 import { compareUtf8, goJson } from "../lib/go-json.ts";
 import { isJsonObject, type JsonObject, jsonObjectOf } from "../lib/json-object.ts";
+import { storedTime } from "../lib/rfc3339.ts";
 import { isUpdateState } from "../pod/update-state.ts";
 import type { Annotations } from "./pod-change.ts";
 
@@ -18,12 +24,15 @@ export interface UpgradeFacts {
   readonly withNatives?: boolean;
 }
 
-/** The hash annotation with this SidecarSet's entry renewed; legacy ones are brought to the form of today. */
+/**
+ * The hash annotation with this SidecarSet's entry renewed. Where it is not of today's form, old entries are brought to
+ * it, and those of the other hash annotation too if that is of the old form.
+ * Compat: the other one then gets what only this one has (OpenKruise's UpdatePodSidecarSetHash reads both into one map).
+ */
 export function recordHash(pod: Pod, sidecarSet: SidecarSet, { now, latestRevision }: UpgradeFacts): Annotations {
   const name = sidecarSet.metadata?.name ?? "";
   const before = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]);
   const withoutImage = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION]);
-  const isLegacy = before.form === "legacy";
   const record = {
     updateTimestamp: now,
     hash: sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] ?? "",
@@ -31,13 +40,25 @@ export function recordHash(pod: Pod, sidecarSet: SidecarSet, { now, latestRevisi
     sidecarList: sidecarListOf(sidecarSet),
     controllerRevision: latestRevision,
   };
-  const others = isLegacy ? migrate(before.records, name, now) : before.records;
+  if (before.form === "current")
+    return { [HASH_ANNOTATION]: formatUpgradeRecords({ ...before.records, [name]: record }) };
+  const others = migrate(before.records, name, now);
   return {
     [HASH_ANNOTATION]: formatUpgradeRecords({ ...others, [name]: record }),
-    ...(isLegacy && withoutImage.form === "legacy"
-      ? { [HASH_WITHOUT_IMAGE_ANNOTATION]: formatUpgradeRecords(migrate(withoutImage.records, name, now)) }
+    ...(isOldForm(withoutImage)
+      ? {
+          [HASH_WITHOUT_IMAGE_ANNOTATION]: formatUpgradeRecords({
+            ...others,
+            ...migrate(withoutImage.records, name, now),
+          }),
+        }
       : {}),
   };
+}
+
+/** An empty map is of either form. */
+function isOldForm({ form, records }: ParsedRecords): boolean {
+  return form === "legacy" || (form === "current" && Object.keys(records).length === 0);
 }
 
 /** The other hash annotation, for a pod that got more than images in place. */
@@ -57,10 +78,10 @@ function migrate(records: UpgradeRecords, sidecarSetName: string, now: string): 
   return Object.fromEntries(migrated);
 }
 
-/** Spec names of the containers and of the native sidecars among the init containers, sorted. */
+/** Spec names of the containers and of the native sidecars among the init containers, sorted, each once. */
 function sidecarListOf({ spec }: SidecarSet): readonly string[] {
   const native = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
-  return [...(spec.containers ?? []), ...native].map(({ name }) => name).sort(compareUtf8);
+  return [...new Set([...(spec.containers ?? []), ...native].map(({ name }) => name))].sort(compareUtf8);
 }
 
 /**
@@ -88,8 +109,26 @@ export function recordState(pod: Pod, sidecarSet: SidecarSet, changed: readonly 
 function readableStates(text: string | undefined): Readonly<Record<string, JsonObject>> {
   const entries = Object.entries(jsonObjectOf(text) ?? {});
   return Object.fromEntries(
-    entries.flatMap(([name, state]) => (isJsonObject(state) && isUpdateState(state) ? [[name, state]] : [])),
+    entries.flatMap(([name, state]) =>
+      isJsonObject(state) && isUpdateState(state) ? [[name, asGoPrints(state)]] : [],
+    ),
   );
+}
+
+/** An entry as Go reads and prints it: what is missing is there as its zero value, times are in UTC. */
+function asGoPrints({ revision, updateTimestamp, lastContainerStatuses, ...others }: JsonObject): JsonObject {
+  const statuses = isJsonObject(lastContainerStatuses)
+    ? Object.entries(lastContainerStatuses).map(([container, status]) => {
+        const imageID = isJsonObject(status) ? status["imageID"] : undefined;
+        return [container, imageID ? { imageID } : {}] as const;
+      })
+    : undefined;
+  return {
+    revision: revision ?? "",
+    updateTimestamp: typeof updateTimestamp === "string" ? storedTime(updateTimestamp) : null,
+    lastContainerStatuses: statuses ? sortKeys(Object.fromEntries(statuses)) : null,
+    ...others,
+  };
 }
 
 function imageStatusOf(pod: Pod, container: string) {

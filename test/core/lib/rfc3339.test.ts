@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { utcSeconds } from "../../../shared/core/lib/rfc3339.ts";
+import { storedTime, utcSeconds } from "../../../shared/core/lib/rfc3339.ts";
 
 describe("a timestamp as Kubernetes prints it", () => {
   const rows: readonly [sentence: string, text: string, printed: string | undefined][] = [
@@ -50,4 +50,9 @@ describe("a timestamp as Kubernetes prints it", () => {
   test.each(rows)("%s", (_, text, printed) => {
     expect(utcSeconds(text)).toBe(printed);
   });
+});
+
+test("a time is stored as it is printed, Go's zero time as null", () => {
+  const texts = ["2026-01-02T03:04:05+01:00", "0001-01-01T00:00:00Z", "soon"];
+  expect(texts.map(storedTime)).toEqual(["2026-01-02T02:04:05Z", null, undefined]);
 });

@@ -44,6 +44,12 @@ describe("planUpgrade, cold", () => {
     });
   });
 
+  test("a name is recorded once, whatever it is the name of", () => {
+    const native = { name: "sc", image: "reg/sc:v2", restartPolicy: "Always" };
+    const sidecarSet = sidecarSetOf({ initContainers: [native, { ...native, name: "a" }] });
+    expect(jsonOf(plan(podOf(), sidecarSet).annotations, HASH_ANNOTATION).ss.sidecarList).toEqual(["a", "sc"]);
+  });
+
   test("a pod that has the image already is only recorded", () => {
     const { images, annotations } = plan(podOf({ image: "reg/sc:v2" }));
     expect(images).toEqual([]);
@@ -55,7 +61,29 @@ describe("planUpgrade, cold", () => {
     const state = JSON.stringify({ other, broken: 1 });
     const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: state } }));
     const written = jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION);
-    expect([written.other, written.broken]).toEqual([other, undefined]);
+    expect([written.other, written.broken]).toEqual([{ ...other, updateTimestamp: null }, undefined]);
+  });
+
+  test.each([
+    ["nothing", {}, { revision: "", updateTimestamp: null, lastContainerStatuses: null }],
+    [
+      "times elsewhere, and what is as good as nothing",
+      {
+        revision: "r",
+        updateTimestamp: "2025-01-01T08:00:00.5+08:00",
+        lastContainerStatuses: { b: { imageID: "", x: 1 }, a: null },
+      },
+      { revision: "r", updateTimestamp: "2025-01-01T00:00:00Z", lastContainerStatuses: { a: {}, b: {} } },
+    ],
+    [
+      "Go's zero time",
+      { updateTimestamp: "0001-01-01T00:00:00Z" },
+      { revision: "", updateTimestamp: null, lastContainerStatuses: null },
+    ],
+  ])("states of other SidecarSets are printed as Go prints them: %s", (_, other, expected) => {
+    const state = JSON.stringify({ other });
+    const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: state } }));
+    expect(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION).other).toEqual(expected);
   });
 
   test("states are sorted by their names, and so are the containers in them", () => {
@@ -78,6 +106,21 @@ describe("planUpgrade, cold", () => {
     expect(written[HASH_WITHOUT_IMAGE_ANNOTATION]).toBeUndefined();
     const current = plan(podOf({ annotations: { [HASH_WITHOUT_IMAGE_ANNOTATION]: '{"ss":"a"}' } })).annotations;
     expect(current[HASH_WITHOUT_IMAGE_ANNOTATION]).toBeUndefined();
+  });
+
+  const migrated = (hash: string) => ({ updateTimestamp: NOW, hash, sidecarSetName: "ss", sidecarList: null });
+  test.each([
+    ["no hashes at all", "", '{"ss":"n"}', { ss: migrated("n") }],
+    ["hashes that cannot be read", "{", '{"ss":"n"}', { ss: migrated("n") }],
+    ["more hashes of the old form", '{"ss":"h","zz":"i"}', '{"ss":"n"}', { ss: migrated("n"), zz: migrated("i") }],
+    ["hashes of the old form, beside none", '{"ss":"h"}', "{}", { ss: migrated("h") }],
+    ["hashes of the old form, beside no annotation", '{"ss":"h"}', "", undefined],
+    ["hashes of the old form, beside some of today's", '{"ss":"h"}', '{"ss":{"hash":"n"}}', undefined],
+    ["hashes of today's form", '{"ss":{"hash":"h"}}', '{"ss":"n"}', undefined],
+  ])("hashes without images beside %s", (_, hash, withoutImage, expected) => {
+    const annotations = { [HASH_ANNOTATION]: hash, [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage };
+    const written = plan(podOf({ annotations })).annotations[HASH_WITHOUT_IMAGE_ANNOTATION];
+    expect(written === undefined ? undefined : JSON.parse(written)).toEqual(expected);
   });
 
   test("a state that is null is as good as none", () => {
