@@ -31,8 +31,8 @@ export function planCondition(pod: Pod, { sidecarSet, isUpgradable, now }: Verdi
   const reason = areAll ? ALL_UPGRADABLE_REASON : IMMUTABLE_FIELD_REASON;
   const message = sortedGoJson(after);
   if (before?.status === status && before.reason === reason && before.message === message) return { kind: "unchanged" };
-  const lastTransitionTime = before?.status === status && before.lastTransitionTime ? before.lastTransitionTime : now;
-  return { kind: "changed", condition: { type: UPGRADABLE_CONDITION, status, reason, message, lastTransitionTime } };
+  const since = before?.status === status ? {} : { lastTransitionTime: now };
+  return { kind: "changed", condition: { ...before, type: UPGRADABLE_CONDITION, status, reason, message, ...since } };
 }
 
 /** What such a condition says of the SidecarSet. */

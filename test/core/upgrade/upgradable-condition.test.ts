@@ -38,6 +38,12 @@ describe("planCondition", () => {
     expect(plan(podWith({ ...FALSE, message: '{"ss":false}' }), true)).toMatchObject({ condition });
   });
 
+  test("what else is known of the condition stays, a time that was never known too", () => {
+    const known = { type: "SidecarSetUpgradable", status: "True", reason: "Old", lastProbeTime: BEFORE };
+    const pod: Pod = { spec: { containers: [] }, status: { conditions: [known] } };
+    expect(plan(pod, true)).toEqual({ kind: "changed", condition: { ...known, ...TRUE, message: '{"ss":true}' } });
+  });
+
   test("the same word for another reason is said again", () => {
     expect(plan(podWith({ ...FALSE, reason: "Other", message: '{"ss":false}' }), false)).toMatchObject({
       condition: { ...FALSE, lastTransitionTime: BEFORE },
