@@ -21,7 +21,10 @@ function byWeight(pods: readonly Pod[], weights: readonly WeightPriority[]): rea
 }
 
 function weightOf(pod: Pod, weights: readonly WeightPriority[]): number {
-  const matching = weights.filter(({ matchSelector }) => selectorMatches(matchSelector, pod.metadata?.labels) === true);
+  // In Go it is no pointer: one that is not given matches every pod.
+  const matching = weights.filter(
+    ({ matchSelector }) => selectorMatches(matchSelector ?? {}, pod.metadata?.labels) === true,
+  );
   return matching.reduce((sum, { weight }) => sum + weight, 0);
 }
 

@@ -167,6 +167,17 @@ describe("selectPods, line by line", () => {
     expect([namesOf(selected), blocked]).toEqual([["a"], 2]);
   });
 
+  test("a weight without a selector is every pod's", () => {
+    const heavy = { weight: 3, matchSelector: { matchLabels: { heavy: "y" } } };
+    const everybody = JSON.parse('{"weight":-2}');
+    const pods = [podOf({ name: "a" }), podOf({ name: "b", labels: { heavy: "y" } })];
+    const namesBy = (...weightPriority: (typeof heavy)[]) =>
+      namesOf(select(pods, { maxUnavailable: 2, priorityStrategy: { weightPriority } }).selected);
+    expect(namesBy(everybody, heavy)).toEqual(["b", "a"]);
+    expect(namesBy(everybody, { ...heavy, weight: -1 })).toEqual(["a", "b"]);
+    expect(namesBy({ ...everybody, weight: 2 }, { ...heavy, weight: -1 })).toEqual(["a", "b"]);
+  });
+
   test("a pod that cannot be taken is passed over and costs nothing", () => {
     const sidecarSet = sidecarSetOf({ updateStrategy: { maxUnavailable: 1 } });
     const states = [ready("a"), ready("b"), ready("c")].map((pod) => podStateOf(pod, sidecarSet));
