@@ -4,6 +4,7 @@ import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import type { Action } from "../lib/action.ts";
+import { compareRevisions } from "./compare-revisions.ts";
 
 const DEFAULT_LIMIT = 10;
 
@@ -34,9 +35,11 @@ export function truncateHistory(sidecarSet: SidecarSet, seen: History, namespace
 /** Named by a pod or by the injection strategy, there by name or by custom version. */
 function namesInUse(sidecarSet: SidecarSet, { history, matched }: History): ReadonlySet<string> {
   const { revisionName, customVersion } = sidecarSet.spec.injectionStrategy?.revision ?? {};
-  const byVersion = history.findLast(
-    ({ metadata }) => customVersion && metadata?.labels?.[CUSTOM_VERSION_LABEL] === customVersion,
-  );
+  // One that is empty stands for the revisions without the label, as a missing key does in Go.
+  const byVersion = history
+    .filter(({ metadata }) => (metadata?.labels?.[CUSTOM_VERSION_LABEL] ?? "") === customVersion)
+    .sort(compareRevisions)
+    .at(-1);
   const sidecarSetName = sidecarSet.metadata?.name ?? "";
   const byPods = matched.map(({ metadata }) => {
     return parseUpgradeRecords(metadata?.annotations?.[HASH_ANNOTATION]).records[sidecarSetName]?.controllerRevision;

@@ -235,6 +235,15 @@ describe("old revisions", () => {
     expect(deleted(spec, [], labelled)).toEqual(["r1 u1", "r3 u3"]);
   });
 
+  test("of no version stay where the empty one is injected, the newest of them", () => {
+    const labels = { [VERSION_LABEL]: "v1" };
+    const labelled = revisions.map((revision, index) =>
+      index === 0 ? revision : { ...revision, metadata: { ...revision.metadata, labels } },
+    );
+    const spec = { customVersion: "v1", injectionStrategy: { revision: { customVersion: "" } } };
+    expect(deleted(spec, [], labelled)).toEqual(["r2 u2", "r3 u3"]);
+  });
+
   test("are none where all are in use", () => {
     const matched = revisions.map((revision) => podAt(nameOf(revision)));
     expect(deleted({}, matched)).toEqual([]);
