@@ -99,7 +99,7 @@ function show({ name }: SidecarSetReport, plan: RolloutPlan, form: Form): void {
 const ROWS_AT_ONCE = 40;
 
 /** A long plan shows its beginning and its end. */
-function showSteps({ steps, readyAfterSeconds }: RolloutPlan, { screen, hasPods }: Form): void {
+function showSteps({ steps, readyAfterSeconds, gate }: RolloutPlan, { screen, hasPods }: Form): void {
   const rows = steps.map((step): readonly Part[] => rowOf(step));
   const half = ROWS_AT_ONCE / 2;
   const hidden = rows.length - ROWS_AT_ONCE;
@@ -107,6 +107,8 @@ function showSteps({ steps, readyAfterSeconds }: RolloutPlan, { screen, hasPods 
   const dots: readonly Part[] = ["…", "", "", { text: `${hidden} more steps (-o json has all)`, color: "dim" }];
   const shown = isLong ? [...rows.slice(0, half), dots, ...rows.slice(-half)] : rows;
   screen.line({ text: `Every pod is taken to be ready again after ${duration(readyAfterSeconds)}.`, color: "dim" });
+  if (gate !== undefined)
+    screen.line({ text: `The gate at ${gate} is taken to allow every step; it is not asked.`, color: "dim" });
   printTable(screen, ["AT", "UPDATED", "DOWN/MAX", "PODS"], shown);
   if (!hasPods) return;
   for (const [index, { atSeconds, pods }] of steps.entries()) {

@@ -4,6 +4,7 @@ import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { decide, type Summary } from "../../shared/core/decide.ts";
 import type { SetFacts } from "../../shared/core/explain.ts";
+import { asLastAnswered } from "../../shared/core/gate/gate.ts";
 import { parseUpgradeRecords } from "../../shared/core/hash/pod-records.ts";
 import { secondsBetween } from "../../shared/core/lib/seconds-between.ts";
 import { planRollout } from "../../shared/core/plan.ts";
@@ -12,6 +13,8 @@ import { podStateOf } from "../../shared/core/pod/pod-state.ts";
 
 export interface Progress {
   readonly summary: Summary;
+  /** the rollout was stopped, and goes on only when somebody does something */
+  readonly isStopped?: true;
   /** until all that may be updated are; undefined: no pod is through yet that could tell, or nothing is left */
   readonly etaSeconds?: number;
 }
@@ -24,7 +27,8 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const { pods, revisions, claims, now, kruiseNamespace } = facts;
   const observation = { sidecarSet, pods, revisions, taken: [], reserved: claims.reserved };
   const context = { now, kruiseNamespace, isStrict: claims.isStrict };
-  const { summary } = decide(observation, context);
+  const { summary, halt, undo } = asLastAnswered(sidecarSet, decide(observation, context), claims.reserved);
+  if (halt !== undefined && undo === undefined) return { summary, isStopped: true };
   const readyAfterSeconds = usualSeconds(sidecarSet, pods);
   const isOver = summary.updated === summary.updatedReady && summary.selected === 0 && summary.hold !== "budget";
   if (readyAfterSeconds === undefined || isOver || pods.length > MAX_PODS) return { summary };

@@ -142,9 +142,10 @@ async function watch(input: Input, session: Session, { cluster, name }: Watched)
 
 /** undefined: it goes on by itself. */
 function codeOf(status: SetStatus): number | undefined {
-  const { hold } = status.progress.summary;
+  const { summary, isStopped } = status.progress;
+  const { hold } = summary;
   if (isDone(status) || (hold === "partition" && isStill(status))) return 0;
-  return hold === "paused" || hold === "NotUpdate" || isStuck(status) ? NOT_DONE : undefined;
+  return isStopped || hold === "paused" || hold === "NotUpdate" || isStuck(status) ? NOT_DONE : undefined;
 }
 
 function showChange(status: SetStatus, { screen, output }: Session, last: string, hasAll: boolean): string {

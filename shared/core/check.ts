@@ -159,7 +159,7 @@ function rolloutOf(
   const stored = seenOf(facts.configMaps)?.find(({ metadata }) => metadata?.name === name);
   const reserved = new Set(parseLedger(stored?.data)?.reservations.map(({ uid }) => uid));
   const observation = { sidecarSet, pods, revisions, taken: [], reserved };
-  const { summary, actions } = decide(observation, { now, kruiseNamespace, isStrict });
+  const { summary, actions, halt } = decide(observation, { now, kruiseNamespace, isStrict });
   const { notUpgradable, immutableFields, problems, hold, used, maxUnavailable, down } = summary;
   return {
     sidecarSet,
@@ -170,6 +170,7 @@ function rolloutOf(
     notUpgradable,
     immutableFields,
     refused: problems.map(({ namespace, name, message }) => `${namespace}/${name} (${message})`),
+    halt: hold === "halted" ? halt : undefined,
     isOutOfBudget: hold === "budget",
     used,
     maxUnavailable,

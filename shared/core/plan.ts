@@ -1,6 +1,7 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
 import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "./decide.ts";
+import { gateOf } from "./gate/gate.ts";
 import type { Action, ImageChange } from "./lib/action.ts";
 import { isStarting, patched, started } from "./plan/simulated-kubelet.ts";
 import { MAX_RESERVATIONS } from "./upgrade/ledger.ts";
@@ -38,6 +39,8 @@ export interface RolloutPlan {
   readonly isComplete: boolean;
   /** there are more steps than were asked for */
   readonly isCutShort: boolean;
+  /** host of the gate that passes ask before each batch; absent: there is none */
+  readonly gate?: string;
   /** counts and reasons before the first step … */
   readonly before: Summary;
   /** … and after the last: what holds the rest back */
@@ -83,7 +86,10 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   const after = decision.summary;
   const isComplete = after.updated === after.matched && after.updatedReady === after.updated;
   const isCutShort = patchesOf(decision).length > 0;
-  return { readyAfterSeconds, steps, seconds: simulation.atSeconds, isComplete, isCutShort, before, after };
+  const seconds = simulation.atSeconds;
+  const host = gateOf(observation.sidecarSet)?.host;
+  const gate = host === undefined ? {} : { gate: host };
+  return { readyAfterSeconds, steps, seconds, isComplete, isCutShort, ...gate, before, after };
 }
 
 /** Pods that come back without our help do so with the first. */

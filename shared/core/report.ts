@@ -3,6 +3,7 @@ import type { Pod } from "../api/kubernetes.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "./decide.ts";
 import { traceTick } from "./explain/trace-tick.ts";
+import { asLastAnswered } from "./gate/gate.ts";
 import { planRollout } from "./plan.ts";
 import type { NextBatch, SetDetail, SetRow, Verdict } from "./report/content.ts";
 import { type EventObject, eventLines } from "./report/event-line.ts";
@@ -38,10 +39,11 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
     .map((pod) => podStanding(pod, sidecarSet, isMissed(pod)))
     .filter((pod) => pod !== undefined);
   const updated = pods.filter(({ standing }) => standing === "updated" || standing === "down");
-  const { summary, status } = decide(observation, context);
+  const decision = asLastAnswered(sidecarSet, decide(observation, context), observation.reserved);
+  const { summary, status, halt } = decision;
   const rows = revisionRows(sidecarSet, revisions, pods);
   const idle = summary.hold === "finished" ? [] : idleness(lastPass, context.now);
-  const reasons = [...idle, ...reasonsOf(sidecarSet, pods, summary)];
+  const reasons = [...idle, ...reasonsOf(sidecarSet, pods, { ...summary, ...(halt === undefined ? {} : { halt }) })];
   return {
     name: sidecarSet.metadata?.name ?? "",
     at: context.now,
@@ -100,14 +102,15 @@ function sentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
+const BLOCKING: ReadonlySet<string> = new Set(["budget", "halted", "unreadable", "gate"]);
+const RESTING: ReadonlySet<string> = new Set(["paused", "NotUpdate", "gate", "partition", "nothingWaits"]);
+
 function verdictOf({ matched, updated, ready, selected, hold }: Summary, reasons: readonly Reason[]): Verdict {
   if (reasons.some(({ kind }) => kind === "trouble"))
-    return hold === "budget" && selected === 0 ? "Blocked" : "Degraded";
+    return BLOCKING.has(hold) && selected === 0 ? "Blocked" : "Degraded";
   if (matched === 0) return "No pods";
   if (updated === matched && ready === matched) return "Done";
-  const isHeld =
-    hold === "paused" || hold === "NotUpdate" || hold === "halted" || hold === "partition" || hold === "nothingWaits";
-  return isHeld && !reasons.some(({ kind }) => kind === "wait") ? "Held" : "Rolling out";
+  return RESTING.has(hold) && !reasons.some(({ kind }) => kind === "wait") ? "Held" : "Rolling out";
 }
 
 function headlineOf({ matched, updated, updatedReady, used, maxUnavailable }: Summary): string {

@@ -81,12 +81,15 @@ export const SEVERITIES = {
   PausedLong: "warning",
   RevisionsBeyondLimit: "warning",
   RevisionMissing: "error",
+  AnnotationUnreadable: "error",
+  GateNotAsked: "warning",
   // their pods
   InjectionMissed: "warning",
   ContainersMissing: "warning",
   PodsNotUpgradable: "warning",
   PodsRefused: "warning",
   RolloutBlocked: "warning",
+  RolloutHalted: "warning",
 } as const satisfies Readonly<Record<string, Severity>>;
 
 export type FindingId = keyof typeof SEVERITIES;

@@ -22,6 +22,8 @@ export interface Rollout {
   readonly immutableFields: readonly string[];
   /** pods that are left alone, each with the reason */
   readonly refused: readonly string[];
+  /** why the rollout was stopped, if it was because pods fail */
+  readonly halt: string | undefined;
   readonly isOutOfBudget: boolean;
   readonly used: number;
   readonly maxUnavailable: number;
@@ -84,7 +86,8 @@ export function nameOf({ metadata }: Pod): string {
 }
 
 function checkUpdates(rollout: Rollout): readonly Finding[] {
-  const { notUpgradable, immutableFields, refused, isOutOfBudget, used, maxUnavailable, down, sidecarSet } = rollout;
+  const { notUpgradable, immutableFields, refused, isOutOfBudget, used, maxUnavailable, down, halt, sidecarSet } =
+    rollout;
   const about = aboutOf(rollout);
   const broken = down.filter((one) => BROKEN.test(one));
   const fields = immutableFields.length > 0 ? ` (${someOf(immutableFields)})` : "";
@@ -107,8 +110,18 @@ function checkUpdates(rollout: Rollout): readonly Finding[] {
         "mend that, or make them anew",
       ),
     ),
+    ...(halt === undefined
+      ? []
+      : [
+          finding(
+            "RolloutHalted",
+            about,
+            `its rollout was stopped: ${halt}`,
+            `sidecarset explain sidecarset/${sidecarSet.metadata?.name} tells more`,
+          ),
+        ]),
     ...where(
-      broken.length > 0 && (isOutOfBudget || used >= maxUnavailable),
+      halt === undefined && broken.length > 0 && (isOutOfBudget || used >= maxUnavailable),
       finding(
         "RolloutBlocked",
         about,

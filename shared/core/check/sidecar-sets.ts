@@ -2,6 +2,8 @@
 import type { ControllerRevision } from "../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { isPlainNo, lastRefusal } from "../gate/gate.ts";
+import { annotationProblems } from "../halt/annotation-problems.ts";
 import { isEmptySelector } from "../lib/label-selector.ts";
 import { secondsBetween } from "../lib/seconds-between.ts";
 import { wantedRevision } from "../revision/wanted-revision.ts";
@@ -26,6 +28,7 @@ export function checkSidecarSets(
     ...checkSelector(one),
     ...checkBudget(one),
     ...checkPause(one, facts.now),
+    ...checkCare(one),
     ...checkRevision(one, seenOf(facts.revisions)),
   ]);
 }
@@ -138,6 +141,27 @@ function checkPause(one: SidecarSet, now: string): readonly Finding[] {
         `resume it: kubectl patch sidecarset ${name} --type=merge -p '{"spec":{"injectionStrategy":{"paused":false}}}'`,
       ),
     ),
+  ];
+}
+
+/** What annotations of ours ask for. */
+function checkCare(one: SidecarSet): readonly Finding[] {
+  const [problem] = annotationProblems(one);
+  const refusal = lastRefusal(one);
+  return [
+    ...(problem === undefined
+      ? []
+      : [finding("AnnotationUnreadable", aboutOf(one), problem, "correct the annotation, or take it away")]),
+    ...(refusal === undefined || isPlainNo(refusal.message)
+      ? []
+      : [
+          finding(
+            "GateNotAsked",
+            aboutOf(one),
+            `its rollout waits for a gate that gives no answer since ${refusal.lastTransitionTime}: ${refusal.message}`,
+            "mend the gate, name it in GATE_HOSTS of the passes, or take the annotation sidecarset.kruise.io/gate away",
+          ),
+        ]),
   ];
 }
 

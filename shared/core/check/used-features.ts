@@ -7,6 +7,7 @@ import {
   NEEDS_WEBHOOK_CONDITION,
   RELIED_ON_ANNOTATION,
   TERMINATE_SIDECAR_ENV,
+  UNDO_ON_HALT_ANNOTATION,
 } from "../../api/names.ts";
 import { counted } from "../lib/counted.ts";
 import { type Facts, seenOf } from "./facts.ts";
@@ -41,9 +42,23 @@ export function usedFeatures(facts: Facts): readonly UsedFeature[] {
           },
         ]
       : []),
+    ...undoing(facts),
     ...(isRegistrationKept(facts)
       ? [{ feature: "webhook-configuration", sign: "the registration is kept up to date with the SidecarSets" }]
       : []),
+  ];
+}
+
+function undoing({ sidecarSets }: Facts): readonly UsedFeature[] {
+  const sets = (seenOf(sidecarSets) ?? []).filter(
+    ({ metadata }) => metadata?.annotations?.[UNDO_ON_HALT_ANNOTATION] === "true",
+  );
+  if (sets.length === 0) return [];
+  return [
+    {
+      feature: "undo",
+      sign: `${counted(sets.length, "SidecarSet is", "SidecarSets are")} to be put back when ${sets.length === 1 ? "its rollout is" : "their rollouts are"} stopped`,
+    },
   ];
 }
 

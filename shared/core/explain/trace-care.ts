@@ -1,6 +1,6 @@
 /** Decides what is told of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { gateOf } from "../gate/gate.ts";
+import { gateOf, isPlainNo, lastRefusal } from "../gate/gate.ts";
 import type { Standstill } from "../halt/standstill.ts";
 import { lastUndone } from "../halt/undo.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
@@ -29,22 +29,14 @@ export function traceUndone(sidecarSet: SidecarSet): readonly Step[] {
   return last?.isCurrent ? [note("ReleaseUndone", `a release was taken back: it was ${last.message}`)] : [];
 }
 
-const UNREACHABLE = "may not be asked";
-
-/** What a gate means for pods that would be next. `what`: such as "the next pass updates 3 pods". */
+/** What a gate means for pods that would be next; passes alone ask it. `what`: such as "the next pass updates 3 pods". */
 export function traceNext(sidecarSet: SidecarSet, what: string): Step {
   const gate = gateOf(sidecarSet);
   if (!gate) return ok("NextInLine", what);
-  const refusal = refusalOf(sidecarSet);
+  const refusal = lastRefusal(sidecarSet);
   if (refusal === undefined) return ok("NextInLine", `${what}, if the gate at ${gate.host} allows it`);
   const message = `${refusal.message}, since ${refusal.lastTransitionTime}; without its yes no pod is updated`;
-  return refusal.message.includes(UNREACHABLE)
-    ? stop("GateRefused", message, "GATE_HOSTS of whatever runs the passes says which gates may be asked, and where")
-    : wait("GateRefused", message, "it is asked again; whoever runs the gate knows more");
-}
-
-/** A gate is asked by passes alone: what the last of them was told stands in the status. */
-function refusalOf({ status }: SidecarSet) {
-  const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
-  return blocked?.status === "True" && blocked.reason === "Gate" ? blocked : undefined;
+  return isPlainNo(refusal.message)
+    ? wait("GateRefused", message, "it is asked again; whoever runs the gate knows more")
+    : stop("GateRefused", message, "mend the gate, name it in GATE_HOSTS of the passes, or take the annotation away");
 }

@@ -1,6 +1,6 @@
 /** Decides what a gate is asked before a batch, and what its answer means. */
 import { GATE_ANNOTATION } from "../../api/names.ts";
-import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
 import type { Action } from "../lib/action.ts";
 import { isJsonObject, jsonOf } from "../lib/json-object.ts";
 
@@ -92,6 +92,25 @@ export function withoutBatch<T extends Batched>(decision: T, batch: readonly Pod
     actions: decision.actions.filter((action) => !isWithheld(action)),
     summary: { ...decision.summary, hold: "gate" as const, selected, gate: reason },
   };
+}
+
+/** A gate's last no, as a pass was told and the stored status tells; undefined: none is in the way. */
+export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined {
+  const blocked = sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
+  const isRefusal = gateOf(sidecarSet) !== undefined && blocked?.status === "True" && blocked.reason === "Gate";
+  return isRefusal ? blocked : undefined;
+}
+
+/** What a decision comes to while the gate's last no holds, for whoever looks on and asks no gate. */
+export function asLastAnswered<T extends Batched>(sidecarSet: SidecarSet, decision: T, reserved: ReadonlySet<string>) {
+  const refusal = lastRefusal(sidecarSet);
+  const batch = refusal ? newlyWanted(decision, reserved) : [];
+  return refusal && batch.length > 0 ? withoutBatch(decision, batch, refusal.message) : decision;
+}
+
+/** The gate was asked and does not want the batch; else somebody has to mend something. */
+export function isPlainNo(reason: string): boolean {
+  return /^the gate at \S+ says no/.test(reason);
 }
 
 /** `body`: what came with the code, at most as much as is read. */

@@ -1,6 +1,8 @@
 /** Decides what the page says about why a rollout does no more than it does. */
 
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { isPlainNo } from "../gate/gate.ts";
+import { lastUndone } from "../halt/undo.ts";
 import { counted } from "../lib/counted.ts";
 import { CREATED_BEFORE, type PodStanding, type Standing } from "./pod-standing.ts";
 
@@ -19,6 +21,12 @@ export interface Counted {
   readonly hold: string;
   /** where ordinals are followed: what pods of StatefulSets wait for */
   readonly order?: string;
+  /** why the rollout was stopped */
+  readonly halt?: string;
+  /** why a gate has not allowed the next batch */
+  readonly gate?: string;
+  /** where owners have budgets: how many pods wait for them, and who is in their way */
+  readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
   readonly partition: number;
   readonly selected: number;
   readonly used: number;
@@ -36,6 +44,7 @@ export function reasonsOf(sidecarSet: SidecarSet, pods: readonly PodStanding[], 
   const all = [
     ...observation(sidecarSet),
     ...troubles(pods, counted),
+    ...care(sidecarSet, counted),
     ...missing(pods),
     ...injection(sidecarSet),
     ...holds(pods, counted),
@@ -74,6 +83,34 @@ function troubles(pods: readonly PodStanding[], { immutableFields, problems }: C
           },
         ]),
   ];
+}
+
+/** What annotations of the SidecarSet have passes do, or leave. */
+function care(sidecarSet: SidecarSet, { hold, halt, gate, owners }: Counted): readonly Reason[] {
+  const fact = (kind: Reason["kind"], title: string, text: string): Reason => ({ kind, title, text, pods: [] });
+  const undone = lastUndone(sidecarSet);
+  const stopped = hold === "unreadable" ? "An annotation cannot be read" : "The rollout was stopped";
+  const isOpen = gate !== undefined && isPlainNo(gate);
+  return [
+    ...(halt === undefined ? [] : [fact("trouble", stopped, `${sentence(halt)}.`)]),
+    ...(undone?.isCurrent ? [fact("held", "A release was taken back", `It was ${undone.message}.`)] : []),
+    ...(gate === undefined
+      ? []
+      : [fact(isOpen ? "held" : "trouble", "A gate has not allowed the next batch", `${sentence(gate)}.`)]),
+    ...(owners === undefined
+      ? []
+      : [
+          fact(
+            "wait",
+            `${count(owners.waiting, "pod")} ${owners.waiting === 1 ? "waits" : "wait"} for others of the same owner`,
+            `${owners.full.join("; ")}.`,
+          ),
+        ]),
+  ];
+}
+
+function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 function injection({ spec }: SidecarSet): readonly Reason[] {
