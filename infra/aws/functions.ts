@@ -39,7 +39,9 @@ export function environmentOf(deployed: DeployedFunction, settings: AwsSettings)
     // Nobody waits for a pass, but API servers do for webhooks.
     ...(isInCluster && isCalledFor === undefined ? limitEnvironment(settings) : {}),
     ...(queue === undefined || settings.rolloutWorkers === undefined ? {} : { QUEUE_URL }),
-    ...(queue === "worker" ? given("METRICS", settings.metrics) : {}),
+    ...(queue === "worker"
+      ? { ...given("METRICS", settings.metrics), ...given("GATE_HOSTS", settings.gateHosts) }
+      : {}),
     ...(deployed.isKeepingRegistration ? given("KEEP_REGISTRATION", settings.keepRegistration) : {}),
   };
 }

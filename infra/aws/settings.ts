@@ -31,6 +31,8 @@ export interface AwsSettings {
   readonly clientConcurrency?: string;
   readonly keepRegistration?: string;
   readonly metrics?: string;
+  /** gates that may be asked before a batch */
+  readonly gateHosts?: string;
   /** SidecarSets go through a queue to so many functions at once; absent: one function serves all */
   readonly rolloutWorkers?: number;
   /** ordered sets are reconciled every minute */
@@ -71,6 +73,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("clientConcurrency", "client-concurrency", read)),
     ...(await optional("keepRegistration", "keep-registration", read)),
     ...(await optional("metrics", "metrics", read)),
+    ...(await optional("gateHosts", "gate-hosts", read)),
     ...(await readWorkers(read)),
     ...(await readOrderedSets(read)),
     ...(await readDomain(read, authentication)),

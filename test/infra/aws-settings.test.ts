@@ -74,6 +74,14 @@ test("the registration is kept up to date by those who admit SidecarSets and who
   expect(await keepers({})).toEqual([]);
 });
 
+test("gates are asked by who rolls SidecarSets out, and by nobody else", async () => {
+  const given = await settings({ "gate-hosts": "gate.example.com" });
+  const asking = DEPLOYED.filter((deployed) => "GATE_HOSTS" in environmentOf(deployed, given));
+  expect(asking.map(({ name }) => name)).toEqual(["rollout"]);
+  const [rollout] = asking.map((deployed) => environmentOf(deployed, given));
+  expect(rollout).toMatchObject({ GATE_HOSTS: "gate.example.com" });
+});
+
 test("on EKS: who reads the cluster may ask where it is, by its name alone", async () => {
   const given = await settings({ "eks-cluster": "shop" });
   const text = JSON.stringify(template(given));

@@ -1,4 +1,5 @@
 /** Installations whose SidecarSets or pods have something wrong with them. */
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { newRevision } from "../../../shared/core/revision/new-revision.ts";
 import { podOf } from "../../support/rollout-fixture.ts";
 import { LABELS, managed, type Row, SET, seen, setOf, updatedPod, withSets } from "./fixture.ts";
@@ -23,6 +24,18 @@ const revisionsOf = (count: number) =>
     const one = setOf("ss", { containers: [{ name: "sc", image }] });
     return newRevision(one, { revision: index + 1, collisionCount: 0, namespace: "kruise-system" });
   });
+
+const annotated = (annotations: Readonly<Record<string, string>>): SidecarSet => ({
+  ...SET,
+  metadata: { ...SET.metadata, annotations: { ...SET.metadata?.annotations, ...annotations } },
+});
+/** Its gate was asked by the last pass. */
+function refused(message: string): SidecarSet {
+  const at = { lastTransitionTime: "2025-05-31T00:00:00Z" };
+  const conditions = [{ type: "Blocked", status: "True", reason: "Gate", message, ...at }];
+  const set = annotated({ "sidecarset.kruise.io/gate": "https://gate.example/batch" });
+  return { ...set, status: { ...set.status, conditions } } as SidecarSet;
+}
 
 export const SETS: readonly Row[] = [
   ["HashMissing", "no annotation", withSets([{ ...SET, metadata: { name: "ss" } }]), /without its hashes/],
@@ -113,4 +126,31 @@ export const SETS: readonly Row[] = [
     /1 pod is left alone/,
   ],
   ["RolloutBlocked", "an image that nobody can pull", withSets([SET], [failing, old("p2")]), /ImagePullBackOff/],
+  [
+    "RolloutHalted",
+    "more fail than may",
+    withSets([annotated({ "sidecarset.kruise.io/halt-on": "0" })], [failing, old("p2")]),
+    /was stopped: 1 of 1 updated pods fail/,
+  ],
+  [
+    "AnnotationUnreadable",
+    "a budget in words",
+    withSets([annotated({ "sidecarset.kruise.io/max-unavailable-per-owner": "some" })]),
+    /per-owner says some/,
+  ],
+  [
+    "GateNotAsked",
+    "a gate that nobody allowed",
+    withSets([refused("the gate at gate.example may not be asked: GATE_HOSTS names no host")]),
+    /gives no answer since 2025-05-31T00:00:00Z: the gate at gate.example may not be asked/,
+  ],
+  [
+    "OptionalRoleMissing",
+    "releases that nobody may take back",
+    {
+      ...withSets([annotated({ "sidecarset.kruise.io/undo-on-halt": "true" })]),
+      rights: seen([{ account: "a", what: "patch sidecarsets", role: "undo", isAllowed: false }]),
+    },
+    /1 SidecarSet is to be put back when its rollout is stopped.*patch sidecarsets/,
+  ],
 ];

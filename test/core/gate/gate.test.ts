@@ -1,0 +1,136 @@
+import { describe, expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { GATE_ANNOTATION, OWNER_BUDGET_ANNOTATION } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { decide } from "../../../shared/core/decide.ts";
+import { asLastAnswered, gateAnswer, gateOf, gateProblem, newlyWanted } from "../../../shared/core/gate/gate.ts";
+import { reportOnSidecarSet } from "../../../shared/core/report.ts";
+import { NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
+
+const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system" };
+const FREEZE = "the gate at gate.example says no: freeze";
+
+function setWith(annotations: Readonly<Record<string, string>>, refusal?: string): SidecarSet {
+  const set = sidecarSetOf({ selector: {}, updateStrategy: { maxUnavailable: 2 } });
+  const condition = { type: "Blocked", status: "True", reason: "Gate", lastTransitionTime: NOW };
+  return {
+    ...set,
+    metadata: { ...set.metadata, annotations: { ...set.metadata?.annotations, ...annotations } },
+    status: { observedGeneration: 2, ...(refusal ? { conditions: [{ ...condition, message: refusal }] } : {}) },
+  } as SidecarSet;
+}
+const gated = (refusal?: string) => setWith({ [GATE_ANNOTATION]: "https://gate.example/batch?token=s3cret" }, refusal);
+const PODS = ["a", "b", "c"].map((name) => podOf({ name }));
+const observe = (sidecarSet: SidecarSet, pods: readonly Pod[] = PODS, reserved: readonly string[] = []) => ({
+  sidecarSet,
+  pods,
+  revisions: [],
+  taken: [],
+  reserved: new Set(reserved),
+});
+
+test.each([
+  ["https://gate.example/batch", true],
+  ["http://gate.example:8080", true],
+  [" https://gate.example ", true],
+  ["ftp://gate.example", false],
+  ["file:///etc/passwd", false],
+  ["gate.example", false],
+  ["https://me:s3cret@gate.example", false],
+  ["", false],
+])("whether %j is an address: %s", (text, isAddress) => {
+  const set = setWith({ [GATE_ANNOTATION]: text });
+  expect([gateOf(set) !== undefined, gateProblem(set) === undefined]).toEqual([isAddress, isAddress]);
+  expect(gateProblem(set) ?? "").not.toContain("s3cret");
+});
+
+test.each([
+  [200, '{"allow":true}', undefined],
+  [200, '{"allow":true,"reason":"fine"}', undefined],
+  [200, '{"allow":false,"reason":"a\\u0007b\\nc"}', "says no: a b c"],
+  [200, '{"allow":false,"reason":5}', "says no"],
+  [200, `{"allow":false,"reason":"${"x".repeat(300)}"}`, `says no: ${"x".repeat(200)}…`],
+  [200, "[]", "did not answer with JSON that says allow: true or false"],
+  [200, '{"allow":1}', "did not answer with JSON that says allow: true or false"],
+  [204, "", "answered 204 rather than 200"],
+])("what %i and %s mean", (code, body, did) => {
+  const no = { allow: false, reason: `the gate at h ${did}` };
+  expect(gateAnswer("h", code, body)).toEqual(did === undefined ? { allow: true } : no);
+});
+
+describe("a gate is asked about", () => {
+  test("what is wanted and not reserved", () => {
+    const decision = decide(observe(gated(), PODS, ["uid-a"]), CONTEXT);
+    expect(newlyWanted(decision, new Set(["uid-a"])).map(({ pod }) => pod.name)).toEqual(["b"]);
+  });
+});
+
+describe("whoever looks on", () => {
+  test.each([
+    ["takes the last no for the answer", gated(FREEZE), "gate", 0],
+    ["sees the batch where nobody said no", gated(), "budget", 2],
+    ["heeds no no of a gate that is gone", setWith({}, FREEZE), "budget", 2],
+  ])("%s", (_what, set, hold, selected) => {
+    const observation = observe(set);
+    const { summary, actions } = asLastAnswered(set, decide(observation, CONTEXT), observation.reserved);
+    expect([summary.hold, summary.selected]).toEqual([hold, selected]);
+    expect(actions.filter(({ kind }) => kind === "PatchPod")).toHaveLength(selected);
+  });
+
+  const broken = podOf({ name: "x", hash: "new", image: "reg/sc:v2", isReady: false });
+  const crashing = {
+    ...broken,
+    status: {
+      ...broken.status,
+      containerStatuses: [
+        { name: "sc", image: "reg/sc:v2", ready: false, state: { waiting: { reason: "CrashLoopBackOff" } } },
+      ],
+    },
+  } as Pod;
+  const owned = ["p0", "p1"].map((name) => {
+    const pod = podOf({ name, isReady: name === "p1" });
+    const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "o", controller: true }];
+    return { ...pod, metadata: { ...pod.metadata, ownerReferences } };
+  });
+  test.each<[string, SidecarSet, readonly Pod[], string, string, RegExp]>([
+    ["that a gate says no", gated(FREEZE), PODS, "Held", "A gate has not allowed the next batch", /says no: freeze\.$/],
+    [
+      "that a gate cannot be asked",
+      gated("the gate at gate.example cannot be asked: ECONNREFUSED"),
+      PODS,
+      "Blocked",
+      "A gate has not allowed the next batch",
+      /ECONNREFUSED/,
+    ],
+    [
+      "of a halt",
+      setWith({ "sidecarset.kruise.io/halt-on": "0" }),
+      [crashing, ...PODS],
+      "Blocked",
+      "The rollout was stopped",
+      /^1 of 1 updated pods fail/,
+    ],
+    [
+      "of a budget that nobody can read",
+      setWith({ [OWNER_BUDGET_ANNOTATION]: "some" }),
+      PODS,
+      "Blocked",
+      "An annotation cannot be read",
+      /says some/,
+    ],
+    [
+      "who holds the budget of an owner",
+      setWith({ [OWNER_BUDGET_ANNOTATION]: "1" }),
+      owned,
+      "Rolling out",
+      "1 pod waits for others of the same owner",
+      /StatefulSet default\/db: 1 of at most 1 down or on their way \(p0\)/,
+    ],
+  ])("reads on the page %s", (_what, set, pods, ...[verdict, title, text]) => {
+    const subject = { observation: observe(set, pods), events: [], missed: new Set<string>(), lastPass: NOW };
+    const detail = reportOnSidecarSet(subject, CONTEXT);
+    expect(detail.reasons.find((one) => one.title === title)?.text).toMatch(text);
+    expect(detail.verdict).toBe(verdict);
+    expect(JSON.stringify(detail)).not.toContain("s3cret");
+  });
+});
