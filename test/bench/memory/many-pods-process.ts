@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { createCertificates } from "../../../infra/local/certificates.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
@@ -15,6 +16,8 @@ import { type SmallObjects, smallObjects } from "./small-objects.ts";
 export interface ManyPods {
   readonly pods: number;
   readonly maxUnavailable: string;
+  /** as a Priority level that rejects: so many calls at once, each of which takes its time; absent: as many as come */
+  readonly level?: { readonly seats: number; readonly callMs: number };
 }
 
 const SIDECARSETS = "/apis/apps.kruise.io/v1beta1/sidecarsets";
@@ -26,6 +29,9 @@ const COMPRESSED_FROM = 128 * 1024;
 let version = 1_000_000;
 const nextVersion = () => String(++version);
 const watchers = new Set<ServerResponse>();
+const told: Pod[] = [];
+let level: ManyPods["level"];
+let underWay = 0;
 let objects: SmallObjects;
 let pods: MadeUpPods;
 
@@ -73,18 +79,36 @@ function send(response: ServerResponse, code: number, value: object): void {
   response.writeHead(code, isLong ? { ...headers, "content-encoding": "gzip" } : headers).end(sent);
 }
 
+/** Whoever finds no seat is to come again in a second. */
+async function withSeat(response: ServerResponse, work: () => Promise<void>): Promise<void> {
+  if (level === undefined) return await work();
+  if (underWay >= level.seats) {
+    response.setHeader("retry-after", "1");
+    return refuse(response, 429, "TooManyRequests");
+  }
+  underWay++;
+  await sleep(level.callMs);
+  await work();
+  underWay--;
+}
+
 function refuse(response: ServerResponse, code: number, reason: string): void {
   send(response, code, { kind: "Status", status: "Failure", code, reason, message: reason });
 }
 
+const eventOf = (pod: Pod) => `${JSON.stringify({ type: "MODIFIED", object: pod })}\n`;
+
 function tell(pod: Pod): void {
-  const line = `${JSON.stringify({ type: "MODIFIED", object: pod })}\n`;
-  for (const watcher of watchers) watcher.write(line);
+  told.push(pod);
+  for (const watcher of watchers) watcher.write(eventOf(pod));
 }
 
-function watch(response: ServerResponse, path: string): void {
+/** From where the list stood. */
+function watch(response: ServerResponse, path: string, since: number): void {
   response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
   if (path !== ALL_PODS) return;
+  const missed = told.filter(({ metadata }) => Number(metadata?.resourceVersion) > since);
+  for (const pod of missed) response.write(eventOf(pod));
   watchers.add(response);
   response.on("close", () => watchers.delete(response));
 }
@@ -92,18 +116,23 @@ function watch(response: ServerResponse, path: string): void {
 async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { method = "", url = "/" } = request;
   const { pathname: path, searchParams: query } = new URL(url, "https://127.0.0.1");
-  if (query.has("watch")) return watch(response, path);
+  if (query.has("watch")) return watch(response, path, Number(query.get("resourceVersion")));
   const body: unknown = JSON.parse((await text(request)) || "null");
+  await withSeat(response, async () => answer({ method, path, query, body }, response));
+}
+
+function answer(call: Call, response: ServerResponse): void {
   try {
-    const value = answerTo({ method, path, query, body });
+    const value = answerTo(call);
     if (value === undefined) refuse(response, 404, "NotFound");
-    else send(response, method === "POST" ? 201 : 200, value);
+    else send(response, call.method === "POST" ? 201 : 200, value);
   } catch {
     refuse(response, 422, "Invalid");
   }
 }
 
-async function start({ pods: count, maxUnavailable }: ManyPods): Promise<MadeUpApi> {
+async function start({ pods: count, maxUnavailable, level: given }: ManyPods): Promise<MadeUpApi> {
+  level = given;
   const [{ metadata, spec } = { metadata: {}, spec: {} }] = sidecarSets(1);
   const sidecarSet = {
     apiVersion: "apps.kruise.io/v1beta1",

@@ -56,7 +56,7 @@ async function measureSize(folder: string, pods: number, seconds: number): Promi
     try {
       const { sidecarSets, problems } = (await started.invoke({}, seconds * 1000)) as PassReport;
       const [report] = sidecarSets;
-      if (report === undefined || problems.length > 0 || report.tally.upgraded === 0)
+      if (report === undefined || report.tally.upgraded === 0)
         throw new Error(`no pod was upgraded: ${problems.join(", ")} ${report?.why}`);
       const { upgraded, rounds } = report.tally;
       const peak = await peakMegabytes(started.process.pid ?? 0);
