@@ -24,12 +24,22 @@ export const DRY_RUN = {
 /** With --dry-run the API server checks it, webhooks included, and stores nothing. */
 export async function changeSet(input: Input, session: Session, cluster: Cluster, given: ChangeOf): Promise<void> {
   const { sidecarSet, change } = given;
-  const { name = "", uid, resourceVersion } = sidecarSet.metadata ?? {};
-  const body = { metadata: { uid, resourceVersion }, spec: change.spec };
+  const { name = "", uid } = sidecarSet.metadata ?? {};
+  const read = () => cluster.get<SidecarSet>(SIDECARSETS, { name });
+  const store = (resourceVersion: string | undefined, options: PatchOptions) => {
+    const body = { metadata: { uid, resourceVersion }, spec: change.spec };
+    return cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body }, options);
+  };
   const subject = { sidecarSet: name };
-  const store = (options: PatchOptions) =>
-    cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body }, options);
-  await storeChange(input, session, { title: `SidecarSet ${name}`, name, subject, change, store });
+  await storeChange(input, session, {
+    title: `SidecarSet ${name}`,
+    name,
+    subject,
+    change,
+    before: sidecarSet,
+    read,
+    store,
+  });
 }
 
 interface StoredChange {
@@ -38,24 +48,42 @@ interface StoredChange {
   /** in the JSON */
   readonly subject: Readonly<Record<string, string>>;
   readonly change: Pick<Change, "text" | "notes">;
-  /** a patch on condition that the object is as it was read */
-  readonly store: (options: PatchOptions) => Promise<KubernetesObject>;
+  /** what the change rests on */
+  readonly before: KubernetesObject;
+  readonly read: () => Promise<KubernetesObject>;
+  /** a patch on condition that the object has this version */
+  readonly store: (resourceVersion: string | undefined, options: PatchOptions) => Promise<KubernetesObject>;
 }
 
+/** While a rollout is under way its status is written every second. */
+const MAX_TRIES = 10;
+
 export async function storeChange(input: Input, session: Session, given: StoredChange): Promise<void> {
-  const { title, name, subject, change, store } = given;
+  const { name, subject, change } = given;
   const dryRun = input.isSet("dry-run");
-  const stored = await store({ dryRun }).catch((error: unknown) => {
-    throw isKubeError(error, 409)
-      ? new CliError(`${title} was changed by somebody else just now; look at it again, then repeat`)
-      : error;
-  });
+  const stored = await storeUnlessChanged(given, { dryRun });
   const { text, notes = [] } = change;
   const result = { ...subject, change: text, dryRun, notes, generation: stored.metadata?.generation };
   session.print(result, (screen) => {
     screen.line(`${name}: ${text}${dryRun ? " (dry run, nothing is stored)" : ""}`);
     for (const note of notes) screen.line({ text: note, color: "yellow" });
   });
+}
+
+/** A version that moved with the status alone is no reason to give up: what is wanted has its own count. */
+async function storeUnlessChanged(given: StoredChange, options: PatchOptions): Promise<KubernetesObject> {
+  let { metadata } = given.before;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await given.store(metadata?.resourceVersion, options);
+    } catch (error) {
+      if (!isKubeError(error, 409)) throw error;
+      const now = (await given.read()).metadata;
+      if (tries === MAX_TRIES || now?.uid !== metadata?.uid || now?.generation !== metadata?.generation)
+        throw new CliError(`${given.title} was changed by somebody else just now; look at it again, then repeat`);
+      metadata = now;
+    }
+  }
 }
 
 export interface ChangeOf {

@@ -246,6 +246,26 @@ describe("pause, resume, undo, history and status", () => {
     expect((await readSet(cluster, "raced")).spec.replicas).toBe(1);
   });
 
+  it("a change lands although the status was written meanwhile", async () => {
+    const target = await made("busy", { replicas: 1 });
+    const before = await readSet(world.cluster, "busy");
+    const body = { status: { ...before.status, collisionCount: 7 } };
+    const key = { namespace: "shop", name: "busy" };
+    await world.cluster.patch(STATEFUL_SETS, key, { type: "merge", body }, { subresource: "status" });
+    const { changeOrderedSet } = await import("../../functions/cli/ordered-set/change-ordered-set.ts");
+    const { Session } = await import("../../functions/cli/session.ts");
+    const { Input } = await import("../../functions/cli/command.ts");
+    const { createScreen } = await import("../../functions/cli/screen.ts");
+    const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: false });
+    const session = new Session(screen, { kubeconfig }, ["table"]);
+    const after = { ...before, spec: { ...before.spec, replicas: 2 } };
+    await changeOrderedSet(new Input([], {}), session, world.cluster, { before, after, text: "scaled" });
+    const { spec, status, metadata } = await readSet(world.cluster, "busy");
+    expect([spec.replicas, status?.collisionCount]).toEqual([2, 7]);
+    expect(metadata?.resourceVersion).not.toBe(before.metadata?.resourceVersion);
+    expect(await out("status", target)).toContain("busy");
+  });
+
   it("status is a tree of revisions and pods, with a bar", async () => {
     const target = await made("shown", { ...rolling({ partition: 2 }) });
     await patchSpec(world.cluster, "shown", { template: template("shown", "app:2") });

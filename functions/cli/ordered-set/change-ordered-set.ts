@@ -28,6 +28,11 @@ export async function changeOrderedSet(
     subject: { namespace, statefulSet: name },
     name,
     change,
-    store: (options) => cluster.patch(STATEFUL_SETS, { namespace, name }, changePatch(before, after), options),
+    before,
+    read: () => cluster.get<StatefulSet>(STATEFUL_SETS, { namespace, name }),
+    store: (resourceVersion, options) => {
+      const rested = { ...before, metadata: { ...before.metadata, resourceVersion } } as StatefulSet;
+      return cluster.patch(STATEFUL_SETS, { namespace, name }, changePatch(rested, after), options);
+    },
   });
 }
