@@ -9,6 +9,7 @@ import { act, attempt, type Outcome } from "./act.ts";
 import { timestamp } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
+import { mapPaced } from "./paced.ts";
 import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 
 type Condition = Extract<Action, { kind: "PatchPodCondition" }>;
@@ -36,10 +37,14 @@ export async function writePods(
   if (granted.length > 0) context.tally.batches++;
   await mapLimited(plan.fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
   const done = new Set<string>();
-  await mapLimited(granted, WRITES_AT_ONCE, async (patch) => {
-    if (!(await patchPod(context, look, patch))) return;
-    done.add(patch.pod.uid);
-    await setCondition(context, look, conditionOf.get(patch.pod.uid));
+  await mapPaced(granted, { atMost: WRITES_AT_ONCE, clock: context.clock }, async (patch) => {
+    const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
+    if (isBusy(outcome)) return waitMsOf(outcome);
+    if (await isPatchedBy(context, look, patch, outcome)) {
+      done.add(patch.pod.uid);
+      await setCondition(context, look, conditionOf.get(patch.pod.uid));
+    }
+    return undefined;
   });
   const others = conditions.filter(({ pod }) => !isPatch.has(pod.uid));
   await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, look, condition));
@@ -47,8 +52,7 @@ export async function writePods(
 }
 
 /** True when the pod carries the patch. */
-async function patchPod(context: RolloutContext, look: Look, patch: PatchPod): Promise<boolean> {
-  const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
+async function isPatchedBy(context: RolloutContext, look: Look, patch: PatchPod, outcome: Outcome): Promise<boolean> {
   const isDone = outcome.kind === "done" || (await learn(context, look, { state: patch.pod, patch }, outcome));
   if (!isDone) return false;
   if (patch.purpose === "upgrade") context.tally.upgraded++;
@@ -108,15 +112,23 @@ async function learn(
   }
 }
 
-async function backOff(
-  context: RolloutContext,
-  state: PodState,
-  { error }: Extract<Outcome, { kind: "refused" }>,
-): Promise<void> {
+async function backOff(context: RolloutContext, state: PodState, outcome: Refused): Promise<void> {
+  const { error } = outcome;
   // No answer and nothing sent: the next pods would fare no better.
   if (error.code === 0) throw error;
-  if (error.code !== 429) return noteProblem(context, state, error.message);
-  await context.clock.sleep(1000 * Math.min(error.retryAfterSeconds ?? 1, MAX_RETRY_AFTER_SECONDS));
+  if (!isBusy(outcome)) return noteProblem(context, state, error.message);
+  await context.clock.sleep(waitMsOf(outcome));
+}
+
+type Refused = Extract<Outcome, { kind: "refused" }>;
+
+/** It was not carried out, and may be sent again later: its reservation stands. */
+function isBusy(outcome: Outcome): outcome is Refused {
+  return outcome.kind === "refused" && outcome.error.code === 429;
+}
+
+function waitMsOf({ error }: Refused): number {
+  return 1000 * Math.min(error.retryAfterSeconds ?? 1, MAX_RETRY_AFTER_SECONDS);
 }
 
 /** The condition is shared by all SidecarSets of the pod: what another has written meanwhile must stay. */
@@ -131,8 +143,8 @@ async function setCondition(context: RolloutContext, look: Look, condition: Cond
   }
 }
 
-function isForGood({ kind, error }: Exclude<Outcome, { kind: "done" }>): boolean {
-  return kind === "refused" && error.code !== 429;
+function isForGood(outcome: Outcome): boolean {
+  return outcome.kind === "refused" && !isBusy(outcome);
 }
 
 /** The condition as the pod is now; undefined: there is nothing to write any more. */

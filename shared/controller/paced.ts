@@ -1,0 +1,86 @@
+/** Works through a list with as many at once as the API server puts up with: whoever is refused leaves the work to the others. */
+import type { Clock } from "./clock.ts";
+
+/** So many successes bring one more to the work, up to the limit. */
+const SUCCESSES_FOR_ANOTHER = 32;
+/** Where the last one is refused so often in a row, nobody gets through: the rest is left. */
+const MAX_REFUSALS = 5;
+
+interface Pace {
+  /** at once, at most */
+  readonly atMost: number;
+  readonly clock: Clock;
+}
+
+/**
+ * `work` resolves to how many milliseconds the API server asks to wait, or undefined when it is through, whatever came of
+ * it. An item that was refused has its turn again after the others, and not before that time. The first error ends it.
+ */
+export async function mapPaced<T>(
+  items: readonly T[],
+  pace: Pace,
+  work: (item: T) => Promise<number | undefined>,
+): Promise<void> {
+  await new PacedWork(items, pace, work).run();
+}
+
+class PacedWork<T> {
+  readonly #pace: Pace;
+  readonly #work: (item: T) => Promise<number | undefined>;
+  readonly #queue: { readonly item: T; readonly atMs: number }[];
+  #active = 0;
+  #successes = 0;
+  #refusals = 0;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(items: readonly T[], pace: Pace, work: (item: T) => Promise<number | undefined>) {
+    this.#queue = items.map((item) => ({ item, atMs: Number.NEGATIVE_INFINITY }));
+    this.#pace = pace;
+    this.#work = work;
+  }
+
+  async run(): Promise<void> {
+    const count = Math.min(this.#pace.atMost, this.#queue.length);
+    await Promise.all(Array.from({ length: count }, () => this.#take()));
+    if (this.#failure) throw this.#failure.error;
+  }
+
+  /** Never rejects: nobody would hear of it before the others are through. */
+  async #take(): Promise<void> {
+    this.#active++;
+    const others: Promise<void>[] = [];
+    try {
+      while (await this.#takeNext()) if (this.#isAnotherDue()) others.push(this.#take());
+    } catch (error) {
+      this.#queue.length = 0;
+      this.#failure ??= { error };
+    }
+    this.#active--;
+    await Promise.all(others);
+  }
+
+  /** False: this one is done. */
+  async #takeNext(): Promise<boolean> {
+    const next = this.#queue.shift();
+    if (!next) return false;
+    const { clock } = this.#pace;
+    const earlyMs = next.atMs - clock.now();
+    if (earlyMs > 0) await clock.sleep(earlyMs);
+    const waitMs = await this.#work(next.item);
+    if (waitMs === undefined) {
+      this.#successes++;
+      this.#refusals = 0;
+      return true;
+    }
+    this.#queue.push({ item: next.item, atMs: clock.now() + waitMs });
+    if (this.#active > 1) return false;
+    if (++this.#refusals === MAX_REFUSALS) this.#queue.length = 0;
+    return true;
+  }
+
+  #isAnotherDue(): boolean {
+    const isDue = this.#successes >= SUCCESSES_FOR_ANOTHER && this.#active < this.#pace.atMost;
+    if (isDue) this.#successes = 0;
+    return isDue && this.#queue.length > 0;
+  }
+}
