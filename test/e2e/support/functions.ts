@@ -11,6 +11,7 @@ import type { WebhookAddress } from "../../../infra/webhooks/address.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import { readAwsAccess, readConfig } from "../../../shared/config.ts";
+import type { Gates } from "../../../shared/controller/gates.ts";
 import type { PassReport } from "../../../shared/controller/report.ts";
 import { connect } from "../../../shared/kube/connect.ts";
 import { createLog, type Log } from "../../../shared/log.ts";
@@ -67,7 +68,7 @@ async function pathAuthentication(folder: string, log: Log) {
   return { pathSecret, isKnown };
 }
 
-interface FunctionsOptions {
+export interface FunctionsOptions {
   /** false: there are no passes */
   readonly hasTicks?: boolean;
   /** The webhooks' way to the API server. */
@@ -78,14 +79,18 @@ interface FunctionsOptions {
   readonly isKeepingRegistration?: boolean;
   /** that are on; what they take is permitted too */
   readonly gates?: readonly Gate[];
+  /** optional roles besides those */
+  readonly roles?: readonly string[];
+  /** gates that are asked before a batch */
+  readonly batchGates?: Gates;
 }
 
 /** Feature gate → the role that it needs. */
 const ROLES = { NativeSidecarInPlaceUpdate: "native-sidecars", InPlaceResize: "resize" } as const;
-export type Gate = keyof typeof ROLES;
+type Gate = keyof typeof ROLES;
 
-function rolesOf(gates: readonly Gate[]): readonly KubernetesObject[] {
-  const names = new Set<string>(gates.map((gate) => ROLES[gate]));
+function rolesOf({ gates = [], roles = [] }: FunctionsOptions): readonly KubernetesObject[] {
+  const names = new Set<string>([...roles, ...gates.map((gate) => ROLES[gate])]);
   return optionalAccess().flatMap(({ feature, objects }) => (names.has(feature) ? objects : []));
 }
 
@@ -97,7 +102,7 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-functions-"));
   const cluster = clusterOf(admin);
   const access = [kruiseNamespace(), ...accessObjects()];
-  const roles = rolesOf(gates);
+  const roles = rolesOf(options);
   await createAll(cluster, [...access, WHITELIST, ...roles]);
   const identify = async (name: string, way = straight) => {
     const target = await asServiceAccount(admin, KRUISE_NAMESPACE, name);
@@ -129,6 +134,7 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
       kruiseNamespace: config.kruiseNamespace,
       isEndingJobs: true,
       inPlaceGates: config.featureGates,
+      gates: options.batchGates,
       isKeepingRegistration,
       tickMs: TICK_MS,
       log,
