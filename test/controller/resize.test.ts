@@ -75,6 +75,14 @@ function shapesOf(name: string, since: number): readonly string[] {
   return [...new Set(shapes)];
 }
 
+function resizesOf(name: string, since: number) {
+  const resizes = test
+    .history()
+    .slice(since)
+    .filter(({ subresource }) => subresource === "resize");
+  return resizes.filter(({ name: written }) => written.startsWith(`${name}-`));
+}
+
 describe("a pass and sidecars that get other resources", () => {
   it.each<[string, ResourceRequirements, ResourceRequirements, readonly string[]]>([
     ["more, and a new image: resources first", SMALL, LARGE, ["1 64Mi", "1 128Mi", "2 128Mi"]],
@@ -84,7 +92,7 @@ describe("a pass and sidecars that get other resources", () => {
     await deploy(name, before);
     const since = test.history().length;
     await release(name, "registry.example/proxy:2", after);
-    const { sidecarSets, problems, calls } = await runPass(cluster, options({ sidecarSet: name }));
+    const { sidecarSets, problems } = await runPass(cluster, options({ sidecarSet: name }));
     expect(problems).toEqual([]);
     expect(sidecarSets).toMatchObject([{ stop: "settled", why: "4 of 4 pods updated, 4 of them ready" }]);
     const pods = await readPods(cluster, name);
@@ -93,7 +101,8 @@ describe("a pass and sidecars that get other resources", () => {
     expect(pods.map((pod) => pod.status?.containerStatuses?.[0]?.restartCount)).toEqual(Array(PODS_OF_EACH).fill(0));
     expect(shapesOf(name, since)).toEqual(shapes);
     expect(mostUnavailable(test.history(), name, since)).toBeLessThanOrEqual(2);
-    expect(calls).toMatchObject({ "PATCH pods/resize": PODS_OF_EACH });
+    // Those that landed: one that a word of the kubelet overtakes is refused, and sent again.
+    expect(resizesOf(name, since)).toHaveLength(PODS_OF_EACH);
   });
 
   it("resources alone restart nothing", async () => {
