@@ -4,7 +4,9 @@ import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/sta
 import type { Ledger } from "../../../shared/core/upgrade/ledger.ts";
 import { CLAIMS, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import type { ApiServer } from "../api-server.ts";
-import { desiredOrdinals, imageIn, isServing, NAMESPACE, ordinalOf, SET } from "./objects.ts";
+import { conditionIn, desiredOrdinals, imageIn, isServing, NAMESPACE, ordinalOf, SET } from "./objects.ts";
+
+const GATE = "InPlaceUpdateReady";
 
 /** One sentence each; none: the wanted state is there. */
 export function setProblems(server: ApiServer, ledger: Ledger, isUnblocked: boolean): readonly string[] {
@@ -25,13 +27,19 @@ export function setProblems(server: ApiServer, ledger: Ledger, isUnblocked: bool
   ];
 }
 
-/** In order, of several failed pods beyond the range only the lowest goes by itself: docs/compatibility.md. */
+/**
+ * In order, of several pods beyond the range that will never be ready (failed, or behind a gate that only a pass opens)
+ * only the lowest goes by itself: docs/compatibility.md.
+ */
 function isStuck({ spec }: StatefulSet, pods: readonly Pod[]): boolean {
   const desired = desiredOrdinals(spec);
   const beyond = pods.filter((pod) => !desired.includes(ordinalOf(pod)));
-  return (
-    spec.podManagementPolicy !== "Parallel" && beyond.filter(({ status }) => status?.phase === "Failed").length > 1
-  );
+  return spec.podManagementPolicy !== "Parallel" && beyond.filter(isHopeless).length > 1;
+}
+
+function isHopeless(pod: Pod): boolean {
+  const isGated = (pod.spec.readinessGates ?? []).some(({ conditionType }) => conditionType === GATE);
+  return pod.status?.phase === "Failed" || (isGated && conditionIn(pod, GATE)?.status !== "True");
 }
 
 function updateProblems({ spec }: StatefulSet, pods: readonly Pod[]): readonly string[] {
