@@ -4,7 +4,8 @@ import { containerRecreateRequestCrd } from "../../infra/crd/container-recreate-
 import { statefulSetCrd } from "../../infra/crd/stateful-set-crd.ts";
 import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import type { Cluster, Resource } from "../../shared/kube/port.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { type Cluster, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type RawTarget, sendRaw } from "../contract/raw.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf } from "./support/clients.ts";
@@ -39,6 +40,17 @@ const RECREATE_REQUEST = {
   spec: { podName: "kept", containers: [{ name: "main" }] },
 };
 
+/** Of no pods. */
+const UNDONE: SidecarSet = {
+  apiVersion: "apps.kruise.io/v1beta1",
+  kind: "SidecarSet",
+  metadata: { name: "undone" },
+  spec: {
+    selector: { matchLabels: { "example.com/undone": "none" } },
+    containers: [{ name: "agent", image: "agent:v1" }],
+  },
+};
+
 let functions: Functions;
 let cluster: Cluster;
 const accounts = new Map<string | undefined, RawTarget>();
@@ -59,12 +71,14 @@ beforeAll(async () => {
   await cluster.create(CLASSES, { metadata: { name: "standard" }, ...{ provisioner: "example.com/none" } });
   const { metadata } = await cluster.get<KubernetesObject>(ORDERED_SETS, { namespace: "default", name: "db" });
   belongTo({ ...set, name: "db", uid: metadata?.uid, controller: true, blockOwnerDeletion: true });
+  await cluster.create(SIDECARSETS, UNDONE);
   for (const name of ["prey", "kept"])
     await cluster.create(ALL_PODS, { metadata: { name, namespace: "default" }, spec: POD_SPEC } as KubernetesObject);
 });
 afterAll(async () => {
   for (const name of ["prey", "kept"])
     await cluster.delete(ALL_PODS, { namespace: "default", name }).catch(() => undefined);
+  await cluster?.delete(SIDECARSETS, { name: "undone" }).catch(() => undefined);
   await cluster?.delete(DEFINITIONS, { name: statefulSetCrd().metadata?.name ?? "" });
   await cluster?.delete(DEFINITIONS, { name: containerRecreateRequestCrd().metadata?.name ?? "" });
   await cluster?.delete(CLASSES, { name: "standard" });

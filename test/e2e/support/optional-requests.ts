@@ -79,7 +79,6 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     ],
   },
   undo: {
-    // Who may not would be refused before it is looked for.
     permits: [patch("/apis/apps.kruise.io/v1beta1/sidecarsets/undone")],
     forbids: [remove("/apis/apps.kruise.io/v1beta1/sidecarsets/undone"), remove(`${PODS}/kept`)],
   },
