@@ -52,7 +52,7 @@ export class SetWitness {
   #ledger: Ledger = EMPTY_LEDGER;
   #observed = 0;
   #mostPods = 0;
-  /** since a pass wrote for the first time: what a share of the pods may have been reckoned with */
+  /** since a pass started for the first time: what a share of the pods may have been reckoned with */
   #fewestPods = Number.POSITIVE_INFINITY;
   /** pods that went: what is left for the partition when they are counted too */
   #gone = 0;

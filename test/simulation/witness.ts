@@ -45,6 +45,11 @@ export class Witness {
     return this.#setOf(set).ledger;
   }
 
+  /** A pass may reckon with the pods that there are from now on; which come before its first write it may not have seen. */
+  passStarts(): void {
+    for (const set of this.#sets.values()) set.countFewest(true);
+  }
+
   see(write: Write): void {
     this.writes++;
     const isPass = write.userAgent.startsWith("pass");

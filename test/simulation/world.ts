@@ -123,6 +123,7 @@ export class World {
     };
     if (this.#running++ > 0) countFault(counts, "overlapping passes");
     this.#trace(`${name} starts`);
+    this.witness.passStarts();
     const report = runPass(connectProcess(site, process), options);
     report.then(
       ({ sidecarSets }) => {
