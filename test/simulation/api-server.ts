@@ -6,6 +6,7 @@ import { deleteObject } from "../../infra/local/delete.ts";
 import type { RecordedWrite } from "../../infra/local/history.ts";
 import type { Kind } from "../../infra/local/kind.ts";
 import { type ApiObject, storageKey } from "../../infra/local/object.ts";
+import { patchObject } from "../../infra/local/patch.ts";
 import { listQuery } from "../../infra/local/query.ts";
 import { getObject, listObjects } from "../../infra/local/read.ts";
 import { createRegistry } from "../../infra/local/registry.ts";
@@ -49,6 +50,11 @@ const CUSTOM_KINDS: readonly Kind[] = [
   customKind(STATEFUL_SETS, "StatefulSet"),
 ];
 const KINDS = new Map([...BUILT_IN_KINDS, ...CUSTOM_KINDS].map((kind) => [resourceKey(kind), kind]));
+const MEDIA_TYPES = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+} as const;
 const BOOKMARK_MS = 60_000;
 const HISTORY = 20_000;
 
@@ -118,9 +124,15 @@ export class ApiServer {
 
   patch<T>(call: Call, patch: Patch, answer: PatchOptions["answer"]): Promise<T> {
     return answered(async () => {
-      const object = patchStored(this.#api, call, patch);
+      const object = await this.#patched(call, patch);
       return answer === "metadata" ? { metadata: object.metadata } : object;
     });
+  }
+
+  /** The short way knows objects and their status only. */
+  async #patched(call: Call, patch: Patch): Promise<ApiObject> {
+    if (call.subresource !== "resize") return patchStored(this.#api, call, patch);
+    return patchObject(this.#api, call, MEDIA_TYPES[patch.type], patch.type === "json" ? patch.operations : patch.body);
   }
 
   async delete(writer: string, resource: Resource, key: ObjectKey, options: DeleteOptions): Promise<void> {
