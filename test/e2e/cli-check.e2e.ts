@@ -123,8 +123,9 @@ describe("check", () => {
       return !ids.includes("TickNeverRan") && !ids.includes("ChangeNotSeen");
     });
     const { findings, code, counts, looked } = await check();
-    // One that is left from elsewhere has nothing to do with it.
-    expect(findings.map(({ id, about, message }) => `${id} ${about} ${message}`)).toEqual(
+    // A ledger that another file's SidecarSet has left has nothing to do with it.
+    const ours = findings.filter(({ id }) => id !== "LedgerLeft");
+    expect(ours.map(({ id, about, message }) => `${id} ${about} ${message}`)).toEqual(
       inOrder.map(() => expect.stringMatching(new RegExp(`^(${inOrder.join("|")}) `))),
     );
     expect([code, counts.error]).toEqual([3, 0]);
