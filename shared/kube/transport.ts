@@ -1,6 +1,7 @@
 /** One HTTP request to one API server, over kept-alive connections. */
 import http from "node:http";
 import https from "node:https";
+import type { Socket } from "node:net";
 import { PassThrough, pipeline, type Readable } from "node:stream";
 import { type Attempt, connectionFailure, timeoutFailure, unreadableAnswer } from "./failure.ts";
 import type { CallLimits } from "./rate-limit.ts";
@@ -77,11 +78,12 @@ export function openTransport(access: ClusterAccess): Transport {
   const options = { keepAlive: true, maxSockets: MAX_SOCKETS, scheduling: "lifo" as const };
   const agent = isPlain ? new http.Agent(options) : new https.Agent({ ...options, ...tlsOptions(access) });
   const start = isPlain ? http.request : https.request;
+  const connected = new WeakSet<Socket>();
   return async (outgoing) => {
     const url = new URL(base.pathname.replace(/\/$/, "") + outgoing.path, base);
     const sendAs = (token: string | undefined) => {
       const headers = headersFor(outgoing, access, token);
-      return send(outgoing, url, () => start(url, { method: outgoing.method, agent, headers }));
+      return send(outgoing, { url, connected, start: () => start(url, { method: outgoing.method, agent, headers }) });
     };
     try {
       const token = await access.token?.();
@@ -125,7 +127,14 @@ function headersFor(
   };
 }
 
-function send(outgoing: OutgoingRequest, url: URL, start: () => http.ClientRequest): Promise<IncomingAnswer> {
+interface Way {
+  readonly url: URL;
+  readonly start: () => http.ClientRequest;
+  /** A connection that is handed over from one request to the next one waiting does not call itself reused. */
+  readonly connected: WeakSet<Socket>;
+}
+
+function send(outgoing: OutgoingRequest, { url, start, connected }: Way): Promise<IncomingAnswer> {
   return new Promise((resolve, reject) => {
     const request = start();
     let isSent = false;
@@ -133,9 +142,10 @@ function send(outgoing: OutgoingRequest, url: URL, start: () => http.ClientReque
     const abort = () => request.destroy(new Error("aborted by the caller"));
     const timer = setTimeout(() => request.destroy(timeoutFailure(attempt(), outgoing.timeoutMs)), outgoing.timeoutMs);
     request.on("socket", (socket) => {
-      isSent = request.reusedSocket;
+      isSent = connected.has(socket);
       if (isSent) return;
       socket.once(url.protocol === "http:" ? "connect" : "secureConnect", () => {
+        connected.add(socket);
         isSent = true;
       });
     });

@@ -56,6 +56,8 @@ async function failureOf(promise: Promise<unknown>): Promise<KubeError> {
 }
 
 const pod = { namespace: "shop", name: "a" };
+/** that are open at once, at most */
+const CONNECTIONS = 64;
 const OBJECT = { metadata: { name: "a", resourceVersion: "1" } };
 
 describe("a call is one request", () => {
@@ -303,6 +305,21 @@ describe("trouble on the way", () => {
   it("a connection closed instead of an answer: the outcome is open", async () => {
     const server = await serve((request) => request.socket.destroy());
     expect(await patch(server)).toMatchObject({ reason: "ConnectionReset", isOutcomeKnown: false });
+  });
+
+  it("a connection that another request has just left, closed instead of an answer: the outcome is open", async () => {
+    const held: (() => void)[] = [];
+    const server = await serve((request, response) => {
+      if (request.url?.endsWith("/last")) return void request.socket.destroy();
+      held.push(() => answer(response, 200, OBJECT));
+      if (held.length === CONNECTIONS) for (const release of held) release();
+    });
+    const limits = { qps: 0, burst: 0, atOnce: 2 * CONNECTIONS };
+    const cluster = connectCluster({ server, limits });
+    const write = (name: string) => cluster.patch(PODS, { namespace: "shop", name }, { type: "merge", body: {} });
+    const others = Array.from({ length: CONNECTIONS }, () => write("a"));
+    expect(await failureOf(write("last"))).toMatchObject({ reason: "ConnectionReset", isOutcomeKnown: false });
+    await Promise.all(others);
   });
 
   it("an answer cut in the middle, plain or compressed: the outcome is open", async () => {
