@@ -6,10 +6,45 @@ const SUCCESSES_FOR_ANOTHER = 32;
 /** Where the last one is refused so often in a row, nobody gets through: the rest is left. */
 const MAX_REFUSALS = 5;
 
-interface Pace {
-  /** at once, at most */
-  readonly atMost: number;
+/** How many at once the API server puts up with, as far as is known. It lives from one list to the next. */
+export class Pace {
   readonly clock: Clock;
+  readonly #atMost: number;
+  #width: number;
+  #successes = 0;
+
+  constructor(atMost: number, clock: Clock) {
+    this.#atMost = atMost;
+    this.#width = atMost;
+    this.clock = clock;
+  }
+
+  /** How many begin with a list. */
+  begin(): number {
+    if (this.#successes >= SUCCESSES_FOR_ANOTHER) this.#widen(this.#width + 1);
+    return this.#width;
+  }
+
+  succeed(): void {
+    this.#successes++;
+  }
+
+  refuse(active: number): void {
+    this.#width = Math.max(1, Math.min(this.#width, active - 1));
+  }
+
+  /** Near the end nobody comes any more: whoever is refused then would be waited for. */
+  admitsAnother(active: number, left: number): boolean {
+    if (this.#successes < SUCCESSES_FOR_ANOTHER || active >= this.#atMost) return false;
+    if (left <= active * SUCCESSES_FOR_ANOTHER) return false;
+    this.#widen(active + 1);
+    return true;
+  }
+
+  #widen(to: number): void {
+    this.#successes = 0;
+    this.#width = Math.min(this.#atMost, Math.max(this.#width, to));
+  }
 }
 
 /**
@@ -29,7 +64,6 @@ class PacedWork<T> {
   readonly #work: (item: T) => Promise<number | undefined>;
   readonly #queue: { readonly item: T; readonly atMs: number }[];
   #active = 0;
-  #successes = 0;
   #refusals = 0;
   #failure: { readonly error: unknown } | undefined;
 
@@ -40,7 +74,7 @@ class PacedWork<T> {
   }
 
   async run(): Promise<void> {
-    const count = Math.min(this.#pace.atMost, this.#queue.length);
+    const count = Math.min(this.#pace.begin(), this.#queue.length);
     await Promise.all(Array.from({ length: count }, () => this.#take()));
     if (this.#failure) throw this.#failure.error;
   }
@@ -50,7 +84,8 @@ class PacedWork<T> {
     this.#active++;
     const others: Promise<void>[] = [];
     try {
-      while (await this.#takeNext()) if (this.#isAnotherDue()) others.push(this.#take());
+      while (await this.#takeNext())
+        if (this.#pace.admitsAnother(this.#active, this.#queue.length)) others.push(this.#take());
     } catch (error) {
       this.#queue.length = 0;
       this.#failure ??= { error };
@@ -68,19 +103,14 @@ class PacedWork<T> {
     if (earlyMs > 0) await clock.sleep(earlyMs);
     const waitMs = await this.#work(next.item);
     if (waitMs === undefined) {
-      this.#successes++;
+      this.#pace.succeed();
       this.#refusals = 0;
       return true;
     }
     this.#queue.push({ item: next.item, atMs: clock.now() + waitMs });
+    this.#pace.refuse(this.#active);
     if (this.#active > 1) return false;
     if (++this.#refusals === MAX_REFUSALS) this.#queue.length = 0;
     return true;
-  }
-
-  #isAnotherDue(): boolean {
-    const isDue = this.#successes >= SUCCESSES_FOR_ANOTHER && this.#active < this.#pace.atMost;
-    if (isDue) this.#successes = 0;
-    return isDue && this.#queue.length > 0;
   }
 }

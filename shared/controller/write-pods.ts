@@ -9,7 +9,7 @@ import { act, attempt, type Outcome } from "./act.ts";
 import { timestamp } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
-import { mapPaced } from "./paced.ts";
+import { mapPaced, Pace } from "./paced.ts";
 import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 
 type Condition = Extract<Action, { kind: "PatchPodCondition" }>;
@@ -17,6 +17,8 @@ type Condition = Extract<Action, { kind: "PatchPodCondition" }>;
 const MAX_RETRY_AFTER_SECONDS = 5;
 /** The kubelet writes to the status as well. */
 const CONDITION_ATTEMPTS = 4;
+/** of each rollout, over its batches */
+const paces = new WeakMap<RolloutContext, Pace>();
 
 /**
  * Resolves to the uids of the pods that carry their patch now.
@@ -37,7 +39,9 @@ export async function writePods(
   if (granted.length > 0) context.tally.batches++;
   await mapLimited(plan.fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
   const done = new Set<string>();
-  await mapPaced(granted, { atMost: WRITES_AT_ONCE, clock: context.clock }, async (patch) => {
+  const pace = paces.get(context) ?? new Pace(WRITES_AT_ONCE, context.clock);
+  paces.set(context, pace);
+  await mapPaced(granted, pace, async (patch) => {
     const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
     if (isBusy(outcome)) return waitMsOf(outcome);
     if (await isPatchedBy(context, look, patch, outcome)) {

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { systemClock } from "../../shared/controller/clock.ts";
-import { mapPaced } from "../../shared/controller/paced.ts";
+import { mapPaced, Pace } from "../../shared/controller/paced.ts";
 
 const items = Array.from({ length: 200 }, (_, index) => index);
 const WAIT_MS = 50;
-const pace = { atMost: 32, clock: systemClock };
+const newPace = () => new Pace(32, systemClock);
 const turn = () => new Promise((resolve) => setTimeout(resolve, 2));
 
 /** An API server with so many seats. */
@@ -31,14 +31,14 @@ function server(seats: number) {
 
 it("does everything once, as many at once as may be, where nothing is refused", async () => {
   const { seen, work } = server(1_000);
-  await mapPaced(items, pace, work);
+  await mapPaced(items, newPace(), work);
   expect(seen.done.toSorted((a, b) => a - b)).toEqual(items);
   expect(seen).toMatchObject({ refusals: 0, most: 32 });
 });
 
 it("keeps what seats there are busy, and does not knock again and again", async () => {
   const { seen, work } = server(4);
-  await mapPaced(items, pace, work);
+  await mapPaced(items, newPace(), work);
   expect(seen.done.toSorted((a, b) => a - b)).toEqual(items);
   expect(seen.most).toBe(4);
   // 28 at first, and one for each 32 that are through.
@@ -47,16 +47,48 @@ it("keeps what seats there are busy, and does not knock again and again", async 
   expect(seen.early, "sent again before its time").toBe(0);
 });
 
+it("begins the next list as the last one ended, so that it is not refused as much again", async () => {
+  const { seen, work } = server(4);
+  const pace = newPace();
+  await mapPaced(items, pace, work);
+  const before = seen.refusals;
+  for (let list = 0; list < 3; list++) await mapPaced(items, pace, work);
+  expect(seen.done).toHaveLength(4 * items.length);
+  expect(seen.most).toBe(4);
+  expect(before).toBeGreaterThanOrEqual(28);
+  expect(seen.refusals - before).toBeLessThanOrEqual(3 * Math.ceil(200 / 32));
+});
+
+it("comes back to as many as may be, list by list, however short they are", async () => {
+  const pace = newPace();
+  await mapPaced(items, pace, server(1).work);
+  const { seen, work } = server(1_000);
+  const few = items.slice(0, 32);
+  for (let list = 0; list < 40; list++) await mapPaced(few, pace, work);
+  expect(seen).toMatchObject({ refusals: 0, most: 32 });
+});
+
+it("nobody comes to the work near the end, where a refusal would be waited for", async () => {
+  const { seen, work } = server(4);
+  const pace = newPace();
+  await mapPaced(items, pace, work);
+  const before = seen.refusals;
+  // As many as four of them do while 32 are through; only who begins may be one too many.
+  await mapPaced(items.slice(0, 4 * 32), pace, work);
+  expect(seen.refusals - before).toBeLessThanOrEqual(1);
+  expect(seen.early).toBe(0);
+});
+
 it("leaves the rest where nobody gets through", async () => {
   const { seen, work } = server(0);
-  await mapPaced(items, pace, work);
+  await mapPaced(items, newPace(), work);
   expect(seen.done).toEqual([]);
   expect(seen.refusals).toBe(31 + 5);
 });
 
 it("ends with the first error, and begins nothing more", async () => {
   let begun = 0;
-  const failing = mapPaced(items, pace, async (item) => {
+  const failing = mapPaced(items, newPace(), async (item) => {
     begun++;
     await turn();
     // Of those that came to the work later, too.
