@@ -84,6 +84,8 @@ export const PARTS: Readonly<Record<string, () => Promise<object>>> = {
   webhook: benchmark("webhook", "--full"),
   apiserver: benchmark("apiserver"),
   rollout: benchmark("rollout", "--pods", ROLLOUTS),
+  "real-rollout": benchmark("rollout", "--real"),
+  "priority-level": benchmark("priority-level"),
   memory: benchmark("memory"),
   "first-decision": benchmark("first-decision"),
   ordered: benchmark("ordered"),

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|memory|first-decision|ordered [--json] [--pods 500,1000] [--full]`: prints a table, or one
- * JSON object.
+ * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|ordered [--json] [--pods 500,1000]
+ * [--real] [--full]`: prints a table, or one JSON object.
  * `npm run bench -- gates`: a short run of webhook, rollout, memory and first-decision, which fails when a figure drops;
  * reports/bench.json has them.
  */
@@ -14,6 +14,7 @@ import { firstDecisionGates, gateLine, isHeld, memoryGates, rolloutGates, webhoo
 import { measureMemory } from "./memory/measure-memory.ts";
 import { memoryTable } from "./memory/memory-table.ts";
 import { measureOrdered, orderedTable } from "./ordered.ts";
+import { measurePriorityLevel, priorityLevelTable } from "./rollout/measure-priority-level.ts";
 import { measureRollout } from "./rollout/measure-rollout.ts";
 import { rolloutTable } from "./rollout/rollout-table.ts";
 import { measureWebhook } from "./webhook/measure-webhook.ts";
@@ -32,7 +33,7 @@ const FULL_WEBHOOK = { ...WEBHOOK, sidecarSets: [1, 10, 200, 50_000] };
 /** About 2 minutes. */
 const API_SERVER = { rounds: 11, milliseconds: 700 };
 const SHORT_WEBHOOK = { rounds: 9, milliseconds: 250, callers: [1, 32], sidecarSets: [10] };
-const SHORT_ROLLOUT = { sizes: [200], rounds: 1 };
+const SHORT_ROLLOUT = { sizes: [200], rounds: 1, where: "embedded" } as const;
 /** About 5 minutes: a tick of Lambda's for each size. */
 const MEMORY = { sizes: [1_000, 20_000, 60_000, 150_000], seconds: 58 };
 const SHORT_MEMORY = { sizes: [20_000], seconds: 20 };
@@ -41,6 +42,8 @@ const FIRST_DECISION = { sidecarSets: 50_000, rounds: 7 };
 const SHORT_FIRST_DECISION = { sidecarSets: 20_000, rounds: 3 };
 const REPORT = "reports/bench.json";
 const DEFAULT_PODS = "500,1000,2000";
+const REAL_PODS = "1000,2000,4000,10000";
+const LEVEL_PODS = "2000";
 
 function podNumbers(text: string): readonly number[] {
   const numbers = text.split(",").map(Number);
@@ -75,7 +78,9 @@ async function gates(): Promise<Printed> {
 }
 
 interface Wanted {
-  readonly pods: readonly number[];
+  /** as --pods has them */
+  readonly pods: string | undefined;
+  readonly isReal: boolean;
   readonly isFull: boolean;
 }
 
@@ -108,10 +113,16 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
     const figures = await measureOrdered();
     return { figures, table: orderedTable(figures) };
   },
-  rollout: async ({ pods: sizes }) => {
-    const figures = await measureRollout({ sizes, rounds: 3 });
-    await keep({ rollout: figures });
+  rollout: async ({ pods, isReal }) => {
+    const sizes = podNumbers(pods ?? (isReal ? REAL_PODS : DEFAULT_PODS));
+    const figures = await measureRollout({ sizes, rounds: 3, where: isReal ? "real" : "embedded" });
+    await keep(isReal ? { realRollout: figures } : { rollout: figures });
     return { figures, table: rolloutTable(figures) };
+  },
+  "priority-level": async ({ pods }) => {
+    const figures = await measurePriorityLevel({ pods: Math.max(...podNumbers(pods ?? LEVEL_PODS)), rounds: 3 });
+    await keep({ priorityLevel: figures });
+    return { figures, table: priorityLevelTable(figures) };
   },
   gates,
 };
@@ -120,7 +131,8 @@ async function main(): Promise<number> {
   const options = {
     json: { type: "boolean" },
     full: { type: "boolean", default: false },
-    pods: { type: "string", default: DEFAULT_PODS },
+    real: { type: "boolean", default: false },
+    pods: { type: "string" },
   } as const;
   const { positionals, values } = parseArgs({ options, allowPositionals: true });
   const [what = ""] = positionals;
@@ -130,7 +142,15 @@ async function main(): Promise<number> {
     process.stderr.write(`${what || "nothing"} is no benchmark: npm run bench -- NAME, NAME being one of ${known}\n`);
     return 2;
   }
-  const { figures, table, isBroken = false } = await run({ pods: podNumbers(values.pods), isFull: values.full });
+  const {
+    figures,
+    table,
+    isBroken = false,
+  } = await run({
+    pods: values.pods,
+    isReal: values.real,
+    isFull: values.full,
+  });
   process.stdout.write(values.json ? `${JSON.stringify(figures)}\n` : table);
   return isBroken ? 1 : 0;
 }

@@ -1,26 +1,13 @@
 /** Figures of speed, memory, bytes and cost. */
-import { at, numberAt, type Part, type Row, rowsOf, type WantedFigure } from "./wanted-figure.ts";
-
-const smallest = (values: readonly (number | undefined)[]) => {
-  const known = values.filter((value) => value !== undefined);
-  return known.length > 0 ? Math.min(...known) : undefined;
-};
-const largest = (values: readonly (number | undefined)[]) => {
-  const known = values.filter((value) => value !== undefined);
-  return known.length > 0 ? Math.max(...known) : undefined;
-};
+import { REAL_ROLLOUT_FIGURES } from "./real-rollout-figures.ts";
+import { leastOfBareLoop, rolled } from "./rollout-figures.ts";
+import { at, numberAt, type Part, rowsOf, type WantedFigure } from "./wanted-figure.ts";
 
 /** Of our webhook with ten SidecarSets. */
 const review = (callers: number, path: string) => (part: Part) =>
   numberAt(
     rowsOf(part).find((row) => row["subject"] === "ours" && row["sidecarSets"] === 10 && row["callers"] === callers),
     path,
-  );
-const rolled = (kinds: readonly string[], path: string) => (part: Part) =>
-  largest(
-    rowsOf(part)
-      .filter((row) => kinds.includes(String(row["kind"])))
-      .map((row) => numberAt(row, path)),
   );
 const created = (way: string, path: string) => (part: Part) =>
   numberAt(
@@ -116,7 +103,7 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     what: "rollout, pods a second of a bare patch loop's",
     by: "bench",
     from: "rollout",
-    pick: (part) => smallest(((part["ofBareLoop"] ?? []) as readonly Row[]).map((row) => numberAt(row, "ratio"))),
+    pick: leastOfBareLoop,
     atLeast: 0.85,
     isMain: true,
   },
@@ -128,6 +115,7 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     atMost: 1.05,
     isMain: true,
   },
+  ...REAL_ROLLOUT_FIGURES,
   {
     what: "rollout, MB of memory for each 1,000 pods",
     by: "bench",

@@ -2,16 +2,18 @@
 import { keepHeapSmall } from "../../../functions/heap.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { readConfig } from "../../../shared/config.ts";
+import { systemClock } from "../../../shared/controller/clock.ts";
 import { mapLimited } from "../../../shared/controller/concurrency.ts";
 import { listAll } from "../../../shared/controller/observe.ts";
 import { runPass } from "../../../shared/controller/pass.ts";
 import type { SidecarSetReport } from "../../../shared/controller/report.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";
 import type { RequestRecord } from "../../../shared/kube/transport.ts";
 import { answerCalls } from "../process/answer-calls.ts";
 import { countBytes } from "../process/count-bytes.ts";
-import type { ClusterAddress } from "./cluster-process.ts";
+import type { ClusterAddress } from "./ground.ts";
 
 export interface RollPlan {
   readonly cluster: ClusterAddress;
@@ -32,6 +34,8 @@ export interface Roll {
   /** that went over the connections to the API server, both ways, TLS excluded */
   readonly bytes: number;
   readonly conflicts: number;
+  /** answers 429 */
+  readonly refusals: number;
   readonly report?: SidecarSetReport;
 }
 
@@ -54,8 +58,20 @@ async function bareLoop(cluster: Cluster, { image, atOnce }: RollPlan): Promise<
       { op: "test", path: "/metadata/uid", value: uid },
       { op: "replace", path: "/spec/containers/1/image", value: image },
     ] as const;
-    return cluster.patch(PODS, key, { type: "json", operations }, { answer: "metadata" });
+    return untilHeard(() => cluster.patch(PODS, key, { type: "json", operations }, { answer: "metadata" }));
   });
+}
+
+/** Whoever is refused waits as long as the API server asks. */
+async function untilHeard(work: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    try {
+      return void (await work());
+    } catch (error) {
+      if (!isKubeError(error, 429)) throw error;
+      await systemClock.sleep(1000 * (error.retryAfterSeconds ?? 1));
+    }
+  }
 }
 
 async function run(plan: RollPlan): Promise<Roll> {
@@ -66,9 +82,11 @@ async function run(plan: RollPlan): Promise<Roll> {
   const begin = performance.now();
   let lastPatch = begin;
   let conflicts = 0;
+  let refusals = 0;
   const onRequest = ({ verb, resource, code }: RequestRecord) => {
+    if (code === 429) refusals++;
     if (verb !== "PATCH" || resource !== "pods") return;
-    if (code >= 400) conflicts++;
+    if (code >= 400 && code !== 429) conflicts++;
     lastPatch = performance.now();
   };
   const access = { server, certificateAuthority, token: async () => bearerToken, userAgent: plan.userAgent, onRequest };
@@ -78,6 +96,7 @@ async function run(plan: RollPlan): Promise<Roll> {
     seconds: (performance.now() - begin) / 1000,
     bytes: bytes(),
     conflicts,
+    refusals,
   });
   if (plan.kind === "bare") {
     await bareLoop(cluster, plan);

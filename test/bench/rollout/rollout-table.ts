@@ -1,5 +1,6 @@
 /** The figures of rollouts as a table for people. */
-import type { RolloutFigures, RolloutRow } from "./measure-rollout.ts";
+import type { RolloutFigures } from "./measure-rollout.ts";
+import type { RolloutRow } from "./stage.ts";
 
 const HEAD =
   "  pods  kind     pods/s   until ready s   CPU ms/pod   peak MB   B/pod   PATCH/pod   status/pod   conflicts   status writes";
@@ -22,7 +23,7 @@ function line(row: RolloutRow): string {
 export function rolloutTable(figures: RolloutFigures): string {
   const { rows, ofBareLoop, cpuExponent, secondsExponent, memorySlope } = figures;
   return [
-    `${figures.rounds} rounds of ours and the bare loop in turn, Node ${process.version}`,
+    `${figures.rounds} rounds of ours and the bare loop in turn, ${figures.where} cluster, Node ${process.version}`,
     "",
     HEAD,
     ...rows.map(line),

@@ -1,0 +1,59 @@
+/** What a rollout runs on: the embedded cluster, or a real control plane. */
+import { startLocalCluster } from "../../../infra/local/cluster.ts";
+import type { Container } from "../../../shared/api/kubernetes.ts";
+import { connectCluster } from "../../../shared/kube/client.ts";
+import { type Cluster, NAMESPACES } from "../../../shared/kube/port.ts";
+
+export interface ClusterAddress {
+  readonly server: string;
+  /** PEM */
+  readonly certificateAuthority: string;
+  readonly bearerToken: string;
+}
+
+/** "PATCH pods": 12 */
+export type Calls = Readonly<Record<string, number>>;
+
+export interface Ground {
+  /** for passes and bare loops */
+  readonly address: ClusterAddress;
+  /** an administrator's */
+  readonly client: Cluster;
+  /** where the pods run; none: they are scheduled */
+  readonly nodes: readonly string[];
+  /** What a container of its pods says. */
+  containerOf(container: Container): Container;
+  /** What was asked by one user agent, as the API server itself says. */
+  callsOf(userAgent: string): Promise<Calls>;
+  /** Gives passes and bare loops a priority level of their own; resolves to its seats. */
+  tighten(level: TightLevel): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** A priority level of one share, which neither borrows nor lends. */
+export interface TightLevel {
+  /** Reject: 429 as soon as all seats are taken; Queue: as soon as a short queue is full as well */
+  readonly response: "Reject" | "Queue";
+}
+
+export function clientOf({ server, certificateAuthority, bearerToken }: ClusterAddress): Cluster {
+  return connectCluster({ server, certificateAuthority, token: async () => bearerToken, userAgent: "stage" });
+}
+
+export async function embeddedGround(): Promise<Ground> {
+  const local = await startLocalCluster({ startDelayMs: 20, readyDelayMs: 20, historyLimit: 200_000 });
+  const address = { server: local.url, certificateAuthority: local.caCertificate, bearerToken: local.token };
+  const client = clientOf(address);
+  for (const name of ["kruise-system", "shop"]) await client.create(NAMESPACES, { metadata: { name } });
+  return {
+    address,
+    client,
+    nodes: [],
+    containerOf: (container) => container,
+    callsOf: async (userAgent) => local.apiCalls(userAgent),
+    tighten: async () => {
+      throw new Error("the embedded cluster has no priority levels");
+    },
+    close: () => local.close(),
+  };
+}
