@@ -8,6 +8,6 @@ import { setFlagsFromString } from "node:v8";
  * whenever it decides on a size.
  */
 export function keepHeapSmall(): void {
-  setFlagsFromString("--heap-growing-percent=20");
+  setFlagsFromString("--heap-growing-percent=10");
   setFlagsFromString("--semi-space-growth-factor=1");
 }
