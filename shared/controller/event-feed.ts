@@ -19,10 +19,12 @@ export interface EventFeed<T extends KubernetesObject> {
   readonly close: () => void;
 }
 
+/** `keep`: what is to be kept of each object until it is asked for; absent: all of it. */
 export function openFeed<T extends KubernetesObject>(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
   resource: Resource,
   options: Omit<WatchOptions, "timeoutSeconds" | "signal">,
+  keep: (object: T) => T = (object) => object,
 ): EventFeed<T> {
   const closing = new AbortController();
   const events: WatchEvent<T>[] = [];
@@ -36,7 +38,7 @@ export function openFeed<T extends KubernetesObject>(
     for await (const event of cluster.watch<T>(resource, all)) {
       refusals = 0;
       from = event.object.metadata?.resourceVersion ?? from;
-      if (event.type !== "BOOKMARK") events.push(event);
+      if (event.type !== "BOOKMARK") events.push({ type: event.type, object: keep(event.object) });
       wake.abort(NEWS);
     }
   };

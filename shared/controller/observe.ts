@@ -50,8 +50,9 @@ export async function observePods(cluster: Cluster, sidecarSet: SidecarSet, with
     (old, version) => (old === undefined || isLater(old, version) ? version : old),
     undefined,
   );
+  // What was needed to find equal parts goes with the list: of what comes later there is little.
   const view = new PodView(
-    record,
+    podRecords(sidecarSet, withResources),
     lists.flatMap(({ items }) => items),
   );
   return { view, scope, ...(oldest === undefined ? {} : { resourceVersion: oldest }) };

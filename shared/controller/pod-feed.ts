@@ -3,21 +3,23 @@ import type { Pod } from "../api/kubernetes.ts";
 import { type Cluster, PODS, type WatchEvent, type WatchOptions } from "../kube/port.ts";
 import type { Clock } from "./clock.ts";
 import { type EventFeed, openFeed } from "./event-feed.ts";
-import type { Scope } from "./observe.ts";
+import type { Observed, Scope } from "./observe.ts";
 import type { PodView } from "./pod-view.ts";
 
 export interface PodFeed extends Pick<EventFeed<Pod>, "wait" | "close"> {
-  /** Applies what has come to `view`; how many pods changed. */
-  readonly applyTo: (view: PodView) => number;
+  /** Applies what has come to the view; how many pods changed. */
+  readonly applyToView: () => number;
 }
 
+/** undefined: nothing was listed, so there is nowhere to go on from. */
 export function openPodFeed(
   site: { readonly cluster: Cluster; readonly clock: Clock },
-  scope: Scope,
-  resourceVersion: string,
-): PodFeed {
-  const { wait, take, close } = openFeed<Pod>(site, PODS, watchOptions(scope, resourceVersion));
-  return { wait, close, applyTo: (view) => take().filter((event) => apply(event, scope, view)).length };
+  { view, scope, resourceVersion }: Observed,
+): PodFeed | undefined {
+  if (resourceVersion === undefined) return undefined;
+  // Thousands of events may come while a decision is made.
+  const { wait, take, close } = openFeed<Pod>(site, PODS, watchOptions(scope, resourceVersion), view.record);
+  return { wait, close, applyToView: () => take().filter((event) => apply(event, scope, view)).length };
 }
 
 function watchOptions(scope: Scope, resourceVersion: string): Omit<WatchOptions, "timeoutSeconds"> {

@@ -18,14 +18,15 @@ export function podRecords(sidecarSet: SidecarSet, withResources = false): Recor
  * at another resourceVersion.
  */
 export class PodView {
-  readonly #record: RecordPod;
+  /** what is kept of a pod here */
+  readonly record: RecordPod;
   readonly #pods = new Map<string, Pod>();
   /** uid → resourceVersion of pods that are not selected (any more), null for those that do not exist */
   readonly #others = new Map<string, string | null>();
 
   /** `pods` are records already. */
   constructor(record: RecordPod, pods: readonly Pod[]) {
-    this.#record = record;
+    this.record = record;
     for (const pod of pods) this.#pods.set(pod.metadata?.uid ?? "", pod);
   }
 
@@ -49,7 +50,7 @@ export class PodView {
     const known = this.versionOf(uid);
     if (known === null || (known !== undefined && !isLater(pod.metadata?.resourceVersion, known))) return false;
     this.#others.delete(uid);
-    this.#pods.set(uid, this.#record(pod));
+    this.#pods.set(uid, this.record(pod));
     return true;
   }
 

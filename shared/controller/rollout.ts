@@ -121,11 +121,6 @@ async function runRound(context: RolloutContext, name: string, look: Look | unde
   return "contention";
 }
 
-function openFeed(context: RolloutContext, { observed }: Look): PodFeed | undefined {
-  const { resourceVersion, scope } = observed;
-  return resourceVersion === undefined ? undefined : openPodFeed(context, scope, resourceVersion);
-}
-
 /** What to decide on next; undefined: look anew. "quiet": nothing changed, "settled": nothing can be waited for. */
 async function nextLook(
   context: RolloutContext,
@@ -140,7 +135,7 @@ async function nextLook(
     await waitOn(context, within(limits, look), following.listMs);
     return undefined;
   }
-  following.feed ??= openFeed(context, look);
+  following.feed ??= openPodFeed(context, look.observed);
   return following.feed ? await watched(context, following.progress, following.feed, limits) : "settled";
 }
 
@@ -158,7 +153,7 @@ async function watched(
     await clock.sleep(RELIST_MS, limits.signal);
     return undefined;
   }
-  const isQuiet = feed.applyTo(look.observed.view) === 0 && result.reserved === 0 && !result.isStatusOwed;
+  const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed;
   const same = await readSame(context, look);
   return same && isQuiet ? "quiet" : onto(look, same);
 }

@@ -12,7 +12,7 @@ function event(resourceVersion: string): WatchEvent<Pod> {
 }
 
 /** Each watch does the next of `courses`: yields events, then ends or throws; the last course again and again. */
-function watched(courses: readonly (readonly (WatchEvent<Pod> | KubeError)[])[]) {
+function watched(courses: readonly (readonly (WatchEvent<Pod> | KubeError)[])[], keep?: (pod: Pod) => Pod) {
   const from: string[] = [];
   const watch = async function* ({ resourceVersion }: WatchOptions) {
     from.push(resourceVersion);
@@ -22,7 +22,7 @@ function watched(courses: readonly (readonly (WatchEvent<Pod> | KubeError)[])[])
     }
   };
   const cluster = { watch: (_: unknown, options: WatchOptions) => watch(options) } as unknown as Cluster;
-  return { from, feed: openFeed<Pod>({ cluster, clock }, PODS, { resourceVersion: "1" }) };
+  return { from, feed: openFeed<Pod>({ cluster, clock }, PODS, { resourceVersion: "1" }, keep) };
 }
 
 const unavailable = new KubeError("no healthy upstream", { code: 503, reason: "ServiceUnavailable" });
@@ -40,6 +40,22 @@ it("goes on behind the last event after a watch that broke and one that was refu
     .toEqual([true, "2", "3", "4"]);
   feed.close();
   expect(from.slice(0, 4)).toEqual(["1", "3", "3", "3"]);
+});
+
+it("shrinks what comes when it comes, and leaves bookmarks alone", async () => {
+  const shrunk: (string | undefined)[] = [];
+  const keep = ({ metadata = {} }: Pod): Pod => {
+    shrunk.push(metadata.resourceVersion);
+    return { metadata: { uid: `kept of ${metadata.resourceVersion}` }, spec: { containers: [] } };
+  };
+  const bookmark = { type: "BOOKMARK", object: { metadata: { resourceVersion: "3" } } } as WatchEvent<Pod>;
+  const { feed } = watched([[event("2"), bookmark, { ...event("4"), type: "DELETED" }], [expired]], keep);
+  await expect.poll(() => feed.wait(100)).toBe(false);
+  expect(shrunk).toEqual(["2", "4"]);
+  expect(feed.take().map(({ type, object }) => [type, object.metadata?.uid])).toEqual([
+    ["MODIFIED", "kept of 2"],
+    ["DELETED", "kept of 4"],
+  ]);
 });
 
 it.each([

@@ -2,49 +2,49 @@
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { readyCondition } from "../pod/is-ready.ts";
 
-/** What the order looks at, extracted once per pod. */
-export interface OrderKeys {
-  readonly isAssigned: boolean;
-  readonly phaseRank: number;
-  readonly isReady: boolean;
-  readonly readySince: string;
-  readonly restarts: number;
-  readonly sidecarRestarts: number;
-  readonly createdAt: string;
-}
-
 const PHASE_RANK: ReadonlyMap<string, number> = new Map([
   ["Unknown", 1],
   ["Running", 2],
 ]);
 
-export function orderKeysOf(pod: Pod): OrderKeys {
-  const ready = readyCondition(pod);
-  return {
-    isAssigned: Boolean(pod.spec.nodeName),
-    phaseRank: PHASE_RANK.get(pod.status?.phase ?? "") ?? 0,
-    isReady: ready?.status === "True",
-    readySince: timeOf(ready?.lastTransitionTime),
-    restarts: maxRestarts(pod.status?.containerStatuses ?? []),
-    sidecarRestarts: sidecarRestarts(pod),
-    createdAt: timeOf(pod.metadata?.creationTimestamp),
-  };
-}
-
 /**
- * Unassigned, pending, not ready, ready since shortly, restarted often, young pods first. Negative, zero or positive.
+ * Compares two of `pods` by their places among them: negative, zero or positive. Unassigned, pending, not ready, ready
+ * since shortly, restarted often, young pods first. What it looks at is extracted once, into columns: an object for each
+ * of 150,000 pods would take half of what their records do.
  * Source: Kubernetes pkg/controller, ActivePods.
  */
-export function comparePods(a: OrderKeys, b: OrderKeys): number {
-  return (
-    Number(a.isAssigned) - Number(b.isAssigned) ||
-    a.phaseRank - b.phaseRank ||
-    Number(a.isReady) - Number(b.isReady) ||
-    (a.isReady && b.isReady ? compareTimes(a.readySince, b.readySince) : 0) ||
-    b.restarts - a.restarts ||
-    b.sidecarRestarts - a.sidecarRestarts ||
-    compareTimes(a.createdAt, b.createdAt)
-  );
+export function podOrder(pods: readonly Pod[]): (a: number, b: number) => number {
+  const standing = pods.map(standingOf);
+  const readySince = pods.map(readySinceOf);
+  const restarts = pods.map(({ status }) => maxRestarts(status?.containerStatuses ?? []));
+  const ofSidecars = pods.map(sidecarRestarts);
+  const difference = (column: readonly number[], a: number, b: number) => (column[a] ?? 0) - (column[b] ?? 0);
+  return (a, b) =>
+    difference(standing, a, b) ||
+    compareTimes(readySince[a] ?? "", readySince[b] ?? "") ||
+    difference(restarts, b, a) ||
+    difference(ofSidecars, b, a) ||
+    compareTimes(createdAt(pods[a]), createdAt(pods[b]));
+}
+
+/** As one number: assigned or not, the phase, ready or not, in this order of weight. */
+function standingOf(pod: Pod): number {
+  const phaseRank = PHASE_RANK.get(pod.status?.phase ?? "") ?? 0;
+  return (pod.spec.nodeName ? 8 : 0) + 2 * phaseRank + (isReady(pod) ? 1 : 0);
+}
+
+function isReady(pod: Pod): boolean {
+  return readyCondition(pod)?.status === "True";
+}
+
+/** Of pods that are not ready it says nothing. */
+function readySinceOf(pod: Pod): string {
+  const ready = readyCondition(pod);
+  return ready?.status === "True" ? timeOf(ready.lastTransitionTime) : "";
+}
+
+function createdAt(pod: Pod | undefined): string {
+  return timeOf(pod?.metadata?.creationTimestamp);
 }
 
 /** Unknown before known, then the later one first. The API server writes all times alike, so their texts compare. */

@@ -4,7 +4,7 @@ import { pdqsort } from "../lib/pdqsort.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { type Claims, maxUnavailableOf, partitionOf, takeWithin, usedBudget } from "./budget.ts";
 import { classify, type PodClass } from "./classify.ts";
-import { comparePods, orderKeysOf } from "./order.ts";
+import { podOrder } from "./order.ts";
 import { followsOrdinals, orderByOrdinals, placeOf } from "./ordinal-order.ts";
 import { type OrdinalTurn, ordinalTurn } from "./ordinal-turn.ts";
 import { withOwners } from "./owner-budget.ts";
@@ -95,6 +95,7 @@ function spread(
 
 /** Not stable, exactly as Go's sort is not: equal pods must get their turn in the same order as in OpenKruise. */
 export function sortByDefault(waiting: readonly PodState[]): readonly PodState[] {
-  const keyed = waiting.map((state) => ({ state, keys: orderKeysOf(state.pod) }));
-  return pdqsort(keyed, (a, b) => comparePods(a.keys, b.keys) < 0).map(({ state }) => state);
+  const compare = podOrder(waiting.map(({ pod }) => pod));
+  const places = pdqsort([...waiting.keys()], (a, b) => compare(a, b) < 0);
+  return places.map((place) => waiting[place] as PodState);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { comparePods, orderKeysOf } from "../../../shared/core/upgrade/order.ts";
+import { podOrder } from "../../../shared/core/upgrade/order.ts";
 
 const EARLY = "2025-01-01T00:00:00Z";
 const LATE = "2025-01-02T00:00:00Z";
@@ -58,26 +58,19 @@ describe("the order in which pods are upgraded", () => {
     ["one whose age nobody knows", {}, { created: EARLY }],
   ];
   test.each(rows)("first %s", (_, first, second) => {
-    const [a, b] = [orderKeysOf(podOf(first)), orderKeysOf(podOf(second))];
-    expect(comparePods(a, b)).toBeLessThan(0);
-    expect(comparePods(b, a)).toBeGreaterThan(0);
-    expect(comparePods(a, a)).toBe(0);
+    const compare = podOrder([podOf(first), podOf(second)]);
+    expect(compare(0, 1)).toBeLessThan(0);
+    expect(compare(1, 0)).toBeGreaterThan(0);
+    expect(compare(0, 0)).toBe(0);
   });
 
   test("is not moved by the time since which a pod is not ready", () => {
-    const [a, b] = [orderKeysOf(podOf({ since: EARLY })), orderKeysOf(podOf({ since: LATE }))];
-    expect(comparePods(a, b)).toBe(0);
+    expect(podOrder([podOf({ since: EARLY }), podOf({ since: LATE })])(0, 1)).toBe(0);
   });
 
-  test("takes a pod about which nothing is known", () => {
-    expect(orderKeysOf({ spec: { containers: [] } })).toEqual({
-      isAssigned: false,
-      phaseRank: 0,
-      isReady: false,
-      readySince: "",
-      restarts: 0,
-      sidecarRestarts: 0,
-      createdAt: "",
-    });
+  test("takes a pod about which nothing is known: it comes first", () => {
+    const compare = podOrder([{ spec: { containers: [] } }, podOf({ phase: "Pending" })]);
+    expect(compare(0, 1)).toBeLessThan(0);
+    expect(compare(0, 0)).toBe(0);
   });
 });
