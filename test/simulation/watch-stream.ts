@@ -58,11 +58,15 @@ async function* read<T>(inbox: Inbox<T>): AsyncGenerator<WatchEvent<T>> {
 
 function sinkOf<T>({ scheduler, process, chance, weather, counts }: WatchSite, inbox: Inbox<T>) {
   let lastAtMs = 0;
+  const onTheWay: (() => void)[] = [];
   const push = (delayMs: number, receive: () => void) => {
     lastAtMs = Math.max(lastAtMs, scheduler.nowMs + delayMs);
+    onTheWay.push(receive);
     process.deliver(lastAtMs - scheduler.nowMs, () => {
+      // Timers of real time that end in the same millisecond do so in any order.
+      const next = onTheWay.shift();
       if (inbox.isEnded) return;
-      receive();
+      next?.();
       inbox.wake();
     });
   };
