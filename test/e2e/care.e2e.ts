@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import {
   GATE_ANNOTATION,
@@ -108,8 +108,9 @@ it("a gate's no holds a batch, and its yes lets one after the other go", async (
 
 // A pass that waits for one of them ends for all of them.
 describe.concurrent("where an annotation asks for it", () => {
-  it("a release that fails is taken back, and pods have the one before again", async () => {
-    const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } });
+  it("a release that fails is taken back, and pods have the one before again", async ({ onTestFinished }) => {
+    const spec = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } } as const;
+    const scene = await openScene(spec, onTestFinished);
     await scene.deploy(4);
     await scene.untilSettled();
     await scene.patchSet(annotation(HALT_ON_ANNOTATION, "1"), annotation(UNDO_ON_HALT_ANNOTATION, "true"));
@@ -133,8 +134,9 @@ describe.concurrent("where an annotation asks for it", () => {
     expect(await explained(scene)).toContain("RolloutHalted");
   });
 
-  it("no owner has more pods down than its budget, while others go on", async () => {
-    const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: "100%" } });
+  it("no owner has more pods down than its budget, while others go on", async ({ onTestFinished }) => {
+    const spec = { updateStrategy: { type: "RollingUpdate", maxUnavailable: "100%" } } as const;
+    const scene = await openScene(spec, onTestFinished);
     await scene.patchSet(annotation(OWNER_BUDGET_ANNOTATION, "1"));
     for (const name of ["cache", "db"]) await createStatefulSet(scene, name, 3);
     await scene.untilReady(6);

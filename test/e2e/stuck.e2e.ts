@@ -22,8 +22,9 @@ async function containerIds(scene: Scene, ...names: readonly string[]) {
 
 // A pass that waits for one of them ends for all of them.
 describe.concurrent("a rollout", () => {
-  it("of an image that nobody can pull stops at maxUnavailable, and a good one goes on", async () => {
-    const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } });
+  it("of an image that nobody can pull stops at maxUnavailable, and a good one goes on", async ({ onTestFinished }) => {
+    const spec = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } } as const;
+    const scene = await openScene(spec, onTestFinished);
     await scene.deploy(6);
     await scene.untilSettled();
     const since = await scene.now();
@@ -43,17 +44,15 @@ describe.concurrent("a rollout", () => {
     });
   });
 
-  it.each([
+  it.for([
     ["to an image that nobody can pull", "agent:does-not-exist", HOT, /agent-2: (ErrImagePull|ImagePullBackOff)/],
     ["whose migration hook fails", "agent:hook-fails", MIGRATING, /agent-2: (PostStartHookError|CrashLoopBackOff)/],
     ["whose migration hook never ends", "agent:hook-never-ends", MIGRATING, /agent-2: ContainerCreating/],
-  ])(
+  ] as const)(
     "that is a hot upgrade %s leaves the old container serving, and a good one goes on",
-    async (_what, image, sidecar, why) => {
-      const scene = await openScene({
-        containers: [sidecar],
-        updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 },
-      });
+    async ([_what, image, sidecar, why], { onTestFinished }) => {
+      const updateStrategy = { type: "RollingUpdate", maxUnavailable: 1 } as const;
+      const scene = await openScene({ containers: [sidecar], updateStrategy }, onTestFinished);
       await scene.deploy(2);
       await scene.untilSettled();
       const since = await scene.now();

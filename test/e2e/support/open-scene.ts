@@ -5,8 +5,8 @@ import { apiServer } from "./access.ts";
 import { type Functions, type FunctionsOptions, startFunctions } from "./functions.ts";
 import { Scene } from "./scene.ts";
 
-/** Called in a test, it opens a scene that is closed when the test is over. */
-export type OpenScene = (spec?: Partial<SidecarSetSpec>) => Promise<Scene>;
+/** Called in a test, it opens a scene that is closed when the test is over. Concurrent tests say whose end that is. */
+export type OpenScene = (spec?: Partial<SidecarSetSpec>, whenFinished?: typeof onTestFinished) => Promise<Scene>;
 
 /** Called once in a file, outside of tests. */
 export function scenes(options: Pick<FunctionsOptions, "gates" | "roles" | "batchGates"> = {}): OpenScene {
@@ -15,9 +15,9 @@ export function scenes(options: Pick<FunctionsOptions, "gates" | "roles" | "batc
     functions = await startFunctions(apiServer(), options);
   });
   afterAll(() => functions?.close());
-  return async (spec) => {
+  return async (spec, whenFinished = onTestFinished) => {
     const scene = new Scene(functions);
-    onTestFinished(() => scene.close());
+    whenFinished(() => scene.close());
     await scene.open(spec);
     return scene;
   };
