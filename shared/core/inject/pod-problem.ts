@@ -85,7 +85,7 @@ function structCheck(fields: ReadonlyMap<string, GoField>): Check {
 }
 
 function listCheck(fits: Check): Check {
-  return (raw) => Array.isArray(raw) && raw.every(fits);
+  return (raw) => Array.isArray(raw) && raw.every((item) => item !== null && fits(item));
 }
 
 function mapCheck(fits: Check): Check {
@@ -107,5 +107,12 @@ export function podProblem(object: unknown): string | undefined {
   if (object === undefined || object === null) return "there is no content to decode";
   if (isPod(object)) return undefined;
   const decoded = decodeGo(POD, object);
-  return decoded.kind === "DecodeError" ? decoded.message : undefined;
+  if (decoded.kind === "DecodeError") return decoded.message;
+  return holdsNull(object) ? "a list holds null where an object is meant" : undefined;
+}
+
+/** API servers send an object in its place. */
+function holdsNull(value: unknown): boolean {
+  if (Array.isArray(value) && value.includes(null)) return true;
+  return typeof value === "object" && value !== null && Object.values(value).some(holdsNull);
 }
