@@ -2,10 +2,10 @@
 import { setFlagsFromString } from "node:v8";
 
 /**
- * Garbage is collected before the heap has grown by more than a tenth or 8 MB, instead of up to fourfold, and the part for what is
- * new stays as small as it begins: collections cost a third more computing, and the process needs half the memory. Not
- * for webhooks, which would pay with every request. To be called before anything large is read; V8 reads both of them
- * whenever it decides on a size.
+ * Garbage is collected before the heap has grown by more than a tenth or 8 MB, instead of up to fourfold, and the part
+ * for what is new stays as small as it begins: collections cost more computing, and the process needs half the memory
+ * (docs/benchmarks.md). Not for webhooks, which would pay with every request. To be called before anything large is
+ * read; V8 reads both of them whenever it decides on a size.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString("--heap-growing-percent=10");
