@@ -5,7 +5,14 @@ import { ownerBudgetProblem } from "../upgrade/owner-budget.ts";
 import { haltProblem } from "./halt.ts";
 import { undoProblem } from "./undo.ts";
 
-/** One sentence each. All but that of undo-on-halt stop a rollout. */
+const STOPPING = [haltProblem, ownerBudgetProblem, gateProblem] as const;
+
+/** One sentence each, of those that stop a rollout. */
+export function stoppingProblems(sidecarSet: SidecarSet): readonly string[] {
+  return STOPPING.flatMap((problem) => problem(sidecarSet) ?? []);
+}
+
+/** One sentence each. */
 export function annotationProblems(sidecarSet: SidecarSet): readonly string[] {
-  return [haltProblem, undoProblem, gateProblem, ownerBudgetProblem].flatMap((problem) => problem(sidecarSet) ?? []);
+  return [...stoppingProblems(sidecarSet), ...[undoProblem(sidecarSet) ?? []].flat()];
 }

@@ -1,11 +1,10 @@
 /** Decides whether nothing is done to pods for now: too many of the updated ones fail, or nobody can tell what is wanted. */
 import type { ControllerRevision } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { gateProblem } from "../gate/gate.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
 import type { PodState } from "../pod/pod-state.ts";
-import { ownerBudgetProblem } from "../upgrade/owner-budget.ts";
-import { haltOf, haltProblem } from "./halt.ts";
+import { stoppingProblems } from "./annotation-problems.ts";
+import { haltOf } from "./halt.ts";
 import { planUndo, type Undo } from "./undo.ts";
 
 export interface Standstill {
@@ -28,7 +27,7 @@ export interface StandstillFacts {
 
 /** undefined: it goes on. */
 export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): Standstill | undefined {
-  const unreadable = haltProblem(sidecarSet) ?? ownerBudgetProblem(sidecarSet) ?? gateProblem(sidecarSet);
+  const [unreadable] = stoppingProblems(sidecarSet);
   if (unreadable !== undefined) return { hold: "unreadable", halt: unreadable };
   const halt = haltOf(sidecarSet, facts);
   if (halt === undefined) return undefined;
