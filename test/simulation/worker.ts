@@ -1,7 +1,6 @@
-/** Runs the shares that it is sent, in a thread of its own. */
-import { parentPort } from "node:worker_threads";
+/** Runs the shares that it is sent, in a process of its own. */
 import { runShare, type Share } from "./parts.ts";
 
 // A violation needs no stack, and worlds make thousands of errors.
 Error.stackTraceLimit = 0;
-parentPort?.on("message", async (share: Share) => parentPort?.postMessage(await runShare(share)));
+process.on("message", async (share: Share) => process.send?.(await runShare(share)));

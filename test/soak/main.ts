@@ -1,6 +1,6 @@
 /**
  * `npm run soak` is everything at length: the tests on a real control plane, then the simulation, then fuzzed bodies.
- * `npm run soak -- simulation [--seeds N] [--threads N] [--json FILE]` and `-- fuzz [--bodies N]` are one of them, and
+ * `npm run soak -- simulation [--seeds N] [--processes N] [--json FILE]` and `-- fuzz [--bodies N]` are one of them, and
  * `-- FILE…` some files of test/e2e. Figures go to docs/soak.json. The simulation goes on where it stopped, as long as
  * what is simulated is the same.
  */

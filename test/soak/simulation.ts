@@ -13,7 +13,7 @@ import { runAll } from "../simulation/run-all.ts";
 const SEEDS = 2_000_000;
 /** CI's are before. */
 const FIRST = 1_000_000;
-const CHUNK = 1_000;
+const CHUNK = 5_000;
 const SIMULATED = ["shared", "infra/local", "test/simulation"] as const;
 
 /** Neighbouring seeds, looked at on one day at one commit. */
@@ -40,7 +40,7 @@ interface Record extends Omit<Campaign, "findings"> {
 }
 
 const { values } = parseArgs({
-  options: { seeds: { type: "string" }, threads: { type: "string" }, json: { type: "string" } },
+  options: { seeds: { type: "string" }, processes: { type: "string" }, json: { type: "string" } },
 });
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 const git = (...argv: string[]) => execFileSync("git", argv, { encoding: "utf8" }).trim();
@@ -76,13 +76,13 @@ function joined(chunks: readonly Chunk[], next: Chunk): readonly Chunk[] {
   return [...chunks.slice(0, -1), { ...last, to: next.to, findings, seconds: last.seconds + next.seconds }];
 }
 
-async function soak(file: string, seeds: number, threads: number): Promise<boolean> {
+async function soak(file: string, seeds: number, processes: number): Promise<boolean> {
   let record = begin(file);
   if (record.runs > 0) print(`goes on after ${record.runs} seeds`);
   while (record.runs < seeds) {
     const beganMs = performance.now();
     const from = record.chunks.at(-1)?.to ?? FIRST;
-    const campaign = await runAll("seeds", { from, count: Math.min(CHUNK, seeds - record.runs) }, threads);
+    const campaign = await runAll("seeds", { from, count: Math.min(CHUNK, seeds - record.runs) }, processes);
     for (const { seed, violations } of campaign.findings)
       print(`FAIL npm run simulate -- --seed ${seed}   # ${violations[0]}`);
     record = added(record, from, campaign, Math.round((performance.now() - beganMs) / 1000));
@@ -97,8 +97,8 @@ async function soak(file: string, seeds: number, threads: number): Promise<boole
 if (git("status", "--porcelain", "--", ...SIMULATED) !== "") print("what is simulated is not as it was committed");
 else {
   setPriority(constants.priority.PRIORITY_LOW);
-  const threads = Number(values.threads ?? availableParallelism());
-  const isGreen = await soak(values.json ?? "docs/soak.json", Number(values.seeds ?? SEEDS), threads);
+  const processes = Number(values.processes ?? availableParallelism());
+  const isGreen = await soak(values.json ?? "docs/soak.json", Number(values.seeds ?? SEEDS), processes);
   process.exit(isGreen ? 0 : 1);
 }
 process.exitCode = 2;
