@@ -13,7 +13,7 @@ import { runAll } from "../simulation/run-all.ts";
 const SEEDS = 2_000_000;
 /** CI's are before. */
 const FIRST = 1_000_000;
-const CHUNK = 5_000;
+const CHUNK = 20_000;
 const SIMULATED = ["shared", "infra/local", "test/simulation"] as const;
 
 /** Neighbouring seeds, looked at on one day at one commit. */
