@@ -1,4 +1,4 @@
-/** What a pod's creation takes through a real API server: without a webhook, with one that does nothing, with ours, with a compiled policy, in turn. */
+/** What a pod's creation takes through a real API server: the ways of its stage in turn. */
 import { sendRaw } from "../../contract/raw.ts";
 import { median } from "../measure.ts";
 import type { Load, LoadPlan } from "../webhook/load-process.ts";

@@ -1,4 +1,7 @@
-/** A real API server, and four namespaces in it: without a webhook, with one that does nothing, with ours, with a compiled policy. */
+/**
+ * A real API server, and five namespaces in it: without a webhook, with one that does nothing, with one that gives every
+ * pod the same patch, with ours, with a compiled policy.
+ */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,8 +23,10 @@ import { sidecarSets } from "../fixture.ts";
 import { type BenchProcess, startProcess } from "../process/start-process.ts";
 import type { ServerPlan } from "../webhook/server-process.ts";
 
-export const WAYS = ["no webhook", "no-op webhook", "ours", "compiled policy"] as const;
+export const WAYS = ["no webhook", "no-op webhook", "minimal injector", "ours", "compiled policy"] as const;
 export type Way = (typeof WAYS)[number];
+
+const WEBHOOKS = ["no-op webhook", "minimal injector", "ours"] as const satisfies readonly Way[];
 
 export interface Stage {
   readonly target: RawTarget;
@@ -61,7 +66,7 @@ export async function openStage(): Promise<Stage> {
     await createAll(cluster, definition());
     for (const object of policy()) await cluster.create(resourceOf(object), object);
     const { authority, plans } = await writePlans(folder, plane.settings);
-    for (const way of ["no-op webhook", "ours"] as const) {
+    for (const way of WEBHOOKS) {
       const port = await begin("../webhook/server-process.ts").call<number>("start", plans[way]);
       const path = way === "ours" ? secretPath(SECRET, "/mutate-pod") : "/mutate-pod";
       await createAll(cluster, [registration(way, `https://127.0.0.1:${port}${path}`, authority)]);
@@ -127,8 +132,9 @@ async function writePlans(folder: string, target: RawTarget) {
     pathSecrets: await write("path-secrets", `${SECRET}\n`),
     kubeconfig: await write("kubeconfig", kubeconfigText(target)),
   };
-  const plans: Readonly<Record<"no-op webhook" | "ours", ServerPlan>> = {
+  const plans: Readonly<Record<(typeof WEBHOOKS)[number], ServerPlan>> = {
     "no-op webhook": { kind: "no-op", ...files },
+    "minimal injector": { kind: "minimal", ...files },
     ours: { kind: "ours", ...files },
   };
   return { authority, plans };
@@ -174,7 +180,7 @@ export function podsPath(way: Way): string {
 
 /** Where a pod gets a sidecar that way. */
 export function isInjecting(way: Way): boolean {
-  return way === "ours" || way === "compiled policy";
+  return way !== "no webhook" && way !== "no-op webhook";
 }
 
 /** Everything takes a moment to be in force: pods come with a sidecar where they should, and the SidecarSet is known. */
