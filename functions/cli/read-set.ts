@@ -59,8 +59,9 @@ export interface ReadSet {
 export async function readFacts(session: Session, cluster: Cluster, name: string): Promise<ReadSet> {
   await readSet(cluster, name);
   const { kruiseNamespace } = session;
-  const context = { cluster, clock: systemClock, kruiseNamespace, tally: newTally(), told: new Set<string>() };
-  const look = await lookAt({ ...context, isBudgetStrict: isStrict() }, name);
+  const pass = { endsAtMs: Number.POSITIVE_INFINITY, tally: newTally(), told: new Set<string>() };
+  const context = { cluster, clock: systemClock, kruiseNamespace, isBudgetStrict: isStrict(), ...pass };
+  const look = await lookAt(context, name);
   if (!look) throw new CliError(`SidecarSet ${name} has just been deleted; look again with sidecarset status`);
   const reserved = new Set(look.stored.ledger.reservations.map(({ uid }) => uid));
   return {

@@ -18,8 +18,3 @@ export interface Gates {
   /** uid of the SidecarSet → its last no. Lost with the process: then a gate is asked once more. */
   readonly refusals: Map<string, Refusal>;
 }
-
-export interface GatesOfPass extends Gates {
-  /** of the pass, on its clock */
-  readonly endsAtMs: number;
-}

@@ -10,7 +10,7 @@ import { type Cluster, PODS, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, timestamp } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { findMissed } from "./find-missed.ts";
-import type { GatesOfPass } from "./gates.ts";
+import type { Gates } from "./gates.ts";
 import { type Kubelets, readKubelets } from "./kubelets.ts";
 import { readLedger, type StoredLedger } from "./ledger-store.ts";
 import { listRevisions, type Observed, observePods } from "./observe.ts";
@@ -31,12 +31,14 @@ export interface RolloutContext {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly kruiseNamespace: string;
+  /** when the pass is over, on `clock`: no answer comes any more then */
+  readonly endsAtMs: number;
   /** gate StrictMaxUnavailable */
   readonly isBudgetStrict: boolean;
   /** absent: all are off */
   readonly inPlaceGates?: InPlaceGates | undefined;
   /** absent: no gate may be asked */
-  readonly gates?: GatesOfPass | undefined;
+  readonly gates?: Gates | undefined;
   readonly tally: Tally;
   /** events that were recorded already */
   readonly told: Set<string>;

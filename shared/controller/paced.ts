@@ -5,18 +5,36 @@ import type { Clock } from "./clock.ts";
 const SUCCESSES_FOR_ANOTHER = 32;
 /** Where the last one is refused so often in a row, nobody gets through: the rest is left. */
 const MAX_REFUSALS = 5;
+/** Kept before the time is up, for what is recorded of the work; as long again as an item takes twice, and in all. */
+const RECORD_MS = 1_000;
+const MAX_RESERVE_MS = 6_000;
+/** Of what an item has taken so far, the last one counts so much. */
+const SHARE_OF_LAST = 1 / 8;
 
 /** How many at once the API server puts up with, as far as is known. It lives from one list to the next. */
 export class Pace {
   readonly clock: Clock;
   readonly #atMost: number;
+  readonly #endsAtMs: number;
   #width: number;
   #successes = 0;
+  #typicalMs = 0;
 
-  constructor(atMost: number, clock: Clock) {
+  /** `endsAtMs`: on `clock`; nothing is begun that would not be through by then */
+  constructor(atMost: number, clock: Clock, endsAtMs = Number.POSITIVE_INFINITY) {
     this.#atMost = atMost;
+    this.#endsAtMs = endsAtMs;
     this.#width = atMost;
     this.clock = clock;
+  }
+
+  isTimeUp(): boolean {
+    const reserveMs = Math.min(RECORD_MS + 2 * this.#typicalMs, MAX_RESERVE_MS);
+    return this.clock.now() >= this.#endsAtMs - reserveMs;
+  }
+
+  took(ms: number): void {
+    this.#typicalMs += (ms - this.#typicalMs) * SHARE_OF_LAST;
   }
 
   /** How many begin with a list. */
@@ -49,7 +67,8 @@ export class Pace {
 
 /**
  * `work` resolves to how many milliseconds the API server asks to wait, or undefined when it is through, whatever came of
- * it. An item that was refused has its turn again after the others, and not before that time. The first error ends it.
+ * it. An item that was refused has its turn again after the others, and not before that time. The first error ends it, and so
+ * does the end of the time.
  */
 export async function mapPaced<T>(
   items: readonly T[],
@@ -101,7 +120,13 @@ class PacedWork<T> {
     const { clock } = this.#pace;
     const earlyMs = next.atMs - clock.now();
     if (earlyMs > 0) await clock.sleep(earlyMs);
+    if (this.#pace.isTimeUp()) {
+      this.#queue.length = 0;
+      return false;
+    }
+    const beganMs = clock.now();
     const waitMs = await this.#work(next.item);
+    this.#pace.took(clock.now() - beganMs);
     if (waitMs === undefined) {
       this.#pace.succeed();
       this.#refusals = 0;

@@ -11,7 +11,6 @@ import {
   withoutBatch,
 } from "../core/gate/gate.ts";
 import { MAX_RESERVATIONS, type Reservation } from "../core/upgrade/ledger.ts";
-import type { GatesOfPass } from "./gates.ts";
 import type { Look, RolloutContext } from "./look.ts";
 
 /** A gate that says no is asked again this soon. */
@@ -47,29 +46,26 @@ function requestOf({ sidecarSet }: Look, decision: Decision, kept: ReadonlySet<s
 
 /** undefined: it may go on. */
 async function refusalOf(
-  { gates, clock }: RolloutContext,
+  context: RolloutContext,
   { metadata }: SidecarSet,
   gate: URL,
   { mayAsk, request }: { readonly mayAsk: boolean; readonly request: GateRequest },
 ): Promise<string | undefined> {
+  const { gates, clock } = context;
   const uid = metadata?.uid ?? "";
   const about = `${metadata?.generation} ${gate.href}`;
   const last = gates?.refusals.get(uid);
   const isKnown = last?.about === about;
   if (isKnown && (!mayAsk || clock.now() - last.askedAtMs < AGAIN_MS)) return last.reason;
   if (!mayAsk) return undefined;
-  const answer = await ask(gates, gate, { request, nowMs: clock.now() });
+  const answer = await ask(context, gate, request);
   if (answer.allow) gates?.refusals.delete(uid);
   else gates?.refusals.set(uid, { about, reason: answer.reason, askedAtMs: clock.now() });
   return answer.allow ? undefined : answer.reason;
 }
 
-async function ask(
-  gates: GatesOfPass | undefined,
-  gate: URL,
-  { request, nowMs }: { readonly request: GateRequest; readonly nowMs: number },
-): Promise<GateAnswer> {
+async function ask({ gates, clock, endsAtMs }: RolloutContext, gate: URL, request: GateRequest): Promise<GateAnswer> {
   if (!gates?.ask) return no(gate.host, "may not be asked: GATE_HOSTS names no host");
-  const leftMs = gates.endsAtMs - RESERVE_MS - nowMs;
+  const leftMs = endsAtMs - RESERVE_MS - clock.now();
   return await gates.ask(gate, request, Math.max(LEAST_TIMEOUT_MS, Math.min(TIMEOUT_MS, leftMs)));
 }

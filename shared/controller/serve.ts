@@ -132,10 +132,10 @@ async function takeTurns(service: Service, turns: Turns, names: readonly string[
 }
 
 async function takeTurn(service: Service, turns: Turns, name: string): Promise<void> {
-  const { clock, cluster, kruiseNamespace, isBudgetStrict, inPlaceGates, limits } = service;
+  const { clock, cluster, kruiseNamespace, isBudgetStrict, inPlaceGates, gates } = service;
+  const { endsAtMs } = service.limits;
   service.cursor = name;
-  const gates = service.gates && { ...service.gates, endsAtMs: limits.endsAtMs };
-  const site = { cluster, clock, kruiseNamespace, isBudgetStrict, inPlaceGates, gates };
+  const site = { cluster, clock, kruiseNamespace, endsAtMs, isBudgetStrict, inPlaceGates, gates };
   const context = turns.get(name)?.context ?? { ...site, tally: newTally(), told: new Set() };
   const begun = await begin(service, context, name);
   const turn: Turn = { context, report: begun.report, endedAtMs: clock.now() };

@@ -39,7 +39,7 @@ export async function writePods(
   if (granted.length > 0) context.tally.batches++;
   await mapLimited(plan.fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
   const done = new Set<string>();
-  const pace = paces.get(context) ?? new Pace(WRITES_AT_ONCE, context.clock);
+  const pace = paces.get(context) ?? new Pace(WRITES_AT_ONCE, context.clock, context.endsAtMs);
   paces.set(context, pace);
   await mapPaced(granted, pace, async (patch) => {
     const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });

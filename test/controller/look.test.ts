@@ -29,6 +29,7 @@ const context = (): RolloutContext => ({
   isBudgetStrict: false,
   tally: newTally(),
   told: new Set(),
+  endsAtMs: Number.POSITIVE_INFINITY,
 });
 
 const namesIn = (look: Look | undefined) => look?.observed.view.pods.map(({ metadata }) => metadata?.name).sort();

@@ -5,14 +5,14 @@ import type { PassReport } from "../../shared/controller/report.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { imageOf, isWorking } from "./objects.ts";
 import { type Scenario, scenarioOf } from "./scenario.ts";
-import { World } from "./world.ts";
+import { type Intervention, World } from "./world.ts";
 
 const SET = "mesh";
 const TICK_MS = 60_000;
 const DEADLINE_MS = 55_000;
 
 /** The kubelet needs 2 seconds. */
-function untroubled(pods: number, maxUnavailable: number | string): World {
+function untroubled(pods: number, maxUnavailable: number | string, intervention: Intervention = {}): World {
   const quiet = { faultRate: 0, slowRate: 0, eventRate: 0, expireRate: 0, badRate: 0, reshapeRate: 0 };
   const scenario: Scenario = {
     ...scenarioOf(1),
@@ -30,13 +30,13 @@ function untroubled(pods: number, maxUnavailable: number | string): World {
     noticeMs: 500,
     readyMs: 2_000,
   };
-  return new World(scenario);
+  return new World(scenario, intervention);
 }
 
-async function tick(world: World): Promise<PassReport> {
+async function tick(world: World, deadlineMs = DEADLINE_MS): Promise<PassReport> {
   const endMs = world.scheduler.nowMs + TICK_MS;
   let isOver = false;
-  const report = world.startPass({ deadlineMs: DEADLINE_MS, isFollowing: true }).finally(() => {
+  const report = world.startPass({ deadlineMs, isFollowing: true }).finally(() => {
     isOver = true;
   });
   await world.scheduler.runUntil(() => isOver);
@@ -98,6 +98,27 @@ describe("a tick that has not the time for all", () => {
     expect(first).toBeGreaterThan(5);
     expect(second).toBeGreaterThan(first + 5);
     expect(second).toBeLessThan(120);
+    expect(world.violations).toEqual([]);
+  });
+
+  it("begins no PATCH that the deadline would cut off, and leaves the Lease to the next", async () => {
+    // One batch takes more than half of the tick.
+    const world: World = untroubled(600, "100%", {
+      gate: ({ call }, go) => world.scheduler.after(call === "PATCH pods" ? 1_900 : 0, go),
+    });
+    // The kubelet has seen all of them.
+    await world.scheduler.runFor(5_000);
+    world.users.releases.releaseNext(SET);
+    const first = await tick(world, 28_000);
+    expect(first.problems).toEqual([]);
+    expect(first.durationMs).toBeLessThan(28_000);
+    expect(first.sidecarSets).toMatchObject([{ stop: "deadline", tally: { problems: [] } }]);
+    const { upgrades } = world.witness;
+    expect(upgrades).toBeGreaterThan(200);
+    expect(upgrades).toBeLessThan(600);
+    const second = await tick(world);
+    expect(second.heldBy).toBeUndefined();
+    expect(world.witness.upgrades).toBe(600);
     expect(world.violations).toEqual([]);
   });
 });
