@@ -55,12 +55,20 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
-    what: "a pod's creation through the API server, ms above a no-op webhook",
+    what: "a pod's creation through the API server, p50 of one with a no-op webhook",
+    by: "bench",
+    from: "apiServer",
+    pick: created("ours", "ofNoOp"),
+    // 0.6 ms above the 2.42 ms of OpenKruise's measurements.
+    atMost: 1.25,
+    isMain: true,
+  },
+  {
+    what: "a pod's creation through the API server, ms above one with a no-op webhook",
     by: "bench",
     from: "apiServer",
     pick: created("ours", "aboveNoOp"),
     atMost: 0.6,
-    isMain: true,
   },
   {
     what: "rollout, PATCHes of pods for each updated pod",

@@ -21,6 +21,8 @@ interface ApiServerRow {
   readonly podsPerSecond: number;
   /** milliseconds above the no-op webhook in the same round; median */
   readonly aboveNoOp: number;
+  /** p50 of the no-op webhook's in the same round; median */
+  readonly ofNoOp: number;
 }
 
 export interface ApiServerFigures {
@@ -85,25 +87,29 @@ export async function measureApiServer({ rounds, milliseconds }: ApiServerOption
 
 function rowOf(way: Way, samples: ReadonlyMap<Way, readonly Sample[]>): ApiServerRow {
   const own = samples.get(way) ?? [];
-  const noOp = samples.get("no-op webhook") ?? [];
+  const noOp = (samples.get("no-op webhook") ?? []).map(({ p50 }) => p50);
+  const against = (compare: (p50: number, noOp: number) => number) =>
+    median(own.map(({ p50 }, round) => compare(p50, noOp[round] ?? Number.NaN)));
   return {
     way,
     pods: own.reduce((sum, { pods }) => sum + pods, 0),
     p50: median(own.map(({ p50 }) => p50)),
     podsPerSecond: median(own.map(({ podsPerSecond }) => podsPerSecond)),
-    aboveNoOp: median(own.map(({ p50 }, round) => p50 - (noOp[round]?.p50 ?? Number.NaN))),
+    aboveNoOp: against((p50, floor) => p50 - floor),
+    ofNoOp: against((p50, floor) => p50 / floor),
   };
 }
 
 export function apiServerTable({ rounds, rows }: ApiServerFigures): string {
-  const line = ({ way, p50, aboveNoOp, podsPerSecond, pods }: ApiServerRow) =>
+  const line = ({ way, p50, aboveNoOp, ofNoOp, podsPerSecond, pods }: ApiServerRow) =>
     [
       way.padEnd(17),
       p50.toFixed(2).padStart(14),
       aboveNoOp.toFixed(2).padStart(12),
+      ofNoOp.toFixed(2).padStart(6),
       podsPerSecond.toFixed(0).padStart(18),
       String(pods).padStart(9),
     ].join("");
-  const head = "pods are created    p50 ms, alone   to no-op  a second, 8 callers     pods";
+  const head = "pods are created    p50 ms, alone   to no-op     ×  a second, 8 callers     pods";
   return [`${rounds} rounds in turn through a real API server`, "", head, ...rows.map(line), ""].join("\n");
 }
