@@ -1,8 +1,8 @@
 /** `plan`: a rollout, step by step, until it is done or held up. */
 
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { explain } from "../../shared/controller/explain.ts";
 import type { SidecarSetReport } from "../../shared/controller/report.ts";
-import { explain } from "../../shared/controller/report.ts";
 import { counted } from "../../shared/core/lib/counted.ts";
 import type { PlannedStep, RolloutPlan } from "../../shared/core/plan.ts";
 import type { Cluster } from "../../shared/kube/port.ts";

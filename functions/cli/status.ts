@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { explain } from "../../shared/controller/report.ts";
+import { explain } from "../../shared/controller/explain.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { bar } from "./bar.ts";
 import type { Command, Input } from "./command.ts";

@@ -6,9 +6,11 @@ import { counted } from "../core/lib/counted.ts";
 import { planRollout } from "../core/plan.ts";
 import { reconcileLedger, withReservations } from "../core/upgrade/ledger.ts";
 import { timestamp } from "./clock.ts";
+import { describeAction } from "./describe-action.ts";
+import { explain } from "./explain.ts";
 import { decideOn, type Look, lookAt, type RolloutContext, seeReserved, subjectOf } from "./look.ts";
 import { observePods } from "./observe.ts";
-import { describeAction, explain, type SidecarSetReport } from "./report.ts";
+import type { SidecarSetReport } from "./report.ts";
 
 /** What a dry run foresees beyond the actions of now. */
 export interface PlanWish {

@@ -6,11 +6,12 @@ import type { Clock } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { type PlanWish, planOnly } from "./dry-run.ts";
 import { evictMissed } from "./evict-missed.ts";
+import { explain } from "./explain.ts";
 import { missedReport } from "./find-missed.ts";
 import type { Gates } from "./gates.ts";
 import { type InPlaceGates, type RolloutContext, subjectOf } from "./look.ts";
 import { listAll } from "./observe.ts";
-import { explain, newTally, type SidecarSetReport, type Stop } from "./report.ts";
+import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Limits, type Progress, settleRollout } from "./rollout.ts";
 
 const BEGUN_AT_ONCE = 4;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { explain } from "../../shared/controller/report.ts";
+import { explain } from "../../shared/controller/explain.ts";
 import type { Summary } from "../../shared/core/decide.ts";
 
 const SUMMARY: Summary = {
