@@ -98,3 +98,33 @@ it("ends with the first error, and begins nothing more", async () => {
   await expect(failing).rejects.toThrow("no answer");
   expect(begun).toBeLessThan(200);
 });
+
+/** A clock on which each item takes as long as `tookMs` says; one at a time. */
+async function doneBy(endsAtMs: number, tookMs: (item: number) => number): Promise<readonly number[]> {
+  let nowMs = 0;
+  const clock = { ...systemClock, now: () => nowMs };
+  const done: number[] = [];
+  await mapPaced(items, new Pace(1, clock, endsAtMs), async (item) => {
+    nowMs += tookMs(item);
+    done.push(item);
+    return undefined;
+  });
+  expect(done, "in order").toEqual(items.slice(0, done.length));
+  return done;
+}
+
+it("begins nothing that would not be through, and recorded, when the time is up", async () => {
+  const done = await doneBy(60_000, () => 1_000);
+  // A second is for the records, and nearly two for two items.
+  expect(done).toHaveLength(58);
+});
+
+it("gives up little of the time for one item that took long", async () => {
+  const done = await doneBy(60_000, (item) => (item === 0 ? 30_000 : 500));
+  expect(done.length).toBeGreaterThan(55);
+});
+
+it("keeps a few seconds at most, however slow all is", async () => {
+  const done = await doneBy(60_000, () => 10_000);
+  expect(done).toHaveLength(6);
+});
