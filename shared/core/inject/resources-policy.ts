@@ -1,6 +1,7 @@
 /** Decides the resources of a sidecar whose resourcesPolicy derives them from the pod's containers. */
 import type { Container, PodSpec, Quantity, ResourceRequirements } from "../../api/kubernetes.ts";
 import type { ResourceExpressions, ResourcesPolicy } from "../../api/sidecarset.ts";
+import { quote } from "../lib/field-error.ts";
 import { formatQuantity, type ParsedQuantity, parseQuantity } from "../lib/quantity.ts";
 import { addQuantities, compareQuantities, quantityOfMilli } from "../lib/quantity-arithmetic.ts";
 import { Refusal } from "../lib/refusal.ts";
@@ -41,13 +42,15 @@ function targetsOf(
   const pattern = targetContainersNameRegex ?? "";
   const expression = compileRegularExpression(pattern);
   if (expression.kind === "malformed") {
-    return new Refusal(`failed to get target containers: invalid regex pattern "${pattern}": ${expression.message}`);
+    return new Refusal(
+      `failed to get target containers: invalid regex pattern ${quote(pattern)}: ${expression.message}`,
+    );
   }
   const native = (initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
   const targets = [...native, ...(containers ?? [])].filter(
     ({ name }) => expression.matches(name) && !sidecarNames.has(name),
   );
-  return targets.length > 0 ? targets : new Refusal(`no containers match the regex pattern "${pattern}"`);
+  return targets.length > 0 ? targets : new Refusal(`no containers match the regex pattern ${quote(pattern)}`);
 }
 
 function quantityOf(container: Container, bound: Bound, resource: Resource): ParsedQuantity | undefined {
@@ -63,25 +66,25 @@ function aggregate(targets: readonly Container[], bound: Bound, resource: Resour
   return combine(given);
 }
 
-/** A plain number counts cores, or bytes. */
-function toQuantity(value: ExpressionValue, resource: Resource): ParsedQuantity {
+/** Compat: a plain number is cut off to thousandths by the variable's name, whichever resource it is for. */
+function toQuantity(value: ExpressionValue, variable: Resource): ParsedQuantity {
   if (value.kind === "quantity") return value.quantity;
-  if (resource === "cpu") return quantityOfMilli(toInt64(value.number * 1000), "DecimalSI");
+  if (variable === "cpu") return quantityOfMilli(toInt64(value.number * 1000), "DecimalSI");
   return { unscaled: toInt64(value.number), scale: 0, format: "DecimalSI", isInt64: true };
 }
 
 /**
- * Compat: an expression that mentions memory is given the aggregate under that name, any other under cpu, whichever
- * resource it is for (vector rp-cpu-expr-uses-memory-var).
+ * Compat: an expression with the word memory, so written, is given the aggregate under that name, any other under cpu,
+ * whichever resource it is for (vector rp-cpu-expr-uses-memory-var).
  */
-function evaluate(expression: string, resource: Resource, aggregated: ParsedQuantity): string | Refusal {
-  const variable = /memory/i.test(expression) ? "memory" : "cpu";
+function evaluate(expression: string, aggregated: ParsedQuantity): string | Refusal {
+  const variable = /\bmemory\b/.test(expression) ? "memory" : "cpu";
   const result = evaluateResourceExpression(
     expression,
     new Map([[variable, { kind: "quantity", quantity: aggregated }]]),
   );
-  if (result.kind !== "failed") return formatQuantity(toQuantity(result, resource));
-  return new Refusal(`failed to parse expression "${expression}": ${result.message}`);
+  if (result.kind !== "failed") return formatQuantity(toQuantity(result, variable));
+  return new Refusal(`failed to parse expression ${quote(expression)}: ${result.message}`);
 }
 
 /** Requests that no target has count as 0; a limit that cannot be aggregated is not set. */
@@ -95,7 +98,7 @@ function evaluateBound(
     const expression = expressions?.[resource];
     const aggregated = aggregateOf(resource) ?? (bound === "requests" ? ZERO : undefined);
     if (!expression || aggregated === undefined) continue;
-    const quantity = evaluate(expression, resource, aggregated);
+    const quantity = evaluate(expression, aggregated);
     if (quantity instanceof Refusal) return failed(resource, bound, quantity);
     quantities[resource] = quantity;
   }

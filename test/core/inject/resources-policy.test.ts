@@ -44,9 +44,14 @@ describe("a resources policy", () => {
       {},
     ],
     [
-      "reads a plain number as cores or bytes",
+      "reads a plain number to thousandths, of memory too",
       policy("sum", { requests: { cpu: "1.5", memory: "1.5" } }),
-      { requests: { cpu: "1500m", memory: "1" } },
+      { requests: { cpu: "1500m", memory: "1500m" } },
+    ],
+    [
+      "cuts off the fraction of a plain number beside the word memory",
+      policy("sum", { requests: { cpu: "max(1.5,0%memory)" } }),
+      { requests: { cpu: "1" } },
     ],
   ];
   test.each(rows)("%s", (_, given, resources) => {
@@ -66,6 +71,26 @@ describe("a resources policy", () => {
       "a result below 0",
       policy("sum", { limits: { cpu: "cpu - 9" } }, "app"),
       'failed to evaluate CPU limits expression: failed to parse expression "cpu - 9": calculation result is negative: -7',
+    ],
+    [
+      "a pattern, quoted as Go does",
+      policy("sum", {}, "^\\w{9}$"),
+      'no containers match the regex pattern "^\\\\w{9}$"',
+    ],
+    [
+      "a malformed pattern",
+      policy("sum", {}, '"\\8'),
+      'failed to get target containers: invalid regex pattern "\\"\\\\8": error parsing regexp: invalid escape sequence: `\\8`',
+    ],
+    [
+      "a malformed expression",
+      policy("sum", { requests: { cpu: "1/0\n" } }),
+      'failed to evaluate CPU requests expression: failed to parse expression "1/0\\n": division by zero',
+    ],
+    [
+      "memory that is not written as the word",
+      policy("sum", { requests: { memory: "MEMORY" } }),
+      'failed to evaluate memory requests expression: failed to parse expression "MEMORY": undefined variable: memory',
     ],
     [
       "a division by zero",
