@@ -46,7 +46,7 @@ function textOf(value: unknown): string {
 function timestampOf(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   const time = storedTime(textOf(value));
-  if (time === undefined) throw new Mismatch(`${goJson(value)} is not an RFC 3339 time`);
+  if (time === undefined) throw mismatch(value, "Time");
   return time;
 }
 

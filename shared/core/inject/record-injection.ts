@@ -60,18 +60,11 @@ function recordsOf(sidecarSet: SidecarSet, now: string): Records {
     sidecarSetName: sidecarSet.metadata?.name ?? "",
     sidecarList: sidecarList(sidecarSet),
   });
-  const controllerRevision = sidecarSet.status?.latestRevision;
-  const withImage = { ...record(HASH_ANNOTATION), ...(controllerRevision ? { controllerRevision } : {}) };
+  const controllerRevision = sidecarSet.status?.latestRevision ?? "";
+  const withImage = { ...record(HASH_ANNOTATION), controllerRevision };
   const records = { now, withImage, withoutImage: record(HASH_WITHOUT_IMAGE_ANNOTATION) };
   latest.set(sidecarSet, records);
   return records;
-}
-
-/** SidecarSet by SidecarSet, over what was there. */
-function withRecords(existing: UpgradeRecords, added: readonly UpgradeRecord[]): string {
-  const records: Record<string, UpgradeRecord> = Object.assign(Object.create(null), existing);
-  for (const record of added) records[record.sidecarSetName] = record;
-  return formatUpgradeRecords(records);
 }
 
 function injectedList(existing: string | undefined, sidecarSets: readonly SidecarSet[]): string {
@@ -87,16 +80,17 @@ export function recordInjection(
   sidecarSets: readonly SidecarSet[],
   now: string,
 ): Annotations {
-  const records = sidecarSets.map((sidecarSet) => recordsOf(sidecarSet, now));
+  // Compat: of a SidecarSet that brings no container there is no record, it is only listed.
+  const injected = sidecarSets.filter(({ spec }) => spec.initContainers?.length || spec.containers?.length);
+  const records = injected.map((sidecarSet) => recordsOf(sidecarSet, now));
+  const written = (kind: keyof ExistingRecords): string => {
+    const all: Record<string, UpgradeRecord> = Object.assign(Object.create(null), existing[kind]);
+    for (const { [kind]: record } of records) all[record.sidecarSetName] = record;
+    return formatUpgradeRecords(all);
+  };
   return {
-    [HASH_ANNOTATION]: withRecords(
-      existing.withImage,
-      records.map(({ withImage }) => withImage),
-    ),
-    [HASH_WITHOUT_IMAGE_ANNOTATION]: withRecords(
-      existing.withoutImage,
-      records.map(({ withoutImage }) => withoutImage),
-    ),
+    [HASH_ANNOTATION]: written("withImage"),
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: written("withoutImage"),
     [INJECTED_LIST_ANNOTATION]: injectedList(list, sidecarSets),
   };
 }

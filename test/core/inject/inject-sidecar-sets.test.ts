@@ -29,6 +29,23 @@ describe("injection", () => {
     });
   });
 
+  test("lists a SidecarSet that brings no container, but records nothing of it", () => {
+    const named = (name: string, spec: SidecarSet["spec"]): SidecarSet => ({ metadata: { name }, spec });
+    const sidecarSets = [named("none", { containers: [] }), named("one", { containers: [{ name: "s" }] })];
+    const after = injectSidecarSets({ spec: { containers: [] } }, sidecarSets, OPTIONS);
+    const record =
+      '{"one":{"updateTimestamp":"2026-01-02T03:04:05Z","hash":"","sidecarSetName":"one","sidecarList":["s"]}}';
+    expect(after).toMatchObject({
+      metadata: {
+        annotations: {
+          "kruise.io/sidecarset-hash": record,
+          "kruise.io/sidecarset-hash-without-image": record,
+          "kruise.io/sidecarset-injected-list": "none,one",
+        },
+      },
+    });
+  });
+
   test("takes one pull secret of those without a name", () => {
     const sidecarSet = { spec: { containers: [{ name: "s" }], imagePullSecrets: [{}, { name: "a" }] } };
     const pod: Pod = { spec: { containers: [], imagePullSecrets: [{}] } };
