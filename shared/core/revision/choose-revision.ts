@@ -5,6 +5,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { quote } from "../lib/field-error.ts";
 import { selectorMatches } from "../lib/label-selector.ts";
 import { Refusal } from "../lib/refusal.ts";
+import { compareRevisions } from "./compare-revisions.ts";
 import { restoreRevision } from "./restore-revision.ts";
 import { type RevisionWanted, wantedRevision } from "./wanted-revision.ts";
 
@@ -35,9 +36,10 @@ function findRevision(
     const named = here.find(({ metadata }) => metadata?.name === revisionName);
     return named ?? new Refusal(`controllerrevisions.apps ${quote(revisionName)} not found`);
   }
-  const [newest] = here
+  const newest = here
     .filter((revision) => isLabelled(revision, wanted))
-    .toSorted((one, other) => other.revision - one.revision);
+    .toSorted(compareRevisions)
+    .at(-1);
   return newest ?? new Refusal(`ControllerRevision.apps ${quote(sidecarSet)} not found`);
 }
 

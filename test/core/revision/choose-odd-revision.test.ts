@@ -38,6 +38,12 @@ describe("a new pod", () => {
     revision: 1,
     data: DATA,
   });
+  const tied = (name: string, creationTimestamp: string): ControllerRevision => ({
+    metadata: { name, namespace: NAMESPACE, labels: { [OF]: "log", [V1]: "v1" }, creationTimestamp },
+    revision: 2,
+    data: { spec: { containers: [{ name: "agent", image: name }] } },
+  });
+  const [noon, evening] = ["2026-01-02T12:00:00Z", "2026-01-02T18:00:00Z"];
   const noVersion = 'ControllerRevision.apps "log" not found';
   const rows: readonly [
     sentence: string,
@@ -50,6 +56,13 @@ describe("a new pod", () => {
     ["gets no other version", byVersion, [labelled({ [OF]: "log", [V1]: "v2" })], noVersion],
     ["gets nothing of a revision without labels", byVersion, [{ ...named(DATA) }], noVersion],
     ["gets nothing of a revision without metadata", byVersion, [{ revision: 1, data: DATA }], noVersion],
+    [
+      "gets the younger of two with one number",
+      byVersion,
+      [tied("b", noon), tied("a", evening), { ...tied("c", evening), revision: 1 }],
+      "a",
+    ],
+    ["gets the last by name of two as old as each other", byVersion, [tied("a", noon), tied("b", noon)], "b"],
     ["goes by the name in an exponent's share", partial("1e1%"), [named(DATA)], "agent:1"],
     [
       "cannot go by a share that is no number",
