@@ -11,19 +11,23 @@ import { validateLabelSelector, validateLabels } from "../selector.ts";
 const ACCESS_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const VOLUME_MODES = ["Block", "Filesystem"];
 const TEMPLATE_METADATA: ReadonlySet<string> = new Set(["annotations", "labels"]);
+/** The one that 0 is a value of: Go has a pointer there. */
+const GRACE = "deletionGracePeriodSeconds";
 
-function isZero(value: unknown): boolean {
-  return value == null || value === "" || value === 0 || (Array.isArray(value) && value.length === 0);
+function isZero(name: string, value: unknown): boolean {
+  if (value === 0) return name !== GRACE;
+  return value == null || value === "" || (Array.isArray(value) && value.length === 0);
 }
 
 function validateMetadata(metadata: ObjectMeta | undefined, field: string): readonly FieldError[] {
   const others = Object.entries(metadata ?? {}).filter(
-    ([name, value]) => !TEMPLATE_METADATA.has(name) && !isZero(value),
+    ([name, value]) => !TEMPLATE_METADATA.has(name) && !isZero(name, value),
   );
   return [
     ...validateAnnotations(metadata?.annotations, `${field}.annotations`),
     ...validateLabels(metadata?.labels, `${field}.labels`),
-    ...others.map(([name]) => forbidden(`${field}.${name}`, "cannot be set")),
+    // Compat: named after Go's fields, of which UID is not spelled as in JSON.
+    ...others.map(([name]) => forbidden(`${field}.${name === "uid" ? "uID" : name}`, "cannot be set")),
   ];
 }
 

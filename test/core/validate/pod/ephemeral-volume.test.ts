@@ -54,6 +54,21 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ["volume.ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set"],
   ],
   [
+    "a claim with a uid and no time to end in",
+    {
+      ephemeral: {
+        volumeClaimTemplate: {
+          metadata: { uid: "u", deletionGracePeriodSeconds: 0 },
+          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+        },
+      },
+    },
+    [
+      "volume.ephemeral.volumeClaimTemplate.metadata.uID: Forbidden: cannot be set",
+      "volume.ephemeral.volumeClaimTemplate.metadata.deletionGracePeriodSeconds: Forbidden: cannot be set",
+    ],
+  ],
+  [
     "a claim with labels and annotations that are none",
     {
       ephemeral: {
