@@ -35,10 +35,8 @@ export function whyBatchNotCompleted(pod: Pod, state: InPlaceState): string | un
     if (!hasRuntimeMeta(pod)) return "waiting for all containers hash consistent, but runtime-container-meta not found";
     if (!areHashesConsistent(pod, "environment")) return "waiting for all containers hash consistent";
   }
-  if (state.updateResources) {
-    const behind = pod.spec.containers.find(({ name, resources }) => !hasResources(statusOf(pod, name), resources));
-    if (behind) return `container ${behind.name} resources not changed`;
-  }
+  const resources = state.updateResources ? whyResourcesNotChanged(pod) : undefined;
+  if (resources !== undefined) return resources;
   return hasRuntimeMeta(pod) && areHashesConsistent(pod, "plain") ? undefined : whyImagesNotChanged(pod, state);
 }
 
@@ -63,10 +61,21 @@ function statusOf(pod: Pod, container: string): ContainerStatus | undefined {
   return pod.status?.containerStatuses?.find(({ name }) => name === container);
 }
 
-function hasResources(status: ContainerStatus | undefined, wanted: ResourceRequirements = {}): boolean {
-  return (["limits", "requests"] as const).every((list) =>
-    Object.entries(wanted[list] ?? {}).every(([resource, quantity]) =>
-      isSame(quantity, status?.resources?.[list]?.[resource]),
-    ),
-  );
+/** Compat: of every container all resources are compared, in the order of the statuses (OpenKruise's NativeVerticalUpdate). */
+function whyResourcesNotChanged({ spec, status }: Pod): string | undefined {
+  const statuses = status?.containerStatuses ?? [];
+  if (statuses.length !== spec.containers.length) return "some container status is not reported";
+  const behind = statuses.find(({ name, resources }) => {
+    const container = spec.containers.find((candidate) => candidate.name === name);
+    return !container || !resources || !areSame(container.resources, resources);
+  });
+  return behind && `container ${behind.name} resources not changed`;
+}
+
+function areSame(wanted: ResourceRequirements = {}, reported: ResourceRequirements): boolean {
+  return (["limits", "requests"] as const).every((list) => {
+    const [some, others] = [Object.entries(wanted[list] ?? {}), reported[list] ?? {}];
+    if (some.length !== Object.keys(others).length) return false;
+    return some.every(([resource, quantity]) => isSame(quantity, others[resource]));
+  });
 }

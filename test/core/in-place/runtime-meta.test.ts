@@ -156,20 +156,61 @@ describe("an update is not complete", () => {
     );
   });
 
-  test("while resources are not what they should be", () => {
-    const state = { ...STATE, updateResources: true };
-    const resources = { limits: { cpu: "1" }, requests: { cpu: "1" } };
+  const resized = { ...STATE, updateResources: true };
+  const resources = { limits: { cpu: "1" }, requests: { cpu: "1" } };
+  const unchanged = (name: string) => `container ${name} resources not changed`;
+  const sized: readonly [sentence: string, statuses: readonly object[] | undefined, why: string | undefined][] = [
+    ["is missing", undefined, "some container status is not reported"],
+    ["is missing for one of them", [{ name: "a", resources }], "some container status is not reported"],
+    ["says nothing of resources", [{ name: "a" }, { name: "b", resources: {} }], unchanged("a")],
+    [
+      "has none",
+      [
+        { name: "a", resources: {} },
+        { name: "b", resources: {} },
+      ],
+      unchanged("a"),
+    ],
+    [
+      "has some",
+      [
+        { name: "a", resources: { limits: { cpu: "1" } } },
+        { name: "b", resources: {} },
+      ],
+      unchanged("a"),
+    ],
+    ["has others", [{ name: "a", resources: { ...resources, limits: { cpu: "2" } } }, { name: "b" }], unchanged("a")],
+    ["of a container that asks for none says nothing", [{ name: "a", resources }, { name: "b" }], unchanged("b")],
+    [
+      "of one that asks for none has some",
+      [
+        { name: "b", resources },
+        { name: "a", resources: {} },
+      ],
+      unchanged("b"),
+    ],
+    [
+      "is of another container",
+      [
+        { name: "a", resources },
+        { name: "z", resources: {} },
+      ],
+      unchanged("z"),
+    ],
+    [
+      "unless it says the same in another way",
+      [
+        { name: "b", resources: {} },
+        { name: "a", resources: { ...resources, limits: { cpu: "1000m" } } },
+      ],
+      undefined,
+    ],
+  ];
+  test.each(sized)("where resources changed and a status %s", (_, containerStatuses, why) => {
     const spec = { containers: [{ name: "b" }, { name: "a", resources }] };
-    const status = (given: object) => ({ containerStatuses: [{ name: "a", resources: given }] });
-    const why = "container a resources not changed";
-    expect(whyBatchNotCompleted({ spec }, state)).toBe(why);
-    expect(whyBatchNotCompleted({ spec, status: { containerStatuses: [{ name: "a" }] } }, state)).toBe(why);
-    expect(whyBatchNotCompleted({ spec, status: status({}) }, state)).toBe(why);
-    expect(whyBatchNotCompleted({ spec, status: status({ limits: { cpu: "1" } }) }, state)).toBe(why);
-    expect(
-      whyBatchNotCompleted({ spec, status: status({ ...resources, limits: { cpu: "1000m" } }) }, state),
-    ).toBeUndefined();
-    expect(whyBatchNotCompleted({ spec }, STATE)).toBeUndefined();
+    const pod = (containerStatuses ? { spec, status: { containerStatuses } } : { spec }) as Pod;
+    expect(whyBatchNotCompleted(pod, resized)).toBe(why);
+    expect(whyBatchNotCompleted(pod, STATE)).toBeUndefined();
   });
 
   test("in its grace period, nor before the last batch", () => {
