@@ -1,5 +1,6 @@
 /** Decides whether an in-place update of a pod is complete, and what it waits for if not. */
-import type { ContainerStatus, Pod, ResourceRequirements } from "../../api/kubernetes.ts";
+import type { Pod, ResourceRequirements } from "../../api/kubernetes.ts";
+import { compareUtf8 } from "../lib/go-json.ts";
 import { isSame } from "./qos-class.ts";
 import { areHashesConsistent, hasRuntimeMeta } from "./runtime-meta.ts";
 import { type InPlaceState, readGrace, readState } from "./update-spec.ts";
@@ -40,25 +41,27 @@ export function whyBatchNotCompleted(pod: Pod, state: InPlaceState): string | un
   return hasRuntimeMeta(pod) && areHashesConsistent(pod, "plain") ? undefined : whyImagesNotChanged(pod, state);
 }
 
+/** Statuses are looked at first, in their order; containers without one are named as Go prints a map of them. */
 function whyImagesNotChanged(pod: Pod, { lastContainerStatuses }: InPlaceState): string | undefined {
-  for (const [name, { imageID = "" }] of Object.entries(lastContainerStatuses ?? {})) {
-    const status = statusOf(pod, name);
-    if (!status) return `not found statuses of containers ${name}`;
-    if (imageID === (status.imageID ?? "") && imageOf(pod, name) !== status.image) {
+  const before = new Map(Object.entries(lastContainerStatuses ?? {}));
+  for (const { name, imageID = "", image } of pod.status?.containerStatuses ?? []) {
+    const last = before.get(name);
+    if (last && (last.imageID ?? "") === imageID && imageOf(pod, name) !== image) {
       return `container ${name} imageID not changed`;
     }
+    before.delete(name);
   }
-  return undefined;
+  if (before.size === 0) return undefined;
+  const missing = [...before]
+    .sort(([a], [b]) => compareUtf8(a, b))
+    .map(([name, { imageID = "" }]) => `${name}:{${imageID}}`);
+  return `not found statuses of containers map[${missing.join(" ")}]`;
 }
 
 /** As a status has it: an image without a colon is at its tag latest. */
 function imageOf(pod: Pod, container: string): string {
   const image = pod.spec.containers.find(({ name }) => name === container)?.image ?? "";
   return image.includes(":") ? image : `${image}:latest`;
-}
-
-function statusOf(pod: Pod, container: string): ContainerStatus | undefined {
-  return pod.status?.containerStatuses?.find(({ name }) => name === container);
 }
 
 /** Compat: of every container all resources are compared, in the order of the statuses (OpenKruise's NativeVerticalUpdate). */

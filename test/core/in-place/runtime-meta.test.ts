@@ -99,7 +99,19 @@ describe("an update is not complete", () => {
   const before: InPlaceState = { ...STATE, lastContainerStatuses: { a: { imageID: "1" } } };
   const rows: readonly [sentence: string, pod: Pod, state: InPlaceState, why: string | undefined][] = [
     ["unless nothing was recorded", bare(), STATE, undefined],
-    ["without a status", bare(), before, "not found statuses of containers a"],
+    ["without a status", bare(), before, "not found statuses of containers map[a:{1}]"],
+    [
+      "without some statuses",
+      bare({ containerStatuses: [{ name: "c", imageID: "1" }] }),
+      { ...STATE, lastContainerStatuses: { b: {}, a: { imageID: "1" } } },
+      "not found statuses of containers map[a:{1} b:{}]",
+    ],
+    [
+      "at the same imageID, which is said before what has no status",
+      at("1", "b"),
+      { ...STATE, lastContainerStatuses: { "0": { imageID: "1" }, a: { imageID: "1" } } },
+      "container a imageID not changed",
+    ],
     ["at the same imageID and another image", at("1", "b"), before, "container a imageID not changed"],
     ["at the same imageID and no image", at("1"), before, "container a imageID not changed"],
     ["unless the image is there, at its tag latest", at("1", "a:latest"), before, undefined],
