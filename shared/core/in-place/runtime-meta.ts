@@ -2,7 +2,8 @@
 import type { Container, Pod } from "../../api/kubernetes.ts";
 import { RUNTIME_CONTAINERS_ANNOTATION } from "../../api/names.ts";
 import { goJson, sortedGoJson } from "../lib/go-json.ts";
-import { isJsonObject, type JsonObject, jsonObjectOf } from "../lib/json-object.ts";
+import { isJsonObject, type JsonObject, jsonObjectOf, jsonOf } from "../lib/json-object.ts";
+import { jsonProblem } from "../lib/json-problem.ts";
 import { metadataReferences } from "./metadata-references.ts";
 
 const OFFSET_BASIS = 0x811c9dc5;
@@ -10,6 +11,15 @@ const PRIME = 0x01000193;
 
 export function hasRuntimeMeta(pod: Pod): boolean {
   return jsonObjectOf(pod.metadata?.annotations?.[RUNTIME_CONTAINERS_ANNOTATION]) !== undefined;
+}
+
+/** Why the annotation cannot be read, as Go says it; undefined: it can, or there is none. */
+export function runtimeMetaProblem({ metadata }: Pod): string | undefined {
+  const text = metadata?.annotations?.[RUNTIME_CONTAINERS_ANNOTATION];
+  if (text === undefined) return undefined;
+  const value = jsonOf(text);
+  if (value === null || isJsonObject(value)) return undefined;
+  return jsonProblem(text) ?? `annotation ${RUNTIME_CONTAINERS_ANNOTATION} is not a JSON object`;
 }
 
 /** "plain": name and image; "environment": what is read from labels and annotations. Every container must agree. */

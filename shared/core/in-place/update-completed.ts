@@ -2,7 +2,7 @@
 import type { Pod, ResourceRequirements } from "../../api/kubernetes.ts";
 import { compareUtf8 } from "../lib/go-json.ts";
 import { isSame } from "./qos-class.ts";
-import { areHashesConsistent, hasRuntimeMeta } from "./runtime-meta.ts";
+import { areHashesConsistent, hasRuntimeMeta, runtimeMetaProblem } from "./runtime-meta.ts";
 import { type InPlaceState, readGrace, readState } from "./update-spec.ts";
 
 /** Undefined when complete, or when there never was one; else the reason in OpenKruise's words. */
@@ -32,6 +32,8 @@ export function hasNextBatch(state: InPlaceState): boolean {
 
 /** The same about the containers that were updated so far. */
 export function whyBatchNotCompleted(pod: Pod, state: InPlaceState): string | undefined {
+  const problem = runtimeMetaProblem(pod);
+  if (problem !== undefined) return problem;
   if (state.updateEnvFromMetadata) {
     if (!hasRuntimeMeta(pod)) return "waiting for all containers hash consistent, but runtime-container-meta not found";
     if (!areHashesConsistent(pod, "environment")) return "waiting for all containers hash consistent";

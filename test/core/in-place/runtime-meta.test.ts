@@ -92,6 +92,7 @@ describe("the hashes that a node agent reports", () => {
 });
 
 describe("an update is not complete", () => {
+  const JSON_PROBLEM = "invalid character 'o' looking for beginning of object key string";
   const STATE: InPlaceState = { revision: "r", updateTimestamp: "2025-06-01T00:00:00Z", lastContainerStatuses: null };
   const bare = (status: Pod["status"] = {}): Pod => ({ spec: { containers: [{ name: "a", image: "a" }] }, status });
   const at = (imageID: string, image?: string) =>
@@ -99,6 +100,10 @@ describe("an update is not complete", () => {
   const before: InPlaceState = { ...STATE, lastContainerStatuses: { a: { imageID: "1" } } };
   const rows: readonly [sentence: string, pod: Pod, state: InPlaceState, why: string | undefined][] = [
     ["unless nothing was recorded", bare(), STATE, undefined],
+    ["while what a node agent reports is no JSON", podOf("{oops"), STATE, JSON_PROBLEM],
+    ["while what a node agent reports ends early", podOf(""), STATE, "unexpected end of JSON input"],
+    ["while what a node agent reports is no object", podOf("[]"), STATE, `annotation ${META} is not a JSON object`],
+    ["unless a node agent reports nothing", podOf("null"), STATE, undefined],
     ["without a status", bare(), before, "not found statuses of containers map[a:{1}]"],
     [
       "without some statuses",
