@@ -1,11 +1,15 @@
 /** Decides whether the containers of a pod were started as its spec says, by the hashes that a node agent reports. */
 import type { Container, Pod } from "../../api/kubernetes.ts";
 import { RUNTIME_CONTAINERS_ANNOTATION } from "../../api/names.ts";
+import { decodeGo } from "../lib/decode-go.ts";
 import { goJson, sortedGoJson } from "../lib/go-json.ts";
+import { struct } from "../lib/go-type.ts";
+import { CONTAINER_FIELDS } from "../lib/go-types-container.ts";
 import { isJsonObject, type JsonObject, jsonObjectOf, jsonOf } from "../lib/json-object.ts";
 import { jsonProblem } from "../lib/json-problem.ts";
 import { metadataReferences } from "./metadata-references.ts";
 
+const CONTAINER = struct<Container>(CONTAINER_FIELDS);
 const OFFSET_BASIS = 0x811c9dc5;
 const PRIME = 0x01000193;
 
@@ -34,7 +38,7 @@ export function areHashesConsistent(pod: Pod, kind: "plain" | "environment"): bo
     if (!status || !meta || (meta["containerID"] ?? "") !== (status.containerID ?? "")) return false;
     const hashes = isJsonObject(meta["hashes"]) ? meta["hashes"] : {};
     return kind === "plain"
-      ? hashes["plainHash"] === plainHash(container)
+      ? [plainHash(container), wholeHash(container)].includes(hashes["plainHash"] as number)
       : (hashes["extractedEnvFromMetadataHash"] ?? 0) === environmentHash(container, pod);
   });
 }
@@ -42,6 +46,12 @@ export function areHashesConsistent(pod: Pod, kind: "plain" | "environment"): bo
 /** Source: Kubernetes pkg/kubelet/container, HashContainer (1.32). */
 function plainHash({ name, image = "" }: Container): number {
   return hashObject(sortedGoJson({ name, image }));
+}
+
+/** The same before 1.31: of all that the container is. */
+function wholeHash(container: Container): number {
+  const decoded = decodeGo(CONTAINER, container);
+  return decoded.kind === "Decoded" ? hashObject(goJson(decoded.value)) : plainHash(container);
 }
 
 /** 0 for a container that reads none. */

@@ -64,6 +64,27 @@ describe("the hashes that a node agent reports", () => {
     expect(areHashesConsistent(hashed("a", 0x033f2e30), "plain")).toBe(true);
   });
 
+  test("of a plain container agree at the hash of a kubelet before 1.31, too", () => {
+    const container = {
+      name: "test_container",
+      image: "foo/image:v1",
+      args: ["/bin/sh", "-c", "echo abc"],
+      ports: [{ containerPort: 8001 }],
+    };
+    const hashed = (hashes: object, given: object = container): Pod => ({
+      ...podOf({ containers: [{ name: "test_container", hashes }] }),
+      spec: { containers: [given as Pod["spec"]["containers"][number]] },
+      status: { containerStatuses: [{ name: "test_container" }] },
+    });
+    // Source: Kubernetes 1.30 pkg/kubelet/container, TestHashContainer.
+    expect(areHashesConsistent(hashed({ plainHash: 0x3c42280f }), "plain")).toBe(true);
+    expect(areHashesConsistent(hashed({ plainHash: 0x8e45cbd0 }), "plain")).toBe(true);
+    expect(areHashesConsistent(hashed({ plainHash: 0x3c42280e }), "plain")).toBe(false);
+    const unreadable = { ...container, args: "echo" };
+    expect(areHashesConsistent(hashed({ plainHash: 0x8e45cbd0 }, unreadable), "plain")).toBe(true);
+    expect(areHashesConsistent(hashed({}, unreadable), "plain")).toBe(false);
+  });
+
   test("of the environment are of names and values", () => {
     const env = [{ name: "A", valueFrom: { fieldRef: { fieldPath: "metadata.labels['l']" } } }];
     const hashed = (extractedEnvFromMetadataHash: number, metadata: Pod["metadata"]): Pod => {
