@@ -78,13 +78,16 @@ function newState(spec: UpdateSpec, now: string): InPlaceState {
   };
 }
 
-/** An update whose pod went on to another revision meanwhile is dropped. */
+/**
+ * An update whose pod went on to another revision meanwhile is dropped.
+ * Compat: one whose state cannot be read stays as it is, without a word (OpenKruise's finishGracePeriod).
+ */
 function finishGrace(pod: Pod, spec: UpdateSpec, { now, revisionLabel }: InPlaceContext): InPlaceStep {
-  if ((pod.metadata?.labels?.[revisionLabel] ?? "") !== spec.revision) return step(withoutGrace(pod));
   const state = readState(pod);
-  if (state.kind === "malformed") return { kind: "refused", message: state.message };
+  if (state.kind === "malformed") return step(pod);
   if (state.kind === "absent")
     return { kind: "refused", message: `annotation ${IN_PLACE_STATE_ANNOTATION} is missing` };
+  if ((pod.metadata?.labels?.[revisionLabel] ?? "") !== spec.revision) return step(withoutGrace(pod));
   const elapsed = secondsBetween(state.value.updateTimestamp, now) ?? Number.POSITIVE_INFINITY;
   if (elapsed < spec.graceSeconds) return step(pod, spec.graceSeconds - elapsed);
   return step(withoutGrace(applySpec(pod, spec, state.value, now)));

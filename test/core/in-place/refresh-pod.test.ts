@@ -126,12 +126,12 @@ describe("a pod is left alone", () => {
       { [IN_PLACE_GRACE_ANNOTATION]: "[]" },
       `annotation ${IN_PLACE_GRACE_ANNOTATION} is not a JSON object`,
     ],
-    [
-      "when the state of what waits cannot be read",
-      { ...annotationsOf({ grace }), [IN_PLACE_STATE_ANNOTATION]: "[]" },
-      `annotation ${IN_PLACE_STATE_ANNOTATION} is not a JSON object`,
-    ],
     ["when what waits has no state", annotationsOf({ grace }), `annotation ${IN_PLACE_STATE_ANNOTATION} is missing`],
+    [
+      "when what waits has no state, and is for another revision",
+      annotationsOf({ grace: { revision: "s" } }),
+      `annotation ${IN_PLACE_STATE_ANNOTATION} is missing`,
+    ],
   ];
   test.each(rows)("%s", (_, annotations, message) => {
     const pod: Pod = { ...podOf({}), metadata: { labels: { rev: "r" }, annotations } };
@@ -140,6 +140,15 @@ describe("a pod is left alone", () => {
       IN_PLACE_GRACE_ANNOTATION in annotations ? "still in grace period of in-place update" : message,
     );
   });
+});
+
+test("a pod is left alone without a word while the state of what waits cannot be read, whatever revision it is for", () => {
+  for (const revision of ["r", "s"]) {
+    const annotations = { ...annotationsOf({ grace: { revision } }), [IN_PLACE_STATE_ANNOTATION]: "[]" };
+    const pod: Pod = { ...podOf({}), metadata: { labels: { rev: "r" }, annotations } };
+    expect(refreshPod(pod, CONTEXT)).toEqual({ kind: "step", pod, delaySeconds: 0 });
+    expect(whyNotCompleted(pod)).toBe("still in grace period of in-place update");
+  }
 });
 
 describe("an update begins", () => {
