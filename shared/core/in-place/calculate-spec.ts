@@ -43,10 +43,7 @@ export function calculateSpec(
     ...metadata,
     graceSeconds: options.gracePeriodSeconds,
     verticalUpdateOnly:
-      hasResources &&
-      Object.keys(parts.containerImages).length === 0 &&
-      !metadata.updateEnvFromMetadata &&
-      !restartsForResources(oldTemplate, parts.containerResources),
+      hasResources && Object.keys(parts.containerImages).length === 0 && !metadata.updateEnvFromMetadata,
   };
 }
 
@@ -110,16 +107,6 @@ function withResource(
   { list, resource, quantity }: Extract<Target, { kind: "resource" }>,
 ): ResourceRequirements {
   return { ...before, [list]: { ...before?.[list], [resource]: quantity } };
-}
-
-function restartsForResources({ containers }: PodTemplate, resources: Resources): boolean {
-  return containers.some(({ name, resizePolicy = [] }) => {
-    const { limits = {}, requests = {} } = resources[name] ?? {};
-    const changed = [...Object.keys(limits), ...Object.keys(requests)];
-    return resizePolicy.some(
-      ({ resourceName = "", restartPolicy }) => restartPolicy === "RestartContainer" && changed.includes(resourceName),
-    );
-  });
 }
 
 function templateOf(data: unknown): PodTemplate {

@@ -10,7 +10,7 @@ import { goJson } from "../lib/go-json.ts";
 import { secondsBetween } from "../lib/seconds-between.ts";
 import { applySpec, withAnnotation } from "./apply-spec.ts";
 import { type CalculateOptions, calculateSpec } from "./calculate-spec.ts";
-import { closeGate, hasReadinessGate, openGate } from "./readiness.ts";
+import { closeGate, closesGate, hasReadinessGate, openGate } from "./readiness.ts";
 import { hasNextBatch, whyBatchNotCompleted } from "./update-completed.ts";
 import { type InPlaceState, readGrace, readState, storedSpec, type UpdateSpec } from "./update-spec.ts";
 
@@ -38,7 +38,7 @@ export function updatePod(
 ): InPlaceStep {
   const spec = calculateSpec(revisions.before, revisions.after, options);
   if (!spec) return { kind: "notInPlace" };
-  const gated = !spec.verticalUpdateOnly && hasReadinessGate(pod) ? closeGate(pod, now) : pod;
+  const gated = closesGate(pod, spec) ? closeGate(pod, now) : pod;
   const state = newState(spec, now);
   const labels = { ...gated.metadata?.labels, [revisionLabel]: spec.revision };
   const labelled = { ...gated, metadata: { ...gated.metadata, labels } };

@@ -33,7 +33,7 @@ export interface UpdateSpec {
   readonly updateEnvFromMetadata: boolean;
   /** 0: at once */
   readonly graceSeconds: number;
-  /** nothing but resources changes, and no container restarts for it */
+  /** neither images nor environments change, but resources do */
   readonly verticalUpdateOnly: boolean;
 }
 

@@ -89,18 +89,6 @@ describe("calculateSpec", () => {
     expect(calculateSpec(before, after, OPTIONS)).toBeUndefined();
   });
 
-  test("resources that restart a container count as more than resources", () => {
-    const limited = (cpu: string, restartPolicy: string): Container =>
-      ({
-        ...A,
-        resources: { limits: { cpu, memory: "1Gi" } },
-        resizePolicy: [{ resourceName: "cpu", restartPolicy }],
-      }) as Container;
-    const change = (policy: string) =>
-      spec({ containers: [limited("1", policy)] }, { containers: [limited("2", policy)] })?.verticalUpdateOnly;
-    expect([change("NotRequired"), change("RestartContainer")]).toEqual([true, false]);
-  });
-
   test("resources do not change in place where that is not allowed", () => {
     const limited = (cpu: string) => ({ containers: [{ ...A, resources: { limits: { cpu } } }] });
     expect(spec(limited("1"), limited("2"), { ...OPTIONS, isVerticalScalingAllowed: false })).toBeUndefined();
@@ -117,6 +105,31 @@ describe("an update in place", () => {
     expect(refreshPod(begun, CONTEXT)).toMatchObject({ pod: begun });
     const ended = podOf(refreshPod(settle(begun), CONTEXT));
     expect([whyNotCompleted(ended), statusOf(ended, IN_PLACE_READY_CONDITION)]).toEqual([undefined, "True"]);
+  });
+
+  test("of resources closes the gate where a container of the pod restarts for them", () => {
+    const limited = (name: string, cpu: string, policies: Readonly<Record<string, string>> = {}): Container =>
+      ({
+        name,
+        image: "x:1",
+        resources: { limits: { cpu, memory: "1Gi" }, requests: { cpu: "1", memory: "1Gi" } },
+        resizePolicy: Object.entries(policies).map(([resourceName, restartPolicy]) => ({
+          resourceName,
+          restartPolicy,
+        })),
+      }) as Container;
+    const gateOf = (...before: readonly Container[]) => {
+      const sized = (cpu: string) => revisionOf(cpu, { containers: [limited("a", cpu), limited("b", "4")] });
+      const revisions = { before: sized("2"), after: sized("3") };
+      const begun = podOf(updatePod(podAt(before, [IN_PLACE_READY_CONDITION]), revisions, OPTIONS, CONTEXT));
+      return statusOf(begun, IN_PLACE_READY_CONDITION);
+    };
+    const restarted = { cpu: "RestartContainer" };
+    expect([
+      gateOf(limited("a", "2"), limited("b", "4")),
+      gateOf(limited("a", "2", { cpu: "NotRequired", memory: "RestartContainer" }), limited("b", "4", restarted)),
+      gateOf(limited("a", "2", restarted), limited("b", "4")),
+    ]).toEqual(["True", "True", "False"]);
   });
 
   test("waits for the grace period", () => {
