@@ -36,7 +36,7 @@ export function calculateSpec(
   const metadata = planMetadata(oldTemplate, newTemplate, inMetadata, options.isEnvFromMetadataUpdated);
   if (!parts || !metadata) return undefined;
   const hasResources = Object.keys(parts.containerResources).length > 0;
-  if (hasResources && qosClassOf(oldTemplate.containers) !== qosClassOf(newTemplate.containers)) return undefined;
+  if (hasResources && qosClassIn(oldTemplate) !== qosClassIn(newTemplate)) return undefined;
   return {
     revision: after.metadata?.name ?? "",
     ...parts,
@@ -109,13 +109,22 @@ function withResource(
   return { ...before, [list]: { ...before?.[list], [resource]: quantity } };
 }
 
+function qosClassIn({ containers, initContainers }: PodTemplate) {
+  return qosClassOf([...containers, ...initContainers]);
+}
+
 function templateOf(data: unknown): PodTemplate {
   const template = memberOf(memberOf(data, "spec"), "template");
-  const { containers } = memberOf(template, "spec");
+  const { containers, initContainers } = memberOf(template, "spec");
   return {
     metadata: memberOf(template, "metadata") as PodTemplate["metadata"],
-    containers: Array.isArray(containers) ? (containers as readonly ContainerDetails[]) : [],
+    containers: containersOf(containers),
+    initContainers: containersOf(initContainers),
   };
+}
+
+function containersOf(value: unknown): readonly ContainerDetails[] {
+  return Array.isArray(value) ? (value as readonly ContainerDetails[]) : [];
 }
 
 function memberOf(value: unknown, key: string): JsonObject {

@@ -1,27 +1,46 @@
 /** Decides a pod's quality of service class, which no change of resources may move. */
 import type { Quantity, ResourceRequirements } from "../../api/kubernetes.ts";
-import { parseQuantity } from "../lib/quantity.ts";
-import { compareQuantities } from "../lib/quantity-arithmetic.ts";
+import { type ParsedQuantity, parseQuantity } from "../lib/quantity.ts";
+import { addQuantities, compareQuantities } from "../lib/quantity-arithmetic.ts";
 
 interface WithResources {
   readonly resources?: ResourceRequirements;
 }
 
-type Quantities = Readonly<Record<string, Quantity>>;
+type Totals = ReadonlyMap<string, ParsedQuantity>;
 
 const COUNTED = ["cpu", "memory"];
 
 /** Source: Kubernetes pkg/apis/core/v1/helper/qos, ComputePodQOS; resources that are not given are not defaulted. */
 export function qosClassOf(containers: readonly WithResources[]): "BestEffort" | "Burstable" | "Guaranteed" {
-  const given = containers.map(
-    ({ resources }) => [positive(resources?.requests), positive(resources?.limits)] as const,
+  const [requests, limits] = [totalOf(containers, "requests"), totalOf(containers, "limits")];
+  if (requests.size === 0 && limits.size === 0) return "BestEffort";
+  const areLimited = containers.every(({ resources }) =>
+    COUNTED.every((resource) => positive(resources?.limits?.[resource])),
   );
-  if (given.every(([requests, limits]) => isEmpty(requests) && isEmpty(limits))) return "BestEffort";
-  const isGuaranteed = given.every(([requests, limits]) => {
-    const areRequested = Object.entries(requests).every(([resource, value]) => isSame(value, limits[resource]));
-    return areRequested && Object.keys(requests).length === COUNTED.length;
+  const areSame = [...requests].every(([resource, request]) => {
+    const limit = limits.get(resource);
+    return limit !== undefined && compareQuantities(limit, request) === 0;
   });
-  return isGuaranteed ? "Guaranteed" : "Burstable";
+  return areLimited && areSame && limits.size === requests.size ? "Guaranteed" : "Burstable";
+}
+
+/** Compat: it is the sums of all containers that have to be equal. */
+function totalOf(containers: readonly WithResources[], list: "limits" | "requests"): Totals {
+  const totals = new Map<string, ParsedQuantity>();
+  for (const { resources } of containers) {
+    for (const resource of COUNTED) {
+      const quantity = positive(resources?.[list]?.[resource]);
+      const before = totals.get(resource);
+      if (quantity) totals.set(resource, before ? addQuantities(before, quantity) : quantity);
+    }
+  }
+  return totals;
+}
+
+function positive(quantity: Quantity | undefined): ParsedQuantity | undefined {
+  const parsed = quantity === undefined ? undefined : parseQuantity(quantity);
+  return parsed && parsed.unscaled > 0n ? parsed : undefined;
 }
 
 /** True for two ways of writing one quantity. */
@@ -29,16 +48,4 @@ export function isSame(a: Quantity | undefined, b: Quantity | undefined): boolea
   const [left, right] = [a, b].map((quantity) => (quantity === undefined ? undefined : parseQuantity(quantity)));
   if (!left || !right) return a === b;
   return compareQuantities(left, right) === 0;
-}
-
-function positive(quantities: Quantities = {}): Quantities {
-  const counted = Object.entries(quantities).filter(([resource, value]) => {
-    const quantity = parseQuantity(value);
-    return COUNTED.includes(resource) && quantity !== undefined && quantity.unscaled > 0n;
-  });
-  return Object.fromEntries(counted);
-}
-
-function isEmpty(quantities: Quantities): boolean {
-  return Object.keys(quantities).length === 0;
 }

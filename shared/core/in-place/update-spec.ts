@@ -19,6 +19,7 @@ export interface RefMetadata {
 export interface PodTemplate {
   readonly metadata: { readonly labels?: Labels; readonly annotations?: Labels };
   readonly containers: readonly ContainerDetails[];
+  readonly initContainers: readonly ContainerDetails[];
 }
 
 type ByContainer<T> = Readonly<Record<string, T>>;

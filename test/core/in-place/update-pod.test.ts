@@ -89,6 +89,15 @@ describe("calculateSpec", () => {
     expect(calculateSpec(before, after, OPTIONS)).toBeUndefined();
   });
 
+  test("resources do not move the class where an init container keeps it", () => {
+    const limited = (cpu: string) => ({
+      containers: [{ ...A, resources: { limits: { cpu, memory: "1" }, requests: { cpu: "1", memory: "1" } } }],
+    });
+    const more = { initContainers: [{ name: "i", image: "i:1" }] };
+    expect(spec(limited("1"), limited("2"))).toBeUndefined();
+    expect(spec({ ...limited("1"), more }, { ...limited("2"), more })).toBeDefined();
+  });
+
   test("resources do not change in place where that is not allowed", () => {
     const limited = (cpu: string) => ({ containers: [{ ...A, resources: { limits: { cpu } } }] });
     expect(spec(limited("1"), limited("2"), { ...OPTIONS, isVerticalScalingAllowed: false })).toBeUndefined();

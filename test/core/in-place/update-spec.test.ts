@@ -129,6 +129,15 @@ describe("quantities", () => {
     ["limits alone", [{ resources: { limits: both } }], "Burstable"],
     ["a limit of one", [{ resources: { requests: { cpu: "1" }, limits: { cpu: "1" } } }], "Burstable"],
     ["a request below its limit", [{ resources: { requests: { ...both, cpu: "1m" }, limits: both } }], "Burstable"],
+    ["one without limits beside a guaranteed one", [{ resources: { requests: both, limits: both } }, {}], "Burstable"],
+    [
+      "requests that are the limits in all",
+      [
+        { resources: { requests: { cpu: "2", memory: "1Gi" }, limits: both } },
+        { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } } },
+      ],
+      "Guaranteed",
+    ],
     [
       "others beside those that count",
       [{ resources: { requests: { ...both, "x/y": "1" }, limits: both } }],
