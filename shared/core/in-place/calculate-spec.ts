@@ -3,6 +3,7 @@ import type { ContainerDetails } from "../../api/container.ts";
 import type { ControllerRevision, ResourceRequirements } from "../../api/kubernetes.ts";
 import { diffJson, type JsonChange } from "../lib/json-diff.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
+import { parseQuantity } from "../lib/quantity.ts";
 import { planMetadata } from "./plan-metadata.ts";
 import { qosClassOf } from "./qos-class.ts";
 import type { PodTemplate, UpdateSpec } from "./update-spec.ts";
@@ -96,10 +97,13 @@ function targetOf({ op, path, value }: JsonChange, { containers }: PodTemplate):
 
 function resourceTarget(container: string, path: readonly string[], value: unknown): Target | undefined {
   const [list, resource = "", ...deeper] = path;
-  const isQuantity = typeof value === "string" || typeof value === "number";
-  if (deeper.length > 0 || !isQuantity || !["cpu", "memory"].includes(resource)) return undefined;
+  if (deeper.length > 0 || !isQuantity(value) || !["cpu", "memory"].includes(resource)) return undefined;
   if (list !== "limits" && list !== "requests") return undefined;
   return { kind: "resource", container, list, resource, quantity: value };
+}
+
+function isQuantity(value: unknown): value is string | number {
+  return (typeof value === "string" || typeof value === "number") && parseQuantity(value) !== undefined;
 }
 
 function withResource(

@@ -104,6 +104,11 @@ describe("in place", () => {
     expect(plan(limited(1), limited(2))?.containerResources).toEqual({ a: { limits: { cpu: 2 } } });
   });
 
+  test("a quantity that is none is refused", () => {
+    const limited = (cpu: string) => [{ name: "a", resources: { limits: { cpu, memory: "1Gi" } } }];
+    expect(plan(limited("1"), limited("many"))).toBeUndefined();
+  });
+
   test("resources are all that changes though a container restarts for them", () => {
     const limited = (cpu: string) => [
       {
