@@ -11,9 +11,9 @@ type Parts = Pick<UpdateSpec, "containerImages" | "containerRefMetadata" | "cont
 export function applySpec(pod: Pod, spec: Parts, state: InPlaceState, now: string): Pod {
   const batch = containersOfBatch(pod, spec);
   const next = {
-    nextContainerImages: without(spec.containerImages, batch),
+    nextContainerImages: without(ofPod(pod, spec.containerImages), batch),
     nextContainerRefMetadata: without(spec.containerRefMetadata, batch),
-    nextContainerResources: without(spec.containerResources, batch),
+    nextContainerResources: without(ofPod(pod, spec.containerResources), batch),
   };
   const containers = [...batch].sort();
   const hasNext = Object.values(next).some((map) => Object.keys(map).length > 0);
@@ -73,6 +73,11 @@ function keysOf({ labels = {}, annotations = {} }: RefMetadata = {}): readonly s
 
 function without<T>(map: Readonly<Record<string, T>>, names: ReadonlySet<string>): Readonly<Record<string, T>> {
   return Object.fromEntries(Object.entries(map).filter(([name]) => !names.has(name)));
+}
+
+/** A container that the template has and the pod has not gets nothing, and nobody waits for it. */
+function ofPod<T>({ spec }: Pod, map: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
+  return Object.fromEntries(Object.entries(map).filter(([name]) => spec.containers.some((one) => one.name === name)));
 }
 
 /** ImageIDs of the containers whose image changes now; one recorded before stays. */

@@ -53,6 +53,19 @@ describe("the first batch", () => {
     expect(batchOf([high, other])).toEqual(isFirst ? ["high", "z"] : ["high"]);
   });
 
+  test("is all where the pod does not have the others", () => {
+    const { recorded } = apply([{ name: "a" }], {
+      containerImages: { a: "a:2", gone: "gone:2" },
+      containerResources: { gone: { limits: { cpu: "1" } } },
+    });
+    const { nextContainerImages, nextContainerResources, preCheckBeforeNext } = recorded;
+    expect([nextContainerImages, nextContainerResources, preCheckBeforeNext]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
   test("tells priorities below 0 apart", () => {
     expect(batchOf([waitingFor("a", "p_-2"), waitingFor("b", "p_-1")])).toEqual(["b"]);
     expect(batchOf([waitingFor("a", "p_-12"), waitingFor("b", "p_x")])).toEqual(["b"]);
