@@ -64,10 +64,14 @@ function digestOf(image: string | undefined): string | undefined {
   return image?.includes("@") ? parseImageReference(image)?.digest : undefined;
 }
 
-/** `imageID` as a status has it: docker-pullable://repository@digest, or without a scheme. */
+/**
+ * `imageID` as a status has it: docker-pullable://repository@digest, or without a scheme.
+ * Compat: one without a digest is compared by its tag (OpenKruise's IsContainerImageEqual).
+ */
 function isSameDigest(image: string, imageID: string | undefined): boolean {
   const wanted = parseImageReference(image);
   const [scheme = "", rest] = (imageID ?? "").split("://");
   const running = parseImageReference(rest ?? scheme);
-  return running !== undefined && wanted?.repository === running.repository && wanted.digest === running.digest;
+  if (running === undefined || wanted?.repository !== running.repository) return false;
+  return running.digest === undefined ? wanted.tag === running.tag : wanted.digest === running.digest;
 }

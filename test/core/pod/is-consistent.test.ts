@@ -67,12 +67,24 @@ describe("isConsistent, images by digest", () => {
     ["a tag beside the digest does not count", `reg/sc:v1@${DIGEST}`, true],
     ["another repository", `cri://other/sc@${DIGEST}`, false],
     ["another digest", `cri://reg/sc@sha256:${"b".repeat(64)}`, false],
-    ["no digest at all", "cri://reg/sc", false],
+    ["no digest, and no tag either", "cri://reg/sc", true],
+    ["no digest, but a tag", "cri://reg/sc:v1", false],
     ["what follows a second scheme is cut off", `a://reg/sc@${DIGEST}://x`, true],
     ["nothing yet", undefined, false],
   ])("%s", (_, imageID, expected) => {
     const status = imageID === undefined ? {} : { imageID };
     // Digests are compared before the annotation is looked at, so a broken one does not matter.
     expect(isConsistent(podAt(image, status, "{"), "ss", SIDECAR)).toBe(expected);
+  });
+
+  test("and tag, where the status says no digest", () => {
+    const tagged = `reg/sc:v1@${DIGEST}`;
+    const isAt = (imageID: string) => isConsistent(podAt(tagged, { imageID }, "{"), "ss", SIDECAR);
+    expect([isAt("reg/sc:v1"), isAt("reg/sc:v2"), isAt("reg/sc"), isAt("other/sc:v1")]).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
   });
 });
