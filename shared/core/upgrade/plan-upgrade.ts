@@ -24,7 +24,7 @@ import {
 import { recordHash, recordState, type UpgradeFacts } from "./record-upgrade.ts";
 
 export interface UpgradeOptions extends UpgradeFacts {
-  /** names for a pod whose list of injected SidecarSets is missing: those that match it */
+  /** names for a pod whose list of injected SidecarSets is missing: those that match it; absent: not known */
   readonly matching?: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export function planUpgrade(pod: Pod, sidecarSet: SidecarSet, options: UpgradeOp
   const patched = patchPodMetadata(
     {
       ...before,
-      ...injectedList(before, options.matching ?? []),
+      ...injectedList(before, options.matching),
       ...annotateHot(pod, retargets),
       ...recordHash(pod, sidecarSet, options),
       ...recordState(pod, sidecarSet, changed, options.now),
@@ -128,8 +128,8 @@ function mergeAnnotations(retargets: readonly Retarget[]): Annotations {
   return Object.fromEntries(retargets.flatMap(({ annotations }) => Object.entries(annotations)));
 }
 
-/** Not reached in a pass, which looks only at pods that name the SidecarSet there. */
-function injectedList(annotations: Annotations | undefined, matching: readonly string[]): Annotations {
-  if (annotations?.[INJECTED_LIST_ANNOTATION] || matching.length === 0) return {};
+/** Not reached in a pass, which looks only at pods that name the SidecarSet there. Empty where none matches. */
+function injectedList(annotations: Annotations | undefined, matching: readonly string[] | undefined): Annotations {
+  if (annotations?.[INJECTED_LIST_ANNOTATION] || !matching) return {};
   return { [INJECTED_LIST_ANNOTATION]: matching.join(",") };
 }

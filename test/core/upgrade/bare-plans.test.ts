@@ -135,13 +135,15 @@ test("an image that is the same needs no change, and one of no container has non
   expect(to("c", "c:1")).toEqual([{ index: -1, container: "c", from: "", to: "c:1" }]);
 });
 
-test("a pod that nobody matches gets no list of those that were injected", () => {
+test("a pod that nobody matches gets an empty list of those that were injected", () => {
   const facts = { now: "2025-06-01T00:00:00Z", latestRevision: "r" };
-  const annotationsOf = (matching: readonly string[]) => {
-    const plan = planUpgrade(BARE, { metadata: { name: "ss" }, spec: {} }, { ...facts, matching });
+  const annotationsOf = (matching?: readonly string[]) => {
+    const known = matching ? { ...facts, matching } : facts;
+    const plan = planUpgrade(BARE, { metadata: { name: "ss" }, spec: {} }, known);
     return plan.kind === "planned" ? plan.annotations : {};
   };
-  expect(Object.keys(annotationsOf([]))).not.toContain("kruise.io/sidecarset-injected-list");
+  expect(Object.keys(annotationsOf())).not.toContain("kruise.io/sidecarset-injected-list");
+  expect(annotationsOf([])["kruise.io/sidecarset-injected-list"]).toBe("");
   expect(annotationsOf(["ss", "tt"])["kruise.io/sidecarset-injected-list"]).toBe("ss,tt");
 });
 

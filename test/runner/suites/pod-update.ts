@@ -1,7 +1,7 @@
 /** One in-place upgrade, condition or flip of one pod, and what its status says afterwards, tick by tick. */
 import type { Namespace, Pod, PodCondition, PodStatus } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { selectorMatches } from "../../../shared/core/lib/label-selector.ts";
+import { matches } from "../../../shared/core/match/matches.ts";
 import { isHotUpgrade } from "../../../shared/core/pod/sidecar-containers.ts";
 import { isServing, slotsToEmpty } from "../../../shared/core/upgrade/hot-slot.ts";
 import { planFlip, planUpgrade } from "../../../shared/core/upgrade/plan-upgrade.ts";
@@ -61,13 +61,11 @@ function mark(pod: Pod, input: Input, isUpgradable: boolean): Outcome {
   };
 }
 
-function isMatching(input: Input, { metadata, spec }: SidecarSet): boolean {
-  if (selectorMatches(spec.selector, input.pod.metadata?.labels) !== true) return false;
-  if (!spec.namespaceSelector) return metadata !== undefined;
+function isMatching(input: Input, sidecarSet: SidecarSet): boolean {
   const namespace = (input.otherObjects ?? []).find(
     (object) => object.kind === "Namespace" && object.metadata?.name === input.pod.metadata?.namespace,
   );
-  return selectorMatches(spec.namespaceSelector, namespace?.metadata?.labels) === true;
+  return matches(sidecarSet, { namespace, podLabels: input.pod.metadata?.labels }) === true;
 }
 
 function matchingNames(input: Input): readonly string[] {
