@@ -48,7 +48,7 @@ export function trackRequest(request: ContainerRecreateRequest, pod: Pod | undef
 }
 
 function advance(request: ContainerRecreateRequest, pod: Pod, now: string): RequestStep {
-  const age = secondsBetween(request.metadata?.creationTimestamp ?? now, now) ?? 0;
+  const age = secondsBetween(createdAt(request), now) ?? 0;
   const phase = request.status?.phase ?? "";
   const untilResponse = phase === "" ? RESPONSE_SECONDS - age : Number.POSITIVE_INFINITY;
   if (untilResponse <= 0) return complete(request, "daemon has not responded for a long time", now);
@@ -57,6 +57,11 @@ function advance(request: ContainerRecreateRequest, pod: Pod, now: string): Requ
   const left = Math.min(untilResponse, untilDeadline);
   if (phase !== "Recreating") return { ...NOTHING, requeueAfterSeconds: Number.isFinite(left) ? left : 0 };
   return { actions: observe(request, pod, now), requeueAfterSeconds: Math.min(left, POLL_SECONDS) };
+}
+
+/** Where nobody knows, at Go's zero time. */
+function createdAt({ metadata }: ContainerRecreateRequest): string {
+  return metadata?.creationTimestamp ?? "0001-01-01T00:00:00Z";
 }
 
 /** What the pod shows of the recreation, and whether it is held unready for it. */
@@ -99,9 +104,9 @@ function conditionsPatch(before: Pod, after: Pod): readonly RequestAction[] {
 }
 
 /** The requested containers that were started since the request; nothing rather than none. */
-function snapshotOf({ metadata, spec }: ContainerRecreateRequest, pod: Pod) {
-  const created = metadata?.creationTimestamp ?? "";
-  const snapshot = spec.containers.flatMap(({ name }): readonly ContainerStatusSnapshot[] => {
+function snapshotOf(request: ContainerRecreateRequest, pod: Pod) {
+  const created = createdAt(request);
+  const snapshot = request.spec.containers.flatMap(({ name }): readonly ContainerStatusSnapshot[] => {
     const found = pod.status?.containerStatuses?.find((status) => status.name === name);
     const started = found?.state?.running?.startedAt;
     if (!found || !isRunning(found) || (secondsBetween(created, started ?? "") ?? -1) < 0) return [];

@@ -92,8 +92,21 @@ describe("a request of which little is known", () => {
   const { metadata: _, status: __, ...namelessPod } = podOf();
 
   test("has its pod when neither has a uid", () => {
-    expect(trackRequest(bare, namelessPod, at(0))).toEqual({ actions: [], requeueAfterSeconds: 60 });
-    expect(trackRequest({ ...bare, metadata: {} }, namelessPod, at(0)).requeueAfterSeconds).toBe(60);
+    const created = { ...bare, metadata: { creationTimestamp: CREATED } };
+    expect(trackRequest(created, namelessPod, at(0))).toEqual({ actions: [], requeueAfterSeconds: 60 });
+  });
+
+  test("is as old as time where nobody knows when it was created", () => {
+    for (const request of [bare, { ...bare, metadata: {} }]) {
+      expect(messageOf(trackRequest(request, namelessPod, at(0)))).toBe("daemon has not responded for a long time");
+      const begun = { ...request, status: { phase: "Recreating" } } as const;
+      const limited = { ...begun, spec: { ...bare.spec, activeDeadlineSeconds: 1_000_000 } };
+      expect(messageOf(trackRequest(limited, namelessPod, at(0)))).toMatch("exceeded the activeDeadlineSeconds");
+      const status = { containerStatuses: [{ name: "a", state: { running: { startedAt: "2000-01-01T00:00:00Z" } } }] };
+      expect(trackRequest(begun, { ...namelessPod, status }, at(0)).actions).toMatchObject([
+        { status: { containerStatusSnapshot: [{ name: "a" }] } },
+      ]);
+    }
   });
 
   test("sees nothing of its pod", () => {
