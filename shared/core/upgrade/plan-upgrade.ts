@@ -120,8 +120,14 @@ function annotateHot(pod: Pod, retargets: readonly Retarget[]): Annotations {
     ...mergeAnnotations(retargets),
     ...(working.length === 0
       ? {}
-      : { [WORKING_HOT_UPGRADE_ANNOTATION]: sortedGoJson({ ...workingSlots(pod), ...Object.fromEntries(working) }) }),
+      : { [WORKING_HOT_UPGRADE_ANNOTATION]: sortedGoJson({ ...knownSlots(pod), ...Object.fromEntries(working) }) }),
   };
+}
+
+/** What is no text is "" in Go's map of texts. */
+function knownSlots(pod: Pod): Annotations {
+  const slots = Object.entries(workingSlots(pod));
+  return Object.fromEntries(slots.map(([sidecar, slot]) => [sidecar, typeof slot === "string" ? slot : ""]));
 }
 
 function mergeAnnotations(retargets: readonly Retarget[]): Annotations {

@@ -199,12 +199,13 @@ describe("planUpgrade, hot", () => {
     });
   });
 
-  test("what other hot sidecars work with is kept", () => {
-    const annotations = { [WORKING_HOT_UPGRADE_ANNOTATION]: '{"zeta":"zeta-1","mesh":"mesh-1"}' };
+  test.each([
+    ['{"zeta":"zeta-1","mesh":"mesh-1"}', '{"mesh":"mesh-2","zeta":"zeta-1"}'],
+    ['{"mesh":"mesh-1","a":null,"b":1,"c":["x"]}', '{"a":"","b":"","c":"","mesh":"mesh-2"}'],
+  ])("what other hot sidecars work with is kept, as text: %s", (before, after) => {
+    const annotations = { [WORKING_HOT_UPGRADE_ANNOTATION]: before };
     const pod = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { annotations });
-    expect(plan(pod, hotSidecarSetOf()).annotations[WORKING_HOT_UPGRADE_ANNOTATION]).toBe(
-      '{"mesh":"mesh-2","zeta":"zeta-1"}',
-    );
+    expect(plan(pod, hotSidecarSetOf()).annotations[WORKING_HOT_UPGRADE_ANNOTATION]).toBe(after);
   });
 
   test.each([
