@@ -44,7 +44,8 @@ function isText(value: unknown): boolean {
   return isAbsent(value) || typeof value === "string";
 }
 
-function isTimestamp(value: unknown): boolean {
+/** Also of one that is absent. */
+export function isTimestamp(value: unknown): boolean {
   return isAbsent(value) || (typeof value === "string" && utcSeconds(value) !== undefined);
 }
 

@@ -12,7 +12,7 @@ import {
 import { compareUtf8, goJson } from "../lib/go-json.ts";
 import { isJsonObject, type JsonObject, jsonObjectOf } from "../lib/json-object.ts";
 import { storedTime } from "../lib/rfc3339.ts";
-import { isUpdateState } from "../pod/update-state.ts";
+import { isTimestamp } from "../pod/update-state.ts";
 import type { Annotations } from "./pod-change.ts";
 
 export interface UpgradeFacts {
@@ -105,14 +105,18 @@ export function recordState(pod: Pod, sidecarSet: SidecarSet, changed: readonly 
   return { [IN_PLACE_UPDATE_STATE_ANNOTATION]: goJson(sortKeys(after)) };
 }
 
-/** What cannot be read is dropped: one bad entry would make the pod inconsistent for good. */
-function readableStates(text: string | undefined): Readonly<Record<string, JsonObject>> {
-  const entries = Object.entries(jsonObjectOf(text) ?? {});
-  return Object.fromEntries(
-    entries.flatMap(([name, state]) =>
-      isJsonObject(state) && isUpdateState(state) ? [[name, asGoPrints(state)]] : [],
-    ),
-  );
+/**
+ * The entries as far as Go reads them: what is of another type counts as absent, and a time that is none ends it all.
+ * All that is written again can be read: one bad entry would make the pod inconsistent for good.
+ */
+function readableStates(text: string | undefined): Readonly<Record<string, JsonObject | null>> {
+  const states: Record<string, JsonObject | null> = Object.create(null);
+  for (const [name, state] of Object.entries(jsonObjectOf(text) ?? {})) {
+    const fields = isJsonObject(state) ? state : {};
+    if (!isTimestamp(fields["updateTimestamp"])) break;
+    states[name] = state === null ? null : asGoPrints(fields);
+  }
+  return states;
 }
 
 /** An entry as Go reads and prints it: what is missing is there as its zero value, times are in UTC. */
@@ -120,11 +124,11 @@ function asGoPrints({ revision, updateTimestamp, lastContainerStatuses, ...other
   const statuses = isJsonObject(lastContainerStatuses)
     ? Object.entries(lastContainerStatuses).map(([container, status]) => {
         const imageID = isJsonObject(status) ? status["imageID"] : undefined;
-        return [container, imageID ? { imageID } : {}] as const;
+        return [container, typeof imageID === "string" && imageID !== "" ? { imageID } : {}] as const;
       })
     : undefined;
   return {
-    revision: revision ?? "",
+    revision: typeof revision === "string" ? revision : "",
     updateTimestamp: typeof updateTimestamp === "string" ? storedTime(updateTimestamp) : null,
     lastContainerStatuses: statuses ? sortKeys(Object.fromEntries(statuses)) : null,
     ...others,

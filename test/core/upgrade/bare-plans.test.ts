@@ -155,14 +155,18 @@ test("pods of one order stay as they came", () => {
   expect(prioritize(pods, { orderPriority: [{ orderedKey: "o" }] })).toEqual(pods);
 });
 
-test("a state that cannot be read is dropped, that of others stays", () => {
+test("a state that cannot be read becomes empty, that of others stays", () => {
   const key = "kruise.io/sidecarset-inplace-update-state";
   const other = { revision: "r", updateTimestamp: "2025-06-01T00:00:00Z", lastContainerStatuses: {} };
+  const empty = { revision: "", updateTimestamp: null, lastContainerStatuses: null };
   const states = { bad: { revision: 1 }, none: null, list: [], other };
   const pod: Pod = { ...BARE, metadata: { annotations: { [key]: JSON.stringify(states) } } };
   const recorded = recordState(pod, NAMELESS, ["a"], "2025-06-02T00:00:00Z");
   expect(JSON.parse(recorded[key] ?? "")).toEqual({
     "": { revision: "", updateTimestamp: "2025-06-02T00:00:00Z", lastContainerStatuses: { a: {} } },
+    bad: empty,
+    none: null,
+    list: empty,
     other,
   });
 });

@@ -56,12 +56,13 @@ describe("planUpgrade, cold", () => {
     expect(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION).ss.lastContainerStatuses).toEqual({});
   });
 
-  test("states of other SidecarSets stay as they are, unreadable ones go", () => {
+  test("states of other SidecarSets stay as they are, unreadable ones become empty", () => {
     const other = { revision: "o", lastContainerStatuses: { x: { imageID: "1" } }, later: "field" };
     const state = JSON.stringify({ other, broken: 1 });
     const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: state } }));
     const written = jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION);
-    expect([written.other, written.broken]).toEqual([{ ...other, updateTimestamp: null }, undefined]);
+    const empty = { revision: "", updateTimestamp: null, lastContainerStatuses: null };
+    expect([written.other, written.broken]).toEqual([{ ...other, updateTimestamp: null }, empty]);
   });
 
   test.each([
@@ -76,6 +77,18 @@ describe("planUpgrade, cold", () => {
       { revision: "r", updateTimestamp: "2025-01-01T00:00:00Z", lastContainerStatuses: { a: {}, b: {} } },
     ],
     [
+      "what is of another type",
+      { revision: 1, updateTimestamp: null, lastContainerStatuses: { a: { imageID: 1 }, b: "x" } },
+      { revision: "", updateTimestamp: null, lastContainerStatuses: { a: {}, b: {} } },
+    ],
+    ["a list", [], { revision: "", updateTimestamp: null, lastContainerStatuses: null }],
+    ["null", null, null],
+    [
+      "statuses that are none",
+      { lastContainerStatuses: [] },
+      { revision: "", updateTimestamp: null, lastContainerStatuses: null },
+    ],
+    [
       "Go's zero time",
       { updateTimestamp: "0001-01-01T00:00:00Z" },
       { revision: "", updateTimestamp: null, lastContainerStatuses: null },
@@ -84,6 +97,24 @@ describe("planUpgrade, cold", () => {
     const state = JSON.stringify({ other });
     const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: state } }));
     expect(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION).other).toEqual(expected);
+  });
+
+  test.each(["soon", 1])("of the states nothing is read from one on that has no time: %s", (updateTimestamp) => {
+    const state = JSON.stringify({ first: {}, bad: { updateTimestamp }, last: {} });
+    const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: state } }));
+    expect(Object.keys(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION))).toEqual(["first", "ss"]);
+  });
+
+  test("a state of its own that is of another type goes on as an empty one", () => {
+    const stateOf = (ss: unknown) => {
+      const { annotations } = plan(
+        podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: JSON.stringify({ ss }) } }),
+      );
+      return jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION).ss;
+    };
+    const lastContainerStatuses = { sc: { imageID: "cri://reg/sc:v1@id" } };
+    expect(stateOf("x")).toEqual({ revision: "", updateTimestamp: null, lastContainerStatuses });
+    expect(stateOf(null)).toEqual({ revision: NEW_HASH, updateTimestamp: NOW, lastContainerStatuses });
   });
 
   test("states are sorted by their names, and so are the containers in them", () => {
