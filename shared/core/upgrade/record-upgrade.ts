@@ -7,6 +7,7 @@ import {
   formatUpgradeRecords,
   type ParsedRecords,
   parseUpgradeRecords,
+  type UpgradeRecord,
   type UpgradeRecords,
 } from "../hash/pod-records.ts";
 import { compareUtf8, goJson } from "../lib/go-json.ts";
@@ -42,14 +43,16 @@ export function recordHash(pod: Pod, sidecarSet: SidecarSet, { now, latestRevisi
   };
   if (before.form === "current")
     return { [HASH_ANNOTATION]: formatUpgradeRecords({ ...before.records, [name]: record }) };
-  const others = migrate(before.records, name, now);
+  const text = pod.metadata?.annotations?.[HASH_ANNOTATION];
+  const others = migrate(text, name, now);
+  const read = before.form === "malformed" ? readableRecords(text) : others;
   return {
-    [HASH_ANNOTATION]: formatUpgradeRecords({ ...others, [name]: record }),
+    [HASH_ANNOTATION]: formatUpgradeRecords({ ...read, [name]: record }),
     ...(isOldForm(withoutImage)
       ? {
           [HASH_WITHOUT_IMAGE_ANNOTATION]: formatUpgradeRecords({
             ...others,
-            ...migrate(withoutImage.records, name, now),
+            ...migrate(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION], name, now),
           }),
         }
       : {}),
@@ -70,12 +73,42 @@ export function recordWithoutImage(pod: Pod, sidecarSet: SidecarSet, { now }: Up
   return { [HASH_WITHOUT_IMAGE_ANNOTATION]: formatUpgradeRecords({ ...records, [name]: record }) };
 }
 
-/** Compat: every entry takes the name of the SidecarSet at work (pod-update, cold/old-format-hash-map). */
-function migrate(records: UpgradeRecords, sidecarSetName: string, now: string): UpgradeRecords {
-  const migrated = Object.entries(records).map(([name, { hash }]) => {
-    return [name, { updateTimestamp: now, hash, sidecarSetName, sidecarList: null }];
+/**
+ * The map read as one of hashes, in which what is no text is "".
+ * Compat: every entry takes the name of the SidecarSet at work (pod-update, cold/old-format-hash-map).
+ */
+function migrate(text: string | undefined, sidecarSetName: string, now: string): UpgradeRecords {
+  const migrated = Object.entries(jsonObjectOf(text) ?? {}).map(([name, hash]) => {
+    return [name, { updateTimestamp: now, hash: textOf(hash), sidecarSetName, sidecarList: null }];
   });
   return Object.fromEntries(migrated);
+}
+
+/** A map that is of neither form, as far as Go reads it as one of records: a time that is none ends it. */
+function readableRecords(text: string | undefined): UpgradeRecords {
+  const records: Record<string, UpgradeRecord> = Object.create(null);
+  for (const [name, value] of Object.entries(jsonObjectOf(text) ?? {})) {
+    const fields = isJsonObject(value) ? value : {};
+    if (!isTimestamp(fields["updateTimestamp"])) break;
+    records[name] = readableRecord(fields);
+  }
+  return records;
+}
+
+/** What is of another type is as good as absent. */
+function readableRecord(fields: JsonObject): UpgradeRecord {
+  const { updateTimestamp, hash, sidecarSetName, sidecarList, controllerRevision } = fields;
+  return {
+    updateTimestamp: storedTime(textOf(updateTimestamp)) ?? null,
+    hash: textOf(hash),
+    sidecarSetName: textOf(sidecarSetName),
+    sidecarList: Array.isArray(sidecarList) ? sidecarList.map(textOf) : null,
+    controllerRevision: textOf(controllerRevision),
+  };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 /** Spec names of the containers and of the native sidecars among the init containers, sorted, each once. */

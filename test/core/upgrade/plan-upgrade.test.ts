@@ -139,10 +139,37 @@ describe("planUpgrade, cold", () => {
     expect(current[HASH_WITHOUT_IMAGE_ANNOTATION]).toBeUndefined();
   });
 
+  const EMPTY = { updateTimestamp: null, hash: "", sidecarSetName: "", sidecarList: null };
+  test.each([
+    ["one of each form", { a: { hash: "h" }, b: "i" }, { a: { ...EMPTY, hash: "h" }, b: EMPTY }],
+    [
+      "one of other types",
+      { a: { hash: 1, sidecarSetName: [], sidecarList: ["x", 1], controllerRevision: "r" }, b: { sidecarList: "x" } },
+      { a: { ...EMPTY, sidecarList: ["x", ""], controllerRevision: "r" }, b: EMPTY },
+    ],
+    [
+      "one with a time, until one that has none",
+      { a: { updateTimestamp: "2025-01-01T08:00:00+08:00" }, b: { updateTimestamp: "soon" }, c: "i" },
+      { a: { ...EMPTY, updateTimestamp: "2025-01-01T00:00:00Z" } },
+    ],
+    ["a list", ["a"], {}],
+  ])("of hashes that Go cannot read stays what it reads: %s", (_, hashes, expected) => {
+    const written = plan(podOf({ annotations: { [HASH_ANNOTATION]: JSON.stringify(hashes) } })).annotations;
+    const { ss, ...others } = jsonOf(written, HASH_ANNOTATION);
+    expect(others).toEqual(expected);
+    expect(ss.hash).toBe(NEW_HASH);
+  });
+
   const migrated = (hash: string) => ({ updateTimestamp: NOW, hash, sidecarSetName: "ss", sidecarList: null });
   test.each([
     ["no hashes at all", "", '{"ss":"n"}', { ss: migrated("n") }],
     ["hashes that cannot be read", "{", '{"ss":"n"}', { ss: migrated("n") }],
+    [
+      "hashes of both forms",
+      '{"zz":"i","a":{}}',
+      '{"ss":"n"}',
+      { ss: migrated("n"), zz: migrated("i"), a: migrated("") },
+    ],
     ["more hashes of the old form", '{"ss":"h","zz":"i"}', '{"ss":"n"}', { ss: migrated("n"), zz: migrated("i") }],
     ["hashes of the old form, beside none", '{"ss":"h"}', "{}", { ss: migrated("h") }],
     ["hashes of the old form, beside no annotation", '{"ss":"h"}', "", undefined],
