@@ -15,7 +15,7 @@ export interface JobSidecars {
 /** The pod's main containers are done, and a sidecar still keeps it running. */
 export function isWaitingForSidecars(pod: Pod): boolean {
   if (pod.metadata?.deletionTimestamp || pod.status?.phase === "Pending") return false;
-  return isJobDone(pod) && unfinished(pod, namesOf(pod)).length > 0;
+  return isJobDone(pod) && !areTerminated(pod, namesOf(pod));
 }
 
 function isJobDone(pod: Pod): boolean {

@@ -111,6 +111,13 @@ describe("the sidecars of a job", () => {
   });
 });
 
+test("a status of a container that the pod does not have is waited for by nobody", () => {
+  const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
+  const named = (pod.status?.containerStatuses ?? []).map((one) => (one.name === "c1" ? { ...one, name: "x" } : one));
+  const other = { ...pod, status: { ...pod.status, containerStatuses: named } };
+  expect([isWaitingForSidecars(pod), isWaitingForSidecars(other)]).toEqual([true, false]);
+});
+
 describe("containers", () => {
   const pod = podOf([{ exitCode: 0 }, { exitCode: 2 }, {}]);
   const statuses = pod.status?.containerStatuses ?? [];
