@@ -7,7 +7,7 @@ export interface RecreatedContainer {
   /** the three that follow are filled in at admission, from the pod */
   readonly preStop?: Pick<Handler, "exec" | "httpGet" | "tcpSocket">;
   readonly ports?: readonly ContainerPort[];
-  readonly statusContext?: { readonly containerID: string; readonly restartCount: number };
+  readonly statusContext?: { readonly containerID: string; readonly restartCount?: number };
 }
 
 export interface RecreateStrategy {

@@ -53,7 +53,7 @@ function phaseOf(request: ContainerRecreateRequest, container: RecreatedContaine
 /** Not the container that ran when the request was made. */
 function isAnother({ statusContext }: RecreatedContainer, { id, restartCount }: SeenContainer): boolean {
   if (!statusContext) return false;
-  return statusContext.containerID !== id || restartCount > statusContext.restartCount;
+  return statusContext.containerID !== id || restartCount > (statusContext.restartCount ?? 0);
 }
 
 function isUp(

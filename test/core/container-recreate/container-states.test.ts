@@ -31,6 +31,12 @@ function phaseOf(
   return containerStates({ spec, status: { phase: "Recreating", ...status } }, seen, NOW)[0]?.phase;
 }
 
+test("a container that had not been restarted yet is on its way after its first restart", () => {
+  const spec = { podName: "p", containers: [{ name: "a", statusContext: { containerID: "old" } }] };
+  const phases = [0, 1].map((restartCount) => containerStates({ spec }, [{ ...OLD, restartCount }], NOW)[0]?.phase);
+  expect(phases).toEqual(["Pending", "Recreating"]);
+});
+
 describe("a container of a request", () => {
   const snapshot = (change: object = {}) => ({ containerStatusSnapshot: [{ ...READY, ...change }] });
   const killed = { containerRecreateStates: [{ name: "a", phase: "Recreating", isKilled: true }] } as const;
