@@ -64,10 +64,17 @@ interface Sides {
 function patchOf(changes: readonly JsonChange[], sides: Sides): JsonObject {
   const maps = MAPS.map((map) => [map, patchOfMap(map, sides)] as const);
   const others = changes.flatMap(({ path: [, field = ""], op, value }) =>
-    MAPS.some((map) => map === field) ? [] : [[field, op === "remove" ? null : value] as const],
+    MAPS.some((map) => map === field) || isNowhere(field, sides)
+      ? []
+      : [[field, op === "remove" ? null : value] as const],
   );
   const metadata = Object.fromEntries([...maps, ...others].filter(([, change]) => change !== undefined));
   return Object.keys(metadata).length === 0 ? {} : { metadata };
+}
+
+/** In Go's types null is as good as absent, such as a creationTimestamp. */
+function isNowhere(field: string, { before, after }: Sides): boolean {
+  return [before, after].every(({ metadata }) => ((metadata as JsonObject)[field] ?? null) === null);
 }
 
 /**

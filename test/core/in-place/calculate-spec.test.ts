@@ -141,6 +141,13 @@ describe("metadata", () => {
     expect(Object.keys(planned?.containerRefMetadata ?? {})).toEqual(["labels"]);
   });
 
+  test("that is null is as good as absent", () => {
+    const [none, nothing] = [{}, { creationTimestamp: null }] as const;
+    const patches = [plan([], [], [none, nothing]), plan([], [], [nothing, none])].map((one) => one?.metaDataPatch);
+    expect(patches).toEqual(["{}", "{}"]);
+    expect(plan([], [], [nothing, { name: "x" }])?.metaDataPatch).toBe('{"metadata":{"name":"x"}}');
+  });
+
   test("of one key is two things, as a label and as an annotation", () => {
     const only = containers.slice(0, 1);
     expect(
