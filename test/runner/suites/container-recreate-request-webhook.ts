@@ -31,7 +31,9 @@ export function containerRecreateRequestWebhookSuite(
   const request = { uid: "vector", operation, resource, object, ...(oldObject ? { oldObject } : {}) };
   // The gate is in the name of the case, not in its input.
   const gates = { KruiseDaemon: !name.includes("feature-gate-KruiseDaemon-off") };
-  const found = pod?.metadata?.name === podWanted(request)?.name ? pod : undefined;
+  const wanted = podWanted(request);
+  const isFound = pod?.metadata?.name === wanted?.name && pod?.metadata?.namespace === wanted?.namespace;
+  const found = isFound ? pod : undefined;
   const admission = admitContainerRecreateRequest(request, { pod: found, node, gates });
   if (admission.kind === "denied") {
     return compare({ allowed: false, code: admission.code, message: admission.message }, expected);
