@@ -7,7 +7,8 @@ import {
   IN_PLACE_STATE_ANNOTATION,
   IN_PLACE_STATE_OLD_ANNOTATION,
 } from "../../api/names.ts";
-import { type JsonObject, jsonObjectOf } from "../lib/json-object.ts";
+import { isJsonObject, type JsonObject, jsonOf } from "../lib/json-object.ts";
+import { isUpdateState } from "../pod/update-state.ts";
 
 /** Labels and annotations that a container reads into its environment. */
 export interface RefMetadata {
@@ -59,10 +60,8 @@ export type Remembered<T> =
   | { readonly kind: "malformed"; readonly message: string };
 
 export function readState(pod: Pod): Remembered<InPlaceState> {
-  return read(
-    pod,
-    [IN_PLACE_STATE_ANNOTATION, IN_PLACE_STATE_OLD_ANNOTATION],
-    (state) => state as unknown as InPlaceState,
+  return read(pod, [IN_PLACE_STATE_ANNOTATION, IN_PLACE_STATE_OLD_ANNOTATION], (state) =>
+    isUpdateState(state) ? (state as unknown as InPlaceState) : undefined,
   );
 }
 
@@ -71,14 +70,17 @@ export function readGrace(pod: Pod): Remembered<UpdateSpec> {
   return read(pod, [IN_PLACE_GRACE_ANNOTATION, IN_PLACE_GRACE_OLD_ANNOTATION], specOf);
 }
 
-function read<T>(pod: Pod, keys: readonly string[], convert: (object: JsonObject) => T): Remembered<T> {
+/** `convert` gives nothing for an object that Go cannot read. */
+function read<T>(pod: Pod, keys: readonly string[], convert: (object: JsonObject) => T | undefined): Remembered<T> {
   const annotations = pod.metadata?.annotations ?? {};
   const key = keys.find((candidate) => annotations[candidate] !== undefined);
   if (key === undefined) return { kind: "absent" };
-  const object = jsonObjectOf(annotations[key]);
-  return object
-    ? { kind: "present", value: convert(object) }
-    : { kind: "malformed", message: `annotation ${key} is not a JSON object` };
+  const stored = jsonOf(annotations[key]);
+  // In Go null is an empty struct.
+  const object = stored === null ? {} : stored;
+  if (!isJsonObject(object)) return { kind: "malformed", message: `annotation ${key} is not a JSON object` };
+  const value = convert(object);
+  return value ? { kind: "present", value } : { kind: "malformed", message: `annotation ${key} cannot be read` };
 }
 
 function specOf(stored: JsonObject): UpdateSpec {

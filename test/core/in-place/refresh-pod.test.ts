@@ -122,6 +122,11 @@ describe("a pod is left alone", () => {
       `annotation ${IN_PLACE_STATE_ANNOTATION} is not a JSON object`,
     ],
     [
+      "when something in its state cannot be read",
+      { [IN_PLACE_STATE_ANNOTATION]: '{"lastContainerStatuses":{"a":"x"}}' },
+      `annotation ${IN_PLACE_STATE_ANNOTATION} cannot be read`,
+    ],
+    [
       "when what waits cannot be read",
       { [IN_PLACE_GRACE_ANNOTATION]: "[]" },
       `annotation ${IN_PLACE_GRACE_ANNOTATION} is not a JSON object`,
@@ -140,6 +145,11 @@ describe("a pod is left alone", () => {
       IN_PLACE_GRACE_ANNOTATION in annotations ? "still in grace period of in-place update" : message,
     );
   });
+});
+
+test("a state that is null is an empty one", () => {
+  const pod: Pod = { ...podOf({}), metadata: { annotations: { [IN_PLACE_STATE_ANNOTATION]: "null" } } };
+  expect([whyNotCompleted(pod), refreshed(pod)]).toEqual([undefined, { images: "a:1 b:1", gate: "True" }]);
 });
 
 test("a pod is left alone without a word while the state of what waits cannot be read, whatever revision it is for", () => {

@@ -47,7 +47,12 @@ describe("what a pod remembers of an update", () => {
     expect(readGrace(podOf({ [OLD_GRACE]: "{}" }))).toEqual({ kind: "present", value: EMPTY });
   });
 
-  test.each(["", "[]", "null", "{"])("is refused where it is %j", (text) => {
+  test("is empty where it is null", () => {
+    expect(readState(podOf({ [STATE]: "null" }))).toEqual({ kind: "present", value: {} });
+    expect(readGrace(podOf({ [GRACE]: "null" }))).toEqual({ kind: "present", value: EMPTY });
+  });
+
+  test.each(["", "[]", "{"])("is refused where it is %j", (text) => {
     expect(readState(podOf({ [STATE]: text }))).toEqual({
       kind: "malformed",
       message: `annotation ${STATE} is not a JSON object`,
