@@ -19,6 +19,11 @@ export function* changeState(pass: Pass, pod: Pod, state: string, isHookedAgain 
   return yield* writePod(pass, pod, isHookedAgain && hook ? withHook(after, hook) : after);
 }
 
+/** Once more, for a pod that its hook still keeps from being deleted: something else may have made it ready meanwhile. */
+export function* holdBeforeDeletion(pass: Pass, pod: Pod): Steps<void> {
+  yield* writePod(pass, pod, withReadiness(pass, pod, "PreparingDelete"));
+}
+
 /** Where a hook wants it so, traffic is kept away from the pod as long as the hook is at work. */
 function withReadiness({ set, gates, now }: Pass, pod: Pod, state: string): Pod {
   const { preDelete, inPlaceUpdate } = set.spec.lifecycle ?? {};

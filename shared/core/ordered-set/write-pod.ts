@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim } from "../../api/stateful-set.ts";
 import { ordinalOf } from "../pod/pod-name.ts";
-import { changeState } from "./change-state.ts";
+import { changeState, holdBeforeDeletion } from "./change-state.ts";
 import { claimsOf, hasClaimVolumes, withClaimVolumes } from "./claims.ts";
 import { hasIdentity, withIdentity } from "./identity.ts";
 import { firstState, isHooked, withLifecycleState } from "./lifecycle.ts";
@@ -81,7 +81,10 @@ function* createMissingClaim(pass: Pass, pod: Pod, claim: PersistentVolumeClaim)
 export function* deletePod(pass: Pass, pod: Pod): Steps<"deleted" | "marked" | "kept"> {
   const { set, progress } = pass;
   if (isHooked(set.spec.lifecycle?.preDelete, pod)) {
-    if (lifecycleState(pod) === "PreparingDelete") return "kept";
+    if (lifecycleState(pod) === "PreparingDelete") {
+      yield* holdBeforeDeletion(pass, pod);
+      return "kept";
+    }
     progress.written.add(pod.metadata?.uid ?? "");
     yield* changeState(pass, pod, "PreparingDelete");
     return "marked";

@@ -60,6 +60,16 @@ describe("a hook that marks its pod not ready", () => {
     expect(writesTo(set, topPod(set))).toEqual([["False", DELETING, "False"], "PreparingDelete"]);
   });
 
+  test("holds it unready again when it became ready while its deletion was waited for", () => {
+    const set = setOf({ ...shape, replicas: 2, lifecycle: { preDelete: HOOK } });
+    expect(writesTo(set, topPod(set, { state: "PreparingDelete" }))).toEqual([["False", DELETING, "False"]]);
+  });
+
+  test("leaves a pod alone that is held unready while its deletion is waited for", () => {
+    const set = setOf({ ...shape, replicas: 2, lifecycle: { preDelete: HOOK } });
+    expect(writesTo(set, topPod(set, { state: "PreparingDelete", message: DELETING }))).toEqual([]);
+  });
+
   test("lets it go once it is updated; Ready is the kubelet's", () => {
     const pod = topPod(after, { state: "Updating", isHooked: false, message: UPDATING });
     expect(writesTo(after, pod)).toEqual([["True", "[]", "False"], "Updated"]);
