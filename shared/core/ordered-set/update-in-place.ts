@@ -37,10 +37,14 @@ function* begin(
   { before, options }: { readonly before: ControllerRevision; readonly options: CalculateOptions },
 ): Steps<void> {
   const { update, now } = pass;
-  const fresh = yield* getPod(pod.metadata?.name ?? "");
-  const labelled = lifecycleState(pod) === "" ? fresh : withLifecycleState(fresh, "Updating", now);
-  const step = updatePod(labelled, { before, after: update }, options, { now, revisionLabel: POD_REVISION_LABEL });
-  const updated = yield* attempt(carryOut(pass, fresh, step));
+  const updated = yield* attempt(
+    (function* () {
+      const fresh = yield* getPod(pod.metadata?.name ?? "");
+      const labelled = lifecycleState(pod) === "" ? fresh : withLifecycleState(fresh, "Updating", now);
+      const step = updatePod(labelled, { before, after: update }, options, { now, revisionLabel: POD_REVISION_LABEL });
+      return yield* carryOut(pass, fresh, step);
+    })(),
+  );
   const isFailed = updated instanceof StepFailed;
   const what = `update pod ${pod.metadata?.name} in-place(revision ${update.metadata?.name})`;
   yield* record(isFailed ? "Warning" : "Normal", isFailed ? "FailedUpdatePodInPlace" : "SuccessfulUpdatePodInPlace", {

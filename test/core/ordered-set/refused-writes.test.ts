@@ -66,6 +66,34 @@ describe("a write that the cluster refuses", () => {
     ]);
   });
 
+  test("of an update in place of a pod that was deleted as failed in the same pass: an event says that it is gone", () => {
+    const shape = {
+      podManagementPolicy: "Parallel",
+      updateStrategy: {
+        type: "RollingUpdate",
+        rollingUpdate: { partition: 0, maxUnavailable: 1, podUpdatePolicy: "InPlaceIfPossible" },
+      },
+    } as const;
+    const [before, after] = [setOf(shape), setOf(shape, "app:2")];
+    const revisions = [revisionOfSet(before, 1), revisionOfSet(after, 2)];
+    const pods = [0, 1, 2].map((ordinal) => ({
+      ...podOf(before, ordinal, ordinal === 2 ? { phase: "Failed", isReady: false } : {}),
+      kind: "Pod",
+    }));
+    const { failure, events } = pass({
+      set: after,
+      pods,
+      revisions: revisions.map((one) => ({ ...one, kind: "ControllerRevision" })),
+      fails: { verb: "none", resource: "none", name: "none" },
+    });
+    expect(failure).toBe('pods "db-2" not found');
+    const target = revisions[1]?.metadata?.name;
+    expect(events).toEqual([
+      "Normal SuccessfulDelete default/db: delete Pod db-2 in StatefulSet db successful",
+      `Warning FailedUpdatePodInPlace default/db: failed to update pod db-2 in-place(revision ${target}): ${failure}`,
+    ]);
+  });
+
   test("of a new revision: no old one goes, whatever the limit", () => {
     const old = [1, 2, 3].map((number) => ({
       ...revisionOfSet(setOf({}, `old:${number}`), number),
