@@ -42,6 +42,8 @@ export interface Progress {
   readonly conditions: PodCondition[];
   /** uids of pods that were written since they were listed */
   readonly written: Set<string>;
+  /** those of them that were deleted */
+  readonly deleted: Set<string>;
   /** seconds after which something is to be looked at again */
   readonly waits: number[];
 }
@@ -53,6 +55,7 @@ export function newProgress(): Progress {
     updatedReplicasLost: 0,
     conditions: [],
     written: new Set(),
+    deleted: new Set(),
     waits: [],
   };
 }

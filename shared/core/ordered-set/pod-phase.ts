@@ -29,6 +29,12 @@ export function isTerminating({ metadata }: Pod): boolean {
   return Boolean(metadata?.deletionTimestamp);
 }
 
+/** Once it is deleted: there is no node that has to stop it first. */
+export function isGoneAtOnce(pod: Pod): boolean {
+  const isHeld = (pod.metadata?.finalizers ?? []).length > 0;
+  return !isHeld && (!pod.spec.nodeName || isFinished(pod));
+}
+
 export function isRunningAndReady(pod: Pod): boolean {
   return pod.status?.phase === "Running" && conditionOf(pod, "Ready")?.status === "True";
 }

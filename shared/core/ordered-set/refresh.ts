@@ -17,11 +17,11 @@ export function* refresh(pass: Pass, pod: Pod): Steps<boolean> {
   return true;
 }
 
-/** The pod would be written. */
-export function needsRefresh(pass: Pass, pod: Pod): boolean {
+/** What would be written: "inPlace" for an update in place that is under way, "state" for its hooks alone. */
+export function refreshDue(pass: Pass, pod: Pod): "inPlace" | "state" | undefined {
   const step = refreshInPlace(pod, contextOf(pass));
-  const isSame = step.kind === "step" && step.pod === pod;
-  return !isSame || nextState(pass.set, pod, pass.update.metadata?.name ?? "") !== undefined;
+  if (step.kind !== "step" || step.pod !== pod) return "inPlace";
+  return nextState(pass.set, pod, pass.update.metadata?.name ?? "") === undefined ? undefined : "state";
 }
 
 function contextOf({ now }: Pass): InPlaceContext {

@@ -4,9 +4,9 @@ import { SPECIFIED_DELETE_LABEL } from "../../api/names.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
 import { areClaimsCompatible, areClaimsGrown, resizeClaims } from "./claim-resize.ts";
 import { isAvailable, type Pass } from "./pass.ts";
-import { isHealthy, isTerminating, revisionOf } from "./pod-phase.ts";
-import { needsRefresh, refresh } from "./refresh.ts";
-import { StepFailed, type Steps } from "./step.ts";
+import { isGoneAtOnce, isHealthy, isTerminating, revisionOf } from "./pod-phase.ts";
+import { refresh, refreshDue } from "./refresh.ts";
+import { getPod, StepFailed, type Steps } from "./step.ts";
 import { updateInPlace } from "./update-in-place.ts";
 import { updateOrder } from "./update-order.ts";
 import { deletePod } from "./write-pod.ts";
@@ -61,12 +61,31 @@ export function atLeastOne(value: IntOrString, replicas: number): number {
 
 /** True when a pod changed, or was written before in this pass, and has to be looked at anew. */
 function* refreshAll(pass: Pass): Steps<boolean> {
+  const { written } = pass.progress;
   let isChanged = false;
   for (const pod of pass.pods) {
-    if (pass.progress.written.has(pod.metadata?.uid ?? "") && needsRefresh(pass, pod)) return true;
-    if (yield* refresh(pass, pod)) isChanged = true;
+    const due = written.has(pod.metadata?.uid ?? "")
+      ? yield* refreshWritten(pass, pod)
+      : yield* refreshListed(pass, pod);
+    if (due === "inPlace") return true;
+    if (due === "state") isChanged = true;
   }
   return isChanged;
+}
+
+function* refreshListed(pass: Pass, pod: Pod): Steps<"state" | undefined> {
+  return (yield* refresh(pass, pod)) ? "state" : undefined;
+}
+
+/**
+ * What is due of the pod as it was listed: it is not written twice.
+ * Compat: nobody finds one that went at once when it was deleted, and that ends the pass (OpenKruise refreshPodState).
+ */
+function* refreshWritten(pass: Pass, pod: Pod): Steps<"inPlace" | "state" | undefined> {
+  const { name = "", uid = "" } = pod.metadata ?? {};
+  const due = refreshDue(pass, pod);
+  if (due && pass.progress.deleted.has(uid) && isGoneAtOnce(pod)) yield* getPod(name);
+  return due;
 }
 
 function* unavailablePods(pass: Pass): Steps<Set<Pod>> {

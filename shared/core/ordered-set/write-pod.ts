@@ -92,7 +92,10 @@ export function* deletePod(pass: Pass, pod: Pod): Steps<"deleted" | "marked" | "
   progress.written.add(pod.metadata?.uid ?? "");
   const deleted = yield* attempt(ask({ kind: "DeletePod", pod }));
   yield* recordPod(pass, "delete", pod, deleted);
-  if (!(deleted instanceof StepFailed)) return "deleted";
+  if (!(deleted instanceof StepFailed)) {
+    progress.deleted.add(pod.metadata?.uid ?? "");
+    return "deleted";
+  }
   yield* record("Warning", "FailedDelete", {
     message: `failed to delete pod ${pod.metadata?.name}: ${deleted.message}`,
   });

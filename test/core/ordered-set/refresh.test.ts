@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
+import { reconcileSet } from "../../../shared/core/ordered-set/reconcile.ts";
+import { SetCluster } from "../../runner/suites/set-cluster.ts";
+import { NOW, podOf, revisionOfSet, setOf } from "./fixture.ts";
+
+const STATE = "lifecycle.apps.kruise.io/state";
+const HOOK = { labelsHandler: { "example.com/online": "true" } };
+const set = setOf({ podManagementPolicy: "Parallel", replicas: 2, lifecycle: { preNormal: HOOK } });
+
+interface Facts {
+  readonly phase?: string;
+  readonly state?: string;
+  readonly hasGate?: boolean;
+  readonly nodeName?: string;
+  readonly isTerminating?: boolean;
+}
+
+/** One that its hook lets go on, and that has no condition of its gate yet. */
+function pod(ordinal: number, { phase = "Running", state = "Normal", hasGate, nodeName, isTerminating }: Facts): Pod {
+  const made = podOf(set, ordinal, { phase, labels: { [STATE]: state, ...HOOK.labelsHandler } });
+  const readinessGates = hasGate ? [{ conditionType: "InPlaceUpdateReady" }] : [];
+  const deletion = isTerminating ? { deletionTimestamp: NOW } : {};
+  return {
+    ...made,
+    kind: "Pod",
+    metadata: { ...made.metadata, ...deletion },
+    spec: { ...made.spec, readinessGates, ...(nodeName ? { nodeName } : {}) },
+  };
+}
+
+function pass(of: StatefulSet, pods: readonly Pod[]) {
+  const cluster = new SetCluster("db", false);
+  const revision = { ...revisionOfSet(of, 1), kind: "ControllerRevision" };
+  for (const object of [of, ...pods, revision]) cluster.add(object);
+  const listed = cluster.list<Pod>("Pod");
+  const seen = { set: of, pods: listed, revisions: [revision], gates: DEFAULT_ORDERED_SET_GATES, now: NOW };
+  const { failure } = cluster.run(reconcileSet(seen), NOW);
+  const states = cluster.list<Pod>("Pod").map(({ metadata }) => `${metadata?.name} ${metadata?.labels?.[STATE]}`);
+  return { failure: failure?.message, states };
+}
+
+describe("a pass looks after its pods before it updates any", () => {
+  test("also after those out of range, when one in range has just gone on to another state", () => {
+    const pods = [
+      pod(0, { state: "PreparingNormal", nodeName: "n" }),
+      pod(1, { nodeName: "n" }),
+      pod(2, { state: "PreparingNormal", nodeName: "n", isTerminating: true }),
+    ];
+    expect(pass(set, pods)).toEqual({ failure: undefined, states: ["db-0 Normal", "db-1 Normal", "db-2 Normal"] });
+  });
+
+  test.each([
+    ["out of range, and on no node", { phase: "Pending" }, 2],
+    ["failed", { phase: "Failed", nodeName: "n" }, 1],
+  ])("and fails when the one that waits for its gate has gone: %s", (_, facts, ordinal) => {
+    const others = [0, 1].filter((other) => other !== ordinal).map((other) => pod(other, { nodeName: "n" }));
+    const pods = [...others, pod(ordinal, { ...facts, hasGate: true })];
+    expect(pass(set, pods).failure).toBe(`pods "db-${ordinal}" not found`);
+  });
+
+  test("but not when it is stopped by its node first", () => {
+    const pods = [
+      pod(0, { nodeName: "n" }),
+      pod(1, { nodeName: "n" }),
+      pod(2, { phase: "Pending", nodeName: "n", hasGate: true }),
+    ];
+    expect(pass(set, pods).failure).toBeUndefined();
+  });
+});
