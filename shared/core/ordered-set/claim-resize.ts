@@ -62,7 +62,9 @@ function isGrown(claim: PersistentVolumeClaim): boolean {
 
 /** The volume has grown; the file system follows when a pod mounts it. */
 function isFileSystemPending({ status }: PersistentVolumeClaim): boolean {
-  return (status?.conditions ?? []).some(({ type }) => type === "FileSystemResizePending");
+  return (status?.conditions ?? []).some(
+    (condition) => condition.type === "FileSystemResizePending" && condition.status === "True",
+  );
 }
 
 function isAtLeast(actual: Quantity | undefined, wanted: Quantity | undefined): boolean {

@@ -12,7 +12,8 @@ interface Facts {
   readonly className?: string | undefined;
   readonly isGoing?: boolean;
   readonly modes?: readonly string[];
-  readonly condition?: string;
+  /** of FileSystemResizePending */
+  readonly pending?: string;
 }
 
 function template(storage: string, modes: readonly string[] = ["ReadWriteOnce"]): PersistentVolumeClaim {
@@ -32,7 +33,7 @@ function growing(storage: string, modes?: readonly string[], isUpdated = false):
 }
 
 function claimOf(ordinal: number, facts: Facts = {}): PersistentVolumeClaim {
-  const { request = "1Gi", capacity = request, isGoing, modes = ["ReadWriteOnce"], condition } = facts;
+  const { request = "1Gi", capacity = request, isGoing, modes = ["ReadWriteOnce"], pending } = facts;
   const className = "className" in facts ? facts.className : "fast";
   return {
     metadata: {
@@ -47,7 +48,7 @@ function claimOf(ordinal: number, facts: Facts = {}): PersistentVolumeClaim {
     },
     status: {
       capacity: { storage: capacity },
-      ...(condition ? { conditions: [{ type: condition, status: "False" }] } : {}),
+      ...(pending ? { conditions: [{ type: "FileSystemResizePending", status: pending }] } : {}),
     },
   };
 }
@@ -87,8 +88,13 @@ describe("claims that are to grow as pods are updated", () => {
   });
 
   test("one whose file system is to follow is down, and its pod may be updated", () => {
-    const waiting = claimOf(2, { request: "2Gi", capacity: "1Gi", condition: "FileSystemResizePending" });
+    const waiting = claimOf(2, { request: "2Gi", capacity: "1Gi", pending: "True" });
     expect(written(growing("2Gi", undefined, true), [claimOf(0), claimOf(1), waiting])).toEqual(["delete db-2"]);
+  });
+
+  test("one whose file system is not to follow yet is waited for", () => {
+    const growingStill = claimOf(2, { request: "2Gi", capacity: "1Gi", pending: "False" });
+    expect(written(growing("2Gi", undefined, true), [claimOf(0), claimOf(1), growingStill])).toEqual([]);
   });
 
   test("one that is larger than it asked for is done at once, and its pod is updated", () => {
