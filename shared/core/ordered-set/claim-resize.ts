@@ -111,12 +111,13 @@ function* grow({ set }: Pass, pod: Pod, { template, claim }: ClaimPair): Steps<v
     spec: { ...claim.spec, resources: { ...claim.spec?.resources, requests } },
   };
   const grown = yield* attempt(ask({ kind: "UpdateClaim", before: claim, after }));
-  const what = `resize Claim ${claim.metadata?.name} Pod ${pod.metadata?.name} in StatefulSet ${set.metadata?.name}`;
+  const [what, where] = [`resize Claim ${claim.metadata?.name}`, `in StatefulSet ${set.metadata?.name}`];
   if (grown instanceof StepFailed) {
-    yield* record("Warning", "FailedResize", { message: `${what} failed error: ${grown.message}` });
+    const message = `${what} for Pod ${pod.metadata?.name} ${where} failed error: ${grown.message}`;
+    yield* record("Warning", "FailedResize", { message });
     throw grown;
   }
-  yield* record("Normal", "SuccessfulResize", { message: `${what} success` });
+  yield* record("Normal", "SuccessfulResize", { message: `${what} Pod ${pod.metadata?.name} ${where} success` });
 }
 
 /** A row for each template. Once a claim can't be read, no further pod is counted. */

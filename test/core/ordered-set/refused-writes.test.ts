@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
+import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
 import { reconcileSet } from "../../../shared/core/ordered-set/reconcile.ts";
@@ -10,15 +10,17 @@ interface Given {
   readonly set: StatefulSet;
   readonly pods?: readonly Pod[];
   readonly revisions?: readonly ControllerRevision[];
+  readonly others?: readonly KubernetesObject[];
   readonly fails: Omit<FailNext, "name"> & { readonly name: string };
 }
 
 /** One pass in which a write fails once. */
-function pass({ set, pods = [], revisions = [], fails }: Given) {
+function pass({ set, pods = [], revisions = [], others = [], fails }: Given) {
   const cluster = new SetCluster("db", false);
-  for (const object of [set, ...pods, ...revisions]) cluster.add(object);
+  for (const object of [set, ...pods, ...revisions, ...others]) cluster.add(object);
   cluster.failNext.push(fails);
-  const seen = { set, pods, revisions, gates: DEFAULT_ORDERED_SET_GATES, now: NOW };
+  const gates = { ...DEFAULT_ORDERED_SET_GATES, StatefulSetAutoResizePVCGate: true };
+  const seen = { set, pods, revisions, gates, now: NOW };
   const { failure } = cluster.run(reconcileSet(seen), NOW);
   const left = cluster.list<ControllerRevision>("ControllerRevision").map(({ metadata }) => metadata?.name);
   return { failure: failure?.message, events: cluster.events, revisions: left, status: cluster.set?.status };
@@ -42,6 +44,30 @@ describe("a write that the cluster refuses", () => {
     );
     expect(events).toHaveLength(2);
     expect(status?.conditions).toMatchObject([{ type: "FailedCreatePod", status: "True" }]);
+  });
+
+  test("of a larger claim: an event says which pod it is for", () => {
+    const set = setOf({
+      volumeClaimTemplates: [{ ...CLAIM, spec: { resources: { requests: { storage: "2Gi" } } } }],
+      volumeClaimUpdateStrategy: { type: "OnPodRollingUpdate" },
+    });
+    const claims = [0, 1, 2].map((ordinal) => ({
+      ...CLAIM,
+      kind: "PersistentVolumeClaim",
+      metadata: { name: `data-db-${ordinal}` },
+      status: { capacity: { storage: "1Gi" } },
+    }));
+    const { failure, events } = pass({
+      set,
+      pods: [0, 1, 2].map((ordinal) => ({ ...podOf(set, ordinal), kind: "Pod" })),
+      revisions: [{ ...revisionOfSet(set, 1), kind: "ControllerRevision" } as ControllerRevision],
+      others: claims,
+      fails: { verb: "update", resource: "persistentvolumeclaims", name: "data-db-2" },
+    });
+    expect(failure).toBe(`${REFUSED}update persistentvolumeclaims data-db-2`);
+    expect(events).toEqual([
+      `Warning FailedResize default/db: resize Claim data-db-2 for Pod db-2 in StatefulSet db failed error: ${failure}`,
+    ]);
   });
 
   test("of an update in place: an event says so", () => {
