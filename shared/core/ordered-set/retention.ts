@@ -23,14 +23,12 @@ function* existingClaims(set: StatefulSet, pod: Pod): Steps<readonly PersistentV
   return claims;
 }
 
-/** A claim that an earlier pod of this name is still to take with it. */
+/** A claim that an earlier pod of this name is still to take with it. Compat: whatever has this name (hasStaleOwnerRef). */
 export function* hasStaleClaim(set: StatefulSet, pod: Pod): Steps<boolean> {
   if (retentionPolicy(set).whenScaled !== DELETE) return false;
   const claims = yield* existingClaims(set, pod);
   return claims.some(({ metadata }) =>
-    metadata?.ownerReferences?.some(
-      ({ kind, name, uid }) => kind === "Pod" && name === pod.metadata?.name && uid !== pod.metadata?.uid,
-    ),
+    metadata?.ownerReferences?.some(({ name, uid }) => name === pod.metadata?.name && uid !== pod.metadata?.uid),
   );
 }
 
