@@ -1,6 +1,7 @@
 /** Decides which ordinals a set wants pods for. */
 import type { IntOrString } from "../../api/kubernetes.ts";
 import type { StatefulSetSpec } from "../../api/stateful-set.ts";
+import { atoiProblem } from "../lib/atoi.ts";
 import { StepFailed } from "./step.ts";
 
 export interface OrdinalRange {
@@ -12,7 +13,6 @@ export interface OrdinalRange {
 
 /** OpenKruise's manager would run out of memory. */
 const MOST_RESERVED = 1_000_000;
-const RANGE = /^(\+?\d+)-(\+?\d+)$/;
 
 /** `hasStart`: the gate StatefulSetStartOrdinal; without it a set starts at 0. Throws for a range that nobody can mean. */
 export function ordinalRange(
@@ -48,7 +48,15 @@ function reservedOrdinals(entries: readonly IntOrString[]): ReadonlySet<number> 
 /** Both inclusive. Undefined for a text that is no ascending range. */
 function boundsOf(entry: IntOrString): readonly [number, number] | undefined {
   if (typeof entry === "number") return [entry, entry];
-  const [, first, last] = RANGE.exec(entry) ?? [];
-  const bounds = [Number(first), Number(last)] as const;
-  return bounds[0] <= bounds[1] ? bounds : undefined;
+  if (rangeProblem(entry) !== undefined) return undefined;
+  const [first, last] = entry.split("-");
+  return [Number(first), Number(last)];
+}
+
+/** Undefined for an ascending range. Source: OpenKruise pkg/util/api, ParseRange. */
+export function rangeProblem(entry: string): string | undefined {
+  const [first, last, ...rest] = entry.split("-");
+  if (first === undefined || last === undefined || rest.length > 0) return `invalid range ${entry}`;
+  const isDescending = () => (BigInt(first) > BigInt(last) ? `invalid range ${entry}` : undefined);
+  return atoiProblem(first) ?? atoiProblem(last) ?? isDescending();
 }

@@ -2,12 +2,13 @@
 import type { IntOrString } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../api/stateful-set.ts";
 import type { FieldError } from "../lib/admission.ts";
-import { forbidden, invalid, notSupported, quote, required } from "../lib/field-error.ts";
+import { forbidden, invalid, notSupported, required } from "../lib/field-error.ts";
 import { dnsLabelErrors } from "../lib/label-name.ts";
 import { isEmptySelector, selectorMatches } from "../lib/label-selector.ts";
 import { validateNonNegative } from "../validate/integer.ts";
 import { validateAnnotations, validateObjectMeta } from "../validate/object-meta.ts";
 import { selectorProblem, validateLabelSelector, validateLabels } from "../validate/selector.ts";
+import { rangeProblem } from "./ordinals.ts";
 import { validateScaleStrategy, validateSetStrategy } from "./validate-strategy.ts";
 
 /** Compat: the pod spec itself is not looked into (vector validate, no-containers). */
@@ -57,14 +58,6 @@ function validateReserved(entry: IntOrString, index: number, { reserveOrdinals }
   const shape = /^\d+-\d+$/.test(entry) ? [] : [error(`is not a valid range: ${entry}`)];
   const problem = rangeProblem(entry);
   return problem === undefined ? shape : [...shape, error(`is invalid: ${entry}, err = ${problem}`)];
-}
-
-function rangeProblem(entry: string): string | undefined {
-  const bounds = entry.split("-");
-  if (bounds.length !== 2) return `invalid range ${entry}`;
-  const wrong = bounds.find((bound) => !/^[+-]?\d+$/.test(bound));
-  if (wrong !== undefined) return `strconv.Atoi: parsing ${quote(wrong)}: invalid syntax`;
-  return Number(bounds[0]) > Number(bounds[1]) ? `invalid range ${entry}` : undefined;
 }
 
 function validateSetSelector({ selector }: StatefulSetSpec): readonly FieldError[] {

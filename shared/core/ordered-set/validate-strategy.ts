@@ -3,6 +3,7 @@ import type { IntOrString } from "../../api/kubernetes.ts";
 import type { RollingUpdateStatefulSet, StatefulSetSpec } from "../../api/stateful-set.ts";
 import { hasReadinessGate } from "../in-place/readiness.ts";
 import type { FieldError } from "../lib/admission.ts";
+import { atoiProblem } from "../lib/atoi.ts";
 import { invalid, invalidEach, quote, required } from "../lib/field-error.ts";
 import { scaleIntOrPercentLegacy } from "../lib/int-or-percent.ts";
 import { percentErrors } from "../lib/label-name.ts";
@@ -70,8 +71,7 @@ function validateMaxUnavailable(
 function validateAmount(value: IntOrString, field: string): readonly FieldError[] {
   const amount = scaleIntOrPercentLegacy(value, 1);
   if (amount === undefined) {
-    const digits = String(value).replaceAll("%", "");
-    const cause = `invalid value ${quote(String(value))}: strconv.Atoi: parsing ${quote(digits)}: invalid syntax`;
+    const cause = `invalid value ${quote(String(value))}: ${atoiProblem(String(value).replaceAll("%", ""))}`;
     return [invalid(field, 0, `getValueFromIntOrPercent error: invalid value for IntOrString: ${cause}`)];
   }
   return amount < 1 ? [invalid(field, amount, "should not be less than 1")] : [];
