@@ -46,13 +46,16 @@ export function inPlaceOnlyProblem(before: StatefulSetSpec, after: StatefulSetSp
   return isPossible ? undefined : "invalid template modified with InPlaceOnly strategy";
 }
 
-/** Undefined, or why claims that are resized as pods are updated cannot follow. */
+/**
+ * Undefined, or why claims that are resized as pods are updated cannot follow. Compat: it is the strategy from before
+ * that decides (OpenKruise ValidateStatefulSetUpdate puts it into the new set).
+ */
 export function claimTemplatesProblem(
   before: StatefulSetSpec,
   after: StatefulSetSpec,
   classes: readonly StorageClass[],
 ): string | undefined {
-  if (["", "OnDelete"].includes(after.volumeClaimUpdateStrategy?.type ?? "")) return undefined;
+  if (["", "OnDelete"].includes(before.volumeClaimUpdateStrategy?.type ?? "")) return undefined;
   const [old, wanted] = [before.volumeClaimTemplates ?? [], after.volumeClaimTemplates ?? []];
   if (old.length !== wanted.length) {
     const detail = "volumeClaimTemplate can not be added or deleted when OnRollingUpdate";

@@ -106,7 +106,13 @@ describe("claim templates of a set whose claims grow with its pods", () => {
   });
 
   test("may change freely where claims are only made anew", () => {
-    expect(claimTemplatesProblem(spec([template()]), spec([], "OnDelete"), [fixed])).toBeUndefined();
+    expect(claimTemplatesProblem(spec([template()], "OnDelete"), spec([], "OnDelete"), [fixed])).toBeUndefined();
+  });
+
+  test("may change with the strategy where claims were only made anew before, and not the other way round", () => {
+    const [grown, made] = [spec([template()]), spec([], "OnDelete")];
+    expect(claimTemplatesProblem(made, grown, [fixed])).toBeUndefined();
+    expect(claimTemplatesProblem(grown, made, [fixed])).toMatch(/^spec.volumeClaimTemplates: Invalid value/);
   });
 
   test.each([
