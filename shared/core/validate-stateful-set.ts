@@ -41,16 +41,20 @@ function updateProblem(
   after: StatefulSet,
   { gates, storageClasses }: Pick<StatefulSetView, "storageClasses"> & { readonly gates: OrderedSetGates },
 ): string | undefined {
-  const problem = inPlaceOnlyProblem(before.spec, after.spec);
-  if (problem !== undefined || !gates.StatefulSetAutoResizePVCGate) return problem;
-  return claimTemplatesProblem(before.spec, after.spec, storageClasses);
+  const problem = gates.StatefulSetAutoResizePVCGate
+    ? claimTemplatesProblem(before.spec, after.spec, storageClasses)
+    : undefined;
+  return problem ?? inPlaceOnlyProblem(before.spec, after.spec);
 }
 
+/** One that is on its way out is asked for a last time by whoever takes its finalizers. */
 function protect({ oldObject }: AdmissionRequest): Admission {
+  if (!oldObject) return { kind: "allowed" };
   const set = readSet(oldObject);
   if (set.kind === "DecodeError") return badRequest(set.message);
   const protection = set.value.metadata?.labels?.[DELETE_PROTECTION_LABEL];
   const { replicas = 0 } = set.value.spec;
+  if (set.value.metadata?.deletionTimestamp) return { kind: "allowed" };
   const isProtected = protection === "Always" || (protection === "Cascading" && replicas > 0);
   if (!isProtected) return { kind: "allowed" };
   const why = protection === "Cascading" ? ` and replicas ${replicas}>0` : "";

@@ -1,0 +1,36 @@
+import { describe, expect, test } from "vitest";
+import type { StatefulSet } from "../../shared/api/stateful-set.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/ordered-set/gates.ts";
+import { validateStatefulSet } from "../../shared/core/validate-stateful-set.ts";
+import { setOf } from "./ordered-set/fixture.ts";
+
+const gates = { ...DEFAULT_ORDERED_SET_GATES, ResourcesDeletionProtection: true };
+
+function deletionOf(oldObject: StatefulSet | null | undefined) {
+  const request = {
+    uid: "1",
+    resource: { group: "apps.kruise.io", version: "v1beta1", resource: "statefulsets" },
+    operation: "DELETE",
+    ...(oldObject === undefined ? {} : { oldObject }),
+  };
+  return validateStatefulSet(request, { gates, storageClasses: [] }).kind;
+}
+
+describe("the deletion of a protected set", () => {
+  const labels = { "policy.kruise.io/delete-protection": "Always" };
+  const set = setOf();
+  const isProtected = { ...set, metadata: { ...set.metadata, labels } };
+
+  test("is refused", () => {
+    expect(deletionOf(isProtected)).toBe("denied");
+  });
+
+  test("goes on where it has begun", () => {
+    const metadata = { ...isProtected.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
+    expect(deletionOf({ ...isProtected, metadata })).toBe("allowed");
+  });
+
+  test.each([undefined, null])("is allowed where nobody says which set: %s", (oldObject) => {
+    expect(deletionOf(oldObject)).toBe("allowed");
+  });
+});
