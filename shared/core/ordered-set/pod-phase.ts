@@ -9,6 +9,15 @@ export function revisionOf({ metadata }: Pod): string {
   return metadata?.labels?.[POD_REVISION_LABEL] ?? "";
 }
 
+/**
+ * Compat: an update without order, and no other, knows a revision by what follows the last dash of its name (OpenKruise
+ * IsPodUpdate).
+ */
+export function hasRevisionHash(pod: Pod, revision: string): boolean {
+  const hashOf = (name: string) => name.slice(name.lastIndexOf("-") + 1);
+  return hashOf(revisionOf(pod)) === hashOf(revision);
+}
+
 export function lifecycleState({ metadata }: Pod): string {
   return metadata?.labels?.[LIFECYCLE_STATE_LABEL] ?? "";
 }

@@ -10,7 +10,7 @@ import { chooseRevisions, ownHistory, type SetRevisions, truncateSetHistory } fr
 import { newPod } from "./identity.ts";
 import { isInRange, ordinalRange } from "./ordinals.ts";
 import { newProgress, type Pass } from "./pass.ts";
-import { revisionOf } from "./pod-phase.ts";
+import { hasRevisionHash } from "./pod-phase.ts";
 import { keepReplicas } from "./replicas.ts";
 import { restoreTemplate } from "./revision-data.ts";
 import { atLeastOne, rollingUpdate } from "./rolling-update.ts";
@@ -170,7 +170,7 @@ function isCurrentWanted(
   const index = ordinal - range.start;
   if (!rolling.unorderedUpdate) return slots.slice(0, index).filter(Boolean).length + 1 <= partition;
   const notUpdated = slots.filter(
-    (pod, other) => pod !== undefined && other !== index && revisionOf(pod) !== update.metadata?.name,
+    (pod, other) => pod !== undefined && other !== index && !hasRevisionHash(pod, update.metadata?.name ?? ""),
   );
   return notUpdated.length < partition;
 }

@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { RollingUpdateStatefulSet } from "../../api/stateful-set.ts";
 import { prioritize } from "../upgrade/prioritize.ts";
-import { isTerminating, revisionOf } from "./pod-phase.ts";
+import { hasRevisionHash, isTerminating } from "./pod-phase.ts";
 
 export interface UpdateTarget {
   readonly strategy: RollingUpdateStatefulSet | undefined;
@@ -21,7 +21,7 @@ export function updateOrder(slots: readonly (Pod | undefined)[], target: UpdateT
   const candidates = (unordered ? slots : slots.slice(partition)).filter((pod) => pod !== undefined).toReversed();
   if (!unordered) return candidates.slice(0, replicas - partition);
   // Compat: pods that are updated already are counted as updated by this rollout (vector update-order).
-  const isDone = (pod: Pod) => isTerminating(pod) || revisionOf(pod) === revision;
+  const isDone = (pod: Pod) => isTerminating(pod) || hasRevisionHash(pod, revision);
   const waiting = candidates.filter((pod) => !isDone(pod));
   const ordered = [...candidates.filter(isDone), ...prioritize(waiting, unordered.priorityStrategy)];
   return ordered.slice(0, replicas - partition);

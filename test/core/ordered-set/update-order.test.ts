@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { updateOrder } from "../../../shared/core/ordered-set/update-order.ts";
+import { podOf, setOf } from "./fixture.ts";
+
+const set = setOf();
+const at = (ordinal: number, revision: string) =>
+  podOf(set, ordinal, { labels: { "controller-revision-hash": revision } });
+const slots = [at(0, "db-new"), at(1, "new"), at(2, "old"), at(3, "")];
+
+test.each([
+  ["without order, a pod with the revision's hash alone is updated already", { unorderedUpdate: {} }, [1, 0, 3, 2]],
+  ["in order, all of them are looked at", {}, [3, 2, 1, 0]],
+])("%s", (_, strategy, order) => {
+  const pods = updateOrder(slots, { strategy, revision: "db-new", replicas: 4 });
+  expect(pods.map((pod) => slots.indexOf(pod))).toEqual(order);
+});
