@@ -32,6 +32,7 @@ function contextOf({ now }: Pass): InPlaceContext {
 export function* carryOut(pass: Pass, pod: Pod, step: InPlaceStep): Steps<Pod> {
   if (step.kind === "refused") throw new StepFailed(step.message, "Invalid");
   if (step.kind === "notInPlace") return pod;
+  const stored = yield* writePod(pass, pod, step.pod);
   if (step.delaySeconds > 0) pass.progress.waits.push(step.delaySeconds);
-  return yield* writePod(pass, pod, step.pod);
+  return stored;
 }

@@ -21,9 +21,10 @@ function pass({ set, pods = [], revisions = [], others = [], fails }: Given) {
   cluster.failNext.push(fails);
   const gates = { ...DEFAULT_ORDERED_SET_GATES, StatefulSetAutoResizePVCGate: true };
   const seen = { set, pods, revisions, gates, now: NOW };
-  const { failure } = cluster.run(reconcileSet(seen), NOW);
+  const { failure, requeueAfterSeconds } = cluster.run(reconcileSet(seen), NOW);
   const left = cluster.list<ControllerRevision>("ControllerRevision").map(({ metadata }) => metadata?.name);
-  return { failure: failure?.message, events: cluster.events, revisions: left, status: cluster.set?.status };
+  const { events, set: stored } = cluster;
+  return { failure: failure?.message, requeueAfterSeconds, events, revisions: left, status: stored?.status };
 }
 
 const CLAIM = { metadata: { name: "data" }, spec: { resources: { requests: { storage: "1Gi" } } } };
@@ -70,22 +71,28 @@ describe("a write that the cluster refuses", () => {
     ]);
   });
 
-  test("of an update in place: an event says so", () => {
+  test("of an update in place: an event says so, and nobody waits for its grace", () => {
     const strategy = {
       type: "RollingUpdate",
-      rollingUpdate: { partition: 0, maxUnavailable: 1, podUpdatePolicy: "InPlaceIfPossible" },
+      rollingUpdate: {
+        partition: 0,
+        maxUnavailable: 1,
+        podUpdatePolicy: "InPlaceIfPossible",
+        inPlaceUpdateStrategy: { gracePeriodSeconds: 30 },
+      },
     };
     const [before, after] = [setOf({ updateStrategy: strategy }), setOf({ updateStrategy: strategy }, "app:2")];
     const revisions = [revisionOfSet(before, 1), revisionOfSet(after, 2)];
     const fails = { verb: "update", resource: "pods", name: "db-2" };
     const pods = [0, 1, 2].map((ordinal) => ({ ...podOf(before, ordinal), kind: "Pod" }));
-    const { failure, events } = pass({
+    const { failure, events, requeueAfterSeconds } = pass({
       set: after,
       pods,
       revisions: revisions.map((one) => ({ ...one, kind: "ControllerRevision" })),
       fails,
     });
     expect(failure).toBeDefined();
+    expect(requeueAfterSeconds).toBe(0);
     const target = revisions[1]?.metadata?.name;
     expect(events).toEqual([
       `Warning FailedUpdatePodInPlace default/db: failed to update pod db-2 in-place(revision ${target}): ${failure}`,
