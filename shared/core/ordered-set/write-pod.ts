@@ -9,7 +9,7 @@ import { firstState, isHooked, withLifecycleState } from "./lifecycle.ts";
 import type { Pass } from "./pass.ts";
 import { lifecycleState } from "./pod-phase.ts";
 import { areClaimsRetained, retainClaims } from "./retention.ts";
-import { ask, attempt, findClaim, StepFailed, type Steps } from "./step.ts";
+import { ask, attempt, findClaim, getPod, StepFailed, type Steps } from "./step.ts";
 
 type Verb = "create" | "update" | "delete";
 
@@ -104,18 +104,20 @@ export function* deletePod(pass: Pass, pod: Pod): Steps<"deleted" | "marked" | "
 
 /** Name, labels, volumes and owners of the claims, as today's set wants them. */
 export function* mendPod(pass: Pass, pod: Pod): Steps<void> {
-  const { set, updateSet, gates, range } = pass;
+  const { set, updateSet, gates, range, progress } = pass;
   const isRetained = gates.StatefulSetAutoDeletePVC ? yield* attempt(areClaimsRetained(updateSet, pod, range)) : true;
   if (hasIdentity(set, pod) && hasClaimVolumes(set, pod) && isRetained !== false) return;
-  const named = hasIdentity(set, pod) ? pod : withIdentity(set, pod, gates);
+  const { name = "", uid = "" } = pod.metadata ?? {};
+  const before = progress.written.has(uid) ? yield* getPod(name) : pod;
+  const named = hasIdentity(set, before) ? before : withIdentity(set, before, gates);
   const mended = yield* attempt(
     (function* () {
       const isMounted = hasClaimVolumes(set, named);
       if (!isMounted) yield* createMissingClaims(pass, named);
       if (gates.StatefulSetAutoDeletePVC) yield* retainClaims(updateSet, named, range);
       const after = isMounted ? named : withClaimVolumes(updateSet, named);
-      pass.progress.written.add(pod.metadata?.uid ?? "");
-      yield* ask({ kind: "UpdatePod", before: pod, after });
+      progress.written.add(uid);
+      yield* ask({ kind: "UpdatePod", before, after });
     })(),
   );
   yield* recordPod(pass, "update", named, mended);

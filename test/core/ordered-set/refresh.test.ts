@@ -39,7 +39,10 @@ function pass(of: StatefulSet, pods: readonly Pod[]) {
   const seen = { set: of, pods: listed, revisions: [revision], gates: DEFAULT_ORDERED_SET_GATES, now: NOW };
   const { failure } = cluster.run(reconcileSet(seen), NOW);
   const states = cluster.list<Pod>("Pod").map(({ metadata }) => `${metadata?.name} ${metadata?.labels?.[STATE]}`);
-  return { failure: failure?.message, states };
+  const names = cluster
+    .list<Pod>("Pod")
+    .map(({ metadata }) => metadata?.labels?.["statefulset.kubernetes.io/pod-name"]);
+  return { failure: failure?.message, states, names };
 }
 
 describe("a pass looks after its pods before it updates any", () => {
@@ -49,7 +52,9 @@ describe("a pass looks after its pods before it updates any", () => {
       pod(1, { nodeName: "n" }),
       pod(2, { state: "PreparingNormal", nodeName: "n", isTerminating: true }),
     ];
-    expect(pass(set, pods)).toEqual({ failure: undefined, states: ["db-0 Normal", "db-1 Normal", "db-2 Normal"] });
+    const { failure, states } = pass(set, pods);
+    expect(failure).toBeUndefined();
+    expect(states).toEqual(["db-0 Normal", "db-1 Normal", "db-2 Normal"]);
   });
 
   test.each([
@@ -69,4 +74,13 @@ describe("a pass looks after its pods before it updates any", () => {
     ];
     expect(pass(set, pods).failure).toBeUndefined();
   });
+});
+
+test("a pod whose gate was opened is mended as it is stored then", () => {
+  const { labels, ...metadata } = pod(0, { hasGate: true }).metadata ?? {};
+  const { "statefulset.kubernetes.io/pod-name": _, ...others } = labels ?? {};
+  const nameless = { ...pod(0, { hasGate: true, nodeName: "n" }), metadata: { ...metadata, labels: others } };
+  const { failure, names } = pass(set, [nameless, pod(1, { nodeName: "n" })]);
+  expect(failure).toBeUndefined();
+  expect(names).toEqual(["db-0", "db-1"]);
 });
