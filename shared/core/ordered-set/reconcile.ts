@@ -1,6 +1,7 @@
 /** Decides a whole pass over a set: revisions, pods in range, pods out of range, the update, the status; in this order. */
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec, VolumeClaimStatus } from "../../api/stateful-set.ts";
+import { selectorMatches } from "../lib/label-selector.ts";
 import { ordinalOf } from "../pod/pod-name.ts";
 import { claimPods } from "./claim-pods.ts";
 import { volumeClaimStatus } from "./claim-resize.ts";
@@ -42,6 +43,8 @@ export interface SetOutcome {
 /** One pass. Source: OpenKruise pkg/controller/statefulset. */
 export function* reconcileSet(seen: SetObservation): Steps<SetOutcome> {
   const { set } = seen;
+  // One that cannot be read selects nobody's pods, and none is to be made for it.
+  if (typeof selectorMatches(set.spec.selector, {}) === "object") return { requeueAfterSeconds: 0 };
   const waits: number[] = [];
   let updateRevision: string | undefined;
   const result = yield* attempt(

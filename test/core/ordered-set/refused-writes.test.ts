@@ -157,3 +157,15 @@ test("a range of reserved ordinals that nobody can mean ends the pass with a sen
   const { failure } = pass({ set, fails: { verb: "none", resource: "none", name: "none" } });
   expect(failure).toBe("spec.reserveOrdinals: 5-2000000000 is more than 1000000 ordinals: shorten it");
 });
+
+test("a selector that nobody can read ends the pass before anything is written, without a failure", () => {
+  const matchExpressions = [{ key: "app", operator: "Like", values: ["db"] }];
+  const set = setOf({ selector: { matchExpressions } });
+  const { failure, events, status, revisions } = pass({ set, fails: { verb: "none", resource: "none", name: "none" } });
+  expect({ failure, events, status, revisions }).toEqual({
+    failure: undefined,
+    events: [],
+    status: undefined,
+    revisions: [],
+  });
+});
