@@ -2,6 +2,8 @@
 import type { IntOrString, Pod } from "../../api/kubernetes.ts";
 import { SPECIFIED_DELETE_LABEL } from "../../api/names.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
+import { atoiProblem } from "../lib/atoi.ts";
+import { quote } from "../lib/field-error.ts";
 import { areClaimsCompatible, areClaimsGrown, resizeClaims } from "./claim-resize.ts";
 import { isAvailable, type Pass } from "./pass.ts";
 import { isGoneAtOnce, isHealthy, isTerminating, revisionOf } from "./pod-phase.ts";
@@ -51,11 +53,16 @@ function isReserved({ reserved }: Pass, { metadata }: Pod): boolean {
   return reserved.has(metadata?.uid ?? "");
 }
 
-/** A number as it is, a share rounded down; one at least. Source: intstr.GetScaledValueFromIntOrPercent. */
+/**
+ * A number as it is; text is a share, with or without its sign, rounded down. One at least.
+ * Source: apimachinery's deprecated GetValueFromIntOrPercent.
+ */
 export function atLeastOne(value: IntOrString, replicas: number): number {
   if (typeof value === "number") return Math.max(1, value);
-  const [, percent] = /^([0-9]+)%$/.exec(value) ?? [];
-  if (percent === undefined) throw new StepFailed(`invalid value for IntOrString: "${value}" is not a percentage`);
+  const percent = value.replaceAll("%", "");
+  const problem = atoiProblem(percent);
+  if (problem !== undefined)
+    throw new StepFailed(`invalid value for IntOrString: invalid value ${quote(value)}: ${problem}`);
   return Math.max(1, Math.floor((Number(percent) * replicas) / 100));
 }
 
