@@ -164,12 +164,11 @@ export class SetCluster {
       case "AdoptRevision":
         return this.adopt("ControllerRevision", request.revision, request);
       case "DeleteRevision":
-        this.objects.ControllerRevision.delete(nameOf(request.revision));
-        return { kind: "ok" };
+        return this.deleteRevision(nameOf(request.revision));
       case "AdoptPod":
         return this.adopt("Pod", request.pod, request);
       case "ReleasePod":
-        return this.update("Pod", request.pod, ({ metadata, ...rest }) => {
+        return this.patch("Pod", request.pod, ({ metadata, ...rest }) => {
           const ownerReferences = (metadata?.ownerReferences ?? []).filter(({ uid }) => uid !== request.ownerUid);
           return { ...rest, metadata: { ...metadata, ownerReferences } };
         });
@@ -187,20 +186,37 @@ export class SetCluster {
       case "UpdateClaim":
         return this.update("PersistentVolumeClaim", request.before, () => request.after, request.after);
       case "UpdateStatus":
-        this.change("StatefulSet", this.setName, (set) => ({ ...set, status: request.status }) as StatefulSet);
-        return { kind: "ok" };
+        return this.updateStatus(request.status);
       default:
         throw new Error(`${request.kind} is no write`);
     }
   }
 
   private adopt(kind: Kind, before: KubernetesObject, { owner }: { readonly owner: unknown }): Reply {
-    return this.update(kind, before, ({ metadata, ...rest }) => {
+    return this.patch(kind, before, ({ metadata, ...rest }) => {
       const ownerReferences = [...(metadata?.ownerReferences ?? []), owner] as NonNullable<
         KubernetesObject["metadata"]
       >["ownerReferences"];
       return { ...rest, metadata: { ...metadata, ...(ownerReferences ? { ownerReferences } : {}) } };
     });
+  }
+
+  private updateStatus(status: StatefulSet["status"]): Reply {
+    const refusal = this.isInjected("update", "StatefulSet", this.setName);
+    if (refusal) return refusal;
+    this.change("StatefulSet", this.setName, (set) => ({ ...set, status }) as StatefulSet);
+    return { kind: "ok" };
+  }
+
+  private deleteRevision(name: string): Reply {
+    const refusal = this.isInjected("delete", "ControllerRevision", name);
+    if (refusal) return refusal;
+    return this.objects.ControllerRevision.delete(name) ? { kind: "ok" } : this.missing("ControllerRevision", name);
+  }
+
+  /** As the reference gives an owner, or takes it: an update to everything but a refusal. */
+  private patch(kind: Kind, before: KubernetesObject, change: (stored: KubernetesObject) => KubernetesObject): Reply {
+    return this.isInjected("patch", kind, nameOf(before)) ?? this.update(kind, before, change);
   }
 
   private update(
