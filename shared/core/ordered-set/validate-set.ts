@@ -83,7 +83,10 @@ function validateTemplate({ selector, template }: StatefulSetSpec): readonly Fie
   const isUnreadable = selector && selectorProblem(selector) !== undefined;
   return [
     ...(isUnreadable ? [invalid("spec.selector", selector, "")] : labels),
-    ...(restartPolicy === "Always" ? [] : [notSupported(`${field}.restartPolicy`, restartPolicy, ["Always"])]),
+    // One without defaults has none (the gate TemplateNoDefaults).
+    ...(["", "Always"].includes(restartPolicy)
+      ? []
+      : [notSupported(`${field}.restartPolicy`, restartPolicy, ["Always"])]),
     ...(activeDeadlineSeconds === undefined
       ? []
       : [forbidden(`${field}.activeDeadlineSeconds`, "activeDeadlineSeconds in StatefulSet is not Supported")]),
