@@ -9,6 +9,7 @@ import { validateNonNegative } from "../validate/integer.ts";
 import { validateAnnotations, validateObjectMeta } from "../validate/object-meta.ts";
 import { selectorProblem, validateLabelSelector, validateLabels } from "../validate/selector.ts";
 import { rangeProblem } from "./ordinals.ts";
+import { templateAnnotationErrors } from "./template-annotations.ts";
 import { validateScaleStrategy, validateSetStrategy } from "./validate-strategy.ts";
 
 /** Compat: the pod spec itself is not looked into (vector validate, no-containers). */
@@ -78,6 +79,7 @@ function validateTemplate({ selector, template }: StatefulSetSpec): readonly Fie
     ...validateSelected(selector, metadata?.labels),
     ...validateLabels(metadata?.labels, "spec.template.labels"),
     ...validateAnnotations(metadata?.annotations, "spec.template.annotations"),
+    ...templateAnnotationErrors(template ?? {}),
   ];
   const field = "spec.template.spec";
   const isUnreadable = selector && selectorProblem(selector) !== undefined;

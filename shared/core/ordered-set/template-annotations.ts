@@ -1,0 +1,43 @@
+/** Decides whether a pod template may carry those annotations that mean something to Kubernetes. */
+import type { PodSpec } from "../../api/kubernetes.ts";
+import type { PodTemplateSpec } from "../../api/stateful-set.ts";
+import type { FieldError } from "../lib/admission.ts";
+import { invalid, quote } from "../lib/field-error.ts";
+import { validateDescendingPath } from "../validate/pod/path.ts";
+
+const FIELD = "spec.template.annotations";
+const MIRROR = "kubernetes.io/config.mirror";
+const SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod";
+const SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/";
+const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
+const LOCAL = "localhost/";
+
+/** Source: Kubernetes ValidatePodSpecificAnnotations, but for tolerations and the cost of deletion. */
+export function templateAnnotationErrors({ metadata, spec }: PodTemplateSpec): readonly FieldError[] {
+  return Object.entries(metadata?.annotations ?? {}).flatMap(([key, value]) => {
+    if (key === MIRROR) return validateMirror(value, spec);
+    if (key === SECCOMP_POD || key.startsWith(SECCOMP_CONTAINER)) return validateSeccomp(value, `${FIELD}.${key}`);
+    return key.startsWith(APP_ARMOR) ? validateAppArmor(key, value, spec) : [];
+  });
+}
+
+function validateMirror(value: string, spec: PodSpec | undefined): readonly FieldError[] {
+  const detail = "must set spec.nodeName if mirror pod annotation is set";
+  return spec?.nodeName ? [] : [invalid(`${FIELD}[${MIRROR}]`, value, detail)];
+}
+
+function validateSeccomp(profile: string, field: string): readonly FieldError[] {
+  if (["runtime/default", "docker/default", "unconfined"].includes(profile)) return [];
+  if (profile.startsWith(LOCAL)) return validateDescendingPath(profile.slice(LOCAL.length), field);
+  return [invalid(field, profile, "must be a valid seccomp profile")];
+}
+
+function validateAppArmor(key: string, profile: string, spec: PodSpec | undefined): readonly FieldError[] {
+  const name = key.slice(APP_ARMOR.length);
+  const isThere = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some((one) => one.name === name);
+  const isKnown = ["", "runtime/default", "unconfined"].includes(profile) || profile.startsWith(LOCAL);
+  return [
+    ...(isThere ? [] : [invalid(`${FIELD}[${key}]`, name, "container not found")]),
+    ...(isKnown ? [] : [invalid(`${FIELD}[${key}]`, profile, `invalid AppArmor profile name: ${quote(profile)}`)]),
+  ];
+}
