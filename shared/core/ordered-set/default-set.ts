@@ -64,7 +64,8 @@ function defaultTemplate(template: PodTemplateSpec): PodTemplateSpec {
     spec: {
       ...spec,
       // Compat: an image with a tag is pulled always, unlike in init containers (vector defaults, minimal-create).
-      containers: containers.map((container) => defaultContainer(container, "Always")),
+      // Where there are none Go has null, and they may be stored like that (vector validate, no-containers).
+      containers: containers?.map((container) => defaultContainer(container, "Always")),
       ...(initContainers
         ? {
             initContainers: initContainers.map((one) => defaultContainer(one, defaultImagePullPolicy(one.image ?? ""))),

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { mutateStatefulSet } from "../../../shared/core/admit-stateful-set.ts";
 import { defaultSet } from "../../../shared/core/ordered-set/default-set.ts";
 import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
 import { setOf } from "./fixture.ts";
@@ -18,3 +19,18 @@ test("sizes of claim templates are rounded up to thousandths", () => {
   const { spec } = defaultSet(setOf({ volumeClaimTemplates: [claim] }), DEFAULT_ORDERED_SET_GATES, true);
   expect(spec.volumeClaimTemplates?.[0]?.spec?.resources?.requests).toEqual({ storage: "2m" });
 });
+
+test.each([{}, { template: {} }, { template: { spec: {} } }, { template: { spec: { containers: null } } }])(
+  "a set without containers has defaults: %j",
+  (spec) => {
+    const request = {
+      uid: "1",
+      resource: { group: "apps.kruise.io", version: "v1beta1", resource: "statefulsets" },
+      operation: "CREATE",
+      object: { apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet", metadata: { name: "db" }, spec },
+    };
+    const admission = mutateStatefulSet(request, { ...DEFAULT_ORDERED_SET_GATES, TemplateNoDefaults: false });
+    const template = { spec: { containers: null, restartPolicy: "Always" } };
+    expect(admission).toMatchObject({ kind: "allowed", object: { spec: { template } } });
+  },
+);
