@@ -1,6 +1,7 @@
 /** Carries out what a pass over a set asks for, each write on condition that its object is as it was looked at. */
-import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
+import type { KubernetesObject, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
+import { adoptedOwners } from "../../core/ordered-set/new-revision.ts";
 import { isTerminating } from "../../core/ordered-set/pod-phase.ts";
 import type { FailureReason, Reply, Request } from "../../core/ordered-set/step.ts";
 import { isKubeError, KubeError } from "../../kube/error.ts";
@@ -161,9 +162,8 @@ function patched(cluster: Cluster, resource: Resource, object: KubernetesObject,
   return cluster.patch(resource, keyOf(object), memberPatch(object, members));
 }
 
-function adopt(cluster: Cluster, resource: Resource, object: KubernetesObject, owner: object) {
-  const ownerReferences = [...(object.metadata?.ownerReferences ?? []), owner];
-  return patched(cluster, resource, object, { metadata: { ownerReferences } });
+function adopt(cluster: Cluster, resource: Resource, object: KubernetesObject, owner: OwnerReference) {
+  return patched(cluster, resource, object, { metadata: { ownerReferences: adoptedOwners(object, owner) } });
 }
 
 function release(cluster: Cluster, pod: Pod, ownerUid: string) {

@@ -1,5 +1,5 @@
 /** Decides name, labels and content of the ControllerRevision that records a set's pod template. */
-import type { ControllerRevision, OwnerReference } from "../../api/kubernetes.ts";
+import type { ControllerRevision, KubernetesObject, OwnerReference } from "../../api/kubernetes.ts";
 import { REVISION_HASH_LABEL, SIDECARSET_V1BETA1, STATEFUL_SET_KIND } from "../../api/names.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
 import { revisionHash } from "../hash/revision-hash.ts";
@@ -16,6 +16,13 @@ export function controllerReference({ metadata }: StatefulSet): OwnerReference {
     controller: true,
     blockOwnerDeletion: true,
   };
+}
+
+/** Of what is adopted. An owner that is there without being the controller becomes it, as in a strategic merge patch. */
+export function adoptedOwners({ metadata }: KubernetesObject, owner: OwnerReference): readonly OwnerReference[] {
+  const before = metadata?.ownerReferences ?? [];
+  const isThere = before.some(({ uid }) => uid === owner.uid);
+  return isThere ? before.map((one) => (one.uid === owner.uid ? { ...one, ...owner } : one)) : [...before, owner];
 }
 
 /** A revision that is not stored yet. Source: OpenKruise stateful_set_utils.go, newRevision. */

@@ -1,6 +1,7 @@
 /** A cluster in memory, as far as passes over a set need one: it answers their steps as the vectors' README says. */
-import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
+import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
+import { adoptedOwners } from "../../../shared/core/ordered-set/new-revision.ts";
 import type { FailureReason, Reply, Request, Steps } from "../../../shared/core/ordered-set/step.ts";
 
 type Kind = "StatefulSet" | "Pod" | "PersistentVolumeClaim" | "ControllerRevision" | "StorageClass";
@@ -192,12 +193,9 @@ export class SetCluster {
     }
   }
 
-  private adopt(kind: Kind, before: KubernetesObject, { owner }: { readonly owner: unknown }): Reply {
-    return this.patch(kind, before, ({ metadata, ...rest }) => {
-      const ownerReferences = [...(metadata?.ownerReferences ?? []), owner] as NonNullable<
-        KubernetesObject["metadata"]
-      >["ownerReferences"];
-      return { ...rest, metadata: { ...metadata, ...(ownerReferences ? { ownerReferences } : {}) } };
+  private adopt(kind: Kind, before: KubernetesObject, { owner }: { readonly owner: OwnerReference }): Reply {
+    return this.patch(kind, before, (stored) => {
+      return { ...stored, metadata: { ...stored.metadata, ownerReferences: adoptedOwners(stored, owner) } };
     });
   }
 
