@@ -22,15 +22,19 @@ export function newPod(set: StatefulSet, ordinal: number, revision: string, gate
       labels: { ...metadata?.labels, [POD_REVISION_LABEL]: revision },
       ownerReferences: [controllerReference(set)],
     },
-    spec: { ...addressOf(spec, `${name}-${ordinal}`, set.spec.serviceName) },
+    spec: { containers: [], ...spec },
   };
-  return withClaimVolumes(set, withIdentity(set, pod, gates));
+  return withClaimVolumes(set, withAddress(set, withIdentity(set, pod, gates)));
 }
 
-/** Hostname and subdomain are the set's, whatever the template says. */
-function addressOf(spec: PodSpec | undefined, hostname: string, subdomain: string | undefined): PodSpec {
-  const { subdomain: _, ...rest } = { containers: [], ...spec } as PodSpec & { readonly subdomain?: string };
-  return { ...rest, hostname, ...(subdomain ? { subdomain } : {}) } as PodSpec;
+/**
+ * Hostname and subdomain are the set's, whatever the template says. Compat: an ordinal below zero loses its sign in the
+ * hostname, as in the name (OpenKruise initIdentity).
+ */
+function withAddress({ spec: { serviceName } }: StatefulSet, pod: Pod): Pod {
+  const { subdomain: _, ...rest } = pod.spec as PodSpec & { readonly subdomain?: string };
+  const spec = { ...rest, hostname: pod.metadata?.name ?? "", ...(serviceName ? { subdomain: serviceName } : {}) };
+  return { ...pod, spec: spec as PodSpec };
 }
 
 /** With the labels of its ordinal; the name, too, if its digits were written otherwise. */
