@@ -23,6 +23,8 @@ const STORED_MS = 5_000;
 const REREAD_MS = 250;
 /** Clocks of two machines are never further apart. */
 const MAX_WAIT_MS = 2_000;
+/** A timer may end so much before its time. */
+const EARLY_MS = 1;
 const MAX_SERVED = 1_000;
 
 /** What is to be done about SidecarSets that were listed now. `at`: epoch milliseconds of the schedule's call. */
@@ -41,7 +43,8 @@ export async function serveWork(cluster: Cluster, work: Work, options: WorkOptio
   const from = seenFrom(work);
   if (from !== undefined && (served.get(sidecarSet) ?? 0) >= from) return undefined;
   if (work.kind === "change") await untilStored(cluster, work, clock);
-  else if (from !== undefined && from > clock.now()) await clock.sleep(Math.min(from - clock.now(), MAX_WAIT_MS));
+  else if (from !== undefined && from > clock.now())
+    await clock.sleep(Math.min(from - clock.now() + EARLY_MS, MAX_WAIT_MS));
   const beganAt = clock.now();
   const scope = work.kind === "launch" ? { withoutSidecarSets: true } : { sidecarSet };
   const report = await runPass(cluster, { ...pass, clock, ...scope, deadlineMs: remainingMs() });
