@@ -25,6 +25,9 @@ export interface PodTemplate {
 
 type ByContainer<T> = Readonly<Record<string, T>>;
 
+/** Members that are such maps. */
+const BY_CONTAINER = /^(?:last|next)Container|^container(?:Images|RefMetadata|Resources)$/;
+
 export interface UpdateSpec {
   readonly revision: string;
   readonly containerImages: ByContainer<string>;
@@ -79,12 +82,28 @@ function read<T>(pod: Pod, keys: readonly string[], convert: (object: JsonObject
   // In Go null is an empty struct.
   const object = stored === null ? {} : stored;
   if (!isJsonObject(object)) return { kind: "malformed", message: `annotation ${key} is not a JSON object` };
-  const value = convert(object);
+  const value = convert(withoutNulls(object));
   return value ? { kind: "present", value } : { kind: "malformed", message: `annotation ${key} cannot be read` };
 }
 
-function specOf(stored: JsonObject): UpdateSpec {
+/** As Go leaves null: a member is absent, what a map has for a container is empty. */
+function withoutNulls(object: JsonObject): JsonObject {
+  const members = Object.entries(object).filter(([, value]) => value !== null);
+  return Object.fromEntries(
+    members.map(([key, value]) => [key, BY_CONTAINER.test(key) && isJsonObject(value) ? withZeros(key, value) : value]),
+  );
+}
+
+function withZeros(key: string, map: JsonObject): JsonObject {
+  const zero = key.endsWith("Images") ? "" : {};
+  return Object.fromEntries(Object.entries(map).map(([container, value]) => [container, value ?? zero]));
+}
+
+/** Undefined where the patch of the metadata is no base64. */
+function specOf(stored: JsonObject): UpdateSpec | undefined {
   const { metaDataPatch, ...rest } = stored;
+  const patch = typeof metaDataPatch === "string" ? fromBase64(metaDataPatch) : undefined;
+  if (typeof metaDataPatch === "string" && patch === undefined) return undefined;
   return {
     revision: "",
     containerImages: {},
@@ -94,7 +113,7 @@ function specOf(stored: JsonObject): UpdateSpec {
     graceSeconds: 0,
     verticalUpdateOnly: false,
     ...rest,
-    ...(typeof metaDataPatch === "string" ? { metaDataPatch: fromBase64(metaDataPatch) } : {}),
+    ...(patch === undefined ? {} : { metaDataPatch: patch }),
   };
 }
 
@@ -123,6 +142,10 @@ function toBase64(text: string): string {
   return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }
 
-function fromBase64(text: string): string {
-  return new TextDecoder().decode(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)));
+function fromBase64(text: string): string | undefined {
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)));
+  } catch {
+    return undefined;
+  }
 }

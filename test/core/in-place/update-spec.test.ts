@@ -52,6 +52,24 @@ describe("what a pod remembers of an update", () => {
     expect(readGrace(podOf({ [GRACE]: "null" }))).toEqual({ kind: "present", value: EMPTY });
   });
 
+  test("is without what is null, but for what is known of a container", () => {
+    const state = { nextContainerImages: null, lastContainerStatuses: { a: null, b: { imageID: "1" } } };
+    expect(readState(podOf({ [STATE]: JSON.stringify(state) }))).toEqual({
+      kind: "present",
+      value: { lastContainerStatuses: { a: {}, b: { imageID: "1" } } },
+    });
+    const grace = { containerImages: null, containerResources: { a: null }, metaDataPatch: null };
+    expect(readGrace(podOf({ [GRACE]: JSON.stringify(grace) }))).toEqual({
+      kind: "present",
+      value: { ...EMPTY, containerResources: { a: {} } },
+    });
+  });
+
+  test("is refused where the patch of metadata is no base64", () => {
+    const message = `annotation ${GRACE} cannot be read`;
+    expect(readGrace(podOf({ [GRACE]: '{"metaDataPatch":"!!"}' }))).toEqual({ kind: "malformed", message });
+  });
+
   test.each(["", "[]", "{"])("is refused where it is %j", (text) => {
     expect(readState(podOf({ [STATE]: text }))).toEqual({
       kind: "malformed",
