@@ -8,6 +8,7 @@ import {
   IN_PLACE_STATE_OLD_ANNOTATION,
 } from "../../api/names.ts";
 import { isJsonObject, type JsonObject, jsonOf } from "../lib/json-object.ts";
+import { jsonProblem } from "../lib/json-problem.ts";
 import { isUpdateState } from "../pod/update-state.ts";
 
 /** Labels and annotations that a container reads into its environment. */
@@ -56,7 +57,7 @@ export interface InPlaceState {
   readonly containerBatchesRecord?: readonly { readonly timestamp: string; readonly containers: readonly string[] }[];
 }
 
-/** An annotation as it is: absent, JSON of an object, or something else. */
+/** An annotation as it is: absent, JSON of an object, or something else; what is no JSON in the words of Go. */
 export type Remembered<T> =
   | { readonly kind: "absent" }
   | { readonly kind: "present"; readonly value: T }
@@ -81,7 +82,12 @@ function read<T>(pod: Pod, keys: readonly string[], convert: (object: JsonObject
   const stored = jsonOf(annotations[key]);
   // In Go null is an empty struct.
   const object = stored === null ? {} : stored;
-  if (!isJsonObject(object)) return { kind: "malformed", message: `annotation ${key} is not a JSON object` };
+  if (!isJsonObject(object)) {
+    return {
+      kind: "malformed",
+      message: jsonProblem(annotations[key] ?? "") ?? `annotation ${key} is not a JSON object`,
+    };
+  }
   const value = convert(withoutNulls(object));
   return value ? { kind: "present", value } : { kind: "malformed", message: `annotation ${key} cannot be read` };
 }

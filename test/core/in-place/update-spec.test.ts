@@ -70,15 +70,21 @@ describe("what a pod remembers of an update", () => {
     expect(readGrace(podOf({ [GRACE]: '{"metaDataPatch":"!!"}' }))).toEqual({ kind: "malformed", message });
   });
 
-  test.each(["", "[]", "{"])("is refused where it is %j", (text) => {
-    expect(readState(podOf({ [STATE]: text }))).toEqual({
+  test("is refused where it is a list", () => {
+    expect(readState(podOf({ [STATE]: "[]" }))).toEqual({
       kind: "malformed",
       message: `annotation ${STATE} is not a JSON object`,
     });
-    expect(readGrace(podOf({ [OLD_GRACE]: text }))).toEqual({
+    expect(readGrace(podOf({ [OLD_GRACE]: "[]" }))).toEqual({
       kind: "malformed",
       message: `annotation ${OLD_GRACE} is not a JSON object`,
     });
+  });
+
+  test.each(["", "{"])("is refused in Go's words where it is %j", (text) => {
+    const malformed = { kind: "malformed", message: "unexpected end of JSON input" };
+    expect(readState(podOf({ [STATE]: text }))).toEqual(malformed);
+    expect(readGrace(podOf({ [OLD_GRACE]: text }))).toEqual(malformed);
   });
 
   test("is stored without what is empty, and read back", () => {
