@@ -3,7 +3,7 @@ import type { ContainerDetails } from "../../api/container.ts";
 import type { ControllerRevision, ResourceRequirements } from "../../api/kubernetes.ts";
 import { diffJson, type JsonChange } from "../lib/json-diff.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
-import { parseQuantity } from "../lib/quantity.ts";
+import { formatQuantity, parseQuantity } from "../lib/quantity.ts";
 import { planMetadata } from "./plan-metadata.ts";
 import { qosClassOf } from "./qos-class.ts";
 import type { PodTemplate, UpdateSpec } from "./update-spec.ts";
@@ -82,7 +82,7 @@ type Target =
       readonly container: string;
       readonly list: "limits" | "requests";
       readonly resource: string;
-      readonly quantity: string | number;
+      readonly quantity: string;
     };
 
 /** Names are those of the old template. */
@@ -97,13 +97,10 @@ function targetOf({ op, path, value }: JsonChange, { containers }: PodTemplate):
 
 function resourceTarget(container: string, path: readonly string[], value: unknown): Target | undefined {
   const [list, resource = "", ...deeper] = path;
-  if (deeper.length > 0 || !isQuantity(value) || !["cpu", "memory"].includes(resource)) return undefined;
+  const quantity = typeof value === "string" || typeof value === "number" ? parseQuantity(value) : undefined;
+  if (deeper.length > 0 || !quantity || !["cpu", "memory"].includes(resource)) return undefined;
   if (list !== "limits" && list !== "requests") return undefined;
-  return { kind: "resource", container, list, resource, quantity: value };
-}
-
-function isQuantity(value: unknown): value is string | number {
-  return (typeof value === "string" || typeof value === "number") && parseQuantity(value) !== undefined;
+  return { kind: "resource", container, list, resource, quantity: formatQuantity(quantity) };
 }
 
 function withResource(

@@ -101,7 +101,12 @@ describe("in place", () => {
 
   test("a quantity may be a number", () => {
     const limited = (cpu: number) => [{ name: "a", resources: { limits: { cpu, memory: "1Gi" } } }];
-    expect(plan(limited(1), limited(2))?.containerResources).toEqual({ a: { limits: { cpu: 2 } } });
+    expect(plan(limited(1), limited(2))?.containerResources).toEqual({ a: { limits: { cpu: "2" } } });
+  });
+
+  test("a quantity is written as Kubernetes prints it", () => {
+    const limited = (cpu: string) => [{ name: "a", resources: { limits: { cpu, memory: "1Gi" } } }];
+    expect(plan(limited("1"), limited("0.5"))?.containerResources).toEqual({ a: { limits: { cpu: "500m" } } });
   });
 
   test("a quantity that is none is refused", () => {
