@@ -18,7 +18,7 @@ interface Reference {
   readonly value: string;
 }
 
-/** Undefined for a change of a list in the metadata, which cannot be merged into a pod's own. */
+/** Undefined for a change of a list in the metadata that is not empty then: it cannot be merged into a pod's own. */
 export function planMetadata(
   before: PodTemplate,
   after: PodTemplate,
@@ -26,7 +26,7 @@ export function planMetadata(
   isEnvFromMetadataUpdated: boolean,
 ): MetadataParts | undefined {
   if (changes.length === 0) return { containerRefMetadata: {}, updateEnvFromMetadata: false };
-  if (changes.some(({ value }) => Array.isArray(value))) return undefined;
+  if (changes.some(({ path: [, field = ""] }) => isFilledList(membersOf(after)[field]))) return undefined;
   const references = isEnvFromMetadataUpdated ? changes.flatMap((change) => referencesTo(change, after)) : [];
   return {
     containerRefMetadata: byContainer(references),
@@ -72,9 +72,20 @@ function patchOf(changes: readonly JsonChange[], sides: Sides): JsonObject {
   return Object.keys(metadata).length === 0 ? {} : { metadata };
 }
 
-/** In Go's types null is as good as absent, such as a creationTimestamp. */
+/** In Go's types null is as good as absent, such as a creationTimestamp, and so is an empty list. */
 function isNowhere(field: string, { before, after }: Sides): boolean {
-  return [before, after].every(({ metadata }) => ((metadata as JsonObject)[field] ?? null) === null);
+  return [before, after].every((template) => {
+    const value = membersOf(template)[field] ?? [];
+    return Array.isArray(value) && value.length === 0;
+  });
+}
+
+function isFilledList(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
+}
+
+function membersOf({ metadata }: PodTemplate): JsonObject {
+  return metadata;
 }
 
 /**

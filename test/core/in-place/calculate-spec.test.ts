@@ -88,6 +88,21 @@ describe("only a new pod gets there", () => {
   });
 });
 
+describe("a list in the metadata", () => {
+  const lists: readonly [sentence: string, before: unknown, after: unknown, patch: string | undefined][] = [
+    ["keeps one of its length from being updated in place", ["a"], ["b"], undefined],
+    ["keeps a longer one from being updated in place", ["a"], ["a", "b"], undefined],
+    ["may be emptied", ["a"], [], '{"metadata":{"finalizers":null}}'],
+    ["may go", ["a"], undefined, '{"metadata":{"finalizers":null}}'],
+    ["that is empty is as good as none", undefined, [], "{}"],
+    ["that was empty is as good as none", [], null, "{}"],
+  ];
+  test.each(lists)("%s", (_, before, after, patch) => {
+    const metadata = (finalizers: unknown) => (finalizers === undefined ? {} : { finalizers });
+    expect(plan([], [], [metadata(before), metadata(after)])?.metaDataPatch).toBe(patch);
+  });
+});
+
 describe("in place", () => {
   test("a revision without a name is named by nothing", () => {
     expect(plan([], [])?.revision).toBe("");
