@@ -5,13 +5,12 @@ import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, IN_PLACE_UPDATE_STATE_A
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import {
   formatUpgradeRecords,
-  type ParsedRecords,
   parseUpgradeRecords,
   type UpgradeRecord,
   type UpgradeRecords,
 } from "../hash/pod-records.ts";
 import { compareUtf8, goJson } from "../lib/go-json.ts";
-import { isJsonObject, type JsonObject, jsonObjectOf } from "../lib/json-object.ts";
+import { isJsonObject, type JsonObject, jsonObjectOf, jsonOf } from "../lib/json-object.ts";
 import { storedTime } from "../lib/rfc3339.ts";
 import { isTimestamp } from "../pod/update-state.ts";
 import type { Annotations } from "./pod-change.ts";
@@ -33,7 +32,7 @@ export interface UpgradeFacts {
 export function recordHash(pod: Pod, sidecarSet: SidecarSet, { now, latestRevision }: UpgradeFacts): Annotations {
   const name = sidecarSet.metadata?.name ?? "";
   const before = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]);
-  const withoutImage = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION]);
+  const withoutImage = jsonOf(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION]);
   const record = {
     updateTimestamp: now,
     hash: sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] ?? "",
@@ -50,18 +49,20 @@ export function recordHash(pod: Pod, sidecarSet: SidecarSet, { now, latestRevisi
     [HASH_ANNOTATION]: formatUpgradeRecords({ ...read, [name]: record }),
     ...(isOldForm(withoutImage)
       ? {
-          [HASH_WITHOUT_IMAGE_ANNOTATION]: formatUpgradeRecords({
-            ...others,
-            ...migrate(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION], name, now),
-          }),
+          [HASH_WITHOUT_IMAGE_ANNOTATION]: formatUpgradeRecords(
+            withoutImage === null
+              ? {}
+              : { ...others, ...migrate(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION], name, now) },
+          ),
         }
       : {}),
   };
 }
 
-/** An empty map is of either form. */
-function isOldForm({ form, records }: ParsedRecords): boolean {
-  return form === "legacy" || (form === "current" && Object.keys(records).length === 0);
+/** An empty map is of either form, and so is null, in its place or in that of a hash. */
+function isOldForm(hashes: unknown): boolean {
+  if (!isJsonObject(hashes)) return hashes === null;
+  return Object.values(hashes).every((hash) => hash === null || typeof hash === "string");
 }
 
 /** The other hash annotation, for a pod that got more than images in place. */
