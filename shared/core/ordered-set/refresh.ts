@@ -2,10 +2,12 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { POD_REVISION_LABEL } from "../../api/names.ts";
 import { type InPlaceContext, type InPlaceStep, refreshPod as refreshInPlace } from "../in-place/update-pod.ts";
+import { readGrace } from "../in-place/update-spec.ts";
 import { changeState, writePod } from "./change-state.ts";
 import { nextState } from "./lifecycle.ts";
 import type { Pass } from "./pass.ts";
-import { StepFailed, type Steps } from "./step.ts";
+import { isGoneAtOnce, lifecycleState } from "./pod-phase.ts";
+import { getPod, StepFailed, type Steps } from "./step.ts";
 
 /** True if the pod went on to another lifecycle state. */
 export function* refresh(pass: Pass, pod: Pod): Steps<boolean> {
@@ -17,11 +19,36 @@ export function* refresh(pass: Pass, pod: Pod): Steps<boolean> {
   return true;
 }
 
-/** What would be written: "inPlace" for an update in place that is under way, "state" for its hooks alone. */
-export function refreshDue(pass: Pass, pod: Pod): "inPlace" | "state" | undefined {
+/**
+ * What is due of a pod as it was listed, though it was written since: "inPlace" for its condition or a further batch,
+ * which are not written twice. The end of a grace and another state are written to the pod as it is stored.
+ * Compat: nobody finds one that went at once when it was deleted, and that ends the pass (OpenKruise refreshPodState).
+ */
+export function* refreshWritten(pass: Pass, pod: Pod): Steps<"inPlace" | "state" | undefined> {
+  const { name = "", uid = "" } = pod.metadata ?? {};
+  if (isInGrace(pod)) yield* endGrace(pass, yield* getPod(name));
+  else if (isInPlaceDue(pass, pod)) {
+    if (pass.progress.deleted.has(uid) && isGoneAtOnce(pod)) yield* getPod(name);
+    return "inPlace";
+  }
+  const state = nextState(pass.set, pod, pass.update.metadata?.name ?? "");
+  if (state === undefined) return undefined;
+  const stored = yield* getPod(name);
+  if (lifecycleState(stored) !== state) yield* changeState(pass, stored, state);
+  return "state";
+}
+
+function isInGrace(pod: Pod): boolean {
+  return readGrace(pod).kind !== "absent";
+}
+
+function* endGrace(pass: Pass, stored: Pod): Steps<void> {
+  if (isInGrace(stored)) yield* carryOut(pass, stored, refreshInPlace(stored, contextOf(pass)));
+}
+
+function isInPlaceDue(pass: Pass, pod: Pod): boolean {
   const step = refreshInPlace(pod, contextOf(pass));
-  if (step.kind !== "step" || step.pod !== pod) return "inPlace";
-  return nextState(pass.set, pod, pass.update.metadata?.name ?? "") === undefined ? undefined : "state";
+  return step.kind !== "step" || step.pod !== pod;
 }
 
 function contextOf({ now }: Pass): InPlaceContext {

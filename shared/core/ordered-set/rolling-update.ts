@@ -6,9 +6,9 @@ import { atoiProblem } from "../lib/atoi.ts";
 import { quote } from "../lib/field-error.ts";
 import { areClaimsCompatible, areClaimsGrown, resizeClaims } from "./claim-resize.ts";
 import { isAvailable, type Pass } from "./pass.ts";
-import { isGoneAtOnce, isHealthy, isTerminating, revisionOf } from "./pod-phase.ts";
-import { refresh, refreshDue } from "./refresh.ts";
-import { getPod, StepFailed, type Steps } from "./step.ts";
+import { isHealthy, isTerminating, revisionOf } from "./pod-phase.ts";
+import { refresh, refreshWritten } from "./refresh.ts";
+import { StepFailed, type Steps } from "./step.ts";
 import { updateInPlace } from "./update-in-place.ts";
 import { updateOrder } from "./update-order.ts";
 import { deletePod } from "./write-pod.ts";
@@ -82,17 +82,6 @@ function* refreshAll(pass: Pass): Steps<boolean> {
 
 function* refreshListed(pass: Pass, pod: Pod): Steps<"state" | undefined> {
   return (yield* refresh(pass, pod)) ? "state" : undefined;
-}
-
-/**
- * What is due of the pod as it was listed: it is not written twice.
- * Compat: nobody finds one that went at once when it was deleted, and that ends the pass (OpenKruise refreshPodState).
- */
-function* refreshWritten(pass: Pass, pod: Pod): Steps<"inPlace" | "state" | undefined> {
-  const { name = "", uid = "" } = pod.metadata ?? {};
-  const due = refreshDue(pass, pod);
-  if (due && pass.progress.deleted.has(uid) && isGoneAtOnce(pod)) yield* getPod(name);
-  return due;
 }
 
 function* unavailablePods(pass: Pass): Steps<Set<Pod>> {

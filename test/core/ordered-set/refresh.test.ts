@@ -42,7 +42,8 @@ function pass(of: StatefulSet, pods: readonly Pod[]) {
   const names = cluster
     .list<Pod>("Pod")
     .map(({ metadata }) => metadata?.labels?.["statefulset.kubernetes.io/pod-name"]);
-  return { failure: failure?.message, states, names };
+  const images = cluster.list<Pod>("Pod").map(({ metadata, spec }) => `${metadata?.name} ${spec.containers[0]?.image}`);
+  return { failure: failure?.message, states, images, names };
 }
 
 describe("a pass looks after its pods before it updates any", () => {
@@ -83,4 +84,50 @@ test("a pod whose gate was opened is mended as it is stored then", () => {
   const { failure, names } = pass(set, [nameless, pod(1, { nodeName: "n" })]);
   expect(failure).toBeUndefined();
   expect(names).toEqual(["db-0", "db-1"]);
+});
+
+describe("a pod that was written in a pass is looked after as it is stored since", () => {
+  test("one that is being deleted goes on to the state that it was due for", () => {
+    const pods = [0, 1, 2].map((ordinal) =>
+      pod(ordinal, { nodeName: "n", ...(ordinal === 2 ? { state: "PreparingNormal" } : {}) }),
+    );
+    expect(pass(set, pods).states).toEqual(["db-0 Normal", "db-1 Normal", "db-2 Normal"]);
+  });
+
+  test("also when a hook holds it before it is deleted", () => {
+    const held = { ...set, spec: { ...set.spec, lifecycle: { preNormal: HOOK, preDelete: HOOK } } };
+    const pods = [0, 1, 2].map((ordinal) =>
+      pod(ordinal, { nodeName: "n", ...(ordinal === 2 ? { state: "PreparingNormal" } : {}) }),
+    );
+    expect(pass(held, pods).states).toEqual(["db-0 Normal", "db-1 Normal", "db-2 Normal"]);
+  });
+
+  test("a grace that is over holds up no other pod", () => {
+    const rollingUpdate = { partition: 0, maxUnavailable: 2, podUpdatePolicy: "ReCreate" };
+    const wanted = setOf(
+      {
+        podManagementPolicy: "Parallel",
+        replicas: 2,
+        updateStrategy: { type: "RollingUpdate", rollingUpdate },
+      },
+      "app:2",
+    );
+    const revision = revisionOfSet(wanted, 2).metadata?.name ?? "";
+    const grace = { revision, containerImages: { main: "app:2" }, graceSeconds: 5 };
+    const state = { revision, updateTimestamp: "2025-12-31T23:59:00Z", lastContainerStatuses: {} };
+    const annotations = {
+      "apps.kruise.io/inplace-update-grace": JSON.stringify(grace),
+      "apps.kruise.io/inplace-update-state": JSON.stringify(state),
+    };
+    const first = podOf(wanted, 0);
+    const updating = {
+      ...first,
+      metadata: { ...first.metadata, annotations },
+      spec: { ...first.spec, nodeName: "n", containers: [{ name: "main", image: "app:1" }] },
+    };
+    const old = podOf(set, 1);
+    const { failure, images } = pass(wanted, [updating, old]);
+    expect(failure).toBeUndefined();
+    expect(images).toEqual(["db-0 app:2"]);
+  });
 });
