@@ -43,9 +43,9 @@ export const VOLUME_DEFAULTS: Defaults = {
   },
 };
 
-type Quantities = NonNullable<ResourceRequirements["limits"]>;
+export type Quantities = NonNullable<ResourceRequirements["limits"]>;
 
-function roundUp(quantities: Quantities): Quantities {
+export function roundUp(quantities: Quantities): Quantities {
   return Object.fromEntries(
     Object.entries(quantities).map(([resource, quantity]) => {
       const parsed = parseQuantity(quantity);

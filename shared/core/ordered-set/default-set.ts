@@ -1,5 +1,5 @@
 /** Decides what OpenKruise's mutating webhook adds to the spec of a set. */
-import type { Container } from "../../api/kubernetes.ts";
+import type { Container, PodSpec } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim, PodTemplateSpec, StatefulSet, StatefulSetSpec } from "../../api/stateful-set.ts";
 import { type Defaults, fillIn } from "../defaults/fill-in.ts";
 import { defaultImagePullPolicy } from "../defaults/image-pull-policy.ts";
@@ -7,6 +7,8 @@ import {
   CONTAINER_DEFAULTS,
   defaultVolume,
   PROBE_DEFAULTS,
+  type Quantities,
+  roundUp,
   roundUpResources,
   VOLUME_DEFAULTS,
 } from "../defaults/pod-parts.ts";
@@ -17,6 +19,11 @@ const ROLLING_UPDATE: Defaults = { partition: 0, maxUnavailable: 1, podUpdatePol
 const RETENTION: Defaults = { whenDeleted: "Retain", whenScaled: "Retain" };
 /** Unlike those of sidecars. */
 const TEMPLATE_CONTAINER: Defaults = { ...CONTAINER_DEFAULTS, startupProbe: PROBE_DEFAULTS };
+const {
+  terminationMessagePath: _path,
+  terminationMessagePolicy: _policy,
+  ...EPHEMERAL_CONTAINER
+}: Defaults = TEMPLATE_CONTAINER;
 const TEMPLATE: Defaults = {
   restartPolicy: "Always",
   dnsPolicy: "ClusterFirst",
@@ -24,8 +31,15 @@ const TEMPLATE: Defaults = {
   terminationGracePeriodSeconds: 30,
   initContainers: [TEMPLATE_CONTAINER],
   containers: [TEMPLATE_CONTAINER],
+  ephemeralContainers: [EPHEMERAL_CONTAINER],
   volumes: [VOLUME_DEFAULTS],
 };
+
+/** What a template has beside what is read of pods. */
+interface TemplateSpec extends PodSpec {
+  readonly ephemeralContainers?: readonly Container[];
+  readonly overhead?: Quantities;
+}
 
 /** `withTemplate`: the pod template and the claim templates get theirs, too. The set is as `decodeGo` gives it. */
 export function defaultSet(set: StatefulSet, gates: OrderedSetGates, withTemplate: boolean): StatefulSet {
@@ -57,8 +71,8 @@ function defaultStrategy(strategy: StatefulSetSpec["updateStrategy"]): NonNullab
 }
 
 function defaultTemplate(template: PodTemplateSpec): PodTemplateSpec {
-  const spec = fillIn({ securityContext: {}, containers: [], ...template.spec }, TEMPLATE);
-  const { initContainers, containers, volumes } = spec;
+  const spec: TemplateSpec = fillIn({ securityContext: {}, containers: [], ...template.spec }, TEMPLATE);
+  const { initContainers, containers, ephemeralContainers, volumes, overhead } = spec;
   return {
     ...template,
     spec: {
@@ -71,8 +85,17 @@ function defaultTemplate(template: PodTemplateSpec): PodTemplateSpec {
             initContainers: initContainers.map((one) => defaultContainer(one, defaultImagePullPolicy(one.image ?? ""))),
           }
         : {}),
+      ...(ephemeralContainers
+        ? {
+            ephemeralContainers: ephemeralContainers.map((one) => ({
+              ...one,
+              resources: roundUpResources(one.resources),
+            })),
+          }
+        : {}),
       ...(volumes ? { volumes: volumes.map(defaultVolume) } : {}),
-    },
+      ...(overhead ? { overhead: roundUp(overhead) } : {}),
+    } as PodSpec,
   };
 }
 
@@ -85,10 +108,11 @@ function defaultContainer(container: Container, pullPolicy: string): Container {
 }
 
 function defaultClaim(claim: PersistentVolumeClaim): PersistentVolumeClaim {
-  const { spec } = claim;
+  const { spec, status } = claim;
+  const capacity = status?.capacity ? { capacity: roundUp(status.capacity) } : {};
   return {
     ...claim,
     ...(spec?.resources ? { spec: { ...spec, resources: roundUpResources(spec.resources) } } : {}),
-    status: fillIn(claim.status ?? {}, { phase: "Pending" }),
+    status: fillIn({ ...status, ...capacity }, { phase: "Pending" }),
   };
 }

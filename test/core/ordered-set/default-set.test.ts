@@ -20,6 +20,32 @@ test("sizes of claim templates are rounded up to thousandths", () => {
   expect(spec.volumeClaimTemplates?.[0]?.spec?.resources?.requests).toEqual({ storage: "2m" });
 });
 
+test("what a template says of ephemeral containers and overhead has defaults, too", () => {
+  const probe = { httpGet: { port: 80 } };
+  const resources = { limits: { cpu: "1500u" } };
+  const one = { name: "debug", ports: [{ containerPort: 80 }], startupProbe: probe, resources };
+  const spec = { containers: [], ephemeralContainers: [one], overhead: { cpu: "100u" } };
+  const set = defaultSet(setOf({ template: { spec } }), DEFAULT_ORDERED_SET_GATES, true);
+  expect(set.spec.template?.spec).toMatchObject({
+    ephemeralContainers: [
+      {
+        name: "debug",
+        ports: [{ containerPort: 80, protocol: "TCP" }],
+        startupProbe: { httpGet: HTTP, ...TIMES },
+        resources: { limits: { cpu: "2m" } },
+      },
+    ],
+    overhead: { cpu: "1m" },
+  });
+  expect(set.spec.template?.spec).not.toHaveProperty("ephemeralContainers.0.terminationMessagePath");
+});
+
+test("the capacity in the status of a claim template is rounded up", () => {
+  const claim = { metadata: { name: "data" }, spec: {}, status: { capacity: { storage: "1500u" } } };
+  const { spec } = defaultSet(setOf({ volumeClaimTemplates: [claim] }), DEFAULT_ORDERED_SET_GATES, true);
+  expect(spec.volumeClaimTemplates?.[0]?.status).toEqual({ phase: "Pending", capacity: { storage: "2m" } });
+});
+
 test.each([{}, { template: {} }, { template: { spec: {} } }, { template: { spec: { containers: null } } }])(
   "a set without containers has defaults: %j",
   (spec) => {
