@@ -8,9 +8,14 @@ import { isInRange, type OrdinalRange } from "./ordinals.ts";
 import { ask, attempt, findClaim, StepFailed, type Steps } from "./step.ts";
 
 const DELETE = "Delete";
+const RETAIN = "Retain";
+const RETAIN_ALL = { whenDeleted: RETAIN, whenScaled: RETAIN } as const;
 
+/** Compat: one of which a member is missing, or unknown, retains all (OpenKruise claimOwnerMatchesSetAndPod). */
 function retentionPolicy({ spec }: StatefulSet): { readonly whenDeleted: string; readonly whenScaled: string } {
-  return { whenDeleted: "Retain", whenScaled: "Retain", ...spec.persistentVolumeClaimRetentionPolicy };
+  const { whenDeleted = "", whenScaled = "" } = spec.persistentVolumeClaimRetentionPolicy ?? RETAIN_ALL;
+  const isKnown = [whenDeleted, whenScaled].every((member) => member === DELETE || member === RETAIN);
+  return isKnown ? { whenDeleted, whenScaled } : RETAIN_ALL;
 }
 
 /** Claims that exist, of every template. Throws for one that cannot be read. */
@@ -25,7 +30,7 @@ function* existingClaims(set: StatefulSet, pod: Pod): Steps<readonly PersistentV
 
 /** A claim that an earlier pod of this name is still to take with it. Compat: whatever has this name (hasStaleOwnerRef). */
 export function* hasStaleClaim(set: StatefulSet, pod: Pod): Steps<boolean> {
-  if (retentionPolicy(set).whenScaled !== DELETE) return false;
+  if ((set.spec.persistentVolumeClaimRetentionPolicy ?? RETAIN_ALL).whenScaled === RETAIN) return false;
   const claims = yield* existingClaims(set, pod);
   return claims.some(({ metadata }) =>
     metadata?.ownerReferences?.some(({ name, uid }) => name === pod.metadata?.name && uid !== pod.metadata?.uid),

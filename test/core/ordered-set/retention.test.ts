@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { planSet } from "../../../shared/core/ordered-set/plan-set.ts";
-import { podWrites, revisionOfSet, seenOf, setOf } from "./fixture.ts";
+import { podOf, podWrites, revisionOfSet, seenOf, setOf } from "./fixture.ts";
 
 const set = setOf({
   replicas: 1,
@@ -16,4 +16,22 @@ test.each([
   const ownerReferences = [{ apiVersion: "v1", kind, name, uid: "other" }];
   const claims = [{ metadata: { name: "data-db-0", namespace: "shop", ownerReferences } }];
   expect(podWrites(planSet(seenOf(set, [], [revisionOfSet(set, 1)]), { claims }).writes)).toEqual(writes);
+});
+
+test.each([
+  [{ whenDeleted: "Delete", whenScaled: "Retain" }, 1],
+  [{ whenDeleted: "Delete" }, 0],
+  [{ whenDeleted: "Delete", whenScaled: "Later" }, 0],
+])("of a claim whose policy is %j the set becomes the owner: %i", (policy, owners) => {
+  const strict = setOf({ ...set.spec, persistentVolumeClaimRetentionPolicy: policy });
+  const claims = [{ metadata: { name: "data-db-0", namespace: "shop" } }];
+  const { writes } = planSet(seenOf(strict, [podOf(strict, 0)], [revisionOfSet(strict, 1)]), { claims });
+  expect(writes.filter(({ kind }) => kind === "UpdateClaim")).toHaveLength(owners);
+});
+
+test("a claim of an earlier pod holds up the next one unless it is retained in so many words", () => {
+  const lax = setOf({ ...set.spec, persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain" } });
+  const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "db-0", uid: "other" }];
+  const claims = [{ metadata: { name: "data-db-0", namespace: "shop", ownerReferences } }];
+  expect(podWrites(planSet(seenOf(lax, [], [revisionOfSet(lax, 1)]), { claims }).writes)).toEqual([]);
 });
