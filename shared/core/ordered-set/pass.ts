@@ -67,9 +67,15 @@ export function isScaleBudgetSpent({ progress }: Pass): boolean {
   return progress.scaleBudget <= 0;
 }
 
-/** A pod that only needs time is looked at again when that is over. */
+/** OpenKruise MaxMinReadySeconds. */
+const LONGEST_WAIT = 300;
+
+/**
+ * A pod that only needs time is looked at again when that is over.
+ * Compat: but not if that takes longer than a set may ask for (OpenKruise rollingUpdateStatefulsetPods).
+ */
 export function isAvailable({ minReadySeconds, now, progress }: Pass, pod: Pod): boolean {
   const seconds = secondsUntilAvailable(pod, minReadySeconds, now);
-  if (seconds) progress.waits.push(seconds);
+  if (seconds && seconds <= LONGEST_WAIT) progress.waits.push(seconds);
   return seconds === 0;
 }

@@ -110,8 +110,6 @@ function newPass(
   { current, update }: SetRevisions,
 ): Pass {
   const range = ordinalRange(set.spec, gates.StatefulSetStartOrdinal);
-  const { updateStrategy } = set.spec;
-  const rolling = updateStrategy?.type === "RollingUpdate" ? updateStrategy.rollingUpdate : undefined;
   const parts = {
     set,
     currentSet: restoreTemplate(set, current),
@@ -125,7 +123,7 @@ function newPass(
     reserved,
     now,
     isMonotonic: set.spec.podManagementPolicy !== "Parallel",
-    minReadySeconds: rolling?.minReadySeconds ?? 0,
+    minReadySeconds: set.spec.updateStrategy?.rollingUpdate?.minReadySeconds ?? 0,
     progress: newProgress(),
   };
   const condemned = pods.filter((pod) => ordinalOf(pod) >= 0 && !isInRange(ordinalOf(pod), range));

@@ -37,13 +37,13 @@ function pass(of: StatefulSet, pods: readonly Pod[]) {
   for (const object of [of, ...pods, revision]) cluster.add(object);
   const listed = cluster.list<Pod>("Pod");
   const seen = { set: of, pods: listed, revisions: [revision], gates: DEFAULT_ORDERED_SET_GATES, now: NOW };
-  const { failure } = cluster.run(reconcileSet(seen), NOW);
+  const { failure, requeueAfterSeconds } = cluster.run(reconcileSet(seen), NOW);
   const states = cluster.list<Pod>("Pod").map(({ metadata }) => `${metadata?.name} ${metadata?.labels?.[STATE]}`);
   const names = cluster
     .list<Pod>("Pod")
     .map(({ metadata }) => metadata?.labels?.["statefulset.kubernetes.io/pod-name"]);
   const images = cluster.list<Pod>("Pod").map(({ metadata, spec }) => `${metadata?.name} ${spec.containers[0]?.image}`);
-  return { failure: failure?.message, states, images, names };
+  return { failure: failure?.message, states, images, names, requeueAfterSeconds };
 }
 
 describe("a pass looks after its pods before it updates any", () => {
@@ -130,4 +130,19 @@ describe("a pod that was written in a pass is looked after as it is stored since
     expect(failure).toBeUndefined();
     expect(images).toEqual(["db-0 app:2"]);
   });
+});
+
+test.each([
+  [300, 300],
+  [301, 0],
+])("a pod that is available %i seconds from now is looked at again after %i", (minReadySeconds, seconds) => {
+  const rollingUpdate = { partition: 0, maxUnavailable: 1, minReadySeconds };
+  const slow = setOf({
+    podManagementPolicy: "Parallel",
+    replicas: 1,
+    updateStrategy: { type: "RollingUpdate", rollingUpdate },
+  });
+  const conditions = [{ type: "Ready", status: "True", lastTransitionTime: NOW }];
+  const ready = { ...podOf(slow, 0), status: { phase: "Running", conditions } };
+  expect(pass(slow, [ready]).requeueAfterSeconds).toBe(seconds);
 });
