@@ -120,7 +120,10 @@ function* grow({ set }: Pass, pod: Pod, { template, claim }: ClaimPair): Steps<v
   yield* record("Normal", "SuccessfulResize", { message: `${what} Pod ${pod.metadata?.name} ${where} success` });
 }
 
-/** A row for each template. Once a claim can't be read, no further pod is counted. */
+/**
+ * A row for each template. Once a claim can't be read, no further pod is counted.
+ * Compat: the last of several with one name has what all of them count (OpenKruise updatePVCStatus).
+ */
 export function* volumeClaimStatus(set: StatefulSet, pods: readonly Pod[]): Steps<readonly VolumeClaimStatus[]> {
   const pairs: ClaimPair[] = [];
   for (const pod of pods) {
@@ -128,12 +131,18 @@ export function* volumeClaimStatus(set: StatefulSet, pods: readonly Pod[]): Step
     if (own instanceof StepFailed) break;
     pairs.push(...own);
   }
-  return (set.spec.volumeClaimTemplates ?? []).map((template) => {
-    const compatible = pairs.filter((pair) => pair.template === template && isCompatible(pair));
+  const names = (set.spec.volumeClaimTemplates ?? []).map(nameOf);
+  return names.map((name, index) => {
+    const isLast = names.lastIndexOf(name) === index;
+    const compatible = pairs.filter((pair) => isLast && nameOf(pair.template) === name && isCompatible(pair));
     return {
-      volumeClaimName: template.metadata?.name ?? "",
+      volumeClaimName: name,
       compatibleReplicas: compatible.length,
       compatibleReadyReplicas: compatible.filter(({ claim }) => isGrown(claim)).length,
     };
   });
+}
+
+function nameOf({ metadata }: PersistentVolumeClaim): string {
+  return metadata?.name ?? "";
 }

@@ -12,9 +12,14 @@ export function claimName(set: StatefulSet, template: PersistentVolumeClaim, ord
   return `${template.metadata?.name ?? ""}-${set.metadata?.name ?? ""}-${ordinal}`;
 }
 
+/** Compat: of several with one name the last counts (OpenKruise getPersistentVolumeClaims). */
+function distinctTemplates({ spec }: StatefulSet): readonly PersistentVolumeClaim[] {
+  return [...new Map(spec.volumeClaimTemplates?.map((template) => [template.metadata?.name, template])).values()];
+}
+
 /** In the order of the templates. Of the selector, only the labels that it names are put on a claim. */
 export function claimsOf(set: StatefulSet, ordinal: number): readonly PersistentVolumeClaim[] {
-  return (set.spec.volumeClaimTemplates ?? []).map((template) => ({
+  return distinctTemplates(set).map((template) => ({
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
     ...template,
@@ -29,8 +34,7 @@ export function claimsOf(set: StatefulSet, ordinal: number): readonly Persistent
 
 /** A volume for each claim, then those of the pod that no claim replaces. */
 export function withClaimVolumes(set: StatefulSet, pod: Pod): Pod {
-  const templates = set.spec.volumeClaimTemplates ?? [];
-  const volumes = templates.map((template) => ({
+  const volumes = distinctTemplates(set).map((template) => ({
     name: template.metadata?.name ?? "",
     persistentVolumeClaim: { claimName: claimName(set, template, ordinalOf(pod)) },
   }));

@@ -93,7 +93,7 @@ export function isStatusStale({ status: before }: StatefulSet, after: StatefulSe
   if ((after.observedGeneration ?? 0) > (before?.observedGeneration ?? 0)) return true;
   if (COMPARED.some((field) => (before?.[field] || undefined) !== (after[field] || undefined))) return true;
   return (before?.volumeClaims ?? []).some((old) => {
-    const now = after.volumeClaims?.find(({ volumeClaimName }) => volumeClaimName === old.volumeClaimName);
+    const now = after.volumeClaims?.findLast(({ volumeClaimName }) => volumeClaimName === old.volumeClaimName);
     return (
       now?.compatibleReplicas !== old.compatibleReplicas || now.compatibleReadyReplicas !== old.compatibleReadyReplicas
     );

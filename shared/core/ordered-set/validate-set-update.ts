@@ -82,7 +82,7 @@ function templateError(
 }
 
 function findTemplate(templates: readonly PersistentVolumeClaim[], name: string | undefined) {
-  return templates.find(({ metadata }) => metadata?.name === name);
+  return templates.findLast(({ metadata }) => metadata?.name === name);
 }
 
 /**

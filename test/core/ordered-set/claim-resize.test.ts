@@ -135,3 +135,14 @@ test("the claims of a set that is being deleted are counted", () => {
   const volumeClaims = [{ volumeClaimName: "data", compatibleReplicas: 2, compatibleReadyReplicas: 2 }];
   expect(status).toMatchObject({ kind: "UpdateStatus", status: { volumeClaims } });
 });
+
+test("of templates with one name the last counts the claims of all of them", () => {
+  const spec = { ...made.spec, volumeClaimTemplates: [template("1Gi"), template("2Gi")] };
+  const set = { ...made, spec, metadata: { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  const [status] = plan(set, [claimOf(0), claimOf(1, { request: "2Gi" })]).writes;
+  const volumeClaims = [
+    { volumeClaimName: "data", compatibleReplicas: 0, compatibleReadyReplicas: 0 },
+    { volumeClaimName: "data", compatibleReplicas: 3, compatibleReadyReplicas: 3 },
+  ];
+  expect(status).toMatchObject({ kind: "UpdateStatus", status: { volumeClaims } });
+});

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { claimsOf } from "../../../shared/core/ordered-set/claims.ts";
 import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
 import { newPod } from "../../../shared/core/ordered-set/identity.ts";
 import { setOf } from "./fixture.ts";
@@ -10,4 +11,17 @@ test.each([
   const { metadata, spec } = newPod(setOf(), ordinal, "db-1", DEFAULT_ORDERED_SET_GATES);
   expect(metadata).toMatchObject({ name, labels: { "statefulset.kubernetes.io/pod-name": name } });
   expect(spec).toMatchObject({ hostname: name, subdomain: "db" });
+});
+
+test("of claim templates with one name the last counts", () => {
+  const template = (name: string, className: string) => ({ metadata: { name }, spec: { storageClassName: className } });
+  const set = setOf({
+    volumeClaimTemplates: [template("data", "slow"), template("log", "slow"), template("data", "fast")],
+  });
+  const { spec } = newPod(set, 0, "db-1", DEFAULT_ORDERED_SET_GATES);
+  expect(spec.volumes?.map(({ name }) => name)).toEqual(["data", "log"]);
+  expect(claimsOf(set, 0).map((claim) => [claim.metadata?.name, claim.spec?.storageClassName])).toEqual([
+    ["data-db-0", "fast"],
+    ["log-db-0", "slow"],
+  ]);
 });
