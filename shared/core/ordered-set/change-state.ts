@@ -3,7 +3,7 @@ import type { Pod } from "../../api/kubernetes.ts";
 import { hasHoldGate, hold, release } from "../pod/unready-hold.ts";
 import { withHook, withLifecycleState } from "./lifecycle.ts";
 import type { Pass } from "./pass.ts";
-import { ask, type Steps } from "./step.ts";
+import { ask, getPod, type Steps } from "./step.ts";
 
 /** As the reference says who holds a pod. Source: OpenKruise pkg/util/lifecycle. */
 const HOLDER = {
@@ -17,6 +17,12 @@ export function* changeState(pass: Pass, pod: Pod, state: string, isHookedAgain 
   const hook = set.spec.lifecycle?.inPlaceUpdate;
   const after = withLifecycleState(withReadiness(pass, pod, state), state, now);
   return yield* writePod(pass, pod, isHookedAgain && hook ? withHook(after, hook) : after);
+}
+
+/** Of a pod as it was listed: what this pass itself has written since is no conflict. */
+export function* asStored({ progress }: Pass, pod: Pod): Steps<Pod> {
+  const { name = "", uid = "" } = pod.metadata ?? {};
+  return progress.written.has(uid) ? yield* getPod(name) : pod;
 }
 
 /** Once more, for a pod that its hook still keeps from being deleted: something else may have made it ready meanwhile. */

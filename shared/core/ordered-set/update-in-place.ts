@@ -3,7 +3,7 @@ import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import { POD_REVISION_LABEL } from "../../api/names.ts";
 import { type CalculateOptions, calculateSpec } from "../in-place/calculate-spec.ts";
 import { updatePod } from "../in-place/update-pod.ts";
-import { changeState } from "./change-state.ts";
+import { asStored, changeState } from "./change-state.ts";
 import { isHooked, withLifecycleState } from "./lifecycle.ts";
 import type { Pass } from "./pass.ts";
 import { lifecycleState, revisionOf } from "./pod-phase.ts";
@@ -62,11 +62,11 @@ function* mayBegin(pass: Pass, pod: Pod): Steps<boolean> {
     case "PreparingNormal":
     case "Normal":
       if (!isHooked(hook, pod)) return true;
-      yield* changeState(pass, pod, "PreparingUpdate");
+      yield* changeState(pass, yield* asStored(pass, pod), "PreparingUpdate");
       return false;
     case "Updated":
       if (!hook) return true;
-      yield* changeState(pass, pod, "PreparingUpdate", true);
+      yield* changeState(pass, yield* asStored(pass, pod), "PreparingUpdate", true);
       return false;
     case "PreparingUpdate":
       return !isHooked(hook, pod);

@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim } from "../../api/stateful-set.ts";
 import { ordinalOf } from "../pod/pod-name.ts";
-import { changeState, holdBeforeDeletion } from "./change-state.ts";
+import { asStored, changeState, holdBeforeDeletion } from "./change-state.ts";
 import { claimsOf, hasClaimVolumes, withClaimVolumes } from "./claims.ts";
 import { hasIdentity, withIdentity } from "./identity.ts";
 import { firstState, isHooked, withLifecycleState } from "./lifecycle.ts";
@@ -81,12 +81,12 @@ function* createMissingClaim(pass: Pass, pod: Pod, claim: PersistentVolumeClaim)
 export function* deletePod(pass: Pass, pod: Pod): Steps<"deleted" | "marked" | "kept"> {
   const { set, progress } = pass;
   if (isHooked(set.spec.lifecycle?.preDelete, pod)) {
+    const stored = yield* asStored(pass, pod);
     if (lifecycleState(pod) === "PreparingDelete") {
-      yield* holdBeforeDeletion(pass, pod);
+      yield* holdBeforeDeletion(pass, stored);
       return "kept";
     }
-    progress.written.add(pod.metadata?.uid ?? "");
-    yield* changeState(pass, pod, "PreparingDelete");
+    yield* changeState(pass, stored, "PreparingDelete");
     return "marked";
   }
   progress.written.add(pod.metadata?.uid ?? "");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
 import { reconcileSet } from "../../../shared/core/ordered-set/reconcile.ts";
@@ -31,12 +31,15 @@ function pod(ordinal: number, { phase = "Running", state = "Normal", hasGate, no
   };
 }
 
-function pass(of: StatefulSet, pods: readonly Pod[]) {
+function pass(of: StatefulSet, pods: readonly Pod[], ...older: readonly ControllerRevision[]) {
   const cluster = new SetCluster("db", false);
-  const revision = { ...revisionOfSet(of, 1), kind: "ControllerRevision" };
-  for (const object of [of, ...pods, revision]) cluster.add(object);
+  const revisions = [...older, revisionOfSet(of, older.length + 1)].map((one) => ({
+    ...one,
+    kind: "ControllerRevision",
+  }));
+  for (const object of [of, ...pods, ...revisions]) cluster.add(object);
   const listed = cluster.list<Pod>("Pod");
-  const seen = { set: of, pods: listed, revisions: [revision], gates: DEFAULT_ORDERED_SET_GATES, now: NOW };
+  const seen = { set: of, pods: listed, revisions, gates: DEFAULT_ORDERED_SET_GATES, now: NOW };
   const { failure, requeueAfterSeconds } = cluster.run(reconcileSet(seen), NOW);
   const states = cluster.list<Pod>("Pod").map(({ metadata }) => `${metadata?.name} ${metadata?.labels?.[STATE]}`);
   const names = cluster
@@ -100,6 +103,20 @@ describe("a pod that was written in a pass is looked after as it is stored since
       pod(ordinal, { nodeName: "n", ...(ordinal === 2 ? { state: "PreparingNormal" } : {}) }),
     );
     expect(pass(held, pods).states).toEqual(["db-0 Normal", "db-1 Normal", "db-2 Normal"]);
+  });
+
+  test.each([
+    ["ReCreate", { preDelete: HOOK }, "PreparingDelete"],
+    ["InPlaceIfPossible", { inPlaceUpdate: HOOK }, "PreparingUpdate"],
+  ])("one that was mended is asked to get ready for its update: %s", (podUpdatePolicy, lifecycle, state) => {
+    const rollingUpdate = { partition: 0, maxUnavailable: 1, podUpdatePolicy };
+    const updateStrategy = { type: "RollingUpdate", rollingUpdate };
+    const spec = { podManagementPolicy: "Parallel", replicas: 1, updateStrategy, lifecycle };
+    const { labels, ...metadata } = pod(0, {}).metadata ?? {};
+    const { "statefulset.kubernetes.io/pod-name": _, ...others } = labels ?? {};
+    const nameless = { ...pod(0, { nodeName: "n" }), metadata: { ...metadata, labels: others } };
+    const { failure, states, names } = pass(setOf(spec, "app:2"), [nameless], revisionOfSet(set, 1));
+    expect({ failure, states, names }).toEqual({ failure: undefined, states: [`db-0 ${state}`], names: ["db-0"] });
   });
 
   test("a grace that is over holds up no other pod", () => {
