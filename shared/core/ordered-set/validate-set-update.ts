@@ -10,6 +10,7 @@ import { diffJson } from "../lib/json-diff.ts";
 import { validateObjectMetaUpdate } from "../validate/object-meta-update.ts";
 import { isSameKind } from "./claim-resize.ts";
 import { validateReplicas, validateRetention } from "./validate-set.ts";
+import { finalizerErrors } from "./validate-set-metadata.ts";
 
 /** Unanchored, as in the reference. */
 const IMAGE_PATH = /\/containers\/[0-9]+\/image/;
@@ -24,6 +25,7 @@ export function setUpdateErrors(before: StatefulSet, after: StatefulSet): readon
   const isSame = IMMUTABLE_SPEC.every((member) => isEqual(before.spec[member], after.spec[member]));
   return [
     ...validateObjectMetaUpdate(before.metadata, after.metadata, "metadata"),
+    ...finalizerErrors(after.metadata),
     ...(isSame ? [] : [forbidden("spec", FORBIDDEN)]),
     ...validateReplicas(after.spec),
     ...validateRetention(after.spec),

@@ -3,21 +3,19 @@ import type { IntOrString } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../api/stateful-set.ts";
 import type { FieldError } from "../lib/admission.ts";
 import { forbidden, invalid, notSupported, required } from "../lib/field-error.ts";
-import { dnsLabelErrors } from "../lib/label-name.ts";
 import { isEmptySelector, selectorMatches } from "../lib/label-selector.ts";
 import { validateNonNegative } from "../validate/integer.ts";
-import { validateAnnotations, validateObjectMeta } from "../validate/object-meta.ts";
+import { validateAnnotations } from "../validate/object-meta.ts";
 import { selectorProblem, validateLabelSelector, validateLabels } from "../validate/selector.ts";
 import { rangeProblem } from "./ordinals.ts";
 import { templateAnnotationErrors } from "./template-annotations.ts";
+import { setMetadataErrors } from "./validate-set-metadata.ts";
 import { validateScaleStrategy, validateSetStrategy } from "./validate-strategy.ts";
 
 /** Compat: the pod spec itself is not looked into (vector validate, no-containers). */
 export function setErrors({ metadata, spec }: StatefulSet): readonly FieldError[] {
-  const { namespace = "", ...rest } = metadata ?? {};
   return [
-    ...validateObjectMeta(rest, "metadata", dnsLabelErrors),
-    ...(namespace === "" ? [required("metadata.namespace")] : []),
+    ...setMetadataErrors(metadata),
     ...validatePolicy(spec),
     ...validateSetStrategy(spec),
     ...validateScaleStrategy(spec),

@@ -2,7 +2,7 @@
 import type { ObjectMeta } from "../../api/kubernetes.ts";
 import type { FieldError } from "../lib/admission.ts";
 import { forbidden, invalid } from "../lib/field-error.ts";
-import { validateAnnotations, validateOwners } from "./object-meta.ts";
+import { validateAnnotations, validateManagers, validateOwners } from "./object-meta.ts";
 import { validateLabels } from "./selector.ts";
 
 const IMMUTABLE = [
@@ -41,6 +41,7 @@ export function validateObjectMetaUpdate(
     ...validateLabels(labels, `${field}.labels`),
     ...validateAnnotations(annotations, `${field}.annotations`),
     ...validateOwners(ownerReferences, `${field}.ownerReferences`),
+    ...validateManagers(after, `${field}.managedFields`),
   ];
 }
 

@@ -81,6 +81,11 @@ function validateManager(entry: ManagedFields, field: string): readonly FieldErr
   ];
 }
 
+export function validateManagers(metadata: KubernetesObject["metadata"], field: string): readonly FieldError[] {
+  const managedFields = (metadata as { readonly managedFields?: readonly ManagedFields[] })?.managedFields ?? [];
+  return managedFields.flatMap((entry, index) => validateManager(entry, `${field}[${index}]`));
+}
+
 function validateName(name: string, field: string, nameErrors: NameErrors): readonly FieldError[] {
   return name === ""
     ? [required(field, "name or generateName is required")]
@@ -94,7 +99,6 @@ export function validateObjectMeta(
   nameErrors: NameErrors,
 ): readonly FieldError[] {
   const { name = "", generateName = "", namespace = "" } = metadata ?? {};
-  const managedFields = (metadata as { readonly managedFields?: readonly ManagedFields[] })?.managedFields ?? [];
   return [
     ...(generateName === "" ? [] : invalidEach(`${field}.generateName`, generateName, nameErrors(generateName))),
     ...validateName(name, `${field}.name`, nameErrors),
@@ -104,6 +108,6 @@ export function validateObjectMeta(
     ...validateAnnotations(metadata?.annotations, `${field}.annotations`),
     ...validateOwners(metadata?.ownerReferences ?? [], `${field}.ownerReferences`),
     ...validateFinalizers(metadata?.finalizers ?? [], `${field}.finalizers`),
-    ...managedFields.flatMap((entry, index) => validateManager(entry, `${field}.managedFields[${index}]`)),
+    ...validateManagers(metadata, `${field}.managedFields`),
   ];
 }

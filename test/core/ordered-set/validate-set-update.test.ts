@@ -31,6 +31,13 @@ describe("a set that changes", () => {
       ["metadata.finalizers"],
     ],
     ["has labels that are none", storedSet(), storedSet({}, { labels: { "a b": "c" } }), ["metadata.labels"]],
+    ["names its finalizers in full", storedSet(), storedSet({}, { finalizers: ["hold"] }), ["metadata.finalizers[0]"]],
+    [
+      "is written by managers that are known",
+      storedSet(),
+      storedSet({}, { managedFields: [{ operation: "Other" }] } as ObjectMeta),
+      ["metadata.managedFields[0].operation"],
+    ],
     ["keeps its service", storedSet(), storedSet({ serviceName: "other" }), ["spec"]],
     ["has replicas again", storedSet(), storedSet({ replicas: -1 }), ["spec.replicas"]],
     [

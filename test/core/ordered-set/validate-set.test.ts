@@ -37,3 +37,18 @@ test.each([
   const found = errors.map(({ field, detail }) => `${field.slice("spec.template.annotations".length)}: ${detail}`);
   expect(found).toEqual(problems.map((problem) => expect.stringContaining(problem)));
 });
+
+test.each([
+  [{}, []],
+  [{ generateName: "db-" }, []],
+  [{ generateName: "DB-" }, ["metadata.generateName"]],
+  [{ generateName: "db_" }, ["metadata.generateName"]],
+  [{ namespace: "" }, ["metadata.namespace"]],
+  [{ namespace: "Shop.a" }, ["metadata.namespace"]],
+  [{ finalizers: ["orphan", "kubernetes", "example.com/hold"] }, []],
+  [{ finalizers: ["hold"] }, ["metadata.finalizers[0]"]],
+])("a set with the metadata %j", (metadata, fields) => {
+  const set = setOf();
+  const errors = setErrors({ ...set, metadata: { ...set.metadata, ...metadata } });
+  expect(errors.map(({ field }) => field).filter((field) => field.startsWith("metadata"))).toEqual(fields);
+});
