@@ -1,7 +1,8 @@
 /** Decides whether metadata may change from what it was: names and times stay, finalizers come before the deletion. */
 import type { ObjectMeta } from "../../api/kubernetes.ts";
 import type { FieldError } from "../lib/admission.ts";
-import { forbidden, invalid } from "../lib/field-error.ts";
+import { forbidden, invalid, quote } from "../lib/field-error.ts";
+import { compareUtf8 } from "../lib/go-json.ts";
 import { validateAnnotations, validateManagers, validateOwners } from "./object-meta.ts";
 import { validateLabels } from "./selector.ts";
 
@@ -49,6 +50,7 @@ function validateNoNewFinalizers(before: StoredMeta, after: StoredMeta, field: s
   if (!before.deletionTimestamp) return [];
   const added = (after.finalizers ?? []).filter((finalizer) => !(before.finalizers ?? []).includes(finalizer));
   if (added.length === 0) return [];
-  const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${added.join(", ")}`;
+  const list = [...new Set(added)].sort(compareUtf8).map(quote).join(", ");
+  const detail = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`;
   return [forbidden(field, detail)];
 }
