@@ -4,6 +4,11 @@ import type { PodTemplateSpec } from "../../api/stateful-set.ts";
 import type { FieldError } from "../lib/admission.ts";
 import { invalid, quote } from "../lib/field-error.ts";
 import { validateDescendingPath } from "../validate/pod/path.ts";
+import { TOLERATIONS, tolerationErrors } from "./toleration-annotation.ts";
+
+interface TemplateSpec extends Partial<PodSpec> {
+  readonly ephemeralContainers?: readonly { readonly name?: string }[];
+}
 
 const FIELD = "spec.template.annotations";
 const MIRROR = "kubernetes.io/config.mirror";
@@ -12,9 +17,10 @@ const SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/";
 const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
 const LOCAL = "localhost/";
 
-/** Source: Kubernetes ValidatePodSpecificAnnotations, but for tolerations and the cost of deletion. */
+/** Source: Kubernetes ValidatePodSpecificAnnotations; OpenKruise lets any cost of deletion pass. */
 export function templateAnnotationErrors({ metadata, spec }: PodTemplateSpec): readonly FieldError[] {
   return Object.entries(metadata?.annotations ?? {}).flatMap(([key, value]) => {
+    if (key === TOLERATIONS) return tolerationErrors(value, FIELD);
     if (key === MIRROR) return validateMirror(value, spec);
     if (key === SECCOMP_POD || key.startsWith(SECCOMP_CONTAINER)) return validateSeccomp(value, `${FIELD}.${key}`);
     return key.startsWith(APP_ARMOR) ? validateAppArmor(key, value, spec) : [];
@@ -34,7 +40,10 @@ function validateSeccomp(profile: string, field: string): readonly FieldError[] 
 
 function validateAppArmor(key: string, profile: string, spec: PodSpec | undefined): readonly FieldError[] {
   const name = key.slice(APP_ARMOR.length);
-  const isThere = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some((one) => one.name === name);
+  const { initContainers, containers, ephemeralContainers } = { ...spec } as TemplateSpec;
+  // Go has null for none.
+  const lists = [initContainers ?? [], containers ?? [], ephemeralContainers ?? []];
+  const isThere = lists.some((list) => list.some((one) => one.name === name));
   const isKnown = ["", "runtime/default", "unconfined"].includes(profile) || profile.startsWith(LOCAL);
   return [
     ...(isThere ? [] : [invalid(`${FIELD}[${key}]`, name, "container not found")]),

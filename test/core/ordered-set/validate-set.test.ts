@@ -17,6 +17,7 @@ test.each([
 
 const SECCOMP = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_MAIN = "container.seccomp.security.alpha.kubernetes.io/main";
+const TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations";
 const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io";
 
 test.each([
@@ -28,10 +29,34 @@ test.each([
   [SECCOMP_MAIN, "none", [`.${SECCOMP_MAIN}: must be a valid seccomp profile`]],
   [`${APP_ARMOR}/main`, "localhost/profile", []],
   [`${APP_ARMOR}/main`, "none", [`[${APP_ARMOR}/main]: invalid AppArmor profile name: "none"`]],
+  [`${APP_ARMOR}/debug`, "unconfined", []],
   [`${APP_ARMOR}/other`, "unconfined", [`[${APP_ARMOR}/other]: container not found`]],
+  ["controller.kubernetes.io/pod-deletion-cost", "much", []],
+  [TOLERATIONS, "", []],
+  [TOLERATIONS, "null", []],
+  [TOLERATIONS, '[{"Key":"a","effect":"NoExecute","tolerationSeconds":1},{"operator":"Exists"}]', []],
+  [TOLERATIONS, "{}", [": json: cannot unmarshal object into Go value of type []core.Toleration"]],
+  [TOLERATIONS, "x", [": is no JSON"]],
+  [TOLERATIONS, '[{"key":1}]', [": has what is no toleration"]],
+  [TOLERATIONS, '[{"key":"a b"}]', [`.${TOLERATIONS}[0].key: name part must consist`]],
+  [
+    TOLERATIONS,
+    '[{"value":"a b"}]',
+    [`.${TOLERATIONS}[0].operator: operator must be Exists`, `.${TOLERATIONS}[0].operator: a valid label must be`],
+  ],
+  [
+    TOLERATIONS,
+    '[{"operator":"Exists","value":"v","effect":"X","tolerationSeconds":3}]',
+    [
+      `.${TOLERATIONS}[0].effect: effect must be 'NoExecute'`,
+      `.${TOLERATIONS}[0].operator: value must be empty`,
+      `.${TOLERATIONS}[0].effect: supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`,
+    ],
+  ],
+  [TOLERATIONS, '[{"key":"a","operator":"In"}]', [`.${TOLERATIONS}[0].operator: supported values: "Equal", "Exists"`]],
   ["example.com/free", "anything", []],
 ])("a template with the annotation %s: %s", (key, value, problems) => {
-  const spec = { containers: [{ name: "main", image: "app:1" }] };
+  const spec = { containers: [{ name: "main", image: "app:1" }], ephemeralContainers: [{ name: "debug" }] };
   const set = setOf({ template: { metadata: { labels: { app: "db" }, annotations: { [key]: value } }, spec } });
   const errors = setErrors(set).filter(({ field }) => field.startsWith("spec.template.annotations"));
   const found = errors.map(({ field, detail }) => `${field.slice("spec.template.annotations".length)}: ${detail}`);
