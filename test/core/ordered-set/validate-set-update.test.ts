@@ -134,3 +134,11 @@ describe("claim templates of a set whose claims grow with its pods", () => {
     expect(claimTemplatesProblem(spec([bare("1Gi")]), spec([bare("2Gi")]), classes) === undefined).toBe(isAllowed);
   });
 });
+
+test("finalizers that are added too late are listed as Go prints them", () => {
+  const deletionTimestamp = "2026-01-01T00:00:00Z";
+  const before = storedSet({}, { deletionTimestamp, finalizers: ["a/b"] });
+  const after = storedSet({}, { deletionTimestamp, finalizers: ["e/f", "a/b", "c/d", "e/f"] });
+  const [error] = setUpdateErrors(before, after);
+  expect(error?.detail).toMatch(/found new finalizers \[\]string\{"c\/d", "e\/f"\}$/);
+});
