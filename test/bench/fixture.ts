@@ -137,7 +137,7 @@ export function rolloutPod(index: number, sidecarSet: SidecarSet): Pod {
   const agent = { ...container("agent"), image: "fluent/fluent-bit:4.0.0" };
   return {
     metadata: {
-      name: `web-6bfb5d9c7b-${index.toString(36).padStart(5, "x")}`,
+      name: `web-6bfb5d9c7b-${index.toString(36).padStart(5, "0")}`,
       generateName: "web-6bfb5d9c7b-",
       namespace: "shop",
       uid: `705ab4f5-6393-11e8-b7cc-${String(index).padStart(12, "0")}`,
