@@ -5,10 +5,11 @@ import type { Clock } from "./clock.ts";
 const SUCCESSES_FOR_ANOTHER = 32;
 /** Where the last one is refused so often in a row, nobody gets through: the rest is left. */
 const MAX_REFUSALS = 5;
-/** Kept before the time is up, for what is recorded of the work; as long again as an item takes twice, and in all. */
+/** Kept before the time is up to record what was done, beside what two items typically take. */
 const RECORD_MS = 1_000;
+/** Both together are no longer than this, however slow the API server is. */
 const MAX_RESERVE_MS = 6_000;
-/** Of what an item has taken so far, the last one counts so much. */
+/** Weight of the newest item in what one typically takes: a single slow one must not end the work. */
 const SHARE_OF_LAST = 1 / 8;
 
 /** How many at once the API server puts up with, as far as is known. It lives from one list to the next. */
@@ -28,11 +29,13 @@ export class Pace {
     this.clock = clock;
   }
 
+  /** What were begun now would not be through, and recorded, in time. */
   isTimeUp(): boolean {
     const reserveMs = Math.min(RECORD_MS + 2 * this.#typicalMs, MAX_RESERVE_MS);
     return this.clock.now() >= this.#endsAtMs - reserveMs;
   }
 
+  /** An item is through after so long. */
   took(ms: number): void {
     this.#typicalMs += (ms - this.#typicalMs) * SHARE_OF_LAST;
   }
@@ -67,8 +70,8 @@ export class Pace {
 
 /**
  * `work` resolves to how many milliseconds the API server asks to wait, or undefined when it is through, whatever came of
- * it. An item that was refused has its turn again after the others, and not before that time. The first error ends it, and so
- * does the end of the time.
+ * it. An item that was refused has its turn again after the others, and not before that time. The first error ends
+ * it, and so does the end of the time.
  */
 export async function mapPaced<T>(
   items: readonly T[],

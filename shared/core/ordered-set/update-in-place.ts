@@ -31,26 +31,28 @@ export function* updateInPlace(pass: Pass, pod: Pod): Steps<boolean> {
   return true;
 }
 
-function* begin(
-  pass: Pass,
-  pod: Pod,
-  { before, options }: { readonly before: ControllerRevision; readonly options: CalculateOptions },
-): Steps<void> {
-  const { update, now } = pass;
-  const updated = yield* attempt(
-    (function* () {
-      const fresh = yield* getPod(pod.metadata?.name ?? "");
-      const labelled = lifecycleState(pod) === "" ? fresh : withLifecycleState(fresh, "Updating", now);
-      const step = updatePod(labelled, { before, after: update }, options, { now, revisionLabel: POD_REVISION_LABEL });
-      return yield* carryOut(pass, fresh, step);
-    })(),
-  );
+interface Change {
+  readonly before: ControllerRevision;
+  readonly options: CalculateOptions;
+}
+
+function* begin(pass: Pass, pod: Pod, change: Change): Steps<void> {
+  const { update } = pass;
+  const updated = yield* attempt(updateStored(pass, pod, change));
   const isFailed = updated instanceof StepFailed;
   const what = `update pod ${pod.metadata?.name} in-place(revision ${update.metadata?.name})`;
   yield* record(isFailed ? "Warning" : "Normal", isFailed ? "FailedUpdatePodInPlace" : "SuccessfulUpdatePodInPlace", {
     message: isFailed ? `failed to ${what}: ${updated.message}` : `successfully ${what}`,
   });
   if (isFailed) throw updated;
+}
+
+function* updateStored(pass: Pass, pod: Pod, { before, options }: Change) {
+  const { update, now } = pass;
+  const fresh = yield* getPod(pod.metadata?.name ?? "");
+  const labelled = lifecycleState(pod) === "" ? fresh : withLifecycleState(fresh, "Updating", now);
+  const step = updatePod(labelled, { before, after: update }, options, { now, revisionLabel: POD_REVISION_LABEL });
+  return yield* carryOut(pass, fresh, step);
 }
 
 /** Once no hook holds the pod. */
