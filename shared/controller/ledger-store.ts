@@ -10,7 +10,7 @@ import {
   parseLedger,
 } from "../core/upgrade/ledger.ts";
 import { isKubeError, KubeError } from "../kube/error.ts";
-import { type Cluster, CONFIG_MAPS } from "../kube/port.ts";
+import { type Cluster, CONFIG_MAPS, type PartialObject } from "../kube/port.ts";
 
 export interface StoredLedger {
   readonly ledger: Ledger;
@@ -66,7 +66,12 @@ export async function swapLedger(
       { op: "add", path: "/metadata/ownerReferences", value: ownerReferences },
       { op: "add", path: "/data", value: data },
     ] as const;
-    return toStored(await cluster.patch<ConfigMap>(CONFIG_MAPS, { namespace, name }, { type: "json", operations }));
+    const patch = { type: "json", operations } as const;
+    // The data is what was sent. An answer that has it again is 137 bytes for each reservation.
+    const { metadata: written } = await cluster.patch<PartialObject>(CONFIG_MAPS, { namespace, name }, patch, {
+      answer: "metadata",
+    });
+    return toStored({ metadata: written, data });
   } catch (error) {
     // A create that finds nothing misses the namespace.
     const isMissing = stored.resourceVersion === undefined && isKubeError(error, 404);
