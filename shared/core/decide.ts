@@ -126,11 +126,8 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const { now, kruiseNamespace, isStrict = false, isReservedForThis = false, inPlace } = context;
   const { sidecarSet, reserved } = observation;
   const strategy = sidecarSet.spec.updateStrategy;
-  const matched = observation.pods.filter((pod) => isMatched(pod, sidecarSet));
-
-  const history = planHistory(observation, matched, kruiseNamespace);
-
-  const pods = statesOf(matched, observation, inPlace);
+  const pods = statesOf(observation, inPlace);
+  const history = planHistory(observation, pods, kruiseNamespace);
   const beside = downBeside(sidecarSet, observation.pods);
   const claims = { reserved: claimedBy(pods, reserved), isStrict, isReservedForThis, downBeside: beside };
   const status = calculateStatus(sidecarSet, pods, history.latest);
@@ -181,8 +178,10 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   return { actions: [...record, ...batch.actions], status, summary, failing };
 }
 
-function statesOf(pods: readonly Pod[], { sidecarSet, revisions }: Observation, inPlace: InPlaceFacts | undefined) {
-  const states = pods.map((pod) => podStateOf(pod, sidecarSet, inPlace));
+/** Of the matched pods. */
+function statesOf({ sidecarSet, pods, revisions }: Observation, inPlace: InPlaceFacts | undefined) {
+  const states: PodState[] = [];
+  for (const pod of pods) if (isMatched(pod, sidecarSet)) states.push(podStateOf(pod, sidecarSet, inPlace));
   if (!inPlace?.canResize) return states;
   return states.map((state) => withResize(state, sidecarSet, (pod) => isResizable(sidecarSet, pod, revisions)));
 }

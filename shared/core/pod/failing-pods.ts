@@ -36,8 +36,9 @@ const FAILING: ReadonlySet<string> = new Set([
 /** By namespace and name. */
 export function failingPods(sidecarSet: SidecarSet, states: readonly PodState[]): readonly FailingPod[] {
   return states
-    .flatMap(({ pod, isUpdated, isReady, isConsistent }) => {
-      const why = isUpdated && !(isReady && isConsistent) ? failureOf(pod) : undefined;
+    .filter(({ isUpdated, isReady, isConsistent }) => isUpdated && !(isReady && isConsistent))
+    .flatMap(({ pod }) => {
+      const why = failureOf(pod);
       return why === undefined
         ? []
         : [

@@ -1,6 +1,6 @@
 /** Decides whether a pod that the selector found takes part in a rollout at all. */
 
-import type { Pod } from "../../api/kubernetes.ts";
+import type { Container, Pod } from "../../api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { isHotUpgrade, slotNames, workingSlots } from "./sidecar-containers.ts";
@@ -23,13 +23,14 @@ export function isInjected(pod: Pod, sidecarSetName: string): boolean {
 
 /** Every entry of spec.containers is in the pod; of a hot-upgrade one both slots, and which of them works is known. */
 export function hasAllSidecars(pod: Pod, sidecarSet: SidecarSet): boolean {
-  const containers = pod.spec.containers;
-  const initContainers = pod.spec.initContainers ?? [];
-  const isThere = (wanted: string) =>
-    containers.some(({ name }) => name === wanted) || initContainers.some(({ name }) => name === wanted);
-  const working = workingSlots(pod);
   return (sidecarSet.spec.containers ?? []).every((sidecar) => {
-    if (!isHotUpgrade(sidecar)) return isThere(sidecar.name);
-    return slotNames(sidecar.name).every(isThere) && Object.hasOwn(working, sidecar.name);
+    if (!isHotUpgrade(sidecar)) return hasContainer(pod, sidecar.name);
+    const hasBoth = slotNames(sidecar.name).every((slot) => hasContainer(pod, slot));
+    return hasBoth && Object.hasOwn(workingSlots(pod), sidecar.name);
   });
+}
+
+function hasContainer({ spec }: Pod, wanted: string): boolean {
+  const isWanted = ({ name }: Container) => name === wanted;
+  return spec.containers.some(isWanted) || (spec.initContainers?.some(isWanted) ?? false);
 }

@@ -19,7 +19,8 @@ export function isReady(pod: Pod, sidecarSet: SidecarSet): boolean {
 
 /** True while a slot that does not work holds another image than the empty one. */
 function isHotUpgrading(pod: Pod, sidecarSet: SidecarSet): boolean {
-  return (sidecarSet.spec.containers ?? []).filter(isHotUpgrade).some((sidecar) => {
+  return (sidecarSet.spec.containers ?? []).some((sidecar) => {
+    if (!isHotUpgrade(sidecar)) return false;
     const emptyImage = sidecar.upgradeStrategy?.hotUpgradeEmptyImage;
     const { other } = slotsOf(pod, sidecar.name);
     const container = pod.spec.containers.find(({ name }) => name === other);

@@ -1,8 +1,9 @@
 /** Decides which ControllerRevision stands for the SidecarSet as it is: the newest, an older one, or a new one. */
-import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import type { ControllerRevision } from "../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../lib/action.ts";
+import type { PodState } from "../pod/pod-state.ts";
 import { compareRevisions, isOwn, isSameRevision } from "./compare-revisions.ts";
 import { newRevision, revisionName } from "./new-revision.ts";
 import { revisionText } from "./revision-data.ts";
@@ -31,7 +32,11 @@ interface Registered {
 }
 
 /** `matched` pods keep the revisions alive that they were brought to. */
-export function planHistory(seen: RevisionsSeen, matched: readonly Pod[], namespace: string): HistoryPlan {
+export function planHistory(
+  seen: RevisionsSeen,
+  matched: readonly Pick<PodState, "pod">[],
+  namespace: string,
+): HistoryPlan {
   const { actions, latest, history, collisionCount } = register(seen, namespace);
   return {
     actions: [

@@ -1,9 +1,10 @@
 /** Decides which old ControllerRevisions are deleted, and which are kept because something still refers to them. */
-import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import type { ControllerRevision } from "../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import type { Action } from "../lib/action.ts";
+import type { PodState } from "../pod/pod-state.ts";
 import { compareRevisions } from "./compare-revisions.ts";
 
 const DEFAULT_LIMIT = 10;
@@ -12,7 +13,7 @@ export interface History {
   /** oldest first */
   readonly history: readonly ControllerRevision[];
   readonly latest: ControllerRevision;
-  readonly matched: readonly Pod[];
+  readonly matched: readonly Pick<PodState, "pod">[];
 }
 
 /** Oldest first, until the limit is kept. If too many are in use, more than the limit stay. */
@@ -41,9 +42,12 @@ function namesInUse(sidecarSet: SidecarSet, { history, matched }: History): Read
     .sort(compareRevisions)
     .at(-1);
   const sidecarSetName = sidecarSet.metadata?.name ?? "";
-  const byPods = matched.map(({ metadata }) => {
-    return parseUpgradeRecords(metadata?.annotations?.[HASH_ANNOTATION]).records[sidecarSetName]?.controllerRevision;
-  });
-  const names = [...byPods, revisionName, byVersion?.metadata?.name];
-  return new Set(names.flatMap((name) => (name ? [name] : [])));
+  const names = new Set<string>();
+  for (const name of [revisionName, byVersion?.metadata?.name]) if (name) names.add(name);
+  for (const { pod } of matched) {
+    const { records } = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]);
+    const name = records[sidecarSetName]?.controllerRevision;
+    if (name) names.add(name);
+  }
+  return names;
 }

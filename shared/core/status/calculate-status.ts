@@ -1,5 +1,6 @@
 /** Decides the status of a SidecarSet from its matched pods: what was observed, never what is about to be done. */
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
+import { countOf } from "../lib/count-of.ts";
 import type { PodState } from "../pod/pod-state.ts";
 
 /** The newest ControllerRevision and how often its name was taken already. */
@@ -14,15 +15,15 @@ export function calculateStatus(
   pods: readonly PodState[],
   latest: LatestRevision,
 ): SidecarSetStatus {
-  const updatedPods = pods.filter(({ isUpdated }) => isUpdated).length;
-  const ready = pods.filter(({ isConsistent, isReady }) => isConsistent && isReady);
-  const updatedReadyPods = ready.filter(({ isUpdated }) => isUpdated).length;
+  const updatedPods = countOf(pods, ({ isUpdated }) => isUpdated);
+  const readyPods = countOf(pods, ({ isConsistent, isReady }) => isConsistent && isReady);
+  const updatedReadyPods = countOf(pods, (pod) => pod.isUpdated && pod.isConsistent && pod.isReady);
   const generation = sidecarSet.metadata?.generation ?? 0;
   return {
     ...(generation === 0 ? {} : { observedGeneration: generation }),
     matchedPods: pods.length,
     updatedPods,
-    readyPods: ready.length,
+    readyPods,
     ...(updatedReadyPods === 0 ? {} : { updatedReadyPods }),
     ...(latest.name === "" ? {} : { latestRevision: latest.name }),
     collisionCount: latest.collisionCount,

@@ -1,5 +1,6 @@
 /** Decides how many of the pods in line may be upgraded now, without crossing partition and maxUnavailable. */
 import type { UpdateStrategy } from "../../api/sidecarset.ts";
+import { countOf } from "../lib/count-of.ts";
 import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../lib/int-or-percent.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import type { DownPods } from "./ordinal-order.ts";
@@ -43,7 +44,7 @@ export interface Claims {
 /** Pods that were upgraded and are not back yet, or are reserved for it. Old pods that are down use no budget, but for the gate. */
 export function usedBudget(pods: readonly PodState[], { reserved, isStrict }: Claims): number {
   const isDown = (state: PodState) => (state.isUpdated || isStrict) && !(state.isConsistent && state.isReady);
-  return pods.filter((state) => isReserved(state, reserved) || isDown(state)).length;
+  return countOf(pods, (state) => isReserved(state, reserved) || isDown(state));
 }
 
 /**
@@ -83,7 +84,7 @@ function costOf({ isReady }: PodState, isHeld: boolean): number {
 
 /** Reserved pods that are down anyway were taken at no cost, but for the gate. */
 function heldForFree(line: readonly PodState[], { reserved, isStrict }: Claims): number {
-  return isStrict ? 0 : line.filter((state) => isReserved(state, reserved) && !state.isReady).length;
+  return isStrict ? 0 : countOf(line, (state) => isReserved(state, reserved) && !state.isReady);
 }
 
 function isReserved({ pod }: PodState, reserved: ReadonlySet<string>): boolean {

@@ -14,11 +14,16 @@ const PHASE_RANK: ReadonlyMap<string, number> = new Map([
  * Source: Kubernetes pkg/controller, ActivePods.
  */
 export function podOrder(pods: readonly Pod[]): (a: number, b: number) => number {
-  const standing = pods.map(standingOf);
+  const standing = new Uint8Array(pods.length);
+  const restarts = new Int32Array(pods.length);
+  const ofSidecars = new Int32Array(pods.length);
   const readySince = pods.map(readySinceOf);
-  const restarts = pods.map(({ status }) => maxRestarts(status?.containerStatuses ?? []));
-  const ofSidecars = pods.map(sidecarRestarts);
-  const difference = (column: readonly number[], a: number, b: number) => (column[a] ?? 0) - (column[b] ?? 0);
+  pods.forEach((pod, place) => {
+    standing[place] = standingOf(pod);
+    restarts[place] = maxRestarts(pod.status?.containerStatuses ?? []);
+    ofSidecars[place] = sidecarRestarts(pod);
+  });
+  const difference = (column: ArrayLike<number>, a: number, b: number) => (column[a] ?? 0) - (column[b] ?? 0);
   return (a, b) =>
     difference(standing, a, b) ||
     compareTimes(readySince[a] ?? "", readySince[b] ?? "") ||

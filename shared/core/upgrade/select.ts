@@ -3,7 +3,7 @@ import type { SidecarSet, UpdateStrategy } from "../../api/sidecarset.ts";
 import { pdqsort } from "../lib/pdqsort.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { type Claims, maxUnavailableOf, partitionOf, takeWithin, usedBudget } from "./budget.ts";
-import { classify, type PodClass } from "./classify.ts";
+import { classify } from "./classify.ts";
 import { podOrder } from "./order.ts";
 import { followsOrdinals, orderByOrdinals, placeOf } from "./ordinal-order.ts";
 import { type OrdinalTurn, ordinalTurn } from "./ordinal-turn.ts";
@@ -39,9 +39,12 @@ export function selectPods(
   canTake: (state: PodState) => boolean = () => true,
 ): Selection {
   const strategy = sidecarSet.spec.updateStrategy;
-  const classes = pods.map((state) => classify(state, sidecarSet));
-  const ofClass = (wanted: PodClass) => pods.filter((_, index) => classes[index] === wanted);
-  const waiting = orderWaiting(sidecarSet, ofClass("waiting"), pods);
+  const byClass = { waiting: [] as PodState[], notUpgradable: [] as PodState[] };
+  for (const state of pods) {
+    const podClass = classify(state, sidecarSet);
+    if (podClass === "waiting" || podClass === "notUpgradable") byClass[podClass].push(state);
+  }
+  const waiting = orderWaiting(sidecarSet, byClass.waiting, pods);
   const line = waiting.slice(0, Math.max(0, waiting.length - partitionOf(strategy, pods.length)));
   const used = usedBudget(pods, claims);
   const maxUnavailable = maxUnavailableOf(strategy, pods.length);
@@ -52,7 +55,7 @@ export function selectPods(
   const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable }, claims, owners.canTake);
   return {
     selected: taken,
-    notUpgradable: ofClass("notUpgradable"),
+    notUpgradable: byClass.notUpgradable,
     waiting,
     kept: waiting.length - line.length,
     maxUnavailable,
@@ -96,6 +99,9 @@ function spread(
 /** Not stable, exactly as Go's sort is not: equal pods must get their turn in the same order as in OpenKruise. */
 export function sortByDefault(waiting: readonly PodState[]): readonly PodState[] {
   const compare = podOrder(waiting.map(({ pod }) => pod));
-  const places = pdqsort([...waiting.keys()], (a, b) => compare(a, b) < 0);
+  const places = pdqsort(
+    waiting.map((_, place) => place),
+    (a, b) => compare(a, b) < 0,
+  );
   return places.map((place) => waiting[place] as PodState);
 }

@@ -27,7 +27,11 @@ function plan(
   revisions: readonly ControllerRevision[],
   { taken = [], matched = [] }: { taken?: readonly ControllerRevision[]; matched?: readonly Pod[] } = {},
 ) {
-  return planHistory({ sidecarSet: given, revisions, taken }, matched, NAMESPACE);
+  return planHistory(
+    { sidecarSet: given, revisions, taken },
+    matched.map((pod) => ({ pod })),
+    NAMESPACE,
+  );
 }
 
 const nameOf = (revision: ControllerRevision) => revision.metadata?.name ?? "";
@@ -259,7 +263,7 @@ describe("old revisions", () => {
     const { spec } = sidecarSet("a:12");
     const { actions } = planHistory(
       { sidecarSet: { metadata: { uid: "set" }, spec }, revisions, taken: [] },
-      [podAt("r1")],
+      [{ pod: podAt("r1") }],
       NAMESPACE,
     );
     expect(actions).toMatchObject([{ name: "r1" }, { name: "r2" }]);
