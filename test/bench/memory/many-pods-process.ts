@@ -15,7 +15,7 @@ import { type SmallObjects, smallObjects } from "./small-objects.ts";
 
 export interface ManyPods {
   readonly pods: number;
-  readonly maxUnavailable: string;
+  readonly maxUnavailable: number;
   /** as a Priority level that rejects: so many calls at once, each of which takes its time; absent: as many as come */
   readonly level?: { readonly seats: number; readonly callMs: number };
 }
