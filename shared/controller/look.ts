@@ -3,7 +3,14 @@ import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { type Decision, decide } from "../core/decide.ts";
-import { areReservedFor, type PodState, type Reservation, type Seen, type Subject } from "../core/upgrade/ledger.ts";
+import {
+  areReservedFor,
+  MAX_RESERVATIONS,
+  type PodState,
+  type Reservation,
+  type Seen,
+  type Subject,
+} from "../core/upgrade/ledger.ts";
 import { needsResize } from "../core/upgrade/resize.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../kube/port.ts";
@@ -142,6 +149,7 @@ export function decideOn(context: RolloutContext, look: Look, kept: readonly Res
       kruiseNamespace: context.kruiseNamespace,
       isStrict: context.isBudgetStrict,
       isReservedForThis: areReservedFor(kept, subjectOf(sidecarSet)),
+      room: Math.max(0, MAX_RESERVATIONS - kept.length),
       inPlace: { kubelets: look.kubelets, canResize: look.canResize },
     },
   );

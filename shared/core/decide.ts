@@ -36,6 +36,8 @@ export interface DecideContext {
   readonly isStrict?: boolean;
   /** true: all reservations were made for this generation and hash; absent: not known */
   readonly isReservedForThis?: boolean;
+  /** how many pods can be reserved beside those that are: for others nothing is planned; absent: as many as the budget allows */
+  readonly room?: number;
   /** what upgrading more in place than OpenKruise does needs to know; absent: it is not done */
   readonly inPlace?: InPlaceFacts;
 }
@@ -92,8 +94,10 @@ export interface Summary {
   readonly used: number;
   /** of the updated pods that are down, a few by name */
   readonly down: readonly DownPod[];
-  /** pods that this decision upgrades, flips or shrinks */
+  /** pods that this decision upgrades, flips or shrinks, those for which there is no room among them */
   readonly selected: number;
+  /** of those: how many there is no room to reserve, so that nothing is planned for them yet; absent: none */
+  readonly beyondRoom?: number;
   readonly hold: Hold;
   /** where pods of StatefulSets wait for their turn: what the first of them waits for */
   readonly order?: string;
@@ -123,7 +127,7 @@ export interface Decision {
  * @throws TypeError for a spec that the API server would not have stored
  */
 export function decide(observation: Observation, context: DecideContext): Decision {
-  const { now, kruiseNamespace, isStrict = false, isReservedForThis = false, inPlace } = context;
+  const { now, kruiseNamespace, isStrict = false, isReservedForThis = false, room, inPlace } = context;
   const { sidecarSet, reserved } = observation;
   const strategy = sidecarSet.spec.updateStrategy;
   const pods = statesOf(observation, inPlace);
@@ -170,6 +174,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const batch = planBatch(sidecarSet, pods, claims, {
     now,
     latestRevision: history.latest.name,
+    room,
     withNatives: inPlace?.kubelets !== undefined,
   });
   const fixed = batch.selection.notUpgradable.map(({ pod }) => pod);
@@ -214,12 +219,13 @@ function countsOf({ matchedPods = 0, updatedPods = 0, readyPods = 0, updatedRead
 }
 
 function summarize(batch: Batch): Omit<Plans, "immutableFields"> {
-  const { selection, problems } = batch;
+  const { selection, beyondRoom, problems } = batch;
   return {
     waiting: selection.waiting.length,
     notUpgradable: selection.notUpgradable.length,
     partition: selection.kept,
     selected: selection.selected.length,
+    ...(beyondRoom === 0 ? {} : { beyondRoom }),
     ...ownersOf(selection),
     hold: holdOf(batch),
     ...orderOf(selection),

@@ -47,6 +47,7 @@ interface Batched {
   readonly summary: {
     readonly hold: string;
     readonly selected: number;
+    readonly beyondRoom?: number;
     readonly matched: number;
     readonly updated: number;
     readonly updatedReady: number;
@@ -86,11 +87,12 @@ export function withoutBatch<T extends Batched>(decision: T, batch: readonly Pod
   const withheld = new Set(batch.map(({ pod }) => pod.uid));
   const isWithheld = (action: Action) =>
     action.kind === "PatchPod" || action.kind === "PatchPodCondition" ? withheld.has(action.pod.uid) : false;
-  const selected = Math.max(0, decision.summary.selected - withheld.size);
+  const { beyondRoom = 0, ...summary } = decision.summary;
+  const selected = Math.max(0, summary.selected - beyondRoom - withheld.size);
   return {
     ...decision,
     actions: decision.actions.filter((action) => !isWithheld(action)),
-    summary: { ...decision.summary, hold: "gate" as const, selected, gate: reason },
+    summary: { ...summary, hold: "gate" as const, selected, gate: reason },
   };
 }
 

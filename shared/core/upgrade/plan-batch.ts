@@ -25,6 +25,8 @@ interface PodProblem {
 export interface Batch {
   readonly actions: readonly Action[];
   readonly selection: Selection;
+  /** how many of those selected there is no room for: nothing is planned for them */
+  readonly beyondRoom: number;
   readonly problems: readonly PodProblem[];
 }
 
@@ -66,21 +68,27 @@ function resizedRecords(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts) {
   return { ...resizeMark(pod, sidecarSet), ...recordWithoutImage(pod, sidecarSet, facts) };
 }
 
+/** `room`: how many pods that are not reserved are planned for; the others are selected as if they could be taken. */
 export function planBatch(
   sidecarSet: SidecarSet,
   pods: readonly PodState[],
   claims: Claims,
-  facts: UpgradeFacts,
+  { room = Number.POSITIVE_INFINITY, ...facts }: UpgradeFacts & { readonly room?: number | undefined },
 ): Batch {
   const plans = new Map<PodState, PodPlan>();
+  let planned = 0;
   const canTake = (state: PodState) => {
+    const isHeld = claims.reserved.has(state.pod.metadata?.uid ?? "");
+    if (!isHeld && planned >= room) return true;
     const plan = planStep(state, sidecarSet, facts);
     plans.set(state, plan);
+    if (!isHeld && plan.kind === "planned") planned++;
     return plan.kind === "planned";
   };
   const selection = selectPods(sidecarSet, pods, claims, canTake);
-  const { selected, notUpgradable } = selection;
-  const planned = [
+  const { notUpgradable } = selection;
+  const selected = selection.selected.filter((state) => plans.has(state));
+  const steps = [
     ...notUpgradable.map(({ pod }) => mark(pod, sidecarSet, false, facts.now)),
     { actions: notUpgradableEvent(sidecarSet, notUpgradable.length), problems: [] },
     ...selected.map((state) => upgrade(state, plans.get(state), sidecarSet, facts.now)),
@@ -93,9 +101,10 @@ export function planBatch(
     return why === undefined ? [] : [problem(pod, why)];
   });
   return {
-    actions: planned.flatMap(({ actions }) => actions),
+    actions: steps.flatMap(({ actions }) => actions),
     selection,
-    problems: [...planned.flatMap(({ problems }) => problems), ...refused, ...hindered],
+    beyondRoom: selection.selected.length - selected.length,
+    problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered],
   };
 }
 

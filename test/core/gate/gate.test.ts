@@ -77,6 +77,15 @@ describe("whoever looks on", () => {
     expect(actions.filter(({ kind }) => kind === "PatchPod")).toHaveLength(selected);
   });
 
+  test("sees nothing of what there is no room for either, where a gate said no", () => {
+    const set = gated(FREEZE);
+    const decision = decide(observe(set), { ...CONTEXT, room: 1 });
+    expect(decision.summary).toMatchObject({ selected: 2, beyondRoom: 1 });
+    const { summary, actions } = asLastAnswered(set, decision, new Set());
+    expect([summary.hold, summary.selected, summary.beyondRoom]).toEqual(["gate", 0, undefined]);
+    expect(actions.filter(({ kind }) => kind === "PatchPod")).toEqual([]);
+  });
+
   const broken = podOf({ name: "x", hash: "new", image: "reg/sc:v2", isReady: false });
   const crashing = {
     ...broken,

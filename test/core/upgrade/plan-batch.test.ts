@@ -85,6 +85,23 @@ describe("a batch", () => {
     ]);
   });
 
+  test.each([
+    ["for as many as there is room for", [], 2, { planned: ["a", "b"], beyondRoom: 1 }],
+    ["for what is reserved beside them, wherever it stands", ["c"], 1, { planned: ["a", "c"], beyondRoom: 1 }],
+    ["for what is reserved where there is no room", ["b"], 0, { planned: ["b"], beyondRoom: 2 }],
+    ["for all where there is room", [], 3, { planned: ["a", "b", "c"], beyondRoom: 0 }],
+  ])("is planned %s", (_what, reserved, room, expected) => {
+    const sidecarSet = sidecarSetOf({ updateStrategy: { maxUnavailable: 3 } });
+    const states = ["a", "b", "c"].map((name) => podStateOf(podOf({ name }), sidecarSet));
+    const claims = { reserved: new Set(reserved.map((name) => `uid-${name}`)), isStrict: false };
+    const found = planBatch(sidecarSet, states, claims, { ...FACTS, room });
+    const patched: readonly string[] = found.actions.flatMap((action) =>
+      action.kind === "PatchPod" ? [action.pod.name] : [],
+    );
+    expect({ planned: patched, beyondRoom: found.beyondRoom }).toEqual(expected);
+    expect(found.selection.selected).toHaveLength(3);
+  });
+
   test("names as nobody's what lacks metadata", () => {
     const state: PodState = { pod: { spec: { containers: [] } }, isUpdated: false, isConsistent: true, isReady: true };
     const { problems } = planBatch({ spec: { containers: [{ name: "sc" }] } }, [state], NO_CLAIMS, FACTS);
