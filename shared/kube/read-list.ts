@@ -37,6 +37,7 @@ export async function readList<R>(
     body.on("end", resolve);
     body.on("error", reject);
     body.on("close", () => body.readableEnded || reject(new Error("closed")));
+    body.resume();
   });
   return { rest: JSON.parse(splitter.rest), kept };
 }

@@ -2,7 +2,7 @@
 import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
-import { PassThrough, pipeline, type Readable } from "node:stream";
+import { pipeline, type Readable } from "node:stream";
 import { type Attempt, connectionFailure, timeoutFailure, unreadableAnswer } from "./failure.ts";
 import type { CallLimits } from "./rate-limit.ts";
 
@@ -62,6 +62,7 @@ export interface IncomingAnswer {
   readonly retryAfter: string | undefined;
   /** the API server's clock, as HTTP writes it */
   readonly date: string | undefined;
+  /** paused */
   readonly body: Readable;
   /** bytes that came over the wire so far */
   readonly bytes: () => number;
@@ -164,15 +165,16 @@ function send(outgoing: OutgoingRequest, { url, start, connected }: Way): Promis
 /** zlib is loaded when an answer is compressed, which a short one never is. */
 function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAnswer {
   let bytes = 0;
-  const body =
-    response.headers["content-encoding"] === "gzip"
-      ? process.getBuiltinModule("node:zlib").createGunzip()
-      : new PassThrough();
-  response.on("data", (chunk: Buffer) => {
+  // Nothing flows, and nothing ends, before whoever reads `body` is there.
+  response.pause().on("data", (chunk: Buffer) => {
     bytes += chunk.length;
   });
-  // Whoever ends first takes the other along; the reader of `body` sees the error.
-  pipeline(response, body, () => undefined);
+  let body: Readable = response;
+  if (response.headers["content-encoding"] === "gzip") {
+    const gunzip = process.getBuiltinModule("node:zlib").createGunzip();
+    // Whoever ends first takes the other along; the reader of `body` sees the error.
+    body = pipeline(response, gunzip, () => undefined);
+  }
   return {
     attempt,
     code: response.statusCode ?? 0,
@@ -193,6 +195,7 @@ export function readBody(answer: IncomingAnswer): Promise<string> {
       .on("data", (chunk: Buffer) => chunks.push(chunk))
       .on("end", () => resolve(Buffer.concat(chunks).toString("utf8")))
       .on("error", fail)
-      .on("close", () => answer.body.readableEnded || fail());
+      .on("close", () => answer.body.readableEnded || fail())
+      .resume();
   });
 }
