@@ -23,6 +23,8 @@ export interface LocalClusterOptions {
   readonly nodes?: number;
   /** How many changes watches and pages may lag behind; default 50,000. */
   readonly historyLimit?: number;
+  /** How many of the latest writes history() has at least; each keeps its object. Default: all. */
+  readonly recordedWrites?: number;
   /** default 60 s, as in kube-apiserver */
   readonly bookmarkIntervalMs?: number;
   /** How long a container takes to run once it is wanted; default 100. */
@@ -40,7 +42,7 @@ export interface LocalClusterOptions {
 export interface LocalCluster extends Access {
   /** YAML text */
   kubeconfig(): string;
-  /** Every write since the start, oldest first. */
+  /** Every write since the start, or the latest (`recordedWrites`), oldest first. */
   history(): readonly RecordedWrite[];
   /** Every call of an admission webhook since the start, oldest first. */
   admissions(): readonly RecordedAdmission[];
@@ -82,7 +84,7 @@ function kubeletSettings(clock: Clock, options: LocalClusterOptions): KubeletSet
 export async function startLocalCluster(options: LocalClusterOptions = {}): Promise<LocalCluster> {
   const clock = systemClock();
   const store = new Store(options.historyLimit ?? 50_000);
-  const history = createHistory(clock.now);
+  const history = createHistory(clock.now, options.recordedWrites);
   const api: Api = { store, registry: createRegistry(store), history, clock, random: options.random ?? Math.random };
   const certificates = await createCertificates();
   const controlPlane = runControlPlane(api, kubeletSettings(clock, options), certificates.authority);

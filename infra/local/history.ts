@@ -58,7 +58,8 @@ export interface History {
   calls(userAgentPrefix: string): Record<string, number>;
 }
 
-export function createHistory(now: () => number): History {
+/** `limit`: so many of the latest writes are kept at least, and twice as many at most. */
+export function createHistory(now: () => number, limit = Number.POSITIVE_INFINITY): History {
   const writes: RecordedWrite[] = [];
   const admissions: RecordedAdmission[] = [];
   const calls = new Map<string, Map<string, number>>();
@@ -68,7 +69,10 @@ export function createHistory(now: () => number): History {
     return { sequence, time: new Date(now()).toISOString() };
   };
   return {
-    write: (write) => void writes.push({ ...stamp(), ...write }),
+    write(write) {
+      writes.push({ ...stamp(), ...write });
+      if (writes.length > 2 * limit) writes.splice(0, writes.length - limit);
+    },
     admission: (admission) => void admissions.push({ ...stamp(), ...admission }),
     call(userAgent, call) {
       const counts = calls.get(userAgent) ?? new Map<string, number>();

@@ -41,7 +41,7 @@ export function clientOf({ server, certificateAuthority, bearerToken }: ClusterA
 }
 
 export async function embeddedGround(): Promise<Ground> {
-  const local = await startLocalCluster({ startDelayMs: 20, readyDelayMs: 20, historyLimit: 200_000 });
+  const local = await startLocalCluster({ startDelayMs: 20, readyDelayMs: 20, recordedWrites: 0 });
   const address = { server: local.url, certificateAuthority: local.caCertificate, bearerToken: local.token };
   const client = clientOf(address);
   for (const name of ["kruise-system", "shop"]) await client.create(NAMESPACES, { metadata: { name } });
