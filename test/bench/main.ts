@@ -15,7 +15,7 @@ import { measureMemory } from "./memory/measure-memory.ts";
 import { memoryTable } from "./memory/memory-table.ts";
 import { measureOrdered, orderedTable } from "./ordered.ts";
 import { measurePriorityLevel, priorityLevelTable } from "./rollout/measure-priority-level.ts";
-import { measureRollout } from "./rollout/measure-rollout.ts";
+import { measureRollout, type RolloutFigures } from "./rollout/measure-rollout.ts";
 import { rolloutTable } from "./rollout/rollout-table.ts";
 import { measureWebhook } from "./webhook/measure-webhook.ts";
 import { webhookTable } from "./webhook/webhook-table.ts";
@@ -115,8 +115,9 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
   },
   rollout: async ({ pods, isReal }) => {
     const sizes = podNumbers(pods ?? (isReal ? REAL_PODS : DEFAULT_PODS));
-    const figures = await measureRollout({ sizes, rounds: 3, where: isReal ? "real" : "embedded" });
-    await keep(isReal ? { realRollout: figures } : { rollout: figures });
+    const where = isReal ? "real" : "embedded";
+    const onSize = (soFar: RolloutFigures) => keep(isReal ? { realRollout: soFar } : { rollout: soFar });
+    const figures = await measureRollout({ sizes, rounds: 3, where, onSize });
     return { figures, table: rolloutTable(figures) };
   },
   "priority-level": async ({ pods }) => {

@@ -8,6 +8,8 @@ export interface RolloutOptions {
   /** of ours and the bare loop in turn, at each size */
   readonly rounds: number;
   readonly where: Where;
+  /** Called after each size with what there is so far: the largest take as long as all others, and may be cut short. */
+  readonly onSize?: (figures: RolloutFigures) => Promise<void>;
 }
 
 export interface RolloutFigures {
@@ -38,7 +40,7 @@ async function measureSize({ pods, roll }: Stage, rounds: number) {
 }
 
 /** The cluster, and each rollout, in a process of its own. */
-export async function measureRollout({ sizes, rounds, where }: RolloutOptions): Promise<RolloutFigures> {
+export async function measureRollout({ sizes, rounds, where, onSize }: RolloutOptions): Promise<RolloutFigures> {
   const [smallest = 0] = sizes;
   const rows = [await onStage(where, smallest, ({ roll }) => roll("gated"))];
   const ofBareLoop: { pods: number; ratio: number }[] = [];
@@ -46,13 +48,15 @@ export async function measureRollout({ sizes, rounds, where }: RolloutOptions): 
     const measured = await onStage(where, pods, (stage) => measureSize(stage, rounds));
     rows.push(...measured.rows);
     ofBareLoop.push(measured.ofBareLoop);
+    await onSize?.(summed({ where, rounds, rows, ofBareLoop }));
   }
-  const later = rows.filter(({ kind }) => kind === "later");
+  return summed({ where, rounds, rows, ofBareLoop });
+}
+
+function summed(measured: Pick<RolloutFigures, "where" | "rounds" | "rows" | "ofBareLoop">): RolloutFigures {
+  const later = measured.rows.filter(({ kind }) => kind === "later");
   return {
-    where,
-    rounds,
-    rows,
-    ofBareLoop,
+    ...measured,
     cpuExponent: growthExponent(later.map((row) => [row.pods, row.cpuPerPod * row.pods])),
     secondsExponent: growthExponent(later.map((row) => [row.pods, row.seconds])),
     memorySlope: slope(later.map((row) => [row.pods / 1000, row.peakMegabytes])),
