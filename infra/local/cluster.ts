@@ -21,8 +21,6 @@ export interface LocalClusterOptions {
   readonly port?: number;
   /** default 3 */
   readonly nodes?: number;
-  /** How many changes watches and pages may lag behind; default 50,000. */
-  readonly historyLimit?: number;
   /** How many of the latest writes history() has at least; each keeps its object. Default: all. */
   readonly recordedWrites?: number;
   /** default 60 s, as in kube-apiserver */
@@ -57,6 +55,8 @@ const ADMINISTRATOR: User = {
   username: "kubernetes-admin",
   groups: ["kubeadm:cluster-admins", "system:authenticated"],
 };
+/** How many changes watches and pages may lag behind. */
+const CHANGES_KNOWN = 50_000;
 const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 async function furnish(api: Api, nodes: number): Promise<void> {
@@ -83,7 +83,7 @@ function kubeletSettings(clock: Clock, options: LocalClusterOptions): KubeletSet
 /** Resolves when the cluster answers. Call `close` when done: it leaves no timer and no socket behind. */
 export async function startLocalCluster(options: LocalClusterOptions = {}): Promise<LocalCluster> {
   const clock = systemClock();
-  const store = new Store(options.historyLimit ?? 50_000);
+  const store = new Store(CHANGES_KNOWN);
   const history = createHistory(clock.now, options.recordedWrites);
   const api: Api = { store, registry: createRegistry(store), history, clock, random: options.random ?? Math.random };
   const certificates = await createCertificates();

@@ -130,7 +130,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const { now, kruiseNamespace, isStrict = false, isReservedForThis = false, room, inPlace } = context;
   const { sidecarSet, reserved } = observation;
   const strategy = sidecarSet.spec.updateStrategy;
-  const pods = statesOf(observation, inPlace);
+  const pods = matchedStates(observation, inPlace);
   const history = planHistory(observation, pods, kruiseNamespace);
   const beside = downBeside(sidecarSet, observation.pods);
   const claims = { reserved: claimedBy(pods, reserved), isStrict, isReservedForThis, downBeside: beside };
@@ -183,8 +183,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   return { actions: [...record, ...batch.actions], status, summary, failing };
 }
 
-/** Of the matched pods. */
-function statesOf({ sidecarSet, pods, revisions }: Observation, inPlace: InPlaceFacts | undefined) {
+function matchedStates({ sidecarSet, pods, revisions }: Observation, inPlace: InPlaceFacts | undefined) {
   const states: PodState[] = [];
   for (const pod of pods) if (isMatched(pod, sidecarSet)) states.push(podStateOf(pod, sidecarSet, inPlace));
   if (!inPlace?.canResize) return states;

@@ -86,12 +86,15 @@ export function planBatch(
     return plan.kind === "planned";
   };
   const selection = selectPods(sidecarSet, pods, claims, canTake);
-  const { notUpgradable } = selection;
-  const selected = selection.selected.filter((state) => plans.has(state));
+  const { selected, notUpgradable } = selection;
+  const upgrades = selected.flatMap((state) => {
+    const plan = plans.get(state);
+    return plan ? [upgrade(state, plan, sidecarSet, facts.now)] : [];
+  });
   const steps = [
     ...notUpgradable.map(({ pod }) => mark(pod, sidecarSet, false, facts.now)),
     { actions: notUpgradableEvent(sidecarSet, notUpgradable.length), problems: [] },
-    ...selected.map((state) => upgrade(state, plans.get(state), sidecarSet, facts.now)),
+    ...upgrades,
   ];
   const refused = [...plans].flatMap(([{ pod }, plan]) =>
     plan.kind === "refused" ? [problem(pod, plan.message)] : [],
@@ -103,16 +106,16 @@ export function planBatch(
   return {
     actions: steps.flatMap(({ actions }) => actions),
     selection,
-    beyondRoom: selection.selected.length - selected.length,
+    beyondRoom: selected.length - upgrades.length,
     problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered],
   };
 }
 
-function upgrade({ pod, isReady }: PodState, plan: PodPlan | undefined, sidecarSet: SidecarSet, now: string): Planned {
+function upgrade({ pod, isReady }: PodState, plan: PodPlan, sidecarSet: SidecarSet, now: string): Planned {
   const { actions, problems } = mark(pod, sidecarSet, true, now);
   return {
     actions: [
-      ...(plan ? patchPod(pod, plan, plan.kind === "planned" && plan.resources ? "resize" : "upgrade", isReady) : []),
+      ...patchPod(pod, plan, plan.kind === "planned" && plan.resources ? "resize" : "upgrade", isReady),
       ...actions,
     ],
     problems,
