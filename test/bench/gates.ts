@@ -81,7 +81,7 @@ export function memoryGates({ rows }: MemoryFigures): readonly Gate[] {
   }));
 }
 
-/** Measured: 1.2 to 1.3. Computing, since a busy machine stretches seconds as it likes. */
+/** Measured: 1.3 to 1.4. Computing, since a busy machine stretches seconds as it likes. */
 export function firstDecisionGates({ sidecarSets, ofBareList }: FirstDecisionFigures): readonly Gate[] {
   const what = `computing until the first decision over ${sidecarSets} SidecarSets, of a bare list's`;
   return [{ what, is: ofBareList.cpu, atMost: 1.7 }];

@@ -177,11 +177,11 @@ export class Scene {
     return (await this.pods(namespace)).filter((pod) => hashOf(pod) === wanted);
   }
 
-  /** Resolves to the updated pods, once so many are updated and ready. */
+  /** Resolves to the updated pods, once so many are updated, run what they should, and are ready. */
   untilUpdated(count: number, name = this.name, namespace = this.name): Promise<readonly Pod[]> {
     return eventually(
       () => this.updated(name, namespace),
-      (pods) => expect(pods.filter(isReady)).toHaveLength(count),
+      (pods) => expect(pods.filter((pod) => isReady(pod) && runsItsImages(pod))).toHaveLength(count),
     );
   }
 
@@ -232,6 +232,15 @@ export class Scene {
 
 export function isReady(pod: Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
+}
+
+/** A pod stays ready until its kubelet has seen the new image. */
+function runsItsImages({ spec, status }: Pod): boolean {
+  const running = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const imageOfRunning = new Map(running.map(({ name, image }) => [name, image]));
+  return [...(spec.initContainers ?? []), ...spec.containers].every(
+    ({ name, image }) => imageOfRunning.get(name) === image,
+  );
 }
 
 /** Image of a container, by name. */
