@@ -40,8 +40,9 @@ export const DIFF: Command = {
 /** Those that the changed one selects are looked for anew: it may have another selector. */
 async function podsOfEither(cluster: Cluster, before: readonly Pod[], after: SidecarSet): Promise<readonly Pod[]> {
   const { view } = await observePods(cluster, after);
-  const known = new Set(view.pods.map(({ metadata }) => metadata?.uid));
-  return [...view.pods, ...before.filter(({ metadata }) => !known.has(metadata?.uid))];
+  const selected = [...view.pods];
+  const known = new Set(selected.map(({ metadata }) => metadata?.uid));
+  return [...selected, ...before.filter(({ metadata }) => !known.has(metadata?.uid))];
 }
 
 const EFFECTS: Readonly<Record<Effect, readonly [string, Color]>> = {

@@ -67,7 +67,7 @@ export async function readFacts(session: Session, cluster: Cluster, name: string
   return {
     sidecarSet: look.sidecarSet,
     facts: {
-      pods: look.observed.view.pods,
+      pods: [...look.observed.view.pods],
       revisions: look.revisions,
       claims: { reserved, isStrict: isStrict() },
       now: nowText(),

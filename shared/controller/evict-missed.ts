@@ -14,7 +14,7 @@ interface Eviction extends KubernetesObject {
 export async function evictMissed({ cluster, tally }: RolloutContext, look: Look): Promise<number> {
   const { sidecarSet, observed, missed = [] } = look;
   let evicted = 0;
-  for (const pod of planEvictions(sidecarSet, observed.view.pods, missed)) {
+  for (const pod of planEvictions(sidecarSet, observed.view.glimpses, missed)) {
     const { namespace = "", name = "" } = pod.metadata ?? {};
     const outcome = await evict(cluster, pod, sidecarSet.metadata?.name ?? "").catch(problemOf);
     if (outcome === true) evicted++;

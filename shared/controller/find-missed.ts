@@ -3,6 +3,7 @@ import type { Namespace, Pod } from "../api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { isCanaryOf } from "../core/inject/replace-by-canary.ts";
+import type { Sequence } from "../core/lib/sequence.ts";
 import { EXEMPT_NAMESPACES } from "../core/match/exempt-pods.ts";
 import { mayHaveMissed, missedPods } from "../core/missed-injection/missed-pods.ts";
 import { selectionOf } from "../core/missed-injection/selection.ts";
@@ -14,13 +15,15 @@ import type { MissedReport } from "./report.ts";
 
 const NAMED = 10;
 
-/** `pods` are those that it selects. undefined: it could not be found out. Costs two lists, and only when there may be any. */
+/** `pods` are those that it selects; `keep` makes one that can be kept. undefined: it could not be found out. Costs two lists, and only when there may be any. */
 export async function findMissed(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
   sidecarSet: SidecarSet,
-  pods: readonly Pod[],
+  pods: Sequence<Pod>,
+  keep: (pod: Pod) => Pod = (pod) => pod,
 ): Promise<readonly Pod[] | undefined> {
-  const candidates = mayHaveMissed(pods, sidecarSet, selectionOf(sidecarSet, timestamp(clock)).since);
+  const { since } = selectionOf(sidecarSet, timestamp(clock));
+  const candidates = mayHaveMissed(pods, sidecarSet, since).map(keep);
   if (candidates.length === 0) return [];
   try {
     const [exempt, canaries] = await Promise.all([listExempt(cluster), listCanaries(cluster, sidecarSet)]);

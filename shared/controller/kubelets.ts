@@ -15,16 +15,18 @@ export type Kubelets = ReadonlyMap<string, string>;
 const NONE: Kubelets = new Map();
 
 /** Some native sidecar of some pod is not what the SidecarSet says. */
-function isNeeded(sidecarSet: SidecarSet, pods: readonly Pod[]): boolean {
+function isNeeded(sidecarSet: SidecarSet, pods: Iterable<Pod>): boolean {
   const images = new Map(nativeSidecars(sidecarSet).map(({ name, image }) => [name, image]));
-  return pods.some(({ spec }) => spec.initContainers?.some(({ name, image }) => (images.get(name) ?? image) !== image));
+  for (const { spec } of pods)
+    if (spec.initContainers?.some(({ name, image }) => (images.get(name) ?? image) !== image)) return true;
+  return false;
 }
 
 /**
  * Versions by node; none where nobody needs them.
  * @throws Error that says which role is missing, and KubeError
  */
-export async function readKubelets(cluster: Cluster, sidecarSet: SidecarSet, pods: readonly Pod[]): Promise<Kubelets> {
+export async function readKubelets(cluster: Cluster, sidecarSet: SidecarSet, pods: Iterable<Pod>): Promise<Kubelets> {
   if (!isNeeded(sidecarSet, pods)) return NONE;
   try {
     const { items } = await listAll<Node, readonly [string, string]>(cluster, NODES, {}, ({ metadata, status }) => [

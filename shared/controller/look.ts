@@ -79,11 +79,17 @@ export async function lookAt(context: RolloutContext, name: string): Promise<Loo
     observePods(cluster, sidecarSet, isResizing),
     listRevisions(cluster, kruiseNamespace, name),
   ]);
+  const { view } = observed;
   const isNative = context.inPlaceGates?.NativeSidecarInPlaceUpdate === true;
-  const kubelets = isNative ? await readKubelets(cluster, sidecarSet, observed.view.pods) : undefined;
-  const isAsked = isResizing && needsResize(sidecarSet, observed.view.pods, revisions);
+  const kubelets = isNative ? await readKubelets(cluster, sidecarSet, view.glimpses) : undefined;
+  const isAsked = isResizing && needsResize(sidecarSet, view.glimpses, revisions);
   const canResize = isAsked && (await isResizeServed(cluster));
-  const missed = await findMissed(context, sidecarSet, observed.view.pods);
+  const missed = await findMissed(
+    context,
+    sidecarSet,
+    view.glimpses,
+    (pod) => view.get(pod.metadata?.uid ?? "") ?? pod,
+  );
   return { sidecarSet, stored, observed, revisions, taken: [], missed, kubelets, canResize };
 }
 
@@ -143,7 +149,7 @@ export function decideOn(context: RolloutContext, look: Look, kept: readonly Res
   const reserved = new Set(kept.map(({ uid }) => uid));
   const beganAtMs = context.clock.now();
   const decision = decide(
-    { sidecarSet, pods: look.observed.view.pods, revisions, taken, reserved },
+    { sidecarSet, pods: look.observed.view.glimpses, revisions, taken, reserved },
     {
       now: timestamp(context.clock),
       kruiseNamespace: context.kruiseNamespace,

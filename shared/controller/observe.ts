@@ -6,7 +6,7 @@ import { selectorMatches } from "../core/lib/label-selector.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, CONTROLLER_REVISIONS, type ListOptions, NAMESPACES, PODS, type Resource } from "../kube/port.ts";
 import { mapLimited } from "./concurrency.ts";
-import { isLater, PodView, podRecords } from "./pod-view.ts";
+import { isLater, PodView } from "./pod-view.ts";
 import { selectorText } from "./selector-text.ts";
 
 const PAGE_SIZE = 500;
@@ -37,12 +37,12 @@ export async function observePods(cluster: Cluster, sidecarSet: SidecarSet, with
   const labels = scopeOf(selector);
   const namespaces = namespaceSelector && new Set(await selectedNamespaces(cluster, namespaceSelector));
   const scope: Scope = namespaces ? { ...labels, namespaces, isSelected: within(namespaces, labels) } : labels;
-  const record = podRecords(sidecarSet, withResources);
+  const view = new PodView(sidecarSet, withResources);
   // No selector selects nothing.
-  if (!selector) return { view: new PodView(record, []), scope };
+  if (!selector) return { view, scope };
   const lists = await mapLimited(namespaces ? [...namespaces] : [undefined], NAMESPACES_AT_ONCE, (namespace) =>
-    listAll<Pod, Pod>(cluster, PODS, listOptions(scope, namespace), (pod) =>
-      scope.isSelected(pod) ? record(pod) : undefined,
+    listAll<Pod, number>(cluster, PODS, listOptions(scope, namespace), (pod) =>
+      scope.isSelected(pod) ? view.gather(pod) : undefined,
     ),
   );
   const versions = lists.map((list) => list.resourceVersion);
@@ -50,11 +50,7 @@ export async function observePods(cluster: Cluster, sidecarSet: SidecarSet, with
     (old, version) => (old === undefined || isLater(old, version) ? version : old),
     undefined,
   );
-  // What was needed to find equal parts goes with the list: of what comes later there is little.
-  const view = new PodView(
-    podRecords(sidecarSet, withResources),
-    lists.flatMap(({ items }) => items),
-  );
+  view.complete(lists.flatMap(({ items }) => items));
   return { view, scope, ...(oldest === undefined ? {} : { resourceVersion: oldest }) };
 }
 

@@ -18,7 +18,9 @@ export function openPodFeed(
 ): PodFeed | undefined {
   if (resourceVersion === undefined) return undefined;
   // Thousands of events may come while a decision is made.
-  const { wait, take, close } = openFeed<Pod>(site, PODS, watchOptions(scope, resourceVersion), view.record);
+  const { wait, take, close } = openFeed<Pod>(site, PODS, watchOptions(scope, resourceVersion), (pod) =>
+    view.record(pod),
+  );
   return { wait, close, applyToView: () => take().filter((event) => apply(event, scope, view)).length };
 }
 

@@ -1,47 +1,70 @@
 /** What is known of a SidecarSet's pods: a list, kept up to date by a watch and by the answers to our own writes. */
 import type { Pod } from "../api/kubernetes.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
+import { Picked, type Sequence } from "../core/lib/sequence.ts";
 import { projectPod } from "../core/upgrade/project-pod.ts";
-import { partSharing } from "./shared-parts.ts";
-
-/** What is kept of a pod. */
-export type RecordPod = (pod: Pod) => Pod;
-
-/** Records of one SidecarSet's pods. They share what is equal in them. */
-export function podRecords(sidecarSet: SidecarSet, withResources = false): RecordPod {
-  const share = partSharing();
-  return (pod) => share(projectPod(pod, sidecarSet, withResources));
-}
+import { PodTable } from "./pod-table.ts";
 
 /**
  * Never goes back: news that is older than what is known is dropped, since a reservation is freed when its pod is seen
  * at another resourceVersion.
  */
 export class PodView {
-  /** what is kept of a pod here */
-  readonly record: RecordPod;
-  readonly #pods = new Map<string, Pod>();
+  readonly #sidecarSet: SidecarSet;
+  readonly #withResources: boolean;
+  readonly #table = new PodTable();
+  /** of the table, in the list's order, new ones at the end; some may be gone since */
+  #rows: number[] = [];
   /** uid → resourceVersion of pods that are not selected (any more), null for those that do not exist */
   readonly #others = new Map<string, string | null>();
 
-  /** `pods` are records already. */
-  constructor(record: RecordPod, pods: readonly Pod[]) {
-    this.record = record;
-    for (const pod of pods) this.#pods.set(pod.metadata?.uid ?? "", pod);
+  /** `withResources`: what containers ask for and have is kept of pods, too. */
+  constructor(sidecarSet: SidecarSet, withResources = false) {
+    this.#sidecarSet = sidecarSet;
+    this.#withResources = withResources;
   }
 
-  /** Projected records, in the list's order, new ones at the end. */
-  get pods(): readonly Pod[] {
-    return [...this.#pods.values()];
+  /** A pod of a list; nobody sees it before the list is complete. */
+  gather(pod: Pod): number {
+    return this.#table.add(this.#project(pod));
+  }
+
+  /**
+   * What was gathered of lists that are complete, in their order. Those that were begun and not ended do not count. A list
+   * that is consistent has each uid once; of two the last one holds.
+   */
+  complete(gathered: readonly number[]): void {
+    const isListed = new Uint8Array(this.#table.length);
+    for (const row of gathered) isListed[row] = 1;
+    for (const [row, listed] of isListed.entries()) if (!listed) this.#table.drop(row);
+    this.#rows = [...gathered];
+    this.#table.settle();
+  }
+
+  /** Projected records, in the list's order, new ones at the end. They are made when they are asked for, which throws once the view has changed. */
+  get pods(): Sequence<Pod> {
+    return this.#inOrder((row) => this.#table.at(row));
+  }
+
+  /** The same, in half the time, for who is through with them before the view changes. Copies made member by member lack name, uid and version. */
+  get glimpses(): Sequence<Pod> {
+    return this.#inOrder((row) => this.#table.glimpse(row));
   }
 
   get(uid: string): Pod | undefined {
-    return this.#pods.get(uid);
+    const row = this.#table.rowOf(uid);
+    return row === undefined ? undefined : this.#table.at(row);
   }
 
   /** null: gone; undefined: never looked for */
   versionOf(uid: string): string | null | undefined {
-    return this.#pods.get(uid)?.metadata?.resourceVersion ?? this.#others.get(uid);
+    const row = this.#table.rowOf(uid);
+    return (row === undefined ? undefined : this.#table.versionOf(row)) ?? this.#others.get(uid);
+  }
+
+  /** What is kept of a pod, for one that waits for its turn to be put here. */
+  record(pod: Pod): Pod {
+    return this.#table.share(this.#project(pod));
   }
 
   /** A selected pod as it is now. True when that is news. */
@@ -50,14 +73,16 @@ export class PodView {
     const known = this.versionOf(uid);
     if (known === null || (known !== undefined && !isLater(pod.metadata?.resourceVersion, known))) return false;
     this.#others.delete(uid);
-    this.#pods.set(uid, this.record(pod));
+    const row = this.#table.rowOf(uid);
+    if (row === undefined) this.#rows.push(this.gather(pod));
+    else this.#table.replace(row, this.#project(pod));
     return true;
   }
 
   /** What our own write made of a pod; of one that is not selected only the version is kept. */
   see(pod: Pod): void {
     const uid = pod.metadata?.uid ?? "";
-    if (this.#pods.has(uid)) this.put(pod);
+    if (this.#table.rowOf(uid) !== undefined) this.put(pod);
     else this.#others.set(uid, pod.metadata?.resourceVersion ?? "");
   }
 
@@ -66,7 +91,23 @@ export class PodView {
     const known = this.versionOf(uid);
     if (resourceVersion !== null && typeof known === "string" && isLater(known, resourceVersion)) return false;
     this.#others.set(uid, resourceVersion);
-    return this.#pods.delete(uid);
+    const row = this.#table.rowOf(uid);
+    if (row !== undefined) this.#table.drop(row);
+    return row !== undefined;
+  }
+
+  #inOrder(at: (row: number) => Pod | undefined): Sequence<Pod> {
+    this.#rows = this.#rows.filter((row) => !this.#table.isGone(row));
+    const { writes } = this.#table;
+    const find = (row: number) => {
+      if (this.#table.writes !== writes) throw new Error("pods of a view were asked for after it had changed");
+      return at(row);
+    };
+    return new Picked(find, Uint32Array.from(this.#rows));
+  }
+
+  #project(pod: Pod): Pod {
+    return projectPod(pod, this.#sidecarSet, this.#withResources);
   }
 }
 

@@ -1,5 +1,4 @@
 /** Pods of one template are alike but for their names: records of 150,000 of them fit into memory when they share what is equal. */
-import type { ObjectMeta, Pod } from "../api/kubernetes.ts";
 
 /** Beyond so many different values all are forgotten: then nothing is alike, or much has changed. */
 const MAX_KNOWN = 200_000;
@@ -7,72 +6,92 @@ const MAX_KNOWN = 200_000;
 interface Known {
   readonly value: unknown;
   readonly id: number;
+  /** among the parts; undefined: it is none of them, or only a part of some */
+  place?: number | undefined;
 }
 
-type Share = <T>(value: T) => T;
+/** Parts of records, each kept once and known by its place. They may belong to many records: they are never changed. */
+export class SharedParts {
+  readonly #parts: unknown[] = [];
+  /** of each part: how many use it */
+  readonly #uses: number[] = [];
+  readonly #free: number[] = [];
+  /** by place, those that can be found again */
+  readonly #found = new Map<number, Known>();
+  readonly #plain = new Map<unknown, Known>();
+  readonly #composed = new Map<string, Known>();
+  #last = 0;
 
-/** Records with parts that may belong to others as well: records are never changed. */
-export function partSharing(): (pod: Pod) => Pod {
-  const share = sharing();
-  return (pod) => {
-    const metadata = compact(pod.metadata ?? {}, share);
-    const spec = share(pod.spec);
-    return pod.status ? { metadata, spec, status: share(pod.status) } : { metadata, spec };
-  };
-}
+  /** The place of the first value that was equal to this one, down to each of its parts. One more uses it. */
+  take(value: unknown): number {
+    const known = this.#find(value);
+    known.place ??= this.#keep(known);
+    this.#uses[known.place] = (this.#uses[known.place] ?? 0) + 1;
+    return known.place;
+  }
 
-/**
- * Written as one literal, an object takes a third of the memory that one takes which grew. Most pods have just these.
- * Names, uids and versions are nobody else's.
- */
-function compact(metadata: ObjectMeta, share: Share): ObjectMeta {
-  const { name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations, ownerReferences, ...others } =
-    metadata;
-  if (Object.keys(others).length > 0) return metadata;
-  if (!(name && namespace && uid && resourceVersion && creationTimestamp && labels && annotations)) return metadata;
-  const plain: ObjectMeta = {
-    name,
-    namespace: share(namespace),
-    uid,
-    resourceVersion,
-    creationTimestamp: share(creationTimestamp),
-    labels: share(labels),
-    annotations: share(annotations),
-  };
-  return ownerReferences === undefined ? plain : { ...plain, ownerReferences: share(ownerReferences) };
-}
+  /** One less uses what is there; what nobody uses goes. */
+  release(place: number): void {
+    const uses = (this.#uses[place] ?? 0) - 1;
+    this.#uses[place] = uses;
+    if (uses > 0) return;
+    const known = this.#found.get(place);
+    if (known) known.place = undefined;
+    this.#found.delete(place);
+    this.#parts[place] = undefined;
+    this.#free.push(place);
+  }
 
-/** Gives the first value that was equal to the given one, down to each of its parts. */
-function sharing(): Share {
-  const plain = new Map<unknown, Known>();
-  const composed = new Map<string, Known>();
-  let last = 0;
-  const remember = <K>(known: Map<K, Known>, key: K, value: unknown): Known => {
-    const added = { value, id: ++last };
-    known.set(key, added);
-    return added;
-  };
-  const look = (value: unknown): Known => {
-    if (typeof value !== "object" || value === null) return plain.get(value) ?? remember(plain, value, value);
+  at(place: number): unknown {
+    return this.#parts[place];
+  }
+
+  /** The first value that was equal to this one. */
+  share<T>(value: T): T {
+    return this.#find(value).value as T;
+  }
+
+  /** From now on nothing is equal to what came before; parts stay where they are. */
+  forget(): void {
+    this.#plain.clear();
+    this.#composed.clear();
+    this.#found.clear();
+    this.#last = 0;
+  }
+
+  #keep(known: Known): number {
+    const place = this.#free.pop() ?? this.#parts.length;
+    this.#parts[place] = known.value;
+    this.#found.set(place, known);
+    return place;
+  }
+
+  #find(value: unknown): Known {
+    if (this.#last > MAX_KNOWN) this.forget();
+    return this.#look(value);
+  }
+
+  #look(value: unknown): Known {
+    if (typeof value !== "object" || value === null) {
+      return this.#plain.get(value) ?? this.#remember(this.#plain, value, value);
+    }
     const parts: unknown[] = [];
     const names = Object.keys(value);
     // Keys may hold whatever separates them, so they are numbers here too.
     let key = Array.isArray(value) ? "[" : "{";
     for (const name of names) {
-      const part = look((value as Record<string, unknown>)[name]);
+      const part = this.#look((value as Record<string, unknown>)[name]);
       parts.push(part.value);
-      key += `${look(name).id}:${part.id},`;
+      key += `${this.#look(name).id}:${part.id},`;
     }
-    return composed.get(key) ?? remember(composed, key, madeLike(value, names, parts));
-  };
-  return <T>(value: T): T => {
-    if (last > MAX_KNOWN) {
-      plain.clear();
-      composed.clear();
-      last = 0;
-    }
-    return look(value).value as T;
-  };
+    return this.#composed.get(key) ?? this.#remember(this.#composed, key, madeLike(value, names, parts));
+  }
+
+  #remember<K>(known: Map<K, Known>, key: K, value: unknown): Known {
+    const added = { value, id: ++this.#last };
+    known.set(key, added);
+    return added;
+  }
 }
 
 function madeLike(value: object, names: readonly string[], parts: readonly unknown[]): object {

@@ -3,9 +3,10 @@ import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import type { Action } from "./lib/action.ts";
+import { type Sequence, where } from "./lib/sequence.ts";
 import { type FailingPod, failingPods } from "./pod/failing-pods.ts";
-import { isMatched } from "./pod/is-matched.ts";
 import { type InPlaceFacts, type PodState, podStateOf } from "./pod/pod-state.ts";
+import { matchedStates, podsOf } from "./pod/pod-states.ts";
 import { planHistory } from "./revision/plan-history.ts";
 import { calculateStatus, isStatusChanged } from "./status/calculate-status.ts";
 import { maxUnavailableOf, usedBudget } from "./upgrade/budget.ts";
@@ -19,7 +20,7 @@ export interface Observation {
   /** v1beta1, as read at the beginning of the pass */
   readonly sidecarSet: SidecarSet;
   /** selected by spec.selector and namespaceSelector, namespaces in sorted order, each through `projectPod` */
-  readonly pods: readonly Pod[];
+  readonly pods: Sequence<Pod>;
   /** of the kruise namespace, by label kruise.io/sidecarset-name */
   readonly revisions: readonly ControllerRevision[];
   /** found under a name that CreateRevision asked for, after AlreadyExists */
@@ -130,10 +131,11 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const { now, kruiseNamespace, isStrict = false, isReservedForThis = false, room, inPlace } = context;
   const { sidecarSet, reserved } = observation;
   const strategy = sidecarSet.spec.updateStrategy;
-  const pods = matchedStates(observation, inPlace);
+  const pods = statesOf(observation, inPlace);
   const history = planHistory(observation, pods, kruiseNamespace);
   const beside = downBeside(sidecarSet, observation.pods);
-  const claims = { reserved: claimedBy(pods, reserved), isStrict, isReservedForThis, downBeside: beside };
+  const claimed = inPlace?.canResize ? claimedBy(pods, reserved) : reserved;
+  const claims = { reserved: claimed, isStrict, isReservedForThis, downBeside: beside };
   const status = calculateStatus(sidecarSet, pods, history.latest);
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
   const counts: Counts = {
@@ -163,7 +165,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
     return { actions: [...record, ...flips], status, summary, failing };
   }
 
-  const shrinks = planShrinks(pods);
+  const shrinks = inPlace?.canResize ? planShrinks(pods) : [];
   if (shrinks.length > 0) {
     const summary: Summary = { ...NOTHING, ...counts, selected: shrinks.length, hold: "shrink" };
     return { actions: [...record, ...shrinks], status, summary, failing };
@@ -177,22 +179,25 @@ export function decide(observation: Observation, context: DecideContext): Decisi
     room,
     withNatives: inPlace?.kubelets !== undefined,
   });
-  const fixed = batch.selection.notUpgradable.map(({ pod }) => pod);
-  const fields = immutableFields(sidecarSet, fixed, observation.revisions);
+  const fields = immutableFields(sidecarSet, podsOf(batch.selection.notUpgradable), observation.revisions);
   const summary = { ...counts, ...summarize(batch), immutableFields: fields };
   return { actions: [...record, ...batch.actions], status, summary, failing };
 }
 
-function matchedStates({ sidecarSet, pods, revisions }: Observation, inPlace: InPlaceFacts | undefined) {
-  const states: PodState[] = [];
-  for (const pod of pods) if (isMatched(pod, sidecarSet)) states.push(podStateOf(pod, sidecarSet, inPlace));
-  if (!inPlace?.canResize) return states;
-  return states.map((state) => withResize(state, sidecarSet, (pod) => isResizable(sidecarSet, pod, revisions)));
+function statesOf({ sidecarSet, pods, revisions, reserved }: Observation, inPlace: InPlaceFacts | undefined) {
+  const canResize = (pod: Pod) => isResizable(sidecarSet, pod, revisions);
+  const stateOf = (pod: Pod) => {
+    const state = podStateOf(pod, sidecarSet, inPlace);
+    return inPlace?.canResize ? withResize(state, sidecarSet, canResize) : state;
+  };
+  const isClaimed = ({ pod, resize }: PodState) =>
+    resize?.isUnderWay === true || (reserved.size > 0 && reserved.has(pod.metadata?.uid ?? ""));
+  return matchedStates(pods, sidecarSet, stateOf, isClaimed);
 }
 
 /** Those whose resources have begun to change are on their way, too. */
-function claimedBy(pods: readonly PodState[], reserved: ReadonlySet<string>): ReadonlySet<string> {
-  const underWay = pods.filter(({ resize }) => resize?.isUnderWay).map(({ pod }) => pod.metadata?.uid ?? "");
+function claimedBy(pods: Sequence<PodState>, reserved: ReadonlySet<string>): ReadonlySet<string> {
+  const underWay = where(pods, ({ resize }) => resize?.isUnderWay === true).map(({ pod }) => pod.metadata?.uid ?? "");
   return underWay.length === 0 ? reserved : new Set([...reserved, ...underWay]);
 }
 
@@ -233,7 +238,7 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields"> {
 }
 
 function orderOf({ turn, waiting }: Batch["selection"]): Pick<Summary, "order"> {
-  const [order] = turn ? waiting.flatMap(({ pod }) => outOfTurn(pod, turn) ?? []) : [];
+  const [order] = turn ? [...waiting].flatMap(({ pod }) => outOfTurn(pod, turn) ?? []) : [];
   return order === undefined ? {} : { order };
 }
 

@@ -3,6 +3,7 @@ import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "./decide.ts";
 import { gateOf } from "./gate/gate.ts";
 import type { Action, ImageChange } from "./lib/action.ts";
+import { where } from "./lib/sequence.ts";
 import { isStarting, patched, started } from "./plan/simulated-kubelet.ts";
 import { MAX_RESERVATIONS } from "./upgrade/ledger.ts";
 
@@ -94,7 +95,7 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
 
 /** Pods that come back without our help do so with the first. */
 function begin(observation: Observation, readyAfterSeconds: number): Simulation {
-  const uids = observation.pods.filter((pod) => isStarting(pod, observation.sidecarSet)).map(uidOf);
+  const uids = where(observation.pods, (pod) => isStarting(pod, observation.sidecarSet)).map(uidOf);
   const starting = new Map(uids.length === 0 ? [] : [[readyAfterSeconds, new Set(uids)]]);
   return { observation, atSeconds: 0, starting };
 }
@@ -122,7 +123,7 @@ function write(
   readyAfterSeconds: number,
 ): Simulation {
   const byUid = new Map(patches.map((patch) => [patch.pod.uid, patch]));
-  const pods = observation.pods.map((pod) => {
+  const pods = Array.from(observation.pods, (pod) => {
     const patch = byUid.get(uidOf(pod));
     return patch === undefined ? pod : patched(pod, patch);
   });
@@ -164,7 +165,9 @@ function advance({ observation, starting }: Simulation): Simulation | undefined 
   const [next] = [...starting.keys()].toSorted((a, b) => a - b);
   const uids = next === undefined ? undefined : starting.get(next);
   if (next === undefined || uids === undefined) return undefined;
-  const pods = observation.pods.map((pod) => (uids.has(uidOf(pod)) ? started(pod, observation.sidecarSet) : pod));
+  const pods = Array.from(observation.pods, (pod) =>
+    uids.has(uidOf(pod)) ? started(pod, observation.sidecarSet) : pod,
+  );
   const left = new Map([...starting].filter(([time]) => time !== next));
   return { observation: { ...observation, pods }, atSeconds: next, starting: left };
 }

@@ -35,9 +35,9 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
   const { observation, events, missed, lastPass } = subject;
   const { sidecarSet, revisions } = observation;
   const isMissed = ({ metadata }: Pod) => missed.has(metadata?.uid ?? "");
-  const pods = observation.pods
-    .map((pod) => podStanding(pod, sidecarSet, isMissed(pod)))
-    .filter((pod) => pod !== undefined);
+  const pods = Array.from(observation.pods, (pod) => podStanding(pod, sidecarSet, isMissed(pod))).filter(
+    (pod) => pod !== undefined,
+  );
   const updated = pods.filter(({ standing }) => standing === "updated" || standing === "down");
   const decision = asLastAnswered(sidecarSet, decide(observation, context), observation.reserved);
   const { summary, status, halt } = decision;

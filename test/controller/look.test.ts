@@ -32,7 +32,8 @@ const context = (): RolloutContext => ({
   endsAtMs: Number.POSITIVE_INFINITY,
 });
 
-const namesIn = (look: Look | undefined) => look?.observed.view.pods.map(({ metadata }) => metadata?.name).sort();
+const namesIn = (look: Look | undefined) =>
+  look && Array.from(look.observed.view.pods, ({ metadata }) => metadata?.name).sort();
 
 async function readByName(look: Look, { metadata }: Pod): Promise<Pod | undefined> {
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata ?? {};

@@ -1,12 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { isLater, PodView, podRecords } from "../../shared/controller/pod-view.ts";
+import { isLater, PodView } from "../../shared/controller/pod-view.ts";
 
 const pod = (resourceVersion: string, image = "app:1"): Pod => ({
   metadata: { namespace: "shop", name: "a", uid: "u", resourceVersion },
   spec: { containers: [{ name: "app", image }] },
 });
-const viewOf = (...pods: Pod[]) => new PodView(podRecords({ spec: {} }), pods);
+function viewOf(...pods: Pod[]): PodView {
+  const view = new PodView({ spec: {} });
+  view.complete(pods.map((one) => view.gather(one)));
+  return view;
+}
 
 describe("resourceVersions are numbers of any length", () => {
   it.each([
@@ -26,7 +30,7 @@ describe("a view never goes back", () => {
     expect(view.put(pod("10", "app:2"))).toBe(true);
     expect(view.put(pod("9"))).toBe(false);
     expect(view.put(pod("10"))).toBe(false);
-    expect(view.pods.map(({ spec }) => spec.containers[0]?.image)).toEqual(["app:2"]);
+    expect(Array.from(view.pods, ({ spec }) => spec.containers[0]?.image)).toEqual(["app:2"]);
   });
 
   it("a removal that is older than what is known is dropped, one as new is not", () => {
@@ -34,7 +38,7 @@ describe("a view never goes back", () => {
     expect(view.remove("u", "8")).toBe(false);
     expect(view.pods).toHaveLength(1);
     expect(view.remove("u", "9")).toBe(true);
-    expect(view.pods).toEqual([]);
+    expect([...view.pods]).toEqual([]);
     expect(view.versionOf("u")).toBe("9");
   });
 
@@ -51,7 +55,7 @@ describe("a view never goes back", () => {
     const view = viewOf();
     expect(view.versionOf("u")).toBeUndefined();
     view.see(pod("3"));
-    expect(view.pods).toEqual([]);
+    expect([...view.pods]).toEqual([]);
     expect(view.versionOf("u")).toBe("3");
   });
 });

@@ -16,7 +16,7 @@ function report(
 function withPods(change: (pod: Pod, index: number) => Pod) {
   return ({ observation, ...rest }: ReportSubject): ReportSubject => ({
     ...rest,
-    observation: { ...observation, pods: observation.pods.map(change) },
+    observation: { ...observation, pods: Array.from(observation.pods, change) },
   });
 }
 

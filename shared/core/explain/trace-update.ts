@@ -188,7 +188,7 @@ function traceTurn(pod: Pod, sidecarSet: SidecarSet, { pods, claims, now }: Upda
   const canTake = ({ pod }: PodState) => planUpgrade(pod, sidecarSet, { now, latestRevision: "" }).kind === "planned";
   const beside = downBeside(sidecarSet, pods);
   const selection = selectPods(sidecarSet, states, { ...claims, downBeside: beside }, canTake);
-  const place = selection.waiting.findIndex((state) => state.pod.metadata?.uid === uid) + 1;
+  const place = [...selection.waiting].findIndex((state) => state.pod.metadata?.uid === uid) + 1;
   const ofAll = `${place} of ${selection.waiting.length} that wait`;
   const first = selection.waiting.length - selection.kept;
   if (place > first)

@@ -1,6 +1,7 @@
 /** Decides whether nothing is done to pods for now: too many of the updated ones fail, or nobody can tell what is wanted. */
 import type { ControllerRevision } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { Sequence } from "../lib/sequence.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { stoppingProblems } from "./annotation-problems.ts";
@@ -19,7 +20,7 @@ export interface StandstillFacts {
   readonly failing: readonly FailingPod[];
   /** how many pods are updated */
   readonly updated: number;
-  readonly pods: readonly PodState[];
+  readonly pods: Sequence<PodState>;
   readonly revisions: readonly ControllerRevision[];
   /** RFC3339 */
   readonly now: string;

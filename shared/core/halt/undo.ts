@@ -9,6 +9,7 @@ import {
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import { isJsonObject, jsonOf } from "../lib/json-object.ts";
+import { type Sequence, where } from "../lib/sequence.ts";
 import { shownText } from "../lib/shown-text.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { compareRevisions, isOwn } from "../revision/compare-revisions.ts";
@@ -40,7 +41,7 @@ export interface UndoFacts {
   /** why the rollout was stopped */
   readonly halt: string;
   readonly revisions: readonly ControllerRevision[];
-  readonly pods: readonly PodState[];
+  readonly pods: Sequence<PodState>;
   /** RFC3339 */
   readonly now: string;
 }
@@ -91,8 +92,8 @@ function candidatesOf(sidecarSet: SidecarSet, revisions: readonly ControllerRevi
 }
 
 /** Of releases with which pods are ready. */
-function workingHashes({ metadata }: SidecarSet, pods: readonly PodState[]): ReadonlySet<string> {
-  const ready = pods.filter(({ isReady, isConsistent }) => isReady && isConsistent);
+function workingHashes({ metadata }: SidecarSet, pods: Sequence<PodState>): ReadonlySet<string> {
+  const ready = where(pods, ({ isReady, isConsistent }) => isReady && isConsistent);
   return new Set(
     ready.flatMap(({ pod }) => {
       const { records } = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]);

@@ -22,9 +22,14 @@ const MAX_SWAPS = 12;
 const MAX_STEPS = 5;
 const UINT64 = 64;
 
-/** A sorted copy; `isLess` must be a strict weak order. */
-export function pdqsort<T>(list: readonly T[], isLess: (a: T, b: T) => boolean): T[] {
-  const items = [...list];
+/** An array, or numbers in a typed one. */
+interface Sortable<T> {
+  readonly length: number;
+  [place: number]: T;
+}
+
+/** Sorts `items` where they are, and returns them; `isLess` must be a strict weak order. */
+export function pdqsort<T, L extends Sortable<T>>(items: L & Sortable<T>, isLess: (a: T, b: T) => boolean): L {
   const positions: Positions = {
     isLess: (i, j) => isLess(items[i] as T, items[j] as T),
     swap: (i, j) => {

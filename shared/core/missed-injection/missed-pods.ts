@@ -3,6 +3,7 @@ import type { Pod } from "../../api/kubernetes.ts";
 import { INJECT_ANNOTATION, MIRROR_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { compareUtf8 } from "../lib/go-json.ts";
+import { type Sequence, where } from "../lib/sequence.ts";
 import { isActive, isInjected } from "../pod/is-matched.ts";
 
 export interface MissedScope {
@@ -16,11 +17,11 @@ export interface MissedScope {
  * Of the pods that a SidecarSet selects those that may have missed it, whatever their namespace is. `since`, in RFC3339:
  * when it began to select them. A pod that was made in that very second is not among them: which came first is not known.
  */
-export function mayHaveMissed(pods: readonly Pod[], sidecarSet: SidecarSet, since: string): readonly Pod[] {
+export function mayHaveMissed(pods: Sequence<Pod>, sidecarSet: SidecarSet, since: string): readonly Pod[] {
   if (sidecarSet.spec.injectionStrategy?.paused) return [];
   const name = sidecarSet.metadata?.name ?? "";
   const isLater = ({ metadata }: Pod) => (metadata?.creationTimestamp ?? "") > since;
-  return pods.filter((pod) => isLater(pod) && !isInjected(pod, name) && isActive(pod) && !isLetBe(pod));
+  return where(pods, (pod) => isLater(pod) && !isInjected(pod, name) && isActive(pod) && !isLetBe(pod));
 }
 
 /** Those that did, in the order of their namespaces and names. */

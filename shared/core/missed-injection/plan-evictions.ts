@@ -2,6 +2,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { countOf, type Sequence } from "../lib/sequence.ts";
 import { isRunningAndReady } from "../pod/is-ready.ts";
 import { maxUnavailableOf } from "../upgrade/budget.ts";
 
@@ -14,14 +15,15 @@ const MOST_AT_ONCE = 100;
  */
 export function planEvictions(
   { metadata, spec }: SidecarSet,
-  selected: readonly Pod[],
+  selected: Sequence<Pod>,
   missed: readonly Pod[],
 ): readonly Pod[] {
   const isAskedFor = metadata?.annotations?.[EVICT_MISSED_ANNOTATION] === "true";
   if (!isAskedFor || spec.updateStrategy?.paused || spec.injectionStrategy?.paused) return [];
-  const present = selected.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed");
-  const unavailable = present.filter((pod) => !isRunningAndReady(pod)).length;
-  const room = Math.max(0, maxUnavailableOf(spec.updateStrategy, present.length) - unavailable);
+  const isPresent = ({ status }: Pod) => status?.phase !== "Succeeded" && status?.phase !== "Failed";
+  const present = countOf(selected, isPresent);
+  const unavailable = countOf(selected, (pod) => isPresent(pod) && !isRunningAndReady(pod));
+  const room = Math.max(0, maxUnavailableOf(spec.updateStrategy, present) - unavailable);
   const down = missed.filter((pod) => !isRunningAndReady(pod));
   return [...down.slice(0, MOST_AT_ONCE), ...missed.filter(isRunningAndReady).slice(0, room)];
 }

@@ -4,6 +4,7 @@ import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import { compareUtf8 } from "../lib/go-json.ts";
+import { type Sequence, where } from "../lib/sequence.ts";
 import type { PodState } from "./pod-state.ts";
 
 export interface FailingPod {
@@ -34,9 +35,8 @@ const FAILING: ReadonlySet<string> = new Set([
 ]);
 
 /** By namespace and name. */
-export function failingPods(sidecarSet: SidecarSet, states: readonly PodState[]): readonly FailingPod[] {
-  return states
-    .filter(({ isUpdated, isReady, isConsistent }) => isUpdated && !(isReady && isConsistent))
+export function failingPods(sidecarSet: SidecarSet, states: Sequence<PodState>): readonly FailingPod[] {
+  return where(states, ({ isUpdated, isReady, isConsistent }) => isUpdated && !(isReady && isConsistent))
     .flatMap(({ pod }) => {
       const why = failureOf(pod);
       return why === undefined

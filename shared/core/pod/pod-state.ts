@@ -34,7 +34,9 @@ export interface PodState {
   /** of its native sidecars; absent: they are not upgraded in place */
   readonly native?: NativeState | undefined;
   /** of its resources; absent: they are not changed in place */
-  readonly resize?: ResizeState;
+  readonly resize?: ResizeState | undefined;
+  /** false: it is none of those that are reserved; absent: not known */
+  readonly isClaimed?: boolean;
 }
 
 /** What upgrading more in place than OpenKruise does needs to know. */
@@ -48,7 +50,6 @@ export interface InPlaceFacts {
 export function podStateOf(pod: Pod, sidecarSet: SidecarSet, { kubelets }: InPlaceFacts = {}): PodState {
   const native = kubelets && nativeStateOf(pod, sidecarSet, kubelets);
   const areConsistent = isConsistent(pod, sidecarSet.metadata?.name ?? "", sidecarContainerNames(sidecarSet));
-  // No member comes by a spread: such an object takes five times the memory, and there is one for every pod.
   return {
     pod,
     isUpdated: isUpdated(pod, sidecarSet),

@@ -34,7 +34,7 @@ interface Registered {
 /** `matched` pods keep the revisions alive that they were brought to. */
 export function planHistory(
   seen: RevisionsSeen,
-  matched: readonly Pick<PodState, "pod">[],
+  matched: Iterable<Pick<PodState, "pod">>,
   namespace: string,
 ): HistoryPlan {
   const { actions, latest, history, collisionCount } = register(seen, namespace);

@@ -13,7 +13,7 @@ export interface History {
   /** oldest first */
   readonly history: readonly ControllerRevision[];
   readonly latest: ControllerRevision;
-  readonly matched: readonly Pick<PodState, "pod">[];
+  readonly matched: Iterable<Pick<PodState, "pod">>;
 }
 
 /** Oldest first, until the limit is kept. If too many are in use, more than the limit stay. */

@@ -1,6 +1,6 @@
 /** Decides the status of a SidecarSet from its matched pods: what was observed, never what is about to be done. */
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
-import { countOf } from "../lib/count-of.ts";
+import { each, type Sequence } from "../lib/sequence.ts";
 import type { PodState } from "../pod/pod-state.ts";
 
 /** The newest ControllerRevision and how often its name was taken already. */
@@ -12,12 +12,15 @@ export interface LatestRevision {
 /** Counts of pods. Members that are zero and that the API leaves out then are left out. */
 export function calculateStatus(
   sidecarSet: SidecarSet,
-  pods: readonly PodState[],
+  pods: Sequence<PodState>,
   latest: LatestRevision,
 ): SidecarSetStatus {
-  const updatedPods = countOf(pods, ({ isUpdated }) => isUpdated);
-  const readyPods = countOf(pods, ({ isConsistent, isReady }) => isConsistent && isReady);
-  const updatedReadyPods = countOf(pods, (pod) => pod.isUpdated && pod.isConsistent && pod.isReady);
+  let [updatedPods, readyPods, updatedReadyPods] = [0, 0, 0];
+  each(pods, ({ isUpdated, isConsistent, isReady }) => {
+    if (isUpdated) updatedPods++;
+    if (isConsistent && isReady) readyPods++;
+    if (isUpdated && isConsistent && isReady) updatedReadyPods++;
+  });
   const generation = sidecarSet.metadata?.generation ?? 0;
   return {
     ...(generation === 0 ? {} : { observedGeneration: generation }),

@@ -1,7 +1,7 @@
 /** Decides how many of the pods in line may be upgraded now, without crossing partition and maxUnavailable. */
 import type { UpdateStrategy } from "../../api/sidecarset.ts";
-import { countOf } from "../lib/count-of.ts";
 import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../lib/int-or-percent.ts";
+import { countOf, each, type Sequence } from "../lib/sequence.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import type { DownPods } from "./ordinal-order.ts";
 
@@ -42,7 +42,7 @@ export interface Claims {
 }
 
 /** Pods that were upgraded and are not back yet, or are reserved for it. Old pods that are down use no budget, but for the gate. */
-export function usedBudget(pods: readonly PodState[], { reserved, isStrict }: Claims): number {
+export function usedBudget(pods: Sequence<PodState>, { reserved, isStrict }: Claims): number {
   const isDown = (state: PodState) => (state.isUpdated || isStrict) && !(state.isConsistent && state.isReady);
   return countOf(pods, (state) => isReserved(state, reserved) || isDown(state));
 }
@@ -55,7 +55,7 @@ export function usedBudget(pods: readonly PodState[], { reserved, isStrict }: Cl
  * for this very spec go on all the same: whoever reserved them may be writing to them at this moment.
  */
 export function takeWithin(
-  line: readonly PodState[],
+  line: Sequence<PodState>,
   budget: { readonly used: number; readonly maxUnavailable: number },
   claims: Claims,
   canTake: (state: PodState) => boolean,
@@ -65,7 +65,7 @@ export function takeWithin(
   const areTooMany = claims.isReservedForThis !== true && -left > heldForFree(line, claims);
   let isBlocked = false;
   let blocked = 0;
-  for (const state of line) {
+  each(line, (state) => {
     const isHeld = isReserved(state, claims.reserved);
     const cost = costOf(state, isHeld);
     isBlocked ||= cost > Math.max(0, left);
@@ -74,7 +74,7 @@ export function takeWithin(
       taken.push(state);
       left -= cost;
     }
-  }
+  });
   return { taken, blocked };
 }
 
@@ -83,10 +83,10 @@ function costOf({ isReady }: PodState, isHeld: boolean): number {
 }
 
 /** Reserved pods that are down anyway were taken at no cost, but for the gate. */
-function heldForFree(line: readonly PodState[], { reserved, isStrict }: Claims): number {
+function heldForFree(line: Sequence<PodState>, { reserved, isStrict }: Claims): number {
   return isStrict ? 0 : countOf(line, (state) => isReserved(state, reserved) && !state.isReady);
 }
 
-function isReserved({ pod }: PodState, reserved: ReadonlySet<string>): boolean {
-  return reserved.has(pod.metadata?.uid ?? "");
+function isReserved(state: PodState, reserved: ReadonlySet<string>): boolean {
+  return state.isClaimed !== false && reserved.has(state.pod.metadata?.uid ?? "");
 }

@@ -2,6 +2,7 @@
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { compareUtf8 } from "../lib/go-json.ts";
+import { type Sequence, where } from "../lib/sequence.ts";
 import { isConsistent } from "../pod/is-consistent.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { sidecarContainerNames } from "../pod/sidecar-containers.ts";
@@ -14,9 +15,8 @@ export interface DownPod {
 }
 
 /** The first `limit` of them, by namespace and name. */
-export function downPods(sidecarSet: SidecarSet, pods: readonly PodState[], limit: number): readonly DownPod[] {
-  return pods
-    .filter((state) => state.isUpdated && !(state.isConsistent && state.isReady))
+export function downPods(sidecarSet: SidecarSet, pods: Sequence<PodState>, limit: number): readonly DownPod[] {
+  return where(pods, (state) => state.isUpdated && !(state.isConsistent && state.isReady))
     .map(({ pod }) => ({ pod, namespace: pod.metadata?.namespace ?? "", name: pod.metadata?.name ?? "" }))
     .sort((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name))
     .slice(0, limit)

@@ -14,16 +14,16 @@ import { revisionData } from "../revision/revision-data.ts";
  */
 export function immutableFields(
   sidecarSet: SidecarSet,
-  pods: readonly Pod[],
+  pods: Iterable<Pod>,
   revisions: readonly ControllerRevision[],
 ): readonly string[] {
-  if (pods.length === 0) return [];
   const name = sidecarSet.metadata?.name ?? "";
-  const madeWith = new Set(
-    pods.map(({ metadata }) => {
-      return parseUpgradeRecords(metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION]).records[name]?.hash ?? "";
-    }),
-  );
+  const madeWith = new Set<string>();
+  for (const { metadata } of pods) {
+    const text = metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
+    madeWith.add(parseUpgradeRecords(text).records[name]?.hash ?? "");
+  }
+  if (madeWith.size === 0) return [];
   const now = hashedPart(revisionData(sidecarSet));
   const before = [...madeWith].flatMap(
     (hash) => revisions.findLast((revision) => hash !== "" && hash === hashOf(revision)) ?? [],

@@ -1,6 +1,8 @@
 /** Decides which of two waiting pods is upgraded first when the SidecarSet does not say: the one that is missed less. */
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
+import { each, type Sequence } from "../lib/sequence.ts";
 import { readyCondition } from "../pod/is-ready.ts";
+import type { PodState } from "../pod/pod-state.ts";
 
 const PHASE_RANK: ReadonlyMap<string, number> = new Map([
   ["Unknown", 1],
@@ -13,15 +15,18 @@ const PHASE_RANK: ReadonlyMap<string, number> = new Map([
  * of 150,000 pods would take half of what their records do.
  * Source: Kubernetes pkg/controller, ActivePods.
  */
-export function podOrder(pods: readonly Pod[]): (a: number, b: number) => number {
+export function podOrder(pods: Sequence<Pick<PodState, "pod">>): (a: number, b: number) => number {
   const standing = new Uint8Array(pods.length);
   const restarts = new Int32Array(pods.length);
   const ofSidecars = new Int32Array(pods.length);
-  const readySince = pods.map(readySinceOf);
-  pods.forEach((pod, place) => {
+  const readySince: string[] = [];
+  const created: string[] = [];
+  each(pods, ({ pod }, place) => {
     standing[place] = standingOf(pod);
     restarts[place] = maxRestarts(pod.status?.containerStatuses ?? []);
     ofSidecars[place] = sidecarRestarts(pod);
+    readySince.push(readySinceOf(pod));
+    created.push(timeOf(pod.metadata?.creationTimestamp));
   });
   const difference = (column: ArrayLike<number>, a: number, b: number) => (column[a] ?? 0) - (column[b] ?? 0);
   return (a, b) =>
@@ -29,7 +34,7 @@ export function podOrder(pods: readonly Pod[]): (a: number, b: number) => number
     compareTimes(readySince[a] ?? "", readySince[b] ?? "") ||
     difference(restarts, b, a) ||
     difference(ofSidecars, b, a) ||
-    compareTimes(createdAt(pods[a]), createdAt(pods[b]));
+    compareTimes(created[a] ?? "", created[b] ?? "");
 }
 
 /** As one number: assigned or not, the phase, ready or not, in this order of weight. */
@@ -46,10 +51,6 @@ function isReady(pod: Pod): boolean {
 function readySinceOf(pod: Pod): string {
   const ready = readyCondition(pod);
   return ready?.status === "True" ? timeOf(ready.lastTransitionTime) : "";
-}
-
-function createdAt(pod: Pod | undefined): string {
-  return timeOf(pod?.metadata?.creationTimestamp);
 }
 
 /** Unknown before known, then the later one first. The API server writes all times alike, so their texts compare. */

@@ -1,6 +1,7 @@
 /** Decides which pod of a StatefulSet may be upgraded now where a SidecarSet follows ordinals: one at most, of one set. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { type Sequence, where } from "../lib/sequence.ts";
 import { isMatched } from "../pod/is-matched.ts";
 import { isRunningAndReady } from "../pod/is-ready.ts";
 import type { PodState } from "../pod/pod-state.ts";
@@ -39,9 +40,9 @@ export interface OrdinalScene {
  * Of all that the SidecarSet selects: pods of sets that are down and take no part in the rollout, since they are on their
  * way out, have ended, or lack the sidecars. Empty where it does not follow ordinals.
  */
-export function downBeside(sidecarSet: SidecarSet, pods: readonly Pod[]): DownPods {
+export function downBeside(sidecarSet: SidecarSet, pods: Sequence<Pod>): DownPods {
   if (!followsOrdinals(sidecarSet)) return new Map();
-  const down = pods.filter((pod) => !isRunningAndReady(pod) && !isMatched(pod, sidecarSet));
+  const down = where(pods, (pod) => !isRunningAndReady(pod) && !isMatched(pod, sidecarSet));
   return new Map(
     down.flatMap((pod) => {
       const place = placeOf(pod);

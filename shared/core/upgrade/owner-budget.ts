@@ -37,7 +37,7 @@ interface Owner {
 
 interface Given {
   /** all matched pods */
-  readonly pods: readonly PodState[];
+  readonly pods: Iterable<PodState>;
   readonly claims: { readonly reserved: ReadonlySet<string>; readonly isReservedForThis?: boolean };
 }
 
@@ -93,7 +93,7 @@ function heldBy({ reserved }: Given["claims"]) {
 
 function ownersOf(
   text: string,
-  pods: readonly PodState[],
+  pods: Iterable<PodState>,
   isHeld: (state: PodState) => boolean,
 ): ReadonlyMap<string, Owner> {
   const byOwner = Map.groupBy(pods, uidOfOwner);

@@ -4,6 +4,7 @@ import type { Pod } from "../../api/kubernetes.ts";
 import { NOT_UPGRADABLE_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action, PodPrecondition, ResourceChange } from "../lib/action.ts";
+import { each, type Sequence, where } from "../lib/sequence.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { isHotUpgrade } from "../pod/sidecar-containers.ts";
 import type { Claims } from "./budget.ts";
@@ -36,18 +37,19 @@ interface Planned {
 }
 
 /** Empties the slots that hot upgrades have left behind: of all pods that are through, whatever the budget is. */
-export function planFlips(sidecarSet: SidecarSet, pods: readonly PodState[], now: string): readonly Action[] {
+export function planFlips(sidecarSet: SidecarSet, pods: Sequence<PodState>, now: string): readonly Action[] {
   if (!sidecarSet.spec.containers?.some(isHotUpgrade)) return [];
-  return pods
-    .filter(({ pod }) => canFlip(pod, sidecarSet))
-    .flatMap(({ pod }) => [...patchPod(pod, planFlip(pod, sidecarSet, now), "flip", false), flipEvent(pod)]);
+  return where(pods, ({ pod }) => canFlip(pod, sidecarSet)).flatMap(({ pod }) => [
+    ...patchPod(pod, planFlip(pod, sidecarSet, now), "flip", false),
+    flipEvent(pod),
+  ]);
 }
 
 /** Gives sidecars that run their new image the smaller resources that are meant for it. */
-export function planShrinks(pods: readonly PodState[]): readonly Action[] {
-  return pods
-    .filter(({ isUpdated, resize }) => isUpdated && resize?.step === "resize")
-    .flatMap(({ pod, resize, isReady }) => patchPod(pod, resizing(resize?.changes ?? []), "resize", isReady));
+export function planShrinks(pods: Sequence<PodState>): readonly Action[] {
+  return where(pods, ({ isUpdated, resize }) => isUpdated && resize?.step === "resize").flatMap(
+    ({ pod, resize, isReady }) => patchPod(pod, resizing(resize?.changes ?? []), "resize", isReady),
+  );
 }
 
 function resizing(resources: readonly ResourceChange[]): PodPlan {
@@ -71,7 +73,7 @@ function resizedRecords(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts) {
 /** `room`: how many pods that are not reserved are planned for; the others are selected as if they could be taken. */
 export function planBatch(
   sidecarSet: SidecarSet,
-  pods: readonly PodState[],
+  pods: Sequence<PodState>,
   claims: Claims,
   { room = Number.POSITIVE_INFINITY, ...facts }: UpgradeFacts & { readonly room?: number | undefined },
 ): Batch {
@@ -92,23 +94,26 @@ export function planBatch(
     return plan ? [upgrade(state, plan, sidecarSet, facts.now)] : [];
   });
   const steps = [
-    ...notUpgradable.map(({ pod }) => mark(pod, sidecarSet, false, facts.now)),
+    ...marksOf(notUpgradable, sidecarSet, facts.now),
     { actions: notUpgradableEvent(sidecarSet, notUpgradable.length), problems: [] },
     ...upgrades,
   ];
   const refused = [...plans].flatMap(([{ pod }, plan]) =>
     plan.kind === "refused" ? [problem(pod, plan.message)] : [],
   );
-  const hindered = pods.flatMap(({ pod, native, resize, isUpdated }) => {
-    const why = (isUpdated ? undefined : native?.hindrance) ?? resize?.hindrance;
-    return why === undefined ? [] : [problem(pod, why)];
-  });
+  const hindered = where(pods, (state) => hindranceOf(state) !== undefined).map((state) =>
+    problem(state.pod, hindranceOf(state) ?? ""),
+  );
   return {
     actions: steps.flatMap(({ actions }) => actions),
     selection,
     beyondRoom: selected.length - upgrades.length,
     problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered],
   };
+}
+
+function hindranceOf({ native, resize, isUpdated }: PodState): string | undefined {
+  return (isUpdated ? undefined : native?.hindrance) ?? resize?.hindrance;
 }
 
 function upgrade({ pod, isReady }: PodState, plan: PodPlan, sidecarSet: SidecarSet, now: string): Planned {
@@ -120,6 +125,16 @@ function upgrade({ pod, isReady }: PodState, plan: PodPlan, sidecarSet: SidecarS
     ],
     problems,
   };
+}
+
+/** Of those whose condition has to change. */
+function marksOf(notUpgradable: Sequence<PodState>, sidecarSet: SidecarSet, now: string): readonly Planned[] {
+  const marks: Planned[] = [];
+  each(notUpgradable, ({ pod }) => {
+    const { actions, problems } = mark(pod, sidecarSet, false, now);
+    if (actions.length + problems.length > 0) marks.push({ actions, problems });
+  });
+  return marks;
 }
 
 /** The condition, if it has to change. */

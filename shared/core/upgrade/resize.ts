@@ -179,11 +179,14 @@ export function resizeStanding(state: PodState, sidecarSet: SidecarSet): string 
 }
 
 /** Whether resizing has a say in any of the pods: only then it matters what the API server offers. */
-export function needsResize(sidecarSet: SidecarSet, pods: readonly Pod[], revisions: readonly ControllerRevision[]) {
-  return pods
-    .filter((pod) => isMatched(pod, sidecarSet))
-    .map((pod) => withResize(podStateOf(pod, sidecarSet), sidecarSet, () => isResizable(sidecarSet, pod, revisions)))
-    .some(({ resize }) => resize !== undefined && resize.step !== "none");
+export function needsResize(sidecarSet: SidecarSet, pods: Iterable<Pod>, revisions: readonly ControllerRevision[]) {
+  const canResize = (pod: Pod) => isResizable(sidecarSet, pod, revisions);
+  for (const pod of pods) {
+    if (!isMatched(pod, sidecarSet)) continue;
+    const { resize } = withResize(podStateOf(pod, sidecarSet), sidecarSet, canResize);
+    if (resize !== undefined && resize.step !== "none") return true;
+  }
+  return false;
 }
 
 /** The state with what resizing says of it; the same one where that has no say. */

@@ -7,7 +7,7 @@ interface Item {
   readonly at: number;
 }
 
-const items = (keys: readonly number[]): readonly Item[] => keys.map((key, at) => ({ key, at }));
+const items = (keys: readonly number[]): Item[] => keys.map((key, at) => ({ key, at }));
 const byKey = (a: Item, b: Item) => a.key < b.key;
 const keysOf = (list: readonly Item[]) => list.map(({ key }) => key);
 const holds = (run: { readonly failed: boolean }) => expect(run).toMatchObject({ failed: false });
@@ -37,6 +37,12 @@ class Adversary {
 }
 
 describe("pdqsort", () => {
+  test("sorts numbers of a typed array where they are", () => {
+    const numbers = Uint32Array.from({ length: 100 }, (_, index) => (index * 37) % 100);
+    expect(pdqsort(numbers, (a: number, b) => a < b)).toBe(numbers);
+    expect([...numbers]).toEqual(Array.from({ length: 100 }, (_, index) => index));
+  });
+
   test("orders what it is given and loses nothing", () => {
     holds(
       check(
@@ -50,12 +56,11 @@ describe("pdqsort", () => {
     );
   });
 
-  test("is stable up to 12 elements, and leaves its input alone", () => {
+  test("is stable up to 12 elements", () => {
     holds(
       check(
         property(array(nat(3), { maxLength: 12 }), (keys) => {
-          const input = Object.freeze(items(keys));
-          expect(pdqsort(input, byKey)).toEqual(input.toSorted((a, b) => a.key - b.key));
+          expect(pdqsort(items(keys), byKey)).toEqual(items(keys).toSorted((a, b) => a.key - b.key));
         }),
         { numRuns: 400 },
       ),
@@ -98,7 +103,7 @@ describe("pdqsort", () => {
     holds(
       check(
         property(array(integer(), { maxLength: 60 }), (numbers) => {
-          expect(pdqsort(numbers, (a, b) => a > b)).toEqual(numbers.toSorted((a, b) => b - a));
+          expect(pdqsort([...numbers], (a, b) => a > b)).toEqual(numbers.toSorted((a, b) => b - a));
         }),
         { numRuns: 100 },
       ),

@@ -38,6 +38,8 @@ function podOf(facts: Facts): Pod {
   } as Pod;
 }
 
+const orderOf = (...pods: readonly Pod[]) => podOrder(pods.map((pod) => ({ pod })));
+
 describe("the order in which pods are upgraded", () => {
   const rows: readonly [sentence: string, first: Facts, second: Facts][] = [
     ["one without a node, even if it is ready", { nodeName: "", ready: "True" }, {}],
@@ -58,18 +60,18 @@ describe("the order in which pods are upgraded", () => {
     ["one whose age nobody knows", {}, { created: EARLY }],
   ];
   test.each(rows)("first %s", (_, first, second) => {
-    const compare = podOrder([podOf(first), podOf(second)]);
+    const compare = orderOf(podOf(first), podOf(second));
     expect(compare(0, 1)).toBeLessThan(0);
     expect(compare(1, 0)).toBeGreaterThan(0);
     expect(compare(0, 0)).toBe(0);
   });
 
   test("is not moved by the time since which a pod is not ready", () => {
-    expect(podOrder([podOf({ since: EARLY }), podOf({ since: LATE })])(0, 1)).toBe(0);
+    expect(orderOf(podOf({ since: EARLY }), podOf({ since: LATE }))(0, 1)).toBe(0);
   });
 
   test("takes a pod about which nothing is known: it comes first", () => {
-    const compare = podOrder([{ spec: { containers: [] } }, podOf({ phase: "Pending" })]);
+    const compare = orderOf({ spec: { containers: [] } }, podOf({ phase: "Pending" }));
     expect(compare(0, 1)).toBeLessThan(0);
     expect(compare(0, 0)).toBe(0);
   });

@@ -34,17 +34,17 @@ export function upgradeSelectSuite({ sidecarSet, pods }: Input, expected: Answer
   const states = pods.map((pod) => podStateOf(projectPod(pod, sidecarSet), sidecarSet));
   const indexes = (list: readonly Pod[]) => list.map((pod) => states.findIndex((state) => state.pod === pod));
   const waiting = states.filter((state) => classify(state, sidecarSet) === "waiting");
-  const sorted = sortByDefault(waiting).map(({ pod }) => pod);
+  const sorted = Array.from(sortByDefault(waiting), ({ pod }) => pod);
   const prioritized = prioritize(sorted, sidecarSet.spec.updateStrategy?.priorityStrategy);
   const selection = selectPods(sidecarSet, states, { reserved: new Set(), isStrict: false });
   const selected = selection.selected.map(({ pod }) => pod);
-  const notUpgradable = selection.notUpgradable.map(({ pod }) => pod);
+  const notUpgradable = Array.from(selection.notUpgradable, ({ pod }) => pod);
   const answer: Expected = {
     waitIndexes: indexes(waiting.map(({ pod }) => pod)),
     notUpgradableIndexes: indexes(notUpgradable),
     defaultSortedIndexes: indexes(sorted),
     prioritySortedIndexes: indexes(prioritized),
-    sortedIndexes: indexes(selection.waiting.map(({ pod }) => pod)),
+    sortedIndexes: indexes(Array.from(selection.waiting, ({ pod }) => pod)),
     upgradeCount: selected.length,
     upgradePods: selected.map(nameOf),
     notUpgradablePods: notUpgradable.map(nameOf),

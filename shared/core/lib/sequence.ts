@@ -1,0 +1,58 @@
+/** Members in their order: an array, or what makes each of them when it is asked for, so that 150,000 need not exist at once. */
+export interface Sequence<T> extends Iterable<T> {
+  readonly length: number;
+  /** undefined: it has no such place */
+  at(place: number): T | undefined;
+}
+
+/** As for … of, which takes several times as long where members are made one by one. */
+export function each<T>(items: Sequence<T>, visit: (item: T, place: number) => void): void {
+  for (let place = 0; place < items.length; place++) visit(items.at(place) as T, place);
+}
+
+/** Those that are so, in a list. */
+export function where<T>(items: Sequence<T>, isOne: (item: T) => boolean): readonly T[] {
+  const found: T[] = [];
+  each(items, (item) => {
+    if (isOne(item)) found.push(item);
+  });
+  return found;
+}
+
+/** How many are so, without a list of them. */
+export function countOf<T>(items: Sequence<T>, isOne: (item: T) => boolean): number {
+  let count = 0;
+  each(items, (item) => {
+    if (isOne(item)) count++;
+  });
+  return count;
+}
+
+/** What is found at these places, in this order. */
+export class Picked<T> implements Sequence<T> {
+  readonly #find: (place: number) => T | undefined;
+  readonly #places: Uint32Array;
+
+  constructor(find: (place: number) => T | undefined, places: Uint32Array) {
+    this.#find = find;
+    this.#places = places;
+  }
+
+  get length(): number {
+    return this.#places.length;
+  }
+
+  at(place: number): T | undefined {
+    const there = this.#places[place];
+    return there === undefined ? undefined : this.#find(there);
+  }
+
+  *[Symbol.iterator](): Generator<T> {
+    for (const place of this.#places) yield this.#find(place) as T;
+  }
+
+  /** The first so many of them. */
+  first(count: number): Picked<T> {
+    return new Picked(this.#find, this.#places.subarray(0, count));
+  }
+}

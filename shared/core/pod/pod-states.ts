@@ -1,0 +1,131 @@
+/** Where each matched pod of a SidecarSet stands, found out once for a decision and kept in a byte for each. */
+import type { Pod } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { each, type Sequence } from "../lib/sequence.ts";
+import { isMatched } from "./is-matched.ts";
+import type { NativeState } from "./native-sidecars.ts";
+import type { PodState, ResizeState } from "./pod-state.ts";
+
+const UPDATED = 1;
+const CONSISTENT = 2;
+const READY = 4;
+const CLAIMED = 8;
+
+/** What few pods have. */
+interface Extras {
+  readonly native: NativeState | undefined;
+  readonly resize: ResizeState | undefined;
+}
+
+/**
+ * Of the pods that take part in a rollout, in their order, each as `stateOf` has it. A state is made whenever it is asked
+ * for, so two of one place are two objects. They hold as long as `pods` do.
+ */
+export function matchedStates(
+  pods: Sequence<Pod>,
+  sidecarSet: SidecarSet,
+  stateOf: (pod: Pod) => PodState,
+  isClaimed: (state: PodState) => boolean,
+): Sequence<PodState> {
+  const places = new Uint32Array(pods.length);
+  const flags = new Uint8Array(pods.length);
+  const extras = new Map<number, Extras>();
+  let count = 0;
+  each(pods, (pod, place) => {
+    if (!isMatched(pod, sidecarSet)) return;
+    const state = stateOf(pod);
+    const { native, resize } = state;
+    if (native || resize) extras.set(count, { native, resize });
+    flags[count] = flagsOf(state) | (isClaimed(state) ? CLAIMED : 0);
+    places[count++] = place;
+  });
+  return new PodStates(pods, { places: places.subarray(0, count), flags, extras });
+}
+
+function flagsOf({ isUpdated, isConsistent, isReady }: PodState): number {
+  return (isUpdated ? UPDATED : 0) | (isConsistent ? CONSISTENT : 0) | (isReady ? READY : 0);
+}
+
+/** One after the other. */
+export function* podsOf(states: Iterable<PodState>): Generator<Pod> {
+  for (const { pod } of states) yield pod;
+}
+
+interface Columns {
+  /** of pods in their sequence */
+  readonly places: Uint32Array;
+  readonly flags: Uint8Array;
+  readonly extras: ReadonlyMap<number, Extras>;
+}
+
+class PodStates implements Sequence<PodState> {
+  readonly #pods: Sequence<Pod>;
+  readonly #columns: Columns;
+
+  constructor(pods: Sequence<Pod>, columns: Columns) {
+    this.#pods = pods;
+    this.#columns = columns;
+  }
+
+  get length(): number {
+    return this.#columns.places.length;
+  }
+
+  at(place: number): PodState | undefined {
+    const { places, flags, extras } = this.#columns;
+    const there = places[place];
+    return there === undefined
+      ? undefined
+      : new StateOfOne(this.#pods, there, flags[place] ?? 0, extras.size === 0 ? undefined : extras.get(place));
+  }
+
+  *[Symbol.iterator](): Generator<PodState> {
+    for (let place = 0; place < this.length; place++) yield this.at(place) as PodState;
+  }
+}
+
+/** Most are asked for their flags alone: the pod is made when somebody wants it. */
+class StateOfOne implements PodState {
+  readonly #pods: Sequence<Pod>;
+  readonly #place: number;
+  readonly #flags: number;
+  readonly #extras: Extras | undefined;
+  #pod: Pod | undefined;
+
+  constructor(pods: Sequence<Pod>, place: number, flags: number, extras: Extras | undefined) {
+    this.#pods = pods;
+    this.#place = place;
+    this.#flags = flags;
+    this.#extras = extras;
+  }
+
+  /** The same object each time, of this state. */
+  get pod(): Pod {
+    this.#pod ??= this.#pods.at(this.#place) as Pod;
+    return this.#pod;
+  }
+
+  get isUpdated(): boolean {
+    return (this.#flags & UPDATED) !== 0;
+  }
+
+  get isConsistent(): boolean {
+    return (this.#flags & CONSISTENT) !== 0;
+  }
+
+  get isReady(): boolean {
+    return (this.#flags & READY) !== 0;
+  }
+
+  get isClaimed(): boolean {
+    return (this.#flags & CLAIMED) !== 0;
+  }
+
+  get native(): NativeState | undefined {
+    return this.#extras?.native;
+  }
+
+  get resize(): ResizeState | undefined {
+    return this.#extras?.resize;
+  }
+}

@@ -1,0 +1,207 @@
+import { array, assert, boolean, constantFrom, nat, property, record, string, tuple } from "fast-check";
+import { expect, test } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { PodTable } from "../../shared/controller/pod-table.ts";
+import { SharedParts } from "../../shared/controller/shared-parts.ts";
+import { TextRows } from "../../shared/controller/text-rows.ts";
+
+const podOf = (name: string, image = "agent:1"): Pod => ({
+  metadata: {
+    name,
+    namespace: "shop",
+    uid: `uid of ${name}`,
+    resourceVersion: "1",
+    creationTimestamp: "2026-01-01T00:00:00Z",
+    labels: { app: "web" },
+    annotations: { a: "b" },
+  },
+  spec: { nodeName: "node-1", containers: [{ name: "agent", image }] },
+  status: { phase: "Running", conditions: [], containerStatuses: [{ name: "agent", ready: true, restartCount: 0 }] },
+});
+
+/** Each pod as it comes out of one table. */
+function recording(): (pod: Pod) => Pod | undefined {
+  const table = new PodTable();
+  return (pod) => table.at(table.add(pod));
+}
+
+test("records are equal to what they were made from, and share what is equal in them", () => {
+  const recorded = recording();
+  const [one, other] = [recorded(podOf("one")), recorded(podOf("other"))];
+  expect([one, other]).toStrictEqual([podOf("one"), podOf("other")]);
+  expect(other?.spec).toBe(one?.spec);
+  expect(other?.status).toBe(one?.status);
+  expect(other?.metadata?.labels).toBe(one?.metadata?.labels);
+  expect(other?.metadata?.annotations).toBe(one?.metadata?.annotations);
+});
+
+test("what differs in one place shares the others", () => {
+  const recorded = recording();
+  const [one, other] = [recorded(podOf("one")), recorded(podOf("other", "agent:2"))];
+  expect(other).toStrictEqual(podOf("other", "agent:2"));
+  expect(other?.spec).not.toBe(one?.spec);
+  expect(other?.status).toBe(one?.status);
+});
+
+test.each<[string, Pod, Pod]>([
+  [
+    "a number and its text",
+    { spec: { containers: [], a: 1 } } as unknown as Pod,
+    { spec: { containers: [], a: "1" } } as unknown as Pod,
+  ],
+  [
+    "a list and an object",
+    { spec: { containers: [], a: ["x"] } } as unknown as Pod,
+    { spec: { containers: [], a: { 0: "x" } } } as unknown as Pod,
+  ],
+  [
+    "nothing and an empty object",
+    { spec: { containers: [], a: null } } as unknown as Pod,
+    { spec: { containers: [], a: {} } } as unknown as Pod,
+  ],
+  [
+    "no list and no object",
+    { spec: { containers: [], a: [] } } as unknown as Pod,
+    { spec: { containers: [], a: {} } } as unknown as Pod,
+  ],
+  [
+    "a key that looks like two",
+    { spec: { containers: [], a: { "b:1,c": 1 } } } as unknown as Pod,
+    { spec: { containers: [], a: { b: 1, c: 1 } } } as unknown as Pod,
+  ],
+])("%s stay apart", (_, one, other) => {
+  const recorded = recording();
+  expect([recorded(one), recorded(other)]).toStrictEqual([
+    { metadata: {}, ...one },
+    { metadata: {}, ...other },
+  ]);
+});
+
+test("metadata that others do not have is kept", () => {
+  const pod = { metadata: { name: "p", deletionTimestamp: "2026-01-01T00:00:00Z" }, spec: { containers: [] } };
+  expect(recording()(pod)).toStrictEqual(pod);
+});
+
+test("nothing goes wrong when too much is different to be remembered", () => {
+  const recorded = recording();
+  for (let index = 0; index < 70_000; index++) {
+    const pod = podOf(`p${index}`, `agent:${index}`);
+    const kept = recorded(pod);
+    if (index % 10_000 === 0) expect(kept).toStrictEqual(pod);
+  }
+});
+
+const anyPod = record({
+  uid: nat({ max: 300 }).map((number) => `uid-${number}`),
+  name: string({ minLength: 1, maxLength: 80, unit: "grapheme-ascii" }),
+  resourceVersion: nat().map(String),
+  image: constantFrom("agent:1", "agent:2"),
+  isOwned: boolean(),
+  isGoing: boolean(),
+}).map(({ uid, name, resourceVersion, image, isOwned, isGoing }): Pod => {
+  const { metadata, ...rest } = podOf(name, image);
+  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "o", controller: true };
+  const own = { ...metadata, uid, resourceVersion };
+  const owned = isOwned ? { ...own, ownerReferences: [owner] } : own;
+  return { ...rest, metadata: isGoing ? { ...owned, deletionTimestamp: "2026-01-02T00:00:00Z" } : owned };
+});
+
+type Step = readonly [pod: Pod, step: "add" | "replace" | "drop"];
+
+const anySteps = array(tuple(anyPod, constantFrom("add" as const, "replace" as const, "drop" as const)), {
+  minLength: 100,
+  maxLength: 400,
+});
+
+function take(table: PodTable, [pod, step]: Step): void {
+  const row = table.rowOf(pod.metadata?.uid ?? "");
+  if (step === "add") table.add(pod);
+  else if (row !== undefined) step === "drop" ? table.drop(row) : table.replace(row, pod);
+}
+
+/** What the table should hold, by uid. */
+function takenByMap(steps: readonly Step[]): ReadonlyMap<string, Pod> {
+  const wanted = new Map<string, Pod>();
+  for (const [pod, step] of steps) {
+    const uid = pod.metadata?.uid ?? "";
+    if (step === "drop") wanted.delete(uid);
+    else if (step === "add" || wanted.has(uid)) wanted.set(uid, pod);
+  }
+  return wanted;
+}
+
+test("a table holds what a Map by uid would", () => {
+  let looked = 0;
+  assert(
+    property(anySteps, (steps) => {
+      const table = new PodTable();
+      for (const step of steps) take(table, step);
+      const wanted = takenByMap(steps);
+      for (const [uid, pod] of wanted) {
+        const row = table.rowOf(uid) ?? -1;
+        expect(table.at(row)).toStrictEqual(pod);
+        expect(table.glimpse(row)).toMatchObject(pod);
+        expect(table.versionOf(row)).toBe(pod.metadata?.resourceVersion);
+        looked++;
+      }
+      const rows = Array.from({ length: table.length }, (_, row) => table.at(row));
+      expect(rows.filter((pod) => pod !== undefined)).toHaveLength(wanted.size);
+    }),
+    { numRuns: 100 },
+  );
+  expect(looked).toBeGreaterThan(1_000);
+});
+
+test("texts of every length stay what they are, also where they are replaced", () => {
+  const rows = new TextRows();
+  const texts = Array.from({ length: 3_000 }, (_, index) => `${index}:${"\u00fc".repeat((index * 37) % 300)}`);
+  const positions = texts.map((text) => rows.add(text));
+  expect(positions.map((position) => rows.at(position))).toEqual(texts);
+  const same = texts.map((text) => text.replaceAll("\u00fc", "\u00f6"));
+  expect(positions.map((position, index) => rows.replace(position, same[index] ?? ""))).toEqual(positions);
+  expect(positions.map((position) => rows.at(position))).toEqual(same);
+  const longer = same.map((text) => `${text}!`);
+  const moved = positions.map((position, index) => rows.replace(position, longer[index] ?? ""));
+  expect(moved.map((position) => rows.at(position))).toEqual(longer);
+  expect(() => rows.at(1e9)).toThrow("no text");
+  expect(() => rows.add("x".repeat(65_536))).toThrow(RangeError);
+});
+
+test("what no pod has any more goes, and its place is used again", () => {
+  const table = new PodTable();
+  const rows = Array.from({ length: 10 }, (_, index) => table.add(podOf(`p${index}`, "agent:0")));
+  table.settle();
+  const parts = new SharedParts();
+  for (let turn = 1; turn < 1_000; turn++) {
+    for (const [index, row] of rows.entries()) table.replace(row, podOf(`p${index}`, `agent:${turn}-${index}`));
+    const place = parts.take(`value ${turn}`);
+    expect(place).toBe(0);
+    expect(parts.at(place)).toBe(`value ${turn}`);
+    parts.release(place);
+    if (turn === 500) parts.forget();
+  }
+  expect(rows.map((row) => table.at(row))).toStrictEqual(
+    rows.map((_, index) => podOf(`p${index}`, `agent:999-${index}`)),
+  );
+});
+
+test("a part that is used twice stays until nobody uses it", () => {
+  const parts = new SharedParts();
+  const [one, other] = [parts.take({ a: [1] }), parts.take({ a: [1] })];
+  expect(other).toBe(one);
+  parts.release(one);
+  expect(parts.at(other)).toEqual({ a: [1] });
+  parts.release(other);
+  expect(parts.take("another")).toBe(one);
+  expect(parts.take({ a: [1] })).not.toBe(one);
+});
+
+test("a name that is too long is refused, and nothing else is lost", () => {
+  const table = new PodTable();
+  const row = table.add(podOf("x"));
+  expect(() =>
+    table.add({ ...podOf("x".repeat(70_000)), metadata: { ...podOf("x").metadata, name: "x".repeat(70_000) } }),
+  ).toThrow(RangeError);
+  expect(table.length).toBe(1);
+  expect(table.rowOf("uid of x")).toBe(row);
+});

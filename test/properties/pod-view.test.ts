@@ -1,0 +1,126 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { FOLLOW_ORDINALS_ANNOTATION, OWNER_BUDGET_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { PodView } from "../../shared/controller/pod-view.ts";
+import { decide } from "../../shared/core/decide.ts";
+import type { Sequence } from "../../shared/core/lib/sequence.ts";
+import { projectPod } from "../../shared/core/upgrade/project-pod.ts";
+import { holds } from "./holds.ts";
+import { rollouts } from "./rollouts.ts";
+
+const CONTEXT = { now: "2026-01-02T03:04:05Z", kruiseNamespace: "kruise-system" };
+const ANNOTATIONS = {
+  plain: [],
+  ordinals: [FOLLOW_ORDINALS_ANNOTATION],
+  owners: [OWNER_BUDGET_ANNOTATION],
+  both: [FOLLOW_ORDINALS_ANNOTATION, OWNER_BUDGET_ANNOTATION],
+} as const;
+
+const KINDS = Object.keys(ANNOTATIONS) as readonly (keyof typeof ANNOTATIONS)[];
+
+function annotated(sidecarSet: SidecarSet, kind: keyof typeof ANNOTATIONS): SidecarSet {
+  const own = Object.fromEntries(ANNOTATIONS[kind].map((name) => [name, "1"]));
+  const annotations = { ...sidecarSet.metadata?.annotations, ...own };
+  return { ...sidecarSet, metadata: { ...sidecarSet.metadata, annotations } };
+}
+
+/** Every third of no owner, the others of two. */
+function owned(pod: Pod, index: number): Pod {
+  if (index % 3 === 0) return pod;
+  const ownerReferences = [
+    { apiVersion: "apps/v1", kind: "StatefulSet", name: "web", uid: `s${index % 2}`, controller: true },
+  ];
+  return { ...pod, metadata: { ...pod.metadata, ownerReferences } };
+}
+
+interface News {
+  /** places among the pods */
+  readonly written: number;
+  readonly gone: number;
+  readonly back: boolean;
+}
+
+const someNews: fc.Arbitrary<News> = fc.record({ written: fc.nat(30), gone: fc.nat(30), back: fc.boolean() });
+
+/** A list that was begun, and begun again; then one is written to, and one goes, which may come back. */
+function viewOf(sidecarSet: SidecarSet, pods: readonly Pod[], { written, gone, back }: News): PodView {
+  const view = new PodView(sidecarSet);
+  for (const pod of pods.slice(gone % (pods.length + 1))) view.gather(pod);
+  view.complete(pods.map((pod) => view.gather(pod)));
+  const [newer, lost] = [pods[written], pods[gone]];
+  if (newer) expect(view.put(at(newer, "1234567"))).toBe(true);
+  if (lost) expect(view.remove(uidOf(lost), "1234568")).toBe(true);
+  if (lost && back) expect(view.put(at(lost, "1234569"))).toBe(true);
+  return view;
+}
+
+/** The same, of a list of records. */
+function recordsOf(sidecarSet: SidecarSet, pods: readonly Pod[], { written, gone, back }: News): readonly Pod[] {
+  const now = pods.map((pod, place) => (place === written ? at(pod, "1234567") : pod));
+  const lost = pods[gone];
+  const left = now.filter((_, place) => place !== gone);
+  return [...left, ...(lost && back ? [at(lost, "1234569")] : [])].map((pod) => projectPod(pod, sidecarSet));
+}
+
+function at(pod: Pod, resourceVersion: string): Pod {
+  return { ...pod, metadata: { ...pod.metadata, resourceVersion } };
+}
+
+function uidOf({ metadata }: Pod): string {
+  return metadata?.uid ?? "";
+}
+
+test("a decision is the same on a view, which makes its pods when they are asked for, and on a list of records", () => {
+  const context = fc.record(
+    { isStrict: fc.boolean(), isReservedForThis: fc.boolean(), room: fc.nat(5) },
+    { noNullPrototype: true, requiredKeys: [] },
+  );
+  const given = fc.tuple(rollouts, fc.constantFrom(...KINDS), someNews, context);
+  holds(given, ["upgrades", "flips", "holds", "comes back", ...KINDS], ([rollout, kind, news, options], seen) => {
+    const sidecarSet = annotated(rollout.sidecarSet, kind);
+    const pods = rollout.pods.map(owned);
+    const view = viewOf(sidecarSet, pods, news);
+    const records = recordsOf(sidecarSet, pods, news);
+    expect([...view.pods]).toStrictEqual(records);
+    const decided = (of: Sequence<Pod>) =>
+      decide(
+        { sidecarSet, pods: of, revisions: [], taken: [], reserved: rollout.reserved },
+        { ...CONTEXT, ...options },
+      );
+    const onList = decided(records);
+    expect(decided(view.glimpses)).toStrictEqual(onList);
+    expect(decided(view.pods)).toStrictEqual(onList);
+    const purposes = onList.actions.flatMap((action) => (action.kind === "PatchPod" ? [action.purpose] : []));
+    seen("upgrades", purposes.includes("upgrade"));
+    seen("flips", purposes.includes("flip"));
+    seen("holds", purposes.length === 0);
+    seen("comes back", news.back && news.gone < pods.length);
+    seen(kind);
+  });
+});
+
+test("pods that were asked for before a view changed cannot be looked at afterwards", () => {
+  const pod: Pod = {
+    metadata: {
+      name: "a",
+      namespace: "shop",
+      uid: "u",
+      resourceVersion: "1",
+      creationTimestamp: "2026-01-01T00:00:00Z",
+      labels: {},
+      annotations: {},
+    },
+    spec: { containers: [] },
+  };
+  const view = viewOf({ spec: {} }, [pod], { written: 9, gone: 9, back: false });
+  const { pods, glimpses } = view;
+  const glimpse = glimpses.at(0);
+  expect([pods.at(0)?.metadata?.name, glimpse?.metadata?.name]).toEqual(["a", "a"]);
+  view.put(at(pod, "2"));
+  expect(() => pods.at(0)).toThrow("changed");
+  expect(() => [...glimpses]).toThrow("changed");
+  expect(() => glimpse?.metadata?.uid).toThrow("changed");
+  expect(view.pods.at(0)?.metadata?.resourceVersion).toBe("2");
+});
