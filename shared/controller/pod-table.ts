@@ -6,7 +6,8 @@ import { TextRows } from "./text-rows.ts";
 
 /** Of one row: places of shared parts, and of its own texts. */
 const [REST, CREATED, SPEC, STATUS, TEXTS, CELLS] = [0, 1, 2, 3, 4, 5];
-const FIRST_ROWS = 64;
+/** Of a chunk of cells: arrays that grow leave holes behind where their smaller forms were. */
+const CHUNK_ROWS = 4_096;
 /** What REST says instead of a place: the metadata is like nobody else's, or the row is given up. */
 const [ODD, GONE] = [0xffff_fffe, 0xffff_ffff];
 /** In no name, uid or version. */
@@ -37,7 +38,7 @@ export class PodTable {
   readonly #rows = new RowIndex((row) => this.#uidOf(row));
   /** metadata by row */
   readonly #odd = new Map<number, ObjectMeta>();
-  #cells = new Uint32Array(FIRST_ROWS * CELLS);
+  readonly #chunks: Uint32Array[] = [];
   #length = 0;
   #writes = 0;
 
@@ -68,7 +69,7 @@ export class PodTable {
     const before = this.rowOf(uid);
     if (before !== undefined) this.drop(before);
     const row = this.#length++;
-    if (this.#length * CELLS > this.#cells.length) this.#grow();
+    if (row % CHUNK_ROWS === 0) this.#chunks.push(new Uint32Array(CHUNK_ROWS * CELLS));
     this.#write(row, pod, texts);
     this.#rows.set(uid, row);
     return row;
@@ -76,7 +77,7 @@ export class PodTable {
 
   /** `pod` is the row's, newer. */
   replace(row: number, pod: Pod): void {
-    const before = this.#cells.slice(row * CELLS, row * CELLS + TEXTS);
+    const before = this.#cellsOf(row).slice(0, TEXTS);
     this.#write(row, pod, this.#texts.replace(this.#cell(row, TEXTS), textsOf(pod)));
     this.#release(before);
   }
@@ -85,9 +86,10 @@ export class PodTable {
   drop(row: number): void {
     if (this.isGone(row)) return;
     this.#writes++;
-    this.#release(this.#cells.slice(row * CELLS, row * CELLS + TEXTS));
+    const cells = this.#cellsOf(row);
+    this.#release(cells.subarray(0, TEXTS));
     this.#odd.delete(row);
-    this.#cells[row * CELLS + REST] = GONE;
+    cells[REST] = GONE;
   }
 
   /** A record like the one that was given, made anew each time. Of a row that was given up: undefined. */
@@ -133,13 +135,14 @@ export class PodTable {
   }
 
   #cell(row: number, cell: number): number {
-    return this.#cells[row * CELLS + cell] ?? 0;
+    return this.#chunks[Math.floor(row / CHUNK_ROWS)]?.[(row % CHUNK_ROWS) * CELLS + cell] ?? 0;
   }
 
-  #grow(): void {
-    const grown = new Uint32Array(this.#cells.length * 2);
-    grown.set(this.#cells);
-    this.#cells = grown;
+  #cellsOf(row: number): Uint32Array {
+    const begin = (row % CHUNK_ROWS) * CELLS;
+    const chunk = this.#chunks[Math.floor(row / CHUNK_ROWS)];
+    if (!chunk) throw new RangeError(`there is no row ${row}`);
+    return chunk.subarray(begin, begin + CELLS);
   }
 
   #write(row: number, { metadata = {}, spec, status }: Pod, texts: number): void {
@@ -147,16 +150,13 @@ export class PodTable {
     const rest = restOf(metadata);
     if (rest) this.#odd.delete(row);
     else this.#odd.set(row, metadata);
-    this.#cells.set(
-      [
-        rest ? this.#parts.take(rest) : ODD,
-        this.#parts.take(metadata.creationTimestamp),
-        this.#parts.take(spec),
-        this.#parts.take(status),
-        texts,
-      ],
-      row * CELLS,
-    );
+    this.#cellsOf(row).set([
+      rest ? this.#parts.take(rest) : ODD,
+      this.#parts.take(metadata.creationTimestamp),
+      this.#parts.take(spec),
+      this.#parts.take(status),
+      texts,
+    ]);
   }
 
   #isThere(row: number): boolean {

@@ -19,14 +19,15 @@ export function podOrder(pods: Sequence<Pick<PodState, "pod">>): (a: number, b: 
   const standing = new Uint8Array(pods.length);
   const restarts = new Int32Array(pods.length);
   const ofSidecars = new Int32Array(pods.length);
-  const readySince: string[] = [];
-  const created: string[] = [];
+  // As long as they will be: an array that grows leaves its smaller forms behind.
+  const readySince = new Array<string>(pods.length).fill("");
+  const created = new Array<string>(pods.length).fill("");
   each(pods, ({ pod }, place) => {
     standing[place] = standingOf(pod);
     restarts[place] = maxRestarts(pod.status?.containerStatuses ?? []);
     ofSidecars[place] = sidecarRestarts(pod);
-    readySince.push(readySinceOf(pod));
-    created.push(timeOf(pod.metadata?.creationTimestamp));
+    readySince[place] = readySinceOf(pod);
+    created[place] = timeOf(pod.metadata?.creationTimestamp);
   });
   const difference = (column: ArrayLike<number>, a: number, b: number) => (column[a] ?? 0) - (column[b] ?? 0);
   return (a, b) =>
