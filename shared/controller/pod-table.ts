@@ -124,7 +124,7 @@ export class PodTable {
     return status ? { ...shared, status: this.#parts.share(status) } : shared;
   }
 
-  /** What was needed to find equal parts goes; what comes later is equal to what comes later. */
+  /** What was needed to find equal parts goes: from now on only what comes later shares with what comes later. */
   settle(): void {
     this.#parts.forget();
   }
