@@ -1,5 +1,6 @@
 /** Records of pods, as `projectPod` makes them: what is each pod's own takes about 120 bytes, most of them outside the heap, beside the places of what it shares with others. */
-import type { Labels, ObjectMeta, OwnerReference, Pod } from "../api/kubernetes.ts";
+import type { ObjectMeta, Pod } from "../api/kubernetes.ts";
+import { Glimpse, type Identity, type PlainMetadata, type SharedMetadata } from "./glimpse.ts";
 import { RowIndex } from "./row-index.ts";
 import { SharedParts } from "./shared-parts.ts";
 import { TextRows } from "./text-rows.ts";
@@ -12,25 +13,6 @@ const CHUNK_ROWS = 4_096;
 const [ODD, GONE] = [0xffff_fffe, 0xffff_ffff];
 /** In no name, uid or version. */
 const SEPARATOR = "\0";
-
-interface Rest {
-  readonly namespace: string;
-  readonly labels: Labels;
-  readonly annotations: Labels;
-  readonly ownerReferences?: readonly OwnerReference[];
-}
-
-interface Plain {
-  readonly rest: Rest;
-  readonly creationTimestamp: string;
-}
-
-/** What is nobody else's. */
-interface Identity {
-  readonly uid: string;
-  readonly resourceVersion: string;
-  readonly name: string;
-}
 
 export class PodTable {
   readonly #parts = new SharedParts();
@@ -186,9 +168,9 @@ export class PodTable {
     };
   }
 
-  #plainOf(row: number): Plain {
+  #plainOf(row: number): PlainMetadata {
     return {
-      rest: this.#parts.at(this.#cell(row, REST)) as Rest,
+      rest: this.#parts.at(this.#cell(row, REST)) as SharedMetadata,
       creationTimestamp: this.#parts.at(this.#cell(row, CREATED)) as string,
     };
   }
@@ -206,51 +188,12 @@ export class PodTable {
   }
 }
 
-class Glimpse implements ObjectMeta {
-  readonly namespace: string;
-  readonly creationTimestamp: string;
-  readonly labels: Labels;
-  readonly annotations: Labels;
-  readonly ownerReferences: readonly OwnerReference[];
-  readonly #table: PodTable;
-  readonly #row: number;
-  readonly #writes: number;
-
-  constructor(table: PodTable, row: number, { rest, creationTimestamp }: Plain) {
-    this.namespace = rest.namespace;
-    this.creationTimestamp = creationTimestamp;
-    this.labels = rest.labels;
-    this.annotations = rest.annotations;
-    this.ownerReferences = rest.ownerReferences ?? [];
-    this.#table = table;
-    this.#row = row;
-    this.#writes = table.writes;
-  }
-
-  get name(): string {
-    return this.#identity().name;
-  }
-
-  get uid(): string {
-    return this.#identity().uid;
-  }
-
-  get resourceVersion(): string {
-    return this.#identity().resourceVersion;
-  }
-
-  #identity(): Identity {
-    if (this.#table.writes !== this.#writes) throw new Error("a glimpse of a pod was kept until the table changed");
-    return this.#table.identityOf(this.#row);
-  }
-}
-
 function textsOf({ metadata: { uid = "", resourceVersion = "", name = "" } = {} }: Pod): string {
   return [uid, resourceVersion, name].join(SEPARATOR);
 }
 
 /** Of metadata as most pods have it; undefined: this is none of them. */
-function restOf(metadata: ObjectMeta): Rest | undefined {
+function restOf(metadata: ObjectMeta): SharedMetadata | undefined {
   const { name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations, ownerReferences, ...others } =
     metadata;
   if (Object.keys(others).length > 0) return undefined;

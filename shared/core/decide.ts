@@ -129,13 +129,13 @@ export interface Decision {
  */
 export function decide(observation: Observation, context: DecideContext): Decision {
   const { now, kruiseNamespace, isStrict = false, isReservedForThis = false, room, inPlace } = context;
-  const { sidecarSet, reserved } = observation;
+  const { sidecarSet } = observation;
   const strategy = sidecarSet.spec.updateStrategy;
   const pods = statesOf(observation, inPlace);
   const history = planHistory(observation, pods, kruiseNamespace);
   const beside = downBeside(sidecarSet, observation.pods);
-  const claimed = inPlace?.canResize ? claimedBy(pods, reserved) : reserved;
-  const claims = { reserved: claimed, isStrict, isReservedForThis, downBeside: beside };
+  const claimed = where(pods, (state) => state.isClaimed === true).map(({ pod }) => pod.metadata?.uid ?? "");
+  const claims = { reserved: new Set(claimed), isStrict, isReservedForThis, downBeside: beside };
   const status = calculateStatus(sidecarSet, pods, history.latest);
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
   const counts: Counts = {
@@ -190,15 +190,10 @@ function statesOf({ sidecarSet, pods, revisions, reserved }: Observation, inPlac
     const state = podStateOf(pod, sidecarSet, inPlace);
     return inPlace?.canResize ? withResize(state, sidecarSet, canResize) : state;
   };
+  // Those whose resources have begun to change are on their way, too.
   const isClaimed = ({ pod, resize }: PodState) =>
     resize?.isUnderWay === true || (reserved.size > 0 && reserved.has(pod.metadata?.uid ?? ""));
   return matchedStates(pods, sidecarSet, stateOf, isClaimed);
-}
-
-/** Those whose resources have begun to change are on their way, too. */
-function claimedBy(pods: Sequence<PodState>, reserved: ReadonlySet<string>): ReadonlySet<string> {
-  const underWay = where(pods, ({ resize }) => resize?.isUnderWay === true).map(({ pod }) => pod.metadata?.uid ?? "");
-  return underWay.length === 0 ? reserved : new Set([...reserved, ...underWay]);
 }
 
 type Counts = Pick<Summary, "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down">;
