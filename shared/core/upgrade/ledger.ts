@@ -13,8 +13,11 @@
  */
 import { createHash } from "node:crypto";
 
-/** More than this many pods are never being written to at once; the window is refilled. Keeps the object below 1 MiB. */
-export const MAX_RESERVATIONS = 1_000;
+/**
+ * More than this many pods are never being written to at once; the window is refilled. A line has 450 bytes at most, and
+ * a ConfigMap 1 MiB. Between two batches nothing is written for as long as a few calls and a decision take.
+ */
+export const MAX_RESERVATIONS = 2_000;
 
 /** A pod in the state in which it may be written to. */
 export interface PodState {
