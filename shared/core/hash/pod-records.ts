@@ -97,7 +97,7 @@ function malformed(error: string): ParsedRecords {
 
 /** Of a rollout's pods many have the same text, and each is asked for several times. Bounded: then all are forgotten. */
 const parsed = new Map<string, ParsedRecords>();
-const MAX_PARSED = 1_000;
+const MAX_PARSED = 100;
 
 /** The value of kruise.io/sidecarset-hash or …-hash-without-image. Never throws. The same text gives the same object. */
 export function parseUpgradeRecords(text: string | undefined): ParsedRecords {
@@ -105,13 +105,14 @@ export function parseUpgradeRecords(text: string | undefined): ParsedRecords {
   if (!text) return { form: "absent", records: Object.create(null) };
   const known = parsed.get(text);
   if (known) return known;
-  const fresh = parseRecords(text);
+  const fresh = readUpgradeRecords(text);
   if (parsed.size === MAX_PARSED) parsed.clear();
   parsed.set(text, fresh);
   return fresh;
 }
 
-function parseRecords(text: string): ParsedRecords {
+/** The same of a text that is there, read anew: for who keeps less than that of it. */
+export function readUpgradeRecords(text: string): ParsedRecords {
   const problem = jsonProblem(text);
   if (problem !== undefined) return malformed(problem);
   const value: unknown = JSON.parse(text);

@@ -3,8 +3,9 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { parseUpgradeRecords } from "../hash/pod-records.ts";
+import { readUpgradeRecords } from "../hash/pod-records.ts";
 import type { ResourceChange } from "../lib/action.ts";
+import { byText } from "../lib/by-text.ts";
 import { isConsistent } from "./is-consistent.ts";
 import { isReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
@@ -70,6 +71,8 @@ export function isUpgradable(pod: Pod, sidecarSet: SidecarSet): boolean {
 
 function isSameHash(pod: Pod, sidecarSet: SidecarSet, annotation: string): boolean {
   const wanted = sidecarSet.metadata?.annotations?.[annotation] ?? "";
-  const { records } = parseUpgradeRecords(pod.metadata?.annotations?.[annotation]);
-  return (records[sidecarSet.metadata?.name ?? ""]?.hash ?? "") === wanted;
+  const text = pod.metadata?.annotations?.[annotation];
+  return (text ? hashIn(text, sidecarSet.metadata?.name ?? "") : "") === wanted;
 }
+
+const hashIn = byText((text, sidecarSetName) => readUpgradeRecords(text).records[sidecarSetName]?.hash ?? "");

@@ -2,6 +2,7 @@
 
 import type { Pod } from "../../api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
+import { byText } from "../lib/by-text.ts";
 import { isJsonObject, jsonOf } from "../lib/json-object.ts";
 import { utcSeconds } from "../lib/rfc3339.ts";
 
@@ -11,41 +12,21 @@ export type LastContainerStatuses = Readonly<Record<string, { readonly imageID?:
 /** Nothing was recorded. */
 export const NO_STATUSES: LastContainerStatuses = {};
 
-/** By SidecarSet; "unreadable": what Go's decoder would not take. */
-type UpdateStates = Readonly<Record<string, unknown>> | "unreadable";
-
-const MAX_REMEMBERED = 1_000;
-const MAX_REMEMBERED_LENGTH = 2_000;
-/** By text: pods that were upgraded in the same second have the same one, and every decision asks for it again. */
-const remembered = new Map<string, UpdateStates>();
-
 /** Undefined when the annotation is there but not what Go's decoder would take: a pod like that is never consistent. */
 export function lastContainerStatuses(pod: Pod, sidecarSetName: string): LastContainerStatuses | undefined {
   const text = pod.metadata?.annotations?.[IN_PLACE_UPDATE_STATE_ANNOTATION];
-  if (text === undefined) return NO_STATUSES;
-  const states = updateStates(text);
-  if (states === "unreadable") return undefined;
+  return text === undefined ? NO_STATUSES : statusesIn(text, sidecarSetName);
+}
+
+const statusesIn = byText((text, sidecarSetName): LastContainerStatuses | undefined => {
+  const states = jsonOf(text);
+  if (states === null) return NO_STATUSES;
+  if (!isJsonObject(states) || !Object.values(states).every(isUpdateState)) return undefined;
   const state = states[sidecarSetName];
   return isJsonObject(state) && isJsonObject(state["lastContainerStatuses"])
     ? (state["lastContainerStatuses"] as LastContainerStatuses)
     : NO_STATUSES;
-}
-
-function updateStates(text: string): UpdateStates {
-  const known = remembered.get(text);
-  if (known) return known;
-  const states = readStates(text);
-  if (text.length > MAX_REMEMBERED_LENGTH) return states;
-  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
-  remembered.set(text, states);
-  return states;
-}
-
-function readStates(text: string): UpdateStates {
-  const states = jsonOf(text);
-  if (states === null) return {};
-  return isJsonObject(states) && Object.values(states).every(isUpdateState) ? states : "unreadable";
-}
+});
 
 /** True for null, too: in Go that is a zero value. */
 export function isUpdateState(value: unknown): boolean {
