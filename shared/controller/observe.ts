@@ -50,7 +50,7 @@ export async function observePods(cluster: Cluster, sidecarSet: SidecarSet, with
     (old, version) => (old === undefined || isLater(old, version) ? version : old),
     undefined,
   );
-  view.complete(lists.flatMap(({ items }) => items));
+  view.complete(lists.map(({ items }) => items));
   return { view, scope, ...(oldest === undefined ? {} : { resourceVersion: oldest }) };
 }
 

@@ -8,7 +8,7 @@ const pod = (resourceVersion: string, image = "app:1"): Pod => ({
 });
 function viewOf(...pods: Pod[]): PodView {
   const view = new PodView({ spec: {} });
-  view.complete(pods.map((one) => view.gather(one)));
+  view.complete([pods.map((one) => view.gather(one))]);
   return view;
 }
 
