@@ -1,10 +1,10 @@
 /** Pods of one template are alike but for their names: records of 150,000 of them fit into memory when they share what is equal. */
 
 /**
- * Beyond so many different values all are forgotten. A list has alike pods beside each other, and those that come later
- * share with each other again; to know a value costs more than to have it.
+ * Beyond so many different values all are forgotten: those that come later share with each other again. To know a value
+ * costs more than to have it.
  */
-const MAX_KNOWN = 5_000;
+const MAX_KNOWN = 50_000;
 
 interface Known {
   readonly value: unknown;

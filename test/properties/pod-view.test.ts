@@ -48,7 +48,8 @@ const someNews: fc.Arbitrary<News> = fc.record({ written: fc.nat(30), gone: fc.n
 function viewOf(sidecarSet: SidecarSet, pods: readonly Pod[], { written, gone, back }: News): PodView {
   const view = new PodView(sidecarSet);
   for (const pod of pods.slice(gone % (pods.length + 1))) view.gather(pod);
-  view.complete([pods.map((pod) => view.gather(pod))]);
+  const half = Math.floor(pods.length / 2);
+  view.complete([pods.slice(0, half), pods.slice(half)].map((list) => list.map((pod) => view.gather(pod))));
   const [newer, lost] = [pods[written], pods[gone]];
   if (newer) expect(view.put(at(newer, "1234567"))).toBe(true);
   if (lost) expect(view.remove(uidOf(lost), "1234568")).toBe(true);

@@ -3,7 +3,7 @@ import type { StatefulSet } from "../../api/stateful-set.ts";
 import { explainSet, setStanding } from "../../core/ordered-set/explain-set.ts";
 import { planSet } from "../../core/ordered-set/plan-set.ts";
 import { planSetRollout } from "../../core/ordered-set/plan-set-rollout.ts";
-import { reconcileLedger, withReservations } from "../../core/upgrade/ledger.ts";
+import { MAX_OF_SET, reconcileLedger, withReservations } from "../../core/upgrade/ledger.ts";
 import { lookAtSet, observationOf, type SetContext, seeReserved, subjectOf } from "./set-look.ts";
 import { describeRequest, explainStop, type SetReport } from "./set-report.ts";
 import { wantedStates } from "./set-round.ts";
@@ -25,7 +25,7 @@ export async function planSetOnly(context: SetContext, wish?: SetPlanWish): Prom
   const kept = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject)?.kept ?? [];
   const seen = observationOf(context, look, new Set(kept.map(({ uid }) => uid)));
   const plan = planSet(seen, look);
-  const { fenced } = withReservations(kept, wantedStates(plan), subject);
+  const { fenced } = withReservations(kept, wantedStates(plan), subject, MAX_OF_SET);
   const standing = setStanding(seen, plan.outcome.updateRevision);
   const planned = [
     ...fenced.map(({ namespace, name }) => `fence ${namespace}/${name}: it was reserved and is not wanted any more`),

@@ -1,5 +1,4 @@
 /** One round of a pass over a set: foresee what it will take away, reserve that, fence what is not wanted, carry it out. */
-
 import type { Pod } from "../../api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
@@ -12,6 +11,7 @@ import {
   isGenerationObservable,
   isSameLedger,
   type Ledger,
+  MAX_OF_SET,
   type PodState,
   type Reservation,
   reconcileLedger,
@@ -61,7 +61,7 @@ export async function setRound(context: SetContext, look: SetLook): Promise<SetR
   const reserved = new Set(reconciled.kept.map(({ uid }) => uid));
   const seen = observationOf(context, look, reserved);
   const plan = planSet(seen, look);
-  const { ledger, granted, fenced } = withReservations(reconciled.kept, wantedStates(plan), subject);
+  const { ledger, granted, fenced } = withReservations(reconciled.kept, wantedStates(plan), subject, MAX_OF_SET);
   await store(context, look, ledger);
   for (const reservation of fenced) await fence(context, reservation);
   const round = new Round(context, look, { subject, granted, isFencing: fenced.length > 0 });

@@ -7,7 +7,7 @@ import {
   UNDONE_ANNOTATION,
 } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { parseUpgradeRecords } from "../hash/pod-records.ts";
+import { recordedHash } from "../hash/recorded-hash.ts";
 import { isJsonObject, jsonOf } from "../lib/json-object.ts";
 import { type Sequence, where } from "../lib/sequence.ts";
 import { shownText } from "../lib/shown-text.ts";
@@ -96,8 +96,8 @@ function workingHashes({ metadata }: SidecarSet, pods: Sequence<PodState>): Read
   const ready = where(pods, ({ isReady, isConsistent }) => isReady && isConsistent);
   return new Set(
     ready.flatMap(({ pod }) => {
-      const { records } = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]);
-      return records[metadata?.name ?? ""]?.hash ?? [];
+      const hash = recordedHash(pod.metadata?.annotations?.[HASH_ANNOTATION], metadata?.name ?? "");
+      return hash === "" ? [] : [hash];
     }),
   );
 }

@@ -95,7 +95,10 @@ function malformed(error: string): ParsedRecords {
   return { form: "malformed", records: Object.create(null), error };
 }
 
-/** Of a rollout's pods many have the same text, and each is asked for several times. Bounded: then all are forgotten. */
+/**
+ * Of a rollout's pods many have the same text, and those that get their turn are asked for several times. Bounded: then
+ * all are forgotten. Few, since records take some space, and V8 takes for old what is kept.
+ */
 const parsed = new Map<string, ParsedRecords>();
 const MAX_PARSED = 100;
 

@@ -2,7 +2,8 @@
 
 /** Beyond so many, all are forgotten. */
 const MAX_KNOWN = 1_000;
-const MAX_LENGTH = 2_000;
+/** Longer ones are read each time: pods without end of texts without end would not fit. About twenty SidecarSets. */
+const MAX_LENGTH = 5_000;
 
 /**
  * `read`, which remembers what it read from a text for one owner at a time. What it returns should be small: it is kept

@@ -65,36 +65,3 @@ export function storedTime(text: string): string | null | undefined {
   const time = utcSeconds(text);
   return time === "0001-01-01T00:00:00Z" ? null : time;
 }
-
-const DAYS_UNTIL_1970 = 719_468;
-
-/**
- * Seconds since 1970 of a time as Kubernetes prints it; undefined for what is not RFC 3339. Quick, since it is asked for
- * every pod of a rollout: what has the form is taken to be a time.
- */
-export function unixSeconds(text: string): number | undefined {
-  const time = text.length === 20 && text.endsWith("Z") ? text : utcSeconds(text);
-  if (time === undefined) return undefined;
-  const days = daysSince1970({ year: digits(time, 0, 4), month: digits(time, 5, 7), day: digits(time, 8, 10) });
-  const minutes = (days * 24 + digits(time, 11, 13)) * 60 + digits(time, 14, 16);
-  const seconds = minutes * 60 + digits(time, 17, 19);
-  return Number.isNaN(seconds) ? undefined : seconds;
-}
-
-function digits(text: string, begin: number, end: number): number {
-  let value = 0;
-  for (let at = begin; at < end; at++) {
-    const digit = text.charCodeAt(at) - 48;
-    if (digit < 0 || digit > 9) return Number.NaN;
-    value = value * 10 + digit;
-  }
-  return value;
-}
-
-/** Years begin in March here, so that the day that comes every four years is the last one. */
-function daysSince1970({ year, month, day }: Day): number {
-  const since = month > 2 ? year : year - 1;
-  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1;
-  const leapDays = Math.floor(since / 4) - Math.floor(since / 100) + Math.floor(since / 400);
-  return since * 365 + leapDays + dayOfYear - DAYS_UNTIL_1970;
-}

@@ -3,9 +3,8 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { readUpgradeRecords } from "../hash/pod-records.ts";
+import { recordedHash } from "../hash/recorded-hash.ts";
 import type { ResourceChange } from "../lib/action.ts";
-import { byText } from "../lib/by-text.ts";
 import { isConsistent } from "./is-consistent.ts";
 import { isReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
@@ -71,8 +70,5 @@ export function isUpgradable(pod: Pod, sidecarSet: SidecarSet): boolean {
 
 function isSameHash(pod: Pod, sidecarSet: SidecarSet, annotation: string): boolean {
   const wanted = sidecarSet.metadata?.annotations?.[annotation] ?? "";
-  const text = pod.metadata?.annotations?.[annotation];
-  return (text ? hashIn(text, sidecarSet.metadata?.name ?? "") : "") === wanted;
+  return recordedHash(pod.metadata?.annotations?.[annotation], sidecarSet.metadata?.name ?? "") === wanted;
 }
-
-const hashIn = byText((text, sidecarSetName) => readUpgradeRecords(text).records[sidecarSetName]?.hash ?? "");

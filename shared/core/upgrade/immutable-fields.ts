@@ -2,7 +2,7 @@
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { parseUpgradeRecords } from "../hash/pod-records.ts";
+import { recordedHash } from "../hash/recorded-hash.ts";
 import { sortedGoJson } from "../lib/go-json.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { revisionData } from "../revision/revision-data.ts";
@@ -21,7 +21,7 @@ export function immutableFields(
   const madeWith = new Set<string>();
   for (const { metadata } of pods) {
     const text = metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
-    madeWith.add(parseUpgradeRecords(text).records[name]?.hash ?? "");
+    madeWith.add(recordedHash(text, name));
   }
   if (madeWith.size === 0) return [];
   const now = hashedPart(revisionData(sidecarSet));
@@ -38,7 +38,7 @@ export function madeWith(
   revisions: readonly ControllerRevision[],
 ): { readonly fields: readonly string[]; readonly resources: ReadonlyMap<string, unknown> } | undefined {
   const text = pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
-  const hash = parseUpgradeRecords(text).records[sidecarSet.metadata?.name ?? ""]?.hash ?? "";
+  const hash = recordedHash(text, sidecarSet.metadata?.name ?? "");
   const revision = revisions.findLast((one) => hash !== "" && hash === hashOf(one));
   if (revision === undefined) return undefined;
   const before = hashedPart(revision.data);

@@ -14,10 +14,14 @@
 import { createHash } from "node:crypto";
 
 /**
- * More than this many pods are never being written to at once; the window is refilled. A line has 450 bytes at most, and
- * a ConfigMap 1 MiB. Between two batches nothing is written for as long as a few calls and a decision take.
+ * More than this many pods are never being written to at once; the window is refilled. A line has 460 bytes at most, and
+ * a ConfigMap 1 MiB. With fewer, more time goes by between batches, when nothing is written; with more, it takes longer
+ * until anybody looks whether the rollout was paused.
  */
 export const MAX_RESERVATIONS = 2_000;
+
+/** Of an ordered set: its ledger is written again for each pod that gets a second write. */
+export const MAX_OF_SET = 1_000;
 
 /** A pod in the state in which it may be written to. */
 export interface PodState {

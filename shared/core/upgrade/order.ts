@@ -1,6 +1,6 @@
 /** Decides which of two waiting pods is upgraded first when the SidecarSet does not say: the one that is missed less. */
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
-import { unixSeconds } from "../lib/rfc3339.ts";
+import { storedSeconds } from "../lib/seconds-between.ts";
 import { each, type Sequence } from "../lib/sequence.ts";
 import { readyCondition } from "../pod/is-ready.ts";
 import type { PodState } from "../pod/pod-state.ts";
@@ -63,9 +63,9 @@ function compareTimes(a: number, b: number): number {
   return a > b ? -1 : 1;
 }
 
-/** Seconds since 1970. */
+/** In seconds. */
 function timeOf(time: string | null | undefined): number {
-  return !time || time === "0001-01-01T00:00:00Z" ? UNKNOWN : (unixSeconds(time) ?? UNKNOWN);
+  return !time || time === "0001-01-01T00:00:00Z" ? UNKNOWN : (storedSeconds(time) ?? UNKNOWN);
 }
 
 function maxRestarts(statuses: readonly ContainerStatus[]): number {

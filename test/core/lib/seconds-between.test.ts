@@ -1,6 +1,6 @@
 import { assert, date, property } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addSeconds, secondsBetween } from "../../../shared/core/lib/seconds-between.ts";
+import { addSeconds, secondsBetween, storedSeconds } from "../../../shared/core/lib/seconds-between.ts";
 
 const anyTime = date({
   min: new Date("0001-01-01T00:00:00Z"),
@@ -48,5 +48,27 @@ describe("addSeconds", () => {
     ["no time", "soon", 1, undefined],
   ])("%s", (_, time, seconds, expected) => {
     expect(addSeconds(time, seconds)).toBe(expected);
+  });
+});
+
+describe("what a pod's time is as a number", () => {
+  test("is as many seconds apart as JavaScript's own clock says, over 500 years", () => {
+    const at = (seconds: number) =>
+      storedSeconds(`${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`) ?? Number.NaN;
+    const day = 86_400;
+    const since = at(0);
+    let looked = 0;
+    for (let seconds = -70 * 365 * day + 3_661; seconds < 430 * 365 * day; seconds += day - 61) {
+      if (at(seconds) - since !== seconds) expect([seconds, at(seconds) - since]).toEqual([seconds, seconds]);
+      looked++;
+    }
+    expect(looked).toBeGreaterThan(180_000);
+  });
+
+  test("is the same however it is written, and none where it is no time", () => {
+    const [printed, other] = ["2026-01-02T02:04:05Z", "2026-01-02T03:04:05.9+01:00"].map(storedSeconds);
+    expect(printed).toBeGreaterThan(0);
+    expect(other).toBe(printed);
+    expect(["soon", "2026-01-02T03:04:0xZ", ""].map(storedSeconds)).toEqual([undefined, undefined, undefined]);
   });
 });

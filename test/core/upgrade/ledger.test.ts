@@ -73,7 +73,11 @@ describe("the ledger as a ConfigMap", () => {
       uid: `00000000-0000-0000-0000-0000000${index}`,
       resourceVersion: "12345678901234567890",
     }));
-    const { ledger: full, granted } = withReservations([], wanted, { ...subject, revision: "r".repeat(64) });
+    const { ledger: full, granted } = withReservations([], wanted, {
+      ...subject,
+      generation: 999_999_999_999_999,
+      revision: "r".repeat(64),
+    });
     expect(granted.size).toBe(MAX_RESERVATIONS);
     expect(JSON.stringify(formatLedger(full)).length).toBeLessThan(1024 * 1024 - 100_000);
   });
