@@ -72,7 +72,7 @@ export function rolloutGates(figures: RolloutFigures): readonly Gate[] {
   ];
 }
 
-/** Measured: 115 to 118. It was 350 while garbage could pile up. */
+/** Measured: 114 to 118. It was 350 while garbage could pile up. */
 export function memoryGates({ rows }: MemoryFigures): readonly Gate[] {
   return rows.map(({ pods, peakMegabytes }) => ({
     what: `memory of the rollout function over ${pods} pods, MB`,
