@@ -75,10 +75,8 @@ export async function lookAt(context: RolloutContext, name: string): Promise<Loo
   const sidecarSet = await readSidecarSet(cluster, name);
   if (!sidecarSet) return undefined;
   const isResizing = context.inPlaceGates?.InPlaceResize === true;
-  const [observed, revisions] = await Promise.all([
-    observePods(cluster, sidecarSet, isResizing),
-    listRevisions(cluster, kruiseNamespace, name),
-  ]);
+  const revisions = await listRevisions(cluster, kruiseNamespace, name);
+  const observed = await observePods(cluster, sidecarSet, isResizing);
   const { view } = observed;
   const isNative = context.inPlaceGates?.NativeSidecarInPlaceUpdate === true;
   const kubelets = isNative ? await readKubelets(cluster, sidecarSet, view.glimpses) : undefined;

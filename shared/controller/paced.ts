@@ -1,8 +1,12 @@
 /** Works through a list with as many at once as the API server puts up with: whoever is refused leaves the work to the others. */
 import type { Clock } from "./clock.ts";
 
-/** So many successes bring one more to the work, up to the limit. */
+/** As many begin, and each success brings one more, up to the limit: until the API server refuses for the first time. */
+const BEGIN_WITH = 4;
+/** From then on so many successes bring one more. A burst of refusals makes an API server ask for longer waits. */
 const SUCCESSES_FOR_ANOTHER = 32;
+/** With less to do than this many waits take, nobody comes any more. */
+const END_IN_WAITS = 2;
 /** Where the last one is refused so often in a row, nobody gets through: the rest is left. */
 const MAX_REFUSALS = 5;
 /** Kept before the time is up to record what was done, beside what two items typically take. */
@@ -19,13 +23,15 @@ export class Pace {
   readonly #endsAtMs: number;
   #width: number;
   #successes = 0;
+  #successesForAnother = 1;
   #typicalMs = 0;
+  #askedToWaitMs = 0;
 
   /** `endsAtMs`: on `clock`; nothing is begun that would not be through by then */
   constructor(atMost: number, clock: Clock, endsAtMs = Number.POSITIVE_INFINITY) {
     this.#atMost = atMost;
     this.#endsAtMs = endsAtMs;
-    this.#width = atMost;
+    this.#width = Math.min(BEGIN_WITH, atMost);
     this.clock = clock;
   }
 
@@ -42,7 +48,7 @@ export class Pace {
 
   /** How many begin with a list. */
   begin(): number {
-    if (this.#successes >= SUCCESSES_FOR_ANOTHER) this.#widen(this.#width + 1);
+    if (this.#successes >= this.#successesForAnother) this.#widen(this.#width + 1);
     return this.#width;
   }
 
@@ -50,14 +56,18 @@ export class Pace {
     this.#successes++;
   }
 
-  refuse(active: number): void {
+  /** `waitMs`: that the API server asks for */
+  refuse(active: number, waitMs: number): void {
+    this.#askedToWaitMs = waitMs;
+    this.#successesForAnother = SUCCESSES_FOR_ANOTHER;
     this.#width = Math.max(1, Math.min(this.#width, active - 1));
   }
 
   /** Near the end nobody comes any more: whoever is refused then would be waited for. */
   admitsAnother(active: number, left: number): boolean {
-    if (this.#successes < SUCCESSES_FOR_ANOTHER || active >= this.#atMost) return false;
-    if (left <= active * SUCCESSES_FOR_ANOTHER) return false;
+    if (this.#successes < this.#successesForAnother || active >= this.#atMost) return false;
+    const restMs = (left * this.#typicalMs) / active;
+    if (left <= active || restMs < END_IN_WAITS * this.#askedToWaitMs) return false;
     this.#widen(active + 1);
     return true;
   }
@@ -136,7 +146,7 @@ class PacedWork<T> {
       return true;
     }
     this.#queue.push({ item: next.item, atMs: clock.now() + waitMs });
-    this.#pace.refuse(this.#active);
+    this.#pace.refuse(this.#active, waitMs);
     if (this.#active > 1) return false;
     if (++this.#refusals === MAX_REFUSALS) this.#queue.length = 0;
     return true;
