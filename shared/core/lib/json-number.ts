@@ -25,11 +25,28 @@ const INTEGER = /^-?\d+$/;
  */
 const MAY_BE_LOSSY = /(?:^|[:,[\s])-?\d(?:\d{15}|[\d.]*[eE]\+?\d{3})/;
 /** What the former takes for granted, found several times faster. */
-const LONG_RUN = /\d{16}/;
 const LONG_EXPONENT = /[eE]\+?\d{3}/;
+const LONG_RUN = 16;
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57;
+}
+
+/** Of so many digits in a row one stands at each multiple of their number: nothing else has to be looked at. */
+function hasLongRun(text: string): boolean {
+  for (let at = 0; at < text.length; at += LONG_RUN) {
+    if (!isDigit(text.charCodeAt(at))) continue;
+    let from = at;
+    let to = at + 1;
+    while (isDigit(text.charCodeAt(from - 1))) from--;
+    while (isDigit(text.charCodeAt(to))) to++;
+    if (to - from >= LONG_RUN) return true;
+  }
+  return false;
+}
 
 function mayBeLossy(text: string): boolean {
-  return (LONG_RUN.test(text) || LONG_EXPONENT.test(text)) && MAY_BE_LOSSY.test(text);
+  return (hasLongRun(text) || LONG_EXPONENT.test(text)) && MAY_BE_LOSSY.test(text);
 }
 
 function isLossy(value: number, source: string): boolean {

@@ -28,6 +28,13 @@ describe("parseJson", () => {
     expect(JSON.stringify(parseJson(text))).toContain("9007199254740993");
   });
 
+  it("finds it at every distance from the beginning", () => {
+    for (let distance = 0; distance < 40; distance++) {
+      const text = `{"${"a".repeat(distance)}":9007199254740993}`;
+      expect(JSON.stringify(parseJson(text))).toBe(text);
+    }
+  });
+
   const plain: readonly (readonly [string, string, unknown])[] = [
     ["the largest safe integer", "9007199254740991", 9007199254740991],
     ["a fraction with more digits than float64 has", "0.10000000000000000000001", 0.1],
