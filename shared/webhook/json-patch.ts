@@ -3,11 +3,11 @@
  * comes or goes is one `add` or `remove` at its index, and what stands behind it is left alone.
  */
 import { isRawNumber } from "../core/lib/json-number.ts";
+import { isJsonObject, type JsonObject } from "../core/lib/json-object.ts";
 import type { JsonPatchOperation } from "../kube/port.ts";
 import { align, type Pair } from "./align.ts";
 
 type Add = Extract<JsonPatchOperation, { readonly op: "add" | "replace" | "test" }>;
-type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Operations that turn `from` into `to` when applied in order; none when both are equal. Neither is changed. */
 export function diff(from: unknown, to: unknown): readonly JsonPatchOperation[] {
@@ -102,7 +102,7 @@ function has(object: JsonObject, key: string): boolean {
 }
 
 function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
+  return isJsonObject(value) && !isRawNumber(value);
 }
 
 function escapeKey(key: string): string {

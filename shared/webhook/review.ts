@@ -1,6 +1,7 @@
 /** Reads a review from the body of a request and refuses what is none, in one sentence that says what it should be. */
 import type { AdmissionRequest, ConversionReview } from "../api/admission.ts";
 import { parseJson } from "../core/lib/json-number.ts";
+import { isJsonObject, type JsonObject } from "../core/lib/json-object.ts";
 
 /** The request cannot be answered with a review: it carries no uid to answer to, or is no review at all. */
 export class ReviewError extends Error {
@@ -25,8 +26,6 @@ export interface Review<Request extends { readonly uid: string }> {
   readonly request: Request;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 const ADMISSION_VERSIONS = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 const CONVERSION_VERSIONS = ["apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"];
 
@@ -45,7 +44,7 @@ export function requireJson(contentType: string | undefined): void {
 export function readAdmissionReview(body: string): Review<AdmissionRequest> {
   const { apiVersion, request } = readReview(body, "AdmissionReview", ADMISSION_VERSIONS);
   requireText(request, "operation");
-  if (!isObject(request["resource"])) throw new ReviewError("the AdmissionReview has no request.resource");
+  if (!isJsonObject(request["resource"])) throw new ReviewError("the AdmissionReview has no request.resource");
   for (const field of ["group", "version", "resource"]) requireText(request["resource"], field, "resource.");
   return { apiVersion, request: request as unknown as AdmissionRequest };
 }
@@ -55,7 +54,7 @@ export function readConversionReview(body: string): Review<ConversionRequest> {
   const { apiVersion, request } = readReview(body, "ConversionReview", CONVERSION_VERSIONS);
   requireText(request, "desiredAPIVersion");
   const { objects } = request;
-  if (!Array.isArray(objects) || !objects.every(isObject))
+  if (!Array.isArray(objects) || !objects.every(isJsonObject))
     throw new ReviewError("the ConversionReview's request.objects is not a list of objects");
   return { apiVersion, request: request as unknown as ConversionRequest };
 }
@@ -67,13 +66,13 @@ function readReview(body: string, kind: string, versions: readonly string[]) {
     const given = `apiVersion ${JSON.stringify(apiVersion)}, kind ${JSON.stringify(review["kind"])}`;
     throw new ReviewError(`the body has ${given}, expected a ${kind} of ${versions.join(" or ")}`);
   }
-  if (!isObject(request)) throw new ReviewError(`the ${kind} has no request`);
+  if (!isJsonObject(request)) throw new ReviewError(`the ${kind} has no request`);
   if (typeof request["uid"] !== "string" || request["uid"] === "")
     throw new ReviewError(`the ${kind} has no request.uid`);
   return { apiVersion, request };
 }
 
-function decode(body: string): Json & { readonly apiVersion?: unknown; readonly request?: unknown } {
+function decode(body: string): JsonObject & { readonly apiVersion?: unknown; readonly request?: unknown } {
   if (body === "") throw new ReviewError("the request has no body, expected a review in JSON");
   let value: unknown;
   try {
@@ -81,14 +80,10 @@ function decode(body: string): Json & { readonly apiVersion?: unknown; readonly 
   } catch (cause) {
     throw new ReviewError(`the body is not JSON: ${cause instanceof Error ? cause.message : cause}`, { cause });
   }
-  if (!isObject(value)) throw new ReviewError("the body is not a JSON object, expected a review");
+  if (!isJsonObject(value)) throw new ReviewError("the body is not a JSON object, expected a review");
   return value;
 }
 
-function requireText(object: Json, field: string, prefix = ""): void {
+function requireText(object: JsonObject, field: string, prefix = ""): void {
   if (typeof object[field] !== "string") throw new ReviewError(`the review has no request.${prefix}${field}`);
-}
-
-function isObject(value: unknown): value is Json & { readonly [field: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

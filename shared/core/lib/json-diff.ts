@@ -1,4 +1,5 @@
 /** Decides in which places two JSON values differ, as RFC 6902 operations without their order. */
+import { isJsonObject, type JsonObject } from "./json-object.ts";
 
 export interface JsonChange {
   readonly op: "add" | "remove" | "replace";
@@ -8,16 +9,14 @@ export interface JsonChange {
   readonly value?: unknown;
 }
 
-type Members = Readonly<Record<string, unknown>>;
-
 /** Lists of one length are compared by place; otherwise what they have too many or too few of is added or removed. */
 export function diffJson(before: unknown, after: unknown, path: readonly string[] = []): readonly JsonChange[] {
   if (Array.isArray(before) && Array.isArray(after)) return diffMembers({ ...before }, { ...after }, path);
-  if (isMembers(before) && isMembers(after)) return diffMembers(before, after, path);
+  if (isJsonObject(before) && isJsonObject(after)) return diffMembers(before, after, path);
   return Object.is(before, after) ? [] : [{ op: "replace", path, value: after }];
 }
 
-function diffMembers(before: Members, after: Members, path: readonly string[]): readonly JsonChange[] {
+function diffMembers(before: JsonObject, after: JsonObject, path: readonly string[]): readonly JsonChange[] {
   const kept = Object.entries(after).flatMap(([key, value]): readonly JsonChange[] =>
     Object.hasOwn(before, key)
       ? diffJson(before[key], value, [...path, key])
@@ -25,8 +24,4 @@ function diffMembers(before: Members, after: Members, path: readonly string[]): 
   );
   const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
   return [...kept, ...removed.map((key): JsonChange => ({ op: "remove", path: [...path, key] }))];
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

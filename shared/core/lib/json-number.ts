@@ -26,21 +26,15 @@ const INTEGER = /^-?\d+$/;
 const MAY_BE_LOSSY = /(?:^|[:,[\s])-?\d(?:\d{15}|[\d.]*[eE]\+?\d{3})/;
 /** What the former takes for granted, found several times faster. */
 const LONG_EXPONENT = /[eE]\+?\d{3}/;
-const LONG_RUN = 16;
 
 function isDigit(code: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-/** Of so many digits in a row one stands at each multiple of their number: nothing else has to be looked at. */
+/** Looked for from its end, since what is no digit there says that none of the 16 before it can be its beginning. */
 function hasLongRun(text: string): boolean {
-  for (let at = 0; at < text.length; at += LONG_RUN) {
-    if (!isDigit(text.charCodeAt(at))) continue;
-    let from = at;
-    let to = at + 1;
-    while (isDigit(text.charCodeAt(from - 1))) from--;
-    while (isDigit(text.charCodeAt(to))) to++;
-    if (to - from >= LONG_RUN) return true;
+  for (let end = 15, at = 0; end < text.length; end = at + 16) {
+    for (at = end; isDigit(text.charCodeAt(at)); at--) if (at === end - 15) return true;
   }
   return false;
 }
