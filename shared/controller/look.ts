@@ -11,6 +11,7 @@ import {
   type Seen,
   type Subject,
 } from "../core/upgrade/ledger.ts";
+import { hasOwnerBudget } from "../core/upgrade/owner-budget.ts";
 import { needsResize } from "../core/upgrade/resize.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../kube/port.ts";
@@ -99,6 +100,18 @@ export async function readSidecarSet(cluster: Cluster, name: string): Promise<Si
     if (isKubeError(error, 404)) return undefined;
     throw error;
   }
+}
+
+/** undefined: the SidecarSet is not the one any more that was looked at. */
+export async function readSame({ cluster }: RolloutContext, look: Look): Promise<SidecarSet | undefined> {
+  const sidecarSet = await readSidecarSet(cluster, look.sidecarSet.metadata?.name ?? "");
+  if (!sidecarSet) return undefined;
+  const isSame =
+    sidecarSet.metadata?.uid === look.sidecarSet.metadata?.uid &&
+    sidecarSet.metadata?.generation === look.sidecarSet.metadata?.generation &&
+    // What is kept of pods depends on it.
+    hasOwnerBudget(sidecarSet) === hasOwnerBudget(look.sidecarSet);
+  return isSame ? sidecarSet : undefined;
 }
 
 export function subjectOf({ metadata }: SidecarSet): Subject {

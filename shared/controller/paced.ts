@@ -72,8 +72,10 @@ export class Pace {
     return true;
   }
 
+  /** What the API server has asked for fades, as long as it does not ask again. */
   #widen(to: number): void {
     this.#successes = 0;
+    this.#askedToWaitMs /= 2;
     this.#width = Math.min(this.#atMost, Math.max(this.#width, to));
   }
 }
@@ -81,28 +83,31 @@ export class Pace {
 /**
  * `work` resolves to how many milliseconds the API server asks to wait, or undefined when it is through, whatever came of
  * it. An item that was refused has its turn again after the others, and not before that time. The first error ends
- * it, and so does the end of the time.
+ * it, and so does the end of the time, and `isOver`, which is asked before each item.
  */
 export async function mapPaced<T>(
   items: readonly T[],
   pace: Pace,
   work: (item: T) => Promise<number | undefined>,
+  isOver: () => boolean = () => false,
 ): Promise<void> {
-  await new PacedWork(items, pace, work).run();
+  await new PacedWork(items, pace, work, isOver).run();
 }
 
 class PacedWork<T> {
   readonly #pace: Pace;
   readonly #work: (item: T) => Promise<number | undefined>;
+  readonly #isOver: () => boolean;
   readonly #queue: { readonly item: T; readonly atMs: number }[];
   #active = 0;
   #refusals = 0;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(items: readonly T[], pace: Pace, work: (item: T) => Promise<number | undefined>) {
+  constructor(items: readonly T[], pace: Pace, work: (item: T) => Promise<number | undefined>, isOver: () => boolean) {
     this.#queue = items.map((item) => ({ item, atMs: Number.NEGATIVE_INFINITY }));
     this.#pace = pace;
     this.#work = work;
+    this.#isOver = isOver;
   }
 
   async run(): Promise<void> {
@@ -119,24 +124,20 @@ class PacedWork<T> {
       while (await this.#takeNext())
         if (this.#pace.admitsAnother(this.#active, this.#queue.length)) others.push(this.#take());
     } catch (error) {
-      this.#queue.length = 0;
+      this.#end();
       this.#failure ??= { error };
     }
-    this.#active--;
     await Promise.all(others);
   }
 
-  /** False: this one is done. */
+  /** False: this one has left, which those who look in the same turn have to see. */
   async #takeNext(): Promise<boolean> {
     const next = this.#queue.shift();
-    if (!next) return false;
+    if (!next || this.#isOver()) return this.#end();
     const { clock } = this.#pace;
     const earlyMs = next.atMs - clock.now();
     if (earlyMs > 0) await clock.sleep(earlyMs);
-    if (this.#pace.isTimeUp()) {
-      this.#queue.length = 0;
-      return false;
-    }
+    if (this.#pace.isTimeUp() || this.#isOver()) return this.#end();
     const beganMs = clock.now();
     const waitMs = await this.#work(next.item);
     this.#pace.took(clock.now() - beganMs);
@@ -147,8 +148,17 @@ class PacedWork<T> {
     }
     this.#queue.push({ item: next.item, atMs: clock.now() + waitMs });
     this.#pace.refuse(this.#active, waitMs);
-    if (this.#active > 1) return false;
-    if (++this.#refusals === MAX_REFUSALS) this.#queue.length = 0;
-    return true;
+    if (this.#active > 1) return this.#leave();
+    return ++this.#refusals < MAX_REFUSALS || this.#end();
+  }
+
+  #leave(): false {
+    this.#active--;
+    return false;
+  }
+
+  #end(): false {
+    this.#queue.length = 0;
+    return this.#leave();
   }
 }

@@ -1,8 +1,7 @@
 /** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
 import type { SidecarSet } from "../api/sidecarset.ts";
 import type { Summary } from "../core/decide.ts";
-import { hasOwnerBudget } from "../core/upgrade/owner-budget.ts";
-import { type Look, lookAt, type RolloutContext, readSidecarSet } from "./look.ts";
+import { type Look, lookAt, type RolloutContext, readSame } from "./look.ts";
 import { openPodFeed, type PodFeed } from "./pod-feed.ts";
 import type { Stop } from "./report.ts";
 import { type RoundResult, round } from "./round.ts";
@@ -128,6 +127,7 @@ async function nextLook(
   limits: Limits,
 ): Promise<Look | undefined | "quiet" | "settled"> {
   const { look, result } = following.progress;
+  if (result.isOutdated) return undefined;
   // All that there was room for is written: what else the budget allows need not wait.
   if (result.isMoreToWrite) return onto(look, await readSame(context, look));
   if (isManyInFlight(result)) {
@@ -162,18 +162,6 @@ function onto(look: Look, sidecarSet: SidecarSet | undefined): Look | undefined 
   if (!sidecarSet) return undefined;
   look.sidecarSet = sidecarSet;
   return look;
-}
-
-/** undefined: the SidecarSet is not the one any more that was looked at. */
-async function readSame({ cluster }: RolloutContext, look: Look): Promise<SidecarSet | undefined> {
-  const sidecarSet = await readSidecarSet(cluster, look.sidecarSet.metadata?.name ?? "");
-  if (!sidecarSet) return undefined;
-  const isSame =
-    sidecarSet.metadata?.uid === look.sidecarSet.metadata?.uid &&
-    sidecarSet.metadata?.generation === look.sidecarSet.metadata?.generation &&
-    // What is kept of pods depends on it.
-    hasOwnerBudget(sidecarSet) === hasOwnerBudget(look.sidecarSet);
-  return isSame ? sidecarSet : undefined;
 }
 
 async function waitOn({ clock }: RolloutContext, limits: Limits, ms: number): Promise<void> {

@@ -18,7 +18,7 @@ import { passGate } from "./pass-gate.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
 import { statusAdditions, transitions } from "./status-additions.ts";
 import { undoHalted } from "./undo-halted.ts";
-import { writePods } from "./write-pods.ts";
+import { type Written, writePods } from "./write-pods.ts";
 
 export interface RoundResult {
   readonly decision: Decision;
@@ -28,12 +28,15 @@ export interface RoundResult {
   readonly reserved: number;
   /** every pod that there was room for carries its patch, and the decision has more of them */
   readonly isMoreToWrite: boolean;
+  /** the SidecarSet said something else before all pods were written to */
+  readonly isOutdated: boolean;
   /** the status has changed, but was written just now */
   readonly isStatusOwed: boolean;
 }
 
 /** However fast the rounds are, the status of a SidecarSet is written once in this time. */
 const STATUS_EVERY_MS = 1_000;
+const NOTHING_WRITTEN: Written = { done: new Set(), isOutdated: false };
 const statusWrittenAtMs = new WeakMap<RolloutContext, number>();
 
 /**
@@ -58,7 +61,7 @@ export async function round(
   const isObservable = isGenerationObservable(plan.ledger, subject);
   const statusWrite = await writeStatus(context, look, decision, { isObservable, mayWait: mode === "act" });
   if (statusWrite === "lost") return undefined;
-  const done = mode === "act" ? await carryOut(context, look, decision, plan) : new Set();
+  const { done, isOutdated } = mode === "act" ? await carryOut(context, look, decision, plan) : NOTHING_WRITTEN;
   if (mode === "act") await undoHalted(context, look, decision, decided);
   const { granted, fenced } = plan;
   return {
@@ -66,15 +69,16 @@ export async function round(
     written: granted.size + fenced.length,
     reserved: plan.ledger.reservations.length,
     isMoreToWrite: done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size,
+    isOutdated,
     isStatusOwed: statusWrite === "owed",
   };
 }
 
-async function carryOut(context: RolloutContext, look: Look, decision: Decision, plan: LedgerPlan) {
-  const done = await writePods(context, look, decision, plan);
-  await tell(context, look, decision, done);
+async function carryOut(context: RolloutContext, look: Look, decision: Decision, plan: LedgerPlan): Promise<Written> {
+  const written = await writePods(context, look, decision, plan);
+  await tell(context, look, decision, written.done);
   await truncateRevisions(context, look, decision);
-  return done;
+  return written;
 }
 
 function isTooEarly(context: RolloutContext): boolean {

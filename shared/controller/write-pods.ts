@@ -11,6 +11,7 @@ import { mapLimited } from "./concurrency.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
 import { mapPaced, Pace } from "./paced.ts";
 import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
+import { SpecCheck } from "./spec-check.ts";
 
 type Condition = Extract<Action, { kind: "PatchPodCondition" }>;
 
@@ -20,16 +21,20 @@ const CONDITION_ATTEMPTS = 4;
 /** of each rollout, over its batches */
 const paces = new WeakMap<RolloutContext, Pace>();
 
-/**
- * Resolves to the uids of the pods that carry their patch now.
- * @throws KubeError only when the API server cannot be asked any more what came of a write
- */
+export interface Written {
+  /** uids of the pods that carry their patch now */
+  readonly done: ReadonlySet<string>;
+  /** the SidecarSet said something else before the end, and the rest was left: it is reserved as before */
+  readonly isOutdated: boolean;
+}
+
+/** @throws KubeError only when the API server cannot be asked any more what came of a write */
 export async function writePods(
   context: RolloutContext,
   look: Look,
   decision: Decision,
   plan: LedgerPlan,
-): Promise<ReadonlySet<string>> {
+): Promise<Written> {
   const patches = decision.actions.filter((action) => action.kind === "PatchPod");
   const isSkipped = context.inPlaceGates?.SkipUpgradableCondition === true;
   const conditions = isSkipped ? [] : decision.actions.filter((action) => action.kind === "PatchPodCondition");
@@ -41,7 +46,8 @@ export async function writePods(
   const done = new Set<string>();
   const pace = paces.get(context) ?? new Pace(WRITES_AT_ONCE, context.clock, context.endsAtMs);
   paces.set(context, pace);
-  await mapPaced(granted, pace, async (patch) => {
+  const spec = new SpecCheck(context, look);
+  const write = async (patch: PatchPod) => {
     const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
     if (isBusy(outcome)) return waitMsOf(outcome);
     if (await isPatchedBy(context, look, patch, outcome)) {
@@ -49,10 +55,11 @@ export async function writePods(
       await setCondition(context, look, conditionOf.get(patch.pod.uid));
     }
     return undefined;
-  });
-  const others = conditions.filter(({ pod }) => !isPatch.has(pod.uid));
+  };
+  await mapPaced(granted, pace, write, () => spec.check());
+  const others = spec.isOutdated ? [] : conditions.filter(({ pod }) => !isPatch.has(pod.uid));
   await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, look, condition));
-  return done;
+  return { done, isOutdated: spec.isOutdated };
 }
 
 /** True when the pod carries the patch. */

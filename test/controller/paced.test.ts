@@ -99,6 +99,58 @@ it("ends with the first error, and begins nothing more", async () => {
   expect(begun).toBeLessThan(200);
 });
 
+it("ends when it is said to be over, and begins nothing more, refused items included", async () => {
+  const { seen, work } = server(4);
+  const few = () => seen.done.length >= 50;
+  await mapPaced(items, newPace(), work, few);
+  expect(seen.done.length).toBeGreaterThanOrEqual(50);
+  // Those under way are waited for.
+  expect(seen.done.length).toBeLessThanOrEqual(50 + 4);
+});
+
+/** Time goes on when everybody waits; a server that refuses all in its first moments, and each item takes `tookMs`. */
+function afterBurst({ untilMs, waitMs, tookMs }: { readonly [name: string]: number }) {
+  let nowMs = 0;
+  const due: { readonly atMs: number; readonly wake: () => void }[] = [];
+  const sleep = (ms: number) => new Promise<void>((wake) => due.push({ atMs: nowMs + ms, wake }));
+  const tick = () => {
+    due.sort((one, other) => one.atMs - other.atMs);
+    const first = due.shift();
+    if (!first) return;
+    nowMs = first.atMs;
+    first.wake();
+  };
+  const seen = { most: 0, underWay: 0 };
+  const work = async () => {
+    seen.most = Math.max(seen.most, ++seen.underWay);
+    await sleep(tookMs ?? 0);
+    seen.underWay--;
+    return nowMs < (untilMs ?? 0) ? waitMs : undefined;
+  };
+  const run = async (pace: Pace) => {
+    seen.most = 0;
+    let isOver = false;
+    const done = mapPaced(Array.from({ length: 2_000 }), pace, work).finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      tick();
+      await new Promise(setImmediate);
+    }
+    await done;
+    return seen.most;
+  };
+  return { clock: { ...systemClock, now: () => nowMs, sleep }, run };
+}
+
+it("comes back to as many as may be soon after an API server has refused all for a moment", async () => {
+  const { clock, run } = afterBurst({ untilMs: 300, waitMs: 4_000, tookMs: 20 });
+  const pace = new Pace(32, clock);
+  await run(pace);
+  await run(pace);
+  expect(await run(pace)).toBe(32);
+});
+
 /** A clock on which each item takes as long as `tookMs` says; one at a time. */
 async function doneBy(endsAtMs: number, tookMs: (item: number) => number): Promise<readonly number[]> {
   let nowMs = 0;

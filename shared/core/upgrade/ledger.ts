@@ -15,8 +15,8 @@ import { createHash } from "node:crypto";
 
 /**
  * More than this many pods are never being written to at once; the window is refilled. A line has 460 bytes at most, and
- * a ConfigMap 1 MiB. With fewer, more time goes by between batches, when nothing is written; with more, it takes longer
- * until anybody looks whether the rollout was paused.
+ * a ConfigMap 1 MiB. With fewer, more time goes by between batches, when nothing is written; with more, more
+ * pods have to be fenced when a rollout is paused.
  */
 export const MAX_RESERVATIONS = 2_000;
 

@@ -1,0 +1,86 @@
+/** A batch of very many pods is left as soon as its SidecarSet says something else. */
+import { setTimeout } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
+import { runPass } from "../../shared/controller/pass.ts";
+import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
+import {
+  deploy,
+  KRUISE_NAMESPACE,
+  readPods,
+  readSet,
+  release,
+  startTestCluster,
+  type TestCluster,
+  versionsOf,
+} from "./fixture.ts";
+
+const PODS = 600;
+/** A batch of all pods then takes four seconds. */
+const PATCH_MS = 200;
+
+let local: TestCluster;
+beforeAll(async () => {
+  local = await startTestCluster();
+});
+afterAll(() => local?.close());
+
+/** Calls `then` once as many pods are patched. */
+function slowCluster(cluster: Cluster, after: number, then: () => Promise<unknown>) {
+  const seen = { patched: 0 };
+  const slow: Cluster = {
+    ...cluster,
+    async patch(resource, key, patch, options) {
+      if (resource.plural === "pods" && options?.subresource === undefined) {
+        await setTimeout(PATCH_MS);
+        if (++seen.patched === after) await then();
+      }
+      return cluster.patch(resource, key, patch, options);
+    },
+  };
+  return { slow, seen };
+}
+
+const pass = (cluster: Cluster, sidecarSet: string) =>
+  runPass(cluster, { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 30_000, follow: true, sidecarSet });
+
+async function released(name: string) {
+  const { cluster } = local;
+  await deploy(cluster, name, PODS, { maxUnavailable: "100%" });
+  await release(cluster, name, 2, { maxUnavailable: "100%" });
+}
+
+const countOf = async (name: string, version: string) =>
+  versionsOf(await readPods(local.cluster, name)).filter((one) => one === version).length;
+
+test("a pause leaves the rest of the batch as it is", async () => {
+  const { cluster } = local;
+  await released("paused");
+  const pause = { spec: { updateStrategy: { paused: true } } };
+  const { slow } = slowCluster(cluster, 100, () =>
+    cluster.patch(SIDECARSETS, { name: "paused" }, { type: "merge", body: pause }),
+  );
+  const [report] = (await pass(slow, "paused")).sidecarSets;
+  const updated = await countOf("paused", "2");
+  expect(updated).toBeGreaterThanOrEqual(100);
+  expect(updated).toBeLessThan(PODS - 100);
+  expect(report?.why).toContain(`paused; ${updated} of ${PODS} pods updated`);
+  const reserved = (await readPods(cluster, "paused")).filter(
+    ({ metadata }) => metadata?.annotations?.[FENCE_ANNOTATION],
+  );
+  expect(reserved).toHaveLength(PODS - updated);
+  const { status, metadata } = await readSet(cluster, "paused");
+  expect(status).toMatchObject({ updatedPods: updated, observedGeneration: metadata?.generation });
+}, 60_000);
+
+test("a newer image is what the rest of the batch gets", async () => {
+  const { cluster } = local;
+  await released("newer");
+  const { slow, seen } = slowCluster(cluster, 100, () => release(cluster, "newer", 3, { maxUnavailable: "100%" }));
+  const [report] = (await pass(slow, "newer")).sidecarSets;
+  expect(report?.why).toBe(`${PODS} of ${PODS} pods updated, ${PODS} of them ready`);
+  expect(await countOf("newer", "3")).toBe(PODS);
+  // Each pod once, and twice those that had the older image before anybody looked.
+  expect(seen.patched).toBeGreaterThan(PODS);
+  expect(seen.patched).toBeLessThan(2 * PODS - 100);
+}, 60_000);
