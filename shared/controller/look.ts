@@ -76,6 +76,7 @@ export async function lookAt(context: RolloutContext, name: string): Promise<Loo
   const sidecarSet = await readSidecarSet(cluster, name);
   if (!sidecarSet) return undefined;
   const isResizing = context.inPlaceGates?.InPlaceResize === true;
+  // Not at once: a priority level of few seats would refuse one of them, and a second is lost.
   const revisions = await listRevisions(cluster, kruiseNamespace, name);
   const observed = await observePods(cluster, sidecarSet, isResizing);
   const { view } = observed;

@@ -65,10 +65,10 @@ test("a pause leaves the rest of the batch as it is", async () => {
   expect(updated).toBeGreaterThanOrEqual(100);
   expect(updated).toBeLessThan(PODS - 100);
   expect(report?.why).toContain(`paused; ${updated} of ${PODS} pods updated`);
-  const reserved = (await readPods(cluster, "paused")).filter(
+  const fenced = (await readPods(cluster, "paused")).filter(
     ({ metadata }) => metadata?.annotations?.[FENCE_ANNOTATION],
   );
-  expect(reserved).toHaveLength(PODS - updated);
+  expect(fenced).toHaveLength(PODS - updated);
   const { status, metadata } = await readSet(cluster, "paused");
   expect(status).toMatchObject({ updatedPods: updated, observedGeneration: metadata?.generation });
 }, 60_000);

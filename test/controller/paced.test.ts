@@ -108,8 +108,8 @@ it("ends when it is said to be over, and begins nothing more, refused items incl
   expect(seen.done.length).toBeLessThanOrEqual(50 + 4);
 });
 
-/** Time goes on when everybody waits; a server that refuses all in its first moments, and each item takes `tookMs`. */
-function afterBurst({ untilMs, waitMs, tookMs }: { readonly [name: string]: number }) {
+/** Time goes on when everybody waits. Each item takes `tookMs`, and before `untilMs` all are refused, for `waitMs`. */
+function afterBurst({ untilMs, waitMs, tookMs }: Readonly<Record<"untilMs" | "waitMs" | "tookMs", number>>) {
   let nowMs = 0;
   const due: { readonly atMs: number; readonly wake: () => void }[] = [];
   const sleep = (ms: number) => new Promise<void>((wake) => due.push({ atMs: nowMs + ms, wake }));
@@ -123,9 +123,9 @@ function afterBurst({ untilMs, waitMs, tookMs }: { readonly [name: string]: numb
   const seen = { most: 0, underWay: 0 };
   const work = async () => {
     seen.most = Math.max(seen.most, ++seen.underWay);
-    await sleep(tookMs ?? 0);
+    await sleep(tookMs);
     seen.underWay--;
-    return nowMs < (untilMs ?? 0) ? waitMs : undefined;
+    return nowMs < untilMs ? waitMs : undefined;
   };
   const run = async (pace: Pace) => {
     seen.most = 0;
