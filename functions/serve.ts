@@ -5,7 +5,7 @@ import { readAwsAccess, readCluster, readConfig, readGateHosts } from "../shared
 import type { PassReport } from "../shared/controller/report.ts";
 import { gateAsker } from "../shared/gate/gate-asker.ts";
 import { connect } from "../shared/kube/connect.ts";
-import { createLog, type Log, stdoutInBatches } from "../shared/log.ts";
+import { createBatchedLog, createLog, type Log } from "../shared/log.ts";
 import type { SecretReference } from "../shared/secret/reference.ts";
 import { allWebhooks } from "../shared/webhook/all-webhooks.ts";
 import { authenticator } from "../shared/webhook/authenticate.ts";
@@ -97,7 +97,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
 
 /** Resolves after SIGTERM or SIGINT, when everything in flight is done. */
 export async function serveUntilSignal(options: ServeOptions): Promise<void> {
-  const log = createLog(readConfig().logLevel, stdoutInBatches());
+  const log = createBatchedLog(readConfig().logLevel);
   logCrashes(log);
   const ended = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
   const server = await startServer({ log, ...options });

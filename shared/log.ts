@@ -1,5 +1,6 @@
 /** One JSON line per event: the only writer to stdout of the functions. */
 import type { LogLevel } from "./config.ts";
+import { millisecondText } from "./time-text.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -39,10 +40,23 @@ const SECRET_FIELD = /token|secret|passw(or)?d|authorization|credential|cookie|p
 const SECRET_TEXT =
   /Bearer\s+[^\s"',]+|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN [^-]*PRIVATE KEY-----[\s\S]*?-----END [^-]*-----/g;
 
+/** One line to be. */
+interface Entry {
+  /** epoch milliseconds */
+  readonly time: number;
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly fields: LogFields | undefined;
+}
+
 /** A log from `level` on. Values of fields named like a secret, and bearer tokens inside any text, are not written. */
 export function createLog(level: LogLevel, write: (line: string) => void = writeToStdout): Log {
-  const at = (own: LogLevel) => (message: string, fields?: LogFields) => {
-    if (RANK[own] >= RANK[level]) write(format(own, message, fields));
+  return logTo(level, (entry) => write(format(entry)));
+}
+
+function logTo(from: LogLevel, take: (entry: Entry) => void): Log {
+  const at = (level: LogLevel) => (message: string, fields?: LogFields) => {
+    if (RANK[level] >= RANK[from]) take({ time: Date.now(), level, message, fields });
   };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
@@ -55,25 +69,36 @@ function writeToStdout(line: string): void {
 const BATCH_MS = 20;
 
 /**
- * For a process that goes on: lines that come within a moment are one write, since a write costs as much as a line does.
- * What is left is written when the process exits. Not for Lambda, which stops a process once it has answered.
+ * For a process that goes on: what comes within a moment is printed side by side, after those who logged it went on, and
+ * is one write, which costs as much as a line does. What is left is written when the process exits. Fields must not
+ * change once they are given. Not for Lambda, which stops a process once it has answered.
  */
-export function stdoutInBatches(): (line: string) => void {
-  let lines = "";
+export function createBatchedLog(level: LogLevel): Log {
+  let entries: Entry[] = [];
   const flush = () => {
-    if (lines !== "") writeToStdout(lines);
-    lines = "";
+    const lines = entries.map(format);
+    entries = [];
+    if (lines.length > 0) writeToStdout(lines.join(""));
   };
   process.on("exit", flush);
-  return (line) => {
-    if (lines === "") setTimeout(flush, BATCH_MS).unref();
-    lines += line;
-  };
+  return logTo(level, (entry) => {
+    if (entries.length === 0) setTimeout(flush, BATCH_MS).unref();
+    entries.push(entry);
+  });
 }
 
-function format(level: LogLevel, message: string, fields: LogFields = {}): string {
-  const line = { time: new Date().toISOString(), level, message, ...fields };
-  return `${withoutSecrets(JSON.stringify(line, printable))}\n`;
+function format({ time, level, message, fields }: Entry): string {
+  const head = { time: millisecondText(time), level, message };
+  return `${withoutSecrets(textOf(head, fields))}\n`;
+}
+
+/** A line without its fields is better than none, and than an error where nobody expects one. */
+function textOf(head: object, fields: LogFields | undefined): string {
+  try {
+    return JSON.stringify({ ...head, ...fields }, printable);
+  } catch (error) {
+    return JSON.stringify({ ...head, unprintable: String(error) }, printable);
+  }
 }
 
 function printable(field: string, value: unknown): unknown {

@@ -1,5 +1,6 @@
 /** Time and chance as arguments, so that a simulation can drive a pass. */
 import { setTimeout as wait } from "node:timers/promises";
+import { secondText } from "../time-text.ts";
 
 export interface Clock {
   /** milliseconds since the epoch */
@@ -18,5 +19,5 @@ export const systemClock: Clock = {
 
 /** RFC3339, whole seconds, UTC. */
 export function timestamp(clock: Clock): string {
-  return `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
+  return secondText(clock.now());
 }

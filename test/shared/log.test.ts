@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { createLog, type LogFields, stdoutInBatches } from "../../shared/log.ts";
+import { createBatchedLog, createLog, type LogFields } from "../../shared/log.ts";
 
 function logged(fields: LogFields, message = "event"): Record<string, unknown> {
   const lines: string[] = [];
@@ -49,22 +49,34 @@ test("a secret in the message is not shown either", () => {
   expect(logged({}, "Bearer abc123")["message"]).toBe("[not shown]");
 });
 
+test("fields that JSON cannot say leave the line standing", () => {
+  const fields: Record<string, unknown> = { pod: "a/b" };
+  fields["self"] = fields;
+  const { message, unprintable } = logged(fields);
+  expect(message).toBe("event");
+  expect(unprintable).toContain("circular");
+});
+
 test("lines that come within a moment are one write, the last ones when the process exits", () => {
-  vi.useFakeTimers();
+  vi.useFakeTimers({ now: 0 });
+  const lineAt = (time: number, message: string, fields: LogFields = {}) =>
+    `${JSON.stringify({ time: new Date(time).toISOString(), level: "info", message, ...fields })}\n`;
   const written: unknown[] = [];
   const spy = vi.spyOn(process.stdout, "write").mockImplementation((text) => written.push(text) > 0);
   const before = new Set(process.listeners("exit"));
   try {
-    const write = stdoutInBatches();
+    const log = createBatchedLog("info");
     const [atExit] = process.listeners("exit").filter((listener) => !before.has(listener));
-    write("one\n");
-    write("two\n");
+    log.info("one");
+    log.debug("not written");
+    vi.advanceTimersByTime(5);
+    log.info("two", { at: "the end" });
     expect(written).toEqual([]);
-    vi.advanceTimersByTime(20);
-    expect(written).toEqual(["one\ntwo\n"]);
-    write("three\n");
+    vi.advanceTimersByTime(15);
+    expect(written).toEqual([`${lineAt(0, "one")}${lineAt(5, "two", { at: "the end" })}`]);
+    log.info("three");
     atExit?.(0);
-    expect(written).toEqual(["one\ntwo\n", "three\n"]);
+    expect(written.slice(1)).toEqual([lineAt(20, "three")]);
     vi.advanceTimersByTime(20);
     expect(written).toHaveLength(2);
     if (atExit) process.off("exit", atExit);

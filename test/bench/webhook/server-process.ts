@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { startServer } from "../../../functions/serve.ts";
-import { createLog, stdoutInBatches } from "../../../shared/log.ts";
+import { createBatchedLog } from "../../../shared/log.ts";
 import { answerCalls } from "../process/answer-calls.ts";
 
 export interface ServerPlan {
@@ -79,7 +79,7 @@ async function startOurs({ certificate, key, kubeconfig, pathSecrets }: ServerPl
     tlsCert: certificate,
     tlsKey: key,
     kubeconfig,
-    log: createLog("info", stdoutInBatches()),
+    log: createBatchedLog("info"),
     authentication: {
       mode: "secret-path",
       clientNames: [],

@@ -1,0 +1,18 @@
+/** Points in time as RFC 3339 in UTC: of many in the same second, the second is printed once. */
+
+let second = Number.NaN;
+let printed = "";
+
+/** In whole seconds, cut off: "2026-01-02T03:04:05Z". */
+export function secondText(epochMs: number): string {
+  if (Math.floor(epochMs / 1000) !== second) {
+    second = Math.floor(epochMs / 1000);
+    printed = new Date(second * 1000).toISOString().slice(0, 19);
+  }
+  return `${printed}Z`;
+}
+
+/** In milliseconds: "2026-01-02T03:04:05.006Z". */
+export function millisecondText(epochMs: number): string {
+  return `${secondText(epochMs).slice(0, 19)}.${String(epochMs - second * 1000).padStart(3, "0")}Z`;
+}
