@@ -29,9 +29,24 @@ const DEFERRED: readonly Deferred[] = [
     needed: "pods that get a revision other than the newest",
   },
   {
+    module: "shared/core/inject/decode-pod.ts",
+    functions: ["mutate-pod"],
+    needed: "pods with unusual quantities, and what is no pod",
+  },
+  {
     module: "shared/core/lib/decode-go.ts",
     functions: ["mutate-pod"],
-    needed: "pods with unusual quantities, and revisions",
+    needed: "the same, and revisions",
+  },
+  {
+    module: "shared/core/inject/hot-upgrade.ts",
+    functions: ["mutate-pod"],
+    needed: "sidecars that are upgraded hot",
+  },
+  {
+    module: "shared/core/lib/rfc3339.ts",
+    functions: ["mutate-pod"],
+    needed: "pods that are created with the annotations of an injection",
   },
   {
     module: "shared/core/lib/json-problem.ts",
@@ -120,7 +135,10 @@ export function deferredModules(functionName: string): DeferredModules {
         met.add(module);
         return { path: module, namespace: NAMESPACE, sideEffects: false };
       });
-      build.onResolve({ filter: /^\.\/[a-z-]+[.]js$/, namespace: NAMESPACE }, ({ path }) => ({ path, external: true }));
+      build.onResolve({ filter: /^\.\/[a-z\d-]+[.]js$/, namespace: NAMESPACE }, ({ path }) => ({
+        path,
+        external: true,
+      }));
       build.onLoad({ filter: /./, namespace: NAMESPACE }, async ({ path }) => ({ contents: await standIn(path) }));
     },
   };

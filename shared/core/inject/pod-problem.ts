@@ -1,118 +1,105 @@
-/** Decides whether something that claims to be a pod can be read as one, as far as it is read here. */
-import { decodeGo } from "../lib/decode-go.ts";
-import {
-  BOOLEAN,
-  each,
-  type GoField,
-  type GoType,
-  list,
-  map,
-  optional,
-  QUANTITY,
-  STRING,
-  struct,
-} from "../lib/go-type.ts";
+/**
+ * Decides whether something that claims to be a pod can be read as one, as far as it is read here. Every pod is looked
+ * at, next to none has a problem, so this says what is surely a pod, and leaves the others to decode-pod.ts. It is the
+ * same table as there, field by field: V8 finds a field that is named in the code several times faster than one that is
+ * named in a table.
+ */
 import { isRawNumber } from "../lib/json-number.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
-
-const OWNER = struct({ ...each("apiVersion kind name uid", optional(STRING)), controller: optional(BOOLEAN) });
-
-const METADATA = struct({
-  ...each("name generateName namespace deletionTimestamp", optional(STRING)),
-  ...each("labels annotations", optional(map(STRING))),
-  ownerReferences: optional(list(OWNER)),
-});
-
-const NAMED = list(struct({ name: optional(STRING) }));
-
-const CONTAINER = struct({
-  ...each("name image restartPolicy", optional(STRING)),
-  env: optional(list(struct(each("name value", optional(STRING))))),
-  resources: optional(struct(each("limits requests", optional(map(QUANTITY))))),
-  volumeMounts: optional(list(struct(each("name mountPath subPathExpr", optional(STRING))))),
-  volumeDevices: optional(list(struct(each("name devicePath", optional(STRING))))),
-});
-
-const POD = struct({
-  metadata: optional(METADATA),
-  spec: optional(
-    struct({
-      ...each("initContainers containers", optional(list(CONTAINER))),
-      ...each("volumes imagePullSecrets", optional(NAMED)),
-      readinessGates: optional(list(struct({ conditionType: optional(STRING) }))),
-    }),
-  ),
-  status: optional(struct({ phase: optional(STRING) })),
-});
+import { decodingProblem } from "./decode-pod.ts";
 
 /** What nearly every quantity looks like; these decode. */
-const PLAIN_QUANTITY = /^\d{1,9}(?:m|k|Ki|[MGTPE]i?)?$/;
+const PLAIN_QUANTITY = /^\d{1,9}(?:\.\d{1,3})?(?:m|k|Ki|[MGTPE]i?)?$/;
 
-type Check = (raw: unknown) => boolean;
+type Check = (object: JsonObject) => boolean;
 
-/** Whether it decodes, without the cost of decoding it: every pod is looked at, next to none has a problem. */
-function checkOf(type: GoType): Check {
-  const check = givenCheckOf(type);
-  return (raw) => raw === undefined || raw === null || check(raw);
+function isGiven(raw: unknown): boolean {
+  return raw !== undefined && raw !== null;
 }
 
-function givenCheckOf(type: GoType): Check {
-  switch (type.kind) {
-    case "string":
-      return (raw) => typeof raw === "string";
-    case "boolean":
-      return (raw) => typeof raw === "boolean";
-    case "quantity":
-      return (raw) => (typeof raw === "string" && PLAIN_QUANTITY.test(raw)) || isDecoded(type, raw);
-    case "struct":
-      return structCheck(type.fields);
-    case "list":
-      return listCheck(checkOf(type.of));
-    case "map":
-      return mapCheck(checkOf(type.of));
-    default:
-      return (raw) => isDecoded(type, raw);
+function isText(raw: unknown): boolean {
+  return typeof raw === "string" || !isGiven(raw);
+}
+
+function isObject(raw: unknown, fits: Check): boolean {
+  return isJsonObject(raw) ? fits(raw) : !isGiven(raw);
+}
+
+function isList(raw: unknown, fits: Check): boolean {
+  if (!Array.isArray(raw)) return !isGiven(raw);
+  for (const item of raw) if (!isJsonObject(item) || !fits(item)) return false;
+  return true;
+}
+
+function isTexts(texts: JsonObject): boolean {
+  for (const key in texts) if (!isText(texts[key])) return false;
+  return !isRawNumber(texts);
+}
+
+function isQuantities(quantities: JsonObject): boolean {
+  for (const key in quantities) {
+    const quantity = quantities[key];
+    if (typeof quantity !== "string" || !PLAIN_QUANTITY.test(quantity)) return false;
   }
+  return !isRawNumber(quantities);
 }
 
-function structCheck(fields: ReadonlyMap<string, GoField>): Check {
-  const checks = Array.from(fields, ([name, { type }]) => ({ name, fits: checkOf(type) }));
-  return (raw) => {
-    if (!isObject(raw)) return false;
-    for (const { name, fits } of checks) if (!fits(raw[name])) return false;
-    return true;
-  };
-}
+/** A number that JavaScript cannot carry is an object with `rawJSON`. */
+const isNamed: Check = ({ name, rawJSON }) => isText(name) && !isGiven(rawJSON);
 
-function listCheck(fits: Check): Check {
-  return (raw) => Array.isArray(raw) && raw.every((item) => item !== null && fits(item));
-}
+const isVariable: Check = ({ name, value, rawJSON }) => isText(name) && isText(value) && !isGiven(rawJSON);
 
-function mapCheck(fits: Check): Check {
-  return (raw) => isObject(raw) && Object.values(raw).every(fits);
-}
+const isMount: Check = ({ name, mountPath, subPathExpr, rawJSON }) =>
+  isText(name) && isText(mountPath) && isText(subPathExpr) && !isGiven(rawJSON);
 
-function isObject(raw: unknown): raw is JsonObject {
-  return isJsonObject(raw) && (raw["rawJSON"] === undefined || !isRawNumber(raw));
-}
+const isDevice: Check = ({ name, devicePath, rawJSON }) => isText(name) && isText(devicePath) && !isGiven(rawJSON);
 
-function isDecoded(type: GoType, raw: unknown): boolean {
-  return decodeGo(type, raw).kind === "Decoded";
-}
+const isResources: Check = ({ limits, requests, rawJSON }) =>
+  isObject(limits, isQuantities) && isObject(requests, isQuantities) && !isGiven(rawJSON);
 
-const isPod = checkOf(POD);
+const isContainer: Check = ({ name, image, restartPolicy, env, resources, volumeMounts, volumeDevices, rawJSON }) =>
+  isText(name) &&
+  isText(image) &&
+  isText(restartPolicy) &&
+  isList(env, isVariable) &&
+  isObject(resources, isResources) &&
+  isList(volumeMounts, isMount) &&
+  isList(volumeDevices, isDevice) &&
+  !isGiven(rawJSON);
+
+const isOwner: Check = ({ apiVersion, kind, name, uid, controller, rawJSON }) =>
+  [apiVersion, kind, name, uid].every(isText) &&
+  (typeof controller === "boolean" || !isGiven(controller)) &&
+  !isGiven(rawJSON);
+
+const isMetadata: Check = (metadata) => {
+  const { name, generateName, namespace, deletionTimestamp, labels, annotations, ownerReferences, rawJSON } = metadata;
+  return (
+    [name, generateName, namespace, deletionTimestamp].every(isText) &&
+    isObject(labels, isTexts) &&
+    isObject(annotations, isTexts) &&
+    isList(ownerReferences, isOwner) &&
+    !isGiven(rawJSON)
+  );
+};
+
+const isGate: Check = ({ conditionType, rawJSON }) => isText(conditionType) && !isGiven(rawJSON);
+
+const isSpec: Check = ({ initContainers, containers, volumes, imagePullSecrets, readinessGates, rawJSON }) =>
+  isList(initContainers, isContainer) &&
+  isList(containers, isContainer) &&
+  isList(volumes, isNamed) &&
+  isList(imagePullSecrets, isNamed) &&
+  isList(readinessGates, isGate) &&
+  !isGiven(rawJSON);
+
+const isStatus: Check = ({ phase, rawJSON }) => isText(phase) && !isGiven(rawJSON);
+
+const isPod: Check = ({ metadata, spec, status, rawJSON }) =>
+  isObject(metadata, isMetadata) && isObject(spec, isSpec) && isObject(status, isStatus) && !isGiven(rawJSON);
 
 /** A sentence that names the field; undefined for a pod. */
 export function podProblem(object: unknown): string | undefined {
-  if (object === undefined || object === null) return "there is no content to decode";
-  if (isPod(object)) return undefined;
-  const decoded = decodeGo(POD, object);
-  if (decoded.kind === "DecodeError") return decoded.message;
-  return holdsNull(object) ? "a list holds null where an object is meant" : undefined;
-}
-
-/** API servers send an object in its place. */
-function holdsNull(value: unknown): boolean {
-  if (Array.isArray(value) && value.includes(null)) return true;
-  return typeof value === "object" && value !== null && Object.values(value).some(holdsNull);
+  if (!isGiven(object)) return "there is no content to decode";
+  return isJsonObject(object) && isPod(object) ? undefined : decodingProblem(object);
 }

@@ -93,10 +93,19 @@ test("a field that is not read may be anything", () => {
 test.each(["", "m", "k", "Ki", "M", "Mi", "G", "Gi", "T", "Ti", "P", "Pi", "E", "Ei"])(
   "quantities with the suffix %j that are not decoded to find that out do decode",
   (suffix) => {
-    for (const digits of ["0", "00", "1", "250", "999999999"]) {
+    for (const digits of ["0", "00", "1", "250", "999999999", "0.5", "1.50", "0.001", "999999999.999"]) {
       const quantity = digits + suffix;
       expect(decodeGo(QUANTITY_TYPE, quantity).kind).toBe("Decoded");
       expect(podProblem({ spec: { containers: [{ resources: { limits: { memory: quantity } } }] } })).toBeUndefined();
     }
   },
 );
+
+/** With each of these a pod is decoded, which decides. */
+test.each([
+  '{"spec":{"containers":[{"resources":{"limits":{"cpu":"1e3"}}}],"tolerations":[null]}}',
+  '{"spec":{"containers":[{"resources":{"limits":{"cpu":null}}}],"tolerations":[null]}}',
+  '{"spec":{"containers":[{"rawJSON":1}],"tolerations":[null]}}',
+])("null in a list that is not read keeps no pod away: %s", (pod) => {
+  expect(podProblem(parseJson(pod))).toBeUndefined();
+});
