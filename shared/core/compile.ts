@@ -1,7 +1,7 @@
 /** Decides which admission policy injects what a SidecarSet injects, without any webhook. */
 import type { ControllerRevision, KubernetesObject, OwnerReference } from "../api/kubernetes.ts";
 import { HASH_ANNOTATION, SIDECARSET_KIND, SIDECARSET_NAME_LABEL, SIDECARSET_V1BETA1 } from "../api/names.ts";
-import type { SidecarContainer, SidecarSet } from "../api/sidecarset.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
 import { hotAnnotations, patchedAnnotations, recordedAnnotations } from "./compile/annotation-expressions.ts";
 import {
   type CompiledContainer,
@@ -17,13 +17,13 @@ import {
   volumeOperations,
 } from "./compile/pod-operations.ts";
 import { policyConditions } from "./compile/policy-conditions.ts";
-import { isHotUpgradeIn } from "./inject/hot-upgrade.ts";
 import { volumesOf } from "./inject/inject-sidecar-sets.ts";
 import { compareUtf8 } from "./lib/go-json.ts";
 import { isEmptySelector } from "./lib/label-selector.ts";
 import { Refusal } from "./lib/refusal.ts";
 import { utcSeconds } from "./lib/rfc3339.ts";
 import { EXEMPT_NAMESPACES, outsideOf } from "./match/exempt-pods.ts";
+import { hotSidecars } from "./pod/sidecar-containers.ts";
 import { chooseRevision } from "./revision/choose-revision.ts";
 
 export interface CompileOptions {
@@ -93,12 +93,6 @@ function compileContainers({ spec }: SidecarSet, sortContainersByName: boolean):
   };
 }
 
-function hotNames({ spec }: SidecarSet): readonly string[] {
-  const hot = (list: (typeof LISTS)[number]): readonly SidecarContainer[] =>
-    (spec[list] ?? []).filter((sidecar) => isHotUpgradeIn(sidecar, list));
-  return LISTS.flatMap(hot).map(({ name }) => name);
-}
-
 function namesOf({ initContainers, containers }: Compiled["lists"]) {
   return { initContainers: initContainers.map(({ name }) => name), containers: containers.map(({ name }) => name) };
 }
@@ -106,7 +100,7 @@ function namesOf({ initContainers, containers }: Compiled["lists"]) {
 function mutationOf(sidecarSet: SidecarSet, lists: Compiled["lists"], now: string): string {
   const annotations = new Map([
     ...patchedAnnotations(sidecarSet.spec.patchPodMetadata ?? []),
-    ...hotAnnotations(hotNames(sidecarSet)),
+    ...hotAnnotations(hotSidecars(sidecarSet)),
     ...recordedAnnotations(sidecarSet, now),
   ]);
   return [

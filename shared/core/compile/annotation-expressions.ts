@@ -95,7 +95,7 @@ export function recordedAnnotations(sidecarSet: SidecarSet, now: string): Annota
 
 /** Of hot-upgrade sidecars: which of each pair works. */
 export function hotAnnotations(sidecars: readonly string[]): AnnotationExpressions {
-  const annotations = hotUpgradeAnnotations(sidecars, {});
+  const annotations = sidecars.length > 0 ? hotUpgradeAnnotations(sidecars, {}) : {};
   if (annotations instanceof Refusal) return new Map();
   const { [WORKING_HOT_UPGRADE_ANNOTATION]: working, ...versions } = annotations;
   const texts = Object.entries(versions).map(([key, value]) => [key, celText(value)] as const);

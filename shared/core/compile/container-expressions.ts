@@ -1,10 +1,11 @@
 /** Decides which expressions give the containers that a SidecarSet brings, with what they take from the pod. */
 import type { Container, EnvVar } from "../../api/kubernetes.ts";
 import type { SidecarContainer } from "../../api/sidecarset.ts";
-import { hotUpgradePair, isHotUpgradeIn } from "../inject/hot-upgrade.ts";
-import { injectContainer, injectionSource } from "../inject/inject-container.ts";
+import { hotUpgradePair } from "../inject/hot-upgrade.ts";
+import { injectContainer } from "../inject/inject-container.ts";
 import { celLiteral, celMap, celTexts } from "../lib/cel-literal.ts";
 import { Refusal } from "../lib/refusal.ts";
+import { isHotUpgradeIn } from "../pod/sidecar-containers.ts";
 import type { AnnotationExpressions } from "./annotation-expressions.ts";
 import { transferExpressions } from "./transfer-expressions.ts";
 
@@ -52,8 +53,10 @@ function plain(sidecar: SidecarContainer): Container | Refusal {
   const { transferEnv: _transferEnv, resourcesPolicy: _resourcesPolicy, ...rest } = sidecar;
   const own = { ...rest, shareVolumePolicy: {}, shareVolumeDevicePolicy: {} };
   const { resources: _resources, ...unlimited } = own;
-  const source = injectionSource({ spec: { containers: [] } }, []);
-  return injectContainer(sidecar.resourcesPolicy ? unlimited : own, source);
+  return injectContainer(sidecar.resourcesPolicy ? unlimited : own, {
+    pod: { spec: { containers: [] } },
+    sidecarSets: [],
+  });
 }
 
 /** The pair of a hot upgrade has a tail of its own. */

@@ -91,6 +91,9 @@ function attempt(value: unknown, readRecord: ReadRecord): UpgradeRecords | Misma
   }
 }
 
+/** Nearly every new pod has no records. */
+const ABSENT: ParsedRecords = { form: "absent", records: Object.freeze(Object.create(null)) };
+
 function malformed(error: string): ParsedRecords {
   return { form: "malformed", records: Object.create(null), error };
 }
@@ -105,7 +108,7 @@ const MAX_PARSED = 100;
 /** The value of kruise.io/sidecarset-hash or …-hash-without-image. Never throws. The same text gives the same object. */
 export function parseUpgradeRecords(text: string | undefined): ParsedRecords {
   // A value that is null is "" in Go.
-  if (!text) return { form: "absent", records: Object.create(null) };
+  if (!text) return ABSENT;
   const known = parsed.get(text);
   if (known) return known;
   const fresh = readUpgradeRecords(text);

@@ -15,6 +15,8 @@ export interface InjectedParts {
   readonly imagePullSecrets: readonly LocalObjectReference[];
 }
 
+type Assembled = { -readonly [field in keyof PodSpec]: PodSpec[field] };
+
 function byName(one: InjectedContainer, other: InjectedContainer): number {
   return compareUtf8(one.container.name, other.container.name);
 }
@@ -45,10 +47,6 @@ function mergeVolumes(existing: readonly Volume[], injected: readonly Volume[]):
   return [...existing, ...firstByName(injected.filter(({ name }) => !names.has(name)))];
 }
 
-function unlessEmpty<K extends keyof PodSpec>(key: K, list: readonly unknown[]): Partial<PodSpec> {
-  return list.length > 0 ? { [key]: list } : {};
-}
-
 /**
  * Init containers are sorted by name among themselves, containers only if `sortContainersByName`. Everything else in
  * the spec is as it was.
@@ -58,13 +56,12 @@ export function assemblePodSpec(
   parts: InjectedParts,
   sortContainersByName: boolean,
 ): PodSpec {
-  const containers = sortContainersByName ? parts.containers.toSorted(byName) : parts.containers;
-  const initContainers = mergeContainers(spec?.initContainers ?? [], parts.initContainers.toSorted(byName));
-  return {
-    ...spec,
-    ...unlessEmpty("initContainers", initContainers),
-    containers: mergeContainers(spec?.containers ?? [], containers),
-    ...unlessEmpty("volumes", mergeVolumes(spec?.volumes ?? [], parts.volumes)),
-    ...unlessEmpty("imagePullSecrets", firstByName([...(spec?.imagePullSecrets ?? []), ...parts.imagePullSecrets])),
-  };
+  const injected = sortContainersByName ? parts.containers.toSorted(byName) : parts.containers;
+  const assembled: Assembled = { ...spec, containers: mergeContainers(spec?.containers ?? [], injected) };
+  if (parts.initContainers.length > 0)
+    assembled.initContainers = mergeContainers(spec?.initContainers ?? [], parts.initContainers.toSorted(byName));
+  if (parts.volumes.length > 0) assembled.volumes = mergeVolumes(spec?.volumes ?? [], parts.volumes);
+  const pullSecrets = [...(spec?.imagePullSecrets ?? []), ...parts.imagePullSecrets];
+  if (pullSecrets.length > 0) assembled.imagePullSecrets = firstByName(pullSecrets);
+  return assembled;
 }

@@ -12,7 +12,7 @@ import { sortedGoJson } from "../lib/go-json.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 import { jsonProblem } from "../lib/json-problem.ts";
 import { Refusal } from "../lib/refusal.ts";
-import { isHotUpgrade, slotNames } from "../pod/sidecar-containers.ts";
+import { slotNames } from "../pod/sidecar-containers.ts";
 import type { Annotations } from "./patch-pod-annotations.ts";
 
 function fromAnnotation(name: string, annotation: string): EnvVar {
@@ -37,11 +37,6 @@ export function hotUpgradePair(
   return [slot(container, working, container.image), slot(container, idle, upgradeStrategy?.hotUpgradeEmptyImage)];
 }
 
-/** An init container counts only when it is a native sidecar. */
-export function isHotUpgradeIn(sidecar: SidecarContainer, list: "initContainers" | "containers"): boolean {
-  return isHotUpgrade(sidecar) && (list === "containers" || sidecar.restartPolicy === "Always");
-}
-
 /** Undefined when the annotation is JSON's null. Compat: entries that are no string count as "". */
 function workingContainers(text: string | undefined): ReadonlyMap<string, string> | undefined {
   if (!text || jsonProblem(text) !== undefined) return new Map();
@@ -61,9 +56,8 @@ function versionAnnotations(sidecar: string): Annotations {
   };
 }
 
-/** The annotations that pairs of these sidecars need; none without pairs. */
+/** The annotations that pairs of these sidecars need. */
 export function hotUpgradeAnnotations(sidecars: readonly string[], annotations: Annotations): Annotations | Refusal {
-  if (sidecars.length === 0) return {};
   const text = annotations[WORKING_HOT_UPGRADE_ANNOTATION];
   const existing = workingContainers(text);
   if (existing === undefined) return new Refusal(`annotations[${WORKING_HOT_UPGRADE_ANNOTATION}] is null, not a map`);

@@ -1,31 +1,34 @@
 /** Decides what one sidecar becomes in a pod. */
 import type { Container, EnvVar, Pod, ResourceRequirements, VolumeDevice, VolumeMount } from "../../api/kubernetes.ts";
 import { IS_INJECTED_ENV } from "../../api/names.ts";
-import type { SidecarContainer } from "../../api/sidecarset.ts";
+import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
 import { Refusal } from "../lib/refusal.ts";
 import { resourcesByPolicy } from "./resources-policy.ts";
-import { appContainers, devicesWithShared, mountsWithShared, subPathEnv } from "./share-volumes.ts";
+import { appContainers, devicesWithShared, mountsWithShared, sharesVolumes, subPathEnv } from "./share-volumes.ts";
 import { transferredEnv } from "./transfer-env.ts";
 
 /** What a sidecar may take from the pod. */
 export interface InjectionSource {
   /** as it was requested, but with its metadata patched */
   readonly pod: Pod;
-  readonly apps: readonly Container[];
-  /** the names in spec.containers and spec.initContainers of every SidecarSet that is injected */
-  readonly sidecarNames: ReadonlySet<string>;
+  /** all that are injected */
+  readonly sidecarSets: readonly SidecarSet[];
 }
 
-export function injectionSource(pod: Pod, sidecars: readonly SidecarContainer[]): InjectionSource {
-  const sidecarNames = new Set(sidecars.map(({ name }) => name));
-  return { pod, apps: appContainers(pod.spec?.containers ?? []), sidecarNames };
+export function sidecarsOf({ spec }: SidecarSet): readonly SidecarContainer[] {
+  return [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
+}
+
+/** False: it becomes the same in every pod. */
+export function takesFromPod(sidecar: SidecarContainer): boolean {
+  return Boolean(sidecar.resourcesPolicy || sidecar.transferEnv?.length) || sharesVolumes(sidecar);
 }
 
 /** Compat: appended even where the sidecar defines it itself (vector env-user-defined-is-injected-dup). */
 const INJECTED: EnvVar = { name: IS_INJECTED_ENV, value: "true" };
 
 /** Own variables, then whatever is taken over under a name that is still free. */
-function envOf(sidecar: SidecarContainer, { pod, apps }: InjectionSource): readonly EnvVar[] {
+function envOf(sidecar: SidecarContainer, pod: Pod, apps: readonly Container[]): readonly EnvVar[] {
   const env = [...(sidecar.env ?? []), INJECTED];
   const names = new Set(env.map(({ name }) => name));
   const taken = [
@@ -70,9 +73,10 @@ function coreOf(sidecar: SidecarContainer): Container {
 
 function resourcesOf(
   { resourcesPolicy }: SidecarContainer,
-  { pod, sidecarNames }: InjectionSource,
+  { pod, sidecarSets }: InjectionSource,
 ): { readonly resources?: ResourceRequirements } | Refusal {
   if (!resourcesPolicy) return {};
+  const sidecarNames = new Set(sidecarSets.flatMap(sidecarsOf).map(({ name }) => name));
   const resources = resourcesByPolicy(resourcesPolicy, pod.spec ?? { containers: [] }, sidecarNames);
   return resources instanceof Refusal ? resources : { resources };
 }
@@ -81,5 +85,6 @@ function resourcesOf(
 export function injectContainer(sidecar: SidecarContainer, source: InjectionSource): Container | Refusal {
   const resources = resourcesOf(sidecar, source);
   if (resources instanceof Refusal) return resources;
-  return { ...coreOf(sidecar), ...resources, env: envOf(sidecar, source), ...sharing(sidecar, source.apps) };
+  const apps = appContainers(source.pod.spec?.containers ?? []);
+  return { ...coreOf(sidecar), ...resources, env: envOf(sidecar, source.pod, apps), ...sharing(sidecar, apps) };
 }

@@ -3,9 +3,11 @@ import type { Pod, Volume } from "../../api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
 import { Refusal } from "../lib/refusal.ts";
+import { withSharedText } from "../lib/shared-text.ts";
+import { hotSidecars, isHotUpgradeIn } from "../pod/sidecar-containers.ts";
 import { assemblePodSpec, type InjectedContainer, type InjectedParts } from "./assemble-pod-spec.ts";
-import { hotUpgradeAnnotations, hotUpgradePair, isHotUpgradeIn } from "./hot-upgrade.ts";
-import { type InjectionSource, injectContainer, injectionSource } from "./inject-container.ts";
+import { hotUpgradeAnnotations, hotUpgradePair } from "./hot-upgrade.ts";
+import { type InjectionSource, injectContainer, sidecarsOf, takesFromPod } from "./inject-container.ts";
 import { type Annotations, patchPodAnnotations } from "./patch-pod-annotations.ts";
 import { existingRecords, recordInjection } from "./record-injection.ts";
 
@@ -18,8 +20,7 @@ export interface InjectionOptions {
   readonly sortContainersByName: boolean;
 }
 
-const LISTS = ["initContainers", "containers"] as const;
-type ListName = (typeof LISTS)[number];
+type ListName = "initContainers" | "containers";
 
 /** The first refusal is the answer. */
 function collect<T, R>(items: readonly T[], each: (item: T) => readonly R[] | Refusal): readonly R[] | Refusal {
@@ -32,20 +33,16 @@ function collect<T, R>(items: readonly T[], each: (item: T) => readonly R[] | Re
   return results;
 }
 
-interface Placed extends InjectedContainer {
-  readonly list: ListName;
-}
-
-function injectOne(sidecar: SidecarContainer, list: ListName, source: InjectionSource): readonly Placed[] | Refusal {
+function injectOne(
+  sidecar: SidecarContainer,
+  list: ListName,
+  source: InjectionSource,
+): readonly InjectedContainer[] | Refusal {
   const container = injectContainer(sidecar, source);
   if (container instanceof Refusal) return container;
   const isBeforeApps = sidecar.podInjectPolicy === "BeforeAppContainer";
   const containers = isHotUpgradeIn(sidecar, list) ? hotUpgradePair(container, sidecar) : [container];
-  return containers.map((injected) => ({ container: injected, isBeforeApps, list }));
-}
-
-function sidecarsOf({ spec }: SidecarSet): readonly SidecarContainer[] {
-  return LISTS.flatMap((list) => spec[list] ?? []);
+  return containers.map((injected) => ({ container: injected, isBeforeApps }));
 }
 
 /** Only volumes that a sidecar mounts are injected, in the order in which they are mounted. */
@@ -58,25 +55,58 @@ export function volumesOf(sidecarSet: SidecarSet): readonly Volume[] {
   return used.flatMap(({ name }) => volumes.get(name) ?? []);
 }
 
-function partsOf(sidecarSets: readonly SidecarSet[], source: InjectionSource): InjectedParts | Refusal {
-  const placed = collect(sidecarSets, ({ spec }) =>
-    collect(LISTS, (list) => collect(spec[list] ?? [], (sidecar) => injectOne(sidecar, list, source))),
-  );
-  if (placed instanceof Refusal) return placed;
+/** What one SidecarSet brings. */
+interface Brought extends InjectedParts {
+  /** names of sidecars that are upgraded hot */
+  readonly hot: readonly string[];
+}
+
+function bring(sidecarSet: SidecarSet, source: InjectionSource): Brought | Refusal {
+  const { spec } = sidecarSet;
+  const injected = (list: ListName) => collect(spec[list] ?? [], (sidecar) => injectOne(sidecar, list, source));
+  const initContainers = injected("initContainers");
+  if (initContainers instanceof Refusal) return initContainers;
+  const containers = injected("containers");
+  if (containers instanceof Refusal) return containers;
   return {
-    initContainers: placed.filter(({ list }) => list === "initContainers"),
-    containers: placed.filter(({ list }) => list === "containers"),
-    volumes: sidecarSets.flatMap(volumesOf),
-    imagePullSecrets: sidecarSets.flatMap(({ spec }) => spec.imagePullSecrets ?? []),
+    initContainers,
+    containers,
+    volumes: volumesOf(sidecarSet),
+    imagePullSecrets: spec.imagePullSecrets ?? [],
+    hot: hotSidecars(sidecarSet),
   };
 }
 
-function hotSidecars(sidecarSets: readonly SidecarSet[]): readonly string[] {
-  return sidecarSets.flatMap(({ spec }) =>
-    LISTS.flatMap((list) => (spec[list] ?? []).filter((sidecar) => isHotUpgradeIn(sidecar, list))).map(
-      ({ name }) => name,
-    ),
-  );
+/** Of SidecarSets that take nothing from a pod, as most do: they bring the same to every one. */
+const broughtToAll = new WeakMap<SidecarSet, Brought>();
+
+function broughtBy(sidecarSet: SidecarSet, source: InjectionSource): Brought | Refusal {
+  const known = broughtToAll.get(sidecarSet);
+  if (known !== undefined) return known;
+  const brought = bring(sidecarSet, source);
+  if (brought instanceof Refusal || sidecarsOf(sidecarSet).some(takesFromPod)) return brought;
+  for (const { container } of [...brought.initContainers, ...brought.containers]) withSharedText(container);
+  broughtToAll.set(sidecarSet, brought);
+  return brought;
+}
+
+/** In the order of the SidecarSets; the first that refuses is the answer. */
+function broughtByAll(pod: Pod, sidecarSets: readonly SidecarSet[]): Brought | Refusal {
+  const source = { pod, sidecarSets };
+  const [only] = sidecarSets;
+  if (only !== undefined && sidecarSets.length === 1) return broughtBy(only, source);
+  const all = collect(sidecarSets, (sidecarSet) => {
+    const brought = broughtBy(sidecarSet, source);
+    return brought instanceof Refusal ? brought : [brought];
+  });
+  if (all instanceof Refusal) return all;
+  return {
+    initContainers: all.flatMap(({ initContainers }) => initContainers),
+    containers: all.flatMap(({ containers }) => containers),
+    volumes: all.flatMap(({ volumes }) => volumes),
+    imagePullSecrets: all.flatMap(({ imagePullSecrets }) => imagePullSecrets),
+    hot: all.flatMap(({ hot }) => hot),
+  };
 }
 
 function withAnnotations(pod: Pod, annotations: Annotations): Pod {
@@ -86,11 +116,11 @@ function withAnnotations(pod: Pod, annotations: Annotations): Pod {
 function injectParts(pod: Pod, sidecarSets: readonly SidecarSet[], options: InjectionOptions): Pod | Refusal {
   const existing = existingRecords(pod, options.namespace);
   if (existing instanceof Refusal) return existing;
-  const parts = partsOf(sidecarSets, injectionSource(pod, sidecarSets.flatMap(sidecarsOf)));
+  const parts = broughtByAll(pod, sidecarSets);
   if (parts instanceof Refusal) return parts;
   if (parts.containers.length === 0 && parts.initContainers.length === 0) return pod;
   const annotations = pod.metadata?.annotations ?? {};
-  const hot = hotUpgradeAnnotations(hotSidecars(sidecarSets), annotations);
+  const hot = parts.hot.length > 0 ? hotUpgradeAnnotations(parts.hot, annotations) : {};
   if (hot instanceof Refusal) return hot;
   const recorded = recordInjection(existing, annotations[INJECTED_LIST_ANNOTATION], sidecarSets, options.now);
   const spec = assemblePodSpec(pod.spec, parts, options.sortContainersByName);
@@ -99,8 +129,7 @@ function injectParts(pod: Pod, sidecarSets: readonly SidecarSet[], options: Inje
 
 /**
  * The pod with everything that these SidecarSets bring, in their order; the same object when they bring nothing.
- * Fields that
- * nothing is known about stay.
+ * Fields that nothing is known about stay.
  */
 export function injectSidecarSets(
   pod: Pod,

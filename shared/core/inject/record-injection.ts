@@ -41,6 +41,11 @@ export function existingRecords(pod: Pod, namespace: string): ExistingRecords | 
   return withoutImage instanceof Refusal ? withoutImage : { withImage, withoutImage };
 }
 
+function isEmpty(records: UpgradeRecords): boolean {
+  for (const _name in records) return false;
+  return true;
+}
+
 interface Records {
   /** RFC 3339 */
   readonly now: string;
@@ -80,6 +85,19 @@ export function recordInjection(
   sidecarSets: readonly SidecarSet[],
   now: string,
 ): Annotations {
+  const [only] = sidecarSets;
+  const isFirst = !list && isEmpty(existing.withImage) && isEmpty(existing.withoutImage);
+  return only !== undefined && sidecarSets.length === 1 && isFirst
+    ? firstRecord(only, now)
+    : record(existing, list, sidecarSets, now);
+}
+
+function record(
+  existing: ExistingRecords,
+  list: string | undefined,
+  sidecarSets: readonly SidecarSet[],
+  now: string,
+): Annotations {
   // Compat: of a SidecarSet that brings no container there is no record, it is only listed.
   const injected = sidecarSets.filter(({ spec }) => spec.initContainers?.length || spec.containers?.length);
   const records = injected.map((sidecarSet) => recordsOf(sidecarSet, now));
@@ -93,4 +111,17 @@ export function recordInjection(
     [HASH_WITHOUT_IMAGE_ANNOTATION]: written("withoutImage"),
     [INJECTED_LIST_ANNOTATION]: injectedList(list, sidecarSets),
   };
+}
+
+/** What records leave on a pod that has none yet. */
+const first = new WeakMap<Records, Annotations>();
+const NONE: ExistingRecords = { withImage: {}, withoutImage: {} };
+
+function firstRecord(sidecarSet: SidecarSet, now: string): Annotations {
+  const records = recordsOf(sidecarSet, now);
+  const known = first.get(records);
+  if (known !== undefined) return known;
+  const annotations = record(NONE, undefined, [sidecarSet], now);
+  first.set(records, annotations);
+  return annotations;
 }

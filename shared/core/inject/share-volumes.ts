@@ -19,6 +19,11 @@ function sharesDevices({ shareVolumeDevicePolicy }: SidecarContainer): boolean {
   return shareVolumeDevicePolicy?.type === "enabled";
 }
 
+/** True: what it becomes depends on the pod's containers. */
+export function sharesVolumes(sidecar: SidecarContainer): boolean {
+  return sharesMounts(sidecar) || sharesDevices(sidecar);
+}
+
 /** The variables named in the subPathExpr of shared mounts, of the container that mounts there. */
 export function subPathEnv(sidecar: SidecarContainer, apps: readonly Container[]): readonly EnvVar[] {
   if (!sharesMounts(sidecar)) return [];

@@ -40,17 +40,12 @@ export function selectorMatches(
   labels: Labels | undefined,
 ): boolean | SelectorError {
   if (selector === undefined || selector === null) return false;
-  const tests: (() => boolean)[] = [];
-  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
-    tests.push(() => isIn(labels ?? {}, { key, values: [value] }));
+  const { matchLabels, matchExpressions } = selector;
+  const unknown = matchExpressions?.find(({ operator }) => !OPERATORS.has(operator));
+  if (unknown !== undefined) {
+    const message = `${quote(unknown.operator ?? "")} is not a valid pod selector operator`;
+    return { kind: "UnknownOperator", message };
   }
-  for (const requirement of selector.matchExpressions ?? []) {
-    const test = OPERATORS.get(requirement.operator);
-    if (test === undefined) {
-      const message = `${quote(requirement.operator ?? "")} is not a valid pod selector operator`;
-      return { kind: "UnknownOperator", message };
-    }
-    tests.push(() => test(labels ?? {}, requirement));
-  }
-  return tests.every((holds) => holds());
+  for (const [key, value] of Object.entries(matchLabels ?? {})) if (labels?.[key] !== value) return false;
+  return matchExpressions?.every((one) => OPERATORS.get(one.operator)?.(labels ?? {}, one)) ?? true;
 }

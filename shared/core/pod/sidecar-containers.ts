@@ -16,6 +16,18 @@ export function isHotUpgrade(sidecar: SidecarContainer): boolean {
   return sidecar.upgradeStrategy?.upgradeType === "HotUpgrade";
 }
 
+/** An init container counts only when it is a native sidecar. */
+export function isHotUpgradeIn(sidecar: SidecarContainer, list: "initContainers" | "containers"): boolean {
+  return isHotUpgrade(sidecar) && (list === "containers" || sidecar.restartPolicy === "Always");
+}
+
+/** Names of the sidecars that are upgraded hot, init containers first. */
+export function hotSidecars({ spec }: SidecarSet): readonly string[] {
+  const hot = (list: "initContainers" | "containers") =>
+    (spec[list] ?? []).filter((sidecar) => isHotUpgradeIn(sidecar, list)).map(({ name }) => name);
+  return [...hot("initContainers"), ...hot("containers")];
+}
+
 /** Both names that a hot-upgrade sidecar has in a pod: NAME-1 and NAME-2. */
 export function slotNames(sidecar: string): readonly [string, string] {
   return [`${sidecar}-1`, `${sidecar}-2`];

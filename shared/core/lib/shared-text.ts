@@ -1,0 +1,20 @@
+/** JSON texts of objects that go into many answers, such as an injected container: printed once. */
+
+/** "": not printed yet */
+const texts = new WeakMap<object, string>();
+
+/** The same object, which must not change any more; its text is kept for as long as the object is. */
+export function withSharedText<T extends object>(value: T): T {
+  if (!texts.has(value)) texts.set(value, "");
+  return value;
+}
+
+/** What `JSON.stringify` makes of it. */
+export function jsonText(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const known = texts.get(value);
+  if (known) return known;
+  const text = JSON.stringify(value);
+  if (known === "") texts.set(value, text);
+  return text;
+}
