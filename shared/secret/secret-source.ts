@@ -15,8 +15,8 @@ export interface SecretSourceOptions {
   readonly now: () => number;
 }
 
-/** The secrets, the newest state that could be read. */
-export type SecretSource = () => Promise<readonly string[]>;
+/** The secrets, the newest state that could be read; at once while they are not to be read again. */
+export type SecretSource = () => readonly string[] | Promise<readonly string[]>;
 
 /** The secrets of a place cannot be used; the message names the place, not the secrets. */
 class SecretError extends Error {
@@ -58,7 +58,7 @@ export function secretSource(options: SecretSourceOptions): SecretSource {
 
   return () => {
     const age = last === undefined ? Number.NaN : now() - last.begun;
-    if (last !== undefined && age >= 0 && age < freshnessMs) return Promise.resolve(last.secrets);
+    if (last !== undefined && age >= 0 && age < freshnessMs) return last.secrets;
     reading ??= read();
     return reading;
   };

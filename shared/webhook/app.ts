@@ -5,9 +5,9 @@ import type { Admission } from "../core/lib/admission.ts";
 import { type Log, withoutSecrets } from "../log.ts";
 import { type Authenticate, splitPath } from "./authenticate.ts";
 import { within } from "./deadline.ts";
-import { type Answerer, type HttpAnswer, type HttpRequest, jsonAnswer, textAnswer } from "./http.ts";
+import { type Answerer, type HttpAnswer, type HttpRequest, jsonAnswer, printedAnswer, textAnswer } from "./http.ts";
 import { sizeProblem } from "./object-size.ts";
-import { admissionResponse, failure } from "./response.ts";
+import { admissionResponse, failure, printReview } from "./response.ts";
 import {
   type ConversionRequest,
   ReviewError,
@@ -40,7 +40,7 @@ export interface WebhookOptions {
 }
 
 /** Answers one review's text, and turns what went wrong after its uid was known into an answer of the same form. */
-type Review = (request: HttpRequest, body: string) => Promise<HttpAnswer>;
+type Review = (request: HttpRequest, body: string) => HttpAnswer | Promise<HttpAnswer>;
 
 /** As controller-runtime: twice what an object in etcd may have, an update carries two, and some. */
 const MAX_BODY_BYTES = 7 * 1024 * 1024;
@@ -57,24 +57,21 @@ export function webhookApp(options: WebhookOptions): Answerer {
     ...Object.entries(admissions).map(([path, admit]): [string, Review] => [path, admission(admit, log)]),
     ...Object.entries(conversions).map(([path, convert]): [string, Review] => [path, conversion(convert, log)]),
   ]);
-  const noteStranger = strangers(log);
+  const purposeOf = (path: string) => (Object.hasOwn(conversions, path) ? "conversion" : "admission");
+  const refuseStranger = strangers(log);
+  const answerKnown = (request: HttpRequest): Promise<HttpAnswer> => {
+    const review = reviews.get(request.path);
+    return review === undefined ? answerOther(request, options) : answerReview(request, review);
+  };
   return async (request) => {
     const probe = openProbe(request, options);
     if (probe !== undefined) return probe;
     const split = splitPath(request.path);
     const inner = { ...request, path: split.path };
     try {
-      const purpose = Object.hasOwn(conversions, split.path) ? "conversion" : "admission";
-      if (!(await isKnownOrDown(options, () => options.isKnown(request, split, purpose)))) {
-        noteStranger();
-        return refuse(
-          401,
-          "Unauthorized",
-          "the caller is not known here: docs/authentication.md says how to prove who you are",
-        );
-      }
-      const review = reviews.get(inner.path);
-      return review === undefined ? await answerOther(inner, options) : await answerReview(inner, review);
+      const known = isKnownOrDown(options, () => options.isKnown(request, split, purposeOf(split.path)));
+      if (!(known instanceof Promise ? await known : known)) return refuseStranger();
+      return await answerKnown(inner);
     } catch (error) {
       return answerError(error, inner, log);
     }
@@ -88,29 +85,38 @@ function openProbe({ method, path }: HttpRequest, options: WebhookOptions): Prom
   return path === "/readyz" && options.isReadinessOpen ? answerReady(options) : undefined;
 }
 
-/** Why it can't be said who asks is for our log, not for whoever asks. */
-async function isKnownOrDown({ log }: WebhookOptions, ask: () => Promise<boolean>): Promise<boolean> {
+function isKnownOrDown({ log }: WebhookOptions, ask: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
+  const down = (error: unknown) => cannotTell(error, log);
   try {
-    return await ask();
+    const known = ask();
+    return known instanceof Promise ? known.catch(down) : known;
   } catch (error) {
-    log.error("callers cannot be told from strangers", { error });
-    throw new ReviewError("callers cannot be told from strangers now, the log says why", {
-      code: 503,
-      reason: "ServiceUnavailable",
-    });
+    return down(error);
   }
 }
 
+/** Why it can't be said who asks is for our log, not for whoever asks. */
+function cannotTell(error: unknown, log: Log): never {
+  log.error("callers cannot be told from strangers", { error });
+  throw new ReviewError("callers cannot be told from strangers now, the log says why", {
+    code: 503,
+    reason: "ServiceUnavailable",
+  });
+}
+
 /** Says at most every ten seconds how many were refused: nobody shall fill the log from outside. */
-function strangers(log: Log): () => void {
+function strangers(log: Log): () => HttpAnswer {
   let count = 0;
   let said = Number.NEGATIVE_INFINITY;
   return () => {
     count++;
-    if (performance.now() - said < STRANGERS_EVERY_MS) return;
-    log.warn("request refused: the caller is not known", { code: 401, requests: count });
-    said = performance.now();
-    count = 0;
+    if (performance.now() - said >= STRANGERS_EVERY_MS) {
+      log.warn("request refused: the caller is not known", { code: 401, requests: count });
+      said = performance.now();
+      count = 0;
+    }
+    const message = "the caller is not known here: docs/authentication.md says how to prove who you are";
+    return refuse(401, "Unauthorized", message);
   };
 }
 
@@ -130,36 +136,44 @@ async function answerReview(request: HttpRequest, review: Review): Promise<HttpA
 }
 
 function admission(admit: Admit, log: Log): Review {
-  return async (http, body) => {
+  return (http, body) => {
     const begin = performance.now();
-    const { apiVersion, request } = readAdmissionReview(body);
+    const { apiVersion, request, isPlain } = readAdmissionReview(body);
     const answer = (decided: Admission) => {
       const response = admissionResponse(request, decided);
-      log[response.warnings ? "warn" : "info"]("admission", {
+      const { allowed, status, warnings, patch } = response;
+      log[warnings ? "warn" : "info"]("admission", {
         path: http.path,
         ...describe(request),
-        allowed: response.allowed,
-        ...(response.status ? { code: response.status.code, denial: response.status.message } : {}),
-        ...(response.warnings ? { warnings: response.warnings } : {}),
-        patchBytes: response.patch?.length ?? 0,
+        allowed,
+        code: status?.code,
+        denial: status?.message,
+        warnings,
+        patchBytes: patch?.length ?? 0,
         ms: Math.round(performance.now() - begin),
       });
-      return carried(http, jsonAnswer(200, { apiVersion, kind: "AdmissionReview", response }));
+      return carried(http, printedAnswer(printReview(apiVersion, response)));
     };
-    try {
-      const message = sizeProblem(request.object);
-      if (message !== undefined) return answer({ kind: "denied", code: 413, reason: "RequestEntityTooLarge", message });
-      const decided = admit(request);
-      return answer(decided instanceof Promise ? await within(timeoutMs(http), () => decided) : decided);
-    } catch (error) {
+    const fail = (error: unknown) => {
       log.error("request failed", { path: http.path, ...describe(request), error });
       return jsonAnswer(500, failure(500, "InternalError", messageOf(error)));
+    };
+    try {
+      const message = isPlain ? undefined : sizeProblem(request.object);
+      if (message !== undefined) return answer({ kind: "denied", code: 413, reason: "RequestEntityTooLarge", message });
+      const decided = admit(request);
+      if (!(decided instanceof Promise)) return answer(decided);
+      return within(timeoutMs(http), () => decided)
+        .then(answer)
+        .catch(fail);
+    } catch (error) {
+      return fail(error);
     }
   };
 }
 
 function conversion(convert: Convert, log: Log): Review {
-  return async (http, body) => {
+  return (http, body) => {
     const { apiVersion, request } = readConversionReview(body);
     const { uid, desiredAPIVersion } = request;
     const answer = (convertedObjects: readonly KubernetesObject[], result: object) =>
@@ -224,7 +238,7 @@ function timeoutMs({ query }: HttpRequest): number {
 }
 
 function describe({ uid, operation, resource, namespace, name, dryRun }: AdmissionRequest) {
-  return { uid, operation, resource: resource.resource, namespace, name, ...(dryRun ? { dryRun } : {}) };
+  return { uid, operation, resource: resource.resource, namespace, name, dryRun: dryRun || undefined };
 }
 
 function isRead(method: string): boolean {

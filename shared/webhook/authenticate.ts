@@ -18,13 +18,14 @@ export interface SecretPath {
 
 /**
  * True for a caller that is known. API servers present neither certificate nor token when they want a conversion, so
- * that is always by secret path. Rejects when what to compare with cannot be had.
+ * that is always by secret path. Says so at once where what to compare with is at hand, as it mostly is; rejects when it
+ * cannot be had.
  */
 export type Authenticate = (
   request: Pick<HttpRequest, "headers" | "clientCertificate">,
   path: SecretPath,
   purpose: "admission" | "conversion",
-) => Promise<boolean>;
+) => boolean | Promise<boolean>;
 
 export interface Authenticator {
   readonly isKnown: Authenticate;
@@ -63,7 +64,7 @@ export function authenticator(
   const { mode } = settings;
   if (mode === "insecure") {
     options.log.warn("INSECURE: whoever reaches this address is answered, nobody is asked who they are");
-    return { isKnown: async () => true, ready: Promise.resolve() };
+    return { isKnown: () => true, ready: Promise.resolve() };
   }
   if (hasConversions && settings.pathSecrets === undefined) {
     throw new ConfigError(
@@ -72,7 +73,7 @@ export function authenticator(
   }
   const pathSecrets = sourceOf(settings.pathSecrets, pathSecretProblem, options);
   const tokens = mode === "bearer-token" ? sourceOf(settings.bearerTokens, tokenProblem, options) : undefined;
-  const isKnown: Authenticate = async ({ headers, clientCertificate }, { secret }, purpose) => {
+  const isKnown: Authenticate = ({ headers, clientCertificate }, { secret }, purpose) => {
     if (purpose === "conversion" || mode === "secret-path") return isOneOf(secret, pathSecrets);
     if (tokens !== undefined) return isOneOf(BEARER.exec(headers["authorization"] ?? "")?.[1], tokens);
     const certificate = clientCertificate?.();
@@ -103,13 +104,18 @@ function sourceOf(
   problemOf: (secret: string) => string | undefined,
   options: AuthenticateOptions,
 ): SecretSource {
-  return reference === undefined ? async () => [] : secretSource({ reference, problemOf, ...options });
+  return reference === undefined ? () => [] : secretSource({ reference, problemOf, ...options });
+}
+
+function isOneOf(given: string | undefined, secrets: SecretSource): boolean | Promise<boolean> {
+  if (given === undefined) return false;
+  const read = secrets();
+  return read instanceof Promise ? read.then((all) => isAmong(given, all)) : isAmong(given, read);
 }
 
 /** Takes as long whatever is given: all secrets are compared, each over its own length. */
-async function isOneOf(given: string | undefined, secrets: SecretSource): Promise<boolean> {
-  if (given === undefined) return false;
-  const matches = bytesOf(await secrets()).map((secret) => isEqual(given, secret));
+function isAmong(given: string, secrets: readonly string[]): boolean {
+  const matches = bytesOf(secrets).map((secret) => isEqual(given, secret));
   return matches.includes(true);
 }
 

@@ -26,9 +26,16 @@ export interface HttpAnswer {
 /** Answers every request; never rejects. */
 export type Answerer = (request: HttpRequest) => Promise<HttpAnswer>;
 
+const JSON_HEADERS = { "content-type": "application/json" };
+
 /** An answer in JSON. */
 export function jsonAnswer(status: number, value: object, headers: Readonly<Record<string, string>> = {}): HttpAnswer {
-  return { status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(value) };
+  return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(value) };
+}
+
+/** An answer in JSON that is printed already. */
+export function printedAnswer(body: string): HttpAnswer {
+  return { status: 200, headers: JSON_HEADERS, body };
 }
 
 /** An answer for people. */

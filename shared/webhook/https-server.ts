@@ -118,25 +118,26 @@ function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string |
       if (bytes <= maxBytes) chunks.push(chunk);
       else resolve(undefined);
     });
-    incoming.on("end", () => resolve(endOfTurn().then(() => textOf(chunks))));
+    incoming.on("end", () => atEndOfTurn(() => resolve(textOf(chunks))));
     incoming.on("error", reject);
   });
 }
 
-let turn: Promise<void> | undefined;
+let waiting: (() => void)[] = [];
 
 /**
  * Bodies that end in the same turn of the event loop are decided on side by side, and then answered: with a system call
  * between every two of them each would find the processor's caches cold, which costs it as much again.
  */
-function endOfTurn(): Promise<void> {
-  turn ??= new Promise((resolve) => {
-    setImmediate(() => {
-      turn = undefined;
-      resolve();
-    });
-  });
-  return turn;
+function atEndOfTurn(then: () => void): void {
+  if (waiting.length === 0) setImmediate(endTurn);
+  waiting.push(then);
+}
+
+function endTurn(): void {
+  const all = waiting;
+  waiting = [];
+  for (const then of all) then();
 }
 
 /** Most bodies come as one piece. */

@@ -17,10 +17,10 @@ export function diff(from: unknown, to: unknown): readonly JsonPatchOperation[] 
 }
 
 function diffValue(from: unknown, to: unknown, path: string, operations: JsonPatchOperation[]): void {
-  if (isEqual(from, to)) return;
+  if (from === to) return;
   if (Array.isArray(from) && Array.isArray(to)) diffArray(from, to, path, operations);
   else if (isObject(from) && isObject(to)) diffObject(from, to, path, operations);
-  else operations.push({ op: "replace", path, value: to });
+  else if (!isSameNumber(from, to)) operations.push({ op: "replace", path, value: to });
 }
 
 function diffObject(from: JsonObject, to: JsonObject, path: string, operations: JsonPatchOperation[]): void {
@@ -92,9 +92,8 @@ function canonical(value: unknown): string {
     .join(",")}}`;
 }
 
-/** Only of what is not two arrays or two objects. */
-function isEqual(from: unknown, to: unknown): boolean {
-  return from === to || (isRawNumber(from) && isRawNumber(to) && from.rawJSON === to.rawJSON);
+function isSameNumber(from: unknown, to: unknown): boolean {
+  return isRawNumber(from) && isRawNumber(to) && from.rawJSON === to.rawJSON;
 }
 
 function has(object: JsonObject, key: string): boolean {
@@ -106,5 +105,5 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 function escapeKey(key: string): string {
-  return /[~/]/.test(key) ? key.replaceAll("~", "~0").replaceAll("/", "~1") : key;
+  return key.includes("/") || key.includes("~") ? key.replaceAll("~", "~0").replaceAll("/", "~1") : key;
 }

@@ -8,20 +8,37 @@ const MAX_TEXT = 256 * 1024;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Counts down the values that may still come; holds the first problem. */
+/** Counts down the values that may still come; holds the first problem, and what was seen on the way. */
 interface Rest {
   values: number;
   problem: string | undefined;
+  hasLongNumber: boolean;
 }
+
+/** Of a review: that of its object is the first. */
+const REVIEW_DEPTH = -1;
 
 /**
  * One sentence when the object has too many values, too long a text or nests too deep, without looking at more of it than that. What the
  * API server keeps in metadata.managedFields is not counted: it is about the others, and nobody decides on it.
  */
 export function sizeProblem(object: unknown): string | undefined {
-  const rest: Rest = { values: MAX_VALUES, problem: undefined };
-  look(object, 1, rest);
-  return rest.problem;
+  return lookAt(object, 1).problem;
+}
+
+/**
+ * True for nearly every review: its object is not too intricate, since all of the review is not, and `JSON.parse` has
+ * lost nothing of a number.
+ */
+export function isPlainReview(review: unknown): boolean {
+  const { problem, hasLongNumber } = lookAt(review, REVIEW_DEPTH);
+  return problem === undefined && !hasLongNumber;
+}
+
+function lookAt(value: unknown, depth: number): Rest {
+  const rest: Rest = { values: MAX_VALUES, problem: undefined, hasLongNumber: false };
+  look(value, depth, rest);
+  return rest;
 }
 
 function look(value: unknown, depth: number, rest: Rest): void {
@@ -29,6 +46,7 @@ function look(value: unknown, depth: number, rest: Rest): void {
   else if (typeof value === "string") {
     if (value.length > MAX_TEXT) rest.problem = `the object has a text of more than ${MAX_TEXT} characters`;
   } else if (typeof value === "object" && value !== null) lookInside(value, depth, rest);
+  else if (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER) rest.hasLongNumber = true;
 }
 
 function lookInside(value: object, depth: number, rest: Rest): void {

@@ -3,6 +3,7 @@ import type { AdmissionRequest } from "../api/admission.ts";
 import type { ControllerRevision } from "../api/kubernetes.ts";
 import type { FeatureGates } from "../config.ts";
 import { admitPod, revisionsWanted } from "../core/admit-pod.ts";
+import { secondText } from "../time-text.ts";
 import type { Admit } from "./app.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import { Staleness } from "./staleness.ts";
@@ -29,7 +30,7 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
     const { index } = staleness.note("SidecarSets", listed);
     const namespace = staleness.note("the Namespace", found);
     const admit = (revisions: readonly ControllerRevision[]) => {
-      const context = { now: `${new Date().toISOString().slice(0, 19)}Z`, random: Math.random, kruiseNamespace, gates };
+      const context = { now: secondText(Date.now()), random: Math.random, kruiseNamespace, gates };
       return staleness.warn(admitPod(request, { index, namespace, revisions }, context));
     };
     const wanted = revisionsWanted(request, index, namespace);

@@ -2,6 +2,8 @@
 import type { AdmissionRequest, AdmissionResponse, Status } from "../api/admission.ts";
 import type { Admission, FieldError } from "../core/lib/admission.ts";
 import { printFieldError } from "../core/lib/field-error.ts";
+import { jsonText } from "../core/lib/shared-text.ts";
+import type { JsonPatchOperation } from "../kube/port.ts";
 import { diff } from "./json-patch.ts";
 
 /** The answer to an admission request. Without a difference there is no patch. */
@@ -11,8 +13,23 @@ export function admissionResponse(request: AdmissionRequest, admission: Admissio
   const warnings = admission.warnings?.length ? { warnings: admission.warnings } : {};
   const patch = admission.object === undefined ? [] : diff(request.object ?? null, admission.object);
   if (patch.length === 0) return { uid, allowed: true, ...warnings };
-  const encoded = Buffer.from(JSON.stringify(patch)).toString("base64");
+  const encoded = Buffer.from(printPatch(patch)).toString("base64");
   return { uid, allowed: true, patch: encoded, patchType: "JSONPatch", ...warnings };
+}
+
+function printPatch(patch: readonly JsonPatchOperation[]): string {
+  return `[${patch.map(printOperation).join(",")}]`;
+}
+
+function printOperation(operation: JsonPatchOperation): string {
+  const head = `{"op":"${operation.op}","path":${JSON.stringify(operation.path)}`;
+  return "value" in operation ? `${head},"value":${jsonText(operation.value)}}` : `${head}}`;
+}
+
+/** The body of an answer. A patch is in base64, of which JSON has nothing to escape and would look at every letter. */
+export function printReview(apiVersion: string, { patch, ...response }: AdmissionResponse): string {
+  const text = JSON.stringify({ apiVersion, kind: "AdmissionReview", response });
+  return patch === undefined ? text : `${text.slice(0, -2)},"patch":"${patch}"}}`;
 }
 
 /** A metav1.Status that says Failure; the whole body where no review can be answered. */

@@ -2,6 +2,7 @@
 import type { AdmissionRequest, ConversionReview } from "../api/admission.ts";
 import { parseJson } from "../core/lib/json-number.ts";
 import { isJsonObject, type JsonObject } from "../core/lib/json-object.ts";
+import { isPlainReview } from "./object-size.ts";
 
 /** The request cannot be answered with a review: it carries no uid to answer to, or is no review at all. */
 export class ReviewError extends Error {
@@ -26,11 +27,17 @@ export interface Review<Request extends { readonly uid: string }> {
   readonly request: Request;
 }
 
+export interface ReviewedAdmission extends Review<AdmissionRequest> {
+  /** Its object is not too intricate to decide on; false: that has to be looked at. */
+  readonly isPlain: boolean;
+}
+
 const ADMISSION_VERSIONS = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 const CONVERSION_VERSIONS = ["apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"];
 
 /** @throws ReviewError 415 unless the media type is JSON, whatever its parameters */
 export function requireJson(contentType: string | undefined): void {
+  if (contentType === "application/json") return;
   const mediaType = (contentType ?? "").split(";")[0]?.trim().toLowerCase();
   if (mediaType === "application/json") return;
   const given = contentType ? `is ${contentType}` : "is missing";
@@ -41,17 +48,20 @@ export function requireJson(contentType: string | undefined): void {
 }
 
 /** @throws ReviewError */
-export function readAdmissionReview(body: string): Review<AdmissionRequest> {
-  const { apiVersion, request } = readReview(body, "AdmissionReview", ADMISSION_VERSIONS);
+export function readAdmissionReview(body: string): ReviewedAdmission {
+  const parsed = parse(body, JSON.parse);
+  const isPlain = isPlainReview(parsed);
+  const review = isPlain ? parsed : parse(body, parseJson);
+  const { apiVersion, request } = readReview(review, "AdmissionReview", ADMISSION_VERSIONS);
   requireText(request, "operation");
   if (!isJsonObject(request["resource"])) throw new ReviewError("the AdmissionReview has no request.resource");
   for (const field of ["group", "version", "resource"]) requireText(request["resource"], field, "resource.");
-  return { apiVersion, request: request as unknown as AdmissionRequest };
+  return { apiVersion, request: request as unknown as AdmissionRequest, isPlain };
 }
 
 /** @throws ReviewError */
 export function readConversionReview(body: string): Review<ConversionRequest> {
-  const { apiVersion, request } = readReview(body, "ConversionReview", CONVERSION_VERSIONS);
+  const { apiVersion, request } = readReview(parse(body, parseJson), "ConversionReview", CONVERSION_VERSIONS);
   requireText(request, "desiredAPIVersion");
   const { objects } = request;
   if (!Array.isArray(objects) || !objects.every(isJsonObject))
@@ -59,9 +69,9 @@ export function readConversionReview(body: string): Review<ConversionRequest> {
   return { apiVersion, request: request as unknown as ConversionRequest };
 }
 
-function readReview(body: string, kind: string, versions: readonly string[]) {
-  const review = decode(body);
-  const { apiVersion, request } = review;
+function readReview(review: unknown, kind: string, versions: readonly string[]) {
+  if (!isJsonObject(review)) throw new ReviewError("the body is not a JSON object, expected a review");
+  const { apiVersion, request }: { readonly apiVersion?: unknown; readonly request?: unknown } = review;
   if (review["kind"] !== kind || typeof apiVersion !== "string" || !versions.includes(apiVersion)) {
     const given = `apiVersion ${JSON.stringify(apiVersion)}, kind ${JSON.stringify(review["kind"])}`;
     throw new ReviewError(`the body has ${given}, expected a ${kind} of ${versions.join(" or ")}`);
@@ -72,16 +82,13 @@ function readReview(body: string, kind: string, versions: readonly string[]) {
   return { apiVersion, request };
 }
 
-function decode(body: string): JsonObject & { readonly apiVersion?: unknown; readonly request?: unknown } {
+function parse(body: string, how: (text: string) => unknown): unknown {
   if (body === "") throw new ReviewError("the request has no body, expected a review in JSON");
-  let value: unknown;
   try {
-    value = parseJson(body);
+    return how(body);
   } catch (cause) {
     throw new ReviewError(`the body is not JSON: ${cause instanceof Error ? cause.message : cause}`, { cause });
   }
-  if (!isJsonObject(value)) throw new ReviewError("the body is not a JSON object, expected a review");
-  return value;
 }
 
 function requireText(object: JsonObject, field: string, prefix = ""): void {
