@@ -15,11 +15,27 @@ export interface SidecarSetIndex {
   readonly hasNamespaceSelectors: boolean;
 }
 
-/** A SidecarSet stands under the terms of one requirement of its selector: no pod without one of them can match. */
+/**
+ * A SidecarSet stands under the terms of one requirement of its selector: no pod without one of them can match, and
+ * none has two of them.
+ */
 interface LabelIndex {
-  readonly byTerm: ReadonlyMap<string, readonly Entry[]>;
+  /** label → those that want it */
+  readonly byKey: ReadonlyMap<string, KeyIndex>;
   /** nothing in the selector can be looked up */
   readonly unindexed: readonly Entry[];
+}
+
+interface KeyIndex {
+  readonly byValue: ReadonlyMap<string, readonly Entry[]>;
+  /** any value will do */
+  readonly any: readonly Entry[];
+}
+
+interface Term {
+  readonly key: string;
+  /** undefined: any */
+  readonly value?: string;
 }
 
 interface Entry {
@@ -29,35 +45,35 @@ interface Entry {
 }
 
 /** Labels hold no NUL. */
-function valueTerm(key: string, value: string): string {
-  return `${key}\0${value}`;
+function textOf({ key, value }: Term): string {
+  return value === undefined ? key : `${key}\0${value}`;
 }
 
 /** One list of terms per requirement that can be looked up. */
-function lookups({ matchLabels, matchExpressions }: LabelSelector): readonly (readonly string[])[] {
-  const ofLabels = Object.entries(matchLabels ?? {}).map(([key, value]) => [valueTerm(key, value)]);
+function lookups({ matchLabels, matchExpressions }: LabelSelector): readonly (readonly Term[])[] {
+  const ofLabels = Object.entries(matchLabels ?? {}).map(([key, value]) => [{ key, value }]);
   const ofExpressions = (matchExpressions ?? []).flatMap(({ key, operator, values }) => {
-    if (operator === "In") return [[...new Set(values ?? [])].map((value) => valueTerm(key, value))];
-    return operator === "Exists" ? [[key]] : [];
+    if (operator === "In") return [[...new Set(values ?? [])].map((value) => ({ key, value }))];
+    return operator === "Exists" ? [[{ key }]] : [];
   });
   return [...ofLabels, ...ofExpressions];
 }
 
 /** A selector with an unknown operator refuses every pod, so every pod must meet it. */
-function lookupsOf({ spec: { selector } }: SidecarSet): readonly (readonly string[])[] {
+function lookupsOf({ spec: { selector } }: SidecarSet): readonly (readonly Term[])[] {
   const isBroken = selector === undefined || typeof selectorMatches(selector, {}) !== "boolean";
   return isBroken ? [] : lookups(selector);
 }
 
-function countTerms(all: readonly (readonly (readonly string[])[])[]): ReadonlyMap<string, number> {
+function countTerms(all: readonly (readonly (readonly Term[])[])[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const term of all.flat(2)) counts.set(term, (counts.get(term) ?? 0) + 1);
+  for (const text of all.flat(2).map(textOf)) counts.set(text, (counts.get(text) ?? 0) + 1);
   return counts;
 }
 
 /** The requirement that the fewest SidecarSets share. */
-function rarest(choices: readonly (readonly string[])[], counts: ReadonlyMap<string, number>) {
-  const cost = (terms: readonly string[]) => terms.reduce((sum, term) => sum + (counts.get(term) ?? 0), 0);
+function rarest(choices: readonly (readonly Term[])[], counts: ReadonlyMap<string, number>) {
+  const cost = (terms: readonly Term[]) => terms.reduce((sum, term) => sum + (counts.get(textOf(term)) ?? 0), 0);
   return choices.toSorted((one, other) => cost(one) - cost(other))[0];
 }
 
@@ -67,17 +83,29 @@ function append(lists: Map<string, Entry[]>, key: string, entry: Entry): void {
   else list.push(entry);
 }
 
+interface KeyIndexToBe {
+  readonly byValue: Map<string, Entry[]>;
+  readonly any: Entry[];
+}
+
 function indexByLabel(entries: readonly Entry[]): LabelIndex {
   const choices = entries.map(({ sidecarSet }) => lookupsOf(sidecarSet));
   const counts = countTerms(choices);
-  const byTerm = new Map<string, Entry[]>();
+  const byKey = new Map<string, KeyIndexToBe>();
   const unindexed: Entry[] = [];
   for (const [index, entry] of entries.entries()) {
     const terms = rarest(choices[index] ?? [], counts);
     if (terms === undefined) unindexed.push(entry);
-    else for (const term of terms) append(byTerm, term, entry);
+    else for (const term of terms) place(byKey, term, entry);
   }
-  return { byTerm, unindexed };
+  return { byKey, unindexed };
+}
+
+function place(byKey: Map<string, KeyIndexToBe>, { key, value }: Term, entry: Entry): void {
+  const ofKey: KeyIndexToBe = byKey.get(key) ?? { byValue: new Map(), any: [] };
+  byKey.set(key, ofKey);
+  if (value === undefined) ofKey.any.push(entry);
+  else append(ofKey.byValue, value, entry);
 }
 
 function canMatch({ spec }: SidecarSet): boolean {
@@ -104,10 +132,15 @@ export function indexSidecarSets(sidecarSets: readonly SidecarSet[]): SidecarSet
   };
 }
 
-function lookUp({ byTerm, unindexed }: LabelIndex, terms: readonly string[]): readonly SidecarSet[] {
-  const found = new Set(unindexed);
-  for (const term of terms) for (const entry of byTerm.get(term) ?? []) found.add(entry);
-  return [...found].sort((one, other) => one.rank - other.rank).map(({ sidecarSet }) => sidecarSet);
+/** In the order of their names. */
+function lookUp({ byKey, unindexed }: LabelIndex, labels: Labels): readonly Entry[] {
+  const found = [...unindexed];
+  for (const key in labels) {
+    const ofKey = byKey.get(key);
+    if (ofKey === undefined) continue;
+    found.push(...ofKey.any, ...(ofKey.byValue.get(labels[key] as string) ?? []));
+  }
+  return found.length > 1 ? found.sort((one, other) => one.rank - other.rank) : found;
 }
 
 /**
@@ -119,7 +152,8 @@ export function candidates(
   namespace: string,
   podLabels: Labels | undefined,
 ): readonly SidecarSet[] {
-  const terms = Object.entries(podLabels ?? {}).flatMap(([key, value]) => [key, valueTerm(key, value)]);
   const ofNamespace = index.byNamespace.get(namespace);
-  return [...(ofNamespace ? lookUp(ofNamespace, terms) : []), ...lookUp(index.clusterWide, terms)];
+  const found = lookUp(index.clusterWide, podLabels ?? {});
+  const all = ofNamespace ? [...lookUp(ofNamespace, podLabels ?? {}), ...found] : found;
+  return all.map(({ sidecarSet }) => sidecarSet);
 }
