@@ -39,6 +39,8 @@ const HIDDEN = "[not shown]";
 const SECRET_FIELD = /token|secret|passw(or)?d|authorization|credential|cookie|private|kubeconfig|(key|cert)-?data/i;
 const SECRET_TEXT =
   /Bearer\s+[^\s"',]+|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN [^-]*PRIVATE KEY-----[\s\S]*?-----END [^-]*-----/g;
+/** What all of these begin with. */
+const MAY_BE_SECRET = /Bearer|eyJ|-----BEGIN/;
 
 /** One line to be. */
 interface Entry {
@@ -94,15 +96,39 @@ function format({ time, level, message, fields }: Entry): string {
 
 /** A line without its fields is better than none, and than an error where nobody expects one. */
 function textOf(head: object, fields: LogFields | undefined): string {
+  const line = { ...head, ...fields };
   try {
-    return JSON.stringify({ ...head, ...fields }, printable);
+    const text = fields === undefined || isPlain(fields) ? JSON.stringify(line) : undefined;
+    return text === undefined || MAY_BE_SECRET.test(text) ? JSON.stringify(line, printable) : text;
   } catch (error) {
     return JSON.stringify({ ...head, unprintable: String(error) }, printable);
   }
 }
 
+/** True: there is nothing but texts, numbers and booleans, none of which is named like a secret. */
+function isPlain(fields: LogFields): boolean {
+  for (const field in fields) {
+    const value = fields[field];
+    if (value === undefined) continue;
+    if (isSecret(field) || typeof value === "object" || typeof value === "bigint") return false;
+  }
+  return true;
+}
+
+const MAX_FIELDS = 1_000;
+/** field → whether its value is not shown; there are few, and they come again with every line. */
+const fieldsSeen = new Map<string, boolean>();
+
+function isSecret(field: string): boolean {
+  const known = fieldsSeen.get(field);
+  if (known !== undefined) return known;
+  const is = SECRET_FIELD.test(field);
+  if (fieldsSeen.size < MAX_FIELDS) fieldsSeen.set(field, is);
+  return is;
+}
+
 function printable(field: string, value: unknown): unknown {
-  if (field !== "" && SECRET_FIELD.test(field) && value !== undefined) return HIDDEN;
+  if (field !== "" && value !== undefined && isSecret(field)) return HIDDEN;
   if (typeof value === "string") return value.replace(SECRET_TEXT, HIDDEN);
   if (typeof value === "bigint") return value.toString();
   if (value instanceof Error) return describe(value);
