@@ -60,6 +60,11 @@ const DEFERRED: readonly Deferred[] = [
     needed: "pods whose containers start in an order",
   },
   {
+    module: "shared/core/inject/share-volumes.ts",
+    functions: ["mutate-pod"],
+    needed: "sidecars that share mounts or devices",
+  },
+  {
     module: "shared/core/inject/transfer-env.ts",
     functions: ["mutate-pod"],
     needed: "sidecars with transferEnv",

@@ -143,8 +143,7 @@ function admission(admit: Admit, log: Log): Review {
       const response = admissionResponse(request, decided);
       const { allowed, status, warnings, patch } = response;
       log[warnings ? "warn" : "info"]("admission", {
-        path: http.path,
-        ...describe(request),
+        ...describe(http, request),
         allowed,
         code: status?.code,
         denial: status?.message,
@@ -155,7 +154,7 @@ function admission(admit: Admit, log: Log): Review {
       return carried(http, printedAnswer(printReview(apiVersion, response)));
     };
     const fail = (error: unknown) => {
-      log.error("request failed", { path: http.path, ...describe(request), error });
+      log.error("request failed", { ...describe(http, request), error });
       return jsonAnswer(500, failure(500, "InternalError", messageOf(error)));
     };
     try {
@@ -237,8 +236,9 @@ function timeoutMs({ query }: HttpRequest): number {
   return (seconds === undefined ? DEFAULT_TIMEOUT_MS : Number(seconds) * 1000) * 0.9;
 }
 
-function describe({ uid, operation, resource, namespace, name, dryRun }: AdmissionRequest) {
-  return { uid, operation, resource: resource.resource, namespace, name, dryRun: dryRun || undefined };
+function describe({ path }: HttpRequest, request: AdmissionRequest) {
+  const { uid, operation, resource, namespace, name, dryRun } = request;
+  return { path, uid, operation, resource: resource.resource, namespace, name, dryRun: dryRun || undefined };
 }
 
 function isRead(method: string): boolean {

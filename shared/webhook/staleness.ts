@@ -4,12 +4,14 @@ import type { Fresh } from "./fresh.ts";
 
 /** Of one request. */
 export class Staleness {
-  readonly #warnings = new Set<string>();
+  /** absent: none, as nearly always */
+  #warnings: Set<string> | undefined;
 
   /** The value, and a warning about it when it is stale. */
   note<T>(what: string, { value, staleBecause }: Fresh<T>): T {
     if (staleBecause !== undefined) {
       const reason = staleBecause instanceof Error ? staleBecause.message : String(staleBecause);
+      this.#warnings ??= new Set();
       this.#warnings.add(`decided on an earlier state of ${what}, which cannot be read now: ${reason}`);
     }
     return value;
@@ -17,7 +19,7 @@ export class Staleness {
 
   /** The same decision with the warnings, if it allows. */
   warn(admission: Admission): Admission {
-    if (admission.kind === "denied" || this.#warnings.size === 0) return admission;
+    if (admission.kind === "denied" || this.#warnings === undefined) return admission;
     return { ...admission, warnings: [...(admission.warnings ?? []), ...[...this.#warnings].toSorted()] };
   }
 }

@@ -1,10 +1,10 @@
 /** Decides what one sidecar becomes in a pod. */
-import type { Container, EnvVar, Pod, ResourceRequirements, VolumeDevice, VolumeMount } from "../../api/kubernetes.ts";
+import type { Container, EnvVar, Pod, ResourceRequirements } from "../../api/kubernetes.ts";
 import { IS_INJECTED_ENV } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
 import { Refusal } from "../lib/refusal.ts";
 import { resourcesByPolicy } from "./resources-policy.ts";
-import { appContainers, devicesWithShared, mountsWithShared, sharesVolumes, subPathEnv } from "./share-volumes.ts";
+import { type Shared, shareVolumes } from "./share-volumes.ts";
 import { transferredEnv } from "./transfer-env.ts";
 
 /** What a sidecar may take from the pod. */
@@ -24,37 +24,8 @@ export function takesFromPod(sidecar: SidecarContainer): boolean {
   return Boolean(sidecar.resourcesPolicy || sidecar.transferEnv?.length) || sharesVolumes(sidecar);
 }
 
-/** Compat: appended even where the sidecar defines it itself (vector env-user-defined-is-injected-dup). */
-const INJECTED: EnvVar = { name: IS_INJECTED_ENV, value: "true" };
-
-/** Own variables, then whatever is taken over under a name that is still free. */
-function envOf(sidecar: SidecarContainer, pod: Pod, apps: readonly Container[]): readonly EnvVar[] {
-  const env = [...(sidecar.env ?? []), INJECTED];
-  const names = new Set(env.map(({ name }) => name));
-  const taken = [
-    ...(sidecar.transferEnv?.length ? transferredEnv(sidecar, pod.spec?.containers ?? [], pod.metadata ?? {}) : []),
-    ...subPathEnv(sidecar, apps),
-  ];
-  for (const variable of taken) {
-    if (names.has(variable.name)) continue;
-    names.add(variable.name);
-    env.push(variable);
-  }
-  return env;
-}
-
-interface Sharing {
-  readonly volumeMounts?: readonly VolumeMount[];
-  readonly volumeDevices?: readonly VolumeDevice[];
-}
-
-function sharing(sidecar: SidecarContainer, apps: readonly Container[]): Sharing {
-  const volumeMounts = mountsWithShared(sidecar, apps);
-  const volumeDevices = devicesWithShared(sidecar, apps, volumeMounts);
-  return {
-    ...(volumeMounts.length > 0 ? { volumeMounts } : {}),
-    ...(volumeDevices.length > 0 ? { volumeDevices } : {}),
-  };
+function sharesVolumes({ shareVolumePolicy, shareVolumeDevicePolicy }: SidecarContainer): boolean {
+  return shareVolumePolicy?.type === "enabled" || shareVolumeDevicePolicy?.type === "enabled";
 }
 
 /** The part that a pod knows. */
@@ -71,6 +42,9 @@ function coreOf(sidecar: SidecarContainer): Container {
   return container;
 }
 
+/** Compat: appended even where the sidecar defines it itself (vector env-user-defined-is-injected-dup). */
+const INJECTED: EnvVar = { name: IS_INJECTED_ENV, value: "true" };
+
 function resourcesOf(
   { resourcesPolicy }: SidecarContainer,
   { pod, sidecarSets }: InjectionSource,
@@ -81,10 +55,33 @@ function resourcesOf(
   return resources instanceof Refusal ? resources : { resources };
 }
 
+function sharedOf(sidecar: SidecarContainer, { pod }: InjectionSource): Partial<Shared> {
+  return sharesVolumes(sidecar) ? shareVolumes(sidecar, pod.spec?.containers ?? []) : {};
+}
+
+function transferredOf(sidecar: SidecarContainer, { pod }: InjectionSource): readonly EnvVar[] {
+  if (!sidecar.transferEnv?.length) return [];
+  return transferredEnv(sidecar, pod.spec?.containers ?? [], pod.metadata ?? {});
+}
+
+/** Own variables, then whatever is taken over under a name that is still free. */
+function withFree(own: readonly EnvVar[], taken: readonly EnvVar[]): readonly EnvVar[] {
+  const names = new Set(own.map(({ name }) => name));
+  return [...own, ...taken.filter(({ name }) => !names.has(name) && names.add(name))];
+}
+
 /** The container as the pod gets it, before any hot-upgrade pairing. */
 export function injectContainer(sidecar: SidecarContainer, source: InjectionSource): Container | Refusal {
+  const own = [...(sidecar.env ?? []), INJECTED];
+  if (!takesFromPod(sidecar)) return { ...coreOf(sidecar), env: own };
   const resources = resourcesOf(sidecar, source);
   if (resources instanceof Refusal) return resources;
-  const apps = appContainers(source.pod.spec?.containers ?? []);
-  return { ...coreOf(sidecar), ...resources, env: envOf(sidecar, source.pod, apps), ...sharing(sidecar, apps) };
+  const { env: ofPaths = [], volumeMounts = [], volumeDevices = [] } = sharedOf(sidecar, source);
+  return {
+    ...coreOf(sidecar),
+    ...resources,
+    env: withFree(own, [...transferredOf(sidecar, source), ...ofPaths]),
+    ...(volumeMounts.length > 0 ? { volumeMounts } : {}),
+    ...(volumeDevices.length > 0 ? { volumeDevices } : {}),
+  };
 }

@@ -10,8 +10,8 @@ export function patchPodAnnotations(
   annotations: Annotations,
   sidecarSets: readonly SidecarSet[],
 ): Annotations | Refusal {
+  if (!sidecarSets.some(({ spec }) => spec.patchPodMetadata?.length)) return annotations;
   const patches = sidecarSets.flatMap(({ spec }) => spec.patchPodMetadata ?? []);
-  if (patches.length === 0) return annotations;
   const patched = patchPodMetadata(annotations, patches);
   if (patched.kind === "refused") return new Refusal(patched.message);
   const isChanged = Object.entries(patched.annotations).some(([key, value]) => annotations[key] !== value);

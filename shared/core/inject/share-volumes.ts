@@ -6,9 +6,23 @@ import type { SidecarContainer } from "../../api/sidecarset.ts";
 /** `$(NAME)` in a subPathExpr. Compat: the escape `$$(NAME)` counts as well (vector subpathexpr-odd-names). */
 const VARIABLE = /\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)/g;
 
-/** The containers that no SidecarSet has put into the pod. */
-export function appContainers(containers: readonly Container[]): readonly Container[] {
-  return containers.filter(({ env }) => env?.find(({ name }) => name === IS_INJECTED_ENV)?.value !== "true");
+export interface Shared {
+  /** the variables named in the subPathExpr of shared mounts, of the container that mounts there */
+  readonly env: readonly EnvVar[];
+  /** the sidecar's, and those of the app containers at paths that are still free */
+  readonly volumeMounts: readonly VolumeMount[];
+  /** the same, at paths that neither mounts nor a device uses */
+  readonly volumeDevices: readonly VolumeDevice[];
+}
+
+/** What it has with its share of what the pod's containers have. */
+export function shareVolumes(sidecar: SidecarContainer, containers: readonly Container[]): Shared {
+  const apps = appContainers(containers);
+  const volumeMounts = sharesMounts(sidecar) ? mountsWithShared(sidecar, apps) : (sidecar.volumeMounts ?? []);
+  const volumeDevices = sharesDevices(sidecar)
+    ? devicesWithShared(sidecar, apps, volumeMounts)
+    : (sidecar.volumeDevices ?? []);
+  return { env: sharesMounts(sidecar) ? subPathEnv(apps) : [], volumeMounts, volumeDevices };
 }
 
 function sharesMounts({ shareVolumePolicy }: SidecarContainer): boolean {
@@ -19,37 +33,31 @@ function sharesDevices({ shareVolumeDevicePolicy }: SidecarContainer): boolean {
   return shareVolumeDevicePolicy?.type === "enabled";
 }
 
-/** True: what it becomes depends on the pod's containers. */
-export function sharesVolumes(sidecar: SidecarContainer): boolean {
-  return sharesMounts(sidecar) || sharesDevices(sidecar);
+/** The containers that no SidecarSet has put into the pod. */
+function appContainers(containers: readonly Container[]): readonly Container[] {
+  return containers.filter(({ env }) => env?.find(({ name }) => name === IS_INJECTED_ENV)?.value !== "true");
 }
 
-/** The variables named in the subPathExpr of shared mounts, of the container that mounts there. */
-export function subPathEnv(sidecar: SidecarContainer, apps: readonly Container[]): readonly EnvVar[] {
-  if (!sharesMounts(sidecar)) return [];
+function subPathEnv(apps: readonly Container[]): readonly EnvVar[] {
   return apps.flatMap(({ env, volumeMounts }) => {
     const names = (volumeMounts ?? []).flatMap(({ subPathExpr }) => [...(subPathExpr ?? "").matchAll(VARIABLE)]);
     return names.flatMap(([, name]) => env?.find((variable) => variable.name === name) ?? []);
   });
 }
 
-/** The sidecar's mounts, and those of the app containers at paths that are still free. */
-export function mountsWithShared(sidecar: SidecarContainer, apps: readonly Container[]): readonly VolumeMount[] {
+function mountsWithShared(sidecar: SidecarContainer, apps: readonly Container[]): readonly VolumeMount[] {
   const own = sidecar.volumeMounts ?? [];
-  if (!sharesMounts(sidecar)) return own;
   const used = new Set([...own.map(({ mountPath }) => mountPath), ...devicePaths(sidecar.volumeDevices)]);
   const shared = apps.flatMap(({ volumeMounts }) => volumeMounts ?? []);
   return [...own, ...shared.filter(({ mountPath }) => isNew(used, mountPath))];
 }
 
-/** The sidecar's devices, and those of the app containers at paths that neither `mounts` nor a device uses. */
-export function devicesWithShared(
+function devicesWithShared(
   sidecar: SidecarContainer,
   apps: readonly Container[],
   mounts: readonly VolumeMount[],
 ): readonly VolumeDevice[] {
   const own = sidecar.volumeDevices ?? [];
-  if (!sharesDevices(sidecar)) return own;
   const used = new Set([...devicePaths(own), ...mounts.map(({ mountPath }) => mountPath)]);
   const shared = apps.flatMap(({ volumeDevices }) => volumeDevices ?? []);
   return [...own, ...shared.filter(({ devicePath }) => isNew(used, devicePath))];

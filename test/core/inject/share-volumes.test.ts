@@ -1,12 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Container } from "../../../shared/api/kubernetes.ts";
 import type { SidecarContainer } from "../../../shared/api/sidecarset.ts";
-import {
-  appContainers,
-  devicesWithShared,
-  mountsWithShared,
-  subPathEnv,
-} from "../../../shared/core/inject/share-volumes.ts";
+import { shareVolumes } from "../../../shared/core/inject/share-volumes.ts";
 
 const APP: Container = {
   name: "app",
@@ -34,10 +29,10 @@ function pathsOf(sidecar: SidecarContainer): {
   readonly mounts: readonly string[];
   readonly devices: readonly string[];
 } {
-  const mounts = mountsWithShared(sidecar, [APP]);
+  const { volumeMounts, volumeDevices } = shareVolumes(sidecar, [APP]);
   return {
-    mounts: mounts.map(({ name, mountPath }) => `${name} ${mountPath}`),
-    devices: devicesWithShared(sidecar, [APP], mounts).map(({ name, devicePath }) => `${name} ${devicePath}`),
+    mounts: volumeMounts.map(({ name, mountPath }) => `${name} ${mountPath}`),
+    devices: volumeDevices.map(({ name, devicePath }) => `${name} ${devicePath}`),
   };
 }
 
@@ -69,13 +64,17 @@ describe("what a sidecar shares with the containers of the pod", () => {
   });
 
   test("brings the variables of its sub-paths, the first of a name", () => {
-    expect(subPathEnv(SHARING, [APP])).toEqual([{ name: "POD", value: "first" }]);
-    expect(subPathEnv({ name: "sidecar" }, [APP])).toEqual([]);
+    expect(shareVolumes(SHARING, [APP]).env).toEqual([{ name: "POD", value: "first" }]);
+    expect(shareVolumes({ name: "sidecar" }, [APP]).env).toEqual([]);
   });
 
   test("comes from no container that was injected", () => {
-    const injected: Container = { name: "other", env: [{ name: "IS_INJECTED", value: "true" }] };
-    const alike: Container = { name: "alike", env: [{ name: "IS_INJECTED", value: "yes" }] };
-    expect(appContainers([APP, injected, alike])).toEqual([APP, alike]);
+    const mounting = (name: string, value: string): Container => ({
+      name,
+      env: [{ name: "IS_INJECTED", value }],
+      volumeMounts: [{ name, mountPath: `/${name}` }],
+    });
+    const { volumeMounts } = shareVolumes(SHARING, [mounting("other", "true"), mounting("alike", "yes")]);
+    expect(volumeMounts).toEqual([{ name: "alike", mountPath: "/alike" }]);
   });
 });
