@@ -150,7 +150,7 @@ describe.skipIf(!hasKubectl)("kubectl", () => {
 
   it("edit with KUBE_EDITOR", async () => {
     const { stdout } = await run("kubectl", ["edit", "gadget", "one"], {
-      env: { ...environment, KUBE_EDITOR: "sed -i s/5$/6/" },
+      env: { ...environment, KUBE_EDITOR: "sed -i /size:/s/5$/6/" },
     });
     expect(stdout.trim()).toBe("gadget.example.com/one edited");
     expect(await kubectl("get", "gadget", "one", "-o", "jsonpath={.spec.size}")).toBe("6");
