@@ -124,7 +124,8 @@ function injectParts(pod: Pod, sidecarSets: readonly SidecarSet[], options: Inje
   if (hot instanceof Refusal) return hot;
   const recorded = recordInjection(existing, annotations[INJECTED_LIST_ANNOTATION], sidecarSets, options.now);
   const spec = assemblePodSpec(pod.spec, parts, options.sortContainersByName);
-  return { ...withAnnotations(pod, { ...annotations, ...hot, ...recorded }), spec };
+  const isAlone = pod.metadata?.annotations === undefined && parts.hot.length === 0;
+  return { ...withAnnotations(pod, isAlone ? recorded : { ...annotations, ...hot, ...recorded }), spec };
 }
 
 /**

@@ -10,6 +10,7 @@ import {
 } from "../hash/pod-records.ts";
 import { compareUtf8 } from "../lib/go-json.ts";
 import { Refusal } from "../lib/refusal.ts";
+import { withSharedText } from "../lib/shared-text.ts";
 import type { Annotations } from "./patch-pod-annotations.ts";
 
 /** Containers and native sidecars; the other init containers are gone once the pod runs. */
@@ -121,7 +122,7 @@ function firstRecord(sidecarSet: SidecarSet, now: string): Annotations {
   const records = recordsOf(sidecarSet, now);
   const known = first.get(records);
   if (known !== undefined) return known;
-  const annotations = record(NONE, undefined, [sidecarSet], now);
+  const annotations = withSharedText(record(NONE, undefined, [sidecarSet], now));
   first.set(records, annotations);
   return annotations;
 }
