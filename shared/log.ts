@@ -30,7 +30,11 @@ function formsOf(secret: string): readonly string[] {
 
 /** The text without any secret that this process knows, or that looks like one. */
 export function withoutSecrets(text: string): string {
-  let shown = text.replace(SECRET_TEXT, HIDDEN);
+  return withoutKnown(text.replace(SECRET_TEXT, HIDDEN));
+}
+
+function withoutKnown(text: string): string {
+  let shown = text;
   for (const secret of hidden) shown = shown.replaceAll(secret, HIDDEN);
   return shown;
 }
@@ -91,7 +95,7 @@ export function createBatchedLog(level: LogLevel): Log {
 
 function format({ time, level, message, fields }: Entry): string {
   const head = { time: millisecondText(time), level, message };
-  return `${withoutSecrets(textOf(head, fields))}\n`;
+  return `${textOf(head, fields)}\n`;
 }
 
 /** A line without its fields is better than none, and than an error where nobody expects one. */
@@ -99,9 +103,10 @@ function textOf(head: object, fields: LogFields | undefined): string {
   const line = { ...head, ...fields };
   try {
     const text = fields === undefined || isPlain(fields) ? JSON.stringify(line) : undefined;
-    return text === undefined || MAY_BE_SECRET.test(text) ? JSON.stringify(line, printable) : text;
+    if (text !== undefined && !MAY_BE_SECRET.test(text)) return withoutKnown(text);
+    return withoutSecrets(JSON.stringify(line, printable));
   } catch (error) {
-    return JSON.stringify({ ...head, unprintable: String(error) }, printable);
+    return withoutSecrets(JSON.stringify({ ...head, unprintable: String(error) }, printable));
   }
 }
 

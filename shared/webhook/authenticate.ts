@@ -42,14 +42,15 @@ export interface AuthenticateOptions {
 
 /** 256 bits in base64url. */
 const PATH_SECRET = /^[A-Za-z0-9_-]{43}$/;
-const SECRET_PATH = /^\/s\/([^/]*)(\/.*)$/s;
+const BEFORE_SECRET = "/s/";
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/i;
 const MIN_TOKEN_LENGTH = 32;
 
 /** `/s/SECRET/mutate-pod` is `/mutate-pod` with a secret. */
 export function splitPath(path: string): SecretPath {
-  const [, secret, rest = ""] = SECRET_PATH.exec(path) ?? [];
-  return secret === undefined ? { path, secret } : { path: rest, secret };
+  const end = path.startsWith(BEFORE_SECRET) ? path.indexOf("/", BEFORE_SECRET.length) : -1;
+  if (end < 0) return { path, secret: undefined };
+  return { path: path.slice(end), secret: path.slice(BEFORE_SECRET.length, end) };
 }
 
 /**
