@@ -16,5 +16,6 @@ export function storedSidecarSet(object: KubernetesObject): SidecarSet {
   const request: AdmissionRequest = { uid: "library", resource, operation: "CREATE", object: hub.value };
   const admission = mutateSidecarSet(request);
   if (admission.kind === "denied") throw new TypeError(admission.message);
-  return (admission.object ?? hub.value) as SidecarSet;
+  // A copy: what is kept for a SidecarSet must not outlive the call, since whoever called may change his own.
+  return { ...((admission.object ?? hub.value) as SidecarSet) };
 }

@@ -36,7 +36,7 @@ const DEFERRED: readonly Deferred[] = [
   {
     module: "shared/core/lib/decode-go.ts",
     functions: ["mutate-pod"],
-    needed: "the same, and revisions",
+    needed: "pods with unusual quantities, what is no pod, and revisions",
   },
   {
     module: "shared/core/inject/hot-upgrade.ts",

@@ -10,6 +10,8 @@ interface Circumstances {
   /** what every draw gives */
   readonly draw?: number;
   readonly sortByName?: boolean;
+  /** RFC 3339 */
+  readonly now?: string;
 }
 
 export function podRequest(object: Pod): AdmissionRequest {
@@ -18,12 +20,12 @@ export function podRequest(object: Pod): AdmissionRequest {
 }
 
 export function admission({ pod, sidecarSets, revisions }: Scene, circumstances: Circumstances = {}): Admission {
-  const { draw = 0.3, sortByName = false } = circumstances;
+  const { draw = 0.3, sortByName = false, now = "2026-01-02T03:04:05Z" } = circumstances;
   return admitPod(
     podRequest(pod),
     { index: indexSidecarSets(sidecarSets), namespace: NAMESPACE, revisions },
     {
-      now: "2026-01-02T03:04:05Z",
+      now,
       random: () => draw,
       kruiseNamespace: KRUISE_NAMESPACE,
       gates: { EnableSortSidecarContainerByName: sortByName },

@@ -1,7 +1,9 @@
 /** Runs one vector file: finds its suite by folder and file name, and every case in it. */
+
 import { readFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { parseJson } from "../../shared/core/lib/json-number.ts";
+import { deepFreeze } from "../support/deep-freeze.ts";
 import type { Difference } from "./compare.ts";
 import { controllerSuites } from "./controller.ts";
 import { pending } from "./pending.ts";
@@ -27,14 +29,6 @@ export type FileResult =
   | { readonly kind: "pending"; readonly title: string; readonly total: number }
   /** the file itself is the failure: unknown, unreadable, empty */
   | { readonly kind: "refused"; readonly title: string; readonly sentence: string };
-
-function deepFreeze(value: unknown): unknown {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const member of Object.values(value)) deepFreeze(member);
-  }
-  return value;
-}
 
 function isVectorCase(value: unknown): value is VectorCase {
   return typeof value === "object" && value !== null && "name" in value && "input" in value && "expected" in value;

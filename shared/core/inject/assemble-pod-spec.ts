@@ -47,6 +47,11 @@ function mergeVolumes(existing: readonly Volume[], injected: readonly Volume[]):
   return [...existing, ...firstByName(injected.filter(({ name }) => !names.has(name)))];
 }
 
+function withInitContainers(spec: PodSpec | undefined, { initContainers }: InjectedParts): Partial<PodSpec> {
+  if (initContainers.length === 0) return {};
+  return { initContainers: mergeContainers(spec?.initContainers ?? [], initContainers.toSorted(byName)) };
+}
+
 /**
  * Init containers are sorted by name among themselves, containers only if `sortContainersByName`. Everything else in
  * the spec is as it was.
@@ -57,9 +62,8 @@ export function assemblePodSpec(
   sortContainersByName: boolean,
 ): PodSpec {
   const injected = sortContainersByName ? parts.containers.toSorted(byName) : parts.containers;
-  const assembled: Assembled = { ...spec, containers: mergeContainers(spec?.containers ?? [], injected) };
-  if (parts.initContainers.length > 0)
-    assembled.initContainers = mergeContainers(spec?.initContainers ?? [], parts.initContainers.toSorted(byName));
+  const containers = mergeContainers(spec?.containers ?? [], injected);
+  const assembled: Assembled = { ...spec, ...withInitContainers(spec, parts), containers };
   if (parts.volumes.length > 0) assembled.volumes = mergeVolumes(spec?.volumes ?? [], parts.volumes);
   const pullSecrets = [...(spec?.imagePullSecrets ?? []), ...parts.imagePullSecrets];
   if (pullSecrets.length > 0) assembled.imagePullSecrets = firstByName(pullSecrets);

@@ -55,7 +55,7 @@ export function volumesOf(sidecarSet: SidecarSet): readonly Volume[] {
   return used.flatMap(({ name }) => volumes.get(name) ?? []);
 }
 
-/** What one SidecarSet brings. */
+/** What one SidecarSet brings, or several together. */
 interface Brought extends InjectedParts {
   /** names of sidecars that are upgraded hot */
   readonly hot: readonly string[];

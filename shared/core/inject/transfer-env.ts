@@ -45,9 +45,8 @@ export function transferredEnv(
   containers: readonly Container[],
   metadata: ObjectMeta,
 ): readonly EnvVar[] {
-  if (!transferEnv?.length) return [];
   const variables = envByContainer(containers);
-  return transferEnv.flatMap((transfer) => {
+  return (transferEnv ?? []).flatMap((transfer) => {
     const source = sourceOf(transfer, metadata);
     if (source === undefined) return [];
     return envNamesOf(transfer).flatMap((name) => variables.get(`${source}/${name}`) ?? []);

@@ -14,7 +14,7 @@ function hasLabel(labels: Labels, { key }: LabelSelectorRequirement): boolean {
   return Object.hasOwn(labels, key);
 }
 
-function isIn(labels: Labels, { key, values = [] }: Pick<LabelSelectorRequirement, "key" | "values">): boolean {
+function isIn(labels: Labels, { key, values = [] }: LabelSelectorRequirement): boolean {
   const value = labels[key];
   return value !== undefined && values.includes(value);
 }

@@ -32,6 +32,11 @@ interface KeyIndex {
   readonly any: readonly Entry[];
 }
 
+interface KeyIndexToBe {
+  readonly byValue: Map<string, Entry[]>;
+  readonly any: Entry[];
+}
+
 interface Term {
   readonly key: string;
   /** undefined: any */
@@ -81,11 +86,6 @@ function append(lists: Map<string, Entry[]>, key: string, entry: Entry): void {
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [entry]);
   else list.push(entry);
-}
-
-interface KeyIndexToBe {
-  readonly byValue: Map<string, Entry[]>;
-  readonly any: Entry[];
 }
 
 function indexByLabel(entries: readonly Entry[]): LabelIndex {
@@ -138,7 +138,8 @@ function lookUp({ byKey, unindexed }: LabelIndex, labels: Labels): readonly Entr
   for (const key in labels) {
     const ofKey = byKey.get(key);
     if (ofKey === undefined) continue;
-    found.push(...ofKey.any, ...(ofKey.byValue.get(labels[key] as string) ?? []));
+    for (const entry of ofKey.any) found.push(entry);
+    for (const entry of ofKey.byValue.get(labels[key] as string) ?? []) found.push(entry);
   }
   return found.length > 1 ? found.sort((one, other) => one.rank - other.rank) : found;
 }

@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { preview } from "../../functions/library/preview.ts";
+import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+
+const POD = { apiVersion: "v1", kind: "Pod", metadata: { labels: { app: "web" } }, spec: { containers: [] } };
+
+function written(): SidecarSet {
+  const object = {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: { name: "logging" },
+    spec: {
+      selector: { matchLabels: { app: "web" } },
+      containers: [{ name: "agent", image: "agent:1" }],
+      imagePullSecrets: [{ name: "one" }],
+    },
+  };
+  return { ...storedSidecarSet(object), apiVersion: object.apiVersion, kind: object.kind } as SidecarSet;
+}
+
+function previewed(sidecarSet: SidecarSet) {
+  const result = preview({ object: POD, sidecarSets: [sidecarSet], now: "2026-01-02T03:04:05Z" });
+  if (result.kind !== "admitted") throw new Error(result.message);
+  return result;
+}
+
+test("whoever changes his SidecarSet, or what he was given, gets what is so now", () => {
+  const sidecarSet = written();
+  const before = previewed(sidecarSet);
+  const text = JSON.stringify(before);
+  (before.pod.spec.containers[0] as { image: string }).image = "another";
+  expect(JSON.stringify(previewed(sidecarSet))).toBe(text);
+  (sidecarSet.spec as { imagePullSecrets: unknown }).imagePullSecrets = [{ name: "two" }];
+  expect(previewed(sidecarSet).pod.spec.imagePullSecrets).toEqual([{ name: "two" }]);
+  (sidecarSet.metadata as { name: string }).name = "another";
+  expect(previewed(sidecarSet).injected).toEqual(["another"]);
+});
