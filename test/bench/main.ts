@@ -5,7 +5,7 @@
  * reports/bench.json has them.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { parseArgs } from "node:util";
+import { readOptions } from "../support/read-options.ts";
 import { apiServerTable, measureApiServer } from "./api-server/measure-api-server.ts";
 import { measureCore } from "./core.ts";
 import { coreTable } from "./core-table.ts";
@@ -135,7 +135,7 @@ async function main(): Promise<number> {
     real: { type: "boolean", default: false },
     pods: { type: "string" },
   } as const;
-  const { positionals, values } = parseArgs({ options, allowPositionals: true });
+  const { positionals, values } = readOptions({ options, allowPositionals: true });
   const [what = ""] = positionals;
   const run = BENCHMARKS[what];
   if (run === undefined) {

@@ -1,12 +1,12 @@
 /** `npm run fuzz -- --bodies 20000 [--from N]`: exits 1 for a crash, a 5xx, an answer over a second or one that is no review. */
-import { parseArgs } from "node:util";
 import { keepReport } from "../simulation/report-file.ts";
+import { readOptions } from "../support/read-options.ts";
 import { fuzzedBody, PATHS, WAYS } from "./bodies.ts";
 import { problemOf } from "./judge.ts";
 import { fuzzedWebhooks } from "./webhooks.ts";
 
 const SHOWN = 20;
-const { values } = parseArgs({
+const { values } = readOptions({
   options: {
     bodies: { type: "string" },
     from: { type: "string" },

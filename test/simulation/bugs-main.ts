@@ -5,8 +5,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { mapLimited } from "../../shared/controller/concurrency.ts";
+import { readOptions } from "../support/read-options.ts";
 import { findBug, plantBug, plantedBugs } from "./planted-bug.ts";
 import { keepReport } from "./report-file.ts";
 
@@ -16,7 +16,7 @@ const LIST = join(import.meta.dirname, "bugs/found.json");
 
 type Found = Record<string, number>;
 
-const { values } = parseArgs({
+const { values } = readOptions({
   options: { search: { type: "boolean" }, only: { type: "string" }, json: { type: "string" } },
 });
 const print = (line: string) => void process.stdout.write(`${line}\n`);

@@ -4,7 +4,7 @@
  * Exits 1 when a promise was broken, a kind of fault was rare, or nothing was run.
  */
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
+import { readOptions } from "../support/read-options.ts";
 import { type Campaign, digestOf, rareFaults, runSeed, runSeeds } from "./campaign.ts";
 import { FAULTS } from "./faults.ts";
 import { PARTS, type Part } from "./parts.ts";
@@ -13,7 +13,7 @@ import { runAll } from "./run-all.ts";
 
 const SHOWN = 20;
 
-const { values } = parseArgs({
+const { values } = readOptions({
   options: {
     first: { type: "boolean" },
     seed: { type: "string" },

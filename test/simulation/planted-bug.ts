@@ -15,6 +15,7 @@ const COPIED = [
   "shared",
   "infra/local",
   "test/simulation",
+  "test/support/read-options.ts",
   "functions/check-node.mjs",
 ];
 /** A bug may make a pass run in circles. */

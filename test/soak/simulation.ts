@@ -4,11 +4,11 @@
  */
 import { execFileSync } from "node:child_process";
 import { availableParallelism, constants, setPriority } from "node:os";
-import { parseArgs } from "node:util";
 import { type Campaign, emptyCampaign, merged, rareFaults } from "../simulation/campaign.ts";
 import { FAULTS } from "../simulation/faults.ts";
 import { keepReport, readReport } from "../simulation/report-file.ts";
 import { runAll } from "../simulation/run-all.ts";
+import { readOptions } from "../support/read-options.ts";
 
 const SEEDS = 2_000_000;
 /** CI's are before. */
@@ -39,7 +39,7 @@ interface Record extends Omit<Campaign, "findings"> {
   readonly chunks: readonly Chunk[];
 }
 
-const { values } = parseArgs({
+const { values } = readOptions({
   options: { seeds: { type: "string" }, processes: { type: "string" }, json: { type: "string" } },
 });
 const print = (line: string) => void process.stdout.write(`${line}\n`);

@@ -6,7 +6,8 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseArgs, promisify } from "node:util";
+import { promisify } from "node:util";
+import { readOptions } from "../../support/read-options.ts";
 import { plantBug } from "../planted-bug.ts";
 import { keepReport } from "../report-file.ts";
 
@@ -20,7 +21,7 @@ const MOST_SEEDS = 4_000;
 /** A bug may make a pass run in circles. */
 const TIMEOUT_MS = 600_000;
 
-const { values } = parseArgs({
+const { values } = readOptions({
   options: { search: { type: "boolean" }, only: { type: "string" }, json: { type: "string" } },
 });
 const print = (line: string) => void process.stdout.write(`${line}\n`);

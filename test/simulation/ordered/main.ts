@@ -4,8 +4,8 @@
  * file has. Exits 1 when a promise was broken, a kind of trouble never came, or nothing was run.
  */
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
+import { readOptions } from "../../support/read-options.ts";
 import { keepReport } from "../report-file.ts";
 import { EMPTY, mergedSets, runSetSeed, runSetSeeds, type SetCampaign } from "./campaign.ts";
 import { STRIKES } from "./scenario.ts";
@@ -22,7 +22,7 @@ const TROUBLE = [
   "409 conflict",
 ] as const;
 
-const { values } = parseArgs({
+const { values } = readOptions({
   options: {
     first: { type: "boolean" },
     seed: { type: "string" },
