@@ -82,9 +82,9 @@ const BATCH_MS = 20;
 export function createBatchedLog(level: LogLevel): Log {
   let entries: Entry[] = [];
   const flush = () => {
-    const lines = entries.map(format);
+    const taken = entries;
     entries = [];
-    if (lines.length > 0) writeToStdout(lines.join(""));
+    if (taken.length > 0) writeToStdout(taken.map(format).join(""));
   };
   process.on("exit", flush);
   return logTo(level, (entry) => {
@@ -93,34 +93,53 @@ export function createBatchedLog(level: LogLevel): Log {
   });
 }
 
-function format({ time, level, message, fields }: Entry): string {
+function format({ time, level, message, fields = {} }: Entry): string {
   const head = { time: millisecondText(time), level, message };
   return `${textOf(head, fields)}\n`;
 }
 
-/** A line without its fields is better than none, and than an error where nobody expects one. */
-function textOf(head: object, fields: LogFields | undefined): string {
-  const line = { ...head, ...fields };
+function textOf(head: object, fields: LogFields): string {
   try {
-    const text = fields === undefined || isPlain(fields) ? JSON.stringify(line) : undefined;
-    if (text !== undefined && !MAY_BE_SECRET.test(text)) return withoutKnown(text);
-    return withoutSecrets(JSON.stringify(line, printable));
-  } catch (error) {
-    return withoutSecrets(JSON.stringify({ ...head, unprintable: String(error) }, printable));
+    return print({ ...head, ...fields }, isPlain(fields));
+  } catch {
+    return print({ ...head, ...printablePart(fields) }, false);
   }
 }
+
+function print(line: object, isPlain: boolean): string {
+  const text = isPlain ? JSON.stringify(line) : undefined;
+  if (text !== undefined && !MAY_BE_SECRET.test(text)) return withoutKnown(text);
+  return withoutSecrets(JSON.stringify(line, printable));
+}
+
+/** A line without one of its fields is better than none, and than an error where nobody expects one. */
+function printablePart(fields: LogFields): LogFields {
+  const part: Record<string, unknown> = {};
+  const unprintable: string[] = [];
+  for (const field of Object.keys(fields)) {
+    try {
+      JSON.stringify(fields[field], printable);
+      part[field] = fields[field];
+    } catch {
+      unprintable.push(field);
+    }
+  }
+  return { ...part, unprintable };
+}
+
+const PRIMITIVES: readonly string[] = ["string", "number", "boolean"];
 
 /** True: there is nothing but texts, numbers and booleans, none of which is named like a secret. */
 function isPlain(fields: LogFields): boolean {
   for (const field in fields) {
     const value = fields[field];
-    if (value === undefined) continue;
-    if (isSecret(field) || typeof value === "object" || typeof value === "bigint") return false;
+    if (value !== undefined && (isSecret(field) || !PRIMITIVES.includes(typeof value))) return false;
   }
   return true;
 }
 
 const MAX_FIELDS = 1_000;
+const MAX_FIELD_LENGTH = 64;
 /** field → whether its value is not shown; there are few, and they come again with every line. */
 const fieldsSeen = new Map<string, boolean>();
 
@@ -128,7 +147,7 @@ function isSecret(field: string): boolean {
   const known = fieldsSeen.get(field);
   if (known !== undefined) return known;
   const is = SECRET_FIELD.test(field);
-  if (fieldsSeen.size < MAX_FIELDS) fieldsSeen.set(field, is);
+  if (fieldsSeen.size < MAX_FIELDS && field.length <= MAX_FIELD_LENGTH) fieldsSeen.set(field, is);
   return is;
 }
 

@@ -5,9 +5,10 @@ let printed = "";
 
 /** In whole seconds, cut off: "2026-01-02T03:04:05Z". */
 export function secondText(epochMs: number): string {
-  if (Math.floor(epochMs / 1000) !== second) {
-    second = Math.floor(epochMs / 1000);
-    printed = new Date(second * 1000).toISOString().slice(0, 19);
+  const wanted = Math.floor(epochMs / 1000);
+  if (wanted !== second) {
+    printed = new Date(wanted * 1000).toISOString().slice(0, 19);
+    second = wanted;
   }
   return `${printed}Z`;
 }

@@ -70,7 +70,7 @@ export function webhookApp(options: WebhookOptions): Answerer {
     const inner = { ...request, path: split.path };
     try {
       const known = isKnownOrDown(options, () => options.isKnown(request, split, purposeOf(split.path)));
-      if (!(known instanceof Promise ? await known : known)) return refuseStranger();
+      if ((known instanceof Promise ? await known : known) !== true) return refuseStranger();
       return await answerKnown(inner);
     } catch (error) {
       return answerError(error, inner, log);

@@ -15,8 +15,8 @@ interface Rest {
   hasLongNumber: boolean;
 }
 
-/** Of a review: that of its object is the first. */
-const REVIEW_DEPTH = -1;
+/** Of a review: below any metadata, so that nothing of it is left out. */
+const REVIEW_DEPTH = 3;
 
 /**
  * One sentence when the object has too many values, too long a text or nests too deep, without looking at more of it than that. What the
@@ -28,7 +28,7 @@ export function sizeProblem(object: unknown): string | undefined {
 
 /**
  * True for nearly every review: its object is not too intricate, since all of the review is not, and `JSON.parse` has
- * lost nothing of a number.
+ * lost nothing of its numbers.
  */
 export function isPlainReview(review: unknown): boolean {
   const { problem, hasLongNumber } = lookAt(review, REVIEW_DEPTH);

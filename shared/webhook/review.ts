@@ -1,6 +1,6 @@
 /** Reads a review from the body of a request and refuses what is none, in one sentence that says what it should be. */
 import type { AdmissionRequest, ConversionReview } from "../api/admission.ts";
-import { parseJson } from "../core/lib/json-number.ts";
+import { mayBeLossy, parseJson } from "../core/lib/json-number.ts";
 import { isJsonObject, type JsonObject } from "../core/lib/json-object.ts";
 import { isPlainReview } from "./object-size.ts";
 
@@ -49,9 +49,13 @@ export function requireJson(contentType: string | undefined): void {
 
 /** @throws ReviewError */
 export function readAdmissionReview(body: string): ReviewedAdmission {
-  const parsed = parse(body, JSON.parse);
-  const isPlain = isPlainReview(parsed);
-  const review = isPlain ? parsed : parse(body, parseJson);
+  let review = parse(body, JSON.parse);
+  const isPlain = isPlainReview(review);
+  if (!isPlain && mayBeLossy(body)) {
+    // Both at once would be twice the memory.
+    review = undefined;
+    review = parse(body, parseJson);
+  }
   const { apiVersion, request } = readReview(review, "AdmissionReview", ADMISSION_VERSIONS);
   requireText(request, "operation");
   if (!isJsonObject(request["resource"])) throw new ReviewError("the AdmissionReview has no request.resource");

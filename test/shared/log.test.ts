@@ -49,12 +49,29 @@ test("a secret in the message is not shown either", () => {
   expect(logged({}, "Bearer abc123")["message"]).toBe("[not shown]");
 });
 
-test("fields that JSON cannot say leave the line standing", () => {
-  const fields: Record<string, unknown> = { pod: "a/b" };
+test("fields that JSON cannot say are named, and leave the line standing", () => {
+  const fields: Record<string, unknown> = { pod: "a/b", password: "p" };
   fields["self"] = fields;
-  const { message, unprintable } = logged(fields);
-  expect(message).toBe("event");
-  expect(unprintable).toContain("circular");
+  const thrown = {
+    toJSON() {
+      throw Object.create(null);
+    },
+  };
+  fields["thrown"] = thrown;
+  Object.defineProperty(fields, "got", { enumerable: true, get: () => thrown.toJSON() });
+  const { time: _time, ...line } = logged(fields);
+  expect(line).toEqual({
+    level: "info",
+    message: "event",
+    pod: "a/b",
+    password: "[not shown]",
+    unprintable: ["self", "thrown", "got"],
+  });
+});
+
+test("what is no plain value is looked into", () => {
+  const given = Object.assign(() => 0, { toJSON: () => ({ token: "abc123" }) });
+  expect(logged({ given })["given"]).toEqual({ token: "[not shown]" });
 });
 
 test("lines that come within a moment are one write, the last ones when the process exits", () => {

@@ -1,0 +1,44 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { isRawNumber } from "../../shared/core/lib/json-number.ts";
+import { readAdmissionReview } from "../../shared/webhook/review.ts";
+
+const BIG = "9007199254740993";
+
+function bodyWith(request: string): string {
+  const resource = '"resource":{"group":"","version":"v1","resource":"pods"}';
+  return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"UPDATE",${resource},${request}}}`;
+}
+
+function find(value: unknown): readonly string[] {
+  if (isRawNumber(value)) return [value.rawJSON];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(find) : [];
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+test.each([
+  `"object":{"spec":{"a":[{"b":${BIG}}]}}`,
+  `"object":{"metadata":{"managedFields":[{"fieldsV1":{"a":${BIG}}}]}}`,
+  `"object":null,"oldObject":{"metadata":{"managedFields":${BIG}}}`,
+  `"object":null,"options":{"a":${BIG}}`,
+  `"object":{"a":1e400}`,
+  `"object":{"a":-${BIG}}`,
+])("no number is rounded, wherever it stands: %s", (request) => {
+  const { request: read, isPlain } = readAdmissionReview(bodyWith(request));
+  expect(isPlain).toBe(false);
+  expect(find(read)).toEqual([/(-?9007199254740993|1e400)/.exec(request)?.[0]]);
+});
+
+test.each([
+  [1, '"object":{"a":1,"b":-9007199254740991,"c":0.1234567890123456789}', true],
+  [1, `"object":{"a":"${BIG}"}`, true],
+  [1, `"object":{"a":[${"{},".repeat(30_000)}{}]}`, false],
+  [1, `"object":${"[".repeat(5_000)}${"]".repeat(5_000)}`, false],
+  [2, `"object":{"a":[${"{},".repeat(30_000)}${BIG}]}`, false],
+])("a body is read %i time(s) when it has to be", (times, request, plain) => {
+  const parse = vi.spyOn(JSON, "parse");
+  expect(readAdmissionReview(bodyWith(request)).isPlain).toBe(plain);
+  expect(parse).toHaveBeenCalledTimes(times);
+});
