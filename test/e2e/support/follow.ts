@@ -12,13 +12,19 @@ export interface Following {
   /** absent: all */
   readonly namespace?: string;
   readonly signal: AbortSignal;
+  /** The oldest first; after a break what is still there comes once more. */
   see(object: ApiObject, isGone: boolean): void;
+}
+
+/** Of a kind's objects, a later state has a higher one. */
+export function sequenceOf({ metadata }: ApiObject): number {
+  return Number(metadata.resourceVersion);
 }
 
 async function listAndWatch({ cluster, resource, namespace, signal, see }: Following): Promise<void> {
   const where = namespace === undefined ? {} : { namespace };
   const { items, metadata } = await cluster.list<ApiObject>(resource, where);
-  for (const item of items) see(item, false);
+  for (const item of items.toSorted((one, other) => sequenceOf(one) - sequenceOf(other))) see(item, false);
   const options = { ...where, resourceVersion: metadata.resourceVersion, timeoutSeconds: WATCH_SECONDS, signal };
   for await (const { type, object } of cluster.watch<ApiObject>(resource, options)) {
     if (type !== "BOOKMARK") see(object, type === "DELETED");

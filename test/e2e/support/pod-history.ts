@@ -1,7 +1,7 @@
 /** Every state that the pods of a namespace were ever in: a watch leaves no resourceVersion out. */
 import type { ApiObject } from "../../../infra/local/object.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";
-import { follow } from "./follow.ts";
+import { follow, sequenceOf } from "./follow.ts";
 import { until } from "./until.ts";
 
 interface PodVersion {
@@ -21,16 +21,17 @@ export interface PodHistory {
 export function recordPods(cluster: Cluster, namespace: string): PodHistory {
   const seen: PodVersion[] = [];
   const end = new AbortController();
+  const newest = () => seen.at(-1)?.sequence ?? 0;
   const see = (object: ApiObject, isRemoved: boolean) => {
-    const sequence = Number(object.metadata.resourceVersion);
-    seen.push({ sequence, group: "", resource: "pods", object, isRemoved });
+    const sequence = sequenceOf(object);
+    if (sequence > newest()) seen.push({ sequence, group: "", resource: "pods", object, isRemoved });
   };
   const following = follow({ cluster, resource: PODS, namespace, signal: end.signal, see });
   return {
     async versions() {
       const { items } = await cluster.list<ApiObject>(PODS, { namespace });
-      const last = Math.max(0, ...items.map(({ metadata }) => Number(metadata.resourceVersion)));
-      await until("the watch has seen all pods", async () => last <= (seen.at(-1)?.sequence ?? 0));
+      const last = Math.max(0, ...items.map(sequenceOf));
+      await until("the watch has seen all pods", async () => last <= newest());
       return seen;
     },
     async close() {
