@@ -45,7 +45,7 @@ interface Failure {
 }
 
 /** RFC 3339 in UTC and whole seconds is left as it is: nothing else of it is as long. */
-const UTC_SECONDS = "2026-01-02T03:04:05Z".length;
+const UTC_SECONDS_LENGTH = "2026-01-02T03:04:05Z".length;
 const UNTOUCHED: Admission = { kind: "allowed" };
 
 function deny({ message, sidecarSet }: Failure): Admission {
@@ -121,7 +121,7 @@ function chosenSidecarSets(
 function injected(pod: Pod, sidecarSets: readonly SidecarSet[], namespace: string, context: PodAdmissionContext) {
   if (sidecarSets.length === 0) return pod;
   return injectSidecarSets(pod, sidecarSets, {
-    now: context.now.length === UTC_SECONDS ? context.now : (utcSeconds(context.now) ?? context.now),
+    now: context.now.length === UTC_SECONDS_LENGTH ? context.now : (utcSeconds(context.now) ?? context.now),
     namespace,
     sortContainersByName: context.gates.EnableSortSidecarContainerByName === true,
   });

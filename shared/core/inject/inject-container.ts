@@ -24,6 +24,7 @@ export function takesFromPod(sidecar: SidecarContainer): boolean {
   return Boolean(sidecar.resourcesPolicy || sidecar.transferEnv?.length) || sharesVolumes(sidecar);
 }
 
+/** Asked here, since share-volumes.ts is loaded only for those that do (infra/aws/deferred.ts). */
 function sharesVolumes({ shareVolumePolicy, shareVolumeDevicePolicy }: SidecarContainer): boolean {
   return shareVolumePolicy?.type === "enabled" || shareVolumeDevicePolicy?.type === "enabled";
 }
