@@ -8,6 +8,7 @@ import { webhookApp } from "./app.ts";
 import type { Authenticate } from "./authenticate.ts";
 import { clusterView, type ViewOptions } from "./cluster-view.ts";
 import { containerRecreateAdmission } from "./container-recreate-admission.ts";
+import { answerConversions } from "./conversion.ts";
 import { hints, type Tell } from "./hints.ts";
 import {
   CONVERT_PATH,
@@ -66,7 +67,7 @@ export function allWebhooks(options: WebhooksOptions) {
       [MUTATE_STATEFUL_SET_PATH]: (request) => mutateStatefulSet(request, featureGates),
       [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation({ connect: options.connect, featureGates }),
     },
-    conversions: { [CONVERT_PATH]: convertSidecarSets },
+    conversions: { [CONVERT_PATH]: answerConversions(convertSidecarSets) },
     // No SidecarSets: to read those of an older version, the API server may need our conversion first.
     checkReady: () => view.getNamespace("default"),
     isReadinessOpen: true,

@@ -1,20 +1,21 @@
 /** HTTP in, reviews out: every request is answered within its time, with its uid where it has one, whatever happens. */
 import type { AdmissionRequest } from "../api/admission.ts";
-import type { KubernetesObject } from "../api/kubernetes.ts";
 import type { Admission } from "../core/lib/admission.ts";
-import { type Log, withoutSecrets } from "../log.ts";
+import type { Log } from "../log.ts";
 import { type Authenticate, splitPath } from "./authenticate.ts";
 import { within } from "./deadline.ts";
-import { type Answerer, type HttpAnswer, type HttpRequest, jsonAnswer, printedAnswer, textAnswer } from "./http.ts";
-import { sizeProblem } from "./object-size.ts";
-import { admissionResponse, failure, printReview } from "./response.ts";
 import {
-  type ConversionRequest,
-  ReviewError,
-  readAdmissionReview,
-  readConversionReview,
-  requireJson,
-} from "./review.ts";
+  type Answerer,
+  carried,
+  type HttpAnswer,
+  type HttpRequest,
+  jsonAnswer,
+  printedAnswer,
+  textAnswer,
+} from "./http.ts";
+import { sizeProblem } from "./object-size.ts";
+import { admissionResponse, failure, messageOf, printReview } from "./response.ts";
+import { ReviewError, readAdmissionReview, requireJson } from "./review.ts";
 
 /**
  * Decides one admission. What it throws is no decision: the answer is a failure with code 500, and the failurePolicy
@@ -22,17 +23,14 @@ import {
  */
 export type Admit = (request: AdmissionRequest) => Admission | Promise<Admission>;
 
-/** All objects of the request in its desired version, in order. What it throws becomes a failed conversion. */
-type Convert = (request: ConversionRequest) => readonly KubernetesObject[];
-
 export interface WebhookOptions {
   readonly log: Log;
   /** Asked before anything else of a request is looked at. */
   readonly isKnown: Authenticate;
   /** path → who decides there */
   readonly admissions?: Readonly<Record<string, Admit>>;
-  /** path → who converts there */
-  readonly conversions?: Readonly<Record<string, Convert>>;
+  /** path → what `answerConversions` makes of who converts there */
+  readonly conversions?: Readonly<Record<string, (log: Log) => ReviewAnswerer>>;
   /** Rejects, or throws, while admissions could not be decided; what it says is the answer of /readyz. */
   readonly checkReady?: () => unknown;
   /** True where only the cluster's own probes can ask: /readyz is answered for anybody then, as /healthz always is. */
@@ -40,7 +38,7 @@ export interface WebhookOptions {
 }
 
 /** Answers one review's text, and turns what went wrong after its uid was known into an answer of the same form. */
-type Review = (request: HttpRequest, body: string) => HttpAnswer | Promise<HttpAnswer>;
+export type ReviewAnswerer = (request: HttpRequest, body: string) => HttpAnswer | Promise<HttpAnswer>;
 
 /** As controller-runtime: twice what an object in etcd may have, an update carries two, and some. */
 const MAX_BODY_BYTES = 7 * 1024 * 1024;
@@ -53,9 +51,9 @@ const STRANGERS_EVERY_MS = 10_000;
 /** An app that can be mounted alone: it needs nothing but what its handlers need. No secret of a path goes beyond here. */
 export function webhookApp(options: WebhookOptions): Answerer {
   const { log, admissions = {}, conversions = {} } = options;
-  const reviews = new Map<string, Review>([
-    ...Object.entries(admissions).map(([path, admit]): [string, Review] => [path, admission(admit, log)]),
-    ...Object.entries(conversions).map(([path, convert]): [string, Review] => [path, conversion(convert, log)]),
+  const reviews = new Map<string, ReviewAnswerer>([
+    ...Object.entries(admissions).map(([path, admit]): [string, ReviewAnswerer] => [path, admission(admit, log)]),
+    ...Object.entries(conversions).map(([path, convert]): [string, ReviewAnswerer] => [path, convert(log)]),
   ]);
   const purposeOf = (path: string) => (Object.hasOwn(conversions, path) ? "conversion" : "admission");
   const refuseStranger = strangers(log);
@@ -120,7 +118,7 @@ function strangers(log: Log): () => HttpAnswer {
   };
 }
 
-async function answerReview(request: HttpRequest, review: Review): Promise<HttpAnswer> {
+async function answerReview(request: HttpRequest, review: ReviewAnswerer): Promise<HttpAnswer> {
   const { method, path, headers } = request;
   if (method !== "POST") {
     const answer = refuse(405, "MethodNotAllowed", `${method} is not allowed at ${path}, expected POST`);
@@ -135,7 +133,7 @@ async function answerReview(request: HttpRequest, review: Review): Promise<HttpA
   });
 }
 
-function admission(admit: Admit, log: Log): Review {
+function admission(admit: Admit, log: Log): ReviewAnswerer {
   return (http, body) => {
     const begin = performance.now();
     const { apiVersion, request, isPlain } = readAdmissionReview(body);
@@ -169,35 +167,6 @@ function admission(admit: Admit, log: Log): Review {
       return fail(error);
     }
   };
-}
-
-function conversion(convert: Convert, log: Log): Review {
-  return (http, body) => {
-    const { apiVersion, request } = readConversionReview(body);
-    const { uid, desiredAPIVersion } = request;
-    const answer = (convertedObjects: readonly KubernetesObject[], result: object) =>
-      carried(
-        http,
-        jsonAnswer(200, { apiVersion, kind: "ConversionReview", response: { uid, convertedObjects, result } }),
-      );
-    try {
-      const message = request.objects.map(sizeProblem).find((problem) => problem !== undefined);
-      if (message !== undefined) throw new Error(message);
-      const converted = convert(request);
-      log.info("conversion", { uid, desiredAPIVersion, objects: converted.length });
-      return answer(converted, { status: "Success" });
-    } catch (error) {
-      log.error("request failed", { path: http.path, error });
-      return answer([], { status: "Failure", message: messageOf(error) });
-    }
-  };
-}
-
-/** What would be lost on the way back is better said to be too large. */
-function carried({ canCarry }: HttpRequest, answer: HttpAnswer): HttpAnswer {
-  if (canCarry?.(answer.body) ?? true) return answer;
-  const bytes = Buffer.byteLength(answer.body);
-  throw new Error(`the answer of ${bytes} bytes is larger than the front door of the webhook can carry back`);
 }
 
 async function answerOther({ method, path }: HttpRequest, options: WebhookOptions): Promise<HttpAnswer> {
@@ -243,8 +212,4 @@ function describe({ path }: HttpRequest, request: AdmissionRequest) {
 
 function isRead(method: string): boolean {
   return method === "GET" || method === "HEAD";
-}
-
-function messageOf(error: unknown): string {
-  return withoutSecrets(error instanceof Error ? error.message : String(error));
 }

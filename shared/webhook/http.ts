@@ -42,3 +42,10 @@ export function printedAnswer(body: string): HttpAnswer {
 export function textAnswer(status: number, body: string): HttpAnswer {
   return { status, headers: { "content-type": "text/plain; charset=utf-8" }, body };
 }
+
+/** What would be lost on the way back is better said to be too large. */
+export function carried({ canCarry }: HttpRequest, answer: HttpAnswer): HttpAnswer {
+  if (canCarry?.(answer.body) ?? true) return answer;
+  const bytes = Buffer.byteLength(answer.body);
+  throw new Error(`the answer of ${bytes} bytes is larger than the front door of the webhook can carry back`);
+}

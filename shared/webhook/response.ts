@@ -4,6 +4,7 @@ import type { Admission, FieldError } from "../core/lib/admission.ts";
 import { printFieldError } from "../core/lib/field-error.ts";
 import { jsonText } from "../core/lib/shared-text.ts";
 import type { JsonPatchOperation } from "../kube/port.ts";
+import { withoutSecrets } from "../log.ts";
 import { diff } from "./json-patch.ts";
 
 /** The answer to an admission request. Without a difference there is no patch. */
@@ -49,4 +50,9 @@ function denial(request: AdmissionRequest, { code, reason, message, errors }: Ad
 function cause(error: FieldError) {
   const message = printFieldError(error).slice(`${error.field}: `.length);
   return { reason: error.type, message, field: error.field };
+}
+
+/** What whoever asks may read of an error. */
+export function messageOf(error: unknown): string {
+  return withoutSecrets(error instanceof Error ? error.message : String(error));
 }

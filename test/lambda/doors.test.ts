@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { lambdaWebhook } from "../../functions/lambda-http.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
 import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
+import { answerConversions } from "../../shared/webhook/conversion.ts";
 import { convertSidecarSets } from "../../shared/webhook/sidecarset-conversion.ts";
 import { commonName, createAuthority } from "../webhook/certificates.ts";
 import { type DoorRequest, functionUrl, httpApi, loadBalancer, loadBalancerMultiValue } from "./events.ts";
@@ -46,7 +47,10 @@ function created(mode: string, more: Readonly<Record<string, string>> = {}) {
     ...more,
   };
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
-  return lambdaWebhook({ admissions: { [PATH]: mutateSidecarSet }, conversions: { "/convert": convertSidecarSets } });
+  return lambdaWebhook({
+    admissions: { [PATH]: mutateSidecarSet },
+    conversions: { "/convert": answerConversions(convertSidecarSets) },
+  });
 }
 
 /** No text of an object may be longer than 256 KiB. */

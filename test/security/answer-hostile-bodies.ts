@@ -6,6 +6,7 @@ import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/app.ts";
 import type { ClusterView } from "../../shared/webhook/cluster-view.ts";
+import { answerConversions } from "../../shared/webhook/conversion.ts";
 import { podAdmission } from "../../shared/webhook/pod-admission.ts";
 import { convertSidecarSets } from "../../shared/webhook/sidecarset-conversion.ts";
 import { sidecarSetValidation } from "../../shared/webhook/sidecarset-validation.ts";
@@ -56,7 +57,7 @@ const answer = webhookApp({
     "/mutate-apps-kruise-io-sidecarset": mutateSidecarSet,
     "/validate-apps-kruise-io-sidecarset": sidecarSetValidation({ view, featureGates, kruiseNamespace }),
   },
-  conversions: { "/convert": convertSidecarSets },
+  conversions: { "/convert": answerConversions(convertSidecarSets) },
 });
 
 /** What this process has worked; what others do meanwhile does not count. */

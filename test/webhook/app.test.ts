@@ -4,6 +4,7 @@ import type { AdmissionRequest, AdmissionReview, ConversionReview } from "../../
 import { invalid, required } from "../../shared/core/lib/field-error.ts";
 import { createLog } from "../../shared/log.ts";
 import { type Admit, webhookApp } from "../../shared/webhook/app.ts";
+import { answerConversions } from "../../shared/webhook/conversion.ts";
 
 const lines: string[] = [];
 const log = createLog("info", (line) => lines.push(line));
@@ -35,10 +36,10 @@ const answer = webhookApp({
   isKnown: async () => true,
   admissions,
   conversions: {
-    "/convert": ({ objects }) => {
+    "/convert": answerConversions(({ objects }) => {
       if (objects.length === 0) throw new Error("nothing to convert");
       return objects.map((object) => ({ ...object, apiVersion: "apps.kruise.io/v1beta1" }));
-    },
+    }),
   },
   checkReady: () => readiness(),
 });

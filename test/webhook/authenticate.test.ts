@@ -7,6 +7,7 @@ import { type AuthenticationMode, parseAuthentication } from "../../shared/authe
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/app.ts";
 import { authenticator } from "../../shared/webhook/authenticate.ts";
+import { answerConversions } from "../../shared/webhook/conversion.ts";
 import type { HttpRequest } from "../../shared/webhook/http.ts";
 import { commonName, createAuthority } from "./certificates.ts";
 import { type Shape, strangers } from "./strangers.ts";
@@ -61,7 +62,7 @@ function appOf(mode: AuthenticationMode, now = Date.now) {
     log,
     isKnown,
     admissions: { "/mutate-pod": () => ({ kind: "allowed" }) },
-    conversions: { "/convert": () => [] },
+    conversions: { "/convert": answerConversions(() => []) },
   });
 }
 
