@@ -49,7 +49,7 @@ export function requireJson(contentType: string | undefined): void {
 
 /** @throws ReviewError */
 export function readAdmissionReview(body: string): ReviewedAdmission {
-  let review = parse(body, JSON.parse);
+  let review = podReview(body) ?? parse(body, JSON.parse);
   const isPlain = isPlainReview(review);
   if (!isPlain && mayBeLossy(body)) {
     // Both at once would be twice the memory.
@@ -61,6 +61,34 @@ export function readAdmissionReview(body: string): ReviewedAdmission {
   if (!isJsonObject(request["resource"])) throw new ReviewError("the AdmissionReview has no request.resource");
   for (const field of ["group", "version", "resource"]) requireText(request["resource"], field, "resource.");
   return { apiVersion, request: request as unknown as AdmissionRequest, isPlain };
+}
+
+/**
+ * The review of a pod without metadata.managedFields, undefined where it has none. Nobody decides on them, and they are
+ * a fifth of what parsing a simple pod's review takes, a third while it is asked now and then. API servers print them
+ * last of metadata, and spec follows. No text in JSON holds a plain quote, so what is found are keys; were they other
+ * ones, then what is left is no JSON, for the list's end is still in it, or has no pod any more.
+ */
+function podReview(body: string): unknown {
+  const from = body.indexOf(',"managedFields":[');
+  const to = body.indexOf(']},"spec":', from);
+  if (from < 0 || to < 0) return undefined;
+  try {
+    const review: unknown = JSON.parse(body.slice(0, from) + body.slice(to + 1));
+    return isOfPod(review) ? review : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isOfPod(review: unknown): boolean {
+  const { resource, object } = (review as Partial<Review<AdmissionRequest>>).request ?? {};
+  return (
+    resource?.resource === "pods" &&
+    isJsonObject(object) &&
+    isJsonObject(object["metadata"]) &&
+    isJsonObject(object["spec"])
+  );
 }
 
 /** @throws ReviewError */

@@ -42,3 +42,38 @@ test.each([
   expect(readAdmissionReview(bodyWith(request)).isPlain).toBe(plain);
   expect(parse).toHaveBeenCalledTimes(times);
 });
+
+const MANAGED = ',"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{"k:{\\"name\\":\\"]},\\"}":{"f:a":{}}}}}]';
+
+function read(request: string) {
+  return readAdmissionReview(bodyWith(request)).request as unknown;
+}
+
+function parsed(request: string) {
+  return (JSON.parse(bodyWith(request)) as { readonly request: unknown }).request;
+}
+
+test.each([
+  [`"object":{"metadata":{"name":"a"${MANAGED}},"spec":{"a":1},"status":{}}`],
+  [`"userInfo":{},"object":{"metadata":{"name":"a"${MANAGED}},"spec":{}},"oldObject":null`],
+  [`"object":{"metadata":{"labels":{"a":",\\"managedFields\\":["}${MANAGED}},"spec":{"b":"]},\\"spec\\":"}}`],
+  [`"object":{"metadata":{"name":"a"},"spec":{}},"oldObject":{"metadata":{"name":"a"${MANAGED}},"spec":{}}`],
+])("managed fields of a pod are left out, and nothing else: %s", (request) => {
+  expect(read(request)).toEqual(parsed(request.replace(MANAGED, "")));
+});
+
+test.each([
+  `"object":{"metadata":{"name":"a"}}`,
+  `"object":{"metadata":{"name":"a"${MANAGED}}}`,
+  `"object":{"metadata":{"name":"a"${MANAGED},"uid":"u"},"spec":{}}`,
+  `"userInfo":{"extra":{"a":["b"],"managedFields":["c"]}},"object":{"metadata":{"ownerReferences":[]},"spec":{}}`,
+  `"object":{"metadata":{"name":"a","managedFields":[{"a":{"b":[1]},"spec":{}}]},"spec":{}}`,
+  `"object":null,"oldObject":{"metadata":{"name":"a"${MANAGED}},"spec":{}}`,
+])("anything like it that is something else stays: %s", (request) => {
+  expect(read(request)).toEqual(parsed(request));
+});
+
+test("managed fields of what is no pod stay", () => {
+  const body = bodyWith(`"object":{"metadata":{"name":"a"${MANAGED}},"spec":{}}`).replace('"pods"', '"sidecarsets"');
+  expect(readAdmissionReview(body).request).toEqual((JSON.parse(body) as { readonly request: unknown }).request);
+});
