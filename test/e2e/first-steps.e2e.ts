@@ -13,7 +13,7 @@ import { resourceOf } from "../support/resource-of.ts";
 import { controlPlane } from "./support/access.ts";
 import { clusterOf, writeKubeconfig } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";
-import { freePort } from "./support/free-port.ts";
+import { freePorts } from "./support/free-ports.ts";
 import { type PodHistory, recordPods } from "./support/pod-history.ts";
 import { removeAtEnd, type Started, start } from "./support/processes.ts";
 import { imageOf, isReady } from "./support/scene.ts";
@@ -53,7 +53,8 @@ async function readBlocks(port: number): Promise<readonly (readonly string[])[]>
 
 beforeAll(async () => {
   await makeClone();
-  blocks = await readBlocks(await freePort());
+  const [port = 0] = await freePorts(1);
+  blocks = await readBlocks(port);
   remembered = (blocks[0] ?? []).filter((line) => /^(?:export |sidecarset\(\))/.test(line));
   const kubeconfig = await writeKubeconfig(join(folder, "kubeconfig"), controlPlane());
   environment = { ...process.env, KUBECONFIG: kubeconfig, HOME: folder };

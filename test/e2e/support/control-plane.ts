@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sendRaw } from "../../contract/raw.ts";
-import { freePort } from "./free-port.ts";
+import { freePorts } from "./free-ports.ts";
 import { removeAtEnd, type Started, start } from "./processes.ts";
 import type { Programs } from "./programs.ts";
 import {
@@ -114,7 +114,8 @@ class Processes implements ControlPlane {
 export async function startControlPlane(programs: Programs): Promise<ControlPlane> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-e2e-"));
   removeAtEnd(folder);
-  const ports = { etcd: await freePort(), etcdPeer: await freePort(), apiServer: await freePort() };
+  const [etcd = 0, etcdPeer = 0, apiServer = 0] = await freePorts(3);
+  const ports = { etcd, etcdPeer, apiServer };
   const processes = new Processes(programs, await writeSettings(folder, ports), ports);
   try {
     await processes.start();
