@@ -100,9 +100,31 @@ function sidecarSetReader(freshnessMs: number, now: () => number): (cluster: Clu
     const listedAt = now();
     const isLong = known !== undefined && known.sidecarSets.length > LONG_LIST;
     const last = isLong && freshnessMs > 0 && listedAt - (known?.listedAt ?? 0) < RELIST_MS ? known : undefined;
-    known = (last && (await refreshed(cluster, last))) ?? indexed(await readSidecarSets(cluster), listedAt);
+    known = (last && (await refreshed(cluster, last))) ?? relisted(await readSidecarSets(cluster), listedAt, known);
     return known;
   };
+}
+
+/**
+ * A SidecarSet that is what it was stays the same object, and so does the index when all are: what injections have made
+ * of them is kept with them.
+ */
+function relisted(list: ListedSidecarSets, listedAt: number, last: KnownList | undefined): KnownList {
+  if (last === undefined) return indexed(list, listedAt);
+  const known = new Map(last.sidecarSets.map((sidecarSet) => [sidecarSet.metadata?.uid, sidecarSet]));
+  const sidecarSets = list.sidecarSets.map((sidecarSet) => {
+    const before = known.get(sidecarSet.metadata?.uid);
+    return before && isUnchanged(sidecarSet, before) ? before : sidecarSet;
+  });
+  const areSame =
+    sidecarSets.length === last.sidecarSets.length && sidecarSets.every((set, at) => set === last.sidecarSets[at]);
+  return areSame
+    ? { ...last, resourceVersion: list.resourceVersion, listedAt }
+    : indexed({ ...list, sidecarSets }, listedAt);
+}
+
+function isUnchanged({ metadata }: SidecarSet, { metadata: before }: SidecarSet): boolean {
+  return metadata?.resourceVersion !== undefined && metadata.resourceVersion === before?.resourceVersion;
 }
 
 function indexed(list: ListedSidecarSets, listedAt: number): KnownList {
