@@ -6,6 +6,13 @@ import { quantile } from "../webhook/measure-webhook.ts";
 import { isInjecting, openStage, podBody, podsPath, type Stage, WAYS, type Way } from "./stage.ts";
 
 export interface ApiServerOptions {
+  /** of one caller: many short ones, since others use this machine as well, and what they take differs from second to second */
+  readonly alone: Loads;
+  /** of eight callers */
+  readonly many: Loads;
+}
+
+interface Loads {
   readonly rounds: number;
   /** of one load */
   readonly milliseconds: number;
@@ -23,23 +30,21 @@ interface ApiServerRow {
   readonly aboveNoOp: number;
   /** p50 of the no-op webhook's in the same round; median */
   readonly ofNoOp: number;
+  /** p50 of that of the webhook with the constant patch in the same round; median */
+  readonly ofConstant: number;
 }
 
 export interface ApiServerFigures {
+  /** of one caller */
   readonly rounds: number;
   readonly rows: readonly ApiServerRow[];
 }
 
-interface Sample {
-  readonly pods: number;
-  readonly p50: number;
-  readonly podsPerSecond: number;
-}
-
 const MANY = 8;
 const WARM_MS = 3_000;
+/** Every so many rounds pods are deleted, so that every load finds as few. */
+const DELETE_EVERY = 10;
 
-/** Its pods are deleted afterwards, so that every load finds as few. */
 async function loadOnce({ target, load }: Stage, way: Way, callers: number, milliseconds: number): Promise<Load> {
   const result = await load.call<Load>("run", {
     port: Number(new URL(target.url).port),
@@ -53,63 +58,73 @@ async function loadOnce({ target, load }: Stage, way: Way, callers: number, mill
   } satisfies LoadPlan);
   if (result.lastAnswer.includes("fluent-bit") !== isInjecting(way))
     throw new Error(`${way}: the pod is ${result.lastAnswer}`);
-  const path = `${podsPath(way)}?gracePeriodSeconds=0`;
-  const { code, text } = await sendRaw(target, { method: "DELETE", path });
-  if (code !== 200) throw new Error(`pods are not deleted: ${code} ${text}`);
   return result;
 }
 
-async function sampleOf(stage: Stage, way: Way, milliseconds: number): Promise<Sample> {
-  const alone = await loadOnce(stage, way, 1, milliseconds);
-  const many = await loadOnce(stage, way, MANY, milliseconds);
-  return {
-    pods: alone.requests + many.requests,
-    p50: quantile(alone.milliseconds, 0.5),
-    podsPerSecond: many.requests / many.seconds,
-  };
+async function deletePods({ target }: Stage): Promise<void> {
+  for (const way of WAYS) {
+    const path = `${podsPath(way)}?gracePeriodSeconds=0`;
+    const { code, text } = await sendRaw(target, { method: "DELETE", path });
+    if (code !== 200) throw new Error(`pods are not deleted: ${code} ${text}`);
+  }
 }
 
+type Samples = ReadonlyMap<Way, readonly Load[]>;
+
 /** The order turns around, so that nobody always comes after the same neighbour. */
-export async function measureApiServer({ rounds, milliseconds }: ApiServerOptions): Promise<ApiServerFigures> {
+async function sampleAll(stage: Stage, callers: number, { rounds, milliseconds }: Loads): Promise<Samples> {
+  const samples = new Map<Way, Load[]>(WAYS.map((way) => [way, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed())
+      samples.get(way)?.push(await loadOnce(stage, way, callers, milliseconds));
+    if (round % DELETE_EVERY === DELETE_EVERY - 1) await deletePods(stage);
+  }
+  await deletePods(stage);
+  return samples;
+}
+
+export async function measureApiServer({ alone, many }: ApiServerOptions): Promise<ApiServerFigures> {
   const stage = await openStage();
   try {
-    const samples = new Map<Way, Sample[]>(WAYS.map((way) => [way, []]));
-    for (const way of WAYS) await sampleOf(stage, way, WARM_MS);
-    for (let round = 0; round < rounds; round++) {
-      for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed())
-        samples.get(way)?.push(await sampleOf(stage, way, milliseconds));
-    }
-    return { rounds, rows: WAYS.map((way) => rowOf(way, samples)) };
+    for (const callers of [1, MANY]) await sampleAll(stage, callers, { rounds: 1, milliseconds: WARM_MS });
+    const ofOne = await sampleAll(stage, 1, alone);
+    const ofMany = await sampleAll(stage, MANY, many);
+    return { rounds: alone.rounds, rows: WAYS.map((way) => rowOf(way, ofOne, ofMany)) };
   } finally {
     await stage.close();
   }
 }
 
-function rowOf(way: Way, samples: ReadonlyMap<Way, readonly Sample[]>): ApiServerRow {
-  const own = samples.get(way) ?? [];
-  const noOp = (samples.get("no-op webhook") ?? []).map(({ p50 }) => p50);
-  const against = (compare: (p50: number, noOp: number) => number) =>
-    median(own.map(({ p50 }, round) => compare(p50, noOp[round] ?? Number.NaN)));
+function rowOf(way: Way, alone: Samples, many: Samples): ApiServerRow {
+  const p50s = (of: Way) => (alone.get(of) ?? []).map(({ milliseconds }) => quantile(milliseconds, 0.5));
+  const own = p50s(way);
+  const against = (of: Way, compare: (p50: number, floor: number) => number) => {
+    const floor = p50s(of);
+    return median(own.map((p50, round) => compare(p50, floor[round] ?? Number.NaN)));
+  };
+  const loads = many.get(way) ?? [];
   return {
     way,
-    pods: own.reduce((sum, { pods }) => sum + pods, 0),
-    p50: median(own.map(({ p50 }) => p50)),
-    podsPerSecond: median(own.map(({ podsPerSecond }) => podsPerSecond)),
-    aboveNoOp: against((p50, floor) => p50 - floor),
-    ofNoOp: against((p50, floor) => p50 / floor),
+    pods: [...(alone.get(way) ?? []), ...loads].reduce((sum, { requests }) => sum + requests, 0),
+    p50: median(own),
+    podsPerSecond: median(loads.map(({ requests, seconds }) => requests / seconds)),
+    aboveNoOp: against("no-op webhook", (p50, floor) => p50 - floor),
+    ofNoOp: against("no-op webhook", (p50, floor) => p50 / floor),
+    ofConstant: against("constant patch", (p50, floor) => p50 / floor),
   };
 }
 
 export function apiServerTable({ rounds, rows }: ApiServerFigures): string {
-  const line = ({ way, p50, aboveNoOp, ofNoOp, podsPerSecond, pods }: ApiServerRow) =>
+  const line = ({ way, p50, aboveNoOp, ofNoOp, ofConstant, podsPerSecond, pods }: ApiServerRow) =>
     [
-      way.padEnd(17),
+      way.padEnd(16),
       p50.toFixed(2).padStart(14),
-      aboveNoOp.toFixed(2).padStart(12),
+      aboveNoOp.toFixed(2).padStart(11),
       ofNoOp.toFixed(2).padStart(6),
-      podsPerSecond.toFixed(0).padStart(18),
-      String(pods).padStart(9),
+      ofConstant.toFixed(2).padStart(12),
+      podsPerSecond.toFixed(0).padStart(11),
+      String(pods).padStart(8),
     ].join("");
-  const head = "pods are created    p50 ms, alone   to no-op     ×  a second, 8 callers     pods";
+  const head = "pods are created p50 ms, alone  to no-op     ×  × constant  8 callers    pods";
   return [`${rounds} rounds in turn through a real API server`, "", head, ...rows.map(line), ""].join("\n");
 }

@@ -1,6 +1,6 @@
 /**
- * A real API server, and five namespaces in it: without a webhook, with one that does nothing, with one that gives every
- * pod the same patch, with ours, with a compiled policy.
+ * A real API server, and five namespaces in it: without a webhook, with one that does nothing, with ours, with one that
+ * gives every pod the patch that ours gave the first one, with a compiled policy.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -23,10 +23,10 @@ import { sidecarSets } from "../fixture.ts";
 import { type BenchProcess, startProcess } from "../process/start-process.ts";
 import type { ServerPlan } from "../webhook/server-process.ts";
 
-export const WAYS = ["no webhook", "no-op webhook", "minimal injector", "ours", "compiled policy"] as const;
+export const WAYS = ["no webhook", "no-op webhook", "constant patch", "ours", "compiled policy"] as const;
 export type Way = (typeof WAYS)[number];
 
-const WEBHOOKS = ["no-op webhook", "minimal injector", "ours"] as const satisfies readonly Way[];
+const WEBHOOKS = ["no-op webhook", "ours", "constant patch"] as const satisfies readonly Way[];
 
 export interface Stage {
   readonly target: RawTarget;
@@ -66,12 +66,17 @@ export async function openStage(): Promise<Stage> {
     await createAll(cluster, definition());
     for (const object of policy()) await cluster.create(resourceOf(object), object);
     const { authority, plans } = await writePlans(folder, plane.settings);
+    let original: ServerPlan["original"];
     for (const way of WEBHOOKS) {
-      const port = await begin("../webhook/server-process.ts").call<number>("start", plans[way]);
+      const plan = original && way === "constant patch" ? { ...plans[way], original } : plans[way];
+      const port = await begin("../webhook/server-process.ts").call<number>("start", plan);
       const path = way === "ours" ? secretPath(SECRET, "/mutate-pod") : "/mutate-pod";
-      await createAll(cluster, [registration(way, `https://127.0.0.1:${port}${path}`, authority)]);
+      const url = `https://127.0.0.1:${port}${path}`;
+      if (way === "ours") original = { url, authority };
+      await createAll(cluster, [registration(way, url, authority)]);
     }
     await untilReady(cluster, plane.settings);
+    await plane.stopControllers();
     return { target: plane.settings, load: begin("../webhook/load-process.ts"), close };
   } catch (error) {
     await close();
@@ -134,8 +139,8 @@ async function writePlans(folder: string, target: RawTarget) {
   };
   const plans: Readonly<Record<(typeof WEBHOOKS)[number], ServerPlan>> = {
     "no-op webhook": { kind: "no-op", ...files },
-    "minimal injector": { kind: "minimal", ...files },
     ours: { kind: "ours", ...files },
+    "constant patch": { kind: "copy", ...files },
   };
   return { authority, plans };
 }

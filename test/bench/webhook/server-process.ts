@@ -1,16 +1,19 @@
-/** One webhook on an HTTPS port of its own: ours as `serve` runs it, or one of two that set the floor. */
+/** One webhook on an HTTPS port of its own: ours as `serve` runs it, or one of those that set the floor. */
 
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
-import { createServer } from "node:https";
+import { createServer, request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { startServer } from "../../../functions/serve.ts";
 import { createBatchedLog } from "../../../shared/log.ts";
 import { answerCalls } from "../process/answer-calls.ts";
 
 export interface ServerPlan {
-  /** no-op: reads the review and allows; minimal: gives every pod the same patch; ours */
-  readonly kind: "no-op" | "minimal" | "ours";
+  /**
+   * no-op: reads the review and allows; minimal: gives every pod the same patch; copy: every pod the patch that ours gave
+   * the first one; ours
+   */
+  readonly kind: "no-op" | "minimal" | "copy" | "ours";
   /** paths of PEM files */
   readonly certificate: string;
   readonly key: string;
@@ -18,6 +21,8 @@ export interface ServerPlan {
   readonly kubeconfig: string;
   /** path */
   readonly pathSecrets: string;
+  /** where a copy asks first */
+  readonly original?: { readonly url: string; readonly authority: string };
 }
 
 interface Review {
@@ -25,7 +30,7 @@ interface Review {
 }
 
 /** About what ours is for a SidecarSet of one container: the container, a volume, annotations. */
-function fixedPatch({ request }: Review): object {
+function fixedPatch({ request }: Review): Patch {
   const container = {
     name: "agent",
     image: "fluent/fluent-bit:4.1.0",
@@ -57,11 +62,37 @@ async function readText(incoming: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-async function startFloor({ kind, certificate, key }: ServerPlan): Promise<number> {
+interface Patch {
+  readonly patchType?: string;
+  readonly patch?: string;
+}
+
+/** What ours answers to this review. */
+function copiedPatch(review: Review, { url, authority }: NonNullable<ServerPlan["original"]>): Promise<Patch> {
+  return new Promise((resolve, reject) => {
+    const headers = { "content-type": "application/json" };
+    const outgoing = request(url, { method: "POST", ca: authority, headers }, async (incoming) => {
+      const { response } = JSON.parse(await readText(incoming)) as { readonly response: Patch };
+      resolve(response.patch === undefined ? {} : { patchType: "JSONPatch", patch: response.patch });
+    });
+    outgoing.on("error", reject);
+    outgoing.end(JSON.stringify(review));
+  });
+}
+
+async function startFloor({ kind, certificate, key, original }: ServerPlan): Promise<number> {
   const tls = { cert: await readFile(certificate), key: await readFile(key), keepAliveTimeout: 120_000 };
+  let copied: Patch | undefined;
+  const copy = async (review: Review) => {
+    const patch = original && (await copiedPatch(review, original));
+    if (patch?.patch !== undefined) copied = patch;
+    return patch;
+  };
   const server = createServer(tls, async (incoming, outgoing) => {
     const review = JSON.parse(await readText(incoming)) as Review;
-    const response = { uid: review.request.uid, allowed: true, ...(kind === "minimal" ? fixedPatch(review) : {}) };
+    const patch =
+      kind === "minimal" ? fixedPatch(review) : (copied ?? (kind === "copy" ? await copy(review) : undefined));
+    const response = { uid: review.request.uid, allowed: true, ...patch };
     const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response });
     outgoing
       .writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })

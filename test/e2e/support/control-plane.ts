@@ -26,6 +26,8 @@ export interface ControlPlane {
   restartApiServer(credential?: Credential): Promise<void>;
   /** The same for etcd, whose data outlive it. */
   restartEtcd(): Promise<void>;
+  /** What creates pods, and what binds them to nodes, for good: who creates pods itself needs neither. */
+  stopControllers(): Promise<void>;
   /** Ends every process and removes every file. */
   close(): Promise<void>;
 }
@@ -101,6 +103,11 @@ class Processes implements ControlPlane {
   async restartEtcd(): Promise<void> {
     await this.#running.get("etcd")?.stop("SIGKILL");
     await this.#startEtcd();
+  }
+
+  async stopControllers(): Promise<void> {
+    await this.#running.get("kube-scheduler")?.stop("SIGKILL");
+    await this.#running.get("kube-controller-manager")?.stop("SIGKILL");
   }
 
   async close(): Promise<void> {
