@@ -71,12 +71,16 @@ async function deletePods({ target }: Stage): Promise<void> {
 
 type Samples = ReadonlyMap<Way, readonly Load[]>;
 
-/** The order turns around, so that nobody always comes after the same neighbour. */
+/** Every way comes after every other as often, whose garbage the API server may still have to collect: five is a prime. */
+function orderOf(round: number): readonly Way[] {
+  const step = 1 + (Math.floor(round / WAYS.length) % (WAYS.length - 1));
+  return WAYS.map((way, index) => WAYS[(round + step * index) % WAYS.length] ?? way);
+}
+
 async function sampleAll(stage: Stage, callers: number, { rounds, milliseconds }: Loads): Promise<Samples> {
   const samples = new Map<Way, Load[]>(WAYS.map((way) => [way, []]));
   for (let round = 0; round < rounds; round++) {
-    for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed())
-      samples.get(way)?.push(await loadOnce(stage, way, callers, milliseconds));
+    for (const way of orderOf(round)) samples.get(way)?.push(await loadOnce(stage, way, callers, milliseconds));
     if (round % DELETE_EVERY === DELETE_EVERY - 1) await deletePods(stage);
   }
   await deletePods(stage);

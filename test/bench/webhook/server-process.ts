@@ -80,6 +80,9 @@ function copiedPatch(review: Review, { url, authority }: NonNullable<ServerPlan[
   });
 }
 
+/** The text of the last review that a floor was asked for. */
+let lastReview = "";
+
 async function startFloor({ kind, certificate, key, original }: ServerPlan): Promise<number> {
   const tls = { cert: await readFile(certificate), key: await readFile(key), keepAliveTimeout: 120_000 };
   let copied: Patch | undefined;
@@ -89,7 +92,8 @@ async function startFloor({ kind, certificate, key, original }: ServerPlan): Pro
     return patch;
   };
   const server = createServer(tls, async (incoming, outgoing) => {
-    const review = JSON.parse(await readText(incoming)) as Review;
+    lastReview = await readText(incoming);
+    const review = JSON.parse(lastReview) as Review;
     const patch =
       kind === "minimal" ? fixedPatch(review) : (copied ?? (kind === "copy" ? await copy(review) : undefined));
     const response = { uid: review.request.uid, allowed: true, ...patch };
@@ -121,4 +125,7 @@ async function startOurs({ certificate, key, kubeconfig, pathSecrets }: ServerPl
   return port;
 }
 
-answerCalls({ start: (plan: ServerPlan) => (plan.kind === "ours" ? startOurs(plan) : startFloor(plan)) });
+answerCalls({
+  start: (plan: ServerPlan) => (plan.kind === "ours" ? startOurs(plan) : startFloor(plan)),
+  lastReview: () => lastReview,
+});
