@@ -90,6 +90,7 @@ function byKey<T>(create: (key: string) => T): (key: string) => T {
 }
 
 interface KnownList extends SidecarSetList, ListedSidecarSets {
+  /** when nothing of an earlier list was kept */
   readonly listedAt: number;
 }
 
@@ -107,10 +108,11 @@ function sidecarSetReader(freshnessMs: number, now: () => number): (cluster: Clu
 
 /**
  * A SidecarSet that is what it was stays the same object, and so does the index when all are: what injections have made
- * of them is kept with them.
+ * of them is kept with them. Not for ever, since what is read of an object may change without its resourceVersion: new
+ * defaults of the definition, another conversion.
  */
-function relisted(list: ListedSidecarSets, listedAt: number, last: KnownList | undefined): KnownList {
-  if (last === undefined) return indexed(list, listedAt);
+function relisted(list: ListedSidecarSets, now: number, last: KnownList | undefined): KnownList {
+  if (last === undefined || now - last.listedAt >= RELIST_MS) return indexed(list, now);
   const known = new Map(last.sidecarSets.map((sidecarSet) => [sidecarSet.metadata?.uid, sidecarSet]));
   const sidecarSets = list.sidecarSets.map((sidecarSet) => {
     const before = known.get(sidecarSet.metadata?.uid);
@@ -118,13 +120,13 @@ function relisted(list: ListedSidecarSets, listedAt: number, last: KnownList | u
   });
   const areSame =
     sidecarSets.length === last.sidecarSets.length && sidecarSets.every((set, at) => set === last.sidecarSets[at]);
-  return areSame
-    ? { ...last, resourceVersion: list.resourceVersion, listedAt }
-    : indexed({ ...list, sidecarSets }, listedAt);
+  const { resourceVersion } = list;
+  return areSame ? { ...last, resourceVersion } : indexed({ sidecarSets, resourceVersion }, last.listedAt);
 }
 
 function isUnchanged({ metadata }: SidecarSet, { metadata: before }: SidecarSet): boolean {
-  return metadata?.resourceVersion !== undefined && metadata.resourceVersion === before?.resourceVersion;
+  const { uid, resourceVersion } = metadata ?? {};
+  return uid !== undefined && resourceVersion !== undefined && resourceVersion === before?.resourceVersion;
 }
 
 function indexed(list: ListedSidecarSets, listedAt: number): KnownList {

@@ -36,6 +36,7 @@ const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {
   env: ["name"],
   volumes: ["name"],
   ports: ["containerPort", "protocol"],
+  ownerReferences: ["uid"],
   volumeMounts: ["mountPath"],
 };
 
@@ -65,15 +66,26 @@ export function reviewBody(): string {
     schedulerName: "default-scheduler",
     tolerations: [{ key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" }],
   };
+  const ownerReferences = [
+    {
+      apiVersion: "apps/v1",
+      kind: "ReplicaSet",
+      name: "web-6bfb5d9c7b",
+      uid: "0b8c1f0e-4a53-4f0b-8a3f-7d0c1d1f2a3b",
+      controller: true,
+      blockOwnerDeletion: true,
+    },
+  ];
   const managed = {
     manager: "kube-controller-manager",
     operation: "Update",
     apiVersion: "v1",
     time: "2026-03-01T00:00:00Z",
     fieldsType: "FieldsV1",
-    fieldsV1: fieldsOf({ metadata: { generateName: "", labels }, spec }),
+    fieldsV1: fieldsOf({ metadata: { generateName: "", labels, ownerReferences }, spec }),
   };
-  const metadata = { generateName: "web-6bfb5d9c7b-", namespace: "shop", labels, managedFields: [managed] };
+  const named = { generateName: "web-6bfb5d9c7b-", namespace: "shop", labels };
+  const metadata = { ...named, ownerReferences, managedFields: [managed] };
   const object = {
     kind: "Pod",
     apiVersion: "v1",

@@ -195,6 +195,55 @@ describe("a long list of SidecarSets", () => {
   });
 });
 
+describe("a short list of SidecarSets", () => {
+  let versions: Readonly<Record<string, string>>;
+  const listed = (): readonly SidecarSet[] =>
+    Object.entries(versions).map(([name, resourceVersion]) => {
+      const set = sidecarSet(name);
+      return { ...set, metadata: { ...set.metadata, uid: `uid-${name}`, resourceVersion } } as SidecarSet;
+    });
+  const read = async (passed = 1_000) => {
+    clock += passed;
+    return (await view.listSidecarSets()).value;
+  };
+  beforeEach(() => {
+    const list = async () => ({ items: listed(), metadata: { resourceVersion: String(clock) } });
+    const connect = async () => ({ list }) as unknown as Cluster;
+    view = clusterView({ connect, kruiseNamespace: namespace, freshnessMs: 1_000, now: () => clock });
+  });
+
+  test("keeps what has not changed, and the index when nothing has", async () => {
+    versions = { a: "1", b: "2" };
+    const first = await read();
+    expect((await read()).index).toBe(first.index);
+    versions = { a: "1", b: "3" };
+    const second = await read();
+    expect(second.sidecarSets[0]).toBe(first.sidecarSets[0]);
+    expect(second.sidecarSets[1]?.metadata?.resourceVersion).toBe("3");
+    expect(second.index).not.toBe(first.index);
+  });
+
+  test.each([
+    ["deleted", { b: "2" }],
+    ["created", { a: "1", b: "2", c: "3" }],
+    ["in another order", { b: "2", a: "1" }],
+  ])("has a new index when one is %s", async (_, next) => {
+    versions = { a: "1", b: "2" };
+    const first = await read();
+    versions = next;
+    const second = await read();
+    expect(second.index).not.toBe(first.index);
+    expect(second.sidecarSets).toEqual(listed());
+  });
+
+  test("takes what it reads once a minute, since its definition may have changed", async () => {
+    versions = { a: "1" };
+    const first = await read();
+    expect((await read(59_000)).sidecarSets[0]).toBe(first.sidecarSets[0]);
+    expect((await read(1_000)).sidecarSets[0]).not.toBe(first.sidecarSets[0]);
+  });
+});
+
 test("pods of known Namespaces cost no call, whoever owns them", async () => {
   const admit = podAdmission({ view, kruiseNamespace: namespace, featureGates });
   const review = (index: number): AdmissionRequest => {

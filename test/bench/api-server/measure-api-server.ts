@@ -42,8 +42,8 @@ export interface ApiServerFigures {
 
 const MANY = 8;
 const WARM_MS = 3_000;
-/** Every so many rounds pods are deleted, so that every load finds as few. */
-const DELETE_EVERY = 10;
+/** Every so many rounds pods are deleted, so that loads find few; not always before the same way. */
+const DELETE_EVERY = 9;
 
 async function loadOnce({ target, load }: Stage, way: Way, callers: number, milliseconds: number): Promise<Load> {
   const result = await load.call<Load>("run", {
@@ -71,7 +71,10 @@ async function deletePods({ target }: Stage): Promise<void> {
 
 type Samples = ReadonlyMap<Way, readonly Load[]>;
 
-/** Every way comes after every other as often, whose garbage the API server may still have to collect: five is a prime. */
+/**
+ * Within 20 rounds every way comes after every other as often, whose garbage the API server may still have to collect:
+ * five is a prime.
+ */
 function orderOf(round: number): readonly Way[] {
   const step = 1 + (Math.floor(round / WAYS.length) % (WAYS.length - 1));
   return WAYS.map((way, index) => WAYS[(round + step * index) % WAYS.length] ?? way);

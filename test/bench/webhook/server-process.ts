@@ -71,9 +71,12 @@ interface Patch {
 function copiedPatch(review: Review, { url, authority }: NonNullable<ServerPlan["original"]>): Promise<Patch> {
   return new Promise((resolve, reject) => {
     const headers = { "content-type": "application/json" };
-    const outgoing = request(url, { method: "POST", ca: authority, headers }, async (incoming) => {
-      const { response } = JSON.parse(await readText(incoming)) as { readonly response: Patch };
-      resolve(response.patch === undefined ? {} : { patchType: "JSONPatch", patch: response.patch });
+    const outgoing = request(url, { method: "POST", ca: authority, headers }, (incoming) => {
+      const answered = (text: string) => {
+        const { response } = JSON.parse(text) as { readonly response: Patch };
+        return response.patch === undefined ? {} : { patchType: "JSONPatch", patch: response.patch };
+      };
+      readText(incoming).then(answered).then(resolve, reject);
     });
     outgoing.on("error", reject);
     outgoing.end(JSON.stringify(review));
@@ -86,16 +89,16 @@ let lastReview = "";
 async function startFloor({ kind, certificate, key, original }: ServerPlan): Promise<number> {
   const tls = { cert: await readFile(certificate), key: await readFile(key), keepAliveTimeout: 120_000 };
   let copied: Patch | undefined;
-  const copy = async (review: Review) => {
-    const patch = original && (await copiedPatch(review, original));
-    if (patch?.patch !== undefined) copied = patch;
+  const copyFrom = async (where: NonNullable<typeof original>, review: Review) => {
+    const patch = await copiedPatch(review, where);
+    if (patch.patch !== undefined) copied = patch;
     return patch;
   };
   const server = createServer(tls, async (incoming, outgoing) => {
     lastReview = await readText(incoming);
     const review = JSON.parse(lastReview) as Review;
-    const patch =
-      kind === "minimal" ? fixedPatch(review) : (copied ?? (kind === "copy" ? await copy(review) : undefined));
+    const known = kind === "minimal" ? fixedPatch(review) : copied;
+    const patch = known ?? (original && (await copyFrom(original, review)));
     const response = { uid: review.request.uid, allowed: true, ...patch };
     const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response });
     outgoing
