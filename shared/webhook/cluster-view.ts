@@ -98,10 +98,10 @@ interface KnownList extends SidecarSetList, ListedSidecarSets {
 function sidecarSetReader(freshnessMs: number, now: () => number): (cluster: Cluster) => Promise<SidecarSetList> {
   let known: KnownList | undefined;
   return async (cluster) => {
-    const listedAt = now();
-    const isLong = known !== undefined && known.sidecarSets.length > LONG_LIST;
-    const last = isLong && freshnessMs > 0 && listedAt - (known?.listedAt ?? 0) < RELIST_MS ? known : undefined;
-    known = (last && (await refreshed(cluster, last))) ?? relisted(await readSidecarSets(cluster), listedAt, known);
+    const begun = now();
+    const last = known && begun - known.listedAt < RELIST_MS ? known : undefined;
+    const long = last && freshnessMs > 0 && last.sidecarSets.length > LONG_LIST ? last : undefined;
+    known = (long && (await refreshed(cluster, long))) ?? relisted(await readSidecarSets(cluster), begun, last);
     return known;
   };
 }
@@ -111,8 +111,8 @@ function sidecarSetReader(freshnessMs: number, now: () => number): (cluster: Clu
  * of them is kept with them. Not for ever, since what is read of an object may change without its resourceVersion: new
  * defaults of the definition, another conversion.
  */
-function relisted(list: ListedSidecarSets, now: number, last: KnownList | undefined): KnownList {
-  if (last === undefined || now - last.listedAt >= RELIST_MS) return indexed(list, now);
+function relisted(list: ListedSidecarSets, begun: number, last: KnownList | undefined): KnownList {
+  if (last === undefined) return indexed(list, begun);
   const known = new Map(last.sidecarSets.map((sidecarSet) => [sidecarSet.metadata?.uid, sidecarSet]));
   const sidecarSets = list.sidecarSets.map((sidecarSet) => {
     const before = known.get(sidecarSet.metadata?.uid);

@@ -70,7 +70,7 @@ export function readAdmissionReview(body: string): ReviewedAdmission {
  */
 function podReview(body: string): unknown {
   const from = body.indexOf(',"managedFields":[');
-  if (from < 0) return undefined;
+  if (from < 0 || !body.includes('"resource":"pods"')) return undefined;
   try {
     const review = JSON.parse(
       body.slice(0, from) + body.slice(body.indexOf("]", from) + 1),

@@ -76,5 +76,8 @@ test.each([
 
 test("managed fields of what is no pod stay", () => {
   const body = bodyWith(`"object":{"metadata":{"name":"a"${MANAGED}},"spec":{}}`).replace('"pods"', '"sidecarsets"');
-  expect(readAdmissionReview(body).request).toEqual((JSON.parse(body) as { readonly request: unknown }).request);
+  const { request } = JSON.parse(body) as { readonly request: unknown };
+  const parse = vi.spyOn(JSON, "parse");
+  expect(readAdmissionReview(body).request).toEqual(request);
+  expect(parse).toHaveBeenCalledTimes(1);
 });
