@@ -8,7 +8,7 @@ import { lambdaWebhook } from "./lambda-http.ts";
 
 const config = readConfig();
 const cluster = readCluster();
-const view = clusterView({ ...config, connect: () => connect(cluster), now: Date.now });
+const view = clusterView({ ...config, isAnnounced: true, connect: () => connect(cluster), now: Date.now });
 
 export const handler = lambdaWebhook({
   admissions: { [MUTATE_POD_PATH]: podAdmission({ ...config, view }) },

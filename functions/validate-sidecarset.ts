@@ -7,11 +7,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { readAwsAccess, readCluster, readConfig, readLogLevel, readQueue } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createLog } from "../shared/log.ts";
+import { announcing } from "../shared/webhook/announce.ts";
 import type { Admit } from "../shared/webhook/app.ts";
 import { clusterView } from "../shared/webhook/cluster-view.ts";
 import { containerRecreateAdmission } from "../shared/webhook/container-recreate-admission.ts";
 import { hints } from "../shared/webhook/hints.ts";
 import {
+  ANNOUNCE_SIDECARSET_PATH,
   MUTATE_RECREATE_REQUEST_PATH,
   OLDER_MUTATE_RECREATE_REQUEST_PATH,
   OLDER_VALIDATE_SIDECARSET_PATH,
@@ -43,11 +45,13 @@ const widened: Admit = async (request) => {
   const { widening } = await import("../shared/webhook/widen-registration.ts");
   return widening({ ...options, sleep })(validation)(request);
 };
-const validate = ofSidecarSets(config.isKeepingRegistration ? widened : validation);
+const judged = config.isKeepingRegistration ? widened : validation;
+const validate = ofSidecarSets(judged);
 const recreate = containerRecreateAdmission(options);
 
 export const handler = lambdaWebhook({
   admissions: {
+    [ANNOUNCE_SIDECARSET_PATH]: ofSidecarSets(announcing({ ...options, sleep })(judged)),
     [VALIDATE_SIDECARSET_PATH]: validate,
     [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
     [POD_STATUS_PATH]: ofPods,

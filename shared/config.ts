@@ -42,7 +42,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export interface Config {
   /** POD_NAMESPACE: where ControllerRevisions, ledgers and the whitelist live */
   readonly kruiseNamespace: string;
-  /** VIEW_FRESHNESS_MS: how old a list of SidecarSets may be when a pod is admitted; 0 lists for every pod */
+  /** VIEW_FRESHNESS_MS: how old what is known of the cluster may be when a pod is admitted; 0: nothing written before is missed */
   readonly freshnessMs: number;
   /** FEATURE_GATES, such as EnableSortSidecarContainerByName=true */
   readonly featureGates: FeatureGates;
@@ -59,7 +59,7 @@ export interface Config {
 export function readConfig(env: Environment = process.env): Config {
   return {
     kruiseNamespace: parseNamespace("POD_NAMESPACE", env["POD_NAMESPACE"] || KRUISE_NAMESPACE),
-    freshnessMs: parseMilliseconds("VIEW_FRESHNESS_MS", env["VIEW_FRESHNESS_MS"] || "1000"),
+    freshnessMs: parseMilliseconds("VIEW_FRESHNESS_MS", env["VIEW_FRESHNESS_MS"] || "0"),
     featureGates: parseFeatureGates("FEATURE_GATES", env["FEATURE_GATES"] ?? ""),
     isKeepingRegistration: parseFlag("KEEP_REGISTRATION", env["KEEP_REGISTRATION"] || "false"),
     logLevel: readLogLevel(env),

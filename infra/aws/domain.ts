@@ -1,5 +1,6 @@
 /** A domain of one's own in front of the webhooks: an HTTP API that can be reached by that domain alone, by mutual TLS if asked for. */
 import {
+  ANNOUNCE_SIDECARSET_PATH,
   MUTATE_POD_PATH,
   MUTATE_RECREATE_REQUEST_PATH,
   MUTATE_SIDECARSET_PATH,
@@ -24,6 +25,7 @@ const PATHS: Readonly<Record<string, readonly string[]>> = {
   "mutate-pod": [MUTATE_POD_PATH],
   "mutate-sidecarset": [MUTATE_SIDECARSET_PATH, OLDER_MUTATE_SIDECARSET_PATH, MUTATE_STATEFUL_SET_PATH],
   "validate-sidecarset": [
+    ANNOUNCE_SIDECARSET_PATH,
     VALIDATE_SIDECARSET_PATH,
     OLDER_VALIDATE_SIDECARSET_PATH,
     POD_STATUS_PATH,

@@ -1,6 +1,12 @@
-/** Who may do what: the webhooks read, the reconciler writes what a rollout writes, and nothing more. */
+/** Who may do what: the webhooks read, and announce what they admit, the reconciler writes what a rollout writes, and nothing more. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { CONTROL_PLANE_LABEL, KRUISE_NAMESPACE, SIDECARSET_GROUP } from "../../shared/api/names.ts";
+import {
+  ANNOUNCEMENTS_CONFIG_MAP,
+  CONTROL_PLANE_LABEL,
+  KRUISE_NAMESPACE,
+  SIDECARSET_GROUP,
+  VALIDATING_CONFIGURATION,
+} from "../../shared/api/names.ts";
 
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
@@ -41,10 +47,20 @@ const ACCOUNTS: readonly Account[] = [
   {
     name: WEBHOOKS,
     group: WEBHOOKS_GROUP,
-    clusterRules: [allow(SIDECARSET_GROUP, ["sidecarsets"], READ), allow("", ["namespaces"], READ)],
+    clusterRules: [
+      allow(SIDECARSET_GROUP, ["sidecarsets"], READ),
+      allow("", ["namespaces"], READ),
+      // Whether every write of a SidecarSet is announced.
+      {
+        ...allow("admissionregistration.k8s.io", ["validatingwebhookconfigurations"], ["get"]),
+        resourceNames: [VALIDATING_CONFIGURATION],
+      },
+    ],
     namespaceRules: [
       allow("apps", ["controllerrevisions"], ["get", "list"]),
       { ...allow("", ["configmaps"], ["get"]), resourceNames: ["kruise-configuration"] },
+      // Whoever admits a SidecarSet announces it there.
+      { ...allow("", ["configmaps"], ["get", "patch"]), resourceNames: [ANNOUNCEMENTS_CONFIG_MAP] },
     ],
   },
   {
@@ -80,9 +96,18 @@ export function kruiseNamespace(): KubernetesObject {
   };
 }
 
-/** ServiceAccounts, roles and bindings of both. */
+/** Where SidecarSets that are admitted are announced; what it holds is written by the webhooks. */
+function announcements(): AccessObject {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: ANNOUNCEMENTS_CONFIG_MAP, namespace: KRUISE_NAMESPACE },
+  };
+}
+
+/** ServiceAccounts, roles and bindings of both, and the ConfigMap that the webhooks write. */
 export function accessObjects(): readonly AccessObject[] {
-  return ACCOUNTS.flatMap(objectsOf);
+  return [...ACCOUNTS.flatMap(objectsOf), announcements()];
 }
 
 /** Whom a binding gives the reconciler's privileges to. */

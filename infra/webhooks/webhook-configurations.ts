@@ -1,6 +1,12 @@
 /** What the API server asks about before it stores it: pods when they are created, SidecarSets always. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { NEEDS_WEBHOOK_CONDITION, POD_WEBHOOK, SIDECARSET_GROUP } from "../../shared/api/names.ts";
+import {
+  NEEDS_WEBHOOK_CONDITION,
+  POD_WEBHOOK,
+  SIDECARSET_GROUP,
+  SIDECARSET_VALIDATION_WEBHOOK,
+} from "../../shared/api/names.ts";
+import { ANNOUNCED_RULES, ANNOUNCED_WRITES } from "../../shared/core/match/announced-writes.ts";
 import {
   EXEMPT_NAMESPACES,
   type MatchCondition,
@@ -8,6 +14,7 @@ import {
   outsideOf,
 } from "../../shared/core/match/exempt-pods.ts";
 import {
+  ANNOUNCE_SIDECARSET_PATH,
   MUTATE_POD_PATH,
   MUTATE_RECREATE_REQUEST_PATH,
   MUTATE_SIDECARSET_PATH,
@@ -94,14 +101,7 @@ export function webhookConfigurations(
   options: RegistrationOptions = {},
 ): readonly WebhookConfiguration[] {
   const { prefix, timeoutSeconds, ...pods } = registrationOf(options);
-  const validation = {
-    name: "vsidecarset.kb.io",
-    clientConfig: clientConfig(address, VALIDATE_SIDECARSET_PATH),
-    rules: SIDECARSET_RULES,
-    ...COMMON,
-    // It tells the rollout of changes, where there is a queue.
-    ...(options.likeOpenKruise ? {} : { sideEffects: "NoneOnDryRun" }),
-  };
+  const validation = options.likeOpenKruise ? validationLikeOpenKruise(address) : announcedValidation(address);
   const mutating = [podWebhook(address, pods), sidecarSetMutation(address)];
   return [
     {
@@ -117,6 +117,26 @@ export function webhookConfigurations(
       webhooks: [{ ...validation, timeoutSeconds }],
     },
   ];
+}
+
+function validationLikeOpenKruise(address: WebhookAddress) {
+  const path = clientConfig(address, VALIDATE_SIDECARSET_PATH);
+  return { name: SIDECARSET_VALIDATION_WEBHOOK, clientConfig: path, rules: SIDECARSET_RULES, ...COMMON };
+}
+
+/**
+ * Fail, for deletions too: a write that nobody announced would be missed by pods that are created right after it. It
+ * also tells the rollout of changes, where there is a queue.
+ */
+function announcedValidation(address: WebhookAddress) {
+  return {
+    name: SIDECARSET_VALIDATION_WEBHOOK,
+    clientConfig: clientConfig(address, ANNOUNCE_SIDECARSET_PATH),
+    rules: ANNOUNCED_RULES,
+    matchConditions: [ANNOUNCED_WRITES],
+    ...COMMON,
+    sideEffects: "NoneOnDryRun",
+  };
 }
 
 function registrationOf({ likeOpenKruise, podFailurePolicy, podCondition }: RegistrationOptions): Registration {

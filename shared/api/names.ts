@@ -66,6 +66,12 @@ export const VIRTUAL_KUBELET = "virtual-kubelet";
 // the registration of the webhooks in a cluster
 export const WEBHOOK_CONFIGURATION = "sidecarset-mutating-webhook-configuration";
 export const POD_WEBHOOK = "mpod.kb.io";
+export const VALIDATING_CONFIGURATION = "sidecarset-validating-webhook-configuration";
+export const SIDECARSET_VALIDATION_WEBHOOK = "vsidecarset.kb.io";
+/** of the match condition that spares the webhook most writes of a status */
+export const ANNOUNCED_WRITES_CONDITION = "changes-what-pods-get";
+/** ours: the ConfigMap that says which SidecarSets are about to be written */
+export const ANNOUNCEMENTS_CONFIG_MAP = "sidecarset-announcements";
 /** of the match condition that is made from SidecarSets */
 export const NEEDS_WEBHOOK_CONDITION = "needs-the-webhook";
 /** ours, of the registration: when a SidecarSet was last admitted in reliance on its condition */

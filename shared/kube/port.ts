@@ -27,6 +27,12 @@ export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource = {
   plural: "mutatingwebhookconfigurations",
   namespaced: false,
 };
+export const VALIDATING_WEBHOOK_CONFIGURATIONS: Resource = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  plural: "validatingwebhookconfigurations",
+  namespaced: false,
+};
 export const NODES: Resource = { group: "", version: "v1", plural: "nodes", namespaced: false };
 export const CONTAINER_RECREATE_REQUESTS: Resource = {
   group: "apps.kruise.io",

@@ -4,6 +4,7 @@ import type { FeatureGates } from "../config.ts";
 import { mutateSidecarSet } from "../core/admit-sidecarset.ts";
 import { mutateStatefulSet } from "../core/admit-stateful-set.ts";
 import type { Log } from "../log.ts";
+import { announcing } from "./announce.ts";
 import { webhookApp } from "./app.ts";
 import type { Authenticate } from "./authenticate.ts";
 import { clusterView, type ViewOptions } from "./cluster-view.ts";
@@ -11,6 +12,7 @@ import { containerRecreateAdmission } from "./container-recreate-admission.ts";
 import { answerConversions } from "./conversion.ts";
 import { hints, type Tell } from "./hints.ts";
 import {
+  ANNOUNCE_SIDECARSET_PATH,
   CONVERT_PATH,
   MUTATE_POD_PATH,
   MUTATE_RECREATE_REQUEST_PATH,
@@ -41,16 +43,14 @@ export interface WebhooksOptions extends ViewOptions {
 
 /** Ready when the cluster can be read; its port is for the cluster's own network, so anybody may ask for that. */
 export function allWebhooks(options: WebhooksOptions) {
-  const view = clusterView(options);
+  const view = clusterView({ ...options, isAnnounced: true });
   const { featureGates, kruiseNamespace, log, isKnown, now, tell = async () => undefined } = options;
-  // Conflicts are looked for in what is there now. And a list shared with pods would be from before this SidecarSet is
-  // stored, so the pods that are created right after it would miss it.
+  // Conflicts are looked for in what is there now.
   const present = clusterView({ ...options, freshnessMs: 0 });
   const { ofSidecarSets, ofPods } = hints({ tell, log, now });
   const validation = sidecarSetValidation({ view: present, featureGates, kruiseNamespace });
-  const validate = ofSidecarSets(
-    options.isKeepingRegistration ? widening({ ...options, sleep })(validation) : validation,
-  );
+  const widened = options.isKeepingRegistration ? widening({ ...options, sleep })(validation) : validation;
+  const validate = ofSidecarSets(widened);
   const recreate = containerRecreateAdmission({ connect: options.connect, featureGates });
   return webhookApp({
     log,
@@ -59,6 +59,7 @@ export function allWebhooks(options: WebhooksOptions) {
       [MUTATE_POD_PATH]: podAdmission({ view, featureGates, kruiseNamespace }),
       [MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
       [OLDER_MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
+      [ANNOUNCE_SIDECARSET_PATH]: ofSidecarSets(announcing({ ...options, sleep })(widened)),
       [VALIDATE_SIDECARSET_PATH]: validate,
       [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
       [POD_STATUS_PATH]: ofPods,

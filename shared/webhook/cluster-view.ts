@@ -1,19 +1,12 @@
-/** What admissions see of the cluster, no older than it may be, read once for all who ask at the same time. */
+/** What admissions see of the cluster, no older than it may be, read once for all who ask meanwhile. */
 import type { ConfigMap, ControllerRevision, Namespace } from "../api/kubernetes.ts";
-import type { SidecarSet } from "../api/sidecarset.ts";
-import { indexSidecarSets, type SidecarSetIndex } from "../core/match/sidecarset-index.ts";
 import type { RevisionWanted } from "../core/revision/wanted-revision.ts";
 import { isKubeError } from "../kube/error.ts";
-import { type Cluster, CONFIG_MAPS, NAMESPACES, type ObjectList, SIDECARSETS } from "../kube/port.ts";
-import { type Fresh, fresh, type Reader } from "./fresh.ts";
-import { type ListedSidecarSets, refreshSidecarSets } from "./refresh-sidecarsets.ts";
+import { type Cluster, CONFIG_MAPS, NAMESPACES } from "../kube/port.ts";
+import { fresh, type Reader } from "./fresh.ts";
+import type { SidecarSetList } from "./listed-sidecarsets.ts";
 import { lookUpRevision } from "./revision-lookup.ts";
-
-interface SidecarSetList {
-  readonly sidecarSets: readonly SidecarSet[];
-  /** built once per list, not per pod */
-  readonly index: SidecarSetIndex;
-}
+import { KnownSidecarSets, sidecarSetReader } from "./sidecarset-reader.ts";
 
 export interface ClusterView {
   readonly listSidecarSets: Reader<SidecarSetList>;
@@ -29,50 +22,48 @@ export interface ViewOptions {
   /** The way to the cluster; asked for before every reading, so that one that failed is tried again. */
   readonly connect: () => Promise<Cluster>;
   readonly kruiseNamespace: string;
+  /** how old a value may be when it is used; 0: it holds what was there before whoever asks asked */
   readonly freshnessMs: number;
+  /** Announcements are gone by where they are complete; absent: SidecarSets are listed whenever somebody asks. */
+  readonly isAnnounced?: boolean;
   /** epoch milliseconds */
   readonly now: () => number;
 }
 
-const PAGE_SIZE = 500;
-/** A list whose pages expire (410) while they are read is begun again this often. */
-const MAX_LIST_ATTEMPTS = 3;
-/** A list longer than one page is brought up to date by its changes, and read as a whole once in a while. */
-const LONG_LIST = 500;
-const RELIST_MS = 60_000;
 /** Values kept in memory for each kind; the one that came first makes room. */
 const MAX_KEYS = 1_000;
 
 /** Caches that may be lost at any time: nothing but speed depends on them. */
-export function clusterView({ connect, kruiseNamespace: namespace, freshnessMs, now }: ViewOptions): ClusterView {
-  const reading = <T>(read: (cluster: Cluster) => Promise<T>) =>
-    fresh({ read: async () => read(await connect()), freshnessMs, now });
+export function clusterView(options: ViewOptions): ClusterView {
+  const { connect, kruiseNamespace: namespace, freshnessMs, now } = options;
+  const reading = <T>(read: (cluster: Cluster) => Promise<T>, holdsForMs: (value: T) => number = () => freshnessMs) =>
+    fresh({ read: async () => read(await connect()), holdsForMs, now });
   const namespaces = byKey((name) => reading((cluster) => orUndefined(cluster.get<Namespace>(NAMESPACES, { name }))));
   const configMaps = byKey((name) =>
     reading((cluster) => orUndefined(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name }))),
   );
   const revisions = byKey((key) => {
     const wanted = JSON.parse(key) as RevisionWanted;
-    const read = reading((cluster) => lookUpRevision(cluster, namespace, wanted));
-    return wanted.standing === undefined ? read : lasting(read);
+    return reading((cluster) => lookUpRevision(cluster, namespace, wanted));
   });
   return {
-    listSidecarSets: reading(sidecarSetReader(freshnessMs, now)),
+    listSidecarSets: followsAnnouncements(options)
+      ? reading(sidecarSetReader(options), ({ holdsForMs }) => holdsForMs)
+      : reading(sidecarSetLister(now)),
     getNamespace: (name) => namespaces(name)(),
     getConfigMap: (name) => configMaps(name)(),
     findRevisions: (wanted) => revisions(JSON.stringify(wanted))(),
   };
 }
 
-/** What a ControllerRevision holds never changes: once something is found, it is not read again. */
-function lasting<T>(read: Reader<readonly T[]>): Reader<readonly T[]> {
-  let found: Fresh<readonly T[]> | undefined;
-  const find = async () => {
-    const now = await read();
-    if (now.staleBecause === undefined && now.value.length > 0) found = now;
-    return now;
-  };
-  return () => found ?? find();
+/** Where a list may be older, announcements would make it no better. */
+function followsAnnouncements({ isAnnounced, freshnessMs }: ViewOptions): boolean {
+  return isAnnounced === true && freshnessMs === 0;
+}
+
+function sidecarSetLister(now: () => number): (cluster: Cluster) => Promise<SidecarSetList> {
+  const known = new KnownSidecarSets(now);
+  return (cluster) => known.list(cluster);
 }
 
 /** One reader for each key, kept while there is room. */
@@ -87,81 +78,6 @@ function byKey<T>(create: (key: string) => T): (key: string) => T {
     kept.set(key, created);
     return created;
   };
-}
-
-interface KnownList extends SidecarSetList, ListedSidecarSets {
-  /** when nothing of an earlier list was kept */
-  readonly listedAt: number;
-}
-
-/** Where nothing may be older than the request, changes are not enough: a watch may lag behind for a moment. */
-function sidecarSetReader(freshnessMs: number, now: () => number): (cluster: Cluster) => Promise<SidecarSetList> {
-  let known: KnownList | undefined;
-  return async (cluster) => {
-    const begun = now();
-    const last = known && begun - known.listedAt < RELIST_MS ? known : undefined;
-    const long = last && freshnessMs > 0 && last.sidecarSets.length > LONG_LIST ? last : undefined;
-    known = (long && (await refreshed(cluster, long))) ?? relisted(await readSidecarSets(cluster), begun, last);
-    return known;
-  };
-}
-
-/**
- * A SidecarSet that is what it was stays the same object, and so does the index when all are: what injections have made
- * of them is kept with them. Not for ever, since what is read of an object may change without its resourceVersion: new
- * defaults of the definition, another conversion.
- */
-function relisted(list: ListedSidecarSets, begun: number, last: KnownList | undefined): KnownList {
-  if (last === undefined) return indexed(list, begun);
-  const known = new Map(last.sidecarSets.map((sidecarSet) => [sidecarSet.metadata?.uid, sidecarSet]));
-  const sidecarSets = list.sidecarSets.map((sidecarSet) => {
-    const before = known.get(sidecarSet.metadata?.uid);
-    return before && isUnchanged(sidecarSet, before) ? before : sidecarSet;
-  });
-  const areSame =
-    sidecarSets.length === last.sidecarSets.length && sidecarSets.every((set, at) => set === last.sidecarSets[at]);
-  const { resourceVersion } = list;
-  return areSame ? { ...last, resourceVersion } : indexed({ sidecarSets, resourceVersion }, last.listedAt);
-}
-
-function isUnchanged({ metadata }: SidecarSet, { metadata: before }: SidecarSet): boolean {
-  const { uid, resourceVersion } = metadata ?? {};
-  return uid !== undefined && resourceVersion !== undefined && resourceVersion === before?.resourceVersion;
-}
-
-function indexed(list: ListedSidecarSets, listedAt: number): KnownList {
-  return { ...list, index: indexSidecarSets(list.sidecarSets), listedAt };
-}
-
-/** undefined: all has to be read, which also tells what is wrong if anything is. */
-async function refreshed(cluster: Cluster, last: KnownList): Promise<KnownList | undefined> {
-  const list = await refreshSidecarSets(cluster, last).catch(() => undefined);
-  if (list === undefined) return undefined;
-  return list.sidecarSets === last.sidecarSets ? { ...last, ...list } : indexed(list, last.listedAt);
-}
-
-async function readSidecarSets(cluster: Cluster): Promise<ListedSidecarSets> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await listAllPages(cluster);
-    } catch (error) {
-      if (attempt === MAX_LIST_ATTEMPTS || !isKubeError(error, 410)) throw error;
-    }
-  }
-}
-
-async function listAllPages(cluster: Cluster): Promise<ListedSidecarSets> {
-  const sidecarSets: SidecarSet[] = [];
-  let page: ObjectList<SidecarSet> | undefined;
-  do {
-    const position = page?.metadata.continue;
-    page = await cluster.list<SidecarSet>(SIDECARSETS, {
-      limit: PAGE_SIZE,
-      ...(position ? { continue: position } : {}),
-    });
-    for (const sidecarSet of page.items) sidecarSets.push(sidecarSet);
-  } while (page.metadata.continue);
-  return { sidecarSets, resourceVersion: page.metadata.resourceVersion };
 }
 
 async function orUndefined<T>(reading: Promise<T>): Promise<T | undefined> {

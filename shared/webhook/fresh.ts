@@ -3,8 +3,11 @@ import { within } from "./deadline.ts";
 
 export interface FreshOptions<T> {
   readonly read: () => Promise<T>;
-  /** A value whose reading began longer ago than this is read again first; 0: always. */
-  readonly freshnessMs: number;
+  /**
+   * For how long, from when its reading began, a value is what is there, so that nobody has to ask, in milliseconds;
+   * 0: only for those who asked before its reading began.
+   */
+  readonly holdsForMs: (value: T) => number;
   /** epoch milliseconds */
   readonly now: () => number;
 }
@@ -20,9 +23,16 @@ const STALE_MS = 5 * 60_000;
 /** After this long, a value that may still serve is better than a request that times out. */
 const PATIENCE_MS = 4_000;
 
-interface Reading<T> {
-  readonly begun: number;
-  readonly value: Promise<T>;
+/** A moment by both clocks: one may be set back, the other may stand still while the process is frozen. */
+interface Moment {
+  readonly wall: number;
+  readonly steady: number;
+}
+
+interface Last<T> {
+  readonly begun: Moment;
+  readonly holdsForMs: number;
+  readonly fresh: Fresh<T>;
 }
 
 /** At once where the last value may still be used, which is what most requests find. */
@@ -32,44 +42,53 @@ export type Reader<T> = () => Fresh<T> | Promise<Fresh<T>>;
  * A function that gives the value, read again when need be. Rejects as `read` does when no value of the last five
  * minutes is there.
  */
-export function fresh<T>({ read, freshnessMs, now }: FreshOptions<T>): Reader<T> {
-  let last: { readonly begun: number; readonly fresh: Fresh<T> } | undefined;
-  let inFlight: Reading<T> | undefined;
+export function fresh<T>({ read, holdsForMs, now }: FreshOptions<T>): Reader<T> {
+  let last: Last<T> | undefined;
+  let inFlight: Promise<T> | undefined;
   let next: Promise<T> | undefined;
 
-  // A clock that was set back makes an age negative: not fresh.
-  const isFresh = (begun: number) => now() - begun >= 0 && now() - begun < freshnessMs;
+  /** A clock that was set back says nothing about an age. */
+  const ageOf = ({ wall, steady }: Moment): number => {
+    const byWall = now() - wall;
+    return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, performance.now() - steady);
+  };
+  const holds = (one: Last<T> | undefined): one is Last<T> => one !== undefined && ageOf(one.begun) < one.holdsForMs;
 
   const begin = (): Promise<T> => {
-    const reading: Reading<T> = { begun: now(), value: read() };
-    inFlight = reading;
+    const begun = { wall: now(), steady: performance.now() };
     const ended = () => {
       inFlight = undefined;
     };
-    reading.value.then((value) => {
-      last = { begun: reading.begun, fresh: { value } };
+    inFlight = read();
+    inFlight.then((value) => {
+      last = { begun, holdsForMs: holdsForMs(value), fresh: { value } };
       ended();
     }, ended);
-    return reading.value;
+    return inFlight;
   };
 
-  /** The reading after the one in flight, shared by all who cannot use that one. */
+  /** Shared by all who cannot use the reading in flight, unless what it gives holds for them too. */
   const beginNext = (): Promise<T> => {
     if (inFlight === undefined) return begin();
-    next ??= inFlight.value.then(noop, noop).then(() => {
+    next ??= inFlight.then(noop, noop).then(() => {
       next = undefined;
-      return begin();
+      return holds(last) ? last.fresh.value : begin();
     });
     return next;
   };
 
   const readAgain = async (): Promise<Fresh<T>> => {
-    const reading = inFlight && isFresh(inFlight.begun) ? inFlight.value : beginNext();
-    if (last === undefined || now() - last.begun > STALE_MS) return { value: await reading };
+    const reading = beginNext();
+    if (last === undefined || !(now() - last.begun.wall <= STALE_MS)) return { value: await reading };
     return orStale(reading, last.fresh.value);
   };
 
-  return () => (last && isFresh(last.begun) ? last.fresh : readAgain());
+  return () => {
+    if (!holds(last)) return readAgain();
+    // While many ask, nobody has to wait when the time is over.
+    if (ageOf(last.begun) > last.holdsForMs / 2 && inFlight === undefined) begin().catch(noop);
+    return last.fresh;
+  };
 }
 
 async function orStale<T>(reading: Promise<T>, stale: T): Promise<Fresh<T>> {

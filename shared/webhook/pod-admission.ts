@@ -1,8 +1,11 @@
 /** The pod webhook: what the decision needs of the cluster, and no more of it than this pod needs. */
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { ControllerRevision } from "../api/kubernetes.ts";
+import { NAMESPACE_NAME_LABEL } from "../api/names.ts";
 import type { FeatureGates } from "../config.ts";
 import { admitPod, revisionsWanted } from "../core/admit-pod.ts";
+import { namespaceLabelsWanted } from "../core/match/namespace-labels.ts";
+import type { SidecarSetIndex } from "../core/match/sidecarset-index.ts";
 import { secondText } from "../time-text.ts";
 import type { Admit } from "./app.ts";
 import type { ClusterView } from "./cluster-view.ts";
@@ -40,7 +43,7 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
     );
   };
   const decideOn = (request: AdmissionRequest, listed: Listed) => {
-    const found = listed.value.index.hasNamespaceSelectors ? view.getNamespace(namespaceOf(request)) : NOT_NEEDED;
+    const found = namespaceWanted(request, listed.value.index, view);
     if (found instanceof Promise) return found.then((read) => decide(request, listed, read));
     return decide(request, listed, found);
   };
@@ -48,6 +51,22 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
     const listed = view.listSidecarSets();
     return listed instanceof Promise ? listed.then((read) => decideOn(request, read)) : decideOn(request, listed);
   };
+}
+
+/**
+ * Where SidecarSets that may match look at labels of the pod's Namespace it is read, and what they see is never older
+ * than the pod. Its name is all that most of them look at.
+ */
+function namespaceWanted(request: AdmissionRequest, index: SidecarSetIndex, { getNamespace }: ClusterView) {
+  const name = namespaceOf(request);
+  switch (namespaceLabelsWanted(index, name, request.object?.metadata?.labels)) {
+    case "none":
+      return NOT_NEEDED;
+    case "name":
+      return { value: { metadata: { name, labels: { [NAMESPACE_NAME_LABEL]: name } } } };
+    case "all":
+      return getNamespace(name);
+  }
 }
 
 function namespaceOf({ object, namespace }: AdmissionRequest): string {

@@ -68,7 +68,7 @@ describe("checked-in manifests", () => {
       parseAllDocuments(content).map((document) => document.toJS() as KubernetesObject),
     );
     expect(names(written)).toEqual(names(installation(address)));
-    expect(written).toHaveLength(14);
+    expect(written).toHaveLength(15);
   });
 });
 
@@ -180,7 +180,7 @@ describe("the CRD", () => {
   });
 });
 
-test("webhooks without side effects, at the reference's paths", () => {
+test("webhooks at the reference's paths, but for the one that announces too", () => {
   const webhooks = webhookConfigurations(address).flatMap(({ webhooks }) => webhooks);
   expect(webhooks).toMatchObject([
     { name: "mpod.kb.io", clientConfig: { url: "https://webhooks.example.com/mutate-pod" } },
@@ -190,7 +190,7 @@ test("webhooks without side effects, at the reference's paths", () => {
     },
     {
       name: "vsidecarset.kb.io",
-      clientConfig: { url: "https://webhooks.example.com/validate-apps-kruise-io-sidecarset" },
+      clientConfig: { url: "https://webhooks.example.com/announce-apps-kruise-io-sidecarset" },
     },
   ]);
   for (const webhook of webhooks) {
@@ -233,11 +233,18 @@ test("what only some features need is in none of the base roles, and gives nobod
   expect(JSON.stringify(optionalAccess())).not.toContain('"*"');
 });
 
-test("the webhooks may not write, and nobody may do everything", () => {
+test("the webhooks may write one ConfigMap by its name, and nobody may do everything", () => {
   const rules = (name: string) =>
     accessObjects().flatMap(({ metadata, rules = [] }) => (metadata?.name === name ? rules : []));
-  const verbs = (name: string) => new Set(rules(name).flatMap((rule) => rule.verbs));
-  expect(verbs("sidecarset-webhooks")).toEqual(new Set(["get", "list", "watch"]));
+  const isWrite = (verb: string) => !["get", "list", "watch"].includes(verb);
+  expect(rules("sidecarset-webhooks").filter(({ verbs }) => verbs.some(isWrite))).toEqual([
+    {
+      apiGroups: [""],
+      resources: ["configmaps"],
+      verbs: ["get", "patch"],
+      resourceNames: ["sidecarset-announcements"],
+    },
+  ]);
   expect(rules("sidecarset-reconciler")).not.toHaveLength(0);
   expect(JSON.stringify(accessObjects())).not.toContain('"*"');
 });

@@ -104,18 +104,28 @@ function registered(options: RegistrationOptions = {}): readonly Registered[] {
 }
 
 describe("how our registrations differ from OpenKruise's", () => {
-  test("in names, namespaces, timeouts, and in what becomes of pods; in nothing else", () => {
+  test("in names, namespaces, timeouts, in what becomes of pods, and in that writes are announced; in nothing else", () => {
     const comparable = (webhooks: readonly Registered[]) =>
       webhooks.map(({ matchConditions: _c, timeoutSeconds: _t, failurePolicy: _f, ...webhook }) => ({
         ...webhook,
         namespaceSelector: undefined,
         sideEffects: undefined,
+        ...(webhook.name === "vsidecarset.kb.io" ? { clientConfig: undefined, rules: undefined } : {}),
       }));
     expect(comparable(registered())).toEqual(comparable(registered({ likeOpenKruise: true })));
     expect(webhookConfigurations(ADDRESS).map(({ metadata }) => metadata?.name)).toEqual([
       "sidecarset-mutating-webhook-configuration",
       "sidecarset-validating-webhook-configuration",
     ]);
+  });
+
+  test("each write of a SidecarSet is announced, but for what a pass counts in its status", () => {
+    const [, , validation] = registered();
+    expect(validation).toMatchObject({
+      clientConfig: { url: `${ADDRESS.url}/announce-apps-kruise-io-sidecarset` },
+      rules: [{ operations: ["CREATE", "UPDATE", "DELETE"], resources: ["sidecarsets", "sidecarsets/status"] }],
+      matchConditions: [{ name: "changes-what-pods-get" }],
+    });
   });
 
   test("who tells the rollout of changes says that dry runs have no side effects, and others have none", () => {
@@ -146,7 +156,8 @@ describe("how our registrations differ from OpenKruise's", () => {
       { name: "not-a-mirror-pod" },
       { name: "needs-the-webhook", expression: "1 == 1" },
     ]);
-    expect(others.flatMap(({ matchConditions }) => matchConditions ?? [])).toEqual([]);
+    const names = others.flatMap(({ matchConditions = [] }) => matchConditions.map(({ name }) => name));
+    expect(names).toEqual(["changes-what-pods-get"]);
   });
 
   test.each([

@@ -9,7 +9,7 @@ describe("readConfig", () => {
   test("an empty environment gives the defaults", () => {
     expect(readConfig({})).toEqual({
       kruiseNamespace: "kruise-system",
-      freshnessMs: 1000,
+      freshnessMs: 0,
       featureGates: {
         ...DEFAULT_ORDERED_SET_GATES,
         EnableSortSidecarContainerByName: false,
@@ -32,13 +32,13 @@ describe("readConfig", () => {
   test("every variable is read", () => {
     const env = {
       POD_NAMESPACE: "kruise",
-      VIEW_FRESHNESS_MS: "0",
+      VIEW_FRESHNESS_MS: "1000",
       FEATURE_GATES: " EnableSortSidecarContainerByName = true,SidecarSetPatchPodMetadataDefaultsAllowed=false,",
       LOG_LEVEL: "debug",
     };
     expect(readConfig(env)).toEqual({
       kruiseNamespace: "kruise",
-      freshnessMs: 0,
+      freshnessMs: 1000,
       featureGates: {
         ...readConfig({}).featureGates,
         EnableSortSidecarContainerByName: true,

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import { kruiseNamespace } from "../../infra/rbac/access.ts";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
-import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
+import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { readConfig } from "../../shared/config.ts";
@@ -20,13 +20,13 @@ import {
 import { type ClusterView, clusterView } from "../../shared/webhook/cluster-view.ts";
 import { podAdmission } from "../../shared/webhook/pod-admission.ts";
 import { sidecarSetValidation } from "../../shared/webhook/sidecarset-validation.ts";
-import { PATIENT } from "../support/patient.ts";
 import { resourceOf } from "../support/resource-of.ts";
 
 const CRDS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", namespaced: false };
 const { kruiseNamespace: namespace, featureGates } = readConfig({});
 
-/** Looks at the Namespace of every pod. */
+/** Looks at the Namespace of every pod, of which none has the label. */
+const LABELLED = { matchExpressions: [{ key: "example.com/none", operator: "DoesNotExist" }] };
 const ANY_NAMESPACE = { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "Exists" }] };
 
 let local: LocalCluster;
@@ -56,7 +56,10 @@ beforeAll(async () => {
   await cluster.create(resourceOf(kruiseNamespace()), kruiseNamespace());
   const names = Array.from({ length: 1_001 }, (_, index) => `set-${index}`);
   for (const name of names)
-    await cluster.create(SIDECARSETS, sidecarSet(name, name === "set-0" ? { namespaceSelector: ANY_NAMESPACE } : {}));
+    await cluster.create(
+      SIDECARSETS,
+      sidecarSet(name, name === "set-0" || name === "set-7" ? { namespaceSelector: LABELLED } : {}),
+    );
 });
 afterAll(() => local.close());
 
@@ -124,78 +127,7 @@ describe("the list of SidecarSets", () => {
   });
 });
 
-describe("a long list of SidecarSets", () => {
-  const names = async () => (await view.listSidecarSets()).value.sidecarSets.map(({ metadata }) => metadata?.name);
-  const later = () => {
-    clock += 1_000;
-    lists = [];
-    watches = 0;
-  };
-
-  test("is the same, and indexed once, while nothing changes: one watch, no list", async () => {
-    const { value: first } = await view.listSidecarSets();
-    later();
-    const { value: second } = await view.listSidecarSets();
-    expect([lists.length, watches]).toEqual([0, 1]);
-    expect(second.index).toBe(first.index);
-  });
-
-  test("follows what is created, changed and deleted", async () => {
-    await names();
-    await cluster.create(SIDECARSETS, sidecarSet("passing"));
-    later();
-    await vi.waitFor(async () => {
-      clock += 1_000;
-      expect(await names()).toContain("passing");
-    }, PATIENT);
-    await cluster.patch(
-      SIDECARSETS,
-      { name: "passing" },
-      { type: "merge", body: { metadata: { labels: { x: "y" } } } },
-    );
-    await vi.waitFor(async () => {
-      clock += 1_000;
-      const { value } = await view.listSidecarSets();
-      const found = value.sidecarSets.filter(({ metadata }) => metadata?.name === "passing");
-      expect(found).toMatchObject([{ metadata: { labels: { x: "y" } } }]);
-    }, PATIENT);
-    await cluster.delete(SIDECARSETS, { name: "passing" });
-    await vi.waitFor(async () => {
-      clock += 1_000;
-      expect(await names()).not.toContain("passing");
-    }, PATIENT);
-    expect(lists).toEqual([]);
-  });
-
-  test("is read again when it is too old to go on from, and once a minute anyway", async () => {
-    await names();
-    await cluster.create(SIDECARSETS, sidecarSet("forgotten"));
-    await cluster.delete(SIDECARSETS, { name: "forgotten" });
-    local.compact();
-    later();
-    await names();
-    expect([lists.length, watches]).toEqual([3, 1]);
-    later();
-    clock += 60_000;
-    await names();
-    expect([lists.length, watches]).toEqual([3, 0]);
-  });
-
-  test("is read as a whole where nothing may be older than the request", async () => {
-    view = clusterView({
-      connect: async () => watched(),
-      kruiseNamespace: namespace,
-      freshnessMs: 0,
-      now: () => clock,
-    });
-    await names();
-    later();
-    await names();
-    expect([lists.length, watches]).toEqual([3, 0]);
-  });
-});
-
-describe("a short list of SidecarSets", () => {
+describe("a list of SidecarSets that is read again", () => {
   let versions: Readonly<Record<string, string>>;
   const listed = (): readonly SidecarSet[] =>
     Object.entries(versions).map(([name, resourceVersion]) => {
@@ -244,20 +176,22 @@ describe("a short list of SidecarSets", () => {
   });
 });
 
-test("pods of known Namespaces cost no call, whoever owns them", async () => {
+test("pods that come at the same time share one list, and one reading of their Namespace", async () => {
+  view = clusterView({ connect: async () => watched(), kruiseNamespace: namespace, freshnessMs: 0, now: () => clock });
   const admit = podAdmission({ view, kruiseNamespace: namespace, featureGates });
   const review = (index: number): AdmissionRequest => {
-    const ownerReferences = [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: `rs-${index}`, uid: `u-${index}` }];
-    const metadata = { name: `p-${index}`, labels: { app: `set-${index}` }, ownerReferences };
+    const metadata = { name: `p-${index}`, labels: { app: "set-0" } };
     const object = { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [{ name: "main", image: "x" }] } };
     const resource = { group: "", version: "v1", resource: "pods" };
     return { uid: `${index}`, operation: "CREATE", namespace: "default", resource, object } as AdmissionRequest;
   };
-  await admit(review(0));
-  expect([lists.length, gets, watches]).toEqual([3, 1, 0]);
+  const pages = 3;
   const admissions = await Promise.all(Array.from({ length: 200 }, (_, index) => admit(review(index))));
   expect(admissions.filter((admission) => "object" in admission)).toHaveLength(200);
-  expect([lists.length, gets, watches]).toEqual([3, 1, 0]);
+  // What the first of them began to read, it began before the others asked.
+  expect([lists.length, gets]).toEqual([2 * pages, 3]);
+  await admit(review(200));
+  expect([lists.length, gets]).toEqual([3 * pages, 4]);
 });
 
 test("a Namespace that is not there is undefined, and seen once it is", async () => {
@@ -269,7 +203,9 @@ test("a Namespace that is not there is undefined, and seen once it is", async ()
 
 test.each([
   ["no SidecarSet looks at Namespaces: none is read", {}, []],
-  ["a SidecarSet looks at Namespaces: the pod's is read", { namespaceSelector: ANY_NAMESPACE }, ["shop"]],
+  ["a SidecarSet looks at labels of Namespaces: the pod's is read", { namespaceSelector: LABELLED }, ["shop"]],
+  ["a SidecarSet looks at names of Namespaces alone: none is read", { namespaceSelector: ANY_NAMESPACE }, []],
+  ["a SidecarSet selects all Namespaces: none is read", { namespaceSelector: {} }, []],
 ])("%s", async (_, spec, expected) => {
   const read: string[] = [];
   const sidecarSets = [sidecarSet("web", spec)];
@@ -278,7 +214,7 @@ test.each([
     listSidecarSets: () => ({ value: { sidecarSets, index: indexSidecarSets(sidecarSets) } }),
     getNamespace: (name) => {
       read.push(name);
-      return { value: { metadata: { name, labels: { "kubernetes.io/metadata.name": name } } } };
+      return { value: { metadata: { name, labels: { "kubernetes.io/metadata.name": name, team: "x" } } } };
     },
   };
   const admit = podAdmission({ view: known, kruiseNamespace: namespace, featureGates });
@@ -323,94 +259,56 @@ describe("revisions", () => {
   });
 });
 
-describe("in the steady state", () => {
-  const pods = 200;
-  const wanting = (name: string, revision: object) => sidecarSet(name, { injectionStrategy: { revision } });
-  const pod = (app: string) => ({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { generateName: "p-", labels: { app } },
-    spec: { containers: [{ name: "main", image: "nginx" }] },
-  });
+describe("a revision that new pods get", () => {
   const request = (app: string): AdmissionRequest => ({
     uid: "u",
     operation: "CREATE",
     namespace: "default",
     resource: { group: "", version: "v1", resource: "pods" },
-    object: pod(app),
+    object: {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { generateName: "p-", labels: { app } },
+      spec: { containers: [{ name: "main", image: "nginx" }] },
+    } as KubernetesObject,
   });
-  const calls = () => ({ lists: lists.length, gets, watches });
-  const forget = () => {
-    lists = [];
-    [gets, watches] = [0, 0];
-  };
-  /** As a pass leaves it: its latest spec is registered. */
-  const settle = (name: string, generation: number) =>
-    cluster.patch(
-      SIDECARSETS,
-      { name },
-      { type: "merge", body: { status: { ...COUNTS, observedGeneration: generation, latestRevision: `${name}-r1` } } },
-      { subresource: "status" },
-    );
-  const COUNTS = { matchedPods: 0, updatedPods: 0, readyPods: 0 };
-  const store = async (name: string, revision: object) => {
-    const stored = wanting(name, revision);
-    await cluster.create(SIDECARSETS, stored);
-    const labels = { "kruise.io/sidecarset-name": name, "apps.kruise.io/sidecarset-custom-version": "v1" };
-    await cluster.create(CONTROLLER_REVISIONS, {
+  const revisionOf = (name: string, image: string) =>
+    ({
       apiVersion: "apps/v1",
       kind: "ControllerRevision",
-      metadata: { name: `${name}-r1`, namespace, labels },
-      revision: 1,
-      data: { spec: sidecarSet(name, { containers: [{ name: "agent", image: "agent:old" }] }).spec },
-    } as unknown as ControllerRevision);
-  };
-  const admitAll = async (app: string) => {
-    const admit = podAdmission({ view, kruiseNamespace: namespace, featureGates });
-    const images: (string | undefined)[] = [];
-    for (let index = 0; index < pods; index++) {
-      const admission = await admit(request(app));
-      const object = admission.kind === "allowed" ? (admission.object as Pod | undefined) : undefined;
-      images.push(object?.spec.containers.find(({ name }) => name === "agent")?.image);
-    }
-    return new Set(images);
+      metadata: {
+        name: `${name}-${image.replace(":", "-")}`,
+        namespace,
+        labels: { "kruise.io/sidecarset-name": name, "apps.kruise.io/sidecarset-custom-version": "v1" },
+      },
+      revision: Number(image.split(":")[1]),
+      data: { spec: sidecarSet(name, { containers: [{ name: "agent", image }] }).spec },
+    }) as unknown as ControllerRevision;
+  const imageOf = async (app: string) => {
+    const admission = await podAdmission({ view, kruiseNamespace: namespace, featureGates })(request(app));
+    const object = admission.kind === "allowed" ? (admission.object as Pod | undefined) : undefined;
+    return object?.spec.containers.find(({ name }) => name === "agent")?.image;
   };
 
   test.each([
-    ["by name", "named", { revisionName: "named-r1" }],
+    ["by name", "named", { revisionName: "named-agent-2" }],
     ["by custom version", "versioned", { customVersion: "v1" }],
-  ])("no call is made for a pod, its Namespace or a revision that is wanted %s", async (_, name, revision) => {
-    await store(name, revision);
-    await settle(name, 1);
-    expect(await admitAll(name)).toEqual(new Set(["agent:old"]));
-    const pages = 3;
-    const byName = "revisionName" in revision;
-    expect(calls()).toEqual({ lists: pages + (byName ? 0 : 1), gets: byName ? 2 : 1, watches: 0 });
-    forget();
-    expect(await admitAll(name)).toEqual(new Set(["agent:old"]));
-    expect(calls()).toEqual({ lists: 0, gets: 0, watches: 0 });
-    clock += 1_000;
-    expect(await admitAll(name)).toEqual(new Set(["agent:old"]));
-    // The list by what changed, and the Namespace; no revision.
-    expect(calls()).toEqual({ lists: 0, gets: 1, watches: 1 });
-  });
-
-  test("a revision is read again while a pass has yet to see the last change, and when it has", async () => {
-    await store("moving", { revisionName: "moving-r1" });
-    await admitAll("moving");
-    clock += 1_000;
-    forget();
-    await admitAll("moving");
-    expect(gets).toBe(2);
-    await settle("moving", 1);
-    clock += 1_000;
-    forget();
-    await admitAll("moving");
-    expect(gets).toBe(2);
-    clock += 1_000;
-    forget();
-    await admitAll("moving");
-    expect(gets).toBe(1);
+  ])("that is wanted %s is seen as it is, recorded again or labelled anew", async (_, name, revision) => {
+    view = clusterView({
+      connect: async () => watched(),
+      kruiseNamespace: namespace,
+      freshnessMs: 0,
+      now: () => clock,
+    });
+    await cluster.create(SIDECARSETS, sidecarSet(name, { injectionStrategy: { revision } }));
+    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:1"));
+    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2"));
+    expect(await imageOf(name)).toBe("agent:2");
+    const key = { namespace, name: `${name}-agent-2` };
+    await cluster.delete(CONTROLLER_REVISIONS, key);
+    expect(await imageOf(name)).not.toBe("agent:2");
+    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2"));
+    expect(await imageOf(name)).toBe("agent:2");
   });
 });
 

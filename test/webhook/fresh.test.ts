@@ -7,7 +7,7 @@ function source(freshnessMs: number) {
   let clock = 0;
   let [underWay, most] = [0, 0];
   const get = fresh({
-    freshnessMs,
+    holdsForMs: () => freshnessMs,
     now: () => clock,
     read: () => {
       most = Math.max(most, ++underWay);
@@ -34,10 +34,10 @@ describe("a value read from the cluster", () => {
   test("serves until it is as old as it may be, counted from when its reading began", async () => {
     const { get, end, at, readings } = source(1000);
     const first = get();
-    at(500);
+    at(400);
     await end(0, 1);
     await first;
-    at(999);
+    at(499);
     expect(await get()).toEqual({ value: 1 });
     expect(readings()).toBe(1);
     at(1000);
@@ -45,6 +45,33 @@ describe("a value read from the cluster", () => {
     expect(readings()).toBe(2);
     await end(1, 2);
     expect(await second).toEqual({ value: 2 });
+  });
+
+  test("is read again while it still serves, so that nobody has to wait when the time is over", async () => {
+    const { get, end, at, readings } = source(1000);
+    const first = get();
+    await end(0, 1);
+    await first;
+    at(501);
+    expect(get()).toEqual({ value: 1 });
+    expect(get()).toEqual({ value: 1 });
+    expect(readings()).toBe(2);
+    at(999);
+    await end(1, 2);
+    expect(get()).toEqual({ value: 2 });
+    at(1_001);
+    expect(get()).toEqual({ value: 2 });
+    expect(readings()).toBe(2);
+  });
+
+  test("whoever comes while it is read takes what comes of that, if it still holds then", async () => {
+    const { get, end, at, readings } = source(1000);
+    const early = get();
+    at(10);
+    const late = get();
+    await end(0, 1);
+    expect([await early, await late]).toEqual([{ value: 1 }, { value: 1 }]);
+    expect(readings()).toBe(1);
   });
 
   test("a reading that began too long ago is not waited for: the next one is, one at a time, shared", async () => {

@@ -53,7 +53,7 @@ output "urls" {
     for path, output in {
       "/mutate-pod"                         = "MutateDashpodLambdaFunctionUrl"
       "/mutate-apps-kruise-io-sidecarset"   = "MutateDashsidecarsetLambdaFunctionUrl"
-      "/validate-apps-kruise-io-sidecarset" = "ValidateDashsidecarsetLambdaFunctionUrl"
+      "/announce-apps-kruise-io-sidecarset" = "ValidateDashsidecarsetLambdaFunctionUrl"
       "/convert"                            = "ConvertDashsidecarsetLambdaFunctionUrl"
     } : path => aws_cloudformation_stack.functions.outputs[output] if contains(keys(aws_cloudformation_stack.functions.outputs), output)
   }

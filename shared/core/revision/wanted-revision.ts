@@ -6,25 +6,12 @@ export interface RevisionWanted {
   readonly sidecarSet: string;
   readonly revisionName?: string;
   readonly customVersion?: string;
-  /**
-   * As long as it is the same, so are the SidecarSet's revisions. Absent while a pass has yet to register those of its
-   * last change.
-   */
-  readonly standing?: string;
 }
 
 /** Undefined: new pods get the current one. A name goes before a custom version. */
 export function wantedRevision(sidecarSet: SidecarSet): RevisionWanted | undefined {
   const { revisionName, customVersion } = sidecarSet.spec.injectionStrategy?.revision ?? {};
-  const common = { sidecarSet: sidecarSet.metadata?.name ?? "", ...standingOf(sidecarSet) };
-  if (typeof revisionName === "string") return { ...common, revisionName };
-  return typeof customVersion === "string" ? { ...common, customVersion } : undefined;
-}
-
-/** Revisions are made, numbered and labelled before the status says that the generation was seen. */
-function standingOf({ metadata, status }: SidecarSet): Pick<RevisionWanted, "standing"> {
-  const { uid, generation } = metadata ?? {};
-  const { observedGeneration, latestRevision } = status ?? {};
-  const isSettled = uid !== undefined && generation !== undefined && generation === observedGeneration;
-  return isSettled && latestRevision ? { standing: `${uid}/${generation}/${latestRevision}` } : {};
+  const name = sidecarSet.metadata?.name ?? "";
+  if (typeof revisionName === "string") return { sidecarSet: name, revisionName };
+  return typeof customVersion === "string" ? { sidecarSet: name, customVersion } : undefined;
 }

@@ -1,0 +1,77 @@
+/** What one process knows of the writes that were announced: which may still be stored, and whether it has missed any. */
+import { type Announcement, type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS } from "./announcements.ts";
+
+/** Before there is any announcement. */
+export const NONE_YET: Announcements = { epoch: "", sequence: 0, latest: [] };
+
+/** By other clocks than ours, which may be wrong by minutes. */
+const LONG_AGO_MS = 5 * 60_000;
+const VERY_LONG_AGO_MS = 60 * 60_000;
+
+interface Pending extends Announcement {
+  /** epoch milliseconds, by our clock */
+  readonly seenAt: number;
+}
+
+export class Announced {
+  #seen: Announcements | undefined;
+  #pending = new Map<number, Pending>();
+  /** epoch milliseconds: until then something may be stored whose announcement was never seen */
+  #unseenUntil = Number.NEGATIVE_INFINITY;
+
+  /** Names of those that were admitted, and perhaps not stored yet. */
+  get names(): ReadonlySet<string> {
+    return new Set([...this.#pending.values()].map(({ name }) => name));
+  }
+
+  /** False: all has to be listed for everybody who asks. */
+  isAllSeen(now: number): boolean {
+    return now >= this.#unseenUntil;
+  }
+
+  /** True: nothing was known before, so that all has to be listed. */
+  take(announcements: Announcements, now: number): boolean {
+    const before = this.#seen;
+    const { latest } = announcements;
+    const known = before !== undefined && goesOn(before, announcements) ? before.sequence : undefined;
+    if (known === undefined) this.#pending = new Map();
+    for (const one of latest)
+      if (known === undefined || one.sequence > known) this.#pending.set(one.sequence, { ...one, seenAt: now });
+    const isComplete = known === undefined ? !before && isWhole(latest, now) : isUnbroken(known, announcements);
+    if (!isComplete) this.#unseenUntil = now + LANDS_MS;
+    this.#seen = announcements;
+    return before === undefined;
+  }
+
+  /**
+   * Drops what can't be stored any more: it would replace what is no longer there, or is too old.
+   * @param versionOf the resourceVersion under a name as read after the announcements were; "": none
+   */
+  settle(versionOf: (name: string) => string, now: number): void {
+    for (const { sequence, name, from, at, seenAt } of this.#pending.values()) {
+      const isLate = now - seenAt > LANDS_MS || now - at > VERY_LONG_AGO_MS;
+      if (isLate || versionOf(name) !== from) this.#pending.delete(sequence);
+    }
+  }
+
+  /** What is announced from now on may not be all. */
+  forget(): void {
+    this.#seen = undefined;
+    this.#pending = new Map();
+  }
+}
+
+/** Another epoch, or fewer than there were: somebody has begun them again, or put back what there was. */
+function goesOn(before: Announcements, { epoch, sequence }: Announcements): boolean {
+  return (before.epoch === epoch || before.epoch === NONE_YET.epoch) && before.sequence <= sequence;
+}
+
+function isUnbroken(known: number, { sequence, latest }: Announcements): boolean {
+  return sequence - known <= latest.length;
+}
+
+/** What was dropped to make room for these is stored by now, or never. */
+function isWhole(latest: readonly Announcement[], now: number): boolean {
+  const [oldest] = latest;
+  return oldest === undefined || latest.length < MAX_ANNOUNCEMENTS || now - oldest.at > LONG_AGO_MS;
+}

@@ -1,0 +1,95 @@
+/**
+ * The ConfigMap in which whoever admits a SidecarSet says so before it is stored, so that pod webhooks need not ask about
+ * SidecarSets while nobody writes any. docs/read-your-writes.md has the protocol.
+ */
+import type { ConfigMap } from "../api/kubernetes.ts";
+import { ANNOUNCEMENTS_CONFIG_MAP } from "../api/names.ts";
+import { isKubeError } from "../kube/error.ts";
+import { type Cluster, CONFIG_MAPS } from "../kube/port.ts";
+
+/** A pod webhook that has read the announcements goes on without asking for this long at most. */
+export const LEASE_MS = 250;
+/** Whoever announced waits this long before the write may go on: every lease that is older has ended by then. */
+export const ANNOUNCE_WAIT_MS = 300;
+/** What was admitted is stored within this time or never: API servers end a request after a minute. */
+export const LANDS_MS = 120_000;
+/** As many of the latest are kept; whoever knows an older state lists instead. */
+export const MAX_ANNOUNCEMENTS = 128;
+
+/** A write of a SidecarSet that was admitted and may be stored from now on. */
+export interface Announcement {
+  /** counts up by one */
+  readonly sequence: number;
+  readonly name: string;
+  /** the resourceVersion that it replaces, "" where there is none: once there is another, this write can't happen any more */
+  readonly from: string;
+  /** epoch milliseconds, by the clock of whoever announced it */
+  readonly at: number;
+}
+
+export interface Announcements {
+  /** another one: they have been begun again, and some may never have been seen */
+  readonly epoch: string;
+  /** of the last one; 0: there was none yet */
+  readonly sequence: number;
+  /** oldest first, without gaps */
+  readonly latest: readonly Announcement[];
+}
+
+/** The ConfigMap, and what it says; `announcements` undefined: nothing yet, or nothing that can be read. */
+export interface Notice {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly createdAt: string;
+  readonly announcements: Announcements | undefined;
+}
+
+const KEY = "announcements";
+
+/** Undefined: there is no such ConfigMap. @throws KubeError */
+export async function readNotice(cluster: Cluster, namespace: string): Promise<Notice | undefined> {
+  try {
+    const { metadata, data } = await cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: ANNOUNCEMENTS_CONFIG_MAP });
+    const { uid = "", resourceVersion = "", creationTimestamp } = metadata ?? {};
+    return { uid, resourceVersion, createdAt: creationTimestamp ?? "", announcements: parse(data?.[KEY]) };
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+/** Rejects with code 409 or 422 when somebody else wrote meanwhile: read again. */
+export async function writeNotice(
+  cluster: Cluster,
+  namespace: string,
+  { resourceVersion }: Notice,
+  { epoch, sequence, latest }: Announcements,
+): Promise<void> {
+  const rows = latest.slice(-MAX_ANNOUNCEMENTS).map(({ name, from, at }) => [name, from, at]);
+  const operations = [
+    { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
+    { op: "add", path: "/data", value: { [KEY]: JSON.stringify({ epoch, sequence, latest: rows }) } },
+  ] as const;
+  await cluster.patch(
+    CONFIG_MAPS,
+    { namespace, name: ANNOUNCEMENTS_CONFIG_MAP },
+    { type: "json", operations },
+    { answer: "metadata" },
+  );
+}
+
+function parse(text: string | undefined): Announcements | undefined {
+  try {
+    const { epoch, sequence, latest } = JSON.parse(text ?? "");
+    const rows = latest as readonly (readonly [string, string, number])[];
+    const first = (sequence as number) - rows.length + 1;
+    if (typeof epoch !== "string" || !Number.isSafeInteger(first)) return undefined;
+    return {
+      epoch,
+      sequence,
+      latest: rows.map(([name, from, at], index) => ({ sequence: first + index, name, from, at })),
+    };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * Reads the SidecarSets that a pod is admitted with: all that API servers have answered to a write before the pod was
+ * created. Where every write is announced beforehand nobody asks while none is; elsewhere they are listed for each pod,
+ * or for all that come meanwhile. docs/read-your-writes.md has the protocol and why it holds.
+ */
+import type { SidecarSet } from "../api/sidecarset.ts";
+import type { Cluster } from "../kube/port.ts";
+import { Announced, NONE_YET } from "./announced.ts";
+import { type TrustOptions, trustedNotice } from "./announcement-trust.ts";
+import { LEASE_MS } from "./announcements.ts";
+import {
+  isOlder,
+  type ListedSidecarSets,
+  listSidecarSets,
+  RELIST_MS,
+  type ReadByName,
+  readByName,
+  versionsIn,
+  withRead,
+} from "./listed-sidecarsets.ts";
+
+export interface HeldSidecarSets extends ListedSidecarSets {
+  /** for how long after the reading began no write can be stored that is not known here; 0: that can't be said */
+  readonly holdsForMs: number;
+}
+
+/** More writes that may be stored any moment are looked for in one list. */
+const MAX_SINGLE_READS = 8;
+/** After a list in the background that failed. */
+const RELIST_AGAIN_MS = 10_000;
+
+/** One after the other: each reading begins where the last one ended. */
+export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => Promise<HeldSidecarSets> {
+  const view = new KnownSidecarSets(options.now);
+  const announced = new Announced();
+  const readNotice = trustedNotice(options);
+  return async (cluster) => {
+    const notice = await readNotice(cluster);
+    if (notice === undefined) {
+      announced.forget();
+      return { ...(await view.list(cluster)), holdsForMs: 0 };
+    }
+    const isFirst = announced.take(notice.announcements ?? NONE_YET, options.now());
+    const isAllSeen = announced.isAllSeen(options.now());
+    const { names } = announced;
+    const isListed = isFirst || !isAllSeen || names.size > MAX_SINGLE_READS;
+    const read = isListed ? await view.list(cluster) : await view.readSingly(cluster, names);
+    announced.settle(versionsIn(read), options.now());
+    return { ...read, holdsForMs: isAllSeen && announced.names.size === 0 ? LEASE_MS : 0 };
+  };
+}
+
+/** The list as it is known, and the newest resourceVersion that any of it was read at. */
+export class KnownSidecarSets {
+  readonly #now: () => number;
+  #known: ListedSidecarSets | undefined;
+  #listedAt = Number.NEGATIVE_INFINITY;
+  #isRelisting = false;
+  #relistedAt = Number.NEGATIVE_INFINITY;
+  /** since the list under way began */
+  #readSince = new Map<string, SidecarSet | undefined>();
+  #newest = "";
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Whoever waits gets nothing from before this. */
+  async list(cluster: Cluster): Promise<ListedSidecarSets> {
+    const now = this.#now();
+    // After a while an older state is no API server that lags, but what was restored from a backup.
+    const atLeast = isWithin(now - this.#readAt, RELIST_MS) ? this.#newest : "";
+    const listed = await listSidecarSets(cluster, { now, atLeast, last: this.#known });
+    this.#listedAt = now;
+    this.#newest = listed.resourceVersion;
+    return this.#keep(listed, now);
+  }
+
+  /** What is known, with these as they are now. */
+  async readSingly(cluster: Cluster, names: ReadonlySet<string>): Promise<ListedSidecarSets> {
+    if (this.#known === undefined) return this.list(cluster);
+    const now = this.#now();
+    if (!isWithin(now - this.#listedAt, RELIST_MS)) this.#relist(cluster, this.#known);
+    const read = names.size === 0 ? new Map() : await readByName(cluster, names);
+    this.#remember(read);
+    return this.#keep(withRead(this.#known, read), now);
+  }
+
+  /** Nobody waits for a long list that repeats what is known. */
+  #relist(cluster: Cluster, last: ListedSidecarSets): void {
+    const [now, listedAt] = [this.#now(), this.#listedAt];
+    if (this.#isRelisting || isWithin(now - this.#relistedAt, RELIST_AGAIN_MS)) return;
+    this.#isRelisting = true;
+    this.#relistedAt = now;
+    this.#readSince = new Map();
+    const relist = async () => {
+      const listed = await listSidecarSets(cluster, { now, atLeast: this.#newest, last });
+      // They were listed for another reason meanwhile.
+      if (this.#listedAt !== listedAt) return;
+      this.#known = withRead(listed, this.#readSince);
+      this.#listedAt = now;
+      this.#rise(listed.resourceVersion);
+    };
+    const ended = () => {
+      this.#isRelisting = false;
+    };
+    relist().then(ended, ended);
+  }
+
+  #remember(read: ReadByName): void {
+    for (const [name, sidecarSet] of read) {
+      this.#readSince.set(name, sidecarSet);
+      this.#rise(sidecarSet?.metadata?.resourceVersion ?? "");
+    }
+  }
+
+  #rise(version: string): void {
+    if (isOlder(this.#newest, version)) this.#newest = version;
+  }
+
+  #keep(known: ListedSidecarSets, now: number): ListedSidecarSets {
+    this.#known = known;
+    this.#readAt = now;
+    return known;
+  }
+}
+
+function isWithin(age: number, ms: number): boolean {
+  return age >= 0 && age < ms;
+}

@@ -1,0 +1,168 @@
+/**
+ * What an API server has answered before a pod's creation began is what the pod is admitted with: SidecarSets that are
+ * created, changed and deleted, and labels of Namespaces, while other pods are admitted.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { installation } from "../../infra/manifests.ts";
+import { accessObjects, kruiseNamespace } from "../../infra/rbac/access.ts";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { median } from "../bench/measure.ts";
+import { controlPlane } from "./support/access.ts";
+import { asServiceAccount, clusterOf, writeKubeconfig } from "./support/clients.ts";
+import { addFigure } from "./support/figures.ts";
+import { createAll, removeAll, untilInForce } from "./support/installed.ts";
+import { size } from "./support/size.ts";
+import { until } from "./support/until.ts";
+import {
+  type BackendOptions,
+  type Backends,
+  type Front,
+  lambdaEnvironments,
+  openFront,
+  serveProcesses,
+} from "./support/webhook-front.ts";
+
+/** Each writes SidecarSets of its own, one after the other. */
+const LANES = 10;
+/** Of each lane: four writes, each with a pod right after it. */
+const ROUNDS = size({ ci: 5, soak: 250 });
+const PODS_PER_ROUND = 4;
+/** Others' pods, a second. */
+const OTHERS = 30;
+
+let cluster: Cluster;
+let folder: string;
+beforeAll(async () => {
+  cluster = clusterOf(controlPlane());
+  folder = await mkdtemp(join(tmpdir(), "sidecarset-writes-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+function sidecarSet(name: string, image: string, more: object = {}): SidecarSet {
+  return {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: { name },
+    spec: { selector: { matchLabels: { round: name } }, containers: [{ name: "agent", image }], ...more },
+  } as SidecarSet;
+}
+
+async function createPod(namespace: string, labels: Record<string, string>): Promise<Pod> {
+  return cluster.create<Pod>(PODS, {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { generateName: "p-", namespace, labels },
+    spec: { containers: [{ name: "main", image: "main:1" }], schedulerName: "nobody" },
+  } as unknown as Pod);
+}
+
+const agentOf = ({ spec }: Pod) => spec.containers.find(({ name }) => name === "agent")?.image;
+
+interface Tally {
+  readonly missed: string[];
+  pods: number;
+}
+
+/** The four writes, each with what a pod that is created right after it gets. */
+async function round(name: string, namespace: string, tally: Tally): Promise<void> {
+  const labels = { round: name };
+  const expectAgent = async (what: string, image: string | undefined) => {
+    const pod = await createPod(namespace, labels);
+    tally.pods++;
+    if (agentOf(pod) !== image) tally.missed.push(`${name}: ${what}: ${agentOf(pod)} instead of ${image}`);
+  };
+  const gated = { namespaceSelector: { matchLabels: { [name]: "on" } } };
+  await cluster.create(SIDECARSETS, sidecarSet(name, "agent:1"));
+  await expectAgent("created", "agent:1");
+  const operations = [
+    { op: "replace", path: "/spec/containers/0/image", value: "agent:2" },
+    { op: "add", path: "/spec/namespaceSelector", value: gated.namespaceSelector },
+  ] as const;
+  await cluster.patch(SIDECARSETS, { name }, { type: "json", operations });
+  await expectAgent("another namespaceSelector", undefined);
+  await cluster.patch(
+    NAMESPACES,
+    { name: namespace },
+    { type: "merge", body: { metadata: { labels: { [name]: "on" } } } },
+  );
+  await expectAgent("a label of the Namespace", "agent:2");
+  await cluster.delete(SIDECARSETS, { name });
+  await expectAgent("deleted", undefined);
+  await cluster.patch(
+    NAMESPACES,
+    { name: namespace },
+    { type: "merge", body: { metadata: { labels: { [name]: null } } } },
+  );
+}
+
+/** Pods that nobody looks at, until told to stop; resolves with how many, and how long each took in milliseconds. */
+function createOthers(namespace: string) {
+  const milliseconds: number[] = [];
+  let isOver = false;
+  const all = Array.from({ length: 3 }, async () => {
+    while (!isOver) {
+      const begun = performance.now();
+      await createPod(namespace, { app: "other" });
+      milliseconds.push(performance.now() - begun);
+      await sleep(Math.max(0, 3_000 / OTHERS - (performance.now() - begun)));
+    }
+  });
+  return async () => {
+    isOver = true;
+    await Promise.all(all);
+    return milliseconds;
+  };
+}
+
+const WAYS: readonly (readonly [string, (options: BackendOptions) => Promise<Backends>, number])[] = [
+  ["one serve", serveProcesses, 1],
+  ["three serve", serveProcesses, 3],
+  ["8 environments of the Lambda function", lambdaEnvironments, 8],
+];
+
+describe.each(WAYS)("with %s", (title, begin, count) => {
+  const namespace = `writes-${count}`;
+  let front: Front;
+  let installed: readonly KubernetesObject[];
+  beforeAll(async () => {
+    const admin = controlPlane();
+    const access = [kruiseNamespace(), ...accessObjects()];
+    await createAll(cluster, access);
+    const account = await asServiceAccount(admin, KRUISE_NAMESPACE, "sidecarset-webhooks");
+    const kubeconfig = await writeKubeconfig(join(folder, `kubeconfig-${count}`), account);
+    front = await openFront(await begin({ folder, kubeconfig, count }));
+    const address = { url: front.url, caBundle: front.caBundle };
+    installed = installation(address, { podFailurePolicy: "Fail" }).slice(access.length);
+    await createAll(cluster, installed);
+    await untilInForce(cluster);
+    await createAll(cluster, [{ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }]);
+    await until("its service account", async () => Boolean(await createPod(namespace, { app: "first" })));
+  });
+  afterAll(async () => {
+    await cluster.delete(NAMESPACES, { name: namespace });
+    await removeAll(cluster, [...installed].reverse());
+    await front.close();
+  });
+
+  it("no pod misses what was written before it", async () => {
+    const tally: Tally = { missed: [], pods: 0 };
+    const stop = createOthers(namespace);
+    const lanes = Array.from({ length: LANES }, async (_, lane) => {
+      for (let at = 0; at < ROUNDS; at++) await round(`lane-${lane}-${at}`, namespace, tally);
+    });
+    await Promise.all(lanes);
+    const others = await stop();
+    expect(tally.missed).toEqual([]);
+    expect(tally.pods).toBe(LANES * ROUNDS * PODS_PER_ROUND);
+    addFigure(`${title}: pods created right after a write, none of which missed it`, tally.pods);
+    addFigure(`${title}: others' pods meanwhile`, others.length);
+    addFigure(`${title}: their p50 in ms`, Math.round(median(others) * 10) / 10);
+  });
+});
