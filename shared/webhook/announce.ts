@@ -83,13 +83,13 @@ async function record({ connect, kruiseNamespace, now, sleep }: AnnouncingOption
   const cluster = await connect();
   let trouble: KubeError | undefined;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const notice = await readNotice(cluster, kruiseNamespace);
-    if (notice === undefined) return;
     try {
+      const notice = await readNotice(cluster, kruiseNamespace);
       return await writeNotice(cluster, kruiseNamespace, notice, withMore(notice.announcements, writes, now()));
     } catch (error) {
+      if (isKubeError(error, 404)) return;
       // What came of a write without an answer is not known: announcing twice does no harm.
-      if (!isKubeError(error) || (error.isOutcomeKnown && !isKubeError(error, 404, 409, 422))) throw refused(error);
+      if (!isKubeError(error) || (error.isOutcomeKnown && !isKubeError(error, 409, 422))) throw refused(error);
       trouble = error;
       await sleep(Math.random() * RETRY_MS * attempt);
     }

@@ -1,5 +1,6 @@
 /** What one process knows of the writes that were announced: which may still be stored, and whether it has missed any. */
 import { type Announcement, type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS } from "./announcements.ts";
+import { isOlder, olderState } from "./listed-sidecarsets.ts";
 
 /** Before there is any announcement. */
 export const NONE_YET: Announcements = { epoch: "", sequence: 0, latest: [] };
@@ -46,11 +47,14 @@ export class Announced {
   /**
    * Drops what can't be stored any more: it would replace what is no longer there, or is too old.
    * @param versionOf the resourceVersion under a name as read after the announcements were; "": none
+   * @throws KubeError where that is from before the announced write was admitted
    */
   settle(versionOf: (name: string) => string, now: number): void {
     for (const { sequence, name, from, at, seenAt } of this.#pending.values()) {
+      const version = versionOf(name);
+      if (isOlder(version, from)) throw olderState(version, from);
       const isLate = now - seenAt > LANDS_MS || now - at > VERY_LONG_AGO_MS;
-      if (isLate || versionOf(name) !== from) this.#pending.delete(sequence);
+      if (isLate || version !== from) this.#pending.delete(sequence);
     }
   }
 

@@ -2,8 +2,10 @@
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { VALIDATING_CONFIGURATION } from "../api/names.ts";
 import { isEveryWriteAnnounced } from "../core/match/announced-writes.ts";
+import { isKubeError } from "../kube/error.ts";
 import { type Cluster, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../kube/port.ts";
 import { type Notice, readNotice } from "./announcements.ts";
+import type { Clocks } from "./fresh.ts";
 import { ANNOUNCE_SIDECARSET_PATH } from "./paths.ts";
 
 /** The registration is looked at again this often. */
@@ -24,60 +26,58 @@ interface Registration {
   readonly changedAt: number;
 }
 
-export interface TrustOptions {
+export interface TrustOptions extends Clocks {
   readonly kruiseNamespace: string;
-  /** epoch milliseconds */
-  readonly now: () => number;
 }
 
-/** Reads the announcements; undefined where something may be written without, or they can't be read. Never rejects. */
-export function trustedNotice({
-  kruiseNamespace,
-  now,
-}: TrustOptions): (cluster: Cluster) => Promise<Notice | undefined> {
+/**
+ * Reads the announcements; undefined where something may be written without, or where we may not read them.
+ * Rejects with KubeError where they can't be read now.
+ */
+export function trustedNotice(options: TrustOptions): (cluster: Cluster) => Promise<Notice | undefined> {
+  const { kruiseNamespace, now, steady = () => performance.now() } = options;
   let registration: Registration | undefined;
   let lookedAt = Number.NEGATIVE_INFINITY;
-  const isInForce = inForce(now);
+  const isInForce = inForce(now, steady);
 
   const look = async (cluster: Cluster) => {
-    lookedAt = performance.now();
-    registration = undefined;
+    const begun = steady();
     registration = await readRegistration(cluster);
+    lookedAt = begun;
   };
-  const read = async (cluster: Cluster) => {
-    const isDue = performance.now() - lookedAt >= REGISTRATION_MS;
+  return async (cluster) => {
+    const isDue = steady() - lookedAt >= REGISTRATION_MS;
     // Where there is nothing to go by, one more call for each list would be one too many.
     if (!isDue && registration === undefined) return undefined;
-    const [notice] = await Promise.all([readNotice(cluster, kruiseNamespace), isDue ? look(cluster) : undefined]);
+    const [notice] = await Promise.all([
+      unlessHidden(readNotice(cluster, kruiseNamespace)),
+      isDue ? look(cluster) : undefined,
+    ]);
     return registration && notice && isInForce(registration, notice) ? notice : undefined;
   };
-  return (cluster) =>
-    read(cluster).catch(() => {
-      // Whether the API server is away the list will tell.
-      registration = undefined;
-      return undefined;
-    });
 }
 
 /** Whether API servers go by this registration, and nobody by an announcement that was taken away. */
-function inForce(now: () => number): (registration: Registration, notice: Notice) => boolean {
+function inForce(now: () => number, steady: () => number): (registration: Registration, notice: Notice) => boolean {
   let identity = "";
   let sameSince = 0;
   return ({ changedAt, version }, { uid, createdAt }) => {
-    const steady = performance.now();
     if (identity !== `${version}/${uid}`) {
       identity = `${version}/${uid}`;
-      sameSince = steady;
+      sameSince = steady();
     }
     const isLongThere = now() - Math.max(changedAt, Date.parse(createdAt)) > LONG_IN_FORCE_MS;
-    return isLongThere || steady - sameSince >= IN_FORCE_MS;
+    return isLongThere || steady() - sameSince >= IN_FORCE_MS;
   };
 }
 
 /** Undefined: writes may go by unannounced. @throws KubeError */
 async function readRegistration(cluster: Cluster): Promise<Registration | undefined> {
   const key = { name: VALIDATING_CONFIGURATION };
-  const { metadata = {}, webhooks = [] } = await cluster.get<Configuration>(VALIDATING_WEBHOOK_CONFIGURATIONS, key);
+  const reading = cluster.get<Configuration>(VALIDATING_WEBHOOK_CONFIGURATIONS, key);
+  const configuration = await unlessHidden(reading);
+  if (configuration === undefined) return undefined;
+  const { metadata = {}, webhooks = [] } = configuration;
   if (!isEveryWriteAnnounced(webhooks, ANNOUNCE_SIDECARSET_PATH)) return undefined;
   const { managedFields = [] } = metadata as { readonly managedFields?: readonly { readonly time?: string }[] };
   const times = [metadata.creationTimestamp, ...managedFields.map(({ time }) => time)];
@@ -85,4 +85,14 @@ async function readRegistration(cluster: Cluster): Promise<Registration | undefi
     version: `${metadata.uid}/${metadata.generation}`,
     changedAt: Math.max(...times.map((time) => Date.parse(time ?? ""))),
   };
+}
+
+/** Undefined: it is not there, or a role from before there was any does not let us see it. */
+async function unlessHidden<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isKubeError(error, 403, 404)) return undefined;
+    throw error;
+  }
 }

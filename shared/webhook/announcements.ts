@@ -4,7 +4,6 @@
  */
 import type { ConfigMap } from "../api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../api/names.ts";
-import { isKubeError } from "../kube/error.ts";
 import { type Cluster, CONFIG_MAPS } from "../kube/port.ts";
 
 /** A pod webhook that has read the announcements goes on without asking for this long at most. */
@@ -46,16 +45,11 @@ export interface Notice {
 
 const KEY = "announcements";
 
-/** Undefined: there is no such ConfigMap. @throws KubeError */
-export async function readNotice(cluster: Cluster, namespace: string): Promise<Notice | undefined> {
-  try {
-    const { metadata, data } = await cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: ANNOUNCEMENTS_CONFIG_MAP });
-    const { uid = "", resourceVersion = "", creationTimestamp } = metadata ?? {};
-    return { uid, resourceVersion, createdAt: creationTimestamp ?? "", announcements: parse(data?.[KEY]) };
-  } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  }
+/** Rejects with KubeError, 404 where there is no such ConfigMap. */
+export async function readNotice(cluster: Cluster, namespace: string): Promise<Notice> {
+  const { metadata, data } = await cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: ANNOUNCEMENTS_CONFIG_MAP });
+  const { uid = "", resourceVersion = "", creationTimestamp } = metadata ?? {};
+  return { uid, resourceVersion, createdAt: creationTimestamp ?? "", announcements: parse(data?.[KEY]) };
 }
 
 /** Rejects with code 409 or 422 when somebody else wrote meanwhile: read again. */

@@ -3,7 +3,7 @@ import type { ConfigMap, ControllerRevision, Namespace } from "../api/kubernetes
 import type { RevisionWanted } from "../core/revision/wanted-revision.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES } from "../kube/port.ts";
-import { fresh, type Reader } from "./fresh.ts";
+import { type Clocks, fresh, type Reader } from "./fresh.ts";
 import type { SidecarSetList } from "./listed-sidecarsets.ts";
 import { lookUpRevision } from "./revision-lookup.ts";
 import { KnownSidecarSets, sidecarSetReader } from "./sidecarset-reader.ts";
@@ -18,7 +18,7 @@ export interface ClusterView {
   readonly getConfigMap: (name: string) => ReturnType<Reader<ConfigMap | undefined>>;
 }
 
-export interface ViewOptions {
+export interface ViewOptions extends Clocks {
   /** The way to the cluster; asked for before every reading, so that one that failed is tried again. */
   readonly connect: () => Promise<Cluster>;
   readonly kruiseNamespace: string;
@@ -26,8 +26,6 @@ export interface ViewOptions {
   readonly freshnessMs: number;
   /** Announcements are gone by where they are complete; absent: SidecarSets are listed whenever somebody asks. */
   readonly isAnnounced?: boolean;
-  /** epoch milliseconds */
-  readonly now: () => number;
 }
 
 /** Values kept in memory for each kind; the one that came first makes room. */
@@ -35,9 +33,10 @@ const MAX_KEYS = 1_000;
 
 /** Caches that may be lost at any time: nothing but speed depends on them. */
 export function clusterView(options: ViewOptions): ClusterView {
-  const { connect, kruiseNamespace: namespace, freshnessMs, now } = options;
+  const { connect, kruiseNamespace: namespace, freshnessMs, now, steady } = options;
+  const clocks: Clocks = { now, ...(steady ? { steady } : {}) };
   const reading = <T>(read: (cluster: Cluster) => Promise<T>, holdsForMs: (value: T) => number = () => freshnessMs) =>
-    fresh({ read: async () => read(await connect()), holdsForMs, now });
+    fresh({ read: async () => read(await connect()), holdsForMs, clocks });
   const namespaces = byKey((name) => reading((cluster) => orUndefined(cluster.get<Namespace>(NAMESPACES, { name }))));
   const configMaps = byKey((name) =>
     reading((cluster) => orUndefined(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name }))),

@@ -8,8 +8,15 @@ export interface FreshOptions<T> {
    * 0: only for those who asked before its reading began.
    */
   readonly holdsForMs: (value: T) => number;
+  readonly clocks: Clocks;
+}
+
+/** Both, since one may be set back and the other may stand still while the process is frozen. */
+export interface Clocks {
   /** epoch milliseconds */
   readonly now: () => number;
+  /** milliseconds that never go back; absent: those of this process */
+  readonly steady?: () => number;
 }
 
 export interface Fresh<T> {
@@ -23,7 +30,6 @@ const STALE_MS = 5 * 60_000;
 /** After this long, a value that may still serve is better than a request that times out. */
 const PATIENCE_MS = 4_000;
 
-/** A moment by both clocks: one may be set back, the other may stand still while the process is frozen. */
 interface Moment {
   readonly wall: number;
   readonly steady: number;
@@ -42,20 +48,21 @@ export type Reader<T> = () => Fresh<T> | Promise<Fresh<T>>;
  * A function that gives the value, read again when need be. Rejects as `read` does when no value of the last five
  * minutes is there.
  */
-export function fresh<T>({ read, holdsForMs, now }: FreshOptions<T>): Reader<T> {
+export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<T> {
+  const { now, steady = () => performance.now() } = clocks;
   let last: Last<T> | undefined;
   let inFlight: Promise<T> | undefined;
   let next: Promise<T> | undefined;
 
   /** A clock that was set back says nothing about an age. */
-  const ageOf = ({ wall, steady }: Moment): number => {
-    const byWall = now() - wall;
-    return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, performance.now() - steady);
+  const ageOf = (moment: Moment): number => {
+    const byWall = now() - moment.wall;
+    return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, steady() - moment.steady);
   };
   const holds = (one: Last<T> | undefined): one is Last<T> => one !== undefined && ageOf(one.begun) < one.holdsForMs;
 
   const begin = (): Promise<T> => {
-    const begun = { wall: now(), steady: performance.now() };
+    const begun = { wall: now(), steady: steady() };
     const ended = () => {
       inFlight = undefined;
     };

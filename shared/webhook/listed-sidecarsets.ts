@@ -30,21 +30,30 @@ const MAX_LIST_ATTEMPTS = 3;
  */
 export const RELIST_MS = 60_000;
 
+/** What was read of them already. */
+interface Newest {
+  /** the resourceVersion that a list must have reached */
+  readonly atLeast: string;
+  /** uids of those that are no more */
+  readonly gone: ReadonlySet<string>;
+}
+
+interface ListingOptions extends Newest {
+  /** epoch milliseconds */
+  readonly now: number;
+  readonly last?: ListedSidecarSets | undefined;
+}
+
 /**
  * Lists all of them. A SidecarSet that is what it was in `last` stays the same object, and so does the index when all
  * are: what injections have made of them is kept with them.
- * @param atLeast the resourceVersion that the list must have reached
  * @throws KubeError, with reason OlderState when the API server answers with a state from before that
  */
 export async function listSidecarSets(
   cluster: Cluster,
-  {
-    now,
-    atLeast,
-    last,
-  }: { readonly now: number; readonly atLeast: string; readonly last?: ListedSidecarSets | undefined },
+  { now, last, ...newest }: ListingOptions,
 ): Promise<ListedSidecarSets> {
-  const { items, resourceVersion } = await readAll(cluster, atLeast);
+  const { items, resourceVersion } = await readAll(cluster, newest);
   const age = last === undefined ? Number.NaN : now - last.keptFrom;
   if (last === undefined || !(age >= 0 && age < RELIST_MS))
     return { ...indexed(items), resourceVersion, keptFrom: now };
@@ -106,11 +115,13 @@ async function readOne(cluster: Cluster, name: string): Promise<SidecarSet | und
 }
 
 /** One API server of several may be behind the others: another one is perhaps asked next. */
-async function readAll(cluster: Cluster, atLeast: string) {
+async function readAll(cluster: Cluster, { atLeast, gone }: Newest) {
   for (let attempt = 1; ; attempt++) {
     try {
       const list = await readPages(cluster);
-      if (isOlder(list.resourceVersion, atLeast)) throw olderState(list.resourceVersion, atLeast);
+      const isBehind = isOlder(list.resourceVersion, atLeast);
+      if (isBehind || list.items.some(({ metadata }) => gone.has(metadata?.uid ?? "")))
+        throw olderState(list.resourceVersion, atLeast);
       return list;
     } catch (error) {
       if (attempt === MAX_LIST_ATTEMPTS || !isWorthAnother(error)) throw error;
@@ -122,8 +133,8 @@ function isWorthAnother(error: unknown): boolean {
   return isKubeError(error) && (error.code === 410 || error.reason === OLDER_STATE);
 }
 
-function olderState(version: string, atLeast: string): KubeError {
-  const message = `the API server lists SidecarSets as of resourceVersion ${version}, after it has answered with ${atLeast}`;
+export function olderState(version: string, atLeast: string): KubeError {
+  const message = `the API server answers with SidecarSets of resourceVersion ${version}, after it has answered with ${atLeast}`;
   return new KubeError(message, { code: 0, reason: OLDER_STATE });
 }
 

@@ -26,6 +26,9 @@ export interface HeldSidecarSets extends ListedSidecarSets {
 
 /** More writes that may be stored any moment are looked for in one list. */
 const MAX_SINGLE_READS = 8;
+const MAX_GONE = 200;
+/** No API server lags for this long. */
+const LAGS_MS = 5 * 60_000;
 /** After a list in the background that failed. */
 const RELIST_AGAIN_MS = 10_000;
 
@@ -60,6 +63,8 @@ export class KnownSidecarSets {
   /** since the list under way began */
   #readSince = new Map<string, SidecarSet | undefined>();
   #newest = "";
+  /** uids of the latest that were deleted */
+  readonly #gone = new Set<string>();
   #readAt = Number.NEGATIVE_INFINITY;
 
   constructor(now: () => number) {
@@ -69,9 +74,8 @@ export class KnownSidecarSets {
   /** Whoever waits gets nothing from before this. */
   async list(cluster: Cluster): Promise<ListedSidecarSets> {
     const now = this.#now();
-    // After a while an older state is no API server that lags, but what was restored from a backup.
-    const atLeast = isWithin(now - this.#readAt, RELIST_MS) ? this.#newest : "";
-    const listed = await listSidecarSets(cluster, { now, atLeast, last: this.#known });
+    const newest = this.#newestAt(isWithin(now - this.#readAt, RELIST_MS));
+    const listed = await listSidecarSets(cluster, { now, ...newest, last: this.#known });
     this.#listedAt = now;
     this.#newest = listed.resourceVersion;
     return this.#keep(listed, now);
@@ -83,7 +87,7 @@ export class KnownSidecarSets {
     const now = this.#now();
     if (!isWithin(now - this.#listedAt, RELIST_MS)) this.#relist(cluster, this.#known);
     const read = names.size === 0 ? new Map() : await readByName(cluster, names);
-    this.#remember(read);
+    this.#remember(read, this.#known);
     return this.#keep(withRead(this.#known, read), now);
   }
 
@@ -95,7 +99,8 @@ export class KnownSidecarSets {
     this.#relistedAt = now;
     this.#readSince = new Map();
     const relist = async () => {
-      const listed = await listSidecarSets(cluster, { now, atLeast: this.#newest, last });
+      const newest = this.#newestAt(isWithin(now - listedAt, LAGS_MS));
+      const listed = await listSidecarSets(cluster, { now, ...newest, last });
       // They were listed for another reason meanwhile.
       if (this.#listedAt !== listedAt) return;
       this.#known = withRead(listed, this.#readSince);
@@ -108,7 +113,18 @@ export class KnownSidecarSets {
     relist().then(ended, ended);
   }
 
-  #remember(read: ReadByName): void {
+  /** After a while an older state is no API server that lags, but what was restored from a backup. */
+  #newestAt(isRecent: boolean) {
+    return isRecent ? { atLeast: this.#newest, gone: this.#gone } : { atLeast: "", gone: new Set<string>() };
+  }
+
+  #remember(read: ReadByName, before: ListedSidecarSets): void {
+    if (read.size === 0) return;
+    for (const { metadata } of before.sidecarSets) {
+      const name = metadata?.name ?? "";
+      if (read.has(name) && read.get(name)?.metadata?.uid !== metadata?.uid) this.#gone.add(metadata?.uid ?? name);
+    }
+    for (const oldest of [...this.#gone].slice(0, -MAX_GONE)) this.#gone.delete(oldest);
     for (const [name, sidecarSet] of read) {
       this.#readSince.set(name, sidecarSet);
       this.#rise(sidecarSet?.metadata?.resourceVersion ?? "");

@@ -29,6 +29,16 @@ export function webhookGates(figures: WebhookFigures): readonly Gate[] {
     { what: ofMinimal("computing for one caller"), is: alone.ofMinimal.cpu, atMost: 2 },
     { what: ofMinimal("requests a second of 32 callers"), is: many.ofMinimal.requestsPerSecond, atLeast: 0.85 },
     { what: ofMinimal("computing for 32 callers"), is: many.ofMinimal.cpu, atMost: 1.35 },
+    {
+      what: "p50 of one caller above that of a list kept for a second, in empty GETs",
+      is: alone.ofKept?.emptyGets ?? Number.NaN,
+      atMost: 1.2,
+    },
+    {
+      what: "requests a second of 32 callers, of those with a list kept for a second",
+      is: many.ofKept?.requestsPerSecond ?? Number.NaN,
+      atLeast: 0.75,
+    },
   ];
 }
 

@@ -8,7 +8,7 @@ function source(freshnessMs: number) {
   let [underWay, most] = [0, 0];
   const get = fresh({
     holdsForMs: () => freshnessMs,
-    now: () => clock,
+    clocks: { now: () => clock },
     read: () => {
       most = Math.max(most, ++underWay);
       return new Promise<number>((resolve, reject) => pending.push({ resolve, reject })).finally(() => underWay--);

@@ -8,8 +8,10 @@ import { join } from "node:path";
 import { sidecarSetCrd } from "../../../infra/crd/sidecarset-crd.ts";
 import { createCertificates } from "../../../infra/local/certificates.ts";
 import { kubeconfigText } from "../../../infra/local/kubeconfig.ts";
+import { accessObjects, kruiseNamespace } from "../../../infra/rbac/access.ts";
+import { webhookConfigurations } from "../../../infra/webhooks/webhook-configurations.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
-import { NAMESPACE_NAME_LABEL, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
+import { ANNOUNCEMENTS_CONFIG_MAP, NAMESPACE_NAME_LABEL, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { compileSidecarSet } from "../../../shared/core/compile.ts";
 import type { Cluster, Resource } from "../../../shared/kube/port.ts";
@@ -24,10 +26,25 @@ import { type BenchProcess, startProcess } from "../process/start-process.ts";
 import type { LoadPlan } from "../webhook/load-process.ts";
 import type { ServerPlan } from "../webhook/server-process.ts";
 
-export const WAYS = ["no webhook", "no-op webhook", "constant patch", "ours", "compiled policy"] as const;
+/** A prime number of them, for their order. */
+export const WAYS = [
+  "no webhook",
+  "no-op webhook",
+  "constant patch",
+  "ours",
+  "ours, kept 1 s",
+  "ours, listed",
+  "compiled policy",
+] as const;
 export type Way = (typeof WAYS)[number];
 
-const WEBHOOKS = ["no-op webhook", "ours", "constant patch"] as const satisfies readonly Way[];
+const WEBHOOKS = [
+  "no-op webhook",
+  "ours",
+  "ours, kept 1 s",
+  "ours, listed",
+  "constant patch",
+] as const satisfies readonly Way[];
 
 export interface Stage {
   readonly target: RawTarget;
@@ -44,7 +61,7 @@ const PATIENCE_MS = 60_000;
 
 /** Where pods go that way. */
 function namespaceOf(way: Way): string {
-  return way.replaceAll(" ", "-");
+  return way.replaceAll(/[ ,]+/g, "-");
 }
 
 /** @throws MissingProgram where there is neither a control plane nor Go to build one with */
@@ -71,6 +88,7 @@ export async function openStage(): Promise<Stage> {
     const servers = beginAll(() => begin("../webhook/server-process.ts"));
     const urls = await startWebhooks(servers, plans, authority);
     for (const way of WEBHOOKS) await createAll(cluster, [registration(way, urls[way], authority)]);
+    await createAll(cluster, announced(urls.ours, authority));
     await untilReady(cluster, plane.settings);
     await plane.stopControllers();
     const load = begin("../webhook/load-process.ts");
@@ -86,7 +104,13 @@ export async function openStage(): Promise<Stage> {
 type Webhooks<T> = Readonly<Record<(typeof WEBHOOKS)[number], T>>;
 
 function beginAll(begin: () => BenchProcess): Webhooks<BenchProcess> {
-  return { "no-op webhook": begin(), "constant patch": begin(), ours: begin() };
+  return {
+    "no-op webhook": begin(),
+    "constant patch": begin(),
+    ours: begin(),
+    "ours, kept 1 s": begin(),
+    "ours, listed": begin(),
+  };
 }
 
 /** Their addresses. */
@@ -99,12 +123,15 @@ async function startWebhooks(
     const port = await servers[way].call<number>("start", { ...plans[way], ...more });
     return `https://127.0.0.1:${port}${path}`;
   };
-  const ours = await start("ours", secretPath(SECRET, "/mutate-pod"));
+  const path = secretPath(SECRET, "/mutate-pod");
+  const ours = await start("ours", path);
   const original = { url: ours, authority };
   return {
     "no-op webhook": await start("no-op webhook", "/mutate-pod"),
     "constant patch": await start("constant patch", "/mutate-pod", { original }),
     ours,
+    "ours, kept 1 s": await start("ours, kept 1 s", path),
+    "ours, listed": await start("ours, listed", path),
   };
 }
 
@@ -174,6 +201,8 @@ async function writePlans(folder: string, target: RawTarget) {
   const plans: Webhooks<ServerPlan> = {
     "no-op webhook": { kind: "no-op", ...files },
     ours: { kind: "ours", ...files },
+    "ours, kept 1 s": { kind: "ours", reads: "kept", ...files },
+    "ours, listed": { kind: "ours", reads: "listed", ...files },
     "constant patch": { kind: "copy", ...files },
   };
   return { authority, plans };
@@ -197,6 +226,14 @@ function registration(way: Way, url: string, authority: string): KubernetesObjec
     metadata: { name },
     webhooks: [webhook],
   } as KubernetesObject;
+}
+
+/** What makes ours go by announcements: the ConfigMap, and the registration that has every write announced. */
+function announced(url: string, authority: string): readonly KubernetesObject[] {
+  const address = { url: new URL(url).origin, pathSecret: SECRET, caBundle: Buffer.from(authority).toString("base64") };
+  const [, validation] = webhookConfigurations(address);
+  const notice = accessObjects().filter(({ metadata }) => metadata?.name === ANNOUNCEMENTS_CONFIG_MAP);
+  return [kruiseNamespace(), ...notice, ...(validation ? [validation] : [])];
 }
 
 /** A pod as a user creates it: one container, and nobody schedules it. */

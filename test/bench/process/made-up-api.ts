@@ -4,6 +4,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { createCertificates } from "../../../infra/local/certificates.ts";
+import { webhookConfigurations } from "../../../infra/webhooks/webhook-configurations.ts";
+import { ANNOUNCEMENTS_CONFIG_MAP, KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import { NAMESPACE, rolloutPod, sidecarSets } from "../fixture.ts";
 import { answerCalls } from "./answer-calls.ts";
 
@@ -53,7 +55,23 @@ function page({ kind, count, make }: Collection, query: URLSearchParams): object
   return { apiVersion: "v1", kind, metadata, items };
 }
 
+/** As an installation has them for a long time. */
+const CREATED = { uid: "1", generation: 1, resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z" };
+const SINGLE: Readonly<Record<string, object>> = {
+  [`/api/v1/namespaces/${KRUISE_NAMESPACE}/configmaps/${ANNOUNCEMENTS_CONFIG_MAP}`]: {
+    metadata: { ...CREATED, name: ANNOUNCEMENTS_CONFIG_MAP, namespace: KRUISE_NAMESPACE },
+  },
+  ...Object.fromEntries(
+    webhookConfigurations({ url: "https://webhooks.example.com" }).map((configuration) => [
+      `/apis/admissionregistration.k8s.io/v1/${configuration.kind?.toLowerCase()}s/${configuration.metadata?.name}`,
+      { ...configuration, metadata: { ...CREATED, ...configuration.metadata } },
+    ]),
+  ),
+};
+
 function answerTo(known: Readonly<Record<string, Collection>>, url: URL): object | "watch" | undefined {
+  const single = SINGLE[url.pathname];
+  if (single !== undefined) return single;
   const [, plural = "", name] =
     /\/(sidecarsets|pods|controllerrevisions|namespaces)(?:\/([^/]+))?$/.exec(url.pathname) ?? [];
   if (url.searchParams.has("watch")) return "watch";

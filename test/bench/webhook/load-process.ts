@@ -5,6 +5,7 @@ import { answerCalls } from "../process/answer-calls.ts";
 export interface LoadPlan {
   readonly port: number;
   readonly path: string;
+  /** "": a GET */
   readonly body: string;
   /** PEM */
   readonly authority: string;
@@ -26,9 +27,11 @@ export interface Load {
 }
 
 function ask({ port, path, body, code = 200, ...plan }: LoadPlan, agent: Agent): Promise<string> {
-  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body), ...plan.headers };
+  const ofBody = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+  const headers = { ...(body === "" ? {} : ofBody), ...plan.headers };
+  const method = body === "" ? "GET" : "POST";
   return new Promise((resolve, reject) => {
-    const outgoing = request({ host: "127.0.0.1", port, path, method: "POST", agent, headers }, (incoming) => {
+    const outgoing = request({ host: "127.0.0.1", port, path, method, agent, headers }, (incoming) => {
       const chunks: Buffer[] = [];
       incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
       incoming.on("error", reject);

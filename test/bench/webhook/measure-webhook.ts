@@ -10,7 +10,7 @@ import { median } from "../measure.ts";
 import type { MadeUpApi } from "../process/made-up-api.ts";
 import { type BenchProcess, startProcess } from "../process/start-process.ts";
 import type { Load, LoadPlan } from "./load-process.ts";
-import type { ServerPlan } from "./server-process.ts";
+import type { Reads, ServerPlan } from "./server-process.ts";
 
 export interface WebhookOptions {
   readonly rounds: number;
@@ -18,11 +18,13 @@ export interface WebhookOptions {
   readonly milliseconds: number;
   readonly callers: readonly number[];
   readonly sidecarSets: readonly number[];
+  /** of them, those with which the other ways to read SidecarSets are measured too */
+  readonly keptToo: readonly number[];
 }
 
 /** Medians over the rounds. */
 export interface WebhookRow {
-  /** no-op, minimal, or ours */
+  /** no-op, minimal, ours; ours that lists, ours that keeps a list for a second; an empty GET */
   readonly subject: string;
   /** of which one matches; ours only */
   readonly sidecarSets?: number;
@@ -36,6 +38,11 @@ export interface WebhookRow {
   readonly cpu: number;
   /** of the JSON patch */
   readonly patchBytes: number;
+  /**
+   * Against the one of ours that keeps a list for a second, with as many SidecarSets, in the same round: medians; ms is
+   * what p50 is above its p50, in empty GETs of the same round
+   */
+  readonly ofKept?: { readonly requestsPerSecond: number; readonly emptyGets: number };
   /** against the minimal injector in the same round; medians */
   readonly ofMinimal: { readonly requestsPerSecond: number; readonly p50: number; readonly cpu: number };
 }
@@ -47,11 +54,13 @@ export interface WebhookFigures {
 }
 
 interface Subject {
-  readonly name: ServerPlan["kind"];
+  readonly name: string;
   readonly sidecarSets?: number;
   readonly process: BenchProcess;
   readonly port: number;
   readonly path: string;
+  /** PEM, of an API server, which is asked without a body */
+  readonly authority?: string;
 }
 
 interface Sample {
@@ -101,22 +110,45 @@ async function floor(stage: Stage, name: "no-op" | "minimal"): Promise<Subject> 
   return { name, process, port, path: "/mutate-pod?timeout=10s" };
 }
 
-async function ours(stage: Stage, sidecarSets: number): Promise<Subject> {
-  const api = await begin(stage, "../process/made-up-api.ts").call<MadeUpApi>("start", { sidecarSets, pods: 0 });
+/** Ours in each way that it can read SidecarSets; and an empty GET to the API server that they read from. */
+async function ours(stage: Stage, sidecarSets: number, isKeptToo: boolean): Promise<readonly Subject[]> {
+  const apiProcess = begin(stage, "../process/made-up-api.ts");
+  const api = await apiProcess.call<MadeUpApi>("start", { sidecarSets, pods: 0 });
   const kubeconfig = join(stage.folder, `kubeconfig-${sidecarSets}`);
   const access = { url: api.server, caCertificate: api.certificateAuthority, token: "benchmark" };
   await writeFile(kubeconfig, kubeconfigText(access));
-  const process = begin(stage, "server-process.ts");
-  const port = await process.call<number>("start", { kind: "ours", kubeconfig, ...stage.tls } satisfies ServerPlan);
-  return { name: "ours", sidecarSets, process, port, path: secretPath(SECRET, "/mutate-pod?timeout=10s") };
+  const subject = async (reads: Reads): Promise<Subject> => {
+    const process = begin(stage, "server-process.ts");
+    const plan = { kind: "ours", reads, kubeconfig, ...stage.tls } as const satisfies ServerPlan;
+    const port = await process.call<number>("start", plan);
+    return { name: NAMES[reads], sidecarSets, process, port, path: secretPath(SECRET, "/mutate-pod?timeout=10s") };
+  };
+  if (!isKeptToo) return [await subject("announced")];
+  const get: Subject = {
+    name: EMPTY_GET,
+    sidecarSets,
+    process: apiProcess,
+    port: Number(new URL(api.server).port),
+    path: "/api/v1/namespaces/shop",
+    authority: api.certificateAuthority,
+  };
+  return [await subject("announced"), await subject("listed"), await subject("kept"), get];
 }
+
+const EMPTY_GET = "empty GET";
+const NAMES: Readonly<Record<Reads, string>> = {
+  announced: "ours",
+  listed: "ours, listed",
+  kept: "ours, kept 1 s",
+};
 
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-function patchBytesOf(answer: string, { name }: Subject): number {
+function patchBytesOf(answer: string, { name, authority }: Subject): number {
+  if (authority !== undefined) return 0;
   const { response } = JSON.parse(answer) as { response: { allowed: boolean; patch?: string } };
   const patch = Buffer.from(response.patch ?? "", "base64").toString("utf8");
   if (!response.allowed || (name !== "no-op") !== patch.includes("fluent-bit")) throw new Error(`answered ${answer}`);
@@ -125,7 +157,9 @@ function patchBytesOf(answer: string, { name }: Subject): number {
 
 async function sample(load: BenchProcess, subject: Subject, plan: Omit<LoadPlan, "port" | "path">): Promise<Sample> {
   const before = await subject.process.usage();
-  const result = await load.call<Load>("run", { ...plan, port: subject.port, path: subject.path } satisfies LoadPlan);
+  const { port, path, authority } = subject;
+  const own = authority === undefined ? {} : { authority, body: "" };
+  const result = await load.call<Load>("run", { ...plan, port, path, ...own } satisfies LoadPlan);
   const after = await subject.process.usage();
   return {
     requests: result.requests,
@@ -139,8 +173,9 @@ async function sample(load: BenchProcess, subject: Subject, plan: Omit<LoadPlan,
 
 type Samples = Map<Subject, Sample[]>;
 
-function rowOf(subject: Subject, callers: number, samples: Samples, minimal: readonly Sample[]): WebhookRow {
+function rowOf(subject: Subject, callers: number, samples: Samples): WebhookRow {
   const own = samples.get(subject) ?? [];
+  const minimal = named(samples, "minimal");
   const middle = (pick: (sample: Sample) => number) => median(own.map(pick));
   const against = (pick: (sample: Sample) => number) =>
     median(own.map((sample, round) => pick(sample) / pick(minimal[round] ?? sample)));
@@ -154,10 +189,32 @@ function rowOf(subject: Subject, callers: number, samples: Samples, minimal: rea
     requestsPerSecond: middle(({ requestsPerSecond }) => requestsPerSecond),
     cpu: middle(({ cpu }) => cpu),
     patchBytes: own[0]?.patchBytes ?? Number.NaN,
+    ...ofKept(subject, samples),
     ofMinimal: {
       requestsPerSecond: against(({ requestsPerSecond }) => requestsPerSecond),
       p50: against(({ p50 }) => p50),
       cpu: against(({ cpu }) => cpu),
+    },
+  };
+}
+
+function named(samples: Samples, name: string, sidecarSets?: number): readonly Sample[] {
+  return [...samples].find(([one]) => one.name === name && one.sidecarSets === sidecarSets)?.[1] ?? [];
+}
+
+function ofKept(subject: Subject, samples: Samples): Pick<WebhookRow, "ofKept"> {
+  const own = samples.get(subject) ?? [];
+  const kept = named(samples, NAMES.kept, subject.sidecarSets);
+  const gets = named(samples, EMPTY_GET, subject.sidecarSets);
+  if (kept.length === 0 || subject.name === EMPTY_GET) return {};
+  const pairs = own.flatMap((one, round) => {
+    const [before, get] = [kept[round], gets[round]];
+    return before && get ? [{ one, before, get }] : [];
+  });
+  return {
+    ofKept: {
+      requestsPerSecond: median(pairs.map(({ one, before }) => one.requestsPerSecond / before.requestsPerSecond)),
+      emptyGets: median(pairs.map(({ one, before, get }) => (one.p50 - before.p50) / get.p50)),
     },
   };
 }
@@ -186,8 +243,7 @@ async function measureRows(stage: Stage, subjects: readonly Subject[], options: 
   const rows: WebhookRow[] = [];
   for (const callers of options.callers) {
     const samples = await takeSamples({ load, subjects, plan: { ...plan, callers, milliseconds } }, rounds);
-    const minimal = [...samples].find(([{ name }]) => name === "minimal")?.[1] ?? [];
-    rows.push(...subjects.map((subject) => rowOf(subject, callers, samples, minimal)));
+    rows.push(...subjects.map((subject) => rowOf(subject, callers, samples)));
   }
   return rows;
 }
@@ -197,7 +253,8 @@ export async function measureWebhook(options: WebhookOptions): Promise<WebhookFi
   const stage = await openStage();
   try {
     const subjects = [await floor(stage, "no-op"), await floor(stage, "minimal")];
-    for (const count of options.sidecarSets) subjects.push(await ours(stage, count));
+    for (const count of options.sidecarSets)
+      subjects.push(...(await ours(stage, count, options.keptToo.includes(count))));
     const rows = await measureRows(stage, subjects, options);
     return { rounds: options.rounds, bodyBytes: reviewBody().length, rows };
   } finally {

@@ -8,12 +8,19 @@ import { startServer } from "../../../functions/serve.ts";
 import { createBatchedLog } from "../../../shared/log.ts";
 import { answerCalls } from "../process/answer-calls.ts";
 
+export type Reads = "announced" | "listed" | "kept";
+
 export interface ServerPlan {
   /**
    * no-op: reads the review and allows; minimal: gives every pod the same patch; copy: every pod the patch that ours gave
    * the first one; ours
    */
   readonly kind: "no-op" | "minimal" | "copy" | "ours";
+  /**
+   * How ours knows of SidecarSets. announced: as it is installed; listed: as where nobody announces any; kept: as before,
+   * for a second, whatever is written meanwhile
+   */
+  readonly reads?: Reads;
   /** paths of PEM files */
   readonly certificate: string;
   readonly key: string;
@@ -110,13 +117,16 @@ async function startFloor({ kind, certificate, key, original }: ServerPlan): Pro
 }
 
 /** With its log, its authentication and its default settings. */
-async function startOurs({ certificate, key, kubeconfig, pathSecrets }: ServerPlan): Promise<number> {
+async function startOurs({ certificate, key, kubeconfig, pathSecrets, reads }: ServerPlan): Promise<number> {
+  // Where there are no announcements.
+  if (reads === "listed") process.env["POD_NAMESPACE"] = "default";
   const { port } = await startServer({
     port: 0,
     host: "127.0.0.1",
     tlsCert: certificate,
     tlsKey: key,
     kubeconfig,
+    ...(reads === "kept" ? { freshnessMs: 1_000 } : {}),
     log: createBatchedLog("info"),
     authentication: {
       mode: "secret-path",

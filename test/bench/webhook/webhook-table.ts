@@ -2,16 +2,19 @@
 import type { WebhookFigures, WebhookRow } from "./measure-webhook.ts";
 
 const HEAD =
-  "callers  webhook               p50 ms   p99 ms      rps   CPU ms   patch B   × minimal:   rps    p50    CPU";
+  "callers  webhook                        p50 ms   p99 ms      rps   CPU ms   patch B   × minimal:   rps    p50    CPU   × kept:  rps   GETs";
 
-function line({ subject, sidecarSets, callers, ofMinimal, ...row }: WebhookRow): string {
+function line({ subject, sidecarSets, callers, ofMinimal, ofKept, ...row }: WebhookRow): string {
   const name = sidecarSets === undefined ? subject : `${subject}, ${sidecarSets} SidecarSets`;
   const figures = [row.p50.toFixed(2), row.p99.toFixed(2), row.requestsPerSecond.toFixed(0), row.cpu.toFixed(3)];
   const ratios = [ofMinimal.requestsPerSecond, ofMinimal.p50, ofMinimal.cpu].map((ratio) =>
     ratio.toFixed(2).padStart(7),
   );
+  const kept = ofKept
+    ? `${ofKept.requestsPerSecond.toFixed(2).padStart(15)}${ofKept.emptyGets.toFixed(2).padStart(7)}`
+    : "";
   const columns = figures.map((figure) => figure.padStart(9)).join("");
-  return `${String(callers).padStart(7)}  ${name.padEnd(24)}${columns}${String(row.patchBytes).padStart(10)}            ${ratios.join("")}`;
+  return `${String(callers).padStart(7)}  ${name.padEnd(33)}${columns}${String(row.patchBytes).padStart(10)}            ${ratios.join("")}${kept}`;
 }
 
 export function webhookTable({ rounds, bodyBytes, rows }: WebhookFigures): string {
