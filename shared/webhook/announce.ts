@@ -2,9 +2,9 @@
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../api/names.ts";
-import { isKubeError, type KubeError } from "../kube/error.ts";
+import { isKubeError } from "../kube/error.ts";
 import type { Cluster } from "../kube/port.ts";
-import { ANNOUNCE_WAIT_MS, type Announcements, readNotice, writeNotice } from "./announcements.ts";
+import { ANNOUNCE_WAIT_MS, type Announcements, NONE_YET, readNotice, writeNotice } from "./announcements.ts";
 import type { Admit } from "./app.ts";
 
 export interface AnnouncingOptions {
@@ -79,28 +79,34 @@ function announcer(options: AnnouncingOptions): (write: Write) => Promise<void> 
 }
 
 /** Where there is no such ConfigMap no pod webhook goes by it, from a lease's time after it was taken away. */
-async function record({ connect, kruiseNamespace, now, sleep }: AnnouncingOptions, writes: readonly Write[]) {
-  const cluster = await connect();
-  let trouble: KubeError | undefined;
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+async function record(options: AnnouncingOptions, writes: readonly Write[]): Promise<void> {
+  const cluster = await options.connect();
+  for (let attempt = 1; ; attempt++) {
     try {
-      const notice = await readNotice(cluster, kruiseNamespace);
-      return await writeNotice(cluster, kruiseNamespace, notice, withMore(notice.announcements, writes, now()));
+      return await tryToRecord(cluster, options, writes);
     } catch (error) {
       if (isKubeError(error, 404)) return;
-      // What came of a write without an answer is not known: announcing twice does no harm.
-      if (!isKubeError(error) || (error.isOutcomeKnown && !isKubeError(error, 409, 422))) throw refused(error);
-      trouble = error;
-      await sleep(Math.random() * RETRY_MS * attempt);
+      if (attempt === MAX_ATTEMPTS || !isWorthAnother(error)) throw refused(error);
+      await options.sleep(Math.random() * RETRY_MS * attempt);
     }
   }
-  throw refused(trouble);
 }
 
-function withMore(before: Announcements | undefined, writes: readonly Write[], at: number): Announcements {
-  const { epoch, sequence, latest } = before ?? { epoch: crypto.randomUUID(), sequence: 0, latest: [] };
+async function tryToRecord(cluster: Cluster, { kruiseNamespace, now }: AnnouncingOptions, writes: readonly Write[]) {
+  const notice = await readNotice(cluster, kruiseNamespace);
+  await writeNotice(cluster, kruiseNamespace, notice, withMore(notice.announcements, writes, now()));
+}
+
+/** Somebody else wrote first, or what came of it is not known: announcing twice does no harm. */
+function isWorthAnother(error: unknown): boolean {
+  return isKubeError(error) && (!error.isOutcomeKnown || isKubeError(error, 409, 422));
+}
+
+function withMore(before: Announcements, writes: readonly Write[], at: number): Announcements {
+  const { sequence, latest } = before;
+  const epoch = before.epoch === NONE_YET.epoch ? crypto.randomUUID() : before.epoch;
   const more = writes.map((write, index) => ({ ...write, at, sequence: sequence + index + 1 }));
-  return { epoch, sequence: sequence + writes.length, latest: [...latest, ...more] };
+  return { ...before, epoch, sequence: sequence + writes.length, latest: [...latest, ...more] };
 }
 
 function refused(cause: unknown): Error {

@@ -1,9 +1,6 @@
 /** What one process knows of the writes that were announced: which may still be stored, and whether it has missed any. */
-import { type Announcement, type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS } from "./announcements.ts";
+import { type Announcement, type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS, NONE_YET } from "./announcements.ts";
 import { isOlder, olderState } from "./listed-sidecarsets.ts";
-
-/** Before there is any announcement. */
-export const NONE_YET: Announcements = { epoch: "", sequence: 0, latest: [] };
 
 /** By other clocks than ours, which may be wrong by minutes. */
 const LONG_AGO_MS = 5 * 60_000;
@@ -38,7 +35,7 @@ export class Announced {
     if (known === undefined) this.#pending = new Map();
     for (const one of latest)
       if (known === undefined || one.sequence > known) this.#pending.set(one.sequence, { ...one, seenAt: now });
-    const isComplete = known === undefined ? !before && isWhole(latest, now) : isUnbroken(known, announcements);
+    const isComplete = known === undefined ? !before && isWhole(announcements, now) : isUnbroken(known, announcements);
     if (!isComplete) this.#unseenUntil = now + LANDS_MS;
     this.#seen = announcements;
     return before === undefined;
@@ -74,8 +71,9 @@ function isUnbroken(known: number, { sequence, latest }: Announcements): boolean
   return sequence - known <= latest.length;
 }
 
-/** What was dropped to make room for these is stored by now, or never. */
-function isWhole(latest: readonly Announcement[], now: number): boolean {
+/** What was dropped to make room for these, or lost when they were begun again, is stored by now, or never. */
+function isWhole({ latest, begunAgainAt }: Announcements, now: number): boolean {
   const [oldest] = latest;
-  return oldest === undefined || latest.length < MAX_ANNOUNCEMENTS || now - oldest.at > LONG_AGO_MS;
+  const isRoomy = oldest === undefined || latest.length < MAX_ANNOUNCEMENTS || now - oldest.at > LONG_AGO_MS;
+  return isRoomy && now - begunAgainAt > LONG_AGO_MS;
 }

@@ -4,7 +4,7 @@ import { VALIDATING_CONFIGURATION } from "../api/names.ts";
 import { isEveryWriteAnnounced } from "../core/match/announced-writes.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../kube/port.ts";
-import { type Notice, readNotice } from "./announcements.ts";
+import { LANDS_MS, lastChange, type Notice, readNotice } from "./announcements.ts";
 import type { Clocks } from "./fresh.ts";
 import { ANNOUNCE_SIDECARSET_PATH } from "./paths.ts";
 
@@ -12,8 +12,8 @@ import { ANNOUNCE_SIDECARSET_PATH } from "./paths.ts";
 const REGISTRATION_MS = 2_000;
 /** What has been there this long, API servers go by: they watch their registrations. */
 const IN_FORCE_MS = 5_000;
-/** The same by the API server's clock, which may be another than ours. */
-const LONG_IN_FORCE_MS = 5 * 60_000;
+/** By the API server's clock, which may be another than ours. */
+const LONG_AGO_MS = 5 * 60_000;
 
 interface Configuration extends KubernetesObject {
   readonly webhooks?: Parameters<typeof isEveryWriteAnnounced>[0];
@@ -22,7 +22,8 @@ interface Configuration extends KubernetesObject {
 interface Registration {
   /** another one: it was changed */
   readonly version: string;
-  /** epoch milliseconds, by the API server's clock: when it was last changed; NaN: it does not say */
+  /** epoch milliseconds, by the API server's clock, as the next one; NaN: it does not say */
+  readonly createdAt: number;
   readonly changedAt: number;
 }
 
@@ -57,17 +58,27 @@ export function trustedNotice(options: TrustOptions): (cluster: Cluster) => Prom
   };
 }
 
-/** Whether API servers go by this registration, and nobody by an announcement that was taken away. */
+/**
+ * Whether API servers go by this registration, and nothing is under way that was let through while there was no
+ * ConfigMap to announce it in: there was one before there was a registration, or it is there long enough.
+ */
 function inForce(now: () => number, steady: () => number): (registration: Registration, notice: Notice) => boolean {
-  let identity = "";
-  let sameSince = 0;
-  return ({ changedAt, version }, { uid, createdAt }) => {
-    if (identity !== `${version}/${uid}`) {
-      identity = `${version}/${uid}`;
-      sameSince = steady();
-    }
-    const isLongThere = now() - Math.max(changedAt, Date.parse(createdAt)) > LONG_IN_FORCE_MS;
-    return isLongThere || steady() - sameSince >= IN_FORCE_MS;
+  const registered = unchangedSince(steady);
+  const noticed = unchangedSince(steady);
+  const isLongAgo = (time: number) => now() - time > LONG_AGO_MS;
+  return ({ version, createdAt, changedAt }, notice) => {
+    const [registrationMs, noticeMs] = [registered(version), noticed(notice.uid)];
+    const isSettled = notice.createdAt <= createdAt || isLongAgo(notice.createdAt) || noticeMs > LANDS_MS;
+    return isSettled && (isLongAgo(changedAt) || registrationMs >= IN_FORCE_MS);
+  };
+}
+
+/** For how many milliseconds it has been the same, as far as we have seen. */
+function unchangedSince(steady: () => number): (version: string) => number {
+  let last: { readonly version: string; readonly at: number } | undefined;
+  return (version) => {
+    if (last?.version !== version) last = { version, at: steady() };
+    return steady() - last.at;
   };
 }
 
@@ -79,11 +90,10 @@ async function readRegistration(cluster: Cluster): Promise<Registration | undefi
   if (configuration === undefined) return undefined;
   const { metadata = {}, webhooks = [] } = configuration;
   if (!isEveryWriteAnnounced(webhooks, ANNOUNCE_SIDECARSET_PATH)) return undefined;
-  const { managedFields = [] } = metadata as { readonly managedFields?: readonly { readonly time?: string }[] };
-  const times = [metadata.creationTimestamp, ...managedFields.map(({ time }) => time)];
   return {
     version: `${metadata.uid}/${metadata.generation}`,
-    changedAt: Math.max(...times.map((time) => Date.parse(time ?? ""))),
+    createdAt: Date.parse(metadata.creationTimestamp ?? ""),
+    changedAt: lastChange(metadata),
   };
 }
 

@@ -2,7 +2,7 @@
  * The ConfigMap in which whoever admits a SidecarSet says so before it is stored, so that pod webhooks need not ask about
  * SidecarSets while nobody writes any. docs/read-your-writes.md has the protocol.
  */
-import type { ConfigMap } from "../api/kubernetes.ts";
+import type { ConfigMap, ObjectMeta } from "../api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../api/names.ts";
 import { type Cluster, CONFIG_MAPS } from "../kube/port.ts";
 
@@ -33,14 +33,20 @@ export interface Announcements {
   readonly sequence: number;
   /** oldest first, without gaps */
   readonly latest: readonly Announcement[];
+  /** epoch milliseconds, by the clock of whoever did so: they were begun again, and what there was is not known; 0: never */
+  readonly begunAgainAt: number;
 }
 
-/** The ConfigMap, and what it says; `announcements` undefined: nothing yet, or nothing that can be read. */
+/** Before there is any announcement. */
+export const NONE_YET: Announcements = { epoch: "", sequence: 0, latest: [], begunAgainAt: 0 };
+
+/** The ConfigMap, and what it says. */
 export interface Notice {
   readonly uid: string;
   readonly resourceVersion: string;
-  readonly createdAt: string;
-  readonly announcements: Announcements | undefined;
+  /** epoch milliseconds, by the API server's clock */
+  readonly createdAt: number;
+  readonly announcements: Announcements;
 }
 
 const KEY = "announcements";
@@ -48,8 +54,20 @@ const KEY = "announcements";
 /** Rejects with KubeError, 404 where there is no such ConfigMap. */
 export async function readNotice(cluster: Cluster, namespace: string): Promise<Notice> {
   const { metadata, data } = await cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: ANNOUNCEMENTS_CONFIG_MAP });
-  const { uid = "", resourceVersion = "", creationTimestamp } = metadata ?? {};
-  return { uid, resourceVersion, createdAt: creationTimestamp ?? "", announcements: parse(data?.[KEY]) };
+  const { uid = "", resourceVersion = "" } = metadata ?? {};
+  const createdAt = Date.parse(metadata?.creationTimestamp ?? "");
+  const changedAt = lastChange(metadata);
+  // Where nobody has written yet nothing is lost; else somebody has emptied it.
+  const begunAgainAt = changedAt > createdAt ? changedAt : 0;
+  return { uid, resourceVersion, createdAt, announcements: parse(data?.[KEY]) ?? { ...NONE_YET, begunAgainAt } };
+}
+
+/** Epoch milliseconds, by the API server's clock: when anything but the status was last changed; NaN: it does not say. */
+export function lastChange(metadata: ObjectMeta | undefined): number {
+  const { managedFields = [] } = (metadata ?? {}) as { readonly managedFields?: readonly { readonly time?: string }[] };
+  return Math.max(
+    ...[metadata?.creationTimestamp, ...managedFields.map(({ time }) => time)].map((time) => Date.parse(time ?? "")),
+  );
 }
 
 /** Rejects with code 409 or 422 when somebody else wrote meanwhile: read again. */
@@ -57,12 +75,12 @@ export async function writeNotice(
   cluster: Cluster,
   namespace: string,
   { resourceVersion }: Notice,
-  { epoch, sequence, latest }: Announcements,
+  { epoch, sequence, latest, begunAgainAt }: Announcements,
 ): Promise<void> {
   const rows = latest.slice(-MAX_ANNOUNCEMENTS).map(({ name, from, at }) => [name, from, at]);
   const operations = [
     { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
-    { op: "add", path: "/data", value: { [KEY]: JSON.stringify({ epoch, sequence, latest: rows }) } },
+    { op: "add", path: "/data", value: { [KEY]: JSON.stringify({ epoch, sequence, begunAgainAt, latest: rows }) } },
   ] as const;
   await cluster.patch(
     CONFIG_MAPS,
@@ -74,15 +92,12 @@ export async function writeNotice(
 
 function parse(text: string | undefined): Announcements | undefined {
   try {
-    const { epoch, sequence, latest } = JSON.parse(text ?? "");
+    const { epoch, sequence, begunAgainAt = 0, latest } = JSON.parse(text ?? "");
     const rows = latest as readonly (readonly [string, string, number])[];
     const first = (sequence as number) - rows.length + 1;
     if (typeof epoch !== "string" || !Number.isSafeInteger(first)) return undefined;
-    return {
-      epoch,
-      sequence,
-      latest: rows.map(([name, from, at], index) => ({ sequence: first + index, name, from, at })),
-    };
+    const all = rows.map(([name, from, at], index) => ({ sequence: first + index, name, from, at }));
+    return { epoch, sequence, latest: all, begunAgainAt };
   } catch {
     return undefined;
   }

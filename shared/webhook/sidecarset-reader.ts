@@ -5,7 +5,7 @@
  */
 import type { SidecarSet } from "../api/sidecarset.ts";
 import type { Cluster } from "../kube/port.ts";
-import { Announced, NONE_YET } from "./announced.ts";
+import { Announced } from "./announced.ts";
 import { type TrustOptions, trustedNotice } from "./announcement-trust.ts";
 import { LEASE_MS } from "./announcements.ts";
 import {
@@ -43,7 +43,7 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
       announced.forget();
       return { ...(await view.list(cluster)), holdsForMs: 0 };
     }
-    const isFirst = announced.take(notice.announcements ?? NONE_YET, options.now());
+    const isFirst = announced.take(notice.announcements, options.now());
     const isAllSeen = announced.isAllSeen(options.now());
     const { names } = announced;
     const isListed = isFirst || !isAllSeen || names.size > MAX_SINGLE_READS;
