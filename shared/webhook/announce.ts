@@ -4,7 +4,14 @@ import type { KubernetesObject } from "../api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../api/names.ts";
 import { isKubeError } from "../kube/error.ts";
 import type { Cluster } from "../kube/port.ts";
-import { ANNOUNCE_WAIT_MS, type Announcements, NONE_YET, readNotice, writeNotice } from "./announcements.ts";
+import {
+  ANNOUNCE_WAIT_MS,
+  type Announcement,
+  type Announcements,
+  NONE_YET,
+  readNotice,
+  writeNotice,
+} from "./announcements.ts";
 import type { Admit } from "./app.ts";
 
 export interface AnnouncingOptions {
@@ -14,12 +21,11 @@ export interface AnnouncingOptions {
   /** epoch milliseconds */
   readonly now: () => number;
   readonly sleep: (milliseconds: number) => Promise<unknown>;
+  /** a number from 0 up to but not including 1; absent: by chance */
+  readonly random?: () => number;
 }
 
-interface Write {
-  readonly name: string;
-  readonly from: string;
-}
+type Write = Pick<Announcement, "name" | "from" | "uid">;
 
 /** Others announce at the same time, each write of theirs being another try of ours. */
 const MAX_ATTEMPTS = 20;
@@ -45,7 +51,8 @@ export function announcing(options: AnnouncingOptions): (admit: Admit) => Admit 
 function writeOf({ operation, dryRun, object, oldObject, name = "" }: AdmissionRequest): Write | undefined {
   if (dryRun || (operation === "UPDATE" && isSame(object, oldObject))) return undefined;
   const metadata = object?.metadata ?? oldObject?.metadata;
-  return { name: metadata?.name ?? name, from: oldObject?.metadata?.resourceVersion ?? "" };
+  const uid = operation === "CREATE" ? (metadata?.uid ?? "") : "";
+  return { name: metadata?.name ?? name, from: oldObject?.metadata?.resourceVersion ?? "", uid };
 }
 
 /** An update without a change is not stored, so nobody would ever see that it has been. */
@@ -87,7 +94,7 @@ async function record(options: AnnouncingOptions, writes: readonly Write[]): Pro
     } catch (error) {
       if (isKubeError(error, 404)) return;
       if (attempt === MAX_ATTEMPTS || !isWorthAnother(error)) throw refused(error);
-      await options.sleep(Math.random() * RETRY_MS * attempt);
+      await options.sleep((options.random ?? Math.random)() * RETRY_MS * attempt);
     }
   }
 }

@@ -1,6 +1,7 @@
 /** What one process knows of the writes that were announced: which may still be stored, and whether it has missed any. */
+import type { SidecarSet } from "../api/sidecarset.ts";
 import { type Announcement, type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS, NONE_YET } from "./announcements.ts";
-import { isOlder, olderState } from "./listed-sidecarsets.ts";
+import { isOlder, newerOf, olderState } from "./listed-sidecarsets.ts";
 
 /** By other clocks than ours, which may be wrong by minutes. */
 const LONG_AGO_MS = 5 * 60_000;
@@ -20,6 +21,11 @@ export class Announced {
   /** Names of those that were admitted, and perhaps not stored yet. */
   get names(): ReadonlySet<string> {
     return new Set([...this.#pending.values()].map(({ name }) => name));
+  }
+
+  /** The newest resourceVersion that one of them replaces: a list from before that tells nothing of them. "": none. */
+  get newest(): string {
+    return [...this.#pending.values()].reduce((newest, { from }) => newerOf(newest, from), "");
   }
 
   /** False: all has to be listed for everybody who asks. */
@@ -42,16 +48,21 @@ export class Announced {
   }
 
   /**
-   * Drops what can't be stored any more: it would replace what is no longer there, or is too old.
-   * @param versionOf the resourceVersion under a name as read after the announcements were; "": none
+   * Drops what can't be stored any more, having been, or because it would replace what is no longer there.
+   * @param sidecarSet under a name as it was read after the announcements were, undefined: none; in a list, which may
+   *   be from before, a creation is known by its uid alone
    * @throws KubeError where that is from before the announced write was admitted
    */
-  settle(versionOf: (name: string) => string, now: number): void {
-    for (const { sequence, name, from, at, seenAt } of this.#pending.values()) {
-      const version = versionOf(name);
+  settle(
+    sidecarSet: (name: string) => SidecarSet | undefined,
+    { now, isList }: { now: number; isList: boolean },
+  ): void {
+    for (const { sequence, name, from, uid, at, seenAt } of this.#pending.values()) {
+      const { uid: ownUid, resourceVersion: version = "" } = sidecarSet(name)?.metadata ?? {};
       if (isOlder(version, from)) throw olderState(version, from);
+      const isOver = isList && from === "" ? ownUid !== undefined && ownUid === uid : version !== from;
       const isLate = now - seenAt > LANDS_MS || now - at > VERY_LONG_AGO_MS;
-      if (isLate || version !== from) this.#pending.delete(sequence);
+      if (isOver || (isLate && !isList)) this.#pending.delete(sequence);
     }
   }
 
@@ -63,8 +74,9 @@ export class Announced {
 }
 
 /** Another epoch, or fewer than there were: somebody has begun them again, or put back what there was. */
-function goesOn(before: Announcements, { epoch, sequence }: Announcements): boolean {
-  return (before.epoch === epoch || before.epoch === NONE_YET.epoch) && before.sequence <= sequence;
+function goesOn(before: Announcements, { epoch, sequence, begunAgainAt }: Announcements): boolean {
+  const isSame = before.epoch === epoch || before.epoch === NONE_YET.epoch;
+  return isSame && before.begunAgainAt === begunAgainAt && before.sequence <= sequence;
 }
 
 function isUnbroken(known: number, { sequence, latest }: Announcements): boolean {

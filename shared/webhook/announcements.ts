@@ -22,6 +22,8 @@ export interface Announcement {
   readonly name: string;
   /** the resourceVersion that it replaces, "" where there is none: once there is another, this write can't happen any more */
   readonly from: string;
+  /** of what is created; "" for other writes */
+  readonly uid: string;
   /** epoch milliseconds, by the clock of whoever announced it */
   readonly at: number;
 }
@@ -77,7 +79,7 @@ export async function writeNotice(
   { resourceVersion }: Notice,
   { epoch, sequence, latest, begunAgainAt }: Announcements,
 ): Promise<void> {
-  const rows = latest.slice(-MAX_ANNOUNCEMENTS).map(({ name, from, at }) => [name, from, at]);
+  const rows = latest.slice(-MAX_ANNOUNCEMENTS).map(({ name, from, uid, at }) => [name, from, uid, at]);
   const operations = [
     { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
     { op: "add", path: "/data", value: { [KEY]: JSON.stringify({ epoch, sequence, begunAgainAt, latest: rows }) } },
@@ -93,10 +95,10 @@ export async function writeNotice(
 function parse(text: string | undefined): Announcements | undefined {
   try {
     const { epoch, sequence, begunAgainAt = 0, latest } = JSON.parse(text ?? "");
-    const rows = latest as readonly (readonly [string, string, number])[];
+    const rows = latest as readonly (readonly [string, string, string, number])[];
     const first = (sequence as number) - rows.length + 1;
     if (typeof epoch !== "string" || !Number.isSafeInteger(first)) return undefined;
-    const all = rows.map(([name, from, at], index) => ({ sequence: first + index, name, from, at }));
+    const all = rows.map(([name, from, uid, at], index) => ({ sequence: first + index, name, from, uid, at }));
     return { epoch, sequence, latest: all, begunAgainAt };
   } catch {
     return undefined;

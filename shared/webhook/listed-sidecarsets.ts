@@ -69,16 +69,18 @@ export async function listSidecarSets(
 
 /** The same list with those that were read by their names since. */
 export function withRead(list: ListedSidecarSets, read: ReadByName): ListedSidecarSets {
-  const versionOf = versionsIn(list);
-  if ([...read].every(([name, one]) => (one?.metadata?.resourceVersion ?? "") === versionOf(name))) return list;
+  const known = namedIn(list);
+  const isSame = ([name, one]: [string, SidecarSet | undefined]) =>
+    one?.metadata?.resourceVersion === known(name)?.metadata?.resourceVersion;
+  if ([...read].every(isSame)) return list;
   const others = list.sidecarSets.filter(({ metadata }) => !read.has(metadata?.name ?? ""));
   const present = [...read.values()].filter((one) => one !== undefined);
   return { ...list, ...indexed([...others, ...present]) };
 }
 
-/** The resourceVersion under a name; "": there is none. */
-export function versionsIn({ sidecarSets }: SidecarSetList): (name: string) => string {
-  return (name) => sidecarSets.find(({ metadata }) => metadata?.name === name)?.metadata?.resourceVersion ?? "";
+/** The SidecarSet of a name; undefined: there is none. */
+export function namedIn({ sidecarSets }: SidecarSetList): (name: string) => SidecarSet | undefined {
+  return (name) => sidecarSets.find(({ metadata }) => metadata?.name === name);
 }
 
 /** @throws KubeError where there is one that cannot be read */
@@ -94,6 +96,11 @@ export async function readByName(cluster: Cluster, names: ReadonlySet<string>): 
 export function isOlder(one: string, other: string): boolean {
   const areNumbers = /^\d+$/.test(one) && /^\d+$/.test(other);
   return areNumbers && BigInt(one) < BigInt(other);
+}
+
+/** "" is older than any. */
+export function newerOf(one: string, other: string): string {
+  return one === "" || isOlder(one, other) ? other : one;
 }
 
 function isUnchanged({ metadata }: SidecarSet, { metadata: before }: SidecarSet): boolean {

@@ -9,13 +9,13 @@ import { Announced } from "./announced.ts";
 import { type TrustOptions, trustedNotice } from "./announcement-trust.ts";
 import { LEASE_MS } from "./announcements.ts";
 import {
-  isOlder,
   type ListedSidecarSets,
   listSidecarSets,
+  namedIn,
+  newerOf,
   RELIST_MS,
   type ReadByName,
   readByName,
-  versionsIn,
   withRead,
 } from "./listed-sidecarsets.ts";
 
@@ -26,6 +26,7 @@ export interface HeldSidecarSets extends ListedSidecarSets {
 
 /** More writes that may be stored any moment are looked for in one list. */
 const MAX_SINGLE_READS = 8;
+const NO_NAMES: ReadonlySet<string> = new Set();
 const MAX_GONE = 200;
 /** No API server lags for this long. */
 const LAGS_MS = 5 * 60_000;
@@ -37,18 +38,26 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
   const view = new KnownSidecarSets(options.now);
   const announced = new Announced();
   const readNotice = trustedNotice(options);
+  /** since announcements are gone by */
+  let isListed = false;
   return async (cluster) => {
     const notice = await readNotice(cluster);
     if (notice === undefined) {
       announced.forget();
       return { ...(await view.list(cluster)), holdsForMs: 0 };
     }
-    const isFirst = announced.take(notice.announcements, options.now());
+    if (announced.take(notice.announcements, options.now())) isListed = false;
     const isAllSeen = announced.isAllSeen(options.now());
+    if (!isListed || !isAllSeen || announced.names.size > MAX_SINGLE_READS) {
+      const listed = await view.list(cluster, announced.newest);
+      announced.settle(namedIn(listed), { now: options.now(), isList: true });
+      isListed = true;
+    }
+    // What an API server lists may be older than what it answers about a single one.
     const { names } = announced;
-    const isListed = isFirst || !isAllSeen || names.size > MAX_SINGLE_READS;
-    const read = isListed ? await view.list(cluster) : await view.readSingly(cluster, names);
-    announced.settle(versionsIn(read), options.now());
+    const isMany = names.size > MAX_SINGLE_READS;
+    const read = await view.readSingly(cluster, isMany ? NO_NAMES : names);
+    announced.settle(namedIn(read), { now: options.now(), isList: isMany });
     return { ...read, holdsForMs: isAllSeen && announced.names.size === 0 ? LEASE_MS : 0 };
   };
 }
@@ -71,11 +80,12 @@ export class KnownSidecarSets {
     this.#now = now;
   }
 
-  /** Whoever waits gets nothing from before this. */
-  async list(cluster: Cluster): Promise<ListedSidecarSets> {
+  /** Whoever waits gets nothing from before this. `atLeast`: a resourceVersion that others have seen. */
+  async list(cluster: Cluster, atLeast = ""): Promise<ListedSidecarSets> {
     const now = this.#now();
     const newest = this.#newestAt(isWithin(now - this.#readAt, RELIST_MS));
-    const listed = await listSidecarSets(cluster, { now, ...newest, last: this.#known });
+    const bound = newerOf(newest.atLeast, atLeast);
+    const listed = await listSidecarSets(cluster, { now, ...newest, atLeast: bound, last: this.#known });
     this.#listedAt = now;
     this.#newest = listed.resourceVersion;
     return this.#keep(listed, now);
@@ -132,7 +142,7 @@ export class KnownSidecarSets {
   }
 
   #rise(version: string): void {
-    if (isOlder(this.#newest, version)) this.#newest = version;
+    this.#newest = newerOf(this.#newest, version);
   }
 
   #keep(known: ListedSidecarSets, now: number): ListedSidecarSets {

@@ -1,0 +1,323 @@
+/**
+ * A world of pod webhooks that know SidecarSets by announcements: users write SidecarSets and then create pods, API
+ * servers lag, processes stop and go on, clocks differ, people delete the ConfigMap. The judge: what was answered before
+ * a pod's creation began is what the pod is admitted with, or the admission says that it may not be.
+ */
+import { webhookConfigurations } from "../../../infra/webhooks/webhook-configurations.ts";
+import type { AdmissionRequest } from "../../../shared/api/admission.ts";
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { ANNOUNCEMENTS_CONFIG_MAP, KRUISE_NAMESPACE, VALIDATING_CONFIGURATION } from "../../../shared/api/names.ts";
+import { KubeError } from "../../../shared/kube/error.ts";
+import {
+  type Cluster,
+  CONFIG_MAPS,
+  type ObjectList,
+  SIDECARSETS,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+} from "../../../shared/kube/port.ts";
+import { announcing } from "../../../shared/webhook/announce.ts";
+import type { Admit } from "../../../shared/webhook/app.ts";
+import { type ClusterView, clusterView } from "../../../shared/webhook/cluster-view.ts";
+import { type Chance, seededChance } from "../chance.ts";
+import { Scheduler } from "../scheduler.ts";
+import { Truth } from "./truth.ts";
+
+export const TROUBLE = [
+  "call failed",
+  "answer lost",
+  "call held up",
+  "list from before",
+  "process frozen",
+  "process begun anew",
+  "write long under way",
+  "write refused by others",
+  "ConfigMap deleted",
+  "ConfigMap emptied",
+] as const;
+type Trouble = (typeof TROUBLE)[number];
+
+export interface ViewResult {
+  readonly seed: number;
+  readonly violations: readonly string[];
+  readonly happened: Readonly<Partial<Record<Trouble, number>>>;
+  readonly pods: number;
+  /** of them, admitted with a warning, or not at all */
+  readonly warned: number;
+  /** of them, admitted without a call to the API server */
+  readonly unasked: number;
+  readonly writes: number;
+  readonly trace: readonly string[];
+}
+
+interface Process {
+  readonly name: string;
+  /** of its wall clock, milliseconds */
+  readonly skewMs: number;
+  /** virtual time until which nothing of it moves */
+  frozenUntil: number;
+  calls: number;
+}
+
+const START_MS = Date.parse("2026-11-23T00:00:00Z");
+const LONG_AGO = "2026-01-01T00:00:00Z";
+const TIMEOUT_MS = 5_000;
+const DURATION_MS = 200_000;
+const NAMES = ["a", "b", "c", "d"];
+
+export class ViewWorld {
+  readonly #chance: Chance;
+  readonly #scheduler = new Scheduler(START_MS);
+  readonly #truth: Truth;
+  readonly #happened: Partial<Record<Trouble, number>> = {};
+  readonly #violations: string[] = [];
+  readonly #trace: string[] = [];
+  readonly #rates: { readonly trouble: number; readonly slow: number; readonly stale: number; readonly people: number };
+  readonly #seed: number;
+  #pods = 0;
+  #warned = 0;
+  #unasked = 0;
+  #views: { readonly process: Process; readonly view: ClusterView }[] = [];
+  #announcers: Admit[] = [];
+
+  constructor(seed: number) {
+    this.#seed = seed;
+    this.#chance = seededChance(seed);
+    const calm = this.#chance.isLucky(0.2);
+    // Where nothing is announced an API server that lists an older state can't be told from one that does not.
+    const isStale = this.#chance.isLucky(0.5);
+    this.#rates = {
+      trouble: calm ? 0 : 0.02,
+      slow: calm ? 0 : 0.03,
+      stale: calm || !isStale ? 0 : 0.3,
+      people: calm || isStale ? 0 : 0.3,
+    };
+    // So that versions gain a digit while somebody looks.
+    this.#truth = new Truth(this.#scheduler, this.#chance.pick([3, 93, 985, 9_990]));
+  }
+
+  async run(): Promise<ViewResult> {
+    this.#install();
+    this.#views = Array.from({ length: this.#chance.between(1, 3) }, (_, at) => this.#newView(`webhook-${at}`));
+    this.#announcers = Array.from({ length: this.#chance.between(1, 2) }, (_, at) =>
+      this.#newAnnouncer(`validate-${at}`),
+    );
+    for (const name of NAMES) this.#user(name);
+    for (let others = 0; others < this.#chance.below(3); others++) this.#others();
+    this.#people();
+    await this.#scheduler.runFor(DURATION_MS);
+    const { writes } = this.#truth;
+    const [seed, violations, happened, trace] = [this.#seed, this.#violations, this.#happened, this.#trace];
+    const [pods, warned, unasked] = [this.#pods, this.#warned, this.#unasked];
+    return { seed, violations, happened, pods, warned, unasked, writes, trace };
+  }
+
+  #install(): void {
+    const [, validation] = webhookConfigurations({ url: "https://webhooks.example.com" });
+    this.#truth.put(VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_CONFIGURATION, { ...validation }, LONG_AGO);
+    this.#truth.put(CONFIG_MAPS, ANNOUNCEMENTS_CONFIG_MAP, {}, LONG_AGO);
+  }
+
+  #note(trouble: Trouble): void {
+    this.#happened[trouble] = (this.#happened[trouble] ?? 0) + 1;
+  }
+
+  #say(line: string): void {
+    if (this.#trace.length < 20_000) this.#trace.push(`${this.#scheduler.nowMs - START_MS} ${line}`);
+  }
+
+  #sleep = (ms: number): Promise<void> => new Promise((resolve) => void this.#scheduler.after(ms, resolve));
+
+  #newProcess(name: string): Process {
+    return { name, skewMs: this.#chance.between(-200_000, 200_000), frozenUntil: 0, calls: 0 };
+  }
+
+  #newView(name: string) {
+    const process = this.#newProcess(name);
+    const view = clusterView({
+      connect: async () => this.#clusterOf(process),
+      kruiseNamespace: KRUISE_NAMESPACE,
+      freshnessMs: 0,
+      isAnnounced: true,
+      now: () => this.#scheduler.nowMs + process.skewMs,
+      steady: () => this.#scheduler.nowMs,
+    });
+    return { process, view };
+  }
+
+  #newAnnouncer(name: string): Admit {
+    const process = this.#newProcess(name);
+    return announcing({
+      connect: async () => this.#clusterOf(process),
+      kruiseNamespace: KRUISE_NAMESPACE,
+      now: () => this.#scheduler.nowMs + process.skewMs,
+      sleep: this.#sleep,
+      random: this.#chance.next,
+    })(() => ({ kind: "allowed" }));
+  }
+
+  /** There and back takes its time; what a frozen process gets, it gets when it goes on. */
+  async #call<T>(process: Process, what: string, carryOut: () => T): Promise<T> {
+    process.calls++;
+    const held = this.#chance.isLucky(this.#rates.slow);
+    if (held) this.#note("call held up");
+    await this.#sleep(held ? this.#chance.between(500, 5_000) : this.#chance.between(0, 4));
+    const failure = new KubeError(`${what}: no answer`, { code: 0, reason: "ConnectionReset", isOutcomeKnown: false });
+    if (this.#chance.isLucky(this.#rates.trouble)) {
+      this.#note("call failed");
+      throw failure;
+    }
+    const answer = this.#carriedOut(process, what, carryOut);
+    await this.#sleep(held ? this.#chance.between(0, 3_000) : this.#chance.between(0, 4));
+    if (this.#chance.isLucky(this.#rates.trouble)) {
+      this.#note("answer lost");
+      throw failure;
+    }
+    if (this.#chance.isLucky(this.#rates.slow / 3)) {
+      this.#note("process frozen");
+      process.frozenUntil = this.#scheduler.nowMs + this.#chance.between(100, 60_000);
+    }
+    await this.#sleep(process.frozenUntil - this.#scheduler.nowMs);
+    return answer;
+  }
+
+  #carriedOut<T>(process: Process, what: string, carryOut: () => T): T {
+    try {
+      const answer = carryOut();
+      this.#say(`${process.name} ${what} ${JSON.stringify((answer as { metadata?: object }).metadata)}`);
+      return answer;
+    } catch (error) {
+      this.#say(`${process.name} ${what}: ${error}`);
+      throw error;
+    }
+  }
+
+  #clusterOf(process: Process): Cluster {
+    const truth = this.#truth;
+    const cluster: Pick<Cluster, "get" | "list" | "patch"> = {
+      get: <T>(resource: { readonly plural: string }, { name }: { readonly name: string }) =>
+        this.#call(process, `GET ${resource.plural}`, () => truth.get(resource, name) as T),
+      list: <T>() => this.#call(process, "LIST sidecarsets", () => this.#listed() as ObjectList<T>),
+      patch: <T>(resource: { readonly plural: string }, { name }: { readonly name: string }, patch: object) =>
+        this.#call(process, `PATCH ${resource.plural}`, () => truth.patch(resource, name, patch) as T),
+    };
+    return cluster as Cluster;
+  }
+
+  #listed(): ObjectList<KubernetesObject> {
+    if (!this.#chance.isLucky(this.#rates.stale)) return this.#truth.listAt(0);
+    this.#note("list from before");
+    return this.#truth.listAt(this.#chance.between(1, 4));
+  }
+
+  /** Writes one SidecarSet, sees the answer, creates a pod. */
+  async #user(name: string): Promise<void> {
+    for (;;) {
+      await this.#sleep(this.#chance.pick([1, 30, 400, 4_000, 20_000]));
+      await this.#write(name);
+      if (this.#chance.isLucky(0.3)) await this.#sleep(this.#chance.between(0, 400));
+      await this.#pod();
+    }
+  }
+
+  async #others(): Promise<void> {
+    for (;;) {
+      await this.#sleep(this.#chance.between(5, 300));
+      void this.#pod();
+    }
+  }
+
+  /** As API servers do: whoever was reviewed with an older object is reviewed again. */
+  async #write(name: string): Promise<void> {
+    const isDeletion = this.#chance.isLucky(0.25);
+    for (let attempt = 0; attempt < 5; attempt++) {
+      const before = this.#truth.peek(SIDECARSETS, name);
+      if (isDeletion && before === undefined) return;
+      const request = requestFor(name, before, isDeletion);
+      await this.#sleep(this.#chance.between(0, 3));
+      const review = Promise.resolve(this.#chance.pick(this.#announcers)(request)).then(() => true);
+      if (!(await this.#inTime(review))) return;
+      if (this.#chance.isLucky(0.05)) return this.#note("write refused by others");
+      if (this.#chance.isLucky(this.#rates.slow)) {
+        this.#note("write long under way");
+        await this.#sleep(this.#chance.between(1_000, 55_000));
+      }
+      await this.#sleep(this.#chance.between(0, 3));
+      const version = before?.metadata?.resourceVersion;
+      if (this.#truth.store(name, version, isDeletion ? undefined : request.object)) {
+        this.#say(`${name}: ${isDeletion ? "deleted" : "written"}, ${this.#truth.version}`);
+        await this.#sleep(this.#chance.between(0, 3));
+        return this.#truth.answered(name);
+      }
+    }
+  }
+
+  /** API servers wait for a webhook no longer; undefined: it failed. */
+  #inTime<T>(answering: Promise<T>): Promise<T | undefined> {
+    return Promise.race([answering.catch(() => undefined), this.#sleep(TIMEOUT_MS).then(() => undefined)]);
+  }
+
+  async #pod(): Promise<void> {
+    const before = this.#truth.answeredSoFar();
+    await this.#sleep(this.#chance.between(0, 3));
+    const { process, view } = this.#chance.pick(this.#views);
+    const { calls } = process;
+    await this.#sleep(process.frozenUntil - this.#scheduler.nowMs);
+    this.#pods++;
+    const listing = view.listSidecarSets();
+    if (!(listing instanceof Promise)) this.#unasked++;
+    const listed = await this.#inTime(Promise.resolve(listing));
+    if (listed === undefined || listed.staleBecause !== undefined) this.#warned++;
+    if (listed === undefined) return;
+    const ghosts = this.#truth.neverStored(listed.value.sidecarSets);
+    const missed = listed.staleBecause === undefined ? this.#truth.missedOf(before, listed.value.sidecarSets) : [];
+    this.#say(`pod by ${process.name} after ${process.calls - calls} calls: ${missed.join("; ") || "complete"}`);
+    for (const what of [...ghosts, ...missed]) this.#violations.push(`${process.name}: ${what}`);
+  }
+
+  /** Now and then somebody does what nobody should. */
+  async #people(): Promise<void> {
+    for (;;) {
+      await this.#sleep(this.#chance.between(2_000, 30_000));
+      if (this.#chance.isLucky(0.2)) {
+        this.#note("process begun anew");
+        this.#views = this.#views.map(({ process, view }) =>
+          this.#chance.isLucky(0.5) ? this.#newView(`${process.name}'`) : { process, view },
+        );
+      }
+      if (this.#chance.isLucky(this.#rates.people)) await this.#handleConfigMap();
+    }
+  }
+
+  async #handleConfigMap(): Promise<void> {
+    if (this.#chance.isLucky(0.5)) {
+      this.#note("ConfigMap emptied");
+      this.#say("the ConfigMap is emptied");
+      this.#truth.put(CONFIG_MAPS, ANNOUNCEMENTS_CONFIG_MAP, {}, LONG_AGO);
+      return;
+    }
+    this.#note("ConfigMap deleted");
+    this.#say("the ConfigMap is deleted");
+    this.#truth.remove(CONFIG_MAPS, ANNOUNCEMENTS_CONFIG_MAP);
+    await this.#sleep(this.#chance.between(0, 90_000));
+    // Whoever was let through without an announcement was let through before.
+    this.#say("the ConfigMap is created");
+    const createdAt = new Date(this.#scheduler.nowMs).toISOString();
+    this.#truth.put(CONFIG_MAPS, ANNOUNCEMENTS_CONFIG_MAP, {}, createdAt);
+  }
+}
+
+/** Each update changes something: others are not stored. */
+let created = 0;
+function requestFor(name: string, before: KubernetesObject | undefined, isDeletion: boolean): AdmissionRequest {
+  const spec = { selector: { matchLabels: { app: name, before: before?.metadata?.resourceVersion ?? "" } } };
+  const object = { metadata: { uid: `set-${++created}`, ...before?.metadata, name }, spec };
+  const operation = isDeletion ? "DELETE" : before === undefined ? "CREATE" : "UPDATE";
+  return {
+    uid: "u",
+    operation,
+    resource: { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" },
+    name,
+    object: isDeletion ? null : (object as KubernetesObject),
+    oldObject: before ?? null,
+  };
+}
