@@ -50,9 +50,8 @@ export function announcing(options: AnnouncingOptions): (admit: Admit) => Admit 
 /** Undefined: nothing that pods get will be another. */
 function writeOf({ operation, dryRun, object, oldObject, name = "" }: AdmissionRequest): Write | undefined {
   if (dryRun || (operation === "UPDATE" && isSame(object, oldObject))) return undefined;
-  const metadata = object?.metadata ?? oldObject?.metadata;
-  const uid = operation === "CREATE" ? (metadata?.uid ?? "") : "";
-  return { name: metadata?.name ?? name, from: oldObject?.metadata?.resourceVersion ?? "", uid };
+  const { uid = "", name: ownName = name } = (oldObject ?? object)?.metadata ?? {};
+  return { name: ownName, from: oldObject?.metadata?.resourceVersion ?? "", uid };
 }
 
 /** An update without a change is not stored, so nobody would ever see that it has been. */
@@ -88,14 +87,12 @@ function announcer(options: AnnouncingOptions): (write: Write) => Promise<void> 
 /** Where there is no such ConfigMap no pod webhook goes by it, from a lease's time after it was taken away. */
 async function record(options: AnnouncingOptions, writes: readonly Write[]): Promise<void> {
   const cluster = await options.connect();
+  const { sleep, random = Math.random } = options;
   for (let attempt = 1; ; attempt++) {
-    try {
-      return await tryToRecord(cluster, options, writes);
-    } catch (error) {
-      if (isKubeError(error, 404)) return;
-      if (attempt === MAX_ATTEMPTS || !isWorthAnother(error)) throw refused(error);
-      await options.sleep((options.random ?? Math.random)() * RETRY_MS * attempt);
-    }
+    const error = await tryToRecord(cluster, options, writes).catch((failure: unknown) => failure);
+    if (error === undefined || isKubeError(error, 404)) return;
+    if (attempt === MAX_ATTEMPTS || !isWorthAnother(error)) throw refused(error);
+    await sleep(random() * RETRY_MS * attempt);
   }
 }
 

@@ -12,6 +12,12 @@ interface Pending extends Announcement {
   readonly seenAt: number;
 }
 
+interface Settling {
+  /** epoch milliseconds, by our clock */
+  readonly now: number;
+  readonly isList: boolean;
+}
+
 export class Announced {
   #seen: Announcements | undefined;
   #pending = new Map<number, Pending>();
@@ -39,8 +45,7 @@ export class Announced {
     const { latest } = announcements;
     const known = before !== undefined && goesOn(before, announcements) ? before.sequence : undefined;
     if (known === undefined) this.#pending = new Map();
-    for (const one of latest)
-      if (known === undefined || one.sequence > known) this.#pending.set(one.sequence, { ...one, seenAt: now });
+    for (const one of latest) if (known === undefined || one.sequence > known) this.#add({ ...one, seenAt: now });
     const isComplete = known === undefined ? !before && isWhole(announcements, now) : isUnbroken(known, announcements);
     if (!isComplete) this.#unseenUntil = now + LANDS_MS;
     this.#seen = announcements;
@@ -53,17 +58,20 @@ export class Announced {
    *   be from before, a creation is known by its uid alone
    * @throws KubeError where that is from before the announced write was admitted
    */
-  settle(
-    sidecarSet: (name: string) => SidecarSet | undefined,
-    { now, isList }: { now: number; isList: boolean },
-  ): void {
-    for (const { sequence, name, from, uid, at, seenAt } of this.#pending.values()) {
-      const { uid: ownUid, resourceVersion: version = "" } = sidecarSet(name)?.metadata ?? {};
-      if (isOlder(version, from)) throw olderState(version, from);
-      const isOver = isList && from === "" ? ownUid !== undefined && ownUid === uid : version !== from;
-      const isLate = now - seenAt > LANDS_MS || now - at > VERY_LONG_AGO_MS;
-      if (isOver || (isLate && !isList)) this.#pending.delete(sequence);
+  settle(sidecarSet: (name: string) => SidecarSet | undefined, { now, isList }: Settling): void {
+    for (const one of this.#pending.values()) {
+      const { uid, resourceVersion: version = "" } = sidecarSet(one.name)?.metadata ?? {};
+      if (isOlder(version, one.from)) throw olderState(version, one.from);
+      const isOver = isList && one.from === "" ? uid !== undefined && uid === one.uid : version !== one.from;
+      if (isOver || (!isList && isLate(one, now))) this.#pending.delete(one.sequence);
     }
+  }
+
+  #add(one: Pending): void {
+    this.#pending.set(one.sequence, one);
+    if (one.from === "" || one.uid === "") return;
+    for (const { sequence, from, uid } of this.#pending.values())
+      if (from === "" && uid === one.uid) this.#pending.delete(sequence);
   }
 
   /** What is announced from now on may not be all. */
@@ -71,6 +79,10 @@ export class Announced {
     this.#seen = undefined;
     this.#pending = new Map();
   }
+}
+
+function isLate({ seenAt, at }: Pending, now: number): boolean {
+  return now - seenAt > LANDS_MS || now - at > VERY_LONG_AGO_MS;
 }
 
 /** Another epoch, or fewer than there were: somebody has begun them again, or put back what there was. */

@@ -22,7 +22,7 @@ export interface Announcement {
   readonly name: string;
   /** the resourceVersion that it replaces, "" where there is none: once there is another, this write can't happen any more */
   readonly from: string;
-  /** of what is created; "" for other writes */
+  /** of what is written: where there is one to replace, its creation is over */
   readonly uid: string;
   /** epoch milliseconds, by the clock of whoever announced it */
   readonly at: number;

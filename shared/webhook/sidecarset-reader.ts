@@ -7,7 +7,7 @@ import type { SidecarSet } from "../api/sidecarset.ts";
 import type { Cluster } from "../kube/port.ts";
 import { Announced } from "./announced.ts";
 import { type TrustOptions, trustedNotice } from "./announcement-trust.ts";
-import { LEASE_MS } from "./announcements.ts";
+import { LEASE_MS, type Notice } from "./announcements.ts";
 import {
   type ListedSidecarSets,
   listSidecarSets,
@@ -40,25 +40,32 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
   const readNotice = trustedNotice(options);
   /** since announcements are gone by */
   let isListed = false;
-  return async (cluster) => {
-    const notice = await readNotice(cluster);
-    if (notice === undefined) {
-      announced.forget();
-      return { ...(await view.list(cluster)), holdsForMs: 0 };
-    }
-    if (announced.take(notice.announcements, options.now())) isListed = false;
-    const isAllSeen = announced.isAllSeen(options.now());
-    if (!isListed || !isAllSeen || announced.names.size > MAX_SINGLE_READS) {
-      const listed = await view.list(cluster, announced.newest);
-      announced.settle(namedIn(listed), { now: options.now(), isList: true });
-      isListed = true;
-    }
-    // What an API server lists may be older than what it answers about a single one.
+
+  const list = async (cluster: Cluster) => {
+    const listed = await view.list(cluster, announced.newest);
+    announced.settle(namedIn(listed), { now: options.now(), isList: true });
+    isListed = true;
+  };
+  /** What an API server lists may be older than what it answers about a single one. */
+  const readPending = async (cluster: Cluster) => {
     const { names } = announced;
     const isMany = names.size > MAX_SINGLE_READS;
     const read = await view.readSingly(cluster, isMany ? NO_NAMES : names);
     announced.settle(namedIn(read), { now: options.now(), isList: isMany });
+    return read;
+  };
+  const catchUp = async (cluster: Cluster, { announcements }: Notice) => {
+    if (announced.take(announcements, options.now())) isListed = false;
+    const isAllSeen = announced.isAllSeen(options.now());
+    if (!isListed || !isAllSeen || announced.names.size > MAX_SINGLE_READS) await list(cluster);
+    const read = await readPending(cluster);
     return { ...read, holdsForMs: isAllSeen && announced.names.size === 0 ? LEASE_MS : 0 };
+  };
+  return async (cluster) => {
+    const notice = await readNotice(cluster);
+    if (notice !== undefined) return catchUp(cluster, notice);
+    announced.forget();
+    return { ...(await view.list(cluster)), holdsForMs: 0 };
   };
 }
 

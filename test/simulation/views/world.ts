@@ -101,9 +101,9 @@ export class ViewWorld {
     this.#announcers = Array.from({ length: this.#chance.between(1, 2) }, (_, at) =>
       this.#newAnnouncer(`validate-${at}`),
     );
-    for (const name of NAMES) this.#user(name);
-    for (let others = 0; others < this.#chance.below(3); others++) this.#others();
-    this.#people();
+    for (const name of NAMES) void this.#user(name);
+    for (let others = 0; others < this.#chance.below(3); others++) void this.#others();
+    void this.#people();
     await this.#scheduler.runFor(DURATION_MS);
     const { writes } = this.#truth;
     const [seed, violations, happened, trace] = [this.#seed, this.#violations, this.#happened, this.#trace];
@@ -233,22 +233,28 @@ export class ViewWorld {
       const before = this.#truth.peek(SIDECARSETS, name);
       if (isDeletion && before === undefined) return;
       const request = requestFor(name, before, isDeletion);
-      await this.#sleep(this.#chance.between(0, 3));
-      const review = Promise.resolve(this.#chance.pick(this.#announcers)(request)).then(() => true);
-      if (!(await this.#inTime(review))) return;
-      if (this.#chance.isLucky(0.05)) return this.#note("write refused by others");
-      if (this.#chance.isLucky(this.#rates.slow)) {
-        this.#note("write long under way");
-        await this.#sleep(this.#chance.between(1_000, 55_000));
-      }
-      await this.#sleep(this.#chance.between(0, 3));
+      if (!(await this.#isAdmitted(request))) return;
       const version = before?.metadata?.resourceVersion;
-      if (this.#truth.store(name, version, isDeletion ? undefined : request.object)) {
-        this.#say(`${name}: ${isDeletion ? "deleted" : "written"}, ${this.#truth.version}`);
-        await this.#sleep(this.#chance.between(0, 3));
-        return this.#truth.answered(name);
-      }
+      if (!this.#truth.store(name, version, isDeletion ? undefined : request.object)) continue;
+      this.#say(`${name}: ${isDeletion ? "deleted" : "written"}, ${this.#truth.version}`);
+      await this.#sleep(this.#chance.between(0, 3));
+      return this.#truth.answered(name);
     }
+  }
+
+  /** By us, and by others; what is admitted may take long to be stored. */
+  async #isAdmitted(request: AdmissionRequest): Promise<boolean> {
+    await this.#sleep(this.#chance.between(0, 3));
+    const review = Promise.resolve(this.#chance.pick(this.#announcers)(request)).then(() => true);
+    if (!(await this.#inTime(review))) return false;
+    if (this.#chance.isLucky(0.05)) {
+      this.#note("write refused by others");
+      return false;
+    }
+    const isLong = this.#chance.isLucky(this.#rates.slow);
+    if (isLong) this.#note("write long under way");
+    await this.#sleep(isLong ? this.#chance.between(1_000, 55_000) : this.#chance.between(0, 3));
+    return true;
   }
 
   /** API servers wait for a webhook no longer; undefined: it failed. */
