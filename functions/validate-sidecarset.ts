@@ -3,7 +3,9 @@
  * ContainerRecreateRequests. Where there is a queue of rollouts it puts into it what it learns of: changed SidecarSets,
  * and pods that turn ready.
  */
+
 import { setTimeout as sleep } from "node:timers/promises";
+import { ANNOUNCE_SIDECARSET_PATH } from "../shared/api/names.ts";
 import { readAwsAccess, readCluster, readConfig, readLogLevel, readQueue } from "../shared/config.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createLog } from "../shared/log.ts";
@@ -13,7 +15,6 @@ import { clusterView } from "../shared/webhook/cluster-view.ts";
 import { containerRecreateAdmission } from "../shared/webhook/container-recreate-admission.ts";
 import { hints } from "../shared/webhook/hints.ts";
 import {
-  ANNOUNCE_SIDECARSET_PATH,
   MUTATE_RECREATE_REQUEST_PATH,
   OLDER_MUTATE_RECREATE_REQUEST_PATH,
   OLDER_VALIDATE_SIDECARSET_PATH,

@@ -1,6 +1,6 @@
 /** A domain of one's own in front of the webhooks: an HTTP API that can be reached by that domain alone, by mutual TLS if asked for. */
+import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import {
-  ANNOUNCE_SIDECARSET_PATH,
   MUTATE_POD_PATH,
   MUTATE_RECREATE_REQUEST_PATH,
   MUTATE_SIDECARSET_PATH,

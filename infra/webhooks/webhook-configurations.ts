@@ -1,6 +1,7 @@
 /** What the API server asks about before it stores it: pods when they are created, SidecarSets always. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import {
+  ANNOUNCE_SIDECARSET_PATH,
   NEEDS_WEBHOOK_CONDITION,
   POD_WEBHOOK,
   SIDECARSET_GROUP,
@@ -14,7 +15,6 @@ import {
   outsideOf,
 } from "../../shared/core/match/exempt-pods.ts";
 import {
-  ANNOUNCE_SIDECARSET_PATH,
   MUTATE_POD_PATH,
   MUTATE_RECREATE_REQUEST_PATH,
   MUTATE_SIDECARSET_PATH,

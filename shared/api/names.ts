@@ -68,6 +68,8 @@ export const WEBHOOK_CONFIGURATION = "sidecarset-mutating-webhook-configuration"
 export const POD_WEBHOOK = "mpod.kb.io";
 export const VALIDATING_CONFIGURATION = "sidecarset-validating-webhook-configuration";
 export const SIDECARSET_VALIDATION_WEBHOOK = "vsidecarset.kb.io";
+/** ours: its path; validates as OpenKruise's does, and announces what it admits; also asked about deletions */
+export const ANNOUNCE_SIDECARSET_PATH = "/announce-apps-kruise-io-sidecarset";
 /** of the match condition that spares the webhook most writes of a status */
 export const ANNOUNCED_WRITES_CONDITION = "changes-what-pods-get";
 /** ours: the ConfigMap that says which SidecarSets are about to be written */

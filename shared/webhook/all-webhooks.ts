@@ -1,5 +1,7 @@
 /** Every webhook in one app, for a process that serves them all. */
+
 import { setTimeout as sleep } from "node:timers/promises";
+import { ANNOUNCE_SIDECARSET_PATH } from "../api/names.ts";
 import type { FeatureGates } from "../config.ts";
 import { mutateSidecarSet } from "../core/admit-sidecarset.ts";
 import { mutateStatefulSet } from "../core/admit-stateful-set.ts";
@@ -12,7 +14,6 @@ import { containerRecreateAdmission } from "./container-recreate-admission.ts";
 import { answerConversions } from "./conversion.ts";
 import { hints, type Tell } from "./hints.ts";
 import {
-  ANNOUNCE_SIDECARSET_PATH,
   CONVERT_PATH,
   MUTATE_POD_PATH,
   MUTATE_RECREATE_REQUEST_PATH,

@@ -60,9 +60,10 @@ export class Announced {
    */
   settle(sidecarSet: (name: string) => SidecarSet | undefined, { now, isList }: Settling): void {
     for (const one of this.#pending.values()) {
-      const { uid, resourceVersion: version = "" } = sidecarSet(one.name)?.metadata ?? {};
+      const { uid = "", resourceVersion: version = "" } = sidecarSet(one.name)?.metadata ?? {};
       if (isOlder(version, one.from)) throw olderState(version, one.from);
-      const isOver = isList && one.from === "" ? uid !== undefined && uid === one.uid : version !== one.from;
+      const isCreatedLater = isList && one.from === "" && uid !== one.uid;
+      const isOver = version !== one.from && !isCreatedLater;
       if (isOver || (!isList && isLate(one, now))) this.#pending.delete(one.sequence);
     }
   }

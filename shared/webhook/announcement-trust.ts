@@ -6,7 +6,6 @@ import { isKubeError } from "../kube/error.ts";
 import { type Cluster, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../kube/port.ts";
 import { LANDS_MS, lastChange, type Notice, readNotice } from "./announcements.ts";
 import type { Clocks } from "./fresh.ts";
-import { ANNOUNCE_SIDECARSET_PATH } from "./paths.ts";
 
 /** The registration is looked at again this often. */
 const REGISTRATION_MS = 2_000;
@@ -89,7 +88,7 @@ async function readRegistration(cluster: Cluster): Promise<Registration | undefi
   const configuration = await unlessHidden(reading);
   if (configuration === undefined) return undefined;
   const { metadata = {}, webhooks = [] } = configuration;
-  if (!isEveryWriteAnnounced(webhooks, ANNOUNCE_SIDECARSET_PATH)) return undefined;
+  if (!isEveryWriteAnnounced(webhooks)) return undefined;
   return {
     version: `${metadata.uid}/${metadata.generation}`,
     createdAt: Date.parse(metadata.creationTimestamp ?? ""),

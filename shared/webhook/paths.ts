@@ -6,8 +6,6 @@ export const VALIDATE_SIDECARSET_PATH = "/validate-apps-kruise-io-sidecarset";
 export const MUTATE_RECREATE_REQUEST_PATH = "/mutate-apps-kruise-io-containerrecreaterequest";
 export const MUTATE_STATEFUL_SET_PATH = "/mutate-apps-kruise-io-statefulset";
 export const VALIDATE_STATEFUL_SET_PATH = "/validate-apps-kruise-io-statefulset";
-/** ours: validates as OpenKruise's path does, and announces what it admits; also asked about deletions */
-export const ANNOUNCE_SIDECARSET_PATH = "/announce-apps-kruise-io-sidecarset";
 /** ours: pods that turn ready, or fail, where that is registered */
 export const POD_STATUS_PATH = "/hint-pod-status";
 export const CONVERT_PATH = "/convert";

@@ -25,6 +25,7 @@ export const SEVERITIES = {
   FailsClosed: "note",
   FailsClosedForAll: "warning",
   SidecarSetsUnguarded: "warning",
+  WritesNotAnnounced: "note",
   TimeoutLong: "warning",
   TimeoutShort: "warning",
   Reinvoked: "warning",

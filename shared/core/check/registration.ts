@@ -1,5 +1,6 @@
 /** Decides what is wrong with how the webhooks are registered: whether they are, and what becomes of requests without an answer. */
 import { SIDECARSET_GROUP } from "../../api/names.ts";
+import { isEveryWriteAnnounced } from "../match/announced-writes.ts";
 import { NO_MIRROR_PODS } from "../match/exempt-pods.ts";
 import type { Facts, Webhook } from "./facts.ts";
 import { seenOf } from "./facts.ts";
@@ -17,6 +18,7 @@ export function checkRegistration(facts: Facts, { pods, mutation, validation }: 
     ...checkThere(pods, mutation, validation),
     ...pods.flatMap(checkPodPolicy),
     ...[...mutation, ...validation].flatMap(checkSetPolicy),
+    ...checkAnnouncing(validation),
     ...[...pods, ...mutation, ...validation].flatMap(checkCall),
     ...checkTrial(facts),
   ];
@@ -114,6 +116,20 @@ function checkSetPolicy(one: Registered): readonly Finding[] {
           ),
         ]
       : []),
+  ];
+}
+
+/** Where one of them has every write announced, pods need not wait for a list. */
+function checkAnnouncing(validation: readonly Registered[]): readonly Finding[] {
+  const [first] = validation;
+  if (first === undefined || isEveryWriteAnnounced(validation.map(({ webhook }) => webhook))) return [];
+  return [
+    finding(
+      "WritesNotAnnounced",
+      nameOf(first),
+      "not every write of a SidecarSet is announced, so all are listed for each new pod, or for all that come meanwhile: where the API server is busy, that takes up to 0.1 s",
+      REGISTER,
+    ),
   ];
 }
 

@@ -1,5 +1,10 @@
 /** Decides whether a registration has every write of a SidecarSet announced that changes what pods get. */
-import { ANNOUNCED_WRITES_CONDITION, SIDECARSET_GROUP, SIDECARSET_VALIDATION_WEBHOOK } from "../../api/names.ts";
+import {
+  ANNOUNCE_SIDECARSET_PATH,
+  ANNOUNCED_WRITES_CONDITION,
+  SIDECARSET_GROUP,
+  SIDECARSET_VALIDATION_WEBHOOK,
+} from "../../api/names.ts";
 
 /** Of a webhook's registration, what decides when API servers call it. */
 interface RegisteredWebhook {
@@ -37,14 +42,15 @@ export const ANNOUNCED_RULES = [
 ];
 
 /**
- * True only where a write that was not announced is refused. By `path` a webhook is known that announces: an older
+ * True only where a write that was not announced is refused. By its path a webhook is known that announces: an older
  * release of ours, or OpenKruise, answers nothing there.
  */
-export function isEveryWriteAnnounced(webhooks: readonly RegisteredWebhook[], path: string): boolean {
+export function isEveryWriteAnnounced(webhooks: readonly RegisteredWebhook[]): boolean {
   return webhooks.some((webhook) => {
     const { name, clientConfig, failurePolicy, matchConditions = [] } = webhook;
     const where = clientConfig?.url ?? clientConfig?.service?.path ?? "";
-    const isOurs = name === SIDECARSET_VALIDATION_WEBHOOK && where.endsWith(path) && failurePolicy === "Fail";
+    const isOurs =
+      name === SIDECARSET_VALIDATION_WEBHOOK && where.endsWith(ANNOUNCE_SIDECARSET_PATH) && failurePolicy === "Fail";
     const isSpared = matchConditions.some(({ expression }) => expression !== ANNOUNCED_WRITES.expression);
     return isOurs && !isSpared && isForAll(webhook);
   });

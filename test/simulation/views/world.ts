@@ -231,12 +231,11 @@ export class ViewWorld {
     const isDeletion = this.#chance.isLucky(0.25);
     for (let attempt = 0; attempt < 5; attempt++) {
       const before = this.#truth.peek(SIDECARSETS, name);
-      if (isDeletion && before === undefined) return;
       const request = requestFor(name, before, isDeletion);
-      if (!(await this.#isAdmitted(request))) return;
-      const version = before?.metadata?.resourceVersion;
-      if (!this.#truth.store(name, version, isDeletion ? undefined : request.object)) continue;
-      this.#say(`${name}: ${isDeletion ? "deleted" : "written"}, ${this.#truth.version}`);
+      const isNothing = request.object === null && before === undefined;
+      if (isNothing || !(await this.#isAdmitted(request))) return;
+      if (!this.#truth.store(name, before?.metadata?.resourceVersion, request.object)) continue;
+      this.#say(`${name}: ${request.operation}, ${this.#truth.version}`);
       await this.#sleep(this.#chance.between(0, 3));
       return this.#truth.answered(name);
     }
