@@ -63,7 +63,7 @@ test("registrations lead to the URL; secret and certificate authority are in the
   expect(all.map(({ clientConfig }) => clientConfig.url)).toEqual([
     `${URL}/s/${SECRET}/mutate-pod`,
     `${URL}/s/${SECRET}/mutate-apps-kruise-io-sidecarset`,
-    `${URL}/s/${SECRET}/validate-apps-kruise-io-sidecarset`,
+    `${URL}/s/${SECRET}/announce-apps-kruise-io-sidecarset`,
   ]);
   const bundles = all.map(({ clientConfig }) => Buffer.from(clientConfig.caBundle ?? "", "base64").toString());
   expect(new Set(bundles)).toEqual(new Set([cluster.caCertificate]));

@@ -35,7 +35,7 @@ const INSTALLATIONS: Readonly<Record<string, Values>> = {
     urls: {
       "/mutate-pod": "https://a.lambda-url.eu-central-1.on.aws",
       "/mutate-apps-kruise-io-sidecarset": "https://b.lambda-url.eu-central-1.on.aws",
-      "/validate-apps-kruise-io-sidecarset": "https://c.lambda-url.eu-central-1.on.aws",
+      "/announce-apps-kruise-io-sidecarset": "https://c.lambda-url.eu-central-1.on.aws",
       "/convert": "https://d.lambda-url.eu-central-1.on.aws",
     },
   },
@@ -91,7 +91,7 @@ async function kustomize({ url, urls = {}, pathSecret, caBundle = "", failurePol
   const data = {
     pods: at("/mutate-pod"),
     sidecarsets: at("/mutate-apps-kruise-io-sidecarset"),
-    validation: at("/validate-apps-kruise-io-sidecarset"),
+    validation: at("/announce-apps-kruise-io-sidecarset"),
     conversion: at("/convert"),
     caBundle,
     failurePolicy,
@@ -235,7 +235,7 @@ cat infra/rbac/namespace.yaml; echo "---"; cat infra/rbac/access.yaml; echo "---
     const urls = {
       "/mutate-pod": host("mutatedashpod"),
       "/mutate-apps-kruise-io-sidecarset": host("mutatedashsidecarset"),
-      "/validate-apps-kruise-io-sidecarset": host("validatedashsidecarset"),
+      "/announce-apps-kruise-io-sidecarset": host("validatedashsidecarset"),
       "/convert": host("convertdashsidecarset"),
     };
     expectSame(objects, expected({ url: "https://unused.example.com", pathSecret: SECRET, urls }));

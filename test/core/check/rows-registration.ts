@@ -100,6 +100,14 @@ export const REGISTRATION: readonly Row[] = [
     withWebhook(IN_ORDER, "msidecarset.kb.io", { failurePolicy: "Ignore" }),
     /without its hashes/,
   ],
+  [
+    "WritesNotAnnounced",
+    "OpenKruise's path",
+    withWebhook(IN_ORDER, "vsidecarset.kb.io", {
+      clientConfig: { url: "https://webhooks.example.com/validate-apps-kruise-io-sidecarset" },
+    }),
+    /all are listed for each new pod/,
+  ],
   ["TimeoutLong", "30 seconds", withWebhook(IN_ORDER, POD, { timeoutSeconds: 30 }), /timeoutSeconds 30/],
   ["TimeoutShort", "1 second", withWebhook(IN_ORDER, POD, { timeoutSeconds: 1 }), /cold start/],
   ["Reinvoked", "IfNeeded", withWebhook(IN_ORDER, POD, { reinvocationPolicy: "IfNeeded" }), /IfNeeded/],

@@ -1,0 +1,137 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import type { Admission } from "../../shared/core/lib/admission.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import type { Cluster, JsonPatchOperation, Patch } from "../../shared/kube/port.ts";
+import { announcing } from "../../shared/webhook/announce.ts";
+import { ANNOUNCE_WAIT_MS, LEASE_MS, MAX_ANNOUNCEMENTS, readNotice } from "../../shared/webhook/announcements.ts";
+
+/** One ConfigMap, as an API server keeps it. */
+let stored: { metadata: { uid: string; resourceVersion: string }; data?: Record<string, string> } | undefined;
+let failures: KubeError[];
+let slept: number[];
+let patches: number;
+const cluster = {
+  get: async () => {
+    if (stored === undefined) throw new KubeError("not found", { code: 404, reason: "NotFound" });
+    return structuredClone(stored);
+  },
+  patch: async (_: unknown, __: unknown, { operations }: Extract<Patch, { type: "json" }>) => {
+    patches++;
+    const failure = failures.shift();
+    if (failure) throw failure;
+    const [test, add] = operations as readonly Exclude<JsonPatchOperation, { op: "remove" }>[];
+    if (test?.value !== stored?.metadata.resourceVersion) throw new KubeError("no", { code: 422, reason: "Invalid" });
+    const resourceVersion = String(Number(stored?.metadata.resourceVersion) + 1);
+    stored = { metadata: { uid: "u", resourceVersion }, data: add?.value as Record<string, string> };
+    return {};
+  },
+} as unknown as Cluster;
+
+beforeEach(() => {
+  stored = { metadata: { uid: "u", resourceVersion: "9" } };
+  [failures, slept, patches] = [[], [], 0];
+});
+
+const admitAs = (admission: Admission) =>
+  announcing({
+    connect: async () => cluster,
+    kruiseNamespace: "kruise-system",
+    now: () => 1_000,
+    sleep: async (ms) => void slept.push(ms),
+  })(() => admission);
+const admit = admitAs({ kind: "allowed" });
+
+const object = (resourceVersion: string | undefined, image: string): KubernetesObject => ({
+  metadata: { name: "web", uid: "set-1", ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+  ...{ spec: { image } },
+});
+const request = (more: Partial<AdmissionRequest>): AdmissionRequest => ({
+  uid: "r",
+  operation: "UPDATE",
+  resource: { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" },
+  object: object("7", "new"),
+  oldObject: object("7", "old"),
+  ...more,
+});
+const written = async () => {
+  const { announcements } = await readNotice(cluster, "kruise-system");
+  return announcements.latest.map(({ sequence, name, from }) => [sequence, name, from]);
+};
+
+describe("a write of a SidecarSet", () => {
+  test.each([
+    ["a creation", { operation: "CREATE", object: object(undefined, "new"), oldObject: null }, [[1, "web", ""]]],
+    ["a change", {}, [[1, "web", "7"]]],
+    ["a deletion", { operation: "DELETE", object: null }, [[1, "web", "7"]]],
+    ["another latest revision", { subResource: "status" }, [[1, "web", "7"]]],
+    ["a change of nothing", { object: object("7", "old") }, []],
+    ["a dry run", { dryRun: true }, []],
+  ] as const)("%s is announced, or not, before it is allowed", async (_, more, expected) => {
+    expect(await admit(request(more as Partial<AdmissionRequest>))).toEqual({ kind: "allowed" });
+    expect(await written()).toEqual(expected);
+    expect(slept).toEqual(expected.length > 0 ? [ANNOUNCE_WAIT_MS] : []);
+  });
+
+  test("that is refused is not announced", async () => {
+    const refusal: Admission = { kind: "denied", code: 422, reason: "Invalid", message: "no" };
+    expect(await admitAs(refusal)(request({}))).toEqual(refusal);
+    expect(patches).toBe(0);
+  });
+
+  test("waits longer than any pod webhook goes by what it knew", () => {
+    expect(ANNOUNCE_WAIT_MS).toBeGreaterThanOrEqual(LEASE_MS * 1.2);
+  });
+
+  test("many at the same time are announced in one write, and counted on", async () => {
+    await Promise.all(Array.from({ length: 50 }, () => admit(request({}))));
+    expect(patches).toBe(1);
+    expect((await written()).map(([sequence]) => sequence)).toEqual(
+      Array.from({ length: 50 }, (_, index) => index + 1),
+    );
+  });
+
+  test("the latest are kept, and the others counted", async () => {
+    await Promise.all(Array.from({ length: MAX_ANNOUNCEMENTS + 5 }, () => admit(request({}))));
+    const all = await written();
+    expect([all.length, all[0]?.[0], all.at(-1)?.[0]]).toEqual([MAX_ANNOUNCEMENTS, 6, MAX_ANNOUNCEMENTS + 5]);
+  });
+});
+
+describe("trouble", () => {
+  test.each([
+    ["another one wrote first", new KubeError("the test failed", { code: 422, reason: "Invalid" })],
+    ["there was no answer", new KubeError("reset", { code: 0, reason: "ConnectionReset", isOutcomeKnown: false })],
+  ])("%s: it is tried again", async (_, failure) => {
+    failures = [failure];
+    await admit(request({}));
+    expect(await written()).toEqual([[1, "web", "7"]]);
+    expect(patches).toBe(2);
+  });
+
+  test("a role that does not permit it: the write is refused, and it is said what permits it", async () => {
+    failures = [new KubeError("forbidden", { code: 403, reason: "Forbidden" })];
+    await expect(admit(request({}))).rejects.toThrow(
+      /sidecarset-announcements \(infra\/rbac\/access.yaml permits it\)/,
+    );
+  });
+
+  test("after many tries the write is refused", async () => {
+    failures = Array.from({ length: 100 }, () => new KubeError("conflict", { code: 409, reason: "Conflict" }));
+    await expect(admit(request({}))).rejects.toThrow(/can't be announced .* try again: conflict/);
+    expect(patches).toBe(20);
+  });
+
+  test("without the ConfigMap nobody goes by it, once every lease is over", async () => {
+    stored = undefined;
+    expect(await admit(request({}))).toEqual({ kind: "allowed" });
+    expect(slept).toEqual([ANNOUNCE_WAIT_MS]);
+  });
+
+  test("what cannot be read there is begun again", async () => {
+    stored = { metadata: { uid: "u", resourceVersion: "9" }, data: { announcements: "{" } };
+    await admit(request({}));
+    expect(await written()).toEqual([[1, "web", "7"]]);
+  });
+});

@@ -1,0 +1,127 @@
+import { describe, expect, test } from "vitest";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { Announced } from "../../shared/webhook/announced.ts";
+import { type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS, NONE_YET } from "../../shared/webhook/announcements.ts";
+
+const MINUTE = 60_000;
+const NOW = 1_000 * MINUTE;
+
+/** Rows of name, resourceVersion that is replaced, uid; the last one has this sequence. */
+function announced(
+  rows: readonly (readonly [string, string, string])[],
+  more: Partial<Announcements> = {},
+): Announcements {
+  const sequence = more.sequence ?? rows.length;
+  const latest = rows.map(([name, from, uid], index) => ({
+    sequence: sequence - rows.length + index + 1,
+    name,
+    from,
+    uid,
+    at: NOW,
+  }));
+  return { epoch: "e", begunAgainAt: 0, latest, ...more, sequence };
+}
+
+const stored = (versions: Readonly<Record<string, readonly [string, string]>>) => (name: string) => {
+  const [resourceVersion = "", uid = ""] = versions[name] ?? [];
+  return resourceVersion === "" ? undefined : ({ metadata: { name, uid, resourceVersion } } as SidecarSet);
+};
+const single = { now: NOW, isList: false };
+const listed = { now: NOW, isList: true };
+
+describe("what was announced may still be stored", () => {
+  test.each([
+    ["a creation, until there is one", [["a", "", "u"]], {}, single, ["a"]],
+    ["a creation of which there is one", [["a", "", "u"]], { a: ["7", "u"] }, single, []],
+    ["a creation where another one was quicker", [["a", "", "u"]], { a: ["7", "other"] }, single, []],
+    ["a change, until there is another version", [["a", "9", "u"]], { a: ["9", "u"] }, single, ["a"]],
+    ["a change that gains a digit", [["a", "9", "u"]], { a: ["10", "u"] }, single, []],
+    ["a deletion of what is gone", [["a", "9", "u"]], {}, single, []],
+    ["a creation that a list shows", [["a", "", "u"]], { a: ["7", "u"] }, listed, []],
+    ["a creation of which a list shows an earlier like", [["a", "", "u"]], { a: ["7", "old"] }, listed, ["a"]],
+    [
+      "a creation that was followed by a deletion",
+      [
+        ["a", "", "u"],
+        ["a", "7", "u"],
+      ],
+      {},
+      single,
+      [],
+    ],
+    [
+      "a creation after a deletion",
+      [
+        ["a", "7", "u"],
+        ["a", "", "v"],
+      ],
+      {},
+      single,
+      ["a"],
+    ],
+  ] as const)("%s", (_, rows, versions, how, names) => {
+    const known = new Announced();
+    expect(known.take(announced(rows), NOW)).toBe(true);
+    known.settle(stored(versions as unknown as Parameters<typeof stored>[0]), how);
+    expect([...known.names]).toEqual(names);
+    expect(known.isAllSeen(NOW)).toBe(true);
+  });
+
+  test("no longer than API servers take, counted from when it was seen, and only after one more look", () => {
+    const known = new Announced();
+    known.take(announced([["a", "9", "u"]]), NOW);
+    const unchanged = stored({ a: ["9", "u"] });
+    known.settle(unchanged, { now: NOW + LANDS_MS, isList: false });
+    expect([...known.names]).toEqual(["a"]);
+    known.take(announced([["a", "9", "u"]]), NOW + LANDS_MS + 1);
+    expect([...known.names]).toEqual(["a"]);
+    known.settle(unchanged, { now: NOW + LANDS_MS + 1, isList: true });
+    expect([...known.names]).toEqual(["a"]);
+    known.settle(unchanged, { now: NOW + LANDS_MS + 1, isList: false });
+    expect([...known.names]).toEqual([]);
+  });
+
+  test("an answer from before it was admitted is no answer", () => {
+    const known = new Announced();
+    known.take(announced([["a", "10", "u"]]), NOW);
+    expect(() => known.settle(stored({ a: ["9", "u"] }), single)).toThrow(/resourceVersion 9, after .* 10/);
+    expect(known.newest).toBe("10");
+  });
+});
+
+describe("announcements may have been missed", () => {
+  const rows = (count: number) => Array.from({ length: count }, (_, index) => [`s${index}`, "", `u${index}`] as const);
+
+  test.each([
+    ["by nobody who sees each", announced(rows(3)), announced(rows(5)), true],
+    ["where so many came that some are dropped", announced(rows(3)), announced(rows(5), { sequence: 9 }), false],
+    ["where they were begun again", announced(rows(3)), announced(rows(3), { epoch: "f" }), false],
+    ["where what there was is put back", announced(rows(3)), announced(rows(2)), false],
+    ["where they were emptied", announced(rows(3)), { ...NONE_YET, begunAgainAt: NOW }, false],
+    ["not where there was none before", NONE_YET, announced(rows(3)), true],
+    [
+      "where they were emptied before anybody saw the first",
+      NONE_YET,
+      announced(rows(3), { begunAgainAt: NOW }),
+      false,
+    ],
+  ] as const)("%s", (_, before, after, isAllSeen) => {
+    const known = new Announced();
+    known.take(before, NOW);
+    expect(known.take(after, NOW)).toBe(false);
+    expect(known.isAllSeen(NOW)).toBe(isAllSeen);
+    expect(known.isAllSeen(NOW + LANDS_MS)).toBe(true);
+  });
+
+  test.each([
+    ["not where there is room for more", announced(rows(MAX_ANNOUNCEMENTS - 1)), NOW, true],
+    ["where there is none, and the first are new", announced(rows(MAX_ANNOUNCEMENTS)), NOW + MINUTE, false],
+    ["not where the first are old", announced(rows(MAX_ANNOUNCEMENTS)), NOW + 6 * MINUTE, true],
+    ["where they were emptied a minute ago", { ...NONE_YET, begunAgainAt: NOW }, NOW + MINUTE, false],
+    ["not where they were emptied long ago", { ...NONE_YET, begunAgainAt: NOW }, NOW + 6 * MINUTE, true],
+  ] as const)("by who begins: %s", (_, first, now, isAllSeen) => {
+    const known = new Announced();
+    expect(known.take(first, now)).toBe(true);
+    expect(known.isAllSeen(now)).toBe(isAllSeen);
+  });
+});
