@@ -14,6 +14,7 @@ const COPIED = [
   "tsconfig.json",
   "shared",
   "infra/local",
+  "infra/webhooks",
   "test/simulation",
   "test/support/read-options.ts",
   "functions/check-node.mjs",
