@@ -86,6 +86,28 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     atMost: 0.6,
   },
   {
+    what: "a pod's creation through the API server, p50 of one with a list that is kept for a second",
+    by: "bench",
+    from: "apiServer",
+    pick: created("ours", "ofKept"),
+    atMost: 1.15,
+    isMain: true,
+  },
+  {
+    what: "review of a pod, p50 above one with a list that is kept for a second, in empty GETs, one caller",
+    by: "bench",
+    from: "webhook",
+    pick: review(1, "ofKept.emptyGets"),
+    atMost: 1.2,
+  },
+  {
+    what: "review of a pod, requests a second of those with a list that is kept for a second, 32 callers",
+    by: "bench",
+    from: "webhook",
+    pick: review(32, "ofKept.requestsPerSecond"),
+    atLeast: 0.75,
+  },
+  {
     what: "a pod's creation through the API server, p50 of one with a webhook that gives our patch unseen",
     by: "bench",
     from: "apiServer",

@@ -88,7 +88,10 @@ describe("with passes that keep the registration", () => {
       if (round % 2 === 0) await cluster.delete(SIDECARSETS, { name });
     }
     expect(missed).toEqual([]);
-    addFigure("pods created in the moment after their SidecarSet, all asked about", ROUNDS * PODS_AT_ONCE);
+    addFigure(
+      "pods created right after a write that none of them missed, with a registration that is kept",
+      ROUNDS * PODS_AT_ONCE,
+    );
   });
 
   it("what is long gone is taken out, what is there stays", async () => {
