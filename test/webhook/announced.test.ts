@@ -59,7 +59,7 @@ describe("what was announced may still be stored", () => {
       single,
       ["a"],
     ],
-  ] as const)("%s", (_, rows, versions, how, names) => {
+  ] as const)("%s", (...[, rows, versions, how, names]) => {
     const known = new Announced();
     expect(known.take(announced(rows), NOW)).toBe(true);
     known.settle(stored(versions as unknown as Parameters<typeof stored>[0]), how);
