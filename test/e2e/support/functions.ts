@@ -113,10 +113,9 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
   const config = readConfig({ FEATURE_GATES: gates.map((gate) => `${gate}=true`).join(",") });
   const errors: string[] = [];
   const log = createLog("error", (line) => void errors.push(line));
-  // Scenes create pods right after their SidecarSets.
   const connectWebhooks = await identify("sidecarset-webhooks", route);
   const { pathSecret, isKnown } = await pathAuthentication(folder, log);
-  const webhooks = { ...config, freshnessMs: 0, connect: connectWebhooks, now, log, isKnown, isKeepingRegistration };
+  const webhooks = { ...config, connect: connectWebhooks, now, log, isKnown, isKeepingRegistration };
   const server = await serveHttps(allWebhooks(webhooks), {
     ...tls,
     port: 0,
