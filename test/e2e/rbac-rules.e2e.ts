@@ -31,7 +31,11 @@ function refusals(): readonly string[] {
 async function tour(scene: Scene): Promise<void> {
   await scene.open({
     customVersion: "1",
-    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": scene.name } },
+    // Of the name alone nobody has to be asked.
+    namespaceSelector: {
+      matchLabels: { "kubernetes.io/metadata.name": scene.name },
+      matchExpressions: [{ key: "example.com/none", operator: "DoesNotExist" }],
+    },
     patchPodMetadata: [{ annotations: { "example.com/mesh": "on" }, patchPolicy: "Retain" }],
     updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 },
   });
