@@ -166,6 +166,7 @@ export function decideOn(context: RolloutContext, look: Look, kept: readonly Res
       now: timestamp(context.clock),
       kruiseNamespace: context.kruiseNamespace,
       isStrict: context.isBudgetStrict,
+      areConditionsMended: true,
       isReservedForThis: areReservedFor(kept, subjectOf(sidecarSet)),
       room: Math.max(0, MAX_RESERVATIONS - kept.length),
       inPlace: { kubelets: look.kubelets, canResize: look.canResize },
