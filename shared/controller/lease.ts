@@ -38,7 +38,7 @@ export async function readLease({ cluster, clock, namespace, over, name = NAME }
     const stored = await cluster.get<Lease>(LEASES, { namespace, name });
     const holderIdentity = stored.spec?.holderIdentity;
     const cursor = stored.metadata?.annotations?.[CURSOR_ANNOTATION] ?? "";
-    const isHeld = holderIdentity && isFresh(stored, clock.now()) && !over.has(holderIdentity);
+    const isHeld = holderIdentity && isFresh(stored, clock.epochMs()) && !over.has(holderIdentity);
     return { stored, cursor, ...(isHeld ? { heldBy: holderIdentity } : {}) };
   } catch (error) {
     if (isKubeError(error, 404)) return { cursor: "" };
@@ -112,7 +112,7 @@ async function writeLease(
 ): Promise<Lease | undefined> {
   const annotations = { [CURSOR_ANNOTATION]: cursor };
   // Written in microseconds. Source: metav1.MicroTime.
-  const renewTime = new Date(clock.now()).toISOString().replace("Z", "000Z");
+  const renewTime = new Date(clock.epochMs()).toISOString().replace("Z", "000Z");
   const spec = { holderIdentity: holder, leaseDurationSeconds: DURATION_SECONDS, renewTime };
   try {
     if (!stored)
