@@ -28,6 +28,8 @@ export type Outcome =
   /** certainly not carried out, and not because somebody was faster */
   | { readonly kind: "refused"; readonly error: KubeError };
 
+export type NotDone = Exclude<Outcome, { kind: "done" }>;
+
 /** Never throws a KubeError. */
 export function act(action: Action, context: ActContext): Promise<Outcome> {
   return attempt(() => carryOut(action, context));

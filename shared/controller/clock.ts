@@ -3,8 +3,10 @@ import { setTimeout as wait } from "node:timers/promises";
 import { secondText } from "../time-text.ts";
 
 export interface Clock {
-  /** milliseconds since the epoch */
+  /** milliseconds since some beginning, never going back: for how long something takes, and until when it may */
   readonly now: () => number;
+  /** milliseconds since the epoch, as far as this machine knows: for what is written and what others wrote. It may be set at any time. */
+  readonly epochMs: () => number;
   /** Resolves after `ms`, or at once when `signal` aborts. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** in [0, 1) */
@@ -12,12 +14,13 @@ export interface Clock {
 }
 
 export const systemClock: Clock = {
-  now: Date.now,
+  now: () => performance.now(),
+  epochMs: () => Date.now(),
   sleep: (ms, signal) => wait(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
   random: Math.random,
 };
 
 /** RFC3339, whole seconds, UTC. */
 export function timestamp(clock: Clock): string {
-  return secondText(clock.now());
+  return secondText(clock.epochMs());
 }

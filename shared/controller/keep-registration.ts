@@ -34,7 +34,7 @@ async function keep({ cluster, clock, isDryRun }: Service): Promise<Registration
   if (registration === undefined) return undefined;
   const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, selectorsOf);
   const wanted = callCondition(items);
-  const condition = isReliedOn(registration, clock.now()) ? widenedBy(registration.condition, wanted) : wanted;
+  const condition = isReliedOn(registration, clock.epochMs()) ? widenedBy(registration.condition, wanted) : wanted;
   const asks = condition === undefined ? "about every pod" : "about pods that SidecarSets match";
   const isChanged = condition !== registration.condition;
   if (isDryRun || !isChanged) return { asks, isChanged: isChanged && !isDryRun, ...planned(isDryRun && isChanged) };

@@ -36,15 +36,24 @@ export interface LeaseState {
 export async function readLease({ cluster, clock, namespace, over, name = NAME }: LeaseSite): Promise<LeaseState> {
   try {
     const stored = await cluster.get<Lease>(LEASES, { namespace, name });
-    const { holderIdentity, renewTime = "", leaseDurationSeconds = 0 } = stored.spec ?? {};
-    const endsAtMs = Date.parse(renewTime) + 1000 * leaseDurationSeconds;
+    const holderIdentity = stored.spec?.holderIdentity;
     const cursor = stored.metadata?.annotations?.[CURSOR_ANNOTATION] ?? "";
-    const isHeld = holderIdentity && endsAtMs > clock.now() && !over.has(holderIdentity);
+    const isHeld = holderIdentity && isFresh(stored, clock.epochMs()) && !over.has(holderIdentity);
     return { stored, cursor, ...(isHeld ? { heldBy: holderIdentity } : {}) };
   } catch (error) {
     if (isKubeError(error, 404)) return { cursor: "" };
     throw error;
   }
+}
+
+/**
+ * Another machine's clock says when it was renewed. Whatever that is, and for however long somebody says it holds: no
+ * Lease is believed for longer than twice the time for which one of ours is taken.
+ */
+function isFresh({ spec }: Lease, nowMs: number): boolean {
+  const { renewTime = "", leaseDurationSeconds = 0 } = spec ?? {};
+  const ageMs = nowMs - Date.parse(renewTime);
+  return Math.abs(ageMs) < 1000 * Math.min(leaseDurationSeconds, DURATION_SECONDS);
 }
 
 export interface HeldLease {
@@ -103,7 +112,7 @@ async function writeLease(
 ): Promise<Lease | undefined> {
   const annotations = { [CURSOR_ANNOTATION]: cursor };
   // Written in microseconds. Source: metav1.MicroTime.
-  const renewTime = new Date(clock.now()).toISOString().replace("Z", "000Z");
+  const renewTime = new Date(clock.epochMs()).toISOString().replace("Z", "000Z");
   const spec = { holderIdentity: holder, leaseDurationSeconds: DURATION_SECONDS, renewTime };
   try {
     if (!stored)

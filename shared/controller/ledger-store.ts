@@ -9,13 +9,18 @@ import {
   ledgerName,
   parseLedger,
 } from "../core/upgrade/ledger.ts";
-import { isKubeError, KubeError } from "../kube/error.ts";
+import { about, isKubeError, KubeError } from "../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, type PartialObject } from "../kube/port.ts";
 
 export interface StoredLedger {
   readonly ledger: Ledger;
   /** absent: there is no ConfigMap yet */
   readonly resourceVersion?: string;
+}
+
+interface LedgerKey {
+  readonly namespace: string;
+  readonly name: string;
 }
 
 export interface LedgerPlace {
@@ -52,6 +57,7 @@ export async function swapLedger(
   next: Ledger,
 ): Promise<StoredLedger | undefined> {
   const name = ledgerName(owner.metadata?.name ?? "", kind);
+  const key = { namespace, name };
   // What is reserved outlives its owner: one that is made anew under the same name has to know of late patches.
   const ownerReferences = next.reservations.length > 0 ? [] : [ownerOf(owner, kind)];
   const metadata = { name, namespace, ownerReferences };
@@ -68,21 +74,30 @@ export async function swapLedger(
     ] as const;
     const patch = { type: "json", operations } as const;
     // The data is what was sent. An answer that has it again is 137 bytes for each reservation.
-    const { metadata: written } = await cluster.patch<PartialObject>(CONFIG_MAPS, { namespace, name }, patch, {
-      answer: "metadata",
-    });
+    const { metadata: written } = await cluster.patch<PartialObject>(CONFIG_MAPS, key, patch, { answer: "metadata" });
     return toStored({ metadata: written, data });
   } catch (error) {
-    // A create that finds nothing misses the namespace.
-    const isMissing = stored.resourceVersion === undefined && isKubeError(error, 404);
-    if (isLost(error) && !isMissing) return undefined;
-    throw error;
+    if (isKubeError(error) && (await isRace(cluster, key, stored, error))) return undefined;
+    throw isKubeError(error, 403, 409, 422) ? about(`the ledger ${namespace}/${name} is not written`, error) : error;
   }
 }
 
-/** 422 is how an API server answers a JSON patch whose test fails. */
-function isLost(error: unknown): boolean {
-  return isKubeError(error, 404, 409, 422) || (isKubeError(error) && !error.isOutcomeKnown);
+/** Somebody else was faster, or it may be that we were. All else is a refusal. */
+async function isRace(cluster: Cluster, key: LedgerKey, stored: StoredLedger, error: KubeError): Promise<boolean> {
+  if (!error.isOutcomeKnown) return true;
+  // A create that finds nothing misses the namespace.
+  if (error.code === 404) return stored.resourceVersion !== undefined;
+  // 422 is how an API server answers a JSON patch whose test fails, and how a policy refuses.
+  return isKubeError(error, 409, 422) && (await hasMoved(cluster, key, stored));
+}
+
+/** Somebody else has written it, made it or taken it away. */
+async function hasMoved(cluster: Cluster, key: LedgerKey, { resourceVersion }: StoredLedger): Promise<boolean> {
+  const now = await cluster.get<ConfigMap>(CONFIG_MAPS, key).catch((error: unknown) => {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  });
+  return now?.metadata?.resourceVersion !== resourceVersion;
 }
 
 function toStored({ metadata, data }: ConfigMap): StoredLedger {

@@ -3,6 +3,7 @@ import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { type Decision, decide } from "../core/decide.ts";
+import { type SteeredSidecarSet, steered } from "../core/steering.ts";
 import {
   areReservedFor,
   MAX_RESERVATIONS,
@@ -11,7 +12,7 @@ import {
   type Seen,
   type Subject,
 } from "../core/upgrade/ledger.ts";
-import { hasOwnerBudget } from "../core/upgrade/owner-budget.ts";
+import { isProjectedAlike } from "../core/upgrade/project-pod.ts";
 import { needsResize } from "../core/upgrade/resize.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../kube/port.ts";
@@ -54,7 +55,7 @@ export interface RolloutContext {
 
 /** What is known of one SidecarSet. Grows with what is seen later: by a watch, and in the answers to our own writes. */
 export interface Look {
-  sidecarSet: SidecarSet;
+  sidecarSet: SteeredSidecarSet;
   stored: StoredLedger;
   readonly observed: Observed;
   /** absent: nobody needs them */
@@ -73,8 +74,9 @@ export interface Look {
 export async function lookAt(context: RolloutContext, name: string): Promise<Look | undefined> {
   const { cluster, kruiseNamespace } = context;
   const stored = await readLedger(cluster, kruiseNamespace, name);
-  const sidecarSet = await readSidecarSet(cluster, name);
-  if (!sidecarSet) return undefined;
+  const read = await readSidecarSet(cluster, name);
+  if (!read) return undefined;
+  const sidecarSet = steered(read);
   const isResizing = context.inPlaceGates?.InPlaceResize === true;
   // Not at once: a priority level of few seats would refuse one of them, and a second is lost.
   const revisions = await listRevisions(cluster, kruiseNamespace, name);
@@ -103,16 +105,17 @@ export async function readSidecarSet(cluster: Cluster, name: string): Promise<Si
   }
 }
 
-/** undefined: the SidecarSet is not the one any more that was looked at. */
-export async function readSame({ cluster }: RolloutContext, look: Look): Promise<SidecarSet | undefined> {
-  const sidecarSet = await readSidecarSet(cluster, look.sidecarSet.metadata?.name ?? "");
-  if (!sidecarSet) return undefined;
+/**
+ * undefined: the SidecarSet is not the one any more that was looked at, so that a new look is needed. What steers may
+ * have changed all the same: a new decision is.
+ */
+export async function readSame({ cluster }: RolloutContext, look: Look): Promise<SteeredSidecarSet | undefined> {
+  const read = await readSidecarSet(cluster, look.sidecarSet.metadata?.name ?? "");
+  if (!read) return undefined;
+  const { uid, generation } = look.sidecarSet.metadata ?? {};
   const isSame =
-    sidecarSet.metadata?.uid === look.sidecarSet.metadata?.uid &&
-    sidecarSet.metadata?.generation === look.sidecarSet.metadata?.generation &&
-    // What is kept of pods depends on it.
-    hasOwnerBudget(sidecarSet) === hasOwnerBudget(look.sidecarSet);
-  return isSame ? sidecarSet : undefined;
+    read.metadata?.uid === uid && read.metadata?.generation === generation && isProjectedAlike(read, look.sidecarSet);
+  return isSame ? steered(read) : undefined;
 }
 
 export function subjectOf({ metadata }: SidecarSet): Subject {
@@ -166,6 +169,7 @@ export function decideOn(context: RolloutContext, look: Look, kept: readonly Res
       now: timestamp(context.clock),
       kruiseNamespace: context.kruiseNamespace,
       isStrict: context.isBudgetStrict,
+      areConditionsMended: true,
       isReservedForThis: areReservedFor(kept, subjectOf(sidecarSet)),
       room: Math.max(0, MAX_RESERVATIONS - kept.length),
       inPlace: { kubelets: look.kubelets, canResize: look.canResize },

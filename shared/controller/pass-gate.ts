@@ -56,12 +56,17 @@ async function refusalOf(
   const about = `${metadata?.generation} ${gate.href}`;
   const last = gates?.refusals.get(uid);
   const isKnown = last?.about === about;
-  if (isKnown && (!mayAsk || clock.now() - last.askedAtMs < AGAIN_MS)) return last.reason;
+  if (isKnown && (!mayAsk || isFresh(last.askedAtMs, clock.epochMs()))) return last.reason;
   if (!mayAsk) return undefined;
   const answer = await ask(context, gate, request);
   if (answer.allow) gates?.refusals.delete(uid);
-  else gates?.refusals.set(uid, { about, reason: answer.reason, askedAtMs: clock.now() });
+  else gates?.refusals.set(uid, { about, reason: answer.reason, askedAtMs: clock.epochMs() });
   return answer.allow ? undefined : answer.reason;
+}
+
+/** A function may be frozen between two passes, when no time seems to go by, and its clock may be set. */
+function isFresh(askedAtMs: number, nowMs: number): boolean {
+  return nowMs >= askedAtMs && nowMs - askedAtMs < AGAIN_MS;
 }
 
 async function ask({ gates, clock, endsAtMs }: RolloutContext, gate: URL, request: GateRequest): Promise<GateAnswer> {

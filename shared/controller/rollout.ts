@@ -1,6 +1,6 @@
 /** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
-import type { SidecarSet } from "../api/sidecarset.ts";
 import type { Summary } from "../core/decide.ts";
+import { isSteeredAlike, type SteeredSidecarSet } from "../core/steering.ts";
 import { type Look, lookAt, type RolloutContext, readSame } from "./look.ts";
 import { openPodFeed, type PodFeed } from "./pod-feed.ts";
 import type { Stop } from "./report.ts";
@@ -155,10 +155,10 @@ async function watched(
   }
   const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed;
   const same = await readSame(context, look);
-  return same && isQuiet ? "quiet" : onto(look, same);
+  return same && isQuiet && isSteeredAlike(same, look.sidecarSet) ? "quiet" : onto(look, same);
 }
 
-function onto(look: Look, sidecarSet: SidecarSet | undefined): Look | undefined {
+function onto(look: Look, sidecarSet: SteeredSidecarSet | undefined): Look | undefined {
   if (!sidecarSet) return undefined;
   look.sidecarSet = sidecarSet;
   return look;

@@ -1,6 +1,3 @@
-/** One round of a rollout: decide on what is known, reserve, write the status, write the pods. In this order. */
-import { isDeepStrictEqual } from "node:util";
-import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
 import type { Decision } from "../core/decide.ts";
 import {
   isGenerationObservable,
@@ -16,9 +13,9 @@ import { swapLedger } from "./ledger-store.ts";
 import { decideOn, type Look, type RolloutContext, seeReserved, subjectOf } from "./look.ts";
 import { passGate } from "./pass-gate.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
-import { statusAdditions, transitions } from "./status-additions.ts";
 import { undoHalted } from "./undo-halted.ts";
 import { type Written, writePods } from "./write-pods.ts";
+import { writeStatus } from "./write-status.ts";
 
 export interface RoundResult {
   readonly decision: Decision;
@@ -34,10 +31,7 @@ export interface RoundResult {
   readonly isStatusOwed: boolean;
 }
 
-/** However fast the rounds are, the status of a SidecarSet is written once in this time. */
-const STATUS_EVERY_MS = 1_000;
 const NOTHING_WRITTEN: Written = { done: new Set(), isOutdated: false };
-const statusWrittenAtMs = new WeakMap<RolloutContext, number>();
 
 /**
  * "record" frees what is seen to be through and writes the status; no pod is written to.
@@ -81,11 +75,6 @@ async function carryOut(context: RolloutContext, look: Look, decision: Decision,
   return written;
 }
 
-function isTooEarly(context: RolloutContext): boolean {
-  const sinceMs = context.clock.now() - (statusWrittenAtMs.get(context) ?? Number.NEGATIVE_INFINITY);
-  return sinceMs >= 0 && sinceMs < STATUS_EVERY_MS;
-}
-
 function reserve(kept: readonly Reservation[], decision: Decision, subject: Subject): LedgerPlan {
   const wanted = decision.actions.filter((action) => action.kind === "PatchPod").map(({ pod }) => pod);
   return withReservations(kept, wanted, subject);
@@ -101,46 +90,6 @@ async function store(context: RolloutContext, look: Look, { ledger }: LedgerPlan
   const stored = await swapLedger(context.cluster, place, look.stored, ledger);
   if (stored) look.stored = stored;
   return stored !== undefined;
-}
-
-/** lost: the SidecarSet is not what it was when it was read. owed: it was written just now, and `mayWait`. */
-async function writeStatus(
-  context: RolloutContext,
-  look: Look,
-  decision: Decision,
-  { isObservable, mayWait }: { readonly isObservable: boolean; readonly mayWait: boolean },
-): Promise<"done" | "owed" | "lost"> {
-  const { sidecarSet } = look;
-  const counts = countsToWrite(sidecarSet, decision, isObservable);
-  const status = counts && { ...counts, ...statusAdditions(context, look, decision) };
-  if (status === undefined || isSameStatus(sidecarSet.status, status)) return "done";
-  if (mayWait && isTooEarly(context)) return "owed";
-  const patch = { kind: "PatchStatus", sidecarSet: sidecarSet.metadata?.name ?? "", status } as const;
-  const outcome = await act(patch, { ...context, sidecarSet });
-  if (outcome.kind === "refused") throw outcome.error;
-  if (outcome.kind !== "done") return "lost";
-  statusWrittenAtMs.set(context, context.clock.now());
-  look.sidecarSet = outcome.object as SidecarSet;
-  for (const event of transitions(sidecarSet, look.sidecarSet)) await act(event, { ...context, sidecarSet });
-  return "done";
-}
-
-/** undefined: it has no status, and gets none. */
-function countsToWrite({ status }: SidecarSet, { actions }: Decision, isObservable: boolean) {
-  const action = actions.find(({ kind }) => kind === "PatchStatus");
-  if (action?.kind !== "PatchStatus") return status;
-  return isObservable ? action.status : withGenerationOf(status, action.status);
-}
-
-function withGenerationOf(stored: SidecarSetStatus | undefined, status: SidecarSetStatus): SidecarSetStatus {
-  const { observedGeneration: _, ...counts } = status;
-  const observedGeneration = stored?.observedGeneration;
-  return observedGeneration === undefined ? counts : { ...counts, observedGeneration };
-}
-
-function isSameStatus(stored: SidecarSetStatus = {}, next: SidecarSetStatus): boolean {
-  const keys = [...new Set([...Object.keys(stored), ...Object.keys(next)])] as (keyof SidecarSetStatus)[];
-  return keys.every((key) => isDeepStrictEqual(stored[key], next[key]));
 }
 
 /** The same event is recorded once a pass, and only for what was done. */

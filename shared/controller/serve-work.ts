@@ -25,6 +25,8 @@ const REREAD_MS = 250;
 const MAX_WAIT_MS = 2_000;
 /** A timer may end so much before its time. */
 const EARLY_MS = 1;
+/** However messages are dated: a pass is held to have seen what they tell of for no longer than from tick to tick. */
+const BELIEVED_MS = 60_000;
 const MAX_SERVED = 1_000;
 
 /** What is to be done about SidecarSets that were listed now. `at`: epoch milliseconds of the schedule's call. */
@@ -41,15 +43,20 @@ export async function serveWork(cluster: Cluster, work: Work, options: WorkOptio
   const { remainingMs, served, clock = systemClock, ...pass } = options;
   const { sidecarSet } = work;
   const from = seenFrom(work);
-  if (from !== undefined && (served.get(sidecarSet) ?? 0) >= from) return undefined;
+  if (from !== undefined && isServed(served.get(sidecarSet), from, clock.epochMs())) return undefined;
   if (work.kind === "change") await untilStored(cluster, work, clock);
-  else if (from !== undefined && from > clock.now())
-    await clock.sleep(Math.min(from - clock.now() + EARLY_MS, MAX_WAIT_MS));
-  const beganAt = clock.now();
+  else if (from !== undefined && from > clock.epochMs())
+    await clock.sleep(Math.min(from - clock.epochMs() + EARLY_MS, MAX_WAIT_MS));
+  const beganAt = clock.epochMs();
   const scope = work.kind === "launch" ? { withoutSidecarSets: true } : { sidecarSet };
   const report = await runPass(cluster, { ...pass, clock, ...scope, deadlineMs: remainingMs() });
   if (failureOf(report) === undefined) remember(served, sidecarSet, beganAt);
   return report;
+}
+
+/** The message was dated by another machine, and our own clock may have been set since: neither is believed for long. */
+function isServed(beganAt: number | undefined, from: number, now: number): boolean {
+  return beganAt !== undefined && beganAt >= from && now >= beganAt && now - beganAt < BELIEVED_MS;
 }
 
 /** Why the message has to come again; undefined: it has not. */

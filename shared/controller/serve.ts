@@ -176,10 +176,13 @@ async function persist(service: Service, context: RolloutContext, begun: Stand):
 async function begin(service: Service, context: RolloutContext, name: string): Promise<Stand> {
   try {
     if (service.isDryRun) return { report: await planOnly(context, name, service.plan) };
-    const progress = await beginRollout(context, name);
-    if (typeof progress === "string") return { report: reportOn(context, name, progress) };
-    const evicted = await evictMissed(context, progress.look);
+    const begun = await beginRollout(context, name);
+    if (typeof begun === "string") return { report: reportOn(context, name, begun) };
+    const { look } = begun;
+    const evicted = await evictMissed(context, look);
     if (evicted > 0) context.tally.evicted = (context.tally.evicted ?? 0) + evicted;
+    const reserved = look.stored.ledger.reservations.length;
+    const progress = { look, result: { ...begun.result, reserved } };
     return { report: reportOn(context, name, "oneRound", progress), progress };
   } catch (error) {
     return failed(context, name, error);

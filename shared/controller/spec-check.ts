@@ -1,5 +1,5 @@
 /** Whether a SidecarSet says something else by now, asked while a batch of its pods is written to. */
-import { attempt } from "./act.ts";
+import { isSteeredAlike } from "../core/steering.ts";
 import { type Look, type RolloutContext, readSame } from "./look.ts";
 
 /** A batch may take many seconds, and nobody wants to wait for its end who has seen what the new image does. */
@@ -34,9 +34,13 @@ export class SpecCheck {
 
   async #read(): Promise<void> {
     this.#isReading = true;
-    const same = await attempt(() => readSame(this.#context, this.#look));
-    if (same.kind === "done" && same.object === undefined) this.#isOutdated = true;
-    this.#readAtMs = this.#context.clock.now();
-    this.#isReading = false;
+    const before = this.#look.sidecarSet;
+    try {
+      const same = await readSame(this.#context, this.#look);
+      this.#isOutdated = same === undefined || !isSteeredAlike(same, before);
+    } finally {
+      this.#readAtMs = this.#context.clock.now();
+      this.#isReading = false;
+    }
   }
 }

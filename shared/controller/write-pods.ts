@@ -5,7 +5,7 @@ import type { Action } from "../core/lib/action.ts";
 import type { LedgerPlan, PodState, Reservation } from "../core/upgrade/ledger.ts";
 import { isUpgradableBy, planCondition } from "../core/upgrade/upgradable-condition.ts";
 import { type PartialObject, PODS } from "../kube/port.ts";
-import { act, attempt, type Outcome } from "./act.ts";
+import { act, attempt, type NotDone, type Outcome } from "./act.ts";
 import { timestamp } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
@@ -100,7 +100,7 @@ async function learn(
   context: RolloutContext,
   look: Look,
   { state, patch }: { readonly state: PodState; readonly patch?: PatchPod },
-  outcome: Exclude<Outcome, { kind: "done" }>,
+  outcome: NotDone,
 ): Promise<boolean> {
   switch (outcome.kind) {
     case "gone":
@@ -150,8 +150,22 @@ async function setCondition(context: RolloutContext, look: Look, condition: Cond
     const outcome = await act(wanted, { ...context, sidecarSet: look.sidecarSet });
     if (outcome.kind === "refused") await backOff(context, wanted.pod, outcome);
     if (outcome.kind === "done" || outcome.kind === "gone" || isForGood(outcome)) return;
-    wanted = planOn(context, look, wanted, await readPod(context, look, wanted.pod));
+    wanted = await planAgain(context, look, wanted, outcome);
   }
+}
+
+/** undefined: it is as it should be, or was refused although nobody else wrote. */
+async function planAgain(
+  context: RolloutContext,
+  look: Look,
+  tried: Condition,
+  { kind, error }: NotDone,
+): Promise<Condition | undefined> {
+  const pod = await readPod(context, look, tried.pod);
+  const isUntouched = pod?.metadata?.resourceVersion === tried.pod.resourceVersion;
+  if (!isUntouched || kind !== "conflict") return planOn(context, look, tried, pod);
+  noteProblem(context, tried.pod, error.message);
+  return undefined;
 }
 
 function isForGood(outcome: Outcome): boolean {

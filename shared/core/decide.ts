@@ -13,7 +13,7 @@ import { maxUnavailableOf, usedBudget } from "./upgrade/budget.ts";
 import { type DownPod, downPods } from "./upgrade/down-pods.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { downBeside, outOfTurn } from "./upgrade/ordinal-turn.ts";
-import { type Batch, planBatch, planFlips, planShrinks } from "./upgrade/plan-batch.ts";
+import { type Batch, planBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
 import { isResizable, withResize } from "./upgrade/resize.ts";
 
 export interface Observation {
@@ -39,6 +39,8 @@ export interface DecideContext {
   readonly isReservedForThis?: boolean;
   /** how many pods can be reserved beside those that are: for others nothing is planned; absent: as many as the budget allows */
   readonly room?: number;
+  /** conditions SidecarSetUpgradable that are wrong by now are put right; absent: they stay, as in OpenKruise */
+  readonly areConditionsMended?: boolean;
   /** what upgrading more in place than OpenKruise does needs to know; absent: it is not done */
   readonly inPlace?: InPlaceFacts;
 }
@@ -171,7 +173,11 @@ export function decide(observation: Observation, context: DecideContext): Decisi
     return { actions: [...record, ...shrinks], status, summary, failing };
   }
 
-  if (counts.updated >= counts.matched) return recordOnly("finished");
+  const marks = context.areConditionsMended ? planMarks(sidecarSet, pods, now) : [];
+  if (counts.updated >= counts.matched) {
+    const finished = recordOnly("finished");
+    return { ...finished, actions: [...finished.actions, ...marks] };
+  }
 
   const batch = planBatch(sidecarSet, pods, claims, {
     now,
@@ -181,7 +187,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   });
   const fields = immutableFields(sidecarSet, podsOf(batch.selection.notUpgradable), observation.revisions);
   const summary = { ...counts, ...summarize(batch), immutableFields: fields };
-  return { actions: [...record, ...batch.actions], status, summary, failing };
+  return { actions: [...record, ...marks, ...batch.actions], status, summary, failing };
 }
 
 function statesOf({ sidecarSet, pods, revisions, reserved }: Observation, inPlace: InPlaceFacts | undefined) {

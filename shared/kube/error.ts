@@ -33,6 +33,14 @@ export class KubeError extends Error {
   }
 }
 
+/** The same error, that says what it concerns. */
+export function about(what: string, cause: KubeError): KubeError {
+  const { code, reason, isOutcomeKnown, retryAfterSeconds } = cause;
+  const facts = { code, reason, isOutcomeKnown, cause };
+  const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
+  return new KubeError(`${what}: ${cause.message}`, { ...facts, ...wait });
+}
+
 /** True for a KubeError with one of these HTTP codes. */
 export function isKubeError(error: unknown, ...codes: readonly number[]): error is KubeError {
   return error instanceof KubeError && (codes.length === 0 || codes.includes(error.code));

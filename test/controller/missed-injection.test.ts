@@ -2,18 +2,22 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
-import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
-import { type Cluster, EVENTS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, CONFIG_MAPS, EVENTS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
+import { faultyCluster } from "./faults.ts";
 import {
   deploy,
   injectedPod,
   isReady,
   KRUISE_NAMESPACE,
   NAMESPACE,
+  readPods,
   readSet,
+  release,
   sidecarSet,
   startTestCluster,
   type TestCluster,
@@ -27,6 +31,9 @@ const DEFINITIONS = {
   namespaced: false,
 };
 
+const REPLICA_SETS = { group: "apps", version: "v1", plural: "replicasets", namespaced: true };
+const EVICT = { metadata: { annotations: { "sidecarset.kruise.io/evict-missed": "true" } } };
+
 let local: TestCluster;
 let cluster: Cluster;
 beforeAll(async () => {
@@ -36,8 +43,8 @@ beforeAll(async () => {
 });
 afterAll(() => local?.close());
 
-const pass = async (name: string) => {
-  const report = await runPass(cluster, {
+const pass = async (name: string, through: Cluster = cluster) => {
+  const report = await runPass(through, {
     kruiseNamespace: KRUISE_NAMESPACE,
     deadlineMs: 20_000,
     follow: false,
@@ -60,6 +67,8 @@ async function aSecondAfter(name: string): Promise<void> {
     PATIENT,
   );
 }
+
+const readyPods = async (set: string) => (await readPods(cluster, set)).filter(isReady);
 
 const condition = ({ status }: SidecarSet, wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
 
@@ -109,13 +118,6 @@ describe("pods that were made while the webhook was down", () => {
 });
 
 describe("pods that are to be evicted", () => {
-  const REPLICA_SETS = { group: "apps", version: "v1", plural: "replicasets", namespaced: true };
-  const EVICT = { metadata: { annotations: { "sidecarset.kruise.io/evict-missed": "true" } } };
-  const readyPods = async () => {
-    const { items } = await cluster.list<Pod>(PODS, { namespace: NAMESPACE, labelSelector: "app=evicted" });
-    return items.filter(isReady);
-  };
-
   test("are, as many as maxUnavailable leaves room for; those that would not come back are left", async () => {
     await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("evicted", 1, { maxUnavailable: 2 }));
     await aSecondAfter("evicted");
@@ -130,8 +132,8 @@ describe("pods that are to be evicted", () => {
       spec,
     } as KubernetesObject);
     await cluster.create<Pod>(PODS, barePod("evicted", "a-bare-one"));
-    await vi.waitFor(async () => expect(await readyPods()).toHaveLength(7), PATIENT);
-    const before = new Set((await readyPods()).map(({ metadata }) => metadata?.uid));
+    await vi.waitFor(async () => expect(await readyPods("evicted")).toHaveLength(7), PATIENT);
+    const before = new Set((await readyPods("evicted")).map(({ metadata }) => metadata?.uid));
 
     const untouched = await pass("evicted");
     expect([untouched.report?.missed?.count, untouched.calls["CREATE pods/eviction"]]).toEqual([7, undefined]);
@@ -140,13 +142,86 @@ describe("pods that are to be evicted", () => {
     // The bare one is looked at in its turn, and left.
     expect([report?.tally.evicted, calls["CREATE pods/eviction"]]).toEqual([1, 1]);
     await vi.waitFor(async () => {
-      const pods = await readyPods();
+      const pods = await readyPods("evicted");
       expect(pods).toHaveLength(7);
       expect(pods.filter(({ metadata }) => !before.has(metadata?.uid))).toHaveLength(1);
     }, PATIENT);
     const paused = { spec: { updateStrategy: { paused: true } } };
     await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: paused });
     expect((await pass("evicted")).calls["CREATE pods/eviction"]).toBeUndefined();
+  });
+});
+
+describe("evictions beside a rollout", () => {
+  const uids = async (set: string) => (await readyPods(set)).map(({ metadata }) => metadata?.uid);
+
+  /** Two pods with the sidecars, two without, one of which may be down. */
+  async function prepare(name: string): Promise<void> {
+    await deploy(cluster, name, 2, { maxUnavailable: 1 });
+    await aSecondAfter(name);
+    const labels = { app: name, tier: "bare" };
+    const containers = [{ name: "main", image: "registry.example/main:1" }];
+    const spec = {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers } },
+    };
+    await cluster.create(REPLICA_SETS, { metadata: { namespace: NAMESPACE, name }, spec } as KubernetesObject);
+    await vi.waitFor(async () => expect(await readyPods(name)).toHaveLength(4), PATIENT);
+    expect((await pass(name)).report?.missed?.count).toBe(2);
+    await cluster.patch(SIDECARSETS, { name }, { type: "merge", body: EVICT });
+  }
+
+  test("what the round has just written to is down: nothing is evicted on top of it", async () => {
+    await prepare("beside");
+    await release(cluster, "beside", 2, { maxUnavailable: 1 });
+    const { report, calls } = await pass("beside");
+    expect(report?.tally).toMatchObject({ upgraded: 1 });
+    expect([report?.tally.evicted, calls["CREATE pods/eviction"]]).toEqual([undefined, undefined]);
+  });
+
+  test("a late one does not land once observedGeneration shows a pause", async () => {
+    await prepare("late-eviction");
+    const before = await uids("late-eviction");
+    const faulty = faultyCluster(cluster, "killLate", (_, call) => call === "CREATE pods");
+    const first = runPass(faulty, {
+      kruiseNamespace: KRUISE_NAMESPACE,
+      deadlineMs: 20_000,
+      follow: false,
+      sidecarSet: "late-eviction",
+    });
+    await Promise.race([first, faulty.struck]);
+    const pause = { spec: { updateStrategy: { paused: true } } };
+    await cluster.patch(SIDECARSETS, { name: "late-eviction" }, { type: "merge", body: pause });
+    const { report } = await pass("late-eviction");
+    const { status, metadata } = await readSet(cluster, "late-eviction");
+    expect(status?.observedGeneration).toBe(metadata?.generation);
+    expect(report?.tally.fenced).toBe(1);
+    await faulty.releaseLate();
+    expect(await uids("late-eviction")).toEqual(before);
+  });
+
+  test("leaves nothing reserved behind, whether it is carried out or refused", async () => {
+    await prepare("tidy");
+    const reservations = async () => {
+      const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-tidy" };
+      return (await cluster.get<ConfigMap>(CONFIG_MAPS, key)).data?.["reservations"];
+    };
+    const refuse = (error: KubeError): Cluster => ({
+      ...cluster,
+      create: (resource, object, options) =>
+        options?.subresource === "eviction" ? Promise.reject(error) : cluster.create(resource, object, options),
+    });
+    const kept = new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" });
+    expect((await pass("tidy", refuse(kept))).report?.tally).toMatchObject({ problems: [], fenced: 0 });
+    expect(await reservations()).toBe("");
+    const forbidden = new KubeError("a policy forbids it", { code: 422, reason: "Invalid" });
+    expect((await pass("tidy", refuse(forbidden))).report?.tally.problems).toMatchObject([
+      { message: "is not evicted: a policy forbids it" },
+    ]);
+    expect(await reservations()).toBe("");
+    expect((await pass("tidy")).report?.tally).toMatchObject({ evicted: 1, fenced: 0 });
+    expect(await reservations()).toBe("");
   });
 });
 

@@ -293,7 +293,7 @@ describe("a pass over all SidecarSets", () => {
       const spec = { holderIdentity, leaseDurationSeconds: 30, renewTime: LONG_AGO };
       await cluster.patch(LEASES, key, { type: "merge", body: { metadata: { annotations }, spec } });
       const now = Date.parse(LONG_AGO) + 10_000;
-      const clock = { ...fastClock(20), now: () => now };
+      const clock = { ...fastClock(20), epochMs: () => now };
       const report = await runPass(cluster, everything({ follow: false, withoutSidecarSets: true, clock, ...more }));
       expect(report).toMatchObject({ sidecarSets: [], problems: [] });
       return cluster.get(LEASES, key);

@@ -97,7 +97,12 @@ describe("a change is waited for", () => {
       waits++;
       await onWait(waits);
     };
-    return { clock: { ...systemClock, now: () => Date.now() + slept, sleep }, slept: () => slept, waits: () => waits };
+    const now = () => performance.now() + slept;
+    return {
+      clock: { ...systemClock, now, epochMs: () => Date.now() + slept, sleep },
+      slept: () => slept,
+      waits: () => waits,
+    };
   }
 
   it("until its hash is there", async () => {

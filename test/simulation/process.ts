@@ -17,7 +17,8 @@ export class Process {
     this.#scheduler = scheduler;
     this.name = name;
     this.clock = {
-      now: () => this.#scheduler.nowMs + this.#skewMs,
+      now: () => this.#scheduler.nowMs,
+      epochMs: () => this.#scheduler.nowMs + this.#skewMs,
       sleep: (ms, signal) => this.#sleep(ms, signal),
       random: chance.next,
     };

@@ -1,7 +1,7 @@
 /** Decides where one pod stands in a rollout: updated or not, consistent or not, ready or not. */
 
 import type { Pod } from "../../api/kubernetes.ts";
-import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../api/names.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UPGRADABLE_CONDITION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { recordedHash } from "../hash/recorded-hash.ts";
 import type { ResourceChange } from "../lib/action.ts";
@@ -31,6 +31,8 @@ export interface PodState {
   /** every sidecar container runs what the pod's spec says */
   readonly isConsistent: boolean;
   readonly isReady: boolean;
+  /** true: its condition SidecarSetUpgradable is False, for whichever SidecarSet; absent: it is not */
+  readonly isDoubted?: boolean;
   /** of its native sidecars; absent: they are not upgraded in place */
   readonly native?: NativeState | undefined;
   /** of its resources; absent: they are not changed in place */
@@ -55,8 +57,13 @@ export function podStateOf(pod: Pod, sidecarSet: SidecarSet, { kubelets }: InPla
     isUpdated: isUpdated(pod, sidecarSet),
     isConsistent: areConsistent && native?.isConsistent !== false,
     isReady: isReady(pod, sidecarSet),
+    ...(isDoubted(pod) ? { isDoubted: true } : {}),
     native,
   };
+}
+
+function isDoubted({ status }: Pod): boolean {
+  return status?.conditions?.some((one) => one.type === UPGRADABLE_CONDITION && one.status === "False") === true;
 }
 
 function isUpdated(pod: Pod, sidecarSet: SidecarSet): boolean {

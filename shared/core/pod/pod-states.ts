@@ -10,6 +10,7 @@ const UPDATED = 1;
 const CONSISTENT = 2;
 const READY = 4;
 const CLAIMED = 8;
+const DOUBTED = 16;
 
 /** What few pods have. */
 interface Extras {
@@ -42,8 +43,9 @@ export function matchedStates(
   return new PodStates(pods, { places: places.subarray(0, count), flags, extras });
 }
 
-function flagsOf({ isUpdated, isConsistent, isReady }: PodState): number {
-  return (isUpdated ? UPDATED : 0) | (isConsistent ? CONSISTENT : 0) | (isReady ? READY : 0);
+function flagsOf({ isUpdated, isConsistent, isReady, isDoubted }: PodState): number {
+  const stands = (isUpdated ? UPDATED : 0) | (isConsistent ? CONSISTENT : 0) | (isReady ? READY : 0);
+  return stands | (isDoubted ? DOUBTED : 0);
 }
 
 /** One after the other. */
@@ -115,6 +117,10 @@ class StateOfOne implements PodState {
 
   get isReady(): boolean {
     return (this.#flags & READY) !== 0;
+  }
+
+  get isDoubted(): boolean {
+    return (this.#flags & DOUBTED) !== 0;
   }
 
   get isClaimed(): boolean {

@@ -156,16 +156,7 @@ export function withReservations(
   const added = wanted
     .filter((pod) => !isKept.has(pod.uid))
     .slice(0, room)
-    .map(
-      ({ namespace, name, uid: podUid, resourceVersion }): Reservation => ({
-        namespace,
-        name,
-        uid: podUid,
-        resourceVersion,
-        generation,
-        revision,
-      }),
-    );
+    .map((pod) => reservationOf(pod, subject));
   const again = kept.filter(isWanted);
   const reservations = [...kept.map((old) => (isWanted(old) ? { ...old, revision } : old)), ...added];
   return {
@@ -173,6 +164,31 @@ export function withReservations(
     granted: new Set([...again, ...added].map((reservation) => reservation.uid)),
     fenced,
   };
+}
+
+/**
+ * `ledger` with these pods too, as far as there is room: of what is no patch. Whoever decided has counted those that are
+ * reserved already as used. None where the ledger is another spec's.
+ */
+export function alsoReserved(
+  ledger: Ledger,
+  pods: readonly PodState[],
+  subject: Subject,
+): { readonly ledger: Ledger; readonly added: readonly Reservation[] } {
+  const isSame = ledger.uid === subject.uid && ledger.generation === subject.generation;
+  const room = isSame ? Math.max(0, MAX_RESERVATIONS - ledger.reservations.length) : 0;
+  const added = pods.slice(0, room).map((pod) => reservationOf(pod, subject));
+  return { ledger: { ...ledger, reservations: [...ledger.reservations, ...added] }, added };
+}
+
+export function withoutThese(ledger: Ledger, gone: ReadonlySet<Reservation>): Ledger {
+  const uids = new Set([...gone].map(({ uid }) => uid));
+  return { ...ledger, reservations: ledger.reservations.filter(({ uid }) => !uids.has(uid)) };
+}
+
+function reservationOf({ namespace, name, uid, resourceVersion }: PodState, subject: Subject): Reservation {
+  const { generation, revision } = subject;
+  return { namespace, name, uid, resourceVersion, generation, revision };
 }
 
 function stateOf({ uid, resourceVersion }: PodState): string {

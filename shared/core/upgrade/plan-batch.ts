@@ -14,7 +14,7 @@ import type { PodPlan } from "./pod-change.ts";
 import { recordWithoutImage, type UpgradeFacts } from "./record-upgrade.ts";
 import { resizeMark } from "./resize.ts";
 import { type Selection, selectPods } from "./select.ts";
-import { planCondition } from "./upgradable-condition.ts";
+import { isSaidNotUpgradable, planCondition } from "./upgradable-condition.ts";
 
 /** A pod that could not be handled; it is left alone, the others are not held up by it. */
 interface PodProblem {
@@ -54,6 +54,17 @@ export function planShrinks(pods: Sequence<PodState>): readonly Action[] {
 
 function resizing(resources: readonly ResourceChange[]): PodPlan {
   return { kind: "planned", images: [], annotations: {}, resources };
+}
+
+/**
+ * Updated pods whose condition still says that they could not be: whoever updated them came no further, or a write of
+ * before came late.
+ */
+export function planMarks(sidecarSet: SidecarSet, pods: Sequence<PodState>, now: string): readonly Action[] {
+  const name = sidecarSet.metadata?.name ?? "";
+  return where(pods, (state) => state.isUpdated && state.isDoubted === true)
+    .filter(({ pod }) => isSaidNotUpgradable(pod, name))
+    .flatMap(({ pod }) => mark(pod, sidecarSet, true, now).actions);
 }
 
 /** One write: what a pod has to be given first, its turn come. */

@@ -38,6 +38,28 @@ const CONDITIONS: ReadonlySet<string> = new Set([
   "PodResizeInProgress",
 ]);
 
+/** What of a SidecarSet says which fields of pods are kept. */
+interface Projection {
+  /** absent: all */
+  readonly patchedAnnotations?: readonly string[];
+  /** whose pod it is matters where owners have budgets, or an order */
+  readonly hasControllers: boolean;
+}
+
+function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
+  if (!sidecarSet) return { hasControllers: false };
+  const patches = sidecarSet.spec.patchPodMetadata ?? [];
+  return {
+    patchedAnnotations: patches.flatMap((patch) => Object.keys(patch.annotations ?? {})),
+    hasControllers: followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet),
+  };
+}
+
+/** What was kept of pods for the one will do for the other. */
+export function isProjectedAlike(one: SidecarSet, other: SidecarSet): boolean {
+  return JSON.stringify(projectionOf(one)) === JSON.stringify(projectionOf(other));
+}
+
 /**
  * The fields of a pod that a decision about `sidecarSet` reads, and no others. Places of containers and
  * conditions stay what they are. Without a SidecarSet every annotation is kept. `withResources`: what containers ask
@@ -45,7 +67,8 @@ const CONDITIONS: ReadonlySet<string> = new Set([
  */
 export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = false): Pod {
   const { metadata = {}, spec, status } = pod;
-  const annotations = sidecarSet ? projectAnnotations(metadata.annotations, sidecarSet) : metadata.annotations;
+  const projection = projectionOf(sidecarSet);
+  const annotations = projectAnnotations(metadata.annotations, projection);
   return {
     metadata: {
       ...pick(metadata, [
@@ -58,7 +81,7 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = fa
         "labels",
       ]),
       ...(annotations ? { annotations } : {}),
-      ...projectController(metadata, sidecarSet),
+      ...projectController(metadata, projection),
     },
     spec: {
       ...pick(spec, ["nodeName"]),
@@ -82,16 +105,17 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = fa
   };
 }
 
-/** Whose pod it is matters where owners have budgets, or an order. */
-function projectController({ ownerReferences }: ObjectMeta, sidecarSet: SidecarSet | undefined) {
-  if (!sidecarSet || !(followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet))) return {};
+function projectController({ ownerReferences }: ObjectMeta, { hasControllers }: Projection) {
+  if (!hasControllers) return {};
   const controllers = (ownerReferences ?? []).filter(({ controller }) => controller === true);
   return controllers.length > 0 ? { ownerReferences: controllers } : {};
 }
 
-function projectAnnotations(annotations: Annotations | undefined, sidecarSet: SidecarSet): Annotations | undefined {
-  if (!annotations) return undefined;
-  const patched = (sidecarSet.spec.patchPodMetadata ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {}));
+function projectAnnotations(
+  annotations: Annotations | undefined,
+  { patchedAnnotations: patched }: Projection,
+): Annotations | undefined {
+  if (!annotations || !patched) return annotations;
   const isRead = (key: string) =>
     OUR_ANNOTATIONS.has(key) ||
     key.startsWith(VERSION_ANNOTATION_PREFIX) ||

@@ -40,3 +40,9 @@ export function isUpgradableBy({ message = "" }: PodCondition, sidecarSet: strin
   const verdicts = jsonOf(message);
   return isJsonObject(verdicts) && verdicts[sidecarSet] === true;
 }
+
+/** Whether the pod's condition says that it cannot be brought to the SidecarSet. */
+export function isSaidNotUpgradable({ status }: Pod, sidecarSet: string): boolean {
+  const verdicts = jsonOf(status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION)?.message);
+  return isJsonObject(verdicts) && verdicts[sidecarSet] === false;
+}

@@ -1,12 +1,17 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { planEvictions } from "../../../shared/core/missed-injection/plan-evictions.ts";
 
 type Kind = "ready" | "down" | "going" | "finished";
 
 function pod(name: string, kind: Kind = "ready"): Pod {
-  const metadata = { name, ...(kind === "going" ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {}) };
+  const metadata = {
+    name,
+    uid: `uid-${name}`,
+    ...(kind === "going" ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {}),
+  };
   const status = kind === "down" ? "False" : "True";
   const phase = kind === "finished" ? "Succeeded" : "Running";
   return { metadata, spec: { containers: [] }, status: { phase, conditions: [{ type: "Ready", status }] } };
@@ -44,5 +49,34 @@ test.each<[string, SidecarSet, readonly Pod[], readonly Pod[], readonly string[]
   ["none while the rollout is paused", set({ maxUnavailable: 2, paused: true }), missed, missed, []],
   ["none while injection is paused: they would come back as they are", set({}, "true", true), missed, missed, []],
 ])("%s", (...[, sidecarSet, selected, without, evicted]) => {
-  expect(planEvictions(sidecarSet, selected, without).map(({ metadata }) => metadata?.name)).toEqual(evicted);
+  const plan = planEvictions(sidecarSet, selected, without, new Set());
+  expect(plan.map(({ metadata }) => metadata?.name)).toEqual(evicted);
+});
+
+describe("beside a rollout", () => {
+  const namesOf = (selected: readonly Pod[], reserved: readonly string[]) =>
+    planEvictions(set({ maxUnavailable: 2 }), selected, missed, new Set(reserved)).map(
+      ({ metadata }) => metadata?.name,
+    );
+
+  test("a pod that is reserved counts as down, however ready it is", () => {
+    expect(namesOf([...has, ...missed], ["uid-has-0"])).toEqual(["a"]);
+    expect(namesOf([...has, ...missed], ["uid-has-0", "uid-has-1"])).toEqual([]);
+  });
+
+  test("one that misses the sidecars and is reserved is left to whoever reserved it", () => {
+    expect(namesOf([...has, ...missed], ["uid-a"])).toEqual(["b"]);
+  });
+
+  test("a pod that was given its image and does not run it yet counts as down", () => {
+    const records = JSON.stringify({ agent: { hash: "", sidecarSetName: "agent", updateTimestamp: null } });
+    const annotations = { [INJECTED_LIST_ANNOTATION]: "agent", [HASH_ANNOTATION]: records };
+    const { metadata, status } = pod("given");
+    const given: Pod = {
+      metadata: { ...metadata, annotations },
+      spec: { containers: [{ name: "agent", image: "agent:2" }] },
+      ...(status ? { status } : {}),
+    };
+    expect(namesOf([given, ...missed], [])).toEqual(["a"]);
+  });
 });

@@ -167,7 +167,7 @@ function eventOf(object: KubernetesObject): RecordedEvent {
 
 /** Time stands still during a pass, as in the reference's. */
 function standing(now: string): Clock {
-  return { ...systemClock, now: () => Date.parse(now) };
+  return { ...systemClock, epochMs: () => Date.parse(now) };
 }
 
 /** What OpenKruise has in a status. */

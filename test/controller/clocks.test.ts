@@ -1,0 +1,132 @@
+/** Clocks of other machines that are wrong, and our own that is set: neither stops the work for long. */
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { systemClock } from "../../shared/controller/clock.ts";
+import { mapPaced, Pace } from "../../shared/controller/paced.ts";
+import { runPass } from "../../shared/controller/pass.ts";
+import { serveWork } from "../../shared/controller/serve-work.ts";
+import { tickWork } from "../../shared/core/fan-out/work.ts";
+import { type Cluster, LEASES, SIDECARSETS } from "../../shared/kube/port.ts";
+import { deploy, KRUISE_NAMESPACE, release, startTestCluster, type TestCluster } from "./fixture.ts";
+
+const HOUR_MS = 3_600_000;
+
+let test: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+  await deploy(cluster, "proxy", 1, {});
+});
+afterAll(() => test?.close());
+afterEach(() => vi.restoreAllMocks());
+
+/** The machine's clock is another from now on. */
+function setClock(byMs: number): void {
+  const { now } = Date;
+  vi.spyOn(Date, "now").mockImplementation(() => now() + byMs);
+}
+
+describe("a Lease", () => {
+  const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
+  const pass = () => runPass(cluster, { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 20_000, follow: false });
+  const hold = async (aheadMs: number, leaseDurationSeconds: number) => {
+    const renewTime = new Date(Date.now() + aheadMs).toISOString().replace("Z", "000Z");
+    const spec = { holderIdentity: "a laptop", leaseDurationSeconds, renewTime };
+    await cluster.patch(LEASES, key, { type: "merge", body: { spec } });
+  };
+
+  it.each<[string, number, number]>([
+    ["that a clock an hour ahead renewed, whose process is gone", HOUR_MS, 30],
+    ["that says it holds for a day", -60_000, 86_400],
+    ["that says it holds for a negative time", -1_000, -30],
+  ])("%s, is taken", async (_, aheadMs, seconds) => {
+    await pass();
+    await hold(aheadMs, seconds);
+    const report = await pass();
+    expect(report.heldBy).toBeUndefined();
+    expect(report.sidecarSets).toMatchObject([{ name: "proxy", stop: "oneRound" }]);
+    expect(await cluster.get<KubernetesObject>(LEASES, key)).toMatchObject({ spec: { holderIdentity: "" } });
+  });
+
+  it.each([-20_000, 0, 20_000])("that was renewed %i ms from now is believed", async (aheadMs) => {
+    await pass();
+    await hold(aheadMs, 30);
+    expect(await pass()).toMatchObject({ heldBy: "a laptop", sidecarSets: [] });
+  });
+});
+
+describe("a clock that is set back by an hour", () => {
+  it("does not keep a batch waiting for the pod that was refused", async () => {
+    const refused = new Set<number>();
+    const began = performance.now();
+    await mapPaced([1, 2], new Pace(4, systemClock), async (item) => {
+      if (item === 1) await systemClock.sleep(50);
+      if (item === 1 || refused.has(item)) return undefined;
+      refused.add(item);
+      // Before the other one is through, who has this one's turn then.
+      setTimeout(() => setClock(-HOUR_MS), 10);
+      return 200;
+    });
+    expect(refused.size).toBe(1);
+    expect(performance.now() - began).toBeLessThan(10_000);
+  }, 20_000);
+
+  it("does not make a pass longer than its deadline", async () => {
+    await release(cluster, "proxy", 2, { image: "registry.example/proxy:never-ready" });
+    const began = performance.now();
+    setTimeout(() => setClock(-HOUR_MS), 1_000);
+    const options = { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 6_000, follow: true, sidecarSet: "proxy" };
+    const report = await runPass(cluster, options);
+    expect(report.sidecarSets).toMatchObject([{ stop: "deadline" }]);
+    expect(report.durationMs).toBeGreaterThan(0);
+    expect(performance.now() - began).toBeLessThan(15_000);
+  }, 30_000);
+
+  it("does not have a gate's no stand", async () => {
+    const asked: string[] = [];
+    const gates = {
+      refusals: new Map(),
+      ask: async (url: URL) => {
+        asked.push(url.host);
+        return { allow: false, reason: "freeze" } as const;
+      },
+    };
+    await deploy(cluster, "gated", 1, {});
+    await release(cluster, "gated", 2);
+    const annotations = { "sidecarset.kruise.io/gate": "https://gate.example/ask" };
+    await cluster.patch(SIDECARSETS, { name: "gated" }, { type: "merge", body: { metadata: { annotations } } });
+    const options = {
+      kruiseNamespace: KRUISE_NAMESPACE,
+      deadlineMs: 20_000,
+      follow: false,
+      sidecarSet: "gated",
+      gates,
+    };
+    await runPass(cluster, options);
+    await runPass(cluster, options);
+    expect(asked).toHaveLength(1);
+    setClock(-HOUR_MS);
+    await runPass(cluster, options);
+    expect(asked).toHaveLength(2);
+  });
+});
+
+describe("work from a queue", () => {
+  it.each<[string, number, number]>([
+    ["after our clock was set back by an hour", 0, -HOUR_MS],
+    ["after our clock was set on by an hour", 0, HOUR_MS],
+    ["where our clock is an hour ahead all along: a minute later", HOUR_MS, HOUR_MS + 61_000],
+  ])("is not taken for done, %s", async (_, aheadMs, laterMs) => {
+    const scheduled = Date.now();
+    const served = new Map<string, number>();
+    const serve = (byMs: number) => {
+      const clock = { ...systemClock, epochMs: () => scheduled + byMs };
+      const more = { clock, served, remainingMs: () => 20_000, kruiseNamespace: KRUISE_NAMESPACE, follow: false };
+      const due = byMs === aheadMs ? scheduled : scheduled + laterMs - aheadMs;
+      return serveWork(cluster, tickWork("proxy", due), more);
+    };
+    expect(await serve(aheadMs)).toBeDefined();
+    expect(await serve(laterMs)).toBeDefined();
+  });
+});
