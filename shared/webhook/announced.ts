@@ -56,16 +56,20 @@ export class Announced {
    * Drops what can't be stored any more, having been, or because it would replace what is no longer there.
    * @param sidecarSet under a name as it was read after the announcements were, undefined: none; in a list, which may
    *   be from before, a creation is known by its uid alone
+   * @returns uids of those that were there when they were announced, and are no more
    * @throws KubeError where that is from before the announced write was admitted
    */
-  settle(sidecarSet: (name: string) => SidecarSet | undefined, { now, isList }: Settling): void {
+  settle(sidecarSet: (name: string) => SidecarSet | undefined, { now, isList }: Settling): readonly string[] {
+    const gone: string[] = [];
     for (const one of this.#pending.values()) {
       const { uid = "", resourceVersion: version = "" } = sidecarSet(one.name)?.metadata ?? {};
       if (isOlder(version, one.from)) throw olderState(version, one.from);
       const isCreatedLater = isList && one.from === "" && uid !== one.uid;
       const isOver = version !== one.from && !isCreatedLater;
       if (isOver || (!isList && isLate(one, now))) this.#pending.delete(one.sequence);
+      if (isOver && one.from !== "" && uid !== one.uid) gone.push(one.uid);
     }
+    return gone;
   }
 
   #add(one: Pending): void {

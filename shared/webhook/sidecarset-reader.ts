@@ -43,7 +43,7 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
 
   const list = async (cluster: Cluster) => {
     const listed = await view.list(cluster, announced.newest);
-    announced.settle(namedIn(listed), { now: options.now(), isList: true });
+    view.isWithout(announced.settle(namedIn(listed), { now: options.now(), isList: true }));
     isListed = true;
   };
   /** What an API server lists may be older than what it answers about a single one. */
@@ -51,7 +51,7 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
     const { names } = announced;
     const isMany = names.size > MAX_SINGLE_READS;
     const read = await view.readSingly(cluster, isMany ? NO_NAMES : names);
-    announced.settle(namedIn(read), { now: options.now(), isList: isMany });
+    view.isWithout(announced.settle(namedIn(read), { now: options.now(), isList: isMany }));
     return read;
   };
   const catchUp = async (cluster: Cluster, { announcements }: Notice) => {
@@ -108,6 +108,12 @@ export class KnownSidecarSets {
     return this.#keep(withRead(this.#known, read), now);
   }
 
+  /** These were deleted, some of them perhaps unseen: a list that has them is from before. */
+  isWithout(uids: readonly string[]): void {
+    for (const uid of uids) if (uid !== "") this.#gone.add(uid);
+    for (const oldest of [...this.#gone].slice(0, -MAX_GONE)) this.#gone.delete(oldest);
+  }
+
   /** Nobody waits for a long list that repeats what is known. */
   #relist(cluster: Cluster, last: ListedSidecarSets): void {
     const [now, listedAt] = [this.#now(), this.#listedAt];
@@ -137,11 +143,9 @@ export class KnownSidecarSets {
 
   #remember(read: ReadByName, before: ListedSidecarSets): void {
     if (read.size === 0) return;
-    for (const { metadata } of before.sidecarSets) {
-      const name = metadata?.name ?? "";
-      if (read.has(name) && read.get(name)?.metadata?.uid !== metadata?.uid) this.#gone.add(metadata?.uid ?? name);
-    }
-    for (const oldest of [...this.#gone].slice(0, -MAX_GONE)) this.#gone.delete(oldest);
+    const isGone = ({ metadata: { name = "", uid } = {} }: SidecarSet) =>
+      read.has(name) && read.get(name)?.metadata?.uid !== uid;
+    this.isWithout(before.sidecarSets.filter(isGone).map(({ metadata }) => metadata?.uid ?? ""));
     for (const [name, sidecarSet] of read) {
       this.#readSince.set(name, sidecarSet);
       this.#rise(sidecarSet?.metadata?.resourceVersion ?? "");
