@@ -88,7 +88,7 @@ export async function look<T>(read: () => Promise<T>): Promise<Seen<T>> {
 }
 
 async function readServer(session: Session): Promise<Pick<Facts, "version" | "skewSeconds">> {
-  const seen = await look(async () => readServerFacts(await session.access(), systemClock.now));
+  const seen = await look(async () => readServerFacts(await session.access(), systemClock.epochMs));
   if ("why" in seen) return { version: seen, skewSeconds: seen };
   const { version, skewSeconds } = seen.value;
   return {

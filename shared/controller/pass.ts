@@ -84,7 +84,15 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
     })
     .finally(() => ended.abort());
   const { problems, notReached, isDryRun } = service;
-  return { startedAt, durationMs: clock.now() - beganAtMs, isDryRun, problems, notReached, calls, ...result };
+  return {
+    startedAt,
+    durationMs: Math.round(clock.now() - beganAtMs),
+    isDryRun,
+    problems,
+    notReached,
+    calls,
+    ...result,
+  };
 }
 
 type PassResult = Pick<

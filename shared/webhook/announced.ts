@@ -64,10 +64,9 @@ export class Announced {
     for (const one of this.#pending.values()) {
       const { uid = "", resourceVersion: version = "" } = sidecarSet(one.name)?.metadata ?? {};
       if (isOlder(version, one.from)) throw olderState(version, one.from);
-      const isCreatedLater = isList && one.from === "" && uid !== one.uid;
-      const isOver = version !== one.from && !isCreatedLater;
-      if (isOver || (!isList && isLate(one, now))) this.#pending.delete(one.sequence);
-      if (isOver && one.from !== "" && uid !== one.uid) gone.push(one.uid);
+      const isOver = isReplaced(one, { uid, version, isList });
+      if (isOver || isLate(one, { now, isList })) this.#pending.delete(one.sequence);
+      if (isOver && isAnother(one, uid)) gone.push(one.uid);
     }
     return gone;
   }
@@ -86,7 +85,23 @@ export class Announced {
   }
 }
 
-function isLate({ seenAt, at }: Pending, now: number): boolean {
+interface Read {
+  readonly uid: string;
+  readonly version: string;
+  readonly isList: boolean;
+}
+
+function isReplaced({ from, uid }: Pending, read: Read): boolean {
+  const isCreatedLater = read.isList && from === "" && read.uid !== uid;
+  return read.version !== from && !isCreatedLater;
+}
+
+function isAnother({ from, uid }: Pending, found: string): boolean {
+  return from !== "" && found !== uid;
+}
+
+function isLate({ seenAt, at }: Pending, { now, isList }: Settling): boolean {
+  if (isList) return false;
   return now - seenAt > LANDS_MS || now - at > VERY_LONG_AGO_MS;
 }
 

@@ -9,8 +9,11 @@ import type { Clocks } from "./fresh.ts";
 
 /** The registration is looked at again this often. */
 const REGISTRATION_MS = 2_000;
-/** What has been there this long, API servers go by: they watch their registrations. */
-const IN_FORCE_MS = 5_000;
+/**
+ * What has been there this long, API servers go by, since they watch their registrations; and what they let through
+ * before is stored, or never will be.
+ */
+export const IN_FORCE_MS = 5_000 + LANDS_MS;
 /** By the API server's clock, which may be another than ours. */
 const LONG_AGO_MS = 5 * 60_000;
 

@@ -156,7 +156,7 @@ describe("a pass and pods whose containers start in an order", () => {
       const how = await Promise.race([faulty.struck.then(() => "struck"), end]);
       if (how === "struck") struck++;
       // The Lease of the pass that was killed is waited out.
-      const later = { ...fastClock(5), now: () => Date.now() + 60_000 * (index + 1) };
+      const later = { ...fastClock(5), epochMs: () => Date.now() + 60_000 * (index + 1) };
       await runPass(cluster, options({ clock: later, deadlineMs: 10 * 60_000 }));
       await vi.waitFor(async () => expect(isReady(await readPod(name))).toBe(true), PATIENT);
       expect(outOfOrder(name, [0, 1])).toEqual([]);

@@ -95,7 +95,7 @@ describe("with passes that keep the registration", () => {
   });
 
   it("what is long gone is taken out, what is there stays", async () => {
-    const clock = { ...systemClock, now: () => Date.now() + 600_000 };
+    const clock = { ...systemClock, epochMs: () => Date.now() + 600_000 };
     const options = { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 10_000, follow: false, clock };
     await until("the condition is narrow", async () => {
       await runPass(cluster, { ...options, withoutSidecarSets: true, isKeepingRegistration: true });

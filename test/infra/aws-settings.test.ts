@@ -6,6 +6,7 @@ import { DEPLOYED, environmentOf, secretsOf } from "../../infra/aws/functions.ts
 import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
 import { template } from "../../infra/aws/template.ts";
 import { FUNCTIONS } from "../../infra/build.ts";
+import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import * as WEBHOOK_PATHS from "../../shared/webhook/paths.ts";
 
 const PATHS = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:paths-AbCdEf";
@@ -204,7 +205,7 @@ describe("a domain of one's own", () => {
   });
 
   test("has a route for every path but conversions, with the secret in it where that is the proof", async () => {
-    const paths = Object.values(WEBHOOK_PATHS).filter(
+    const paths = [...Object.values(WEBHOOK_PATHS), ANNOUNCE_SIDECARSET_PATH].filter(
       (path) => typeof path === "string" && path !== WEBHOOK_PATHS.CONVERT_PATH,
     );
     expect(paths.length).toBeGreaterThan(8);

@@ -3,7 +3,7 @@ import { webhookConfigurations } from "../../infra/webhooks/webhook-configuratio
 import { isEveryWriteAnnounced } from "../../shared/core/match/announced-writes.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster, Resource } from "../../shared/kube/port.ts";
-import { trustedNotice } from "../../shared/webhook/announcement-trust.ts";
+import { IN_FORCE_MS, trustedNotice } from "../../shared/webhook/announcement-trust.ts";
 import { LANDS_MS } from "../../shared/webhook/announcements.ts";
 
 type Webhooks = Parameters<typeof isEveryWriteAnnounced>[0];
@@ -84,12 +84,17 @@ describe("announcements are gone by", () => {
   });
 
   test.each([
-    ["a new registration after five seconds", () => registered(1), () => noticed(1), 5_000],
+    [
+      "a new registration when nothing is under way that it did not see",
+      () => registered(1),
+      () => noticed(1),
+      IN_FORCE_MS,
+    ],
     [
       "one that was changed a minute ago too",
       () => registered(60, { managedFields: [{ time: at(1) }] }),
       () => noticed(60),
-      5_000,
+      IN_FORCE_MS,
     ],
     [
       "a ConfigMap that is newer than the registration when nothing is under way any more",
@@ -111,7 +116,7 @@ describe("announcements are gone by", () => {
     registration = registered(0, { generation: 2 });
     steady = 2_000;
     expect(await isTrusted()).toBe(false);
-    steady = 8_000;
+    steady = 3_000 + IN_FORCE_MS;
     expect(await isTrusted()).toBe(true);
   });
 

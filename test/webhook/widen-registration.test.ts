@@ -66,7 +66,7 @@ async function admit(on: Cluster, object: SidecarSet): Promise<void> {
   await on.create(SIDECARSETS, object);
 }
 
-const later = (ms: number) => ({ ...systemClock, now: () => Date.now() + ms });
+const later = (ms: number) => ({ ...systemClock, epochMs: () => Date.now() + ms });
 const pass = (on: Cluster, clock = systemClock, dryRun = false) =>
   runPass(on, {
     kruiseNamespace: KRUISE_NAMESPACE,

@@ -64,7 +64,15 @@ export async function runSetPass(cluster: Cluster, options: SetPassOptions): Pro
     })
     .finally(() => ended.abort());
   const { problems, notReached, isDryRun } = service;
-  return { startedAt, durationMs: clock.now() - beganAtMs, isDryRun, problems, notReached, calls, ...result };
+  return {
+    startedAt,
+    durationMs: Math.round(clock.now() - beganAtMs),
+    isDryRun,
+    problems,
+    notReached,
+    calls,
+    ...result,
+  };
 }
 
 type PassResult = Pick<SetPassReport, "sets" | "heldBy">;

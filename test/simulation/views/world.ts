@@ -16,6 +16,7 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from "../../../shared/kube/port.ts";
 import { announcing } from "../../../shared/webhook/announce.ts";
+import { IN_FORCE_MS } from "../../../shared/webhook/announcement-trust.ts";
 import type { Admit } from "../../../shared/webhook/app.ts";
 import { type ClusterView, clusterView } from "../../../shared/webhook/cluster-view.ts";
 import { type Chance, seededChance } from "../chance.ts";
@@ -33,6 +34,8 @@ export const TROUBLE = [
   "write refused by others",
   "ConfigMap deleted",
   "ConfigMap emptied",
+  "registration taken away",
+  "many writes at once",
 ] as const;
 type Trouble = (typeof TROUBLE)[number];
 
@@ -55,14 +58,29 @@ interface Process {
   readonly skewMs: number;
   /** virtual time until which nothing of it moves */
   frozenUntil: number;
+  /** virtual time until which it gets no pods, while others get some */
+  restsUntil: number;
   calls: number;
+}
+
+interface Seeing {
+  readonly process: Process;
+  readonly view: ClusterView;
 }
 
 const START_MS = Date.parse("2026-11-23T00:00:00Z");
 const LONG_AGO = "2026-01-01T00:00:00Z";
 const TIMEOUT_MS = 5_000;
 const DURATION_MS = 200_000;
+/** Where people have taken something away it takes minutes until announcements are gone by again. */
+const LONG_DURATION_MS = 500_000;
 const NAMES = ["a", "b", "c", "d"];
+/** More than announcements are kept. */
+const MANY_NAMES = Array.from({ length: 150 }, (_, at) => `many-${at}`);
+/** docs/read-your-writes.md: who takes the registration away is noticed so much later. */
+const NOTICED_MS = 2_500;
+/** API servers watch their registrations. */
+const REGISTERED_MS = 2_000;
 
 export class ViewWorld {
   readonly #chance: Chance;
@@ -71,13 +89,15 @@ export class ViewWorld {
   readonly #happened: Partial<Record<Trouble, number>> = {};
   readonly #violations: string[] = [];
   readonly #trace: string[] = [];
-  readonly #rates: { readonly trouble: number; readonly slow: number; readonly stale: number; readonly people: number };
+  readonly #rates: Readonly<Record<"trouble" | "slow" | "stale" | "people" | "crowds" | "refused", number>>;
   readonly #seed: number;
   #pods = 0;
   #warned = 0;
   #unasked = 0;
-  #views: { readonly process: Process; readonly view: ClusterView }[] = [];
+  #views: Seeing[] = [];
   #announcers: Admit[] = [];
+  /** API servers have their writes announced */
+  #isRegistered = true;
 
   constructor(seed: number) {
     this.#seed = seed;
@@ -90,6 +110,8 @@ export class ViewWorld {
       slow: calm ? 0 : 0.03,
       stale: calm || !isStale ? 0 : 0.3,
       people: calm || isStale ? 0 : 0.3,
+      crowds: calm || isStale ? 0 : 0.04,
+      refused: this.#chance.pick([0.01, 0.05]),
     };
     // So that versions gain a digit while somebody looks.
     this.#truth = new Truth(this.#scheduler, this.#chance.pick([3, 93, 985, 9_990]));
@@ -104,7 +126,7 @@ export class ViewWorld {
     for (const name of NAMES) void this.#user(name);
     for (let others = 0; others < this.#chance.below(3); others++) void this.#others();
     void this.#people();
-    await this.#scheduler.runFor(DURATION_MS);
+    await this.#scheduler.runFor(this.#rates.people > 0 ? LONG_DURATION_MS : DURATION_MS);
     const { writes } = this.#truth;
     const [seed, violations, happened, trace] = [this.#seed, this.#violations, this.#happened, this.#trace];
     const [pods, warned, unasked] = [this.#pods, this.#warned, this.#unasked];
@@ -112,9 +134,13 @@ export class ViewWorld {
   }
 
   #install(): void {
-    const [, validation] = webhookConfigurations({ url: "https://webhooks.example.com" });
-    this.#truth.put(VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_CONFIGURATION, { ...validation }, LONG_AGO);
+    this.#register(LONG_AGO);
     this.#truth.put(CONFIG_MAPS, ANNOUNCEMENTS_CONFIG_MAP, {}, LONG_AGO);
+  }
+
+  #register(createdAt: string): void {
+    const [, validation] = webhookConfigurations({ url: "https://webhooks.example.com" });
+    this.#truth.put(VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_CONFIGURATION, { ...validation }, createdAt);
   }
 
   #note(trouble: Trouble): void {
@@ -128,7 +154,7 @@ export class ViewWorld {
   #sleep = (ms: number): Promise<void> => new Promise((resolve) => void this.#scheduler.after(ms, resolve));
 
   #newProcess(name: string): Process {
-    return { name, skewMs: this.#chance.between(-200_000, 200_000), frozenUntil: 0, calls: 0 };
+    return { name, skewMs: this.#chance.between(-200_000, 200_000), frozenUntil: 0, restsUntil: 0, calls: 0 };
   }
 
   #newView(name: string) {
@@ -244,9 +270,11 @@ export class ViewWorld {
   /** By us, and by others; what is admitted may take long to be stored. */
   async #isAdmitted(request: AdmissionRequest): Promise<boolean> {
     await this.#sleep(this.#chance.between(0, 3));
-    const review = Promise.resolve(this.#chance.pick(this.#announcers)(request)).then(() => true);
-    if (!(await this.#inTime(review))) return false;
-    if (this.#chance.isLucky(0.05)) {
+    if (this.#isRegistered) {
+      const review = Promise.resolve(this.#chance.pick(this.#announcers)(request)).then(() => true);
+      if (!(await this.#inTime(review))) return false;
+    }
+    if (this.#chance.isLucky(this.#rates.refused)) {
       this.#note("write refused by others");
       return false;
     }
@@ -261,10 +289,14 @@ export class ViewWorld {
     return Promise.race([answering.catch(() => undefined), this.#sleep(TIMEOUT_MS).then(() => undefined)]);
   }
 
-  async #pod(): Promise<void> {
+  #pod(): Promise<void> {
+    const awake = this.#views.filter(({ process }) => process.restsUntil <= this.#scheduler.nowMs);
+    return this.#podBy(this.#chance.pick(awake.length > 0 ? awake : this.#views));
+  }
+
+  async #podBy({ process, view }: Seeing): Promise<void> {
     const before = this.#truth.answeredSoFar();
     await this.#sleep(this.#chance.between(0, 3));
-    const { process, view } = this.#chance.pick(this.#views);
     const { calls } = process;
     await this.#sleep(process.frozenUntil - this.#scheduler.nowMs);
     this.#pods++;
@@ -290,7 +322,39 @@ export class ViewWorld {
         );
       }
       if (this.#chance.isLucky(this.#rates.people)) await this.#handleConfigMap();
+      if (this.#chance.isLucky(this.#rates.people / 3)) await this.#handleRegistration();
+      if (this.#chance.isLucky(this.#rates.crowds)) this.#writeMany();
     }
+  }
+
+  #writeMany(): void {
+    this.#note("many writes at once");
+    for (const name of MANY_NAMES) void this.#write(name);
+  }
+
+  /** One process gets one pod after it was put back, and the next one when it takes the registration for proven. */
+  async #rest(): Promise<void> {
+    const [resting, ...others] = this.#views;
+    if (resting === undefined || others.length === 0) return;
+    resting.process.restsUntil = this.#scheduler.nowMs + IN_FORCE_MS + 5_000;
+    await this.#sleep(REGISTERED_MS);
+    await this.#podBy(resting);
+  }
+
+  async #handleRegistration(): Promise<void> {
+    this.#note("registration taken away");
+    this.#say("the registration is taken away");
+    this.#truth.remove(VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_CONFIGURATION);
+    await this.#sleep(NOTICED_MS);
+    this.#isRegistered = false;
+    await this.#sleep(this.#chance.between(0, 30_000));
+    this.#say("the registration is put back");
+    this.#register(new Date(this.#scheduler.nowMs).toISOString());
+    await this.#sleep(this.#chance.between(0, REGISTERED_MS));
+    await this.#rest();
+    // No announcement has ever named this one.
+    await this.#write(`unannounced-${this.#truth.version}`);
+    this.#isRegistered = true;
   }
 
   async #handleConfigMap(): Promise<void> {
