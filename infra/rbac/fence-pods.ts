@@ -58,6 +58,8 @@ const VARIABLES = {
   changedAnnotations:
     "variables.annotations.filter(key, !(key in variables.annotationsBefore) || variables.annotationsBefore[key] != variables.annotations[key]) + variables.annotationsBefore.filter(key, !(key in variables.annotations))",
   ownAnnotations: `${ANNOTATIONS} + (variables.recreates ? [${celText(RECREATED_CONTAINERS_ANNOTATION)}] : []) + (${hasFeature("launch-order")} ? [${celText(LAUNCH_COMPLETED_ANNOTATION)}] : [])`,
+  tolerations: of("object", "spec.?tolerations", "[]"),
+  tolerationsBefore: of("oldObject", "spec.?tolerations", "[]"),
   conditions: of("object", "status.?conditions", "[]"),
   conditionsBefore: of("oldObject", "status.?conditions", "[]"),
   changedConditions: `(${without("variables.conditions", "variables.conditionsBefore")} + ${without("variables.conditionsBefore", "variables.conditions")}).map(one, one.type)`,
@@ -108,12 +110,18 @@ const RULES: Policy["validations"] = [
         "schedulingGates",
         "serviceAccountName",
         "terminationGracePeriodSeconds",
-        "tolerations",
         "volumes",
       ]),
     ),
     message:
       "the reconciler changes nothing of a pod's spec but images, and resources with infra/rbac/optional/resize.yaml",
+  },
+  {
+    // An API server itself adds these two to a pod that was made without them, whoever updates it.
+    expression: updated(
+      `variables.tolerationsBefore.all(t, t in variables.tolerations) && variables.tolerations.all(t, t in variables.tolerationsBefore || (t.?key.orValue("") in ${celTexts(["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"])} && t.?effect.orValue("") == "NoExecute" && has(t.tolerationSeconds)))`,
+    ),
+    message: "the reconciler changes no tolerations of pods",
   },
   {
     expression: `variables.subresource != "status" || (${same("status", [

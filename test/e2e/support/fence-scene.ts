@@ -1,6 +1,6 @@
 /** What the reconciler tries to write to: pods, records and the cluster's own, and a role that would let it. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
-import type { Cluster } from "../../../shared/kube/port.ts";
+import { type Cluster, LEASES } from "../../../shared/kube/port.ts";
 import { resourceOf } from "../../support/resource-of.ts";
 import { controller, ORDERED, PLANE, SHOP } from "./fence-write.ts";
 import { createAll, removeAll } from "./installed.ts";
@@ -166,6 +166,8 @@ export async function openFencedScene(cluster: Cluster) {
       { subresource: "status" },
     );
   await createAll(cluster, OTHERS);
+  // Passes of an earlier file have taken it.
+  await cluster.delete(LEASES, { namespace: "kruise-system", name: "sidecarset-rollout" }).catch(() => undefined);
   const uids = new Map<string, string>();
   for (const one of OWNERS) {
     const stored = await cluster.get(resourceOf(one), keyOf(one));
