@@ -1,12 +1,12 @@
 /** What Lambda hands over for an HTTP request, by API Gateway, Function URL or load balancer, and what it wants back. */
-import { X509Certificate } from "node:crypto";
 import type { ALBEvent, ALBResult, APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
-import type { CertificateSource } from "../shared/authentication-settings.ts";
+import type { AuthenticationSettings } from "../shared/authentication-settings.ts";
 import { readAuthentication, readAwsAccess, readLogLevel } from "../shared/config.ts";
 import { createLog } from "../shared/log.ts";
 import { type WebhookOptions, webhookApp } from "../shared/webhook/app.ts";
 import { authenticator } from "../shared/webhook/authenticate.ts";
 import type { HttpAnswer, HttpRequest } from "../shared/webhook/http.ts";
+import { certificateIn, loadBalancerCertificate } from "./load-balancer-certificate.ts";
 
 /** API Gateway passes the certificate of mutual TLS along; a Function URL has none. */
 type GatewayEvent = APIGatewayProxyEventV2 & {
@@ -16,9 +16,6 @@ type GatewayEvent = APIGatewayProxyEventV2 & {
 };
 type HttpEvent = GatewayEvent | ALBEvent;
 export type HttpResult = APIGatewayProxyStructuredResultV2 & ALBResult;
-
-/** From a load balancer whose listener verifies client certificates: the certificate, percent-encoded. */
-const LEAF_HEADER = "x-amzn-mtls-clientcert-leaf";
 
 /** Of the JSON that carries the answer, with room for what stands around its body. */
 const MAX_GATEWAY_BYTES = 6 * 1024 * 1024 - 2_000;
@@ -38,11 +35,11 @@ export function lambdaWebhook(
   const answer = webhookApp({ ...options, log, isKnown });
   return async (event) =>
     "rawPath" in event
-      ? toResult(await answer(fromGateway(event, settings.clientCertificateFrom)))
-      : toLoadBalancerResult(event, await answer(fromLoadBalancer(event, settings.clientCertificateFrom)));
+      ? toResult(await answer(fromGateway(event, settings)))
+      : toLoadBalancerResult(event, await answer(fromLoadBalancer(event, settings)));
 }
 
-function fromGateway(event: GatewayEvent, source: CertificateSource): HttpRequest {
+function fromGateway(event: GatewayEvent, { clientCertificateFrom: source }: AuthenticationSettings): HttpRequest {
   const { rawPath: path, rawQueryString: query, headers, requestContext } = event;
   const pem = source === "api-gateway" ? requestContext.authentication?.clientCert?.clientCertPem : undefined;
   return {
@@ -50,18 +47,17 @@ function fromGateway(event: GatewayEvent, source: CertificateSource): HttpReques
     path,
     query,
     headers,
-    clientCertificate: () => parseCertificate(pem),
+    clientCertificate: () => certificateIn(pem),
     readBody: async (maxBytes) => decode(event, maxBytes),
     canCarry: (body) => bytesAsJson(body) <= MAX_GATEWAY_BYTES,
   };
 }
 
 /** Node's own Request and Response load a whole HTTP client at their first use: most of a cold start. */
-function fromLoadBalancer(event: ALBEvent, source: CertificateSource): HttpRequest {
+function fromLoadBalancer(event: ALBEvent, settings: AuthenticationSettings): HttpRequest {
   const { httpMethod: method, path } = event;
-  const headers = Object.fromEntries(
-    joined(event.headers, event.multiValueHeaders).map(([name, value]) => [name.toLowerCase(), value]),
-  );
+  const { clientCertificateFrom: source, loadBalancerListener: listener } = settings;
+  const headers = byLowerCase(joined(event.headers, event.multiValueHeaders));
   const query = joined(event.queryStringParameters, event.multiValueQueryStringParameters)
     .map(([name, value]) => `${name}=${value}`)
     .join("&");
@@ -70,7 +66,7 @@ function fromLoadBalancer(event: ALBEvent, source: CertificateSource): HttpReque
     path,
     query,
     headers,
-    clientCertificate: () => (source === "load-balancer" ? parseCertificate(decoded(headers[LEAF_HEADER])) : undefined),
+    clientCertificate: () => (source === "load-balancer" ? loadBalancerCertificate(event, listener) : undefined),
     readBody: async (maxBytes) => decode(event, maxBytes),
     canCarry: (body) => bytesAsJson(body) <= MAX_LOAD_BALANCER_BYTES,
   };
@@ -85,6 +81,16 @@ function joined(values: Values, multiValues: MultiValues): readonly (readonly [s
   return [...multi, ...Object.entries(values ?? {}).map(([name, value]) => [name, value ?? ""] as const)];
 }
 
+/** Names in several cases are one name that comes several times. */
+function byLowerCase(entries: readonly (readonly [string, string])[]): Readonly<Record<string, string>> {
+  const all = new Map<string, string>();
+  for (const [name, value] of entries) {
+    const known = all.get(name.toLowerCase());
+    all.set(name.toLowerCase(), known === undefined ? value : `${known}, ${value}`);
+  }
+  return Object.fromEntries(all);
+}
+
 function toResult({ status, headers, body }: HttpAnswer): HttpResult {
   return { statusCode: status, headers: { ...headers }, body, isBase64Encoded: false };
 }
@@ -93,23 +99,6 @@ function toLoadBalancerResult({ multiValueHeaders }: ALBEvent, answer: HttpAnswe
   const { headers, ...result } = toResult(answer);
   if (multiValueHeaders === undefined) return { headers, ...result };
   return { ...result, multiValueHeaders: Object.fromEntries(Object.entries(answer.headers).map(([k, v]) => [k, [v]])) };
-}
-
-/** undefined also for what is no certificate. */
-function parseCertificate(pem: string | undefined): X509Certificate | undefined {
-  try {
-    return pem ? new X509Certificate(pem) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function decoded(text: string | undefined): string | undefined {
-  try {
-    return text === undefined ? undefined : decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function decode({ body, isBase64Encoded }: HttpEvent, maxBytes: number): string | undefined {

@@ -4,7 +4,7 @@ import { systemClock } from "../shared/controller/clock.ts";
 import { type ReadReportContext, readDetail, readOverview } from "../shared/controller/read-report.ts";
 import { PAGE_POLICY, renderPage } from "../shared/core/report/page.ts";
 import type { Cluster } from "../shared/kube/port.ts";
-import type { Log } from "../shared/log.ts";
+import { type Log, withoutSecrets } from "../shared/log.ts";
 import type { SecretReference } from "../shared/secret/reference.ts";
 import {
   type Authenticate,
@@ -103,7 +103,7 @@ async function answer(context: Context, read: Read, log: Log): Promise<Response>
   try {
     const body = await read(name);
     if (body === undefined) return context.text(`there is no SidecarSet ${name}`, 404);
-    return context.body(body, 200, HEADERS);
+    return context.body(withoutSecrets(body), 200, HEADERS);
   } catch (error) {
     log.error("page failed", { sidecarSet: name, error });
     return context.text("the cluster cannot be read now, the log of the server says why", 503);

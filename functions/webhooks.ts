@@ -24,7 +24,13 @@ export interface WebhooksOptions {
   readonly fromCluster?: (() => Promise<Cluster>) | undefined;
   /** Also: pods that turn ready, or fail, are told of. */
   readonly statusHints: boolean;
+  /** Of an installation: without the policies around the reconciler. */
+  readonly isUnfenced?: boolean;
+  /** Of those policies: keys and prefixes, separated by commas. */
+  readonly fenceAnnotations?: string | undefined;
 }
+
+const ANNOTATION = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
 
 /** Of a path, as `serve` and the functions take it. */
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
@@ -43,7 +49,17 @@ export async function printWebhooks(options: WebhooksOptions): Promise<string> {
 export async function printInstallation(options: WebhooksOptions): Promise<string> {
   const address = await addressOf(options);
   const hints = options.statusHints ? [statusHintsWebhook(address)] : [];
-  return printObjects([...installation(address, await registrationOf(options)), ...hints]);
+  const fence = { isUnfenced: options.isUnfenced ?? false, fenceAnnotations: listedIn(options.fenceAnnotations) };
+  return printObjects([...installation(address, { ...(await registrationOf(options)), ...fence }), ...hints]);
+}
+
+function listedIn(text = ""): readonly string[] {
+  const keys = text.split(",").flatMap((key) => key.trim() || []);
+  const odd = keys.find((key) => !ANNOTATION.test(key));
+  if (odd === undefined) return keys;
+  throw new CliError(
+    `--fence-annotations ${odd}: write keys such as example.com/mesh, or prefixes such as example.com/`,
+  );
 }
 
 export function printObjects(objects: readonly object[]): string {

@@ -5,6 +5,7 @@ import { containerRecreateRequestCrd } from "./crd/container-recreate-request-cr
 import { sidecarSetCrd } from "./crd/sidecarset-crd.ts";
 import { statefulSetCrd } from "./crd/stateful-set-crd.ts";
 import { accessObjects, kruiseNamespace } from "./rbac/access.ts";
+import { fenceObjects } from "./rbac/fence.ts";
 import { optionalAccess } from "./rbac/optional-access.ts";
 import type { WebhookAddress } from "./webhooks/address.ts";
 import { statefulSetWebhooks } from "./webhooks/stateful-sets.ts";
@@ -26,6 +27,7 @@ export function manifestFiles(): ReadonlyMap<string, string> {
   return new Map([
     ["infra/rbac/namespace.yaml", NOTE + yaml([kruiseNamespace()])],
     ["infra/rbac/access.yaml", NOTE + yaml(accessObjects())],
+    ["infra/rbac/fence.yaml", NOTE + yaml(fenceObjects())],
     ["infra/crd/sidecarsets.yaml", NOTE + ADDRESS_NOTE + yaml([sidecarSetCrd(PLACEHOLDER)])],
     ["infra/webhooks/webhook-configurations.yaml", NOTE + ADDRESS_NOTE + yaml(webhookConfigurations(PLACEHOLDER))],
   ]);
@@ -64,10 +66,20 @@ export function registrationsLikeOpenKruise(): string {
   return ADDRESS_NOTE + yaml(webhookConfigurations(PLACEHOLDER, { likeOpenKruise: true }));
 }
 
+interface InstallationOptions extends RegistrationOptions {
+  /** without the policies that refuse the reconciler what no rollout writes */
+  readonly isUnfenced?: boolean;
+  /** that SidecarSets may patch into pods which run, in spite of those policies; a prefix ends with a slash */
+  readonly fenceAnnotations?: readonly string[];
+}
+
 /** The same objects for a webhook that answers at `address`, in the order to create them in. */
-export function installation(address: WebhookAddress, options: RegistrationOptions = {}): readonly KubernetesObject[] {
-  const configurations = webhookConfigurations(address, options);
-  return [kruiseNamespace(), ...accessObjects(), sidecarSetCrd(address), ...configurations];
+export function installation(
+  address: WebhookAddress,
+  { isUnfenced = false, fenceAnnotations, ...options }: InstallationOptions = {},
+): readonly KubernetesObject[] {
+  const access = [kruiseNamespace(), ...accessObjects(), ...(isUnfenced ? [] : fenceObjects(fenceAnnotations))];
+  return [...access, sidecarSetCrd(address), ...webhookConfigurations(address, options)];
 }
 
 function yaml(objects: readonly KubernetesObject[]): string {

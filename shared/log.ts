@@ -41,10 +41,11 @@ function withoutKnown(text: string): string {
 
 const HIDDEN = "[not shown]";
 const SECRET_FIELD = /token|secret|passw(or)?d|authorization|credential|cookie|private|kubeconfig|(key|cert)-?data/i;
+/** A token, a key, and the secret of a path in a URL that a webhook is registered at. */
 const SECRET_TEXT =
-  /Bearer\s+[^\s"',]+|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN [^-]*PRIVATE KEY-----[\s\S]*?-----END [^-]*-----/g;
+  /Bearer\s+[^\s"',]+|(?<=\/s\/)[\w-]{43}(?![\w-])|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN [^-]*PRIVATE KEY-----[\s\S]*?-----END [^-]*-----/g;
 /** What all of these begin with. */
-const MAY_BE_SECRET = /Bearer|eyJ|-----BEGIN/;
+const MAY_BE_SECRET = /Bearer|\/s\/|eyJ|-----BEGIN/;
 
 /** One line to be. */
 interface Entry {

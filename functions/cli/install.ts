@@ -8,12 +8,23 @@ import { REGISTRATION_OPTIONS, registrationOf } from "./webhooks.ts";
 export const INSTALL: Command = {
   name: "install",
   group: "Install it",
-  summary: "everything a cluster needs, as YAML for kubectl apply: namespace, roles, definition, webhooks",
+  summary: "everything a cluster needs, as YAML for kubectl apply: namespace, roles, policies, definition, webhooks",
   details: "The functions themselves run outside of the cluster: docs/deploy.md. Nothing is written but to stdout.",
-  options: REGISTRATION_OPTIONS,
+  options: [
+    ...REGISTRATION_OPTIONS,
+    {
+      flags: "--without-fence",
+      about: "leave out the policies by which API servers refuse the reconciler what no rollout writes",
+    },
+    {
+      flags: "--fence-annotations <KEYS>",
+      about: "what SidecarSets may patch into pods that run: example.com/mesh,logs.example.com/ (a prefix ends with /)",
+    },
+  ],
   examples: ["sidecarset install --url https://webhooks.example.com | kubectl apply -f -"],
   run: async (input, session) => {
-    session.screen.text(await printInstallation(registrationOf(input, session)));
+    const fence = { isUnfenced: input.isSet("without-fence"), fenceAnnotations: input.text("fence-annotations") };
+    session.screen.text(await printInstallation({ ...registrationOf(input, session), ...fence }));
     return 0;
   },
 };

@@ -1,7 +1,6 @@
 /** Makes a command line of the commands: parsing, help, and what is said when something is wrong. */
 import { Argument, Command as Commander, CommanderError, Option } from "commander";
 import { isKubeError } from "../../shared/kube/error.ts";
-import { withoutSecrets } from "../../shared/log.ts";
 import { CliError } from "../cli-error.ts";
 import { type Command, Input } from "./command.ts";
 import { createScreen, type Screen } from "./screen.ts";
@@ -134,7 +133,7 @@ function failureOf(error: unknown, screen: Screen): number {
     return 2;
   }
   const message = error instanceof Error ? error.message : String(error);
-  screen.warn(withoutSecrets(`${message.replaceAll("\n", " ")}${hintFor(error)}`));
+  screen.warn(`${message.replaceAll("\n", " ")}${hintFor(error)}`);
   return error instanceof CliError ? 2 : 1;
 }
 

@@ -5,6 +5,7 @@ import { systemClock } from "../../shared/controller/clock.ts";
 import { type ReadReportContext, readDetail, readOverview } from "../../shared/controller/read-report.ts";
 import type { ReportContent, SetDetail } from "../../shared/core/report/content.ts";
 import { renderPage } from "../../shared/core/report/page.ts";
+import { withoutSecrets } from "../../shared/log.ts";
 import { CliError } from "../cli-error.ts";
 import type { Command } from "./command.ts";
 
@@ -28,7 +29,7 @@ export const REPORT: Command = {
       kruiseNamespace: session.kruiseNamespace,
       isBudgetStrict: readConfig().featureGates.StrictMaxUnavailable,
     };
-    const page = renderPage(await contentOf(context, input.arguments[0]));
+    const page = withoutSecrets(renderPage(await contentOf(context, input.arguments[0])));
     if (file === undefined || file === "-") session.screen.text(page);
     else await write(file, page);
     return 0;

@@ -1,5 +1,6 @@
 /** What a command writes to: lines without control characters, with colours only where somebody looks at them. */
 import { stripVTControlCharacters, styleText } from "node:util";
+import { withoutSecrets } from "../../shared/log.ts";
 
 export type Color = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
 
@@ -12,7 +13,7 @@ export interface Screen {
   /** somebody looks at it, so it may be drawn anew */
   readonly isTerminal: boolean;
   readonly line: (...parts: readonly Part[]) => void;
-  /** a finished text, such as JSON; ends with a newline */
+  /** a finished text, such as YAML to apply; ends with a newline. It is written as it is, secrets included. */
   readonly text: (text: string) => void;
   /** back to the top of an empty screen */
   readonly clear: () => void;
@@ -39,8 +40,8 @@ export function createScreen({ out, err, mayColor }: ScreenOptions): Screen {
   const isTerminal = out.isTTY === true;
   const isColored = isTerminal && mayColor;
   const paint = (part: Part): string => {
-    if (typeof part === "string") return printable(part);
-    const text = printable(part.text);
+    if (typeof part === "string") return printable(withoutSecrets(part));
+    const text = printable(withoutSecrets(part.text));
     return isColored ? styleText(part.color, text, { validateStream: false }) : text;
   };
   return {
@@ -49,7 +50,7 @@ export function createScreen({ out, err, mayColor }: ScreenOptions): Screen {
     line: (...parts) => void out.write(`${parts.map(paint).join("").trimEnd()}\n`),
     text: (text) => void out.write(text.split("\n").map(printable).join("\n")),
     clear: () => void (isTerminal && out.write("\u001b[H\u001b[2J")),
-    warn: (sentence) => void err.write(`${printable(sentence)}\n`),
+    warn: (sentence) => void err.write(`${printable(withoutSecrets(sentence))}\n`),
   };
 }
 

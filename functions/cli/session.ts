@@ -1,4 +1,5 @@
 /** What every command has at hand: the screen, the cluster that was asked for, and the form of its answer. */
+
 import { stringify } from "yaml";
 import type { ClusterSettings } from "../../shared/cluster-settings.ts";
 import { readAwsAccess, readCluster, readConfig } from "../../shared/config.ts";
@@ -6,6 +7,7 @@ import { accessOf, connect } from "../../shared/kube/connect.ts";
 import { kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import type { ClusterAccess } from "../../shared/kube/transport.ts";
+import { withoutSecrets } from "../../shared/log.ts";
 import { CliError } from "../cli-error.ts";
 import type { Screen } from "./screen.ts";
 
@@ -80,8 +82,8 @@ export class Session {
 
   /** `value` as JSON or YAML where that was asked for, else what `show` writes. */
   print(value: unknown, show: (screen: Screen) => void): void {
-    if (this.output === "json") this.screen.text(`${JSON.stringify(value, null, 2)}\n`);
-    else if (this.output === "yaml") this.screen.text(toYaml(value));
+    if (this.output === "json") this.screen.text(withoutSecrets(`${JSON.stringify(value, null, 2)}\n`));
+    else if (this.output === "yaml") this.screen.text(withoutSecrets(toYaml(value)));
     else show(this.screen);
   }
 }

@@ -1,5 +1,7 @@
 /** `tick`: one pass by hand. */
+
 import type { Cluster } from "../../shared/kube/port.ts";
+import { withoutSecrets } from "../../shared/log.ts";
 import { keepHeapSmall } from "../heap.ts";
 import { runSetTick, troubleOfSets } from "../ordered-set-tick.ts";
 import { runTick, troubleOf } from "../tick.ts";
@@ -25,7 +27,7 @@ export const TICK: Command = {
     const cluster = await session.cluster();
     const options = { deadlineMs: input.durationMs("deadline") ?? 55_000, dryRun: input.isSet("dry-run") };
     const { printed, trouble } = await ticked(cluster, options, input);
-    session.screen.text(`${JSON.stringify(printed, null, 2)}\n`);
+    session.screen.text(withoutSecrets(`${JSON.stringify(printed, null, 2)}\n`));
     for (const sentence of trouble) session.screen.warn(sentence);
     return trouble.length > 0 ? 1 : 0;
   },

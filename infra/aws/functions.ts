@@ -47,13 +47,14 @@ export function environmentOf(deployed: DeployedFunction, settings: AwsSettings)
 }
 
 function callerEnvironment(settings: AwsSettings) {
-  const { authentication, pathSecrets, bearerTokens, clientNames, clientCertificateFrom } = settings;
+  const { authentication, pathSecrets, bearerTokens, clientNames } = settings;
   return {
     AUTHENTICATION: authentication,
     PATH_SECRETS: pathSecrets,
     ...given("BEARER_TOKENS", bearerTokens),
     ...given("CLIENT_NAMES", clientNames),
-    ...given("CLIENT_CERTIFICATE_FROM", clientCertificateFrom),
+    ...given("CLIENT_CERTIFICATE_FROM", settings.clientCertificateFrom),
+    ...given("LOAD_BALANCER_LISTENER", settings.loadBalancerListener),
   };
 }
 

@@ -16,6 +16,7 @@ export interface AwsSettings {
   /** passed on as they are; the functions check them */
   readonly clientNames?: string;
   readonly clientCertificateFrom?: string;
+  readonly loadBalancerListener?: string;
   readonly kubeconfig?: string;
   /** name of the EKS cluster; without a server, the functions ask EKS for it */
   readonly eksCluster?: string;
@@ -66,6 +67,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(bearerTokens === undefined ? {} : { bearerTokens }),
     ...(await optional("clientNames", "client-names", read)),
     ...(await optional("clientCertificateFrom", "client-certificate-from", read)),
+    ...(await optional("loadBalancerListener", "load-balancer-listener", read)),
     ...(await readCluster(read)),
     ...(await optional("freshnessMs", "freshness-ms", read)),
     ...(await optional("clientQps", "client-qps", read)),

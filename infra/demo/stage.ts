@@ -43,10 +43,11 @@ async function writeCertificate(folder: string) {
   return { ...paths, caBundle: Buffer.from(cert).toString("base64") };
 }
 
-/** Every kind that we install has a regular plural. */
+/** Every kind that we install has a plural by English rules. */
 function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
   const [version = "", group = ""] = apiVersion.split("/").reverse();
-  return { group, version, plural: `${kind.toLowerCase()}s`, namespaced: metadata?.namespace !== undefined };
+  const plural = `${kind.toLowerCase()}s`.replace(/ys$/, "ies");
+  return { group, version, plural, namespaced: metadata?.namespace !== undefined };
 }
 
 /** Who calls our webhooks proves it by a path that nobody can guess. */

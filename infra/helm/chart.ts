@@ -56,11 +56,11 @@ export function chartFiles({ version, deployment }: ChartSource): ReadonlyMap<st
   ]);
   const always = [...manifestFiles()].map(([path, text]): [string, string] => {
     const name = path.split("/").at(-1) ?? "";
-    const body = template(text).replace("failurePolicy: Ignore", "failurePolicy: {{ .Values.failurePolicy }}");
-    return [
-      `${CHART}/templates/${name}`,
-      name === "namespace.yaml" ? guarded(".Values.namespace.create", body) : NOTE + body,
-    ];
+    const body = template(text)
+      .replace("failurePolicy: Ignore", "failurePolicy: {{ .Values.failurePolicy }}")
+      .replace('expression: "[]"', "expression: {{ .Values.fence.annotations | toJson | quote }}");
+    const condition = CHOSEN[name];
+    return [`${CHART}/templates/${name}`, condition === undefined ? NOTE + body : guarded(condition, body)];
   });
   return new Map([
     [`${CHART}/Chart.yaml`, chartYaml(version)],
@@ -73,6 +73,12 @@ export function chartFiles({ version, deployment }: ChartSource): ReadonlyMap<st
     ...features,
   ]);
 }
+
+/** Files of an installation that may be left out. */
+const CHOSEN: Readonly<Record<string, string>> = {
+  "namespace.yaml": ".Values.namespace.create",
+  "fence.yaml": ".Values.fence.enabled",
+};
 
 const NOTE = "{{- /* Written by `node infra/generate.ts`. */ -}}\n";
 
@@ -164,6 +170,11 @@ failurePolicy: Ignore
 namespace:
   # false where somebody else has made kruise-system already
   create: true
+fence:
+  # policies by which API servers refuse the reconciler what no rollout writes (docs/install.md)
+  enabled: true
+  # what SidecarSets may patch into pods that run, such as example.com/mesh; a prefix ends with a slash
+  annotations: []
 # the webhooks and the passes in this cluster, for those who have no functions elsewhere (infra/container/deployment.yaml
 # says which Secrets it needs); url may stay empty then
 serve:
@@ -174,6 +185,7 @@ features:
 ${features.join("")}`;
 }
 
+const ANNOTATION = "^[A-Za-z0-9][A-Za-z0-9._/-]*$";
 const HTTPS = "^https://[^/?#@]+/*$";
 
 function schema() {
@@ -189,6 +201,7 @@ function schema() {
       pathSecret: { type: "string", pattern: "^$|^[A-Za-z0-9_-]{43}$" },
       failurePolicy: { type: "string", pattern: "^(Ignore|Fail)$" },
       namespace: object({ create: flag }),
+      fence: object({ enabled: flag, annotations: { type: "array", items: { type: "string", pattern: ANNOTATION } } }),
       serve: object({ enabled: flag, image: { type: "string", minLength: 1 } }),
       features: object(features),
       global: { type: "object" },

@@ -34,6 +34,15 @@ const ROWS: readonly (readonly [string, readonly Feature[]])[] = [
     "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations",
     ["cluster", "generation"],
   ],
+  // Kept, and asked by nobody.
+  [
+    "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy validatingadmissionpolicies",
+    ["cluster", "status", "generation"],
+  ],
+  [
+    "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings",
+    ["cluster", "generation"],
+  ],
   [
     "apiextensions.k8s.io/v1 CustomResourceDefinition customresourcedefinitions crd,crds",
     ["cluster", "status", "generation"],

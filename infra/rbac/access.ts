@@ -35,7 +35,8 @@ export const RECONCILER = "sidecarset-reconciler";
 const RBAC = "rbac.authorization.k8s.io";
 export const WEBHOOKS = "sidecarset-webhooks";
 const WEBHOOKS_GROUP = "sidecarset:webhooks";
-const RECONCILER_GROUP = "sidecarset:reconciler";
+/** Identities from outside the cluster are mapped to it. */
+export const RECONCILER_GROUP = "sidecarset:reconciler";
 const READ = ["get", "list", "watch"];
 
 /** A rule for one API group. */

@@ -9,6 +9,7 @@ import {
   WEBHOOKS,
   webhooksSubjects,
 } from "./access.ts";
+import { FENCE_GROUP, FENCE_RESOURCE, FENCE_VERB } from "./fence-policy.ts";
 
 interface Feature {
   /** of the role, its binding and its file */
@@ -110,7 +111,12 @@ interface OptionalAccess {
 /** Role and binding of each feature. None of them is part of an installation. */
 export function optionalAccess(): readonly OptionalAccess[] {
   return FEATURES.map(({ name: feature, purpose, rules, webhookRules, group }) => {
-    const own = granted(`${RECONCILER}-${feature}`, rules, [...reconcilerSubjects(), ...groupSubjects(group)]);
+    const widening = { ...allow(FENCE_GROUP, [FENCE_RESOURCE], [FENCE_VERB]), resourceNames: [feature] };
+    const own = granted(
+      `${RECONCILER}-${feature}`,
+      [...rules, widening],
+      [...reconcilerSubjects(), ...groupSubjects(group)],
+    );
     const others = webhookRules ? granted(`${WEBHOOKS}-${feature}`, webhookRules, webhooksSubjects()) : [];
     return { feature, purpose, objects: [...own, ...others] };
   });

@@ -1,5 +1,6 @@
 /** What the API server, or the way to it, answered instead of an object. */
 import type { Status } from "../api/admission.ts";
+import { withoutSecrets } from "../log.ts";
 
 /** `reason` is metav1.Status' (NotFound, Conflict, AlreadyExists, Invalid, Expired, …) or one of ours for the way there. */
 export class KubeError extends Error {
@@ -15,7 +16,8 @@ export class KubeError extends Error {
     message: string,
     facts: { code: number; reason: string; isOutcomeKnown?: boolean; retryAfterSeconds?: number; cause?: unknown },
   ) {
-    super(message, { cause: facts.cause });
+    // API servers quote the whole URL of a webhook that they could not call.
+    super(withoutSecrets(message), { cause: facts.cause });
     this.code = facts.code;
     this.reason = facts.reason;
     this.isOutcomeKnown = facts.isOutcomeKnown ?? (facts.code >= 400 && facts.code < 500);

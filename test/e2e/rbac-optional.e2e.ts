@@ -15,6 +15,7 @@ import {
   belongTo,
   EXPECTATIONS,
   type Expectation,
+  knowPod,
   METHODS,
   POD_SPEC,
   type Request,
@@ -44,7 +45,7 @@ const RECREATE_REQUEST = {
 const UNDONE: SidecarSet = {
   apiVersion: "apps.kruise.io/v1beta1",
   kind: "SidecarSet",
-  metadata: { name: "undone" },
+  metadata: { name: "undone", annotations: { "sidecarset.kruise.io/undo-on-halt": "true" } },
   spec: {
     selector: { matchLabels: { "example.com/undone": "none" } },
     containers: [{ name: "agent", image: "agent:v1" }],
@@ -72,8 +73,10 @@ beforeAll(async () => {
   const { metadata } = await cluster.get<KubernetesObject>(ORDERED_SETS, { namespace: "default", name: "db" });
   belongTo({ ...set, name: "db", uid: metadata?.uid, controller: true, blockOwnerDeletion: true });
   await cluster.create(SIDECARSETS, UNDONE);
-  for (const name of ["prey", "kept"])
-    await cluster.create(ALL_PODS, { metadata: { name, namespace: "default" }, spec: POD_SPEC } as KubernetesObject);
+  for (const name of ["prey", "kept"]) {
+    const pod = { metadata: { name, namespace: "default" }, spec: POD_SPEC };
+    knowPod(name, (await cluster.create<KubernetesObject>(ALL_PODS, pod)).metadata?.uid);
+  }
 });
 afterAll(async () => {
   for (const name of ["prey", "kept"])
@@ -117,7 +120,7 @@ const RBAC_PLURALS: Readonly<Record<string, string>> = {
 const rbac = (kind = "") => resource("rbac.authorization.k8s.io", "v1", RBAC_PLURALS[kind] ?? kind);
 
 describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
-  const { permits, forbids } = EXPECTATIONS[feature] as Expectation;
+  const { permits, forbids, fenced = [] } = EXPECTATIONS[feature] as Expectation;
   const applied = async (work: () => Promise<void>) => {
     for (const object of objects) await cluster.create(rbac(object.kind), object);
     try {
@@ -129,12 +132,15 @@ describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
 
   it("has a request here for each verb that it permits", () => {
     const verbs = objects.flatMap(({ rules = [] }) =>
-      // Nobody asks for finalizers: an admission plugin looks whether they may be changed when owners are set.
+      // Nobody asks for these: an admission plugin looks whether finalizers may be changed when owners are set, and
+      // the fence whether a feature may be used.
       rules.flatMap(({ resources, verbs: all }) =>
-        resources.includes("statefulsets/finalizers") ? [] : resources.flatMap(() => all),
+        ["statefulsets/finalizers", "features"].some((one) => resources.includes(one))
+          ? []
+          : resources.flatMap(() => all),
       ),
     );
-    expect(permits.map(({ verb }) => verb).toSorted()).toEqual(verbs.toSorted());
+    expect([...permits, ...fenced].map(({ verb }) => verb).toSorted()).toEqual(verbs.toSorted());
   });
 
   it("is not permitted without its role", async () => {
@@ -150,7 +156,7 @@ describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
       const allowed: string[] = [];
       for (const request of permits) allowed.push(await sayingInForce(request));
       const denied: string[] = [];
-      for (const request of forbids) denied.push(await saying(request));
+      for (const request of [...forbids, ...fenced]) denied.push(await saying(request));
       expect(allowed.filter((line) => !isOk(line))).toEqual([]);
       expect(denied.filter((line) => !isForbidden(line))).toEqual([]);
       addFigure("requests permitted by optional roles", allowed.length);

@@ -11,7 +11,8 @@ import { SEQUENCE_NAMESPACES, TakeoverRun } from "./support/takeover-run.ts";
 let functions: Functions;
 let cluster: TakenOver;
 beforeAll(async () => {
-  functions = await startFunctions(controlPlane(), { hasTicks: false });
+  // What the reference's SidecarSets patch into pods.
+  functions = await startFunctions(controlPlane(), { hasTicks: false, fenceAnnotations: ["k", "keep", "oom", "over"] });
   cluster = await TakenOver.connect(controlPlane());
   // Revisions that other tests have left go only when the garbage collector comes.
   await cluster.clear(SEQUENCE_NAMESPACES);

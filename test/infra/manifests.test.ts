@@ -8,6 +8,7 @@ import { statefulSetCrd } from "../../infra/crd/stateful-set-crd.ts";
 import { statefulSetSchema } from "../../infra/crd/stateful-set-schema.ts";
 import { installation, manifestFiles, optionalFiles } from "../../infra/manifests.ts";
 import { accessObjects } from "../../infra/rbac/access.ts";
+import { fenceObjects } from "../../infra/rbac/fence.ts";
 import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import { webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -68,7 +69,7 @@ describe("checked-in manifests", () => {
       parseAllDocuments(content).map((document) => document.toJS() as KubernetesObject),
     );
     expect(names(written)).toEqual(names(installation(address)));
-    expect(written).toHaveLength(15);
+    expect(written).toHaveLength(29);
   });
 });
 
@@ -204,14 +205,20 @@ test("what only some features need is in none of the base roles, and gives nobod
     objects.flatMap(({ rules = [] }) => rules.flatMap(({ resources }) => resources)),
   ]);
   expect(Object.fromEntries(granted)).toEqual({
-    eviction: ["pods/eviction"],
-    undo: ["sidecarsets"],
-    "webhook-configuration": ["mutatingwebhookconfigurations"],
-    "launch-order": ["configmaps"],
-    "container-recreate": ["containerrecreaterequests", "containerrecreaterequests/status", "pods", "nodes"],
-    "sidecar-terminator": ["nodes"],
-    "native-sidecars": ["nodes"],
-    resize: ["pods/resize"],
+    eviction: ["pods/eviction", "features"],
+    undo: ["sidecarsets", "features"],
+    "webhook-configuration": ["mutatingwebhookconfigurations", "features"],
+    "launch-order": ["configmaps", "features"],
+    "container-recreate": [
+      "containerrecreaterequests",
+      "containerrecreaterequests/status",
+      "features",
+      "pods",
+      "nodes",
+    ],
+    "sidecar-terminator": ["nodes", "features"],
+    "native-sidecars": ["nodes", "features"],
+    resize: ["pods/resize", "features"],
     "ordered-sets": [
       "statefulsets",
       "statefulsets/status",
@@ -221,6 +228,7 @@ test("what only some features need is in none of the base roles, and gives nobod
       "persistentvolumeclaims",
       "controllerrevisions",
       "storageclasses",
+      "features",
       "storageclasses",
     ],
   });
@@ -231,6 +239,20 @@ test("what only some features need is in none of the base roles, and gives nobod
     if (resources.includes("pods")) expect(verbs).not.toContain("create");
   }
   expect(JSON.stringify(optionalAccess())).not.toContain('"*"');
+});
+
+test("a fence is part of an installation unless somebody leaves it out, and refuses what it cannot judge", () => {
+  const kinds = (objects: readonly KubernetesObject[]) => objects.map(({ kind = "" }) => kind);
+  const isPolicy = (kind: string) => kind.startsWith("ValidatingAdmissionPolicy");
+  expect(kinds(installation(address)).filter(isPolicy)).toHaveLength(14);
+  expect(kinds(installation(address, { isUnfenced: true })).filter(isPolicy)).toEqual([]);
+  for (const { kind, spec } of fenceObjects() as readonly { readonly kind: string; readonly spec: object }[]) {
+    if (kind === "ValidatingAdmissionPolicy") expect(spec).toMatchObject({ failurePolicy: "Fail" });
+    if (kind.endsWith("Binding")) expect(spec).toMatchObject({ validationActions: ["Deny"] });
+  }
+  // Another reason than Forbidden is how a conflict is answered: a pass would look again and again.
+  const text = JSON.stringify(fenceObjects());
+  expect(text.match(/"message":/g)).toHaveLength(text.match(/"reason":"Forbidden"/g)?.length ?? 0);
 });
 
 test("the webhooks may write one ConfigMap by its name, and nobody may do everything", () => {

@@ -79,7 +79,8 @@ function expectSame(objects: readonly KubernetesObject[], wanted: readonly Kuber
   expect(byName(objects)).toEqual(byName(wanted));
 }
 
-async function kustomize({ url, urls = {}, pathSecret, caBundle = "", failurePolicy = "Ignore" }: Values) {
+async function kustomize(values: Values, fenceAnnotations = "[]") {
+  const { url, urls = {}, pathSecret, caBundle = "", failurePolicy = "Ignore" } = values;
   const root = join(folder, "kustomize");
   await rm(root, { recursive: true, force: true });
   for (const part of ["rbac", "crd", "webhooks", "kustomize"])
@@ -95,6 +96,7 @@ async function kustomize({ url, urls = {}, pathSecret, caBundle = "", failurePol
     conversion: at("/convert"),
     caBundle,
     failurePolicy,
+    fenceAnnotations,
   };
   const file = join(root, "kustomize/overlay/address.yaml");
   const [address] = objectsIn(await readFile(file, "utf8"));
@@ -138,11 +140,22 @@ async function terraformOutputs(module: string, variables: object): Promise<Read
 }
 
 interface TerraformValues extends Values {
+  readonly fence?: boolean;
+  readonly fence_annotations?: readonly string[];
   readonly features?: readonly string[];
 }
 
 async function terraform(values: TerraformValues): Promise<readonly KubernetesObject[]> {
-  const { url, urls = {}, caBundle = "", pathSecret = "", failurePolicy = "Ignore", features = [] } = values;
+  const {
+    url,
+    urls = {},
+    caBundle = "",
+    pathSecret = "",
+    failurePolicy = "Ignore",
+    features = [],
+    fence = true,
+    fence_annotations = [],
+  } = values;
   const variables = {
     url,
     urls,
@@ -150,6 +163,8 @@ async function terraform(values: TerraformValues): Promise<readonly KubernetesOb
     path_secret: pathSecret,
     failure_policy: failurePolicy,
     features,
+    fence,
+    fence_annotations,
   };
   return (await terraformOutputs("objects", variables))["objects"] as readonly KubernetesObject[];
 }
@@ -166,7 +181,7 @@ async function cli({ caBundle, pathSecret, urls: _, ...values }: Values): Promis
     await writeFile(join(folder, "path-secrets"), `${pathSecret}\n`);
     args.push("--path-secrets", join(folder, "path-secrets"));
   }
-  return objectsIn(await run(process.execPath, ["functions/cli.mjs", "install", ...args]));
+  return objectsIn(await run(process.execPath, [...INSTALL, ...args]));
 }
 
 describe.each(Object.entries(INSTALLATIONS))("%s", (_, values) => {
@@ -203,6 +218,13 @@ describe("features that are asked for", () => {
   });
 });
 
+/** A list in CEL is written without blanks by Helm and Terraform. */
+function same(objects: readonly KubernetesObject[]): readonly KubernetesObject[] {
+  return JSON.parse(JSON.stringify(objects).replace('mesh\\", \\"logs', 'mesh\\",\\"logs'));
+}
+
+const INSTALL = ["functions/cli.mjs", "install"];
+
 describe("a chart that serves in the cluster", () => {
   it("adds the Deployment of infra/container, and calls its Service", async () => {
     const deployment = await readFile(join(ROOT, "infra/container/deployment.yaml"), "utf8");
@@ -212,6 +234,25 @@ describe("a chart that serves in the cluster", () => {
       ...objectsIn(deployment.replace("sidecarset-serverless:0.1.0", image)),
     ];
     expectSame(await helmTemplate({ serve: { enabled: true, image } }), wanted);
+  });
+
+  it("leaves out the fence for those who do not want it", async () => {
+    const open: Values = { url: "https://x.example" };
+    const wanted = installation({ url: open.url }, { isUnfenced: true });
+    expectSame(await helmTemplate({ ...open, fence: { enabled: false } }), wanted);
+    expectSame(await terraform({ ...open, fence: false }), wanted);
+    expectSame(objectsIn(await run(process.execPath, [...INSTALL, "--url", open.url, "--without-fence"])), wanted);
+  });
+
+  it("lists annotations in the fence", async () => {
+    const open: Values = { url: "https://x.example" };
+    const listed = ["example.com/mesh", "logs.example.com/"];
+    const wanted = installation({ url: open.url }, { fenceAnnotations: listed });
+    expectSame(await helmTemplate({ ...open, fence: { annotations: listed } }), same(wanted));
+    expectSame(await terraform({ ...open, fence_annotations: listed }), same(wanted));
+    expectSame(await kustomize(open, '["example.com/mesh", "logs.example.com/"]'), wanted);
+    const flags = ["--url", open.url, "--fence-annotations", listed.join(",")];
+    expectSame(objectsIn(await run(process.execPath, [...INSTALL, ...flags])), wanted);
   });
 
   it("leaves out a namespace that is there", async () => {
@@ -228,7 +269,7 @@ describe("by the commands of docs/deploy.md, for functions with URLs of their ow
     const stubs = `SECRET=${SECRET}
 output() { echo "https://$(echo "$1" | tr 'A-Z' 'a-z').example.com/"; }
 kubectl() { cat; echo "---"; }
-cat infra/rbac/namespace.yaml; echo "---"; cat infra/rbac/access.yaml; echo "---"
+for file in namespace access fence; do cat infra/rbac/$file.yaml; echo "---"; done
 `;
     const objects = objectsIn(await run("bash", ["-euc", stubs + commands]));
     const host = (name: string) => `https://${name}lambdafunctionurl.example.com`;

@@ -10,7 +10,14 @@ import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
 import { answerConversions } from "../../shared/webhook/conversion.ts";
 import { convertSidecarSets } from "../../shared/webhook/sidecarset-conversion.ts";
 import { commonName, createAuthority } from "../webhook/certificates.ts";
-import { type DoorRequest, functionUrl, httpApi, loadBalancer, loadBalancerMultiValue } from "./events.ts";
+import {
+  type DoorRequest,
+  functionUrl,
+  httpApi,
+  loadBalancer,
+  loadBalancerMultiValue,
+  TARGET_GROUP,
+} from "./events.ts";
 
 const DOORS = { functionUrl, httpApi, loadBalancer, loadBalancerMultiValue };
 type Door = keyof typeof DOORS;
@@ -43,6 +50,7 @@ function created(mode: string, more: Readonly<Record<string, string>> = {}) {
     BEARER_TOKENS: join(folder, "tokens"),
     CLIENT_NAMES: NAME,
     CLIENT_CERTIFICATE_FROM: "",
+    LOAD_BALANCER_LISTENER: `${TARGET_GROUP}:443`,
     LOG_LEVEL: "error",
     ...more,
   };
@@ -156,14 +164,94 @@ describe("a client certificate", () => {
     expect(await send("api-gateway", "httpApi", { headers: leaf() })).toBe(401);
   });
 
-  test("in a multi-value header twice is none", async () => {
-    const event = loadBalancerMultiValue({ path: PATH, body: review(), certificate: right });
-    const twice = {
-      ...event.multiValueHeaders,
-      ...{ "x-amzn-mtls-clientcert-leaf": Array(2).fill(encodeURIComponent(right)) },
+  describe("that is not the one header of the one listener proves nothing", () => {
+    const LEAF = "x-amzn-mtls-clientcert-leaf";
+    const [single, multi] = [loadBalancer, loadBalancerMultiValue];
+    const request = (certificate = right) => ({ path: PATH, body: review(), certificate });
+    const code = async (event: ALBEvent, settings: Readonly<Record<string, string>> = {}) => {
+      const given = { CLIENT_CERTIFICATE_FROM: "load-balancer", ...settings };
+      return (await created("client-certificate", given)(event)).statusCode;
     };
-    const handler = created("client-certificate", { CLIENT_CERTIFICATE_FROM: "load-balancer" });
-    expect((await handler({ ...event, multiValueHeaders: twice })).statusCode).toBe(401);
+    const leafOf = (event: ALBEvent) => event.headers?.[LEAF] ?? event.multiValueHeaders?.[LEAF]?.[0] ?? "";
+    const withLeaf = (event: ALBEvent, ...leaves: readonly string[]): ALBEvent =>
+      event.multiValueHeaders
+        ? { ...event, multiValueHeaders: { ...event.multiValueHeaders, [LEAF]: [...leaves] } }
+        : { ...event, headers: { ...event.headers, [LEAF]: leaves.join(",") } };
+
+    test("but that one does, with a newline at its end and without", async () => {
+      for (const certificate of [right, right.trimEnd(), `${right.trimEnd()}\n`]) {
+        expect(await code(single(request(certificate)))).toBe(200);
+        expect(await code(multi(request(certificate)))).toBe(200);
+      }
+    });
+
+    test.each([single, multi])("twice, whoever is first", async (door) => {
+      const [ours, theirs] = [leafOf(door(request())), leafOf(door(request(wrong)))];
+      for (const leaves of [
+        [ours, ours],
+        [ours, theirs],
+        [theirs, ours],
+        [ours, ""],
+        ["", ours],
+      ])
+        expect(await code(withLeaf(door(request()), ...leaves)), leaves.join().slice(0, 40)).toBe(401);
+    });
+
+    test.each([
+      ["two PEM blocks", (ours: string, theirs: string) => `${ours}${theirs}`],
+      ["two PEM blocks, a line each", (ours: string, theirs: string) => `${ours}%0A${theirs}`],
+      ["two of the same", (ours: string) => `${ours}${ours}`],
+      ["a comma between", (ours: string, theirs: string) => `${ours},${theirs}`],
+      ["a comma and a blank", (ours: string, theirs: string) => `${ours}, ${theirs}`],
+      ["a comma behind", (ours: string) => `${ours},`],
+      ["a comma within", (ours: string, theirs: string) => `${ours}%2C${theirs}`],
+      ["something in front", (ours: string) => `x${ours}`],
+      ["a line in front", (ours: string) => `x%0A${ours}`],
+      ["something behind", (ours: string) => `${ours}x`],
+      ["a zero byte behind", (ours: string) => `${ours}%00`],
+      ["a trusted block", (ours: string) => ours.replaceAll("CERTIFICATE", "TRUSTED%20CERTIFICATE")],
+      ["no PEM", () => Buffer.from("x").toString("base64")],
+    ])("%s", async (_, join) => {
+      for (const door of [single, multi]) {
+        const [ours, theirs] = [leafOf(door(request())), leafOf(door(request(wrong)))];
+        // Also without the newline at its end, which once was all that kept a second block from being read.
+        for (const first of [ours, ours.replace(/%0A$/, "")])
+          expect(await code(withLeaf(door(request()), join(first, theirs)))).toBe(401);
+      }
+    });
+
+    test("in both forms of headers, or in names of another case", async () => {
+      const event = single(request());
+      const { multiValueHeaders } = multi(request());
+      expect(await code({ ...event, ...(multiValueHeaders ? { multiValueHeaders } : {}) })).toBe(401);
+      const twice = { ...event.headers, "X-Amzn-Mtls-Clientcert-Leaf": leafOf(single(request(wrong))) };
+      expect(await code({ ...event, headers: twice })).toBe(401);
+    });
+
+    test.each([
+      ["of another target group", { requestContext: { elb: { targetGroupArn: `${TARGET_GROUP}2` } } }],
+      ["of no load balancer", { requestContext: {} as ALBEvent["requestContext"] }],
+    ])("%s", async (_, change) => {
+      expect(await code({ ...single(request()), ...change })).toBe(401);
+    });
+
+    test.each([
+      ["x-forwarded-port", "8443"],
+      ["x-forwarded-port", "443, 443"],
+      ["x-forwarded-port", ""],
+      ["x-forwarded-proto", "http"],
+    ])("of a listener whose %s is %j", async (name, value) => {
+      expect(await code(single({ ...request(), headers: { [name]: value } }))).toBe(401);
+      expect(await code(multi({ ...request(), headers: { [name]: value } }))).toBe(401);
+    });
+
+    test.each(["", TARGET_GROUP, `${TARGET_GROUP}:0`, `${TARGET_GROUP}:65536`, "webhooks:443"])(
+      "the listener %j is none: such a function does not start",
+      (listener) => {
+        const settings = { CLIENT_CERTIFICATE_FROM: "load-balancer", LOAD_BALANCER_LISTENER: listener };
+        expect(() => created("client-certificate", settings)).toThrow(/LOAD_BALANCER_LISTENER/);
+      },
+    );
   });
 });
 

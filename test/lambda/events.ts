@@ -11,6 +11,8 @@ export interface DoorRequest {
   readonly isBase64Encoded?: boolean;
 }
 
+export const TARGET_GROUP = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/webhooks/1";
+
 const CONTENT = { "content-type": "application/json", "user-agent": "kube-apiserver-admission" };
 
 function encoded({ body, isBase64Encoded = false }: DoorRequest) {
@@ -63,13 +65,13 @@ export function httpApi(request: DoorRequest): APIGatewayProxyEventV2 {
 export function loadBalancer(request: DoorRequest): ALBEvent {
   const { path, method = "POST", headers = {}, certificate } = request;
   const leaf = certificate === undefined ? {} : { "x-amzn-mtls-clientcert-leaf": percentEncoded(certificate) };
-  const targetGroupArn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/webhooks/1";
+  const forwarded = { "x-forwarded-for": "192.0.2.1", "x-forwarded-port": "443", "x-forwarded-proto": "https" };
   return {
-    requestContext: { elb: { targetGroupArn } },
+    requestContext: { elb: { targetGroupArn: TARGET_GROUP } },
     httpMethod: method,
     path,
     queryStringParameters: { timeout: "10s" },
-    headers: { ...CONTENT, host: "webhooks.example.com", ...leaf, ...headers },
+    headers: { ...CONTENT, host: "webhooks.example.com", ...forwarded, ...leaf, ...headers },
     ...encoded(request),
   };
 }

@@ -29,19 +29,29 @@ variable "failure_policy" {
   type    = string
   default = "Ignore"
 }
+variable "fence" {
+  type    = bool
+  default = true
+}
+variable "fence_annotations" {
+  type    = list(string)
+  default = []
+}
 variable "features" {
   type    = set(string)
   default = []
 }
 
 module "objects" {
-  source         = "../objects"
-  url            = var.url
-  ca_bundle      = var.ca_bundle
-  path_secret    = var.path_secret
-  urls           = var.urls
-  failure_policy = var.failure_policy
-  features       = var.features
+  source            = "../objects"
+  url               = var.url
+  ca_bundle         = var.ca_bundle
+  path_secret       = var.path_secret
+  urls              = var.urls
+  failure_policy    = var.failure_policy
+  fence             = var.fence
+  fence_annotations = var.fence_annotations
+  features          = var.features
 }
 
 locals {

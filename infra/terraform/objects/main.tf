@@ -46,6 +46,22 @@ variable "failure_policy" {
   }
 }
 
+variable "fence" {
+  description = "policies by which API servers refuse the reconciler what no rollout writes"
+  type        = bool
+  default     = true
+}
+
+variable "fence_annotations" {
+  description = "what SidecarSets may patch into pods that run, such as example.com/mesh; a prefix ends with a slash"
+  type        = list(string)
+  default     = []
+  validation {
+    condition     = alltrue([for key in var.fence_annotations : can(regex("^[A-Za-z0-9][A-Za-z0-9._/-]*$", key))])
+    error_message = "fence_annotations: write keys such as example.com/mesh, or prefixes such as example.com/"
+  }
+}
+
 variable "features" {
   description = "what else is to be served, such as launch-order: the names in infra/rbac/optional, and status-hints"
   type        = set(string)
@@ -58,7 +74,8 @@ variable "features" {
 
 locals {
   infra  = "${path.module}/../.."
-  always = ["rbac/namespace.yaml", "rbac/access.yaml", "crd/sidecarsets.yaml", "webhooks/webhook-configurations.yaml"]
+  access = concat(["rbac/namespace.yaml", "rbac/access.yaml"], var.fence ? ["rbac/fence.yaml"] : [])
+  always = concat(local.access, ["crd/sidecarsets.yaml", "webhooks/webhook-configurations.yaml"])
 
   rights = { for file in fileset("${local.infra}/rbac/optional", "*.yaml") : trimsuffix(file, ".yaml") => ["rbac/optional/${file}"] }
   beside_rights = {
@@ -73,7 +90,8 @@ locals {
   # Only what pods are asked about says Ignore there.
   policies = { "webhooks/webhook-configurations.yaml" = "failurePolicy: ${var.failure_policy}" }
   texts    = [for path in local.paths : replace(file("${local.infra}/${path}"), "failurePolicy: Ignore", lookup(local.policies, path, "failurePolicy: Ignore"))]
-  lines    = split("\n", join("---\n", local.texts))
+  listed   = replace(join("---\n", local.texts), "expression: \"[]\"", "expression: ${jsonencode(jsonencode(var.fence_annotations))}")
+  lines    = split("\n", local.listed)
 
   # The placeholder's indent and path.
   placeholder = "^( +)url: https://sidecarset-webhooks\\.invalid(/\\S+)$"

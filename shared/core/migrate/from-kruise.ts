@@ -161,10 +161,13 @@ function grantRights(facts: MigrationFacts): MigrationStep {
   return {
     what: "Make our accounts, and take the right to roll out away from them again until OpenKruise's manager has stopped.",
     commands: [
-      ["kubectl apply -f infra/rbac/namespace.yaml -f infra/rbac/access.yaml", ...optional].join(" "),
+      [
+        "kubectl apply -f infra/rbac/namespace.yaml -f infra/rbac/access.yaml -f infra/rbac/fence.yaml",
+        ...optional,
+      ].join(" "),
       "kubectl delete clusterrolebinding sidecarset-reconciler",
     ],
-    back: ["kubectl delete -f infra/rbac/access.yaml"],
+    back: ["kubectl delete -f infra/rbac/fence.yaml -f infra/rbac/access.yaml"],
   };
 }
 

@@ -47,7 +47,7 @@ function stepsOf(facts: MigrationFacts): readonly MigrationStep[] {
     {
       what: "End our passes: turn the schedule off, or serve with --tick never, and take the right to roll out away. Wait a minute, so that a late pass has ended.",
       commands: ["kubectl delete clusterrolebinding sidecarset-reconciler", "sleep 60"],
-      back: ["kubectl apply -f infra/rbac/access.yaml"],
+      back: ["kubectl apply -f infra/rbac/access.yaml -f infra/rbac/fence.yaml"],
     },
     ...(facts.conversion?.url === undefined
       ? []

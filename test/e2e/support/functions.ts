@@ -81,6 +81,8 @@ export interface FunctionsOptions {
   readonly gates?: readonly Gate[];
   /** optional roles besides those */
   readonly roles?: readonly string[];
+  /** annotations that SidecarSets may patch into pods that run */
+  readonly fenceAnnotations?: readonly string[];
   /** gates that are asked before a batch */
   readonly batchGates?: Gates;
 }
@@ -122,7 +124,8 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
     ...(webhookHost() === LOCAL ? { host: LOCAL } : {}),
   });
   const address = { url: `https://${webhookHost()}:${server.port}`, caBundle, pathSecret };
-  const rest = installation(address, { podFailurePolicy: "Fail" }).slice(access.length);
+  const { fenceAnnotations = ["example.com/"] } = options;
+  const rest = installation(address, { podFailurePolicy: "Fail", fenceAnnotations }).slice(access.length);
   await createAll(cluster, rest);
   await untilInForce(cluster);
   const reports: PassReport[] = [];

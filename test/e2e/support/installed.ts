@@ -18,7 +18,8 @@ export async function createAll(cluster: Cluster, objects: readonly KubernetesOb
 /** A definition goes after all of its objects. */
 export async function removeAll(cluster: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
   for (const object of objects) {
-    const key = { name: object.metadata?.name ?? "" };
+    const { name = "", namespace } = object.metadata ?? {};
+    const key = { name, ...(namespace === undefined ? {} : { namespace }) };
     const isGone = () =>
       cluster.get(resourceOf(object), key).then(
         () => false,

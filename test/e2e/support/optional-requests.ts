@@ -34,10 +34,10 @@ const get = (path: string): Request => ({ verb: "get", path });
 const list = (path: string): Request => ({ verb: "list", path });
 const watch = (path: string): Request => ({ verb: "watch", path: `${path}?watch=true&timeoutSeconds=1` });
 const create = (path: string, body: object): Request => ({ verb: "create", path, body });
-const patch = (path: string): Request => ({
+const patch = (path: string, annotation = "example.com/touched"): Request => ({
   verb: "patch",
   path,
-  body: { metadata: { annotations: { "example.com/touched": "yes" } } },
+  body: { metadata: { annotations: { [annotation]: "yes" } } },
 });
 const remove = (path: string): Request => ({ verb: "delete", path });
 const byWebhooks = (request: Request): Request => ({ ...request, account: "sidecarset-webhooks" });
@@ -56,6 +56,20 @@ const owned = (name: string) => ({
     return owners;
   },
 });
+const barrierOf = (pod: string) => ({
+  name: `${pod}-barrier`,
+  get ownerReferences() {
+    return pods.get(pod) ?? [];
+  },
+});
+
+const pods = new Map<string, readonly object[]>();
+
+/** Says that this pod is there. */
+export function knowPod(name: string, uid: string | undefined): void {
+  pods.set(name, [{ apiVersion: "v1", kind: "Pod", name, uid }]);
+}
+
 export const POD_SPEC = { containers: [{ name: "main", image: "nginx:1.29" }] };
 const CLAIM_SPEC = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
 const eviction = (name: string) => ({ apiVersion: "policy/v1", kind: "Eviction", metadata: { name } });
@@ -63,6 +77,8 @@ const eviction = (name: string) => ({ apiVersion: "policy/v1", kind: "Eviction",
 export interface Expectation {
   /** In this order; what they need is there. */
   readonly permits: readonly Request[];
+  /** The role permits it for a right that another write takes; the fence around the reconciler refuses it. */
+  readonly fenced?: readonly Request[];
   readonly forbids: readonly Request[];
 }
 
@@ -79,7 +95,7 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     ],
   },
   undo: {
-    permits: [patch("/apis/apps.kruise.io/v1beta1/sidecarsets/undone")],
+    permits: [patch("/apis/apps.kruise.io/v1beta1/sidecarsets/undone", "sidecarset.kruise.io/undone")],
     forbids: [remove("/apis/apps.kruise.io/v1beta1/sidecarsets/undone"), remove(`${PODS}/kept`)],
   },
   "webhook-configuration": {
@@ -97,11 +113,11 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
   },
   "launch-order": {
     permits: [
-      create(CONFIG_MAPS, { metadata: { name: "web-0-barrier" }, data: {} }),
-      get(`${CONFIG_MAPS}/web-0-barrier`),
-      patch(`${CONFIG_MAPS}/web-0-barrier`),
+      create(CONFIG_MAPS, { metadata: barrierOf("kept"), data: {} }),
+      get(`${CONFIG_MAPS}/kept-barrier`),
+      patch(`${CONFIG_MAPS}/kept-barrier`),
     ],
-    forbids: [list(CONFIG_MAPS), remove(`${CONFIG_MAPS}/web-0-barrier`), get(`${IN_DEFAULT}/secrets/one`)],
+    forbids: [list(CONFIG_MAPS), remove(`${CONFIG_MAPS}/kept-barrier`), get(`${IN_DEFAULT}/secrets/one`)],
   },
   "container-recreate": {
     permits: [
@@ -145,20 +161,19 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
       list(CLAIMS),
       watch(CLAIMS),
       patch(`${CLAIMS}/data-db-0`),
-      remove(`${CLAIMS}/data-db-0`),
       create(REVISIONS, { metadata: owned("db-1"), revision: 1, data: {} }),
       get(`${REVISIONS}/db-1`),
       list(REVISIONS),
       watch(REVISIONS),
       patch(`${REVISIONS}/db-1`),
       remove(`${REVISIONS}/db-1`),
-      create(CONFIG_MAPS, { metadata: owned("ledger") }),
-      get(`${CONFIG_MAPS}/ledger`),
-      patch(`${CONFIG_MAPS}/ledger`),
-      remove(`${CONFIG_MAPS}/ledger`),
+      create(CONFIG_MAPS, { metadata: owned("statefulset-ledger-db") }),
+      get(`${CONFIG_MAPS}/statefulset-ledger-db`),
+      patch(`${CONFIG_MAPS}/statefulset-ledger-db`),
       get(`${STORAGE_CLASSES}/standard`),
       byWebhooks(list(STORAGE_CLASSES)),
     ],
+    fenced: [remove(`${CLAIMS}/data-db-0`), remove(`${CONFIG_MAPS}/statefulset-ledger-db`)],
     forbids: [
       create(SETS, { metadata: { name: "other" } }),
       patch(`${SETS}/db`),

@@ -1,0 +1,117 @@
+/** What the policies around the reconciler refuse on a real API server, although its roles would let it do anything. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { optionalAccess } from "../../infra/rbac/optional-access.ts";
+import { type RawAnswer, type RawTarget, sendRaw } from "../contract/raw.ts";
+import { controlPlane } from "./support/access.ts";
+import { asServiceAccount, clusterOf } from "./support/clients.ts";
+import { openFencedScene } from "./support/fence-scene.ts";
+import { annotated, PODS, patch, type Write } from "./support/fence-write.ts";
+import { DENIED_OF_PODS, PERMITTED } from "./support/fence-writes.ts";
+import { DENIED_ELSEWHERE } from "./support/fence-writes-elsewhere.ts";
+import { WIDENED, type Widening } from "./support/fence-writes-optional.ts";
+import { addFigure } from "./support/figures.ts";
+import { type Functions, startFunctions } from "./support/functions.ts";
+import { createAll, removeAll } from "./support/installed.ts";
+import { until } from "./support/until.ts";
+
+const LISTED = ["example.com/listed", "mesh.example.com/"];
+const DENIED = [...DENIED_OF_PODS, ...DENIED_ELSEWHERE];
+
+let functions: Functions;
+let reconciler: RawTarget;
+let scene: Awaited<ReturnType<typeof openFencedScene>>;
+beforeAll(async () => {
+  const admin = controlPlane();
+  functions = await startFunctions(admin, { hasTicks: false, fenceAnnotations: LISTED });
+  scene = await openFencedScene(clusterOf(admin));
+  reconciler = await asServiceAccount(admin, "kruise-system", "sidecarset-reconciler");
+  const probe = patch("", annotated("example.com/other"));
+  await until("the fence is in force", async () => isFenced(await send(reconciler, probe, true)));
+});
+afterAll(async () => {
+  await scene?.close();
+  await functions?.close();
+});
+
+const TYPES = { json: "json-patch", merge: "merge-patch", strategic: "strategic-merge-patch" } as const;
+
+function send(target: RawTarget, { method, path, body, type }: Write, isTried: boolean): Promise<RawAnswer> {
+  const dryRun = isTried ? `${path.includes("?") ? "&" : "?"}dryRun=All` : "";
+  return sendRaw(target, {
+    method,
+    path: path + dryRun,
+    ...(body ? { body: scene.withUids(body) } : {}),
+    ...(method === "PATCH" ? { headers: { "content-type": `application/${TYPES[type ?? "strategic"]}+json` } } : {}),
+  });
+}
+
+/** By a policy, which says why: not by a role. */
+const isFenced = ({ code, text }: RawAnswer) =>
+  code === 403 &&
+  /ValidatingAdmissionPolicy 'sidecarset-reconciler-[a-z]+' with .* denied request: the reconciler|of /.test(text);
+
+const saying = ({ what }: Write, { code, text }: RawAnswer) =>
+  `${what}: ${code} ${code < 300 ? "" : text.slice(0, 400)}`;
+
+async function expectPermitted(writes: readonly Write[]): Promise<void> {
+  for (const write of writes) {
+    const answer = await send(reconciler, write, false);
+    expect(saying(write, answer)).toMatch(/: 2\d\d $/);
+  }
+  addFigure("writes of a rollout that the fence lets through", writes.length);
+}
+
+async function expectDenied(writes: readonly Write[]): Promise<void> {
+  for (const write of writes) {
+    const answer = await send(reconciler, write, false);
+    expect(isFenced(answer), saying(write, answer)).toBe(true);
+    // The same write by somebody else: nothing but the fence is in its way.
+    if (write.isConnect) continue;
+    const tried = await send(controlPlane(), write, true);
+    expect(saying(write, tried)).toMatch(/: 2\d\d $/);
+  }
+  addFigure("writes that the fence refuses", writes.length);
+}
+
+it("lets everything through that a rollout writes", () => expectPermitted(PERMITTED));
+
+it("has at least 60 writes to refuse", () => {
+  expect(new Set(DENIED.map(({ what }) => what)).size).toBe(DENIED.length);
+  expect(DENIED.length).toBeGreaterThanOrEqual(60);
+});
+
+it.each(DENIED)("the reconciler may not $what", (write) => expectDenied([write]));
+
+it("is about nobody else", async () => {
+  const write = patch("", annotated("example.com/other"));
+  expect((await send(controlPlane(), write, true)).code).toBe(200);
+});
+
+describe.each(Object.entries(WIDENED))("%s", (feature, { permits, denies }: Widening) => {
+  const objects = optionalAccess().find((one) => one.feature === feature)?.objects ?? [];
+
+  it("is refused without its role", async () => {
+    for (const write of permits.slice(0, 1))
+      expect(isFenced(await send(reconciler, write, true)), write.what).toBe(true);
+  });
+
+  it("is let through with it, and nothing beside it", async () => {
+    const cluster = clusterOf(controlPlane());
+    await createAll(cluster, objects);
+    try {
+      const [first] = permits as readonly [Write];
+      await until(first.what, async () => (await send(reconciler, first, true)).code < 300);
+      await expectPermitted(permits);
+      await expectDenied(denies);
+    } finally {
+      await removeAll(cluster, objects);
+    }
+  });
+});
+
+it("every optional role but that of the registration has its writes here", () => {
+  const features = optionalAccess().map(({ feature }) => feature);
+  // No policy is asked about registrations of webhooks.
+  expect(Object.keys(WIDENED).toSorted()).toEqual(features.filter((one) => one !== "webhook-configuration").toSorted());
+  expect(PODS).toContain("fence-shop");
+});

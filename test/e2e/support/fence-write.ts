@@ -1,0 +1,64 @@
+/** How a write that the fence judges is spelled. */
+
+export interface Write {
+  /** completes "the reconciler may …" */
+  readonly what: string;
+  readonly method: "POST" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly body?: object;
+  /** of a patch; absent: strategic */
+  readonly type?: "json" | "merge";
+  /** no kubelet here could carry it out, whoever asks */
+  readonly isConnect?: boolean;
+}
+
+export const SHOP = "fence-shop";
+/** Its label says that it is a control plane's. */
+export const PLANE = "fence-plane";
+
+export const inNamespace = (namespace: string, plural: string, group = "api/v1") =>
+  `/${group}/namespaces/${namespace}/${plural}`;
+export const PODS = inNamespace(SHOP, "pods");
+export const CONFIG_MAPS = inNamespace(SHOP, "configmaps");
+export const HOME_MAPS = inNamespace("kruise-system", "configmaps");
+export const LEASES = inNamespace("kruise-system", "leases", "apis/coordination.k8s.io/v1");
+export const REVISIONS = inNamespace(SHOP, "controllerrevisions", "apis/apps/v1");
+export const HOME_REVISIONS = inNamespace("kruise-system", "controllerrevisions", "apis/apps/v1");
+export const CLAIMS = inNamespace(SHOP, "persistentvolumeclaims");
+export const SETS = "/apis/apps.kruise.io/v1beta1/sidecarsets";
+
+/** Of pod web unless another is named. */
+export const patch = (what: string, body: object, path = `${PODS}/web`): Write => ({
+  what,
+  method: "PATCH",
+  path,
+  body,
+});
+export const json = (what: string, operations: readonly object[], path = `${PODS}/web`): Write => ({
+  ...patch(what, operations, path),
+  type: "json",
+});
+export const merge = (what: string, body: object, path: string): Write => ({
+  ...patch(what, body, path),
+  type: "merge",
+});
+export const create = (what: string, path: string, body: object): Write => ({ what, method: "POST", path, body });
+export const remove = (what: string, path: string): Write => ({ what, method: "DELETE", path });
+
+export const statusOf = (what: string, body: object, pod = "web") =>
+  patch(what, { status: body }, `${PODS}/${pod}/status`);
+export const image = (name: string, to: string) => ({ spec: { containers: [{ name, image: to }] } });
+export const annotated = (key: string, value: string | null = "x") => ({ metadata: { annotations: { [key]: value } } });
+export const condition = (type: string) => ({ conditions: [{ type, status: "True", message: "{}" }] });
+export const cpu = (name: string) => ({ spec: { containers: [{ name, resources: { requests: { cpu: "2m" } } }] } });
+
+/** An owner that is its controller. */
+export const controller = (apiVersion: string, kind: string, name = "db") => ({
+  apiVersion,
+  kind,
+  name,
+  // What stands there is put in its place where there is such an object.
+  uid: `uid of ${kind} ${name}`,
+  controller: true,
+});
+export const ORDERED = controller("apps.kruise.io/v1beta1", "StatefulSet");
