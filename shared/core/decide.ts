@@ -155,7 +155,9 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   if (strategy?.type === "NotUpdate") return recordOnly("NotUpdate");
   if (strategy?.paused) return recordOnly("paused");
   const { revisions } = observation;
-  const still = standstillOf(sidecarSet, { failing, updated: counts.updated, pods, revisions, now });
+  const areAllUpdated = counts.updated >= counts.matched;
+  const { latestRevision } = status;
+  const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods, revisions, now });
   if (still) return { ...recordOnly(still.hold), halt: still.halt, undo: still.undo };
 
   const flips = planFlips(sidecarSet, pods, now);
@@ -171,7 +173,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
     return { actions: [...record, ...shrinks], status, summary, failing };
   }
 
-  if (counts.updated >= counts.matched) return recordOnly("finished");
+  if (areAllUpdated) return recordOnly("finished");
 
   const batch = planBatch(sidecarSet, pods, claims, {
     now,
