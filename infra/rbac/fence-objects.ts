@@ -1,5 +1,6 @@
 /** What the reconciler may write beside pods: objects that a pass makes, by their names and owners, and nowhere that is the cluster's own. */
 import {
+  ANNOUNCEMENTS_CONFIG_MAP,
   CONTROL_PLANE_LABEL,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
@@ -44,6 +45,9 @@ const IS_BARRIER = [
 
 const IS_LEDGER = `subject.?data.orValue({}).all(key, key in ["sidecarSetUID", "statefulSetUID", "generation", "reservations"])`;
 
+/** Written by the webhooks, whose account may be the same. */
+const IS_ANNOUNCING = `${IS_HOME} && variables.name == ${celText(ANNOUNCEMENTS_CONFIG_MAP)} && request.operation == "UPDATE" && variables.subject.?data.orValue({}).all(key, key == "announcements")`;
+
 /** CEL: true of the ConfigMap as it is written and, if there was one before, of that. */
 function ofBoth(conditions: readonly string[]): string {
   return `[variables.subject, oldObject == null ? variables.subject : oldObject].all(subject, ${conditions.join(" && ")})`;
@@ -59,8 +63,8 @@ const CONFIG_MAP_POLICY: Policy = {
       message: "the reconciler deletes no ConfigMap: a ledger goes with its owner, a barrier with its pod",
     },
     {
-      expression: `${ofBoth([IS_LEDGER])} ? ((${IS_HOME} && variables.name.startsWith("sidecarset-ledger-")) || (variables.name.startsWith("statefulset-ledger-") && ${hasFeature("ordered-sets")}) || (${ofBoth(IS_BARRIER)} && ${hasFeature("launch-order")})) : (${ofBoth(IS_BARRIER)} && ${hasFeature("launch-order")})`,
-      message: `the reconciler writes no ConfigMap but sidecarset-ledger-… in ${KRUISE_NAMESPACE}, statefulset-ledger-… with infra/rbac/optional/ordered-sets.yaml, and a pod's own …-barrier with launch-order.yaml`,
+      expression: `(${IS_ANNOUNCING}) || (${ofBoth([IS_LEDGER])} ? ((${IS_HOME} && variables.name.startsWith("sidecarset-ledger-")) || (variables.name.startsWith("statefulset-ledger-") && ${hasFeature("ordered-sets")}) || (${ofBoth(IS_BARRIER)} && ${hasFeature("launch-order")})) : (${ofBoth(IS_BARRIER)} && ${hasFeature("launch-order")}))`,
+      message: `the reconciler writes no ConfigMap but sidecarset-ledger-… and ${ANNOUNCEMENTS_CONFIG_MAP} in ${KRUISE_NAMESPACE}, statefulset-ledger-… with infra/rbac/optional/ordered-sets.yaml, and a pod's own …-barrier with launch-order.yaml`,
     },
     {
       expression: "!has(variables.subject.binaryData)",

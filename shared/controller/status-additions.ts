@@ -17,11 +17,12 @@ type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
 export function statusAdditions(
   { clock }: RolloutContext,
   { sidecarSet, missed }: Look,
-  { summary, failing, halt }: Decision,
+  { summary, failing, halt, status: { latestRevision } }: Decision,
 ): Pick<SidecarSetStatus, "conditions" | "selection"> {
   if (sidecarSet.status !== undefined && sidecarSet.status.conditions === undefined) return {};
   const now = timestamp(clock);
-  const conditions = conditionsOf(sidecarSet, { summary, failing, halt, missed: missed?.map(podName) }, now);
+  const standing = { summary, failing, halt, latestRevision, missed: missed?.map(podName) };
+  const conditions = conditionsOf(sidecarSet, standing, now);
   return { conditions, selection: selectionOf(sidecarSet, now) };
 }
 

@@ -157,7 +157,9 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   if (strategy?.type === "NotUpdate") return recordOnly("NotUpdate");
   if (strategy?.paused) return recordOnly("paused");
   const { revisions } = observation;
-  const still = standstillOf(sidecarSet, { failing, updated: counts.updated, pods, revisions, now });
+  const areAllUpdated = counts.updated >= counts.matched;
+  const { latestRevision } = status;
+  const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods, revisions, now });
   if (still) return { ...recordOnly(still.hold), halt: still.halt, undo: still.undo };
 
   const flips = planFlips(sidecarSet, pods, now);
@@ -174,7 +176,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   }
 
   const marks = context.areConditionsMended ? planMarks(sidecarSet, pods, now) : [];
-  if (counts.updated >= counts.matched) {
+  if (areAllUpdated) {
     const finished = recordOnly("finished");
     return { ...finished, actions: [...finished.actions, ...marks] };
   }

@@ -13,6 +13,7 @@ import {
   podOf,
   sidecarSetOf,
   statusesOf,
+  takenDown,
 } from "../support/rollout-fixture.ts";
 
 const LABELS = { app: "web" };
@@ -124,7 +125,7 @@ const withAnnotations = (annotations: Readonly<Record<string, string>>, status: 
   return {
     ...set,
     metadata: { ...set.metadata, annotations: { ...set.metadata?.annotations, ...annotations } },
-    status: { ...set.status, ...status },
+    status: { ...set.status, conditions: [], ...status },
   };
 };
 const HALTING = withAnnotations({ "sidecarset.kruise.io/halt-on": "0" });
@@ -345,7 +346,7 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
   [
     "RolloutHalted",
     "stop",
-    { set: HALTING, pod: pod(), facts: { pods: [waitingPod("CrashLoopBackOff")] } },
+    { set: HALTING, pod: pod(), facts: { pods: [takenDown(waitingPod("CrashLoopBackOff"))] } },
     /is stopped: 1 of 1 updated pods fail, and sidecarset.kruise.io\/halt-on is 0/,
   ],
   ["AnnotationUnreadable", "stop", { set: UNREADABLE, pod: pod() }, /since the annotation .+-per-owner says some/],
@@ -424,8 +425,20 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
   ["ContainerFailing", "stop", setOf(), [waitingPod("CrashLoopBackOff")], /not all are ready/],
   ["PodNotReady", "wait", setOf(), [NOT_READY], /not all are ready/],
   ["ChangeNotSeen", "wait", setOf({}, { generation: 9 }), [pod()], /generation 9/],
-  ["RolloutHalted", "stop", HALTING, [waitingPod("CrashLoopBackOff"), pod({ name: "q" })], /1 of 1 updated pods fail/],
-  ["RolloutHalted", "stop", UNDOING, [waitingPod("CrashLoopBackOff")], /not undone, since no other revision is kept/],
+  [
+    "RolloutHalted",
+    "stop",
+    HALTING,
+    [takenDown(waitingPod("CrashLoopBackOff")), pod({ name: "q" })],
+    /1 of 1 updated pods fail/,
+  ],
+  [
+    "RolloutHalted",
+    "stop",
+    UNDOING,
+    [takenDown(waitingPod("CrashLoopBackOff"))],
+    /not undone, since no other revision is kept/,
+  ],
   ["AnnotationUnreadable", "stop", UNREADABLE, [pod()], /nothing is updated, since the annotation/],
   [
     "ReleaseUndone",
@@ -458,7 +471,7 @@ describe("a SidecarSet's trace says", () => {
   });
 
   it("what the next pass will do about a halt", () => {
-    const pods = [waitingPod("CrashLoopBackOff")];
+    const pods = [takenDown(waitingPod("CrashLoopBackOff"))];
     const steps = explainSidecarSet(UNDOING, { ...FACTS, sidecarSets: [UNDOING], pods, revisions: [withWithoutImage] });
     const { verdict, message } = steps.find(({ reason }) => reason === "RolloutHalted") ?? {};
     expect([verdict, message]).toEqual(["wait", expect.stringMatching(/; the next pass puts it back to revision 1$/)]);

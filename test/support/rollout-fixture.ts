@@ -3,6 +3,7 @@ import type { ContainerStatus, Pod, PodSpec } from "../../shared/api/kubernetes.
 import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
   INJECTED_LIST_ANNOTATION,
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
@@ -83,6 +84,16 @@ export function podOf(facts: PodFacts = {}): Pod {
       containerStatuses: facts.statuses ?? statusesOf(spec, isReady),
     },
   };
+}
+
+/** The pod as a pass leaves it that updated it, when it was ready until then. */
+export function takenDown(pod: Pod): Pod {
+  const state = {
+    ss: { revision: NEW_HASH, updateTimestamp: NOW, lastContainerStatuses: { sc: { imageID: "before" } } },
+  };
+  const annotations = { ...pod.metadata?.annotations, [IN_PLACE_UPDATE_STATE_ANNOTATION]: JSON.stringify(state) };
+  const conditions = [{ type: "Ready", status: "False", lastTransitionTime: NOW }] as const;
+  return { ...pod, metadata: { ...pod.metadata, annotations }, status: { ...pod.status, conditions } };
 }
 
 /** A set with the hot-upgrade sidecar "mesh", whose empty image is reg/empty:1. */

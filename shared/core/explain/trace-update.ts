@@ -6,7 +6,6 @@ import { standstillOf } from "../halt/standstill.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import { counted } from "../lib/counted.ts";
 import { selectorMatches } from "../lib/label-selector.ts";
-import { failingPods } from "../pod/failing-pods.ts";
 import { isConsistent } from "../pod/is-consistent.ts";
 import { isMatched } from "../pod/is-matched.ts";
 import { isRunningAndReady } from "../pod/is-ready.ts";
@@ -70,9 +69,9 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
 
 function traceStill(sidecarSet: SidecarSet, { pods, revisions, now }: UpdateFacts): Step | undefined {
   const states = statesOf(pods, sidecarSet);
-  const updated = states.filter(({ isUpdated }) => isUpdated).length;
-  const failing = failingPods(sidecarSet, states);
-  const still = standstillOf(sidecarSet, { failing, updated, pods: states, revisions, now });
+  const areAllUpdated = states.every(({ isUpdated }) => isUpdated);
+  const { latestRevision } = sidecarSet.status ?? {};
+  const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods: states, revisions, now });
   return still && traceStandstill(sidecarSet, still);
 }
 

@@ -1,9 +1,9 @@
-/** Decides whether a rollout stops because too many of the pods that it updated fail, where somebody has said how many those are. */
+/** Decides whether a rollout stops because too many of the pods that it took down fail, where somebody has said how many those are. */
 import { HALT_ON_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { secondsBetween } from "../lib/seconds-between.ts";
 import { shownText } from "../lib/shown-text.ts";
-import type { FailingPod } from "../pod/failing-pods.ts";
+import type { Testimony, Witness } from "./witnesses.ts";
 
 /** `3`, `10%`, `10% within 5m` */
 const FORM = /^(\d{1,6})(%?)(?: within (\d{1,5})(s|m|h))?$/;
@@ -19,21 +19,28 @@ interface Limit {
 
 /**
  * Why it stops, in one sentence; undefined: it goes on. It goes on again when fewer fail, when the SidecarSet brings a
- * release that none of them has, and when the annotation goes. What cannot be read stops it as well.
+ * release that none of them has, and when the annotation goes. What cannot be read stops it as well. Where pods of
+ * several namespaces match, no namespace counts for more than half of what stops it: whoever may create pods in one of
+ * them has no say over the others.
  */
-export function haltOf(
-  { metadata }: SidecarSet,
-  { failing, updated }: { readonly failing: readonly FailingPod[]; readonly updated: number },
-): string | undefined {
+export function haltOf({ metadata }: SidecarSet, { witnesses, upgraded, namespaces }: Testimony): string | undefined {
   const text = metadata?.annotations?.[HALT_ON_ANNOTATION];
   if (text === undefined) return undefined;
   const limit = parseLimit(text);
   if (limit === undefined) return problemWith(text);
-  const allowed = limit.isPercent ? (limit.amount * updated) / 100 : limit.amount;
-  const count = limit.withinSeconds === undefined ? failing.length : mostWithin(failing, limit.withinSeconds);
-  return count > allowed
-    ? `${count} of ${updated} updated pods fail, and ${HALT_ON_ANNOTATION} is ${text}: mend the image, or go back`
+  const allowed = limit.isPercent ? (limit.amount * upgraded) / 100 : limit.amount;
+  const needed = Math.max(Math.floor(allowed) + 1, namespaces > 1 ? 2 : 1);
+  const share = namespaces > 1 ? Math.ceil(needed / 2) : needed;
+  const count =
+    limit.withinSeconds === undefined ? counted(witnesses, share) : mostWithin(witnesses, limit.withinSeconds, share);
+  return count >= needed
+    ? `${witnesses.length} of ${upgraded} updated pods fail, and ${HALT_ON_ANNOTATION} is ${text}: mend the image, or go back`
     : undefined;
+}
+
+/** Somebody has said when. */
+export function isHaltable({ metadata }: SidecarSet): boolean {
+  return metadata?.annotations?.[HALT_ON_ANNOTATION] !== undefined;
 }
 
 /** One sentence; undefined: the annotation is not there, or can be read. */
@@ -55,13 +62,29 @@ function parseLimit(text: string): Limit | undefined {
 
 const EPOCH = "1970-01-01T00:00:00Z";
 
-/** The most that were updated within that time of each other. Those of unknown time count as updated with any other. */
-function mostWithin(failing: readonly FailingPod[], seconds: number): number {
-  const times = failing.flatMap(({ updatedAt = "" }) => secondsBetween(EPOCH, updatedAt) ?? []).sort((a, b) => a - b);
-  let [most, first] = [0, 0];
-  for (const [last, time] of times.entries()) {
-    while (time - (times[first] ?? time) > seconds) first++;
-    most = Math.max(most, last - first + 1);
+/** No namespace counts more often than `share`. */
+function counted(witnesses: readonly Witness[], share: number): number {
+  const byNamespace = Map.groupBy(witnesses, ({ namespace }) => namespace);
+  return [...byNamespace.values()].reduce((sum, { length }) => sum + Math.min(length, share), 0);
+}
+
+/** The most that were updated within that time of each other, each namespace counted `share` times at most. */
+function mostWithin(witnesses: readonly Witness[], seconds: number, share: number): number {
+  const timed = witnesses
+    .map(({ namespace, updatedAt }) => ({ namespace, time: secondsBetween(EPOCH, updatedAt) ?? 0 }))
+    .sort((a, b) => a.time - b.time);
+  const inSpan = new Map<string, number>();
+  let [most, sum, first] = [0, 0, 0];
+  const move = (namespace: string, by: 1 | -1) => {
+    const before = inSpan.get(namespace) ?? 0;
+    inSpan.set(namespace, before + by);
+    sum += Math.min(before + by, share) - Math.min(before, share);
+  };
+  for (const { namespace, time } of timed) {
+    move(namespace, 1);
+    for (let oldest = timed[first]; oldest && time - oldest.time > seconds; oldest = timed[++first])
+      move(oldest.namespace, -1);
+    most = Math.max(most, sum);
   }
-  return most + failing.length - times.length;
+  return most;
 }

@@ -59,10 +59,10 @@ function updateOf({ metadata: set }: SidecarSet, { metadata }: Pod): Pick<Failin
   return updatedAt ? { updatedAt } : {};
 }
 
-/** Of the first container that fails; undefined: none does. */
-function failureOf({ status }: Pod): string | undefined {
+/** Of the first container that fails, or the first of those `names`; undefined: none does. */
+export function failureOf({ status }: Pod, names?: ReadonlySet<string>): string | undefined {
   for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
-    const reason = container.ready ? undefined : reasonOf(container);
+    const reason = container.ready || names?.has(container.name) === false ? undefined : reasonOf(container);
     if (reason !== undefined && FAILING.has(reason)) return `${container.name}: ${reason}`;
   }
   return undefined;

@@ -1,6 +1,7 @@
 /** Decides what the conditions of a SidecarSet say: where its rollout stands, and what is in its way. */
 
 import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
+import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undo.ts";
 import { counted } from "../lib/counted.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
@@ -9,6 +10,8 @@ import { progressOf, type RolloutStanding } from "./progress.ts";
 export interface Standing {
   readonly summary: RolloutStanding;
   readonly failing: readonly FailingPod[];
+  /** name of the newest revision; absent: not known */
+  readonly latestRevision?: string | undefined;
   /** why the rollout was stopped; absent: it was not */
   readonly halt?: string | undefined;
   /** pods that were made without the sidecars, as `namespace/name`; undefined: not looked for */
@@ -24,7 +27,8 @@ const WITHOUT_LOOK: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halte
 
 /** In this order. */
 const VERDICTS: Readonly<Record<string, (standing: Standing, sidecarSet: SidecarSet) => Verdict>> = {
-  Progressing: ({ summary }) => progressOf(summary),
+  Progressing: ({ summary, latestRevision }, sidecarSet) =>
+    progressOf(summary, wasFinished(sidecarSet, latestRevision)),
   Blocked: blocked,
   Degraded: degraded,
   NotUpgradable: notUpgradable,

@@ -25,11 +25,12 @@ export interface RolloutStanding {
   readonly owners?: { readonly full: readonly string[] };
 }
 
-/** While pods are upgraded, or come back. */
-export function progressOf(summary: RolloutStanding): Verdict {
+/** While pods are upgraded, or come back. A rollout that `wasFinished` stays it, whatever befalls its pods, until one is not updated. */
+export function progressOf(summary: RolloutStanding, wasFinished: boolean): Verdict {
   const { matched, updated, updatedReady } = summary;
   const count = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
-  const [status, reason] = standingOf(summary);
+  const [status, reason] =
+    wasFinished && summary.hold === "finished" ? (["False", "Finished"] as const) : standingOf(summary);
   return { status, reason, message: count };
 }
 

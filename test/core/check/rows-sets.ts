@@ -1,7 +1,7 @@
 /** Installations whose SidecarSets or pods have something wrong with them. */
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { newRevision } from "../../../shared/core/revision/new-revision.ts";
-import { podOf } from "../../support/rollout-fixture.ts";
+import { podOf, takenDown } from "../../support/rollout-fixture.ts";
 import { LABELS, managed, type Row, SET, seen, setOf, updatedPod, withSets } from "./fixture.ts";
 
 const FIRST_DAY = "2025-05-01T00:00:00Z";
@@ -10,10 +10,12 @@ const bare = (created: string) => ({
   metadata: { name: "bare", uid: "uid-bare", labels: LABELS, creationTimestamp: created },
   spec: { containers: [{ name: "main", image: "m" }] },
 });
-const failing = updatedPod(SET, {
-  isReady: false,
-  statuses: [{ name: "sc", ready: false, state: { waiting: { reason: "ImagePullBackOff" } } }],
-});
+const failing = takenDown(
+  updatedPod(SET, {
+    isReady: false,
+    statuses: [{ name: "sc", ready: false, state: { waiting: { reason: "ImagePullBackOff" } } }],
+  }),
+);
 const old = (name: string) =>
   podOf({ name, labels: LABELS, hash: "older", withoutImage: hashWithoutImage(), creationTimestamp: FIRST_DAY });
 const hashWithoutImage = () => SET.metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";

@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { decide } from "../../../shared/core/decide.ts";
 import { asLastAnswered, gateAnswer, gateOf, gateProblem, newlyWanted } from "../../../shared/core/gate/gate.ts";
 import { reportOnSidecarSet } from "../../../shared/core/report.ts";
-import { NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
+import { NOW, podOf, sidecarSetOf, takenDown } from "../../support/rollout-fixture.ts";
 
 const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system" };
 const FREEZE = "the gate at gate.example says no: freeze";
@@ -87,7 +87,7 @@ describe("whoever looks on", () => {
   });
 
   const broken = podOf({ name: "x", hash: "new", image: "reg/sc:v2", isReady: false });
-  const crashing = {
+  const crashing = takenDown({
     ...broken,
     status: {
       ...broken.status,
@@ -95,7 +95,7 @@ describe("whoever looks on", () => {
         { name: "sc", image: "reg/sc:v2", ready: false, state: { waiting: { reason: "CrashLoopBackOff" } } },
       ],
     },
-  } as Pod;
+  } as Pod);
   const owned = ["p0", "p1"].map((name) => {
     const pod = podOf({ name, isReady: name === "p1" });
     const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "o", controller: true }];

@@ -51,6 +51,24 @@ describe("Progressing", () => {
   });
 });
 
+describe("a rollout that was finished", () => {
+  const finished = {
+    type: "Progressing",
+    status: "False",
+    reason: "Finished",
+    message: "",
+    lastTransitionTime: NOW,
+  } as const;
+  const set: SidecarSet = { ...sidecarSet(), status: { latestRevision: "agent-1", conditions: [finished] } };
+  test.each<[string, Partial<RolloutStanding>, string, string]>([
+    ["stays it when a pod fails later", { updatedReady: 9, used: 1 }, "agent-1", "False Finished"],
+    ["is another one with the next release", { updatedReady: 9, used: 1 }, "agent-2", "True RollingOut"],
+    ["goes on with a pod that is not updated", { hold: "none", updated: 9, selected: 1 }, "agent-1", "True RollingOut"],
+  ])("%s", (_, summary, latestRevision, verdict) => {
+    expect(said(standing(summary, { latestRevision }), set)["Progressing"]).toBe(verdict);
+  });
+});
+
 describe("Blocked, Degraded", () => {
   const full = { hold: "budget", updated: 4, updatedReady: 2, used: 2 } as const;
   test.each<[string, Standing, readonly string[]]>([

@@ -1,0 +1,113 @@
+/** Which pods have a say about a rollout, and which have none. */
+import { expect, test } from "vitest";
+import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
+import {
+  HALT_ON_ANNOTATION,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  UNDO_ON_HALT_ANNOTATION,
+} from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { type Decision, decide } from "../../../shared/core/decide.ts";
+import { testimonyOf } from "../../../shared/core/halt/witnesses.ts";
+import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import { newRevision } from "../../../shared/core/revision/new-revision.ts";
+import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf, takenDown } from "../../support/rollout-fixture.ts";
+
+const FAILS = { waiting: { reason: "CrashLoopBackOff" } } as const;
+const status = (name: string, state?: ContainerStatus["state"]): ContainerStatus => ({
+  name,
+  image: name === "sc" ? "reg/sc:v2" : "reg/main:v1",
+  ready: state === undefined,
+  ...(state ? { state } : {}),
+});
+const failing = (name: string, container: "sc" | "main", namespace = "default"): Pod => {
+  const statuses = [
+    status("main", container === "main" ? FAILS : undefined),
+    status("sc", container === "sc" ? FAILS : undefined),
+  ];
+  const pod = podOf({ name, hash: NEW_HASH, image: "reg/sc:v2", isReady: false, statuses });
+  return { ...pod, metadata: { ...pod.metadata, namespace, uid: `${namespace}/${name}` } };
+};
+const notReadySince = (pod: Pod, lastTransitionTime?: string): Pod => ({
+  ...pod,
+  status: {
+    ...pod.status,
+    conditions: [{ type: "Ready", status: "False", ...(lastTransitionTime ? { lastTransitionTime } : {}) }],
+  },
+});
+
+const SET = sidecarSetOf();
+
+test.each<[string, Pod, number, number]>([
+  ["its sidecar fails since it was updated", takenDown(failing("p", "sc")), 1, 1],
+  ["a container of its own fails", takenDown(failing("p", "main")), 0, 1],
+  ["it was made with the latest sidecars", notReadySince(failing("p", "sc"), NOW), 0, 0],
+  ["it was not ready before", notReadySince(takenDown(failing("p", "sc")), "2025-05-31T23:58:00Z"), 0, 1],
+  ["clocks differ", notReadySince(takenDown(failing("p", "sc")), "2025-05-31T23:59:30Z"), 1, 1],
+  ["nobody knows since when it is not ready", notReadySince(takenDown(failing("p", "sc"))), 0, 1],
+  ["it is not updated", takenDown(podOf({ isReady: false, statuses: [status("main"), status("sc", FAILS)] })), 0, 0],
+])("when %s", (_, pod, witnesses, upgraded) => {
+  const testimony = testimonyOf(SET, [podStateOf(pod, SET)]);
+  expect([testimony.witnesses.length, testimony.upgraded]).toEqual([witnesses, upgraded]);
+});
+
+const UNDOING: SidecarSet = {
+  ...SET,
+  metadata: {
+    ...SET.metadata,
+    annotations: { ...SET.metadata?.annotations, [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" },
+  },
+};
+const RECORDED = newRevision(sidecarSetOf({ containers: [{ name: "sc", image: "reg/sc:v1" }] }), {
+  revision: 1,
+  collisionCount: 0,
+  namespace: "kruise-system",
+});
+const BEFORE: typeof RECORDED = {
+  ...RECORDED,
+  metadata: {
+    ...RECORDED.metadata,
+    annotations: { [HASH_ANNOTATION]: OLD_HASH, [HASH_WITHOUT_IMAGE_ANNOTATION]: "same" },
+  },
+};
+const decided = (sidecarSet: SidecarSet, pods: readonly Pod[]): Decision =>
+  decide(
+    { sidecarSet, pods, revisions: [BEFORE], taken: [], reserved: new Set() },
+    { now: NOW, kruiseNamespace: "kruise-system" },
+  );
+const FINE = podOf({ name: "fine", hash: NEW_HASH, image: "reg/sc:v2" });
+const OLD = podOf({ name: "old" });
+
+test.each<[string, readonly Pod[], boolean]>([
+  ["one sidecar fails, in the only namespace", [takenDown(failing("p", "sc")), FINE, OLD], true],
+  ["apps of their own fail", ["a", "b", "c"].map((name) => takenDown(failing(name, "main"))).concat(OLD), false],
+  [
+    "sidecars of one namespace fail, of several",
+    ["a", "b", "c"].map((name) => takenDown(failing(name, "sc", "tenant"))).concat(OLD),
+    false,
+  ],
+  [
+    "sidecars of two namespaces fail",
+    [takenDown(failing("a", "sc", "tenant")), takenDown(failing("p", "sc")), OLD],
+    true,
+  ],
+])("a release is taken back or not when %s", (_, pods, isUndone) => {
+  const { halt, undo } = decided(UNDOING, pods);
+  expect([halt !== undefined, undo !== undefined]).toEqual([isUndone, isUndone]);
+});
+
+test("a finished rollout is never taken back, whatever fails then", () => {
+  const pods = [takenDown(failing("p", "sc")), FINE];
+  const { latestRevision = "" } = decided(UNDOING, pods).status;
+  const progressing = (reason: string) =>
+    ({ type: "Progressing", status: "False", reason, message: "", lastTransitionTime: NOW }) as const;
+  const stored = (status: NonNullable<SidecarSet["status"]>) =>
+    decided({ ...UNDOING, status }, pods).undo !== undefined;
+  expect(latestRevision).not.toBe("");
+  expect(stored({ latestRevision, conditions: [progressing("Finished")] })).toBe(false);
+  expect(stored({ latestRevision, conditions: [progressing("RollingOut")] })).toBe(true);
+  expect(stored({ latestRevision: "another", conditions: [progressing("Finished")] })).toBe(true);
+  // OpenKruise's definition keeps no conditions: nobody knows, so nothing is done.
+  expect(stored({ latestRevision })).toBe(false);
+});
