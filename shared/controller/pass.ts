@@ -23,6 +23,8 @@ export interface PassOptions {
   readonly sidecarSet?: string;
   /** true: whoever serves SidecarSets is somebody else; all the rest of a pass is done */
   readonly withoutSidecarSets?: boolean;
+  /** true: nothing but pods whose containers start in an order is served */
+  readonly onlyLaunches?: boolean;
   /** writes nothing at all; the report lists what would be done now */
   readonly dryRun?: boolean;
   /** a dry run of one SidecarSet: what to take for granted when it looks ahead */
@@ -75,8 +77,7 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
     cursor: "",
   };
   const site: LeaseSite = { cluster: service.cluster, clock, namespace: kruiseNamespace, over };
-  const serving = options.withoutSidecarSets ? serveOthers(service, site) : serveLeased(service, site, sidecarSet);
-  const result = await serving
+  const result = await serving(service, site, options)
     .catch((error: unknown) => {
       note(service, messageOf(error));
       // A cluster without the kind has none.
@@ -99,6 +100,15 @@ type PassResult = Pick<
   PassReport,
   "sidecarSets" | "failure" | "heldBy" | "launches" | "recreations" | "terminations" | "registration"
 >;
+
+function serving(service: Service, site: LeaseSite, options: PassOptions): Promise<PassResult> {
+  if (options.onlyLaunches) return serveLaunches(service);
+  return options.withoutSidecarSets ? serveOthers(service, site) : serveLeased(service, site, options.sidecarSet);
+}
+
+async function serveLaunches(service: Service): Promise<PassResult> {
+  return { sidecarSets: [], launches: await launchPods(service, AbortSignal.abort()) };
+}
 
 /** All there is to do in a pass that was not asked for one SidecarSet. */
 async function serveAll(service: Service, names: readonly string[]): Promise<PassResult> {

@@ -48,7 +48,8 @@ export async function serveWork(cluster: Cluster, work: Work, options: WorkOptio
   else if (from !== undefined && from > clock.epochMs())
     await clock.sleep(Math.min(from - clock.epochMs() + EARLY_MS, MAX_WAIT_MS));
   const beganAt = clock.epochMs();
-  const scope = work.kind === "launch" ? { withoutSidecarSets: true } : { sidecarSet };
+  // Nothing else: whoever is in trouble there must not bring this message into the dead letters.
+  const scope = work.kind === "launch" ? { onlyLaunches: true } : { sidecarSet };
   const report = await runPass(cluster, { ...pass, clock, ...scope, deadlineMs: remainingMs() });
   if (failureOf(report) === undefined) remember(served, sidecarSet, beganAt);
   return report;

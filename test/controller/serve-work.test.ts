@@ -5,6 +5,7 @@ import { type Clock, systemClock } from "../../shared/controller/clock.ts";
 import { failureOf, listWork, type Served, serveWork } from "../../shared/controller/serve-work.ts";
 import { launchNews, podNews, seenFrom, tickWork, type Work } from "../../shared/core/fan-out/work.ts";
 import { initializeLaunchPriority } from "../../shared/core/inject/launch-priority.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
@@ -85,6 +86,24 @@ it("news of a launch order open what is due, and touch no SidecarSet", async () 
   await test.cluster.create<Pod>(PODS, pod);
   const report = await serve(launchNews(Date.now() - 10_000));
   expect(report).toMatchObject({ sidecarSets: [], problems: [], launches: { opened: 2, completed: 1, waiting: 0 } });
+});
+
+it("news of a launch order are not held up by what is refused elsewhere", async () => {
+  const refused = (what: string) =>
+    Promise.reject(new KubeError(`${what} is forbidden`, { code: 403, reason: "Forbidden" }));
+  const cluster: Cluster = {
+    ...test.cluster,
+    get: (resource, key) => (resource === PODS ? test.cluster.get(resource, key) : refused(resource.plural)),
+    list: (resource, options) => (resource === PODS ? test.cluster.list(resource, options) : refused(resource.plural)),
+  };
+  const report = await serve(
+    launchNews(Date.now() - 20_000),
+    { isEndingJobs: true, isKeepingRegistration: true },
+    cluster,
+  );
+  expect(report && failureOf(report)).toBeUndefined();
+  expect(report).toMatchObject({ problems: [], launches: { waiting: 0 } });
+  expect(Object.keys(report?.calls ?? {})).toEqual(["LIST pods"]);
 });
 
 describe("a change is waited for", () => {
