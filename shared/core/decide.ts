@@ -1,6 +1,7 @@
 /** Decides what one pass does for one SidecarSet, from what was observed: a list of the reference's steps, as data. */
 import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
+import { haltRoom } from "./halt/halt-room.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import type { Action } from "./lib/action.ts";
 import { type Sequence, where } from "./lib/sequence.ts";
@@ -130,7 +131,8 @@ export interface Decision {
  * @throws TypeError for a spec that the API server would not have stored
  */
 export function decide(observation: Observation, context: DecideContext): Decision {
-  const { now, kruiseNamespace, isStrict = false, isReservedForThis = false, room, inPlace } = context;
+  const { now, kruiseNamespace, isStrict = false, isReservedForThis = false, inPlace } = context;
+  const { room = Number.POSITIVE_INFINITY } = context;
   const { sidecarSet } = observation;
   const strategy = sidecarSet.spec.updateStrategy;
   const pods = statesOf(observation, inPlace);
@@ -184,7 +186,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const batch = planBatch(sidecarSet, pods, claims, {
     now,
     latestRevision: history.latest.name,
-    room,
+    room: Math.min(room, haltRoom(sidecarSet, pods)),
     withNatives: inPlace?.kubelets !== undefined,
   });
   const fields = immutableFields(sidecarSet, podsOf(batch.selection.notUpgradable), observation.revisions);

@@ -19,8 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => local?.close());
 
-const pass = (deadlineMs: number) =>
-  runPass(local.cluster, { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs, follow: true, sidecarSet: "wrong" });
+const pass = (deadlineMs: number, sidecarSet = "wrong") =>
+  runPass(local.cluster, { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs, follow: true, sidecarSet });
 
 test("with a budget for all, no more are upgraded once more fail than may", async () => {
   const { cluster } = local;
@@ -45,3 +45,16 @@ test("with a budget for all, no more are upgraded once more fail than may", asyn
   expect(good?.why).toBe("8 of 8 pods updated, 8 of them ready");
   expect(new Set(versionsOf(await readPods(cluster, "wrong")))).toEqual(new Set(["3"]));
 }, 40_000);
+
+test("with a budget for all of very many, no more than a hundred are given what no pod can run", async () => {
+  const { cluster } = local;
+  await deploy(cluster, "many", 400, { maxUnavailable: "100%" });
+  const annotations = { "sidecarset.kruise.io/halt-on": "3" };
+  await cluster.patch(SIDECARSETS, { name: "many" }, { type: "merge", body: { metadata: { annotations } } });
+  await release(cluster, "many", 2, { maxUnavailable: "100%", image: "registry.example/proxy:does-not-exist" });
+  await pass(10_000, "many");
+  expect((await readSet(cluster, "many")).status).toMatchObject({ matchedPods: 400, updatedPods: 100 });
+  await release(cluster, "many", 3, { maxUnavailable: "100%" });
+  const [good] = (await pass(30_000, "many")).sidecarSets;
+  expect(good?.why).toBe("400 of 400 pods updated, 400 of them ready");
+}, 90_000);

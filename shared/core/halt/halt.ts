@@ -49,6 +49,12 @@ export function haltProblem({ metadata }: SidecarSet): string | undefined {
   return text === undefined || parseLimit(text) !== undefined ? undefined : problemWith(text);
 }
 
+/** How many may fail at least; undefined: nobody has said so, or it cannot be read. */
+export function haltThreshold({ metadata }: SidecarSet): number | undefined {
+  const limit = parseLimit(metadata?.annotations?.[HALT_ON_ANNOTATION] ?? "");
+  return limit?.isPercent ? 0 : limit?.amount;
+}
+
 function problemWith(text: string): string {
   return `the annotation ${HALT_ON_ANNOTATION} says ${shownText(text)}: write for example 3, 10% or "10% within 5m"`;
 }

@@ -1,0 +1,34 @@
+import { describe, expect, it, test } from "vitest";
+import { haltRoom } from "../../../shared/core/halt/halt-room.ts";
+import type { PodState } from "../../../shared/core/pod/pod-state.ts";
+
+const OLD: PodState = { pod: { spec: { containers: [] } }, isUpdated: false, isConsistent: true, isReady: true };
+const BACK: PodState = { ...OLD, isUpdated: true };
+const AWAY: PodState = { ...BACK, isReady: false };
+const GIVEN: PodState = { ...BACK, isConsistent: false };
+const RESERVED: PodState = { ...OLD, isClaimed: true };
+const times = (count: number, state: PodState) => new Array<PodState>(count).fill(state);
+const set = (halt?: string) => ({
+  metadata: { annotations: halt === undefined ? {} : { "sidecarset.kruise.io/halt-on": halt } },
+  spec: {},
+});
+
+test.each<[string, string | undefined, readonly PodState[], number]>([
+  ["no bound where nobody asks for a halt", undefined, times(9_000, AWAY), Number.POSITIVE_INFINITY],
+  ["a hundred", "3", times(9_000, OLD), 100],
+  ["a hundred, of a share too", "10% within 5m", times(9_000, OLD), 100],
+  ["one more than may fail", "500", times(9_000, OLD), 501],
+  ["less what is away", "3", times(30, AWAY), 70],
+  ["less what was given it and does not run it yet", "3", times(30, GIVEN), 70],
+  ["less what is reserved", "3", times(30, RESERVED), 70],
+  ["not less what is back", "3", times(500, BACK), 100],
+  ["none", "3", [...times(60, AWAY), ...times(60, RESERVED)], 0],
+])("%s", (...[, halt, pods, room]) => {
+  expect(haltRoom(set(halt), pods)).toBe(room);
+});
+
+describe("what cannot be read", () => {
+  it("stops the rollout elsewhere, and bounds nothing", () => {
+    expect(haltRoom(set("many"), times(3, OLD))).toBe(Number.POSITIVE_INFINITY);
+  });
+});
