@@ -96,7 +96,48 @@ export function createBatchedLog(level: LogLevel): Log {
 
 function format({ time, level, message, fields = {} }: Entry): string {
   const head = { time: millisecondText(time), level, message };
-  return `${textOf(head, fields)}\n`;
+  return `${harmless(bounded(textOf(head, fields), head, fields))}\n`;
+}
+
+/** What others chose, such as the names in a review, fills no log. */
+const MAX_LINE = 16 * 1024;
+/** Only reports of passes over very many SidecarSets are longer, without anything in them that others chose. */
+const MAX_REPORT = 256 * 1024;
+const MAX_TEXT = 256;
+const MAX_ITEMS = 20;
+
+function bounded(text: string, head: object, fields: LogFields): string {
+  if (text.length <= MAX_LINE) return text;
+  const cutBy = (cut: (value: unknown) => unknown) => {
+    const shorter = Object.entries(fields).map(([field, value]) => [field, cut(value)]);
+    return textOf({ ...head, cutFrom: text.length }, Object.fromEntries(shorter));
+  };
+  const shorter = cutBy(cutTexts);
+  return shorter.length <= MAX_REPORT ? shorter : cutBy(cutAll);
+}
+
+/** Texts, lists of texts and errors. */
+function cutTexts(value: unknown): unknown {
+  if (typeof value === "string") return cut(value);
+  if (value instanceof Error) return { ...value, name: value.name, message: cut(value.message), stack: undefined };
+  const isOfTexts = Array.isArray(value) && value.every((item) => typeof item === "string");
+  return isOfTexts ? value.slice(0, MAX_ITEMS).map(cut) : value;
+}
+
+function cutAll(value: unknown): unknown {
+  const shorter = cutTexts(value);
+  return typeof shorter === "object" ? cut(JSON.stringify(shorter, printable)) : shorter;
+}
+
+function cut(text: string): string {
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
+}
+
+/** Control characters beyond those that JSON escapes, line separators, and what turns the direction of writing. */
+const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+function harmless(json: string): string {
+  return json.replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 function textOf(head: object, fields: LogFields): string {

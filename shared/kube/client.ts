@@ -1,7 +1,7 @@
 /** The Cluster port over HTTPS: one call is one request, objects are raw JSON, every failure is a KubeError. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject } from "../api/kubernetes.ts";
-import { isPassing, type KubeError } from "./error.ts";
+import { isPassing, KubeError } from "./error.ts";
 import { refusal, unreadableAnswer } from "./failure.ts";
 import type {
   Cluster,
@@ -209,8 +209,15 @@ function patchCall(resource: Resource, key: ObjectKey, patch: Patch, options: Pa
 function pathOf(resource: Resource, { namespace, name }: { readonly namespace?: string; readonly name?: string }) {
   const { group, version, plural, namespaced } = resource;
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-  const scope = namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : "";
-  return `${root}${scope}/${plural}${name === undefined ? "" : `/${encodeURIComponent(name)}`}`;
+  const scope = namespaced && namespace !== undefined ? `/namespaces/${segmentOf(namespace)}` : "";
+  return `${root}${scope}/${plural}${name === undefined ? "" : `/${segmentOf(name)}`}`;
+}
+
+/** With one of these for a name, a call would be about something else, such as all objects of its kind. */
+function segmentOf(name: string): string {
+  if (name === "" || name === "." || name === "..")
+    throw new KubeError(`there is no object named ${JSON.stringify(name)}`, { code: 404, reason: "NotFound" });
+  return encodeURIComponent(name);
 }
 
 function namespaceOf(object: KubernetesObject): { readonly namespace?: string } {

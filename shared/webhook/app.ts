@@ -13,7 +13,9 @@ import {
   printedAnswer,
   textAnswer,
 } from "./http.ts";
+import { nowAndThen } from "./now-and-then.ts";
 import { sizeProblem } from "./object-size.ts";
+import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
 import { admissionResponse, failure, messageOf, printReview } from "./response.ts";
 import { ReviewError, readAdmissionReview, requireJson } from "./review.ts";
 
@@ -23,16 +25,13 @@ import { ReviewError, readAdmissionReview, requireJson } from "./review.ts";
  */
 export type Admit = (request: AdmissionRequest) => Admission | Promise<Admission>;
 
-export interface WebhookOptions {
-  readonly log: Log;
+export interface WebhookOptions extends ReadinessOptions {
   /** Asked before anything else of a request is looked at. */
   readonly isKnown: Authenticate;
   /** path → who decides there */
   readonly admissions?: Readonly<Record<string, Admit>>;
   /** path → what `answerConversions` makes of who converts there */
   readonly conversions?: Readonly<Record<string, (log: Log) => ReviewAnswerer>>;
-  /** Rejects, or throws, while admissions could not be decided; what it says is the answer of /readyz. */
-  readonly checkReady?: () => unknown;
   /** True where only the cluster's own probes can ask: /readyz is answered for anybody then, as /healthz always is. */
   readonly isReadinessOpen?: boolean;
 }
@@ -45,8 +44,6 @@ const MAX_BODY_BYTES = 7 * 1024 * 1024;
 
 /** What API servers wait when a configuration does not say. */
 const DEFAULT_TIMEOUT_MS = 10_000;
-const READY_TIMEOUT_MS = 5_000;
-const STRANGERS_EVERY_MS = 10_000;
 
 /** An app that can be mounted alone: it needs nothing but what its handlers need. No secret of a path goes beyond here. */
 export function webhookApp(options: WebhookOptions): Answerer {
@@ -56,19 +53,23 @@ export function webhookApp(options: WebhookOptions): Answerer {
     ...Object.entries(conversions).map(([path, convert]): [string, ReviewAnswerer] => [path, convert(log)]),
   ]);
   const purposeOf = (path: string) => (Object.hasOwn(conversions, path) ? "conversion" : "admission");
-  const refuseStranger = strangers(log);
+  const tell = teller(options);
+  const refuseStranger = refusingStrangers(log);
+  const isReady = readiness(options);
   const answerKnown = (request: HttpRequest): Promise<HttpAnswer> => {
     const review = reviews.get(request.path);
-    return review === undefined ? answerOther(request, options) : answerReview(request, review);
+    return review === undefined ? answerOther(request, isReady) : answerReview(request, review);
   };
   return async (request) => {
-    const probe = openProbe(request, options);
-    if (probe !== undefined) return probe;
-    const split = splitPath(request.path);
-    const inner = { ...request, path: split.path };
+    let inner = request;
     try {
-      const known = isKnownOrDown(options, () => options.isKnown(request, split, purposeOf(split.path)));
-      if ((known instanceof Promise ? await known : known) !== true) return refuseStranger();
+      const probe = openProbe(request, options.isReadinessOpen === true, isReady);
+      if (probe !== undefined) return await probe;
+      const split = splitPath(request.path);
+      inner = { ...request, path: split.path };
+      const telling = tell(request, split, purposeOf(split.path));
+      const known = telling instanceof Promise ? await telling : telling;
+      if (known !== true) return refuseStranger(known);
       return await answerKnown(inner);
     } catch (error) {
       return answerError(error, inner, log);
@@ -77,44 +78,44 @@ export function webhookApp(options: WebhookOptions): Answerer {
 }
 
 /** What probes ask without proving who they are. */
-function openProbe({ method, path }: HttpRequest, options: WebhookOptions): Promise<HttpAnswer> | undefined {
+function openProbe({ method, path }: HttpRequest, isReadinessOpen: boolean, isReady: Readiness) {
   if (!isRead(method)) return undefined;
-  if (path === "/healthz") return Promise.resolve(textAnswer(200, "ok"));
-  return path === "/readyz" && options.isReadinessOpen ? answerReady(options) : undefined;
+  if (path === "/healthz") return textAnswer(200, "ok");
+  return path === "/readyz" && isReadinessOpen ? isReady(true) : undefined;
 }
 
-function isKnownOrDown({ log }: WebhookOptions, ask: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
-  const down = (error: unknown) => cannotTell(error, log);
-  try {
-    const known = ask();
-    return known instanceof Promise ? known.catch(down) : known;
-  } catch (error) {
-    return down(error);
-  }
-}
+type Telling = boolean | "cannot be told";
 
 /** Why it can't be said who asks is for our log, not for whoever asks. */
-function cannotTell(error: unknown, log: Log): never {
-  log.error("callers cannot be told from strangers", { error });
-  throw new ReviewError("callers cannot be told from strangers now, the log says why", {
-    code: 503,
-    reason: "ServiceUnavailable",
+function teller({ log, isKnown }: WebhookOptions): (...asked: Parameters<Authenticate>) => Telling | Promise<Telling> {
+  const say = nowAndThen<unknown>((requests, error) => {
+    log.error("callers cannot be told from strangers", { requests, error });
   });
+  const down = (error: unknown): Telling => {
+    say(error);
+    return "cannot be told";
+  };
+  return (...asked) => {
+    try {
+      const known = isKnown(...asked);
+      return known instanceof Promise ? known.catch(down) : known;
+    } catch (error) {
+      return down(error);
+    }
+  };
 }
 
-/** Says at most every ten seconds how many were refused: nobody shall fill the log from outside. */
-function strangers(log: Log): () => HttpAnswer {
-  let count = 0;
-  let said = Number.NEGATIVE_INFINITY;
-  return () => {
-    count++;
-    if (performance.now() - said >= STRANGERS_EVERY_MS) {
-      log.warn("request refused: the caller is not known", { code: 401, requests: count });
-      said = performance.now();
-      count = 0;
-    }
-    const message = "the caller is not known here: docs/authentication.md says how to prove who you are";
-    return refuse(401, "Unauthorized", message);
+const UNAVAILABLE = "callers cannot be told from strangers now, the log says why";
+const STRANGER = "the caller is not known here: docs/authentication.md says how to prove who you are";
+
+function refusingStrangers(log: Log): (telling: false | "cannot be told") => HttpAnswer {
+  const say = nowAndThen((requests) => {
+    log.warn("request refused: the caller is not known", { code: 401, requests });
+  });
+  return (telling) => {
+    if (telling !== false) return refuse(503, "ServiceUnavailable", UNAVAILABLE);
+    say(undefined);
+    return refuse(401, "Unauthorized", STRANGER);
   };
 }
 
@@ -169,20 +170,10 @@ function admission(admit: Admit, log: Log): ReviewAnswerer {
   };
 }
 
-async function answerOther({ method, path }: HttpRequest, options: WebhookOptions): Promise<HttpAnswer> {
+async function answerOther({ method, path }: HttpRequest, isReady: Readiness): Promise<HttpAnswer> {
   if (isRead(method) && path === "/healthz") return textAnswer(200, "ok");
-  if (isRead(method) && path === "/readyz") return answerReady(options);
+  if (isRead(method) && path === "/readyz") return isReady(false);
   return refuse(404, "NotFound", `there is no webhook at ${path}`);
-}
-
-async function answerReady({ checkReady, log }: WebhookOptions): Promise<HttpAnswer> {
-  try {
-    await within(READY_TIMEOUT_MS, async () => checkReady?.());
-    return textAnswer(200, "ok");
-  } catch (error) {
-    log.warn("not ready", { error });
-    return textAnswer(503, messageOf(error));
-  }
 }
 
 function answerError(error: unknown, { path }: HttpRequest, log: Log): HttpAnswer {

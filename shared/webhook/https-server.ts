@@ -12,6 +12,9 @@ import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Log } from "../log.ts";
 import type { Answerer, HttpAnswer, HttpRequest } from "./http.ts";
+import { readBody } from "./http-body.ts";
+import { nowAndThen } from "./now-and-then.ts";
+import { targetRefusal } from "./request-target.ts";
 import { reasonOf, ServerError } from "./server-error.ts";
 import { keepRenewed, type Pem, readPems, type TlsFiles } from "./tls-files.ts";
 
@@ -32,8 +35,13 @@ export interface WebhookServer {
   close(): Promise<void>;
 }
 
+/** Whoever has not sent his headers by then, or ended his TLS handshake, is cut off. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** Node looks for those this often; every half a minute if it is not told. */
+const TIMEOUTS_EVERY_MS = 1_000;
+/** API servers open one for each review that is under way at the same time. */
+const MAX_CONNECTIONS = 2_000;
 /**
  * API servers keep an idle connection for 90 seconds. Whoever closes it earlier does so, now and then, just when a
  * review is being sent, which fails the request of a user. Source: IdleConnTimeout of Go's DefaultTransport.
@@ -46,7 +54,8 @@ const DRAIN_MS = 500;
 /** @throws ServerError: the certificate or key is none, or the port cannot be had */
 export async function serveHttps(app: Answerer, options: ServerOptions): Promise<WebhookServer> {
   const pem = await readPems(options);
-  const server = create(app, options, pem);
+  const server = refuseTunnels(create(app, options, pem));
+  server.maxConnections = MAX_CONNECTIONS;
   await listen(server, options);
   const stop = pem && server instanceof TlsServer ? keepRenewed(server, pem, options) : () => undefined;
   const end = () => {
@@ -56,28 +65,45 @@ export async function serveHttps(app: Answerer, options: ServerOptions): Promise
   return { port: (server.address() as AddressInfo).port, close: end };
 }
 
-function create(app: Answerer, { tlsCert, tlsKey }: ServerOptions, pem: Pem | undefined): Server {
+function create(app: Answerer, { tlsCert, tlsKey, log }: ServerOptions, pem: Pem | undefined): Server {
   const timeouts = {
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: TIMEOUTS_EVERY_MS,
   };
-  const listener = listenerOf(app);
+  const listener = listenerOf(app, log);
   if (pem === undefined) return createPlainServer(timeouts, listener);
   // Nobody is turned away by TLS: probes and conversions come without a certificate.
   const clients = { requestCert: pem.ca !== undefined, rejectUnauthorized: false };
   try {
-    return createServer({ ...pem, ...timeouts, ...clients }, listener);
+    return createServer({ ...pem, ...timeouts, ...clients, handshakeTimeout: HEADERS_TIMEOUT_MS }, listener);
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : cause;
     throw new ServerError(`${tlsCert} and ${tlsKey} are not a certificate and its key in PEM: ${problem}`, { cause });
   }
 }
 
-function listenerOf(app: Answerer): RequestListener {
+/** Whatever goes wrong ends here, with this request: neither the process nor another request gets to know of it. */
+function listenerOf(app: Answerer, log: Log | undefined): RequestListener {
+  const sayFailed = nowAndThen<unknown>((requests, error) => log?.error("request failed", { requests, error }));
   return async (incoming, outgoing) => {
-    answer(incoming, outgoing, await app(toRequest(incoming)));
+    try {
+      const { method = "", url = "" } = incoming;
+      answer(incoming, outgoing, targetRefusal(method, url) ?? (await app(toRequest(incoming, outgoing))));
+    } catch (error) {
+      sayFailed(error);
+      incoming.socket.destroy();
+    }
   };
+}
+
+/** Node would close the connection without a word. */
+function refuseTunnels(server: Server): Server {
+  return server.on("connect", (_, socket) => {
+    socket.on("error", () => undefined);
+    socket.end("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+  });
 }
 
 /** Node leaves the body out for HEAD. What is left of a request that was refused is let through, for a while. */
@@ -89,7 +115,7 @@ function answer(incoming: IncomingMessage, outgoing: ServerResponse, { status, h
   incoming.once("close", () => clearTimeout(late));
 }
 
-function toRequest(incoming: IncomingMessage): HttpRequest {
+function toRequest(incoming: IncomingMessage, outgoing: ServerResponse): HttpRequest {
   const { method = "GET", url = "/" } = incoming;
   const queryAt = url.indexOf("?");
   return {
@@ -99,51 +125,13 @@ function toRequest(incoming: IncomingMessage): HttpRequest {
     // Only Set-Cookie comes as a list, which no request has a use for.
     headers: incoming.headers as HttpRequest["headers"],
     clientCertificate: () => verifiedCertificate(incoming.socket as TLSSocket),
-    readBody: (maxBytes) => readBody(incoming, maxBytes),
+    readBody: (maxBytes) => readBody(incoming, outgoing, maxBytes),
   };
 }
 
 /** The certificate that the client showed, if one of our authorities signed it. */
 function verifiedCertificate(socket: TLSSocket): X509Certificate | undefined {
   return socket.authorized === true ? socket.getPeerX509Certificate() : undefined;
-}
-
-function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string | undefined> {
-  if (Number(incoming.headers["content-length"]) > maxBytes) return Promise.resolve(undefined);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  return new Promise((resolve, reject) => {
-    incoming.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= maxBytes) chunks.push(chunk);
-      else resolve(undefined);
-    });
-    incoming.on("end", () => atEndOfTurn(() => resolve(textOf(chunks))));
-    incoming.on("error", reject);
-  });
-}
-
-let waiting: (() => void)[] = [];
-
-/**
- * Bodies that end in the same turn of the event loop are decided on side by side, and then answered: with a system call
- * between every two of them each would find the processor's caches cold, which costs it as much again.
- */
-function atEndOfTurn(then: () => void): void {
-  if (waiting.length === 0) setImmediate(endTurn);
-  waiting.push(then);
-}
-
-function endTurn(): void {
-  const all = waiting;
-  waiting = [];
-  for (const then of all) then();
-}
-
-/** Most bodies come as one piece. */
-function textOf(chunks: readonly Buffer[]): string {
-  const [first] = chunks;
-  return (chunks.length === 1 && first ? first : Buffer.concat(chunks)).toString("utf8");
 }
 
 function listen(server: Server, { port, host }: ServerOptions): Promise<void> {

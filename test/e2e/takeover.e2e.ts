@@ -68,11 +68,19 @@ function pointsOf(sequence: ReferenceSequence, index: number): readonly number[]
   return IS_SOAK ? [...Array(length).keys()] : [index % length];
 }
 
+/** OpenKruise leaves a condition of updated pods that says no; docs/compatibility.md says why we put it right. */
+const IS_MENDED = "reconcile: immutable-change-reverted-exactly";
+const OF_MENDING = /\.sidecarSetUpgradableCondition\.|: 2 writes at rest$/;
+
 describe("what OpenKruise began, we carry on as it would have", () => {
   it.each(SEQUENCES.map((sequence, index) => [sequence.name, sequence, pointsOf(sequence, index)] as const))(
     "%s",
-    async (_name, sequence, points) => {
-      for (const point of points) expect(await takeOver(sequence, point)).toEqual([]);
+    async (name, sequence, points) => {
+      for (const point of points) {
+        const differences = await takeOver(sequence, point);
+        const others = differences.filter((line) => name !== IS_MENDED || !OF_MENDING.test(line));
+        expect(others).toEqual([]);
+      }
     },
   );
 

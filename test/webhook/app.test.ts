@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import fastJsonPatch from "fast-json-patch";
 import { describe, expect, test } from "vitest";
 import type { AdmissionRequest, AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
@@ -285,6 +286,7 @@ describe("health", () => {
   test("/readyz is what the check says", async () => {
     expect((await app.request("/readyz")).status).toBe(200);
     readiness = () => Promise.reject(new Error("nobody listens"));
+    await sleep(1_000);
     const response = await app.request("/readyz");
     expect([response.status, await response.text()]).toEqual([503, "nobody listens"]);
   });

@@ -1,0 +1,162 @@
+/** What a stranger, or a caller gone wrong, sends to any of our ports: the process lives, others are served, nothing is learnt. */
+import { randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { METHODS } from "node:http";
+import { connect as connectPlain, type Socket } from "node:net";
+import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Server, startServer } from "../../functions/serve.ts";
+import { createLog } from "../../shared/log.ts";
+import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
+
+const uiSecret = randomBytes(32).toString("base64url");
+const lines: string[] = [];
+let cluster: ServedCluster;
+let server: Server;
+
+beforeAll(async () => {
+  cluster = await startServedCluster();
+  const file = join(cluster.folder, "ui-secrets");
+  await writeFile(file, `${uiSecret}\n`);
+  const { kubeconfig, tls, authentication } = cluster;
+  const log = createLog("info", (line) => lines.push(line));
+  const uiSecrets = { kind: "file", path: file } as const;
+  const port = { host: "127.0.0.1", port: 0, metricsPort: 0 };
+  server = await startServer({ kubeconfig, ...tls, authentication, ...port, uiSecrets, log });
+});
+afterAll(async () => {
+  await server.close();
+  await cluster.close();
+});
+
+type Port = "webhooks" | "metrics";
+
+function open(port: Port): Socket {
+  return port === "metrics"
+    ? connectPlain(server.metricsPort ?? 0, "127.0.0.1")
+    : connectTls({ host: "127.0.0.1", port: server.port, ca: cluster.tls.certificate });
+}
+
+/** All that comes back until the connection ends. */
+function send(port: Port, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = "";
+    const socket = open(port).setEncoding("latin1");
+    socket.on("data", (chunk) => {
+      answer += chunk;
+    });
+    socket.on("error", () => undefined).on("close", () => resolve(answer));
+    socket.write(text);
+  });
+}
+
+async function statusOf(port: Port, method: string, target: string): Promise<number> {
+  const answer = await send(port, `${method} ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+  return Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1]);
+}
+
+async function expectWell(): Promise<void> {
+  expect(await statusOf("webhooks", "GET", "/healthz")).toBe(200);
+  expect(await statusOf("webhooks", "GET", `/s/${uiSecret}/ui`)).toBe(200);
+  expect(await statusOf("metrics", "GET", "/metrics")).toBe(200);
+}
+
+test("every method with every form of target gets a 4xx, and the process lives", async () => {
+  const wrong = [
+    "*",
+    "*%",
+    "http://example.com/metrics",
+    "//",
+    "metrics",
+    "/%",
+    "/%zz",
+    "/\xff",
+    `/${"a".repeat(10_000)}`,
+  ];
+  const right = ["/metrics", "/ui", "/", `/s/${uiSecret}/ui`, `/s/${cluster.pathSecret}/mutate-pod`];
+  const tries = (["webhooks", "metrics"] as const).flatMap((port) =>
+    METHODS.flatMap((method) => {
+      const isAnswered = ["GET", "HEAD", "POST"].includes(method);
+      return [...wrong, ...(isAnswered ? [] : right)].map((target) => [port, method, target] as const);
+    }),
+  );
+  const others: string[] = [];
+  for (const [port, method, target] of tries) {
+    const status = await statusOf(port, method, target);
+    if (!(status >= 400 && status < 500)) others.push(`${port} ${method} ${target.slice(0, 60)}: ${status}`);
+  }
+  expect(tries.length).toBeGreaterThan(800);
+  expect(others).toEqual([]);
+  await expectWell();
+}, 120_000);
+
+test("whoever sends nothing, half a header or no handshake is cut off in the time that is promised", async () => {
+  const half = "POST /mutate-pod HTTP/1.1\r\nhost: x\r\n";
+  const began = performance.now();
+  const took = async (socket: Socket, text: string) => {
+    socket.on("error", () => undefined).resume();
+    if (text !== "") socket.write(text);
+    await new Promise((resolve) => socket.once("close", resolve));
+    return performance.now() - began;
+  };
+  const times = await Promise.all([
+    took(open("webhooks"), ""),
+    took(open("webhooks"), half),
+    took(open("metrics"), ""),
+    took(open("metrics"), half),
+    took(connectPlain(server.port, "127.0.0.1"), ""),
+  ]);
+  expect(times).toHaveLength(5);
+  for (const time of times) expect(time).toBeLessThan(13_000);
+  await expectWell();
+}, 60_000);
+
+test("bodies that never end are held up to a limit, then refused with 503, and forgotten with their connections", async () => {
+  const mebibyte = "x".repeat(1024 * 1024);
+  const head = (bytes: number) =>
+    `POST /s/${cluster.pathSecret}/mutate-pod HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n`;
+  const answers: string[] = [];
+  const sockets = await Promise.all(
+    Array.from({ length: 16 }, async (_, at) => {
+      const socket = open("webhooks").setEncoding("latin1");
+      socket
+        .on("error", () => undefined)
+        .on("data", (text: string) => {
+          answers[at] = text;
+        });
+      socket.write(head(7 * 1024 * 1024));
+      for (let sent = 0; sent < 6; sent++)
+        await new Promise((resolve) => socket.write(mebibyte, resolve)).catch(() => undefined);
+      return socket;
+    }),
+  );
+  await expect
+    .poll(() => answers.filter((answer) => answer?.startsWith("HTTP/1.1 503")).length)
+    .toBeGreaterThanOrEqual(5);
+  expect(answers.filter((answer) => answer !== undefined).length).toBeLessThan(10);
+  for (const socket of sockets) socket.destroy();
+  const small = `${head(2)}{}`;
+  await expect.poll(async () => (await send("webhooks", small)).slice(9, 12)).toBe("400");
+  await expectWell();
+}, 60_000);
+
+test("more connections than there may be are not taken, and go by", async () => {
+  const closed: Promise<unknown>[] = [];
+  for (let batch = 0; batch < 21; batch++) {
+    const sockets = Array.from({ length: 100 }, () => open("metrics").resume());
+    for (const socket of sockets) closed.push(new Promise((resolve) => socket.once("close", resolve)));
+    const taken = (socket: Socket) =>
+      new Promise<void>((resolve) => void socket.once("connect", resolve).on("error", () => resolve()));
+    await Promise.all(sockets.map(taken));
+  }
+  expect(await statusOf("webhooks", "GET", "/healthz")).toBe(200);
+  expect(await Promise.all(closed)).toHaveLength(2_100);
+  await expectWell();
+}, 60_000);
+
+test("what strangers did filled no log", () => {
+  expect(lines.filter((line) => line.includes("request failed"))).toEqual([]);
+  expect(lines.length).toBeLessThan(60);
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(17_000);
+});
