@@ -2,6 +2,7 @@
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { isControlledBy } from "../../shared/core/revision/is-controlled-by.ts";
 import { recordedFields } from "../../shared/core/revision/revision-data.ts";
 import { CliError } from "../cli-error.ts";
 import { type Change, changeSet, DRY_RUN } from "./change-set.ts";
@@ -79,9 +80,10 @@ export const HISTORY: Command = {
   run: async (input, session) => {
     const target = targetOf(input.argument(0));
     if (target.kind === "statefulset") return tellHistory(session, target);
-    const { sidecarSet, facts } = await readFacts(session, await session.cluster(), target.name);
+    const read = await readFacts(session, await session.cluster(), target.name);
+    const { sidecarSet, facts } = read;
     const pods = podRows(sidecarSet, facts.pods, facts.revisions);
-    const rows = newestFirst(facts.revisions).map((one) => ({
+    const rows = newestFirst(read).map((one) => ({
       revision: one.revision,
       name: one.metadata?.name ?? "",
       created: one.metadata?.creationTimestamp ?? "",
@@ -104,16 +106,19 @@ export const HISTORY: Command = {
   },
 };
 
-function newestFirst(revisions: readonly ControllerRevision[]): readonly ControllerRevision[] {
-  return revisions.toSorted((a, b) => b.revision - a.revision);
+/** Of the SidecarSet's own. */
+function newestFirst({ sidecarSet, facts }: ReadSet): readonly ControllerRevision[] {
+  const own = facts.revisions.filter((revision) => isControlledBy(revision, sidecarSet));
+  return own.toSorted((a, b) => b.revision - a.revision);
 }
 
 function isCurrent({ metadata }: ControllerRevision, sidecarSet: SidecarSet): boolean {
   return metadata?.annotations?.[HASH_ANNOTATION] === sidecarSet.metadata?.annotations?.[HASH_ANNOTATION];
 }
 
-function revisionFor({ sidecarSet, facts }: ReadSet, wanted: number | undefined): ControllerRevision {
-  const all = newestFirst(facts.revisions);
+function revisionFor(read: ReadSet, wanted: number | undefined): ControllerRevision {
+  const { sidecarSet } = read;
+  const all = newestFirst(read);
   const numbers = all.map(({ revision }) => revision).join(", ");
   if (wanted !== undefined) {
     const found = all.find(({ revision }) => revision === wanted);
@@ -128,10 +133,11 @@ function revisionFor({ sidecarSet, facts }: ReadSet, wanted: number | undefined)
 }
 
 /** That of most pods that are not updated. */
-function revisionOfOthers({ sidecarSet, facts }: ReadSet): ControllerRevision {
+function revisionOfOthers(read: ReadSet): ControllerRevision {
+  const { sidecarSet, facts } = read;
   const old = podRows(sidecarSet, facts.pods, facts.revisions).filter(({ isUpdated }) => !isUpdated);
   const count = (name: string) => old.filter(({ revision }) => revision === name).length;
-  const [most] = facts.revisions.toSorted((a, b) => count(b.metadata?.name ?? "") - count(a.metadata?.name ?? ""));
+  const [most] = newestFirst(read).toSorted((a, b) => count(b.metadata?.name ?? "") - count(a.metadata?.name ?? ""));
   if (most !== undefined && count(most.metadata?.name ?? "") > 0) return most;
   const name = sidecarSet.metadata?.name;
   throw new CliError(

@@ -2,10 +2,13 @@
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { ControllerRevision } from "../api/kubernetes.ts";
 import { NAMESPACE_NAME_LABEL } from "../api/names.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
 import type { FeatureGates } from "../config.ts";
 import { admitPod, revisionsWanted } from "../core/admit-pod.ts";
 import { namespaceLabelsWanted } from "../core/match/namespace-labels.ts";
 import type { SidecarSetIndex } from "../core/match/sidecarset-index.ts";
+import { isControlledBy } from "../core/revision/is-controlled-by.ts";
+import type { RevisionWanted } from "../core/revision/wanted-revision.ts";
 import { secondText } from "../time-text.ts";
 import type { Admit } from "./app.ts";
 import type { ClusterView } from "./cluster-view.ts";
@@ -38,9 +41,11 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
     };
     const wanted = revisionsWanted(request, index, namespace);
     if (wanted.length === 0) return admit([]);
-    return Promise.all(wanted.map(view.findRevisions)).then((all) =>
-      admit(all.flatMap((revisions) => staleness.note("ControllerRevisions", revisions))),
-    );
+    return Promise.all(wanted.map(view.findRevisions)).then((all) => {
+      const { sidecarSets } = listed.value;
+      const found = all.map((revisions) => staleness.note("ControllerRevisions", revisions));
+      return admit(found.flatMap((revisions, at) => revisionsOf(wanted[at], sidecarSets, revisions)));
+    });
   };
   const decideOn = (request: AdmissionRequest, listed: Listed) => {
     const found = namespaceWanted(request, listed.value.index, view);
@@ -51,6 +56,16 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
     const listed = view.listSidecarSets();
     return listed instanceof Promise ? listed.then((read) => decideOn(request, read)) : decideOn(request, listed);
   };
+}
+
+/** Whoever may write ControllerRevisions, but no SidecarSets, has no say about what pods get. */
+function revisionsOf(
+  wanted: RevisionWanted | undefined,
+  sidecarSets: readonly SidecarSet[],
+  revisions: readonly ControllerRevision[],
+): readonly ControllerRevision[] {
+  const owner = sidecarSets.find(({ metadata }) => metadata?.name === wanted?.sidecarSet);
+  return owner === undefined ? [] : revisions.filter((revision) => isControlledBy(revision, owner));
 }
 
 /**

@@ -406,3 +406,23 @@ describe("a watch", () => {
     await closed;
   });
 });
+
+describe("a name that is none", () => {
+  it.each(["", ".", ".."])("%j is no part of a call", async (name) => {
+    const asked: (string | undefined)[] = [];
+    const url = await serve((request, response) => {
+      asked.push(request.url);
+      answer(response, 200, { metadata: {}, items: [] });
+    });
+    const cluster = connectCluster({ server: url, userAgent: "test" });
+    const calls = [
+      () => cluster.get(PODS, { namespace: "shop", name }),
+      () => cluster.get(PODS, { namespace: name, name: "a" }),
+      () => cluster.delete(PODS, { namespace: "shop", name }),
+      () => cluster.patch(PODS, { namespace: "shop", name }, { type: "merge", body: {} }),
+      () => cluster.list(PODS, { namespace: name }),
+    ];
+    for (const call of calls) expect(await failureOf((async () => call())())).toMatchObject({ code: 404 });
+    expect([calls.length, asked]).toEqual([5, []]);
+  });
+});

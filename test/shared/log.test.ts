@@ -102,3 +102,23 @@ test("lines that come within a moment are one write, the last ones when the proc
     vi.useRealTimers();
   }
 });
+
+test("what others chose fills no line, hides nothing and turns no writing round", () => {
+  const long = "x".repeat(1_000_000);
+  const lines: string[] = [];
+  const log = createLog("info", (line) => lines.push(line));
+  const cyclic: Record<string, unknown> = { long };
+  cyclic["itself"] = cyclic;
+  const fields = { uid: long, namespace: "a\u202eb", name: "c\u2028d\u0085e\u200b\u001b[2J", warnings: [long, long] };
+  log.info("admission", fields);
+  log.error("request failed", { name: long, error: new Error(long) });
+  log.info("pass", { sidecarSets: Array.from({ length: 1_000 }, () => ({ name: long.slice(0, 1_000) })) });
+  log.info("cyclic", cyclic);
+  for (const line of lines) {
+    expect(line.length).toBeLessThan(20_000);
+    expect(line).toMatch(/^[\x20-\x7e…]+\n$/);
+    expect(() => JSON.parse(line)).not.toThrow();
+  }
+  expect(lines).toHaveLength(4);
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({ namespace: "a\u202eb", cutFrom: expect.any(Number) });
+});

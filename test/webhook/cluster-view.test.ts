@@ -267,13 +267,14 @@ describe("a revision that new pods get", () => {
       spec: { containers: [{ name: "main", image: "nginx" }] },
     } as KubernetesObject,
   });
-  const revisionOf = (name: string, image: string) =>
+  const revisionOf = (name: string, image: string, uid: string | undefined) =>
     ({
       apiVersion: "apps/v1",
       kind: "ControllerRevision",
       metadata: {
         name: `${name}-${image.replace(":", "-")}`,
         namespace,
+        ownerReferences: [{ apiVersion: SIDECARSET_V1BETA1, kind: "SidecarSet", name, uid, controller: true }],
         labels: { "kruise.io/sidecarset-name": name, "apps.kruise.io/sidecarset-custom-version": "v1" },
       },
       revision: Number(image.split(":")[1]),
@@ -295,14 +296,22 @@ describe("a revision that new pods get", () => {
       freshnessMs: 0,
       now: () => clock,
     });
-    await cluster.create(SIDECARSETS, sidecarSet(name, { injectionStrategy: { revision } }));
-    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:1"));
-    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2"));
+    const stored = await cluster.create(SIDECARSETS, sidecarSet(name, { injectionStrategy: { revision } }));
+    const uid = stored.metadata?.uid;
+    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:1", uid));
+    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", uid));
     expect(await imageOf(name)).toBe("agent:2");
     const key = { namespace, name: `${name}-agent-2` };
     await cluster.delete(CONTROLLER_REVISIONS, key);
     expect(await imageOf(name)).not.toBe("agent:2");
-    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2"));
+    // Somebody else's, who has put it there.
+    for (const planted of ["other", undefined]) {
+      await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", planted));
+      expect(await imageOf(name)).not.toBe("agent:2");
+      // The garbage collector may have been quicker.
+      await cluster.delete(CONTROLLER_REVISIONS, key).catch(() => undefined);
+    }
+    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", uid));
     expect(await imageOf(name)).toBe("agent:2");
   });
 });

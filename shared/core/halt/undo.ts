@@ -12,7 +12,8 @@ import { isJsonObject, jsonOf } from "../lib/json-object.ts";
 import { type Sequence, where } from "../lib/sequence.ts";
 import { shownText } from "../lib/shown-text.ts";
 import type { PodState } from "../pod/pod-state.ts";
-import { compareRevisions, isOwn } from "../revision/compare-revisions.ts";
+import { compareRevisions } from "../revision/compare-revisions.ts";
+import { isControlledBy } from "../revision/is-controlled-by.ts";
 import { restoreRevision } from "../revision/restore-revision.ts";
 import { type RecordedSpec, recordedFields } from "../revision/revision-data.ts";
 
@@ -81,7 +82,7 @@ interface Candidate {
 
 /** Newest first. */
 function candidatesOf(sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): readonly Candidate[] {
-  const own = revisions.filter((one) => isOwn(one, sidecarSet)).toSorted((a, b) => compareRevisions(b, a));
+  const own = revisions.filter((one) => isControlledBy(one, sidecarSet)).toSorted((a, b) => compareRevisions(b, a));
   return own.flatMap((revision) => {
     const restored = restoreRevision(sidecarSet, revision);
     if (restored.kind === "DecodeError") return [];

@@ -3,8 +3,9 @@ import type { Container, EnvVar, VolumeDevice, VolumeMount } from "../../api/kub
 import { IS_INJECTED_ENV } from "../../api/names.ts";
 import type { SidecarContainer } from "../../api/sidecarset.ts";
 
-/** `$(NAME)` in a subPathExpr. Compat: the escape `$$(NAME)` counts as well (vector subpathexpr-odd-names). */
-const VARIABLE = /\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)/g;
+/** `$(NAME)` in a subPathExpr, from its name on. Compat: the escape `$$(NAME)` counts as well (vector subpathexpr-odd-names). */
+const OPEN = "$(";
+const NAME = /[-._a-zA-Z][-._a-zA-Z0-9]*\)/y;
 
 export interface Shared {
   /** the variables named in the subPathExpr of shared mounts, of the container that mounts there */
@@ -40,9 +41,20 @@ function appContainers(containers: readonly Container[]): readonly Container[] {
 
 function subPathEnv(apps: readonly Container[]): readonly EnvVar[] {
   return apps.flatMap(({ env, volumeMounts }) => {
-    const names = (volumeMounts ?? []).flatMap(({ subPathExpr }) => [...(subPathExpr ?? "").matchAll(VARIABLE)]);
-    return names.flatMap(([, name]) => env?.find((variable) => variable.name === name) ?? []);
+    const names = new Set<string>();
+    for (const { subPathExpr } of volumeMounts ?? []) addVariables(subPathExpr ?? "", names);
+    if (names.size === 0) return [];
+    const variables = new Map((env ?? []).toReversed().map((variable) => [variable.name, variable]));
+    return [...names].flatMap((name) => variables.get(name) ?? []);
   });
+}
+
+/** Whoever creates a pod may write very many into it: each is looked at once, and each name is one. */
+function addVariables(text: string, names: Set<string>): void {
+  for (let at = text.indexOf(OPEN); at >= 0; at = text.indexOf(OPEN, at + OPEN.length)) {
+    NAME.lastIndex = at + OPEN.length;
+    if (NAME.test(text)) names.add(text.slice(at + OPEN.length, NAME.lastIndex - 1));
+  }
 }
 
 function mountsWithShared(sidecar: SidecarContainer, apps: readonly Container[]): readonly VolumeMount[] {

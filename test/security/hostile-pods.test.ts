@@ -1,0 +1,73 @@
+/** What one pod may cost: its webhook decides at once, and others wait as long. */
+import { expect, test } from "vitest";
+import { readConfig } from "../../shared/config.ts";
+import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+import { createLog } from "../../shared/log.ts";
+import { webhookApp } from "../../shared/webhook/app.ts";
+import type { ClusterView } from "../../shared/webhook/cluster-view.ts";
+import { podAdmission } from "../../shared/webhook/pod-admission.ts";
+import { type HostilePod, hostilePods, SIDECARSETS } from "./hostile-pods.ts";
+
+const { featureGates, kruiseNamespace } = readConfig({});
+const view: ClusterView = {
+  listSidecarSets: () => ({ value: { sidecarSets: SIDECARSETS, index: indexSidecarSets(SIDECARSETS) } }),
+  getNamespace: () => ({ value: { metadata: { name: "default" } } }),
+  findRevisions: () => ({ value: [] }),
+  getConfigMap: () => ({ value: undefined }),
+};
+const answer = webhookApp({
+  log: createLog("info", () => undefined),
+  isKnown: () => true,
+  admissions: { "/mutate-pod": podAdmission({ view, featureGates, kruiseNamespace }) },
+});
+
+/** A pod that seems slow is tried again: what is slow each time is slow by itself. */
+const ATTEMPTS = 4;
+/** As many times what JSON of its size takes to be parsed where it is nothing but short texts, small ones as if they were of a megabyte and a half. */
+const LIMIT_FLOORS = 3;
+const LEAST_BYTES = 1_500_000;
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+/** Milliseconds for a megabyte. */
+function floorMs(): number {
+  const dense = JSON.stringify(Array.from({ length: 60_000 }, (_, index) => ({ name: `v${index}` })));
+  const rounds = Array.from({ length: 9 }, () => {
+    const begin = cpuMs();
+    JSON.parse(dense);
+    return ((cpuMs() - begin) * 1_000_000) / dense.length;
+  });
+  return rounds.toSorted((a, b) => a - b)[4] ?? 0;
+}
+
+async function take({ body }: HostilePod) {
+  const headers = { "content-type": "application/json" };
+  const begin = cpuMs();
+  const answered = await answer({
+    method: "POST",
+    path: "/mutate-pod",
+    query: "",
+    headers,
+    readBody: async () => body,
+  });
+  return { ms: cpuMs() - begin, ...answered };
+}
+
+test("no pod keeps the webhook computing for longer than three times what parsing so much takes", async () => {
+  const floor = floorMs();
+  const slow: string[] = [];
+  let injected = 0;
+  const pods = hostilePods();
+  for (const pod of pods) {
+    const limit = (LIMIT_FLOORS * floor * Math.max(pod.body.length, LEAST_BYTES)) / 1_000_000;
+    let { ms, body } = await take(pod);
+    for (let attempt = 1; attempt < ATTEMPTS && ms > limit; attempt++) ms = Math.min(ms, (await take(pod)).ms);
+    if (body.includes('"patch"')) injected++;
+    if (ms > limit) slow.push(`${pod.title}: ${ms.toFixed(1)} ms of ${limit.toFixed(1)}`);
+  }
+  expect(slow).toEqual([]);
+  expect([pods.length, injected > pods.length / 2]).toEqual([231, true]);
+});
