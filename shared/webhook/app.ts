@@ -39,8 +39,11 @@ export interface WebhookOptions extends ReadinessOptions {
 /** Answers one review's text, and turns what went wrong after its uid was known into an answer of the same form. */
 export type ReviewAnswerer = (request: HttpRequest, body: string) => HttpAnswer | Promise<HttpAnswer>;
 
-/** As controller-runtime: twice what an object in etcd may have, an update carries two, and some. */
-const MAX_BODY_BYTES = 7 * 1024 * 1024;
+/**
+ * Whatever an API server can send: it takes objects of 3 MiB of JSON, of which Go writes each `<` as six characters.
+ * What it could not send would leave a pod without its sidecars, under `failurePolicy: Ignore`.
+ */
+const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
 /** What API servers wait when a configuration does not say. */
 const DEFAULT_TIMEOUT_MS = 10_000;

@@ -10,6 +10,7 @@ import type { SidecarSetIndex } from "../core/match/sidecarset-index.ts";
 import { isControlledBy } from "../core/revision/is-controlled-by.ts";
 import type { RevisionWanted } from "../core/revision/wanted-revision.ts";
 import { secondText } from "../time-text.ts";
+import { warnOfReplaced } from "./admission-warnings.ts";
 import type { Admit } from "./app.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import { Staleness } from "./staleness.ts";
@@ -37,7 +38,8 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
     const namespace = staleness.note("the Namespace", found);
     const admit = (revisions: readonly ControllerRevision[]) => {
       const context = { now: secondText(Date.now()), random: Math.random, kruiseNamespace, gates };
-      return staleness.warn(admitPod(request, { index, namespace, revisions }, context));
+      const admission = admitPod(request, { index, namespace, revisions }, context);
+      return staleness.warn(warnOfReplaced(request, admission));
     };
     const wanted = revisionsWanted(request, index, namespace);
     if (wanted.length === 0) return admit([]);

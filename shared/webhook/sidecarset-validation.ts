@@ -4,6 +4,7 @@ import type { SidecarSet } from "../api/sidecarset.ts";
 import type { FeatureGates } from "../config.ts";
 import { wantedRevision } from "../core/revision/wanted-revision.ts";
 import { validateSidecarSet } from "../core/validate-sidecarset.ts";
+import { warnOfSharing } from "./admission-warnings.ts";
 import type { Admit } from "./app.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import { Staleness } from "./staleness.ts";
@@ -27,9 +28,8 @@ export function sidecarSetValidation({ view, kruiseNamespace, featureGates }: Va
     ]);
     const { sidecarSets } = staleness.note("SidecarSets", listed);
     const configMaps = configMap === undefined ? [] : [configMap];
-    return staleness.warn(
-      validateSidecarSet(request, { sidecarSets, controllerRevisions, configMaps, kruiseNamespace, featureGates }),
-    );
+    const facts = { sidecarSets, controllerRevisions, configMaps, kruiseNamespace, featureGates };
+    return staleness.warn(warnOfSharing(request, validateSidecarSet(request, facts)));
   };
 }
 

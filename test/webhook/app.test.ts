@@ -201,13 +201,13 @@ describe("what is no review is refused with an HTTP status and a sentence", () =
     ["an empty uid", 400, review({ request: { ...request, uid: "" } }), json, "the AdmissionReview has no request.uid"],
     ["no operation", 400, without("operation"), json, "the review has no request.operation"],
     ["no resource", 400, without("resource"), json, "the AdmissionReview has no request.resource"],
-    ["over 7 MiB", 413, " ".repeat(7 * 1024 * 1024 + 1), json, "the body is too large, the limit is 7340032 bytes"],
+    ["over 20 MiB", 413, " ".repeat(20 * 1024 * 1024 + 1), json, "the body is too large, the limit is 20971520 bytes"],
     [
-      "over 7 MiB, with its length",
+      "over 20 MiB, with its length",
       413,
-      " ".repeat(7 * 1024 * 1024 + 1),
-      { ...json, "content-length": `${7 * 1024 * 1024 + 1}` },
-      "the body is too large, the limit is 7340032 bytes",
+      " ".repeat(20 * 1024 * 1024 + 1),
+      { ...json, "content-length": `${20 * 1024 * 1024 + 1}` },
+      "the body is too large, the limit is 20971520 bytes",
     ],
   ])("%s → %i", async (...[, code, body, headers, message]) => {
     const response = await post("/allow", body, headers);

@@ -289,31 +289,34 @@ describe("a revision that new pods get", () => {
   test.each([
     ["by name", "named", { revisionName: "named-agent-2" }],
     ["by custom version", "versioned", { customVersion: "v1" }],
-  ])("that is wanted %s is seen as it is, recorded again or labelled anew", async (_, name, revision) => {
-    view = clusterView({
-      connect: async () => watched(),
-      kruiseNamespace: namespace,
-      freshnessMs: 0,
-      now: () => clock,
-    });
-    const stored = await cluster.create(SIDECARSETS, sidecarSet(name, { injectionStrategy: { revision } }));
-    const uid = stored.metadata?.uid;
-    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:1", uid));
-    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", uid));
-    expect(await imageOf(name)).toBe("agent:2");
-    const key = { namespace, name: `${name}-agent-2` };
-    await cluster.delete(CONTROLLER_REVISIONS, key);
-    expect(await imageOf(name)).not.toBe("agent:2");
-    // Somebody else's, who has put it there.
-    for (const planted of ["other", undefined]) {
-      await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", planted));
+  ])(
+    "that is wanted %s is seen as it is, recorded again or labelled anew; what somebody else has put there is not",
+    async (_, name, revision) => {
+      view = clusterView({
+        connect: async () => watched(),
+        kruiseNamespace: namespace,
+        freshnessMs: 0,
+        now: () => clock,
+      });
+      const stored = await cluster.create(SIDECARSETS, sidecarSet(name, { injectionStrategy: { revision } }));
+      const uid = stored.metadata?.uid;
+      await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:1", uid));
+      await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", uid));
+      expect(await imageOf(name)).toBe("agent:2");
+      const key = { namespace, name: `${name}-agent-2` };
+      await cluster.delete(CONTROLLER_REVISIONS, key);
       expect(await imageOf(name)).not.toBe("agent:2");
-      // The garbage collector may have been quicker.
-      await cluster.delete(CONTROLLER_REVISIONS, key).catch(() => undefined);
-    }
-    await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", uid));
-    expect(await imageOf(name)).toBe("agent:2");
-  });
+      // Somebody else's, who has put it there.
+      for (const planted of ["other", undefined]) {
+        await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", planted));
+        expect(await imageOf(name)).not.toBe("agent:2");
+        // The garbage collector may have been quicker.
+        await cluster.delete(CONTROLLER_REVISIONS, key).catch(() => undefined);
+      }
+      await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", uid));
+      expect(await imageOf(name)).toBe("agent:2");
+    },
+  );
 });
 
 describe("while the API server does not answer", () => {

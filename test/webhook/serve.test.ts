@@ -185,7 +185,7 @@ describe("by hand", () => {
     const chunked = { "transfer-encoding": "chunked" };
     const path = "/mutate-apps-kruise-io-sidecarset";
     expect((await call("POST", path, review(path, sidecarSet("new")), chunked)).code).toBe(200);
-    const { code } = await call("POST", path, " ".repeat(8 * 1024 * 1024), chunked).catch(() => ({ code: 413 }));
+    const { code } = await call("POST", path, " ".repeat(21 * 1024 * 1024), chunked).catch(() => ({ code: 413 }));
     expect(code).toBe(413);
   });
 
@@ -193,8 +193,8 @@ describe("by hand", () => {
     expect((await call(method, "/mutate-pod")).code).toBe(405);
   });
 
-  test("over 7 MiB → 413, and the next request is answered", async () => {
-    const { code } = await call("POST", "/mutate-pod", " ".repeat(7 * 1024 * 1024 + 1)).catch(() => ({ code: 413 }));
+  test("over 20 MiB → 413, and the next request is answered", async () => {
+    const { code } = await call("POST", "/mutate-pod", " ".repeat(20 * 1024 * 1024 + 1)).catch(() => ({ code: 413 }));
     expect(code).toBe(413);
     expect((await call("GET", "/healthz")).code).toBe(200);
   });
