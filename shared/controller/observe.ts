@@ -13,6 +13,8 @@ const PAGE_SIZE = 500;
 /** A list whose pages expired before they were read is begun again this often. */
 const MAX_LISTS = 3;
 const NAMESPACES_AT_ONCE = 4;
+/** With more, one list of all pods is sooner read than so many lists. */
+const MANY_NAMESPACES = 50;
 
 /** Which pods a SidecarSet selects, in the terms of a list and a watch. */
 export interface Scope {
@@ -40,7 +42,8 @@ export async function observePods(cluster: Cluster, sidecarSet: SidecarSet, with
   const view = new PodView(sidecarSet, withResources);
   // No selector selects nothing.
   if (!selector) return { view, scope };
-  const lists = await mapLimited(namespaces ? [...namespaces] : [undefined], NAMESPACES_AT_ONCE, (namespace) =>
+  const isEach = namespaces !== undefined && namespaces.size <= MANY_NAMESPACES;
+  const lists = await mapLimited(isEach ? [...namespaces] : [undefined], NAMESPACES_AT_ONCE, (namespace) =>
     listAll<Pod, number>(cluster, PODS, listOptions(scope, namespace), (pod) =>
       scope.isSelected(pod) ? view.gather(pod) : undefined,
     ),

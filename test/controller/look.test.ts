@@ -96,4 +96,27 @@ describe("a pod that is read by name", () => {
     const sentence = `${field}: "Like" is not a valid pod selector operator`;
     await expect(observePods(test.cluster, { spec })).rejects.toThrow(sentence);
   });
+
+  it.each([
+    [50, 50],
+    [51, 1],
+  ])("in %i namespaces are %i lists", async (count, lists) => {
+    const names = Array.from({ length: 52 }, (_, at) => `team-${at}`);
+    const asked: (string | undefined)[] = [];
+    const items = names.map((name, at) => ({ metadata: { name, labels: at < count ? { team: "yes" } : {} } }));
+    const pod = (namespace: string) => ({
+      ...injectedPod("web", "wide"),
+      metadata: { ...injectedPod("web", "wide").metadata, namespace, uid: namespace },
+    });
+    const list = async ({ plural }: { readonly plural: string }, { namespace }: { readonly namespace?: string }) => {
+      if (plural === "namespaces") return { metadata: { resourceVersion: "1" }, items };
+      asked.push(namespace);
+      const wanted = namespace === undefined ? names : [namespace];
+      return { metadata: { resourceVersion: "1" }, items: wanted.map(pod) };
+    };
+    const { labels } = injectedPod("web", "wide").metadata ?? {};
+    const spec = { selector: { matchLabels: labels ?? {} }, namespaceSelector: { matchLabels: { team: "yes" } } };
+    const { view } = await observePods({ ...test.cluster, list } as never, { metadata: { name: "wide" }, spec });
+    expect([asked.length, view.glimpses.length]).toEqual([lists, count]);
+  });
 });
