@@ -69,6 +69,12 @@ function waitingPod(reason: string): Pod {
   return { ...one, status: { ...one.status, containerStatuses } };
 }
 
+/** Given the release, and not back yet. */
+function startingPod(name: string): Pod {
+  const one = takenDown(waitingPod("ContainerCreating"));
+  return { ...one, metadata: { ...one.metadata, name, uid: `uid-${name}` } };
+}
+
 /** The node still runs the image from before. */
 function late(of: Pod): Pod {
   const state = {
@@ -348,6 +354,12 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     "stop",
     { set: HALTING, pod: pod(), facts: { pods: [takenDown(waitingPod("CrashLoopBackOff"))] } },
     /is stopped: 1 of 1 updated pods fail, and sidecarset.kruise.io\/halt-on is 0/,
+  ],
+  [
+    "ReleaseUnproven",
+    "wait",
+    { set: HALTING, pod: pod(), facts: { pods: Array.from({ length: 100 }, (_, at) => startingPod(`s${at}`)) } },
+    /^as many pods as may were given the release/,
   ],
   ["AnnotationUnreadable", "stop", { set: UNREADABLE, pod: pod() }, /since the annotation .+-per-owner says some/],
   [

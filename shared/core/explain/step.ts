@@ -37,6 +37,7 @@ export const REASONS = [
   "PodNotReady",
   "HotUpgradeUnderWay",
   "ResizeUnderWay",
+  "ReleaseUnproven",
   "OutOfDate",
   "UpdateSelectorNotMatched",
   "NotUpgradable",

@@ -1,7 +1,8 @@
 /** Decides why a pod runs the newest version of its sidecars, or what it waits for: the rules in the order in which they are looked at. */
 import type { ContainerStatus, ControllerRevision, Pod } from "../../api/kubernetes.ts";
-import { HASH_ANNOTATION } from "../../api/names.ts";
+import { HALT_ON_ANNOTATION, HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { haltRoom } from "../halt/halt-room.ts";
 import { standstillOf } from "../halt/standstill.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import { counted } from "../lib/counted.ts";
@@ -60,7 +61,7 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
     ];
   if (strategy?.paused)
     return [outdated, stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${nameOf(sidecarSet)}`)];
-  const still = traceStill(sidecarSet, facts);
+  const still = traceStill(sidecarSet, facts) ?? traceUnproven(sidecarSet, facts);
   if (still) return [outdated, still];
   if (resize !== undefined) return [outdated, resizeStep(resize)];
   const own = traceOwn(pod, sidecarSet, facts);
@@ -73,6 +74,14 @@ function traceStill(sidecarSet: SidecarSet, { pods, revisions, now }: UpdateFact
   const { latestRevision } = sidecarSet.status ?? {};
   const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods: states, revisions, now });
   return still && traceStandstill(sidecarSet, still);
+}
+
+function traceUnproven(sidecarSet: SidecarSet, { pods }: UpdateFacts): Step | undefined {
+  if (haltRoom(sidecarSet, statesOf(pods, sidecarSet)) > 0) return undefined;
+  return wait(
+    "ReleaseUnproven",
+    `as many pods as may were given the release and are not seen to be ready with it, while ${HALT_ON_ANNOTATION} is there: more follow as they come back`,
+  );
 }
 
 function statesOf(pods: readonly Pod[], sidecarSet: SidecarSet): readonly PodState[] {

@@ -50,6 +50,13 @@ function isTakenDown({ pod, isReady, isConsistent }: PodState, updatedAt: string
   return wasReady(pod, updatedAt) && failureOf(pod, names) !== undefined;
 }
 
+/** Whether it may fail yet, as one that the rollout took down: it was ready when it was given the release, or is still. */
+export function mayTestify({ pod }: PodState, sidecarSet: SidecarSet): boolean {
+  const updatedAt = upgradeOf(pod, sidecarSet);
+  if (updatedAt === undefined) return false;
+  return readyCondition(pod)?.status === "True" || wasReady(pod, updatedAt);
+}
+
 /** When it was; undefined: a pass never updated it. */
 function upgradeOf({ metadata }: Pod, { metadata: set }: SidecarSet): string | undefined {
   const name = set?.name ?? "";

@@ -1,15 +1,28 @@
 import { describe, expect, it, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { haltRoom } from "../../../shared/core/halt/halt-room.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
+import { NEW_HASH, podOf, takenDown } from "../../support/rollout-fixture.ts";
 
-const OLD: PodState = { pod: { spec: { containers: [] } }, isUpdated: false, isConsistent: true, isReady: true };
+const OLD: PodState = { pod: podOf(), isUpdated: false, isConsistent: true, isReady: true };
 const BACK: PodState = { ...OLD, isUpdated: true };
-const AWAY: PodState = { ...BACK, isReady: false };
-const GIVEN: PodState = { ...BACK, isConsistent: false };
+const AWAY: PodState = { ...BACK, pod: takenDown(podOf({ hash: NEW_HASH })), isReady: false };
+const SICK: PodState = { ...AWAY, pod: since(AWAY.pod, "2025-05-31T23:00:00Z") };
+const MADE: PodState = { ...BACK, isReady: false };
+const GIVEN: PodState = { ...BACK, pod: ready(AWAY.pod), isConsistent: false };
 const RESERVED: PodState = { ...OLD, isClaimed: true };
+function since(pod: Pod, lastTransitionTime: string): Pod {
+  return { ...pod, status: { ...pod.status, conditions: [{ type: "Ready", status: "False", lastTransitionTime }] } };
+}
+
+function ready(pod: Pod): Pod {
+  const lastTransitionTime = "2025-05-31T23:00:00Z";
+  return { ...pod, status: { ...pod.status, conditions: [{ type: "Ready", status: "True", lastTransitionTime }] } };
+}
+
 const times = (count: number, state: PodState) => new Array<PodState>(count).fill(state);
 const set = (halt?: string) => ({
-  metadata: { annotations: halt === undefined ? {} : { "sidecarset.kruise.io/halt-on": halt } },
+  metadata: { name: "ss", annotations: halt === undefined ? {} : { "sidecarset.kruise.io/halt-on": halt } },
   spec: {},
 });
 
@@ -21,6 +34,8 @@ test.each<[string, string | undefined, readonly PodState[], number]>([
   ["less what is away", "3", times(30, AWAY), 70],
   ["less what was given it and does not run it yet", "3", times(30, GIVEN), 70],
   ["less what is reserved", "3", times(30, RESERVED), 70],
+  ["not less what was not ready before", "3", times(300, SICK), 100],
+  ["not less what was made with it", "3", times(300, MADE), 100],
   ["not less what is back", "3", times(500, BACK), 100],
   ["none", "3", [...times(60, AWAY), ...times(60, RESERVED)], 0],
 ])("%s", (...[, halt, pods, room]) => {
