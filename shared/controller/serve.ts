@@ -67,7 +67,10 @@ interface Turn {
   following?: Promise<void> | undefined;
 }
 
-type Turns = Map<string, Turn>;
+class Turns extends Map<string, Turn> {
+  /** how many are followed now */
+  followed = 0;
+}
 
 export interface Listed {
   readonly name: string;
@@ -84,7 +87,7 @@ export async function listSidecarSets(cluster: Cluster): Promise<readonly Listed
 
 /** Ends when nothing is under way any more, or the time is up. Trouble with one SidecarSet is in its report. */
 export async function serve(service: Service, names: readonly string[]): Promise<readonly SidecarSetReport[]> {
-  const turns: Turns = new Map();
+  const turns = new Turns();
   await takeTurns(service, turns, names);
   for (;;) {
     const following = [...turns.values()].flatMap((turn) => turn.following ?? []);
@@ -141,14 +144,15 @@ async function takeTurn(service: Service, turns: Turns, name: string): Promise<v
   const begun = await begin(service, context, name);
   const turn: Turn = { context, report: begun.report, endedAtMs: clock.now() };
   turns.set(name, turn);
-  const followed = [...turns.values()].filter(({ following }) => following).length;
-  const isFollowed = service.isFollowing && followed < FOLLOWED_AT_ONCE;
+  const isFollowed = service.isFollowing && turns.followed < FOLLOWED_AT_ONCE;
   if (!begun.progress && !(begun.trouble && isFollowed)) return;
+  turns.followed++;
   turn.following = (isFollowed ? persist(service, context, begun) : finish(service, context, begun, false)).then(
     (last) => {
       turn.report = last.report;
       turn.endedAtMs = clock.now();
       turn.following = undefined;
+      turns.followed--;
     },
   );
   if (!isFollowed) await turn.following;

@@ -73,11 +73,14 @@ interface Turn {
   following?: Promise<void> | undefined;
 }
 
-type Turns = Map<string, Turn>;
+class Turns extends Map<string, Turn> {
+  /** how many are followed now */
+  followed = 0;
+}
 
 /** Ends when nothing is under way any more, or the time is up. Trouble with one set is in its report. */
 export async function serveSets(service: SetService, keys: readonly SetKey[]): Promise<readonly SetReport[]> {
-  const turns: Turns = new Map();
+  const turns = new Turns();
   await takeTurns(service, turns, keys);
   for (;;) {
     const following = [...turns.values()].flatMap((turn) => turn.following ?? []);
@@ -128,12 +131,13 @@ async function takeTurn(service: SetService, turns: Turns, { namespace, name }: 
   const begun = await begin(service, context);
   const turn: Turn = { report: begun.report, endedAtMs: clock.now() };
   turns.set(textOf(key), turn);
-  const followed = [...turns.values()].filter(({ following }) => following).length;
-  if (!service.isFollowing || followed >= FOLLOWED_AT_ONCE || !(begun.progress || begun.trouble)) return;
+  if (!service.isFollowing || turns.followed >= FOLLOWED_AT_ONCE || !(begun.progress || begun.trouble)) return;
+  turns.followed++;
   turn.following = persist(service, context, begun).then((last) => {
     turn.report = last.report;
     turn.endedAtMs = clock.now();
     turn.following = undefined;
+    turns.followed--;
   });
 }
 
