@@ -2,6 +2,7 @@
  * A real API server, and five namespaces in it: without a webhook, with one that does nothing, with ours, with one that
  * gives every pod the patch that ours gave the first one, with a compiled policy.
  */
+
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +16,7 @@ import { ANNOUNCEMENTS_CONFIG_MAP, NAMESPACE_NAME_LABEL, SIDECARSET_V1BETA1 } fr
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { compileSidecarSet } from "../../../shared/core/compile.ts";
 import type { Cluster, Resource } from "../../../shared/kube/port.ts";
+import { IN_FORCE_MS } from "../../../shared/webhook/announcement-trust.ts";
 import { secretPath } from "../../../shared/webhook/paths.ts";
 import { type RawTarget, sendRaw } from "../../contract/raw.ts";
 import { clusterOf } from "../../e2e/support/clients.ts";
@@ -262,6 +264,13 @@ export function isInjecting(way: Way): boolean {
 /** Everything takes a moment to be in force: pods come with a sidecar where they should, and the SidecarSet is known. */
 async function untilReady(cluster: Cluster, target: RawTarget): Promise<void> {
   await createAll(cluster, [simpleSet()]);
+  await untilInjecting(cluster, target);
+  // From now on announcements are gone by, where there are any.
+  await new Promise((resolve) => setTimeout(resolve, IN_FORCE_MS));
+  await untilInjecting(cluster, target);
+}
+
+async function untilInjecting(cluster: Cluster, target: RawTarget): Promise<void> {
   for (const way of WAYS) {
     const account = { namespace: namespaceOf(way), name: "default" };
     await until(`the service account of ${way}`, async () => Boolean(await cluster.get(SERVICE_ACCOUNTS, account)));
