@@ -148,6 +148,15 @@ const WAYS: readonly (readonly [string, (options: BackendOptions) => Promise<Bac
   ["8 environments of the Lambda function", lambdaEnvironments, 8],
 ];
 
+async function untilNobodyAsks(namespace: string): Promise<void> {
+  const isQuiet = async () => {
+    const before = await asked();
+    await createOthersFor(namespace, 1_000);
+    return (await asked()) === before;
+  };
+  await until("nobody asks", isQuiet, 2 * IN_FORCE_MS);
+}
+
 describe.each(WAYS)("with %s", (title, begin, count) => {
   const namespace = `writes-${count}`;
   let front: Front;
@@ -165,7 +174,9 @@ describe.each(WAYS)("with %s", (title, begin, count) => {
     await untilInForce(cluster);
     await createAll(cluster, [{ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }]);
     await until("its service account", async () => Boolean(await createPod(namespace, { app: "first" })));
-  });
+    // Until then SidecarSets are listed for each pod, and nothing would be told of announcements.
+    await untilNobodyAsks(namespace);
+  }, 3 * IN_FORCE_MS);
   afterAll(async () => {
     await cluster.delete(NAMESPACES, { name: namespace });
     await removeAll(cluster, [...installed].reverse());
@@ -194,15 +205,7 @@ describe.each(WAYS)("with %s", (title, begin, count) => {
     "while nobody writes SidecarSets nobody asks for them",
     async () => {
       // What was not stored in the end is looked for no longer.
-      await until(
-        "nobody asks",
-        async () => {
-          const before = await asked();
-          await createOthersFor(namespace, 1_000);
-          return (await asked()) === before;
-        },
-        2 * IN_FORCE_MS,
-      );
+      await untilNobodyAsks(namespace);
       const before = await asked();
       const milliseconds = await createOthersFor(namespace, 4_000);
       expect(milliseconds.length).toBeGreaterThan(20);
