@@ -1,5 +1,5 @@
 /** Decides which part of a pod a rollout looks at, so that a long list fits into memory. */
-import type { Container, ContainerStatus, ObjectMeta, Pod } from "../../api/kubernetes.ts";
+import type { Container, ContainerStatus, LabelSelector, ObjectMeta, Pod } from "../../api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
@@ -13,7 +13,7 @@ import {
   VERSION_ANNOTATION_PREFIX,
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../api/names.ts";
-import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { SidecarSet, UpdateStrategy } from "../../api/sidecarset.ts";
 import { followsOrdinals } from "./ordinal-order.ts";
 import { hasOwnerBudget } from "./owner-budget.ts";
 
@@ -40,19 +40,45 @@ const CONDITIONS: ReadonlySet<string> = new Set([
 
 /** What of a SidecarSet says which fields of pods are kept. */
 interface Projection {
-  /** absent: all */
+  /** absent, as the next one: all */
   readonly patchedAnnotations?: readonly string[];
+  readonly labels?: readonly string[];
   /** whose pod it is matters where owners have budgets, or an order */
   readonly hasControllers: boolean;
 }
 
+const ALL: Projection = { hasControllers: false };
+/** A list has many pods and one SidecarSet. */
+const known = new WeakMap<SidecarSet, Projection>();
+
 function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
-  if (!sidecarSet) return { hasControllers: false };
-  const patches = sidecarSet.spec.patchPodMetadata ?? [];
-  return {
-    patchedAnnotations: patches.flatMap((patch) => Object.keys(patch.annotations ?? {})),
+  if (!sidecarSet) return ALL;
+  const before = known.get(sidecarSet);
+  if (before) return before;
+  const { patchPodMetadata: patches, updateStrategy } = sidecarSet.spec;
+  const projection = {
+    patchedAnnotations: (patches ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {})),
+    labels: labelsRead(updateStrategy),
     hasControllers: followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet),
   };
+  known.set(sidecarSet, projection);
+  return projection;
+}
+
+/** Who takes part was decided by the API server, or by whoever saw the whole pod; these say who goes first. */
+function labelsRead({ selector, priorityStrategy, scatterStrategy }: UpdateStrategy = {}): readonly string[] {
+  const weights = priorityStrategy?.weightPriority ?? [];
+  const selectors = [selector, ...weights.map(({ matchSelector }) => matchSelector)];
+  const keys = [
+    ...selectors.flatMap(keysOf),
+    ...(priorityStrategy?.orderPriority ?? []).map(({ orderedKey }) => orderedKey),
+    ...(scatterStrategy ?? []).map(({ key }) => key),
+  ];
+  return [...new Set(keys)];
+}
+
+function keysOf({ matchLabels, matchExpressions }: LabelSelector = {}): readonly string[] {
+  return [...Object.keys(matchLabels ?? {}), ...(matchExpressions ?? []).map(({ key }) => key)];
 }
 
 /** What was kept of pods for the one will do for the other. */
@@ -71,15 +97,8 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = fa
   const annotations = projectAnnotations(metadata.annotations, projection);
   return {
     metadata: {
-      ...pick(metadata, [
-        "name",
-        "namespace",
-        "uid",
-        "resourceVersion",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "labels",
-      ]),
+      ...pick(metadata, ["name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"]),
+      ...projectLabels(metadata, projection),
       ...(annotations ? { annotations } : {}),
       ...projectController(metadata, projection),
     },
@@ -103,6 +122,13 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = fa
         }
       : {}),
   };
+}
+
+/** A pod may have any number of them, most of which tell pods apart that are alike otherwise. */
+function projectLabels({ labels }: ObjectMeta, { labels: read }: Projection): Pick<ObjectMeta, "labels"> {
+  if (!labels || !read) return labels ? { labels } : {};
+  const own = read.filter((key) => Object.hasOwn(labels, key));
+  return { labels: Object.fromEntries(own.map((key) => [key, labels[key] ?? ""])) };
 }
 
 function projectController({ ownerReferences }: ObjectMeta, { hasControllers }: Projection) {

@@ -61,7 +61,7 @@ describe("what a rollout keeps of a pod", () => {
   test("is what it reads, and nothing else", () => {
     const sidecarSet = sidecarSetOf({ patchPodMetadata: [{ annotations: { patched: "x" } }, {}] });
     expect(projectPod(POD, sidecarSet)).toStrictEqual({
-      metadata: { ...METADATA, annotations: { ...OURS, patched: "8" } },
+      metadata: { ...METADATA, labels: {}, annotations: { ...OURS, patched: "8" } },
       spec: { nodeName: "n", initContainers: [CONTAINER], containers: [CONTAINER] },
       status: {
         phase: "Running",
@@ -70,6 +70,26 @@ describe("what a rollout keeps of a pod", () => {
         initContainerStatuses: [STATUS],
       },
     });
+  });
+
+  test("is the labels by which pods are chosen or put in order, and no others", () => {
+    const read = ["chosen", "in", "weight", "weights", "order", "spread"];
+    const labels = Object.fromEntries([...read, "own", "other"].map((key) => [key, `${key}-1`]));
+    const priorityStrategy = {
+      weightPriority: [
+        { weight: 1, matchSelector: { matchLabels: { weight: "a" } } },
+        { weight: 2, matchSelector: { matchExpressions: [{ key: "weights", operator: "Exists" }] } },
+      ],
+      orderPriority: [{ orderedKey: "order" }, { orderedKey: "constructor" }],
+    };
+    const selector = { matchLabels: { chosen: "a" }, matchExpressions: [{ key: "in", operator: "In", values: ["a"] }] };
+    const scatterStrategy = [{ key: "spread", value: "*" }];
+    const sidecarSet = sidecarSetOf({ updateStrategy: { selector, priorityStrategy, scatterStrategy } });
+    const pod = { ...POD, metadata: { ...POD.metadata, labels } } as Pod;
+    expect(projectPod(pod, sidecarSet).metadata?.labels).toStrictEqual(
+      Object.fromEntries(read.map((key) => [key, `${key}-1`])),
+    );
+    expect(projectPod(pod).metadata?.labels).toStrictEqual(labels);
   });
 
   test("is why a container is not ready, without the message", () => {
