@@ -144,6 +144,7 @@ export interface PodSpec {
 
 export interface PodStatus {
   readonly phase?: string;
+  readonly startTime?: string;
   readonly conditions?: readonly PodCondition[];
   readonly containerStatuses?: readonly ContainerStatus[];
   readonly initContainerStatuses?: readonly ContainerStatus[];

@@ -22,6 +22,8 @@ export const UNDONE_ANNOTATION = "sidecarset.kruise.io/undone";
 export const GATE_ANNOTATION = "sidecarset.kruise.io/gate";
 /** ours: how many pods of one owner may be down at once, such as `1` or `25%` */
 export const OWNER_BUDGET_ANNOTATION = "sidecarset.kruise.io/max-unavailable-per-owner";
+/** ours: "true" leaves pods that have never been ready out of maxUnavailable */
+export const IGNORE_NEVER_READY_ANNOTATION = "sidecarset.kruise.io/ignore-never-ready";
 /** ours: "true" evicts pods that missed their sidecars, within maxUnavailable */
 export const EVICT_MISSED_ANNOTATION = "sidecarset.kruise.io/evict-missed";
 /** ours: "true" upgrades pods of StatefulSets one at a time, set after set, from the highest ordinal down */

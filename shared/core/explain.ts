@@ -3,11 +3,12 @@
 import type { Pod } from "../api/kubernetes.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { type Decision, decide, type Summary } from "./decide.ts";
+import { budgetText } from "./explain/budget-text.ts";
 import { note, ok, type Step, stop, wait } from "./explain/step.ts";
 import { traceNext, traceStandstill, traceUndone } from "./explain/trace-care.ts";
 import { type InjectionFacts, traceInjection } from "./explain/trace-injection.ts";
 import { traceGeneration, traceTick } from "./explain/trace-tick.ts";
-import { budgetText, traceUpdate, type UpdateFacts } from "./explain/trace-update.ts";
+import { traceUnproven, traceUpdate, type UpdateFacts } from "./explain/trace-update.ts";
 import { counted } from "./lib/counted.ts";
 import { isEmptySelector } from "./lib/label-selector.ts";
 import { isActive, isInjected, isMatched } from "./pod/is-matched.ts";
@@ -135,6 +136,7 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decisio
     ...(flips > 0
       ? [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)]
       : []),
+    ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
     ...traceDown(sidecarSet, states, summary),
     ...(summary.order === undefined
       ? []

@@ -69,6 +69,13 @@ function waitingPod(reason: string): Pod {
   return { ...one, status: { ...one.status, containerStatuses } };
 }
 
+/** Its conditions say so since it was started. */
+function neverReady(): Pod {
+  const one = updated({ isReady: false });
+  const conditions = [{ type: "Ready", status: "False", lastTransitionTime: NOW }];
+  return { ...one, status: { ...one.status, startTime: NOW, conditions } };
+}
+
 /** Given the release, and not back yet. */
 function startingPod(name: string): Pod {
   const one = takenDown(waitingPod("ContainerCreating"));
@@ -144,6 +151,7 @@ const UNDONE = withAnnotations({
     { from: "bad", to: NEW_HASH, at: NOW, message: "put back to revision 1, since 2 of 2 updated pods fail" },
   ]),
 });
+const IGNORING = { "sidecarset.kruise.io/ignore-never-ready": "true" };
 const GATE = { "sidecarset.kruise.io/gate": "https://gate.example/batch?token=s3cret" };
 const refusedWith = (message: string): SidecarSet =>
   withAnnotations(GATE, {
@@ -335,6 +343,25 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     "wait",
     { pod: pod({ name: "z" }), facts: { pods: [waitingPod("ImagePullBackOff")] } },
     /1 of 1 that wait; 1 of at most 1 unavailable, held by default\/p \(sc: ImagePullBackOff\)/,
+  ],
+  [
+    "BudgetUsed",
+    "wait",
+    { pod: pod({ name: "z" }), facts: { pods: [neverReady()] } },
+    /1 of at most 1 unavailable, held by .+; 1 of them was not ready before either, and would not count if the annotation sidecarset.kruise.io\/ignore-never-ready is "true"$/,
+  ],
+  [
+    "NextInLine",
+    "ok",
+    { set: withAnnotations(IGNORING), pod: pod({ name: "z" }), facts: { pods: [neverReady()] } },
+    /1 of 1 that wait, the next pass updates it/,
+  ],
+  ["PodNotReady", "wait", { pod: neverReady() }, /not ready before either, and uses a share .+ unless the annotation/],
+  [
+    "PodNotReady",
+    "wait",
+    { set: withAnnotations(IGNORING), pod: neverReady() },
+    /not ready before either, and uses no share of maxUnavailable$/,
   ],
   [
     "OrderOfSets",

@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { FOLLOW_ORDINALS_ANNOTATION, OWNER_BUDGET_ANNOTATION } from "../../shared/api/names.ts";
+import {
+  FOLLOW_ORDINALS_ANNOTATION,
+  IGNORE_NEVER_READY_ANNOTATION,
+  OWNER_BUDGET_ANNOTATION,
+} from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PodView } from "../../shared/controller/pod-view.ts";
 import { decide } from "../../shared/core/decide.ts";
@@ -16,12 +20,15 @@ const ANNOTATIONS = {
   ordinals: [FOLLOW_ORDINALS_ANNOTATION],
   owners: [OWNER_BUDGET_ANNOTATION],
   both: [FOLLOW_ORDINALS_ANNOTATION, OWNER_BUDGET_ANNOTATION],
+  ignored: [IGNORE_NEVER_READY_ANNOTATION],
 } as const;
 
 const KINDS = Object.keys(ANNOTATIONS) as readonly (keyof typeof ANNOTATIONS)[];
 
 function annotated(sidecarSet: SidecarSet, kind: keyof typeof ANNOTATIONS): SidecarSet {
-  const own = Object.fromEntries(ANNOTATIONS[kind].map((name) => [name, "1"]));
+  const own = Object.fromEntries(
+    ANNOTATIONS[kind].map((name) => [name, name === IGNORE_NEVER_READY_ANNOTATION ? "true" : "1"]),
+  );
   const annotations = { ...sidecarSet.metadata?.annotations, ...own };
   return { ...sidecarSet, metadata: { ...sidecarSet.metadata, annotations } };
 }

@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Ledger } from "../../shared/core/upgrade/ledger.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
-import { EMPTY_IMAGE, hashOfPod, isSidecarOf, isWorking } from "./objects.ts";
+import { EMPTY_IMAGE, hashOfPod, isSidecarOf, isTenantPod, isWorking } from "./objects.ts";
 import { partitionNow, selects, wants } from "./permission.ts";
 
 /** One sentence each; none: the wanted state is there. */
@@ -17,7 +17,7 @@ export function finalViolations(server: ApiServer, name: string, ledger: Ledger)
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
   const waiting = pods.filter((pod) => hashOfPod(pod, name) !== hash && wants(set, pod)).length;
   const kept = partitionNow(set, pods.length);
-  const down = alive.filter((pod) => !isWorking(pod)).map(({ metadata }) => metadata?.name);
+  const down = alive.filter((pod) => !(isWorking(pod) || isTenantPod(pod))).map(({ metadata }) => metadata?.name);
   const problems = [
     ...(waiting > kept ? [`${waiting} pods wait, the partition keeps ${kept}`] : []),
     ...(down.length > 0 ? [`not working: ${down}`] : []),

@@ -4,7 +4,7 @@ import { PODS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
 import { countFault, type FaultCounts } from "./faults.ts";
-import { imageIDOf, isWorking, withReady } from "./objects.ts";
+import { imageIDOf, isWorking, TENANT_IMAGE, timeOf, withReady } from "./objects.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 export type Behaviour = "good" | "crash loop" | "image pull error" | "silent kubelet" | "same imageID";
@@ -99,6 +99,7 @@ export class Kubelet {
 
   #isHopeless({ metadata, spec }: Pod): boolean {
     return spec.containers.some(({ image = "" }) => {
+      if (image === TENANT_IMAGE) return true;
       const behaviour = this.#behaviours.get(`${metadata?.uid} ${image}`);
       return !this.#isHealed && (behaviour === "crash loop" || behaviour === "image pull error");
     });
@@ -108,6 +109,7 @@ export class Kubelet {
     const { chance, badRate, behaviours, counts } = this.#options;
     const key = `${metadata?.uid} ${image}`;
     const known = this.#behaviours.get(key);
+    if (image === TENANT_IMAGE) return "crash loop";
     if (this.#isHealed) return known === "same imageID" ? known : "good";
     if (known) return known;
     const isBad = !image.includes("/main:") && behaviours.length > 0 && chance.isLucky(badRate);
@@ -134,6 +136,7 @@ export class Kubelet {
     const status = {
       ...pod.status,
       phase: "Running",
+      startTime: pod.status?.startTime ?? timeOf(this.#options.scheduler.nowMs),
       containerStatuses,
       conditions: withReady(pod, isReady, this.#options.scheduler.nowMs),
     };

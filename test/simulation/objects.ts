@@ -2,11 +2,14 @@
 import type { ContainerStatus, OwnerReference, Pod, PodCondition } from "../../shared/api/kubernetes.ts";
 import {
   FOLLOW_ORDINALS_ANNOTATION,
+  HALT_ON_ANNOTATION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
+  IGNORE_NEVER_READY_ANNOTATION,
   INJECTED_LIST_ANNOTATION,
   OWNER_BUDGET_ANNOTATION,
   SIDECARSET_V1BETA1,
+  UNDO_ON_HALT_ANNOTATION,
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
@@ -25,7 +28,13 @@ export interface SetPlan {
   readonly isOrdinal: boolean;
   /** how many pods of one owner may be down; absent: as many as of all */
   readonly perOwner?: string;
+  /** pods that were never ready are ignored, and no failing pod is let pass; absent: neither */
+  readonly isAmongTenants?: boolean;
 }
+
+/** The image of an app that never works, and its pod's name begins so. */
+export const TENANT_IMAGE = "registry.example/tenant:1";
+export const isTenantPod = ({ metadata }: Pod) => metadata?.name?.startsWith("tenant-") === true;
 
 /** What a user says of a SidecarSet. */
 export interface Release {
@@ -52,7 +61,7 @@ export function isSidecarOf(set: string, { name }: { readonly name: string }): b
 
 /** Everything of the object that a user writes, or the webhook for the user. */
 export function sidecarSetOf(
-  { name, isHot, isOrdinal, perOwner }: SetPlan,
+  { name, isHot, isOrdinal, perOwner, isAmongTenants }: SetPlan,
   { version, shape, strategy, tier }: Release,
 ): SidecarSet {
   const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY_IMAGE };
@@ -66,6 +75,9 @@ export function sidecarSetOf(
         [HASH_ANNOTATION]: hashOf({ version, shape }),
         [HASH_WITHOUT_IMAGE_ANNOTATION]: shapeHashOf(shape),
         ...(perOwner === undefined ? {} : { [OWNER_BUDGET_ANNOTATION]: perOwner }),
+        ...(isAmongTenants
+          ? { [IGNORE_NEVER_READY_ANNOTATION]: "true", [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" }
+          : {}),
         ...(isOrdinal ? { [FOLLOW_ORDINALS_ANNOTATION]: "true" } : {}),
       },
     },
@@ -85,7 +97,8 @@ export function injectedPod(
   injections: readonly Injection[],
 ): Pod {
   const annotations = injections.length > 0 ? recordsOf(injections) : {};
-  const main = { name: "main", image: "registry.example/main:1" };
+  const isOfTenant = place.name.startsWith("tenant-");
+  const main = { name: "main", image: isOfTenant ? TENANT_IMAGE : "registry.example/main:1" };
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -146,14 +159,20 @@ export function runningStatus(pod: Pod, nowMs: number): NonNullable<Pod["status"
   const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
     return { name, image, imageID: imageIDOf(image), ready: true, restartCount: 0 };
   });
-  return { ...pod.status, phase: "Running", containerStatuses, conditions: withReady(pod, true, nowMs) };
+  const startTime = timeOf(nowMs);
+  return { ...pod.status, phase: "Running", startTime, containerStatuses, conditions: withReady(pod, true, nowMs) };
+}
+
+/** RFC3339, whole seconds, UTC. */
+export function timeOf(nowMs: number): string {
+  return `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
 }
 
 export function withReady(pod: Pod, isReady: boolean, nowMs: number): readonly PodCondition[] {
   const conditions = pod.status?.conditions ?? [];
   const status = isReady ? "True" : "False";
   if (conditions.some((one) => one.type === "Ready" && one.status === status)) return conditions;
-  const lastTransitionTime = `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
+  const lastTransitionTime = timeOf(nowMs);
   return [...conditions.filter(({ type }) => type !== "Ready"), { type: "Ready", status, lastTransitionTime }];
 }
 

@@ -9,6 +9,8 @@ import { overtakenOf, type Plan, planOf, reboundOf } from "./plans.ts";
 export interface Scenario extends Plan {
   readonly seed: number;
   readonly pods: number;
+  /** pods of tenants beside them, whose own containers never work; absent: none */
+  readonly tenantPods?: number;
   readonly sets: readonly SetPlan[];
   /** gate StrictMaxUnavailable */
   readonly isStrict: boolean;
@@ -61,6 +63,7 @@ export function scenarioOf(seed: number): Scenario {
     readyMs: chance.pick([50, 2_000, 15_000]),
     ...(isRebound ? reboundScene(seed, names) : {}),
     ...(isOvertaken ? overtakenScene(seed, names) : {}),
+    ...(seed % 20 === 13 ? tenantScene(seed, names) : {}),
   };
 }
 
@@ -75,6 +78,16 @@ function overtakenScene(seed: number, names: readonly string[]) {
   const weightPriority = [{ weight: 1, matchSelector: { matchLabels: { tier: "green" } } }];
   const strategy = { maxUnavailable: 1, priorityStrategy: { weightPriority } };
   return { ...overtakenOf(chance, names), noticeMs: 1_000, readyMs: 15_000, pageSize: 500, strategy };
+}
+
+/**
+ * Nothing fails but what tenants bring: nobody has to wait for their pods, and no rollout stops, or is taken back,
+ * because of them. In every twentieth world.
+ */
+function tenantScene(seed: number, names: readonly string[]) {
+  const chance = seededChance(seed, 20);
+  const sets = names.map((name) => ({ name, isHot: false, isOrdinal: false, isAmongTenants: true }));
+  return { tenantPods: chance.between(1, 3), sets, behaviours: [], isForbidden: false };
 }
 
 /** In every eighteenth world, by a stream of its own: the others stay what they are. */

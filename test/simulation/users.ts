@@ -4,7 +4,7 @@ import { PODS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
 import { countFault, type Fault, type FaultCounts } from "./faults.ts";
-import { injectedPod, POD_NAMESPACES, type Release, type SetPlan, withReady } from "./objects.ts";
+import { injectedPod, isTenantPod, POD_NAMESPACES, type Release, type SetPlan, withReady } from "./objects.ts";
 import { Releases } from "./releases.ts";
 import type { Scheduler } from "./scheduler.ts";
 
@@ -124,7 +124,7 @@ export class Users {
 
   #withPod(act: (pod: Pod) => void): boolean {
     const { server, chance } = this.#options;
-    const alive = server.all<Pod>(PODS).filter(({ metadata }) => !metadata?.deletionTimestamp);
+    const alive = server.all<Pod>(PODS).filter((pod) => !(pod.metadata?.deletionTimestamp || isTenantPod(pod)));
     if (alive.length === 0) return false;
     act(chance.pick(alive));
     return true;

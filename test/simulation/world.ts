@@ -255,5 +255,6 @@ export class World {
       const stored = server.peek<Pod>(PODS, { namespace, name: `web-${index}` }) ?? pod;
       server.put("kubelet", PODS, { ...stored, status: runningStatus(stored, START_MS) } as Pod);
     }
+    for (let index = 0; index < (scenario.tenantPods ?? 0); index++) users.createPod("shop", `tenant-${index}`);
   }
 }

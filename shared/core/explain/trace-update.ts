@@ -14,7 +14,6 @@ import { isUpgradable, type PodState, podStateOf } from "../pod/pod-state.ts";
 import { sidecarContainerNames } from "../pod/sidecar-containers.ts";
 import type { Claims } from "../upgrade/budget.ts";
 import { hasSettled } from "../upgrade/classify.ts";
-import { downPods } from "../upgrade/down-pods.ts";
 import { canFlip } from "../upgrade/hot-slot.ts";
 import { immutableFields } from "../upgrade/immutable-fields.ts";
 import { downBeside, outOfTurn } from "../upgrade/ordinal-turn.ts";
@@ -22,6 +21,7 @@ import { ownerInTheWay } from "../upgrade/owner-budget.ts";
 import { planUpgrade } from "../upgrade/plan-upgrade.ts";
 import { resizeStanding } from "../upgrade/resize.ts";
 import { selectPods } from "../upgrade/select.ts";
+import { budgetText, shareText } from "./budget-text.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 import { traceNext, traceStandstill } from "./trace-care.ts";
 
@@ -34,7 +34,6 @@ export interface UpdateFacts {
   readonly now: string;
 }
 
-const HOLDERS_NAMED = 3;
 const PULL_ERRORS: ReadonlySet<string> = new Set([
   "ImagePullBackOff",
   "ErrImagePull",
@@ -76,7 +75,7 @@ function traceStill(sidecarSet: SidecarSet, { pods, revisions, now }: UpdateFact
   return still && traceStandstill(sidecarSet, still);
 }
 
-function traceUnproven(sidecarSet: SidecarSet, { pods }: UpdateFacts): Step | undefined {
+export function traceUnproven(sidecarSet: SidecarSet, { pods }: Pick<UpdateFacts, "pods">): Step | undefined {
   if (haltRoom(sidecarSet, statesOf(pods, sidecarSet)) > 0) return undefined;
   return wait(
     "ReleaseUnproven",
@@ -103,10 +102,7 @@ function traceUpdated({ pod, isConsistent: isRunning, isReady }: PodState, sidec
   if (!isRunning)
     return wait("WaitingForImage", `${lateContainer(pod, sidecarSet)}: its node has not started the new image yet`);
   if (isRunningAndReady(pod)) return wait("HotUpgradeUnderWay", hotText(pod, sidecarSet));
-  return wait(
-    "PodNotReady",
-    "the pod has the newest version and is not ready yet; it uses a share of maxUnavailable until it is",
-  );
+  return wait("PodNotReady", `the pod has the newest version and is not ready yet; ${shareText(pod, sidecarSet)}`);
 }
 
 function hotText(pod: Pod, sidecarSet: SidecarSet): string {
@@ -214,20 +210,6 @@ function traceTurn(pod: Pod, sidecarSet: SidecarSet, { pods, claims, now }: Upda
   const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, claims }, pod);
   if (owner !== undefined) return [wait("OwnerBudgetUsed", `the pod is ${ofAll}; ${owner}`)];
   return [wait("BudgetUsed", `the pod is ${ofAll}; ${budgetText(sidecarSet, states, selection)}`)];
-}
-
-/** Who holds the budget. */
-export function budgetText(
-  sidecarSet: SidecarSet,
-  states: readonly PodState[],
-  { used, maxUnavailable }: { readonly used: number; readonly maxUnavailable: number },
-): string {
-  const holders = downPods(sidecarSet, states, HOLDERS_NAMED).map(
-    ({ namespace, name, why }) => `${namespace}/${name} (${why})`,
-  );
-  const more = used > holders.length ? `${holders.length > 0 ? ", " : ""}${used - holders.length} more` : "";
-  const held = used === 0 ? "" : `, held by ${holders.join(", ")}${more}`;
-  return `${used} of at most ${maxUnavailable} unavailable${held}`;
 }
 
 function nameOf({ metadata }: SidecarSet): string {

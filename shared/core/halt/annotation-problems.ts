@@ -1,6 +1,7 @@
 /** Decides which of our own annotations of a SidecarSet say what nobody can read. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { gateProblem } from "../gate/gate.ts";
+import { neverReadyProblem } from "../upgrade/never-ready.ts";
 import { ownerBudgetProblem } from "../upgrade/owner-budget.ts";
 import { haltProblem } from "./halt.ts";
 import { undoProblem } from "./undo.ts";
@@ -14,5 +15,6 @@ export function stoppingProblems(sidecarSet: SidecarSet): readonly string[] {
 
 /** One sentence each. */
 export function annotationProblems(sidecarSet: SidecarSet): readonly string[] {
-  return [...stoppingProblems(sidecarSet), ...[undoProblem(sidecarSet) ?? []].flat()];
+  const others = [undoProblem, neverReadyProblem].flatMap((problem) => problem(sidecarSet) ?? []);
+  return [...stoppingProblems(sidecarSet), ...others];
 }

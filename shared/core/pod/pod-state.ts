@@ -5,6 +5,7 @@ import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UPGRADABLE_CONDITION } 
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { recordedHash } from "../hash/recorded-hash.ts";
 import type { ResourceChange } from "../lib/action.ts";
+import { isIgnored } from "../upgrade/never-ready.ts";
 import { isConsistent } from "./is-consistent.ts";
 import { isReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
@@ -33,6 +34,8 @@ export interface PodState {
   readonly isReady: boolean;
   /** true: its condition SidecarSetUpgradable is False, for whichever SidecarSet; absent: it is not */
   readonly isDoubted?: boolean;
+  /** true: it has never been ready, and such pods use no budget; absent: it uses budget while it is down */
+  readonly isIgnored?: boolean;
   /** of its native sidecars; absent: they are not upgraded in place */
   readonly native?: NativeState | undefined;
   /** of its resources; absent: they are not changed in place */
@@ -58,6 +61,7 @@ export function podStateOf(pod: Pod, sidecarSet: SidecarSet, { kubelets }: InPla
     isConsistent: areConsistent && native?.isConsistent !== false,
     isReady: isReady(pod, sidecarSet),
     ...(isDoubted(pod) ? { isDoubted: true } : {}),
+    ...(isIgnored(pod, sidecarSet) ? { isIgnored: true } : {}),
     native,
   };
 }

@@ -11,6 +11,7 @@ const CONSISTENT = 2;
 const READY = 4;
 const CLAIMED = 8;
 const DOUBTED = 16;
+const IGNORED = 32;
 
 /** What few pods have. */
 interface Extras {
@@ -43,9 +44,9 @@ export function matchedStates(
   return new PodStates(pods, { places: places.subarray(0, count), flags, extras });
 }
 
-function flagsOf({ isUpdated, isConsistent, isReady, isDoubted }: PodState): number {
+function flagsOf({ isUpdated, isConsistent, isReady, isDoubted, isIgnored }: PodState): number {
   const stands = (isUpdated ? UPDATED : 0) | (isConsistent ? CONSISTENT : 0) | (isReady ? READY : 0);
-  return stands | (isDoubted ? DOUBTED : 0);
+  return stands | (isDoubted ? DOUBTED : 0) | (isIgnored ? IGNORED : 0);
 }
 
 /** One after the other. */
@@ -121,6 +122,10 @@ class StateOfOne implements PodState {
 
   get isDoubted(): boolean {
     return (this.#flags & DOUBTED) !== 0;
+  }
+
+  get isIgnored(): boolean {
+    return (this.#flags & IGNORED) !== 0;
   }
 
   get isClaimed(): boolean {

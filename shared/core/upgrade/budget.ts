@@ -43,8 +43,12 @@ export interface Claims {
 
 /** Pods that were upgraded and are not back yet, or are reserved for it. Old pods that are down use no budget, but for the gate. */
 export function usedBudget(pods: Sequence<PodState>, { reserved, isStrict }: Claims): number {
-  const isDown = (state: PodState) => (state.isUpdated || isStrict) && !(state.isConsistent && state.isReady);
-  return countOf(pods, (state) => isReserved(state, reserved) || isDown(state));
+  return countOf(pods, (state) => isReserved(state, reserved) || ((state.isUpdated || isStrict) && isDown(state)));
+}
+
+/** It uses budget once it is updated. */
+export function isDown({ isConsistent, isReady, isIgnored }: PodState): boolean {
+  return !((isConsistent && isReady) || isIgnored);
 }
 
 /**

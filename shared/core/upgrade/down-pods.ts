@@ -6,6 +6,7 @@ import { type Sequence, where } from "../lib/sequence.ts";
 import { isConsistent } from "../pod/is-consistent.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { sidecarContainerNames } from "../pod/sidecar-containers.ts";
+import { isDown } from "./budget.ts";
 
 export interface DownPod {
   readonly namespace: string;
@@ -16,7 +17,7 @@ export interface DownPod {
 
 /** The first `limit` of them, by namespace and name. */
 export function downPods(sidecarSet: SidecarSet, pods: Sequence<PodState>, limit: number): readonly DownPod[] {
-  return where(pods, (state) => state.isUpdated && !(state.isConsistent && state.isReady))
+  return where(pods, (state) => state.isUpdated && isDown(state))
     .map(({ pod }) => ({ pod, namespace: pod.metadata?.namespace ?? "", name: pod.metadata?.name ?? "" }))
     .sort((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name))
     .slice(0, limit)

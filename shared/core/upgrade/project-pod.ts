@@ -13,7 +13,9 @@ import {
   VERSION_ANNOTATION_PREFIX,
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../api/names.ts";
-import type { SidecarSet, UpdateStrategy } from "../../api/sidecarset.ts";
+import type { SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
+import { isRunningAndReady } from "../pod/is-ready.ts";
+import { ignoresNeverReady } from "./never-ready.ts";
 import { followsOrdinals } from "./ordinal-order.ts";
 import { hasOwnerBudget } from "./owner-budget.ts";
 
@@ -45,9 +47,11 @@ interface Projection {
   readonly labels?: readonly string[];
   /** whose pod it is matters where owners have budgets, or an order */
   readonly hasControllers: boolean;
+  /** when a pod that is not ready was started matters where pods that were never ready are ignored */
+  readonly hasStart: boolean;
 }
 
-const ALL: Projection = { hasControllers: false };
+const ALL: Projection = { hasControllers: false, hasStart: false };
 /** A list has many pods and one SidecarSet. */
 const known = new WeakMap<SidecarSet, Projection>();
 
@@ -55,20 +59,22 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
   if (!sidecarSet) return ALL;
   const before = known.get(sidecarSet);
   if (before) return before;
-  const { patchPodMetadata: patches, updateStrategy } = sidecarSet.spec;
+  const { patchPodMetadata: patches } = sidecarSet.spec;
   const projection = {
     patchedAnnotations: (patches ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {})),
-    labels: labelsRead(updateStrategy),
+    labels: labelsRead(sidecarSet.spec),
     hasControllers: followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet),
+    hasStart: ignoresNeverReady(sidecarSet),
   };
   known.set(sidecarSet, projection);
   return projection;
 }
 
-/** Who takes part was decided by the API server, or by whoever saw the whole pod; these say who goes first. */
-function labelsRead({ selector, priorityStrategy, scatterStrategy }: UpdateStrategy = {}): readonly string[] {
+/** Who is selected, and who goes first. */
+function labelsRead({ selector, updateStrategy = {} }: SidecarSetSpec): readonly string[] {
+  const { selector: chosen, priorityStrategy, scatterStrategy } = updateStrategy;
   const weights = priorityStrategy?.weightPriority ?? [];
-  const selectors = [selector, ...weights.map(({ matchSelector }) => matchSelector)];
+  const selectors = [selector, chosen, ...weights.map(({ matchSelector }) => matchSelector)];
   const keys = [
     ...selectors.flatMap(keysOf),
     ...(priorityStrategy?.orderPriority ?? []).map(({ orderedKey }) => orderedKey),
@@ -77,7 +83,8 @@ function labelsRead({ selector, priorityStrategy, scatterStrategy }: UpdateStrat
   return [...new Set(keys)];
 }
 
-function keysOf({ matchLabels, matchExpressions }: LabelSelector = {}): readonly string[] {
+function keysOf(selector: LabelSelector | null | undefined): readonly string[] {
+  const { matchLabels, matchExpressions } = selector ?? {};
   return [...Object.keys(matchLabels ?? {}), ...(matchExpressions ?? []).map(({ key }) => key)];
 }
 
@@ -112,7 +119,10 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = fa
     ...(status
       ? {
           status: {
-            ...pick(status, ["phase"]),
+            ...pick(status, [
+              "phase",
+              ...(projection.hasStart && !isRunningAndReady(pod) ? (["startTime"] as const) : []),
+            ]),
             conditions: (status.conditions ?? []).map((one) =>
               CONDITIONS.has(one.type) ? one : pick(one, ["type", "status"]),
             ),

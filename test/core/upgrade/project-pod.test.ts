@@ -73,7 +73,7 @@ describe("what a rollout keeps of a pod", () => {
   });
 
   test("is the labels by which pods are chosen or put in order, and no others", () => {
-    const read = ["chosen", "in", "weight", "weights", "order", "spread"];
+    const read = ["selected", "chosen", "in", "weight", "weights", "order", "spread"];
     const labels = Object.fromEntries([...read, "own", "other"].map((key) => [key, `${key}-1`]));
     const priorityStrategy = {
       weightPriority: [
@@ -84,12 +84,27 @@ describe("what a rollout keeps of a pod", () => {
     };
     const selector = { matchLabels: { chosen: "a" }, matchExpressions: [{ key: "in", operator: "In", values: ["a"] }] };
     const scatterStrategy = [{ key: "spread", value: "*" }];
-    const sidecarSet = sidecarSetOf({ updateStrategy: { selector, priorityStrategy, scatterStrategy } });
+    const sidecarSet = sidecarSetOf({
+      selector: { matchLabels: { selected: "a" } },
+      updateStrategy: { selector, priorityStrategy, scatterStrategy },
+    });
     const pod = { ...POD, metadata: { ...POD.metadata, labels } } as Pod;
     expect(projectPod(pod, sidecarSet).metadata?.labels).toStrictEqual(
       Object.fromEntries(read.map((key) => [key, `${key}-1`])),
     );
     expect(projectPod(pod).metadata?.labels).toStrictEqual(labels);
+  });
+
+  test("is when it was started, where that tells whether it was ever ready", () => {
+    const sidecarSet = sidecarSetOf({});
+    const annotations = { "sidecarset.kruise.io/ignore-never-ready": "true" };
+    const ignoring = { ...sidecarSet, metadata: { ...sidecarSet.metadata, annotations } };
+    const startTime = "2025-01-01T00:00:00Z";
+    const alive = { ...POD, metadata: { name: "p" } };
+    const ready = { ...alive, status: { ...alive.status, startTime } } as Pod;
+    const down = { ...alive, status: { phase: "Running", startTime } } as Pod;
+    expect([down, ready].map((pod) => projectPod(pod, ignoring).status?.startTime)).toEqual([startTime, undefined]);
+    expect(projectPod(down, sidecarSet).status).not.toHaveProperty("startTime");
   });
 
   test("is why a container is not ready, without the message", () => {

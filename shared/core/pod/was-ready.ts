@@ -1,0 +1,41 @@
+/** Decides since when a pod has been down, from its own conditions: since a pass updated it, since before that, or always. */
+import type { Pod } from "../../api/kubernetes.ts";
+import { HASH_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { parseUpgradeRecords } from "../hash/pod-records.ts";
+import { isJsonObject, jsonObjectOf } from "../lib/json-object.ts";
+import { secondsBetween } from "../lib/seconds-between.ts";
+import { readyCondition } from "./is-ready.ts";
+
+/** Clocks of nodes and of passes may differ by so much. */
+const SKEW_SECONDS = 60;
+/** RFC3339: when it was given the latest sidecars; undefined: a pass never updated it. */
+export function updateTimeOf({ metadata }: Pod, { metadata: set }: SidecarSet): string | undefined {
+  const name = set?.name ?? "";
+  const states = jsonObjectOf(metadata?.annotations?.[IN_PLACE_UPDATE_STATE_ANNOTATION]) ?? {};
+  if (!(Object.hasOwn(states, name) && isJsonObject(states[name]))) return undefined;
+  return parseUpgradeRecords(metadata?.annotations?.[HASH_ANNOTATION]).records[name]?.updateTimestamp ?? undefined;
+}
+
+/** It was ready until then: it is not any more since it was updated. */
+export function wasReadyAt(pod: Pod, updatedAt: string): boolean {
+  const since = readyCondition(pod)?.lastTransitionTime;
+  const later = since ? secondsBetween(updatedAt, since) : undefined;
+  return later !== undefined && later >= -SKEW_SECONDS;
+}
+
+/**
+ * It is not ready, and nobody has seen it ready since it was started, or since it was updated. What its conditions do not
+ * tell counts as having been ready. A kubelet writes a pod's first conditions together with its startTime.
+ */
+export function isNeverReady(pod: Pod, sidecarSet: SidecarSet): boolean {
+  const ready = readyCondition(pod);
+  if (ready === undefined) return true;
+  const since = ready.lastTransitionTime;
+  if (ready.status === "True" || !since) return false;
+  const updatedAt = updateTimeOf(pod, sidecarSet);
+  if (updatedAt !== undefined && !wasReadyAt(pod, updatedAt)) return true;
+  const isSinceStart = secondsBetween(pod.status?.startTime ?? "", since) === 0;
+  // Times are whole seconds: within one it may have been ready, updated, and not ready again.
+  return isSinceStart && (updatedAt === undefined || (secondsBetween(updatedAt, since) ?? 0) < 0);
+}
