@@ -2,8 +2,9 @@
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { Container, Pod } from "../api/kubernetes.ts";
 import { IS_INJECTED_ENV } from "../api/names.ts";
-import type { SidecarContainer, SidecarSet } from "../api/sidecarset.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
 import type { Admission } from "../core/lib/admission.ts";
+import { powerfulSharing } from "../core/validate/powerful-sharing.ts";
 
 /** A pod's own container goes where a sidecar has its name. */
 export function warnOfReplaced({ object }: AdmissionRequest, admission: Admission): Admission {
@@ -23,12 +24,12 @@ export function warnOfReplaced({ object }: AdmissionRequest, admission: Admissio
 /** What a pod shares with a sidecar it can use to steer it. */
 export function warnOfSharing({ object }: AdmissionRequest, admission: Admission): Admission {
   if (admission.kind === "denied") return admission;
-  const { containers = [], initContainers = [] } = (object as SidecarSet | null)?.spec ?? {};
-  const sharing = [...initContainers, ...containers].filter((one) => isSharing(one) && isPowerful(one));
+  const { spec } = (object as SidecarSet | null) ?? {};
+  const sharing = spec ? powerfulSharing(spec) : [];
   return withWarnings(
     admission,
     sharing.map(
-      ({ name }) =>
+      (name) =>
         `the container ${name} has more privileges than others and shares the volumes of pods: whoever creates a pod can put files and variables there that it goes by`,
     ),
   );
@@ -44,21 +45,4 @@ function containersOf(pod: Pod | null): readonly Container[] {
 
 function isInjected({ env }: Container): boolean {
   return env?.some(({ name, value }) => name === IS_INJECTED_ENV && value === "true") === true;
-}
-
-function isSharing({ shareVolumePolicy, shareVolumeDevicePolicy }: SidecarContainer): boolean {
-  return shareVolumePolicy?.type === "enabled" || shareVolumeDevicePolicy?.type === "enabled";
-}
-
-interface SecurityContext {
-  readonly privileged?: boolean;
-  readonly allowPrivilegeEscalation?: boolean;
-  readonly runAsUser?: number;
-  readonly capabilities?: { readonly add?: readonly string[] };
-}
-
-function isPowerful(container: SidecarContainer): boolean {
-  const { securityContext } = container as { readonly securityContext?: SecurityContext };
-  const { privileged, allowPrivilegeEscalation, runAsUser, capabilities } = securityContext ?? {};
-  return Boolean(privileged || allowPrivilegeEscalation || runAsUser === 0 || capabilities?.add?.length);
 }

@@ -84,9 +84,11 @@ export const SEVERITIES = {
   RevisionMissing: "error",
   AnnotationUnreadable: "error",
   GateNotAsked: "warning",
+  PrivilegesShared: "warning",
   // their pods
   InjectionMissed: "warning",
   ContainersMissing: "warning",
+  ContainerNameTaken: "warning",
   PodsNotUpgradable: "warning",
   PodsRefused: "warning",
   RolloutBlocked: "warning",

@@ -5,6 +5,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { counted } from "../lib/counted.ts";
 import { isEmptySelector } from "../lib/label-selector.ts";
 import { isActive, isInjected, isMatched } from "../pod/is-matched.ts";
+import { sidecarContainerNames } from "../pod/sidecar-containers.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
 
 /** One SidecarSet, the pods that it is meant for, and where its rollout stands. */
@@ -50,6 +51,13 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
   const older = pods
     .filter((pod) => isActive(pod) && isInjected(pod, sidecarSet.metadata?.name ?? "") && !isMatched(pod, sidecarSet))
     .map(nameOf);
+  const names = sidecarContainerNames(sidecarSet);
+  const taken = pods.filter(
+    (pod) =>
+      isActive(pod) &&
+      !isInjected(pod, sidecarSet.metadata?.name ?? "") &&
+      pod.spec.containers.some(({ name }) => names.has(name)),
+  );
   return [
     ...where(
       pods.length === 0 && !!selector && !isEmptySelector(selector),
@@ -76,6 +84,15 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
         about,
         `${counted(older.length, "pod was injected before it had all of its containers, and is", "pods were injected before it had all of its containers, and are")} in none of its counts: ${someOf(older)}`,
         "make them anew: containers are added to new pods only",
+      ),
+    ),
+    ...where(
+      taken.length > 0,
+      finding(
+        "ContainerNameTaken",
+        about,
+        `${counted(taken.length, "pod has", "pods have")} a container of its own with the name of one of its sidecars, which takes its place once the pod is recreated: ${someOf(taken.map(nameOf))}`,
+        "give one of the two another name",
       ),
     ),
   ];

@@ -9,6 +9,7 @@ import { secondsBetween } from "../lib/seconds-between.ts";
 import { wantedRevision } from "../revision/wanted-revision.ts";
 import { maxUnavailableOf } from "../upgrade/budget.ts";
 import { validateConflicts } from "../validate/conflict.ts";
+import { powerfulSharing } from "../validate/powerful-sharing.ts";
 import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
 import { lastWriteOf } from "./written.ts";
@@ -29,6 +30,7 @@ export function checkSidecarSets(
     ...checkBudget(one),
     ...checkPause(one, facts.now),
     ...checkCare(one),
+    ...checkPrivileges(one),
     ...checkRevision(one, seenOf(facts.revisions)),
   ]);
 }
@@ -163,6 +165,19 @@ function checkCare(one: SidecarSet): readonly Finding[] {
           ),
         ]),
   ];
+}
+
+function checkPrivileges(one: SidecarSet): readonly Finding[] {
+  const names = powerfulSharing(one.spec);
+  return where(
+    names.length > 0,
+    finding(
+      "PrivilegesShared",
+      aboutOf(one),
+      `what pods bring is shared with containers that have more privileges than others (${someOf(names)}): whoever creates a pod can put files and variables there that they go by`,
+      "take shareVolumePolicy away, or what they may do beyond others",
+    ),
+  );
 }
 
 /** New pods are refused where it is not there. */

@@ -49,6 +49,29 @@ export const SETS: readonly Row[] = [
   ],
   ["SidecarSetsConflict", "the same container", withSets([SET, setOf("too")]), /container sc already exist in/],
   ["SelectsNothing", "no selector", withSets([{ ...SET, spec: { ...SET.spec, selector: {} } }]), /meant for no pod/],
+  [
+    "PrivilegesShared",
+    "a privileged sidecar with the pods' volumes",
+    withSets([
+      setOf("ss", {
+        containers: [
+          {
+            name: "sc",
+            image: "reg/sc:v1",
+            shareVolumePolicy: { type: "enabled" },
+            securityContext: { privileged: true },
+          } as never,
+        ],
+      }),
+    ]),
+    /more privileges than others \(sc\)/,
+  ],
+  [
+    "ContainerNameTaken",
+    "a container of the pod's own",
+    withSets([SET], [{ ...bare(FIRST_DAY), spec: { containers: [{ name: "sc", image: "m" }] } }]),
+    /1 pod has a container of its own .+: /,
+  ],
   ["MatchesNoPods", "no pod", withSets([SET]), /matches no pod/],
   ["BudgetZero", "0", withSets([setOf("ss", { updateStrategy: { maxUnavailable: 0 } })]), /no pod to be down/],
   [
