@@ -7,15 +7,20 @@ import type { Sequence } from "../core/lib/sequence.ts";
 import { EXEMPT_NAMESPACES } from "../core/match/exempt-pods.ts";
 import { mayHaveMissed, missedPods } from "../core/missed-injection/missed-pods.ts";
 import { selectionOf } from "../core/missed-injection/selection.ts";
+import { injectedBy } from "../core/pod/is-matched.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, NAMESPACES, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, timestamp } from "./clock.ts";
-import { listAll } from "./observe.ts";
+import { mapLimited } from "./concurrency.ts";
+import { listAll, readSidecarSet } from "./observe.ts";
 import type { MissedReport } from "./report.ts";
 
 const NAMED = 10;
+/** More names than pods are injected by: then it is cheaper to list all SidecarSets. A pod may say any number of names. */
+const MOST_READ_ALONE = 20;
+const READS_AT_ONCE = 4;
 
-/** `pods` are those that it selects; `keep` makes one that can be kept. undefined: it could not be found out. Costs two lists, and only when there may be any. */
+/** `pods` are those that it selects; `keep` makes one that can be kept. undefined: it could not be found out. Costs a list of the few namespaces that are exempt, and only when there may be any. */
 export async function findMissed(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
   sidecarSet: SidecarSet,
@@ -26,7 +31,7 @@ export async function findMissed(
   const candidates = mayHaveMissed(pods, sidecarSet, since).map(keep);
   if (candidates.length === 0) return [];
   try {
-    const [exempt, canaries] = await Promise.all([listExempt(cluster), listCanaries(cluster, sidecarSet)]);
+    const [exempt, canaries] = await Promise.all([listExempt(cluster), findCanaries(cluster, sidecarSet, candidates)]);
     return missedPods(candidates, { exemptNamespaces: new Set([...EXEMPT_NAMESPACES, ...exempt]), canaries });
   } catch (error) {
     if (isKubeError(error)) return undefined;
@@ -43,6 +48,14 @@ async function listExempt(cluster: Cluster): Promise<readonly string[]> {
     ({ metadata }) => metadata?.name,
   );
   return items;
+}
+
+/** Of the SidecarSets that the pods have sidecars of, those that are canaries of this one. */
+async function findCanaries(cluster: Cluster, base: SidecarSet, pods: readonly Pod[]): Promise<readonly string[]> {
+  const names = new Set(pods.flatMap(injectedBy));
+  if (names.size > MOST_READ_ALONE) return listCanaries(cluster, base);
+  const read = await mapLimited([...names], READS_AT_ONCE, (name) => readSidecarSet(cluster, name));
+  return read.flatMap((one) => (one && isCanaryOf(one, base) ? (one.metadata?.name ?? []) : []));
 }
 
 async function listCanaries(cluster: Cluster, base: SidecarSet): Promise<readonly string[]> {

@@ -15,14 +15,14 @@ import {
 import { isProjectedAlike } from "../core/upgrade/project-pod.ts";
 import { needsResize } from "../core/upgrade/resize.ts";
 import { isKubeError } from "../kube/error.ts";
-import { type Cluster, PODS, SIDECARSETS } from "../kube/port.ts";
+import { type Cluster, PODS } from "../kube/port.ts";
 import { type Clock, timestamp } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { findMissed } from "./find-missed.ts";
 import type { Gates } from "./gates.ts";
 import { type Kubelets, readKubelets } from "./kubelets.ts";
 import { readLedger, type StoredLedger } from "./ledger-store.ts";
-import { listRevisions, type Observed, observePods } from "./observe.ts";
+import { listRevisions, type Observed, observePods, readSidecarSet } from "./observe.ts";
 import type { Tally } from "./report.ts";
 import { isResizeServed } from "./resize-served.ts";
 
@@ -93,16 +93,6 @@ export async function lookAt(context: RolloutContext, name: string): Promise<Loo
     (pod) => view.get(pod.metadata?.uid ?? "") ?? pod,
   );
   return { sidecarSet, stored, observed, revisions, taken: [], missed, kubelets, canResize };
-}
-
-/** undefined: there is none. */
-export async function readSidecarSet(cluster: Cluster, name: string): Promise<SidecarSet | undefined> {
-  try {
-    return await cluster.get<SidecarSet>(SIDECARSETS, { name });
-  } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  }
 }
 
 /**

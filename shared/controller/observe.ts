@@ -4,7 +4,15 @@ import { SIDECARSET_NAME_LABEL } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { selectorMatches } from "../core/lib/label-selector.ts";
 import { isKubeError } from "../kube/error.ts";
-import { type Cluster, CONTROLLER_REVISIONS, type ListOptions, NAMESPACES, PODS, type Resource } from "../kube/port.ts";
+import {
+  type Cluster,
+  CONTROLLER_REVISIONS,
+  type ListOptions,
+  NAMESPACES,
+  PODS,
+  type Resource,
+  SIDECARSETS,
+} from "../kube/port.ts";
 import { mapLimited } from "./concurrency.ts";
 import { isLater, PodView } from "./pod-view.ts";
 import { selectorText } from "./selector-text.ts";
@@ -136,5 +144,15 @@ async function readPages<T extends KubernetesObject, R>(
     items.push(...kept.filter((one) => one !== undefined));
     token = page.metadata.continue || undefined;
     if (token === undefined) return { items, resourceVersion: page.metadata.resourceVersion };
+  }
+}
+
+/** undefined: there is none. */
+export async function readSidecarSet(cluster: Cluster, name: string): Promise<SidecarSet | undefined> {
+  try {
+    return await cluster.get<SidecarSet>(SIDECARSETS, { name });
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
   }
 }

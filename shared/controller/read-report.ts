@@ -10,8 +10,7 @@ import { type Clock, timestamp } from "./clock.ts";
 import { findMissed } from "./find-missed.ts";
 import { readLease } from "./lease.ts";
 import { readLedger } from "./ledger-store.ts";
-import { readSidecarSet } from "./look.ts";
-import { listAll, listRevisions, observePods } from "./observe.ts";
+import { listAll, listRevisions, observePods, readSidecarSet } from "./observe.ts";
 
 export interface ReadReportContext {
   readonly cluster: Cluster;

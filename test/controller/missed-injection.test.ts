@@ -106,6 +106,37 @@ describe("pods that were made while the webhook was down", () => {
     expect(calls["CREATE events"]).toBeUndefined();
   });
 
+  test("are told from a canary's without all SidecarSets being listed, unless a pod names many", async () => {
+    const canary = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "based" };
+    await deploy(cluster, "based", 0, {});
+    await cluster.create<SidecarSet>(SIDECARSETS, {
+      ...sidecarSet("based-canary", 0, {}),
+      metadata: { name: "based-canary", annotations: canary },
+    });
+    await aSecondAfter("based");
+    const injectedBy = (name: string, list: string) =>
+      cluster.create<Pod>(
+        PODS,
+        barePod("based", name, { annotations: { "kruise.io/sidecarset-injected-list": list } }),
+      );
+    await injectedBy("of-the-canary", "based-canary");
+    await injectedBy("of-another", "other,not-there");
+    await cluster.create<Pod>(PODS, barePod("based", "of-none"));
+    const few = await pass("based");
+    expect(few.report?.missed?.pods).toEqual([`${NAMESPACE}/of-another`, `${NAMESPACE}/of-none`]);
+    expect(few.calls["LIST sidecarsets"]).toBeUndefined();
+
+    await injectedBy("of-many", Array.from({ length: 10_000 }, (_, at) => `none-${at}`).join());
+    const many = await pass("based");
+    expect(many.report?.missed?.pods).toEqual([
+      `${NAMESPACE}/of-another`,
+      `${NAMESPACE}/of-many`,
+      `${NAMESPACE}/of-none`,
+    ]);
+    expect(many.calls["LIST sidecarsets"]).toBe(1);
+    expect(many.calls["GET sidecarsets"]).toBeLessThan(10);
+  });
+
   test("a condition ends with its cause", async () => {
     const body = { spec: { injectionStrategy: { paused: true } } };
     await cluster.patch(SIDECARSETS, { name: "down" }, { type: "merge", body });

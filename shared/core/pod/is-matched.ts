@@ -16,6 +16,11 @@ export function isActive(pod: Pod): boolean {
   return phase !== "Succeeded" && phase !== "Failed" && !pod.metadata?.deletionTimestamp;
 }
 
+/** Names of the SidecarSets whose containers it was given. */
+export function injectedBy({ metadata }: Pod): readonly string[] {
+  return (metadata?.annotations?.[INJECTED_LIST_ANNOTATION] ?? "").split(",").filter((name) => name !== "");
+}
+
 export function isInjected(pod: Pod, sidecarSetName: string): boolean {
   const list = pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION] ?? "";
   return list === sidecarSetName || list.split(",").includes(sidecarSetName);
