@@ -120,7 +120,9 @@ function logReport(log: Log, report: PassReport): void {
   const { sidecarSets, problems, ...pass } = report;
   for (const { name, stop, ...rest } of sidecarSets) {
     const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
-    const level = stop === "failed" || problems.length > 0 ? "warn" : "info";
+    // An alarm counts the lines that tell of missed pods, whatever the level of the log.
+    const isGrave = stop === "failed" || problems.length > 0 || (rest.missed?.count ?? 0) > 0;
+    const level = isGrave ? "warn" : "info";
     log[level](`SidecarSet ${name}`, { stop, ...rest });
   }
   for (const problem of problems) log.error(problem);

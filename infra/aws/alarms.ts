@@ -1,5 +1,5 @@
 /** What somebody should look at. Each metric of an alarm costs money, so there are few. */
-import { functionName } from "./names.ts";
+import { functionName, logGroupId } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
 interface Metric {
@@ -42,6 +42,23 @@ export function alarms(settings: AwsSettings): Readonly<Record<string, object>> 
   return Object.fromEntries(entries);
 }
 
+/** There is such a metric, and it costs something, only in hours in which pods are found without their sidecars. */
+export function missedPodsFilter(settings: AwsSettings) {
+  const { Namespace: MetricNamespace, MetricName } = missedPods(settings);
+  return {
+    Type: "AWS::Logs::MetricFilter",
+    Properties: {
+      LogGroupName: { Ref: logGroupId("rollout") },
+      FilterPattern: "{ $.missed.count > 0 }",
+      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "$.missed.count" }],
+    },
+  };
+}
+
+function missedPods(settings: AwsSettings): Metric {
+  return { Namespace: functionName("logs", settings), MetricName: "MissedPods", Dimensions: [] };
+}
+
 function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
   const ofFunction = (MetricName: string, name: string): Metric => ({
     Namespace: "AWS/Lambda",
@@ -63,6 +80,12 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       metrics: ["mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"].map((name) =>
         ofFunction("Errors", name),
       ),
+    },
+    PodsMissed: {
+      description:
+        "pods were created without their sidecars: the webhook was down, or their review was larger than what gets through to it",
+      metrics: [missedPods(settings)],
+      statistic: "Maximum",
     },
     TickErrors: {
       description: "a tick failed: the cluster could not be reached, or time ran out",

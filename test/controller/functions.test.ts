@@ -4,8 +4,12 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { handler as dryRun } from "../../functions/dry-run.ts";
 import { handler as rollout } from "../../functions/rollout.ts";
+import { missedPodsFilter } from "../../infra/aws/alarms.ts";
+import { readSettings } from "../../infra/aws/settings.ts";
 import { startLocalCluster } from "../../infra/local/cluster.ts";
-import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "./fixture.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import { deploy, injectedPod, NAMESPACE, readPods, release, startTestCluster, type TestCluster, versionsOf } from "./fixture.ts";
 
 let test: TestCluster;
 let folder = "";
@@ -52,6 +56,20 @@ describe("the Lambda functions", () => {
       { level: "info", message: "SidecarSet lambda", stop: "settled", tally: { upgraded: 1 } },
       { level: "info", message: "pass", calls: { "PATCH pods": 1 } },
     ]);
+  });
+
+  it("what the alarm of missed pods counts is logged at whatever level", async () => {
+    vi.stubEnv("LOG_LEVEL", "warn");
+    const { metadata, spec } = injectedPod("lambda", "bare");
+    await test.cluster.create<Pod>(PODS, { metadata: { ...metadata, annotations: {} }, spec });
+    const log = captureLog();
+    await rollout({}, context);
+    const { FilterPattern } = missedPodsFilter(await readSettings("sidecarset", "test", async () => "")).Properties;
+    const [, path = ""] = /^\{ \$\.([\w.]+) > 0 \}$/.exec(FilterPattern) ?? [];
+    const counted = log.lines().map((line) => path.split(".").reduce<unknown>((one, name) => (one as never)?.[name], line));
+    expect(counted).toEqual([1]);
+    await test.cluster.delete(PODS, { namespace: NAMESPACE, name: "bare" });
+    vi.stubEnv("LOG_LEVEL", "info");
   });
 
   it("a cluster that does not answer fails the scheduled invocation, and is what a dry run reports", async () => {

@@ -252,7 +252,7 @@ test("a key of one's own for the logs, and a topic for the alarms", async () => 
   const all = Object.values(alarms(given));
   expect(all.length).toBeGreaterThan(4);
   for (const alarm of all) expect(alarm).toMatchObject({ Properties: { AlarmActions: [topic] } });
-  expect(countAlarmMetrics(given)).toBeLessThanOrEqual(8);
+  expect(countAlarmMetrics(given)).toBeLessThanOrEqual(9);
 });
 
 describe("a parameter that cannot be used is one sentence", () => {

@@ -154,7 +154,13 @@ describe("the template", () => {
     const alarms = ofType("AWS::CloudWatch::Alarm");
     const metrics = alarms.flatMap((alarm) => JSON.stringify(alarm).match(/"MetricName":"\w+"/g) ?? []);
     const names = new Set(metrics.map((metric) => metric.slice(14, -1)));
-    expect([...names].toSorted()).toEqual(["ApproximateNumberOfMessagesVisible", "Errors", "Invocations", "Throttles"]);
+    expect([...names].toSorted()).toEqual([
+      "ApproximateNumberOfMessagesVisible",
+      "Errors",
+      "Invocations",
+      "MissedPods",
+      "Throttles",
+    ]);
     const aboutNone = alarms.filter(({ MetricName }) => MetricName === "Invocations");
     expect(aboutNone).toMatchObject([{ TreatMissingData: "breaching", ComparisonOperator: "LessThanThreshold" }]);
   });
