@@ -1,9 +1,8 @@
 /** Every webhook on one HTTPS port and passes on a timer, for clusters without a cloud. */
 import { once } from "node:events";
 import type { AuthenticationSettings } from "../shared/authentication-settings.ts";
-import { readAwsAccess, readCluster, readConfig, readGateHosts } from "../shared/config.ts";
+import { readAwsAccess, readCluster, readConfig } from "../shared/config.ts";
 import type { PassReport } from "../shared/controller/report.ts";
-import { gateAsker } from "../shared/gate/gate-asker.ts";
 import { connect } from "../shared/kube/connect.ts";
 import { createBatchedLog, createLog, type Log } from "../shared/log.ts";
 import type { SecretReference } from "../shared/secret/reference.ts";
@@ -12,9 +11,8 @@ import { authenticator } from "../shared/webhook/authenticate.ts";
 import { type ServerOptions, serveHttps, type WebhookServer } from "../shared/webhook/https-server.ts";
 import { createAlarm } from "./alarm.ts";
 import { logCrashes } from "./crash.ts";
-import { tickSetsUntilAborted } from "./ordered-set-ticker.ts";
 import { serveMetrics } from "./serve-metrics.ts";
-import { tickUntilAborted } from "./ticker.ts";
+import { tickAll } from "./ticks.ts";
 import { serveUi } from "./ui.ts";
 
 export interface ServeOptions extends ServerOptions {
@@ -51,8 +49,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     ...readConfig(),
     ...(options.freshnessMs === undefined ? {} : { freshnessMs: options.freshnessMs }),
   };
-  const { kruiseNamespace, isKeepingRegistration } = config;
-  const isEndingJobs = config.featureGates.SidecarTerminator;
+  const { kruiseNamespace } = config;
   const cluster = options.kubeconfig ?? readCluster();
   const toCluster = () => connect(cluster);
   const identify = { aws: readAwsAccess, log, now: Date.now };
@@ -71,12 +68,6 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const end = new AbortController();
   const ticking = {
     connect: toCluster,
-    kruiseNamespace,
-    isEndingJobs,
-    isBudgetStrict,
-    inPlaceGates: config.featureGates,
-    gates: { ask: gateAsker(readGateHosts()), refusals: new Map() },
-    isKeepingRegistration,
     log,
     onReport: (report: PassReport) => {
       metering?.metrics.addPass(report, Date.now());
@@ -85,12 +76,10 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     alarm,
     signal: end.signal,
   };
-  const setTicking = { connect: toCluster, kruiseNamespace, gates: config.featureGates, log, signal: end.signal };
-  const ticks = tickMs === undefined ? undefined : tickUntilAborted({ ...ticking, tickMs });
-  const setTicks = tickMs === undefined ? undefined : tickSetsUntilAborted({ ...setTicking, tickMs });
+  const ticks = tickMs === undefined ? undefined : tickAll({ ...ticking, tickMs });
   const close = async () => {
     end.abort();
-    await Promise.all([server.close(), metering?.server.close(), ticks, setTicks]);
+    await Promise.all([server.close(), metering?.server.close(), ticks]);
   };
   return { port: server.port, ...(metering ? { metricsPort: metering.server.port } : {}), close };
 }

@@ -50,7 +50,8 @@ export const SERVE: Command = {
   },
 };
 
-function portNumber(option: string, text: string): number {
+/** @throws CliError */
+export function portNumber(option: string, text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
   throw new CliError(`--${option} ${text}: not a port number; write one between 0 (any free port) and 65535`);

@@ -42,7 +42,32 @@ export function alarms(settings: AwsSettings): Readonly<Record<string, object>> 
   return Object.fromEntries(entries);
 }
 
-/** There is such a metric, and it costs something, only in hours in which pods are found without their sidecars. */
+/** What logs tell of. There is such a metric, and it costs something, only in hours in which they do. */
+export function logFilters(settings: AwsSettings): Readonly<Record<string, object>> {
+  const ofTokens = settings.clusterToken === undefined ? [] : ["mutate-pod", "rollout"];
+  return {
+    MissedPodsFilter: missedPodsFilter(settings),
+    ...Object.fromEntries(ofTokens.map((name) => [`${logGroupId(name)}TokenFilter`, tokenFilter(name, settings)])),
+  };
+}
+
+/** The webhooks' token, or that of passes. */
+function tokenFilter(name: string, settings: AwsSettings) {
+  const { Namespace: MetricNamespace, MetricName } = endingTokens(settings);
+  return {
+    Type: "AWS::Logs::MetricFilter",
+    Properties: {
+      LogGroupName: { Ref: logGroupId(name) },
+      FilterPattern: '{ $.accessEndsAt = "*" }',
+      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
+    },
+  };
+}
+
+function endingTokens(settings: AwsSettings): Metric {
+  return { Namespace: functionName("logs", settings), MetricName: "EndingTokens", Dimensions: [] };
+}
+
 export function missedPodsFilter(settings: AwsSettings) {
   const { Namespace: MetricNamespace, MetricName } = missedPods(settings);
   return {
@@ -87,6 +112,14 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       metrics: [missedPods(settings)],
       statistic: "Maximum",
     },
+    ...(settings.clusterToken === undefined
+      ? {}
+      : {
+          TokenEnds: {
+            description: "a token by which the cluster is called is soon over: renew it (docs/deploy.md)",
+            metrics: [endingTokens(settings)],
+          },
+        }),
     TickErrors: {
       description: "a tick failed: the cluster could not be reached, or time ran out",
       metrics: ticking.map((name) => ofFunction("Errors", name)),

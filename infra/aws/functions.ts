@@ -35,7 +35,7 @@ export function environmentOf(deployed: DeployedFunction, settings: AwsSettings)
   const { isCalledFor, isInCluster, queue } = deployed;
   return {
     ...(isCalledFor === undefined ? {} : callerEnvironment(settings)),
-    ...(isInCluster ? clusterEnvironment(settings) : {}),
+    ...(isInCluster ? clusterEnvironment(deployed, settings) : {}),
     // Nobody waits for a pass, but API servers do for webhooks.
     ...(isInCluster && isCalledFor === undefined ? limitEnvironment(settings) : {}),
     ...(queue === undefined || settings.rolloutWorkers === undefined ? {} : { QUEUE_URL }),
@@ -58,15 +58,20 @@ function callerEnvironment(settings: AwsSettings) {
   };
 }
 
-function clusterEnvironment(settings: AwsSettings) {
+function clusterEnvironment(deployed: DeployedFunction, settings: AwsSettings) {
   return {
     ...given("KUBECONFIG", settings.kubeconfig),
     ...given("EKS_CLUSTER", settings.eksCluster),
     ...given("CLUSTER_SERVER", settings.clusterServer),
     ...given("CLUSTER_CA", settings.clusterCa),
-    ...given("CLUSTER_TOKEN", settings.clusterToken),
+    ...given("CLUSTER_TOKEN", tokenOf(deployed, settings)),
     ...given("VIEW_FRESHNESS_MS", settings.freshnessMs),
   };
+}
+
+/** Who answers requests has no credentials to write with. */
+function tokenOf({ isCalledFor }: DeployedFunction, settings: AwsSettings): string | undefined {
+  return isCalledFor === undefined ? settings.clusterToken : settings.webhooksToken;
 }
 
 function limitEnvironment({ clientQps, clientBurst, clientConcurrency }: AwsSettings) {
@@ -82,9 +87,10 @@ function given(variable: string, value: Arn | undefined): Readonly<Record<string
 }
 
 /** ARNs of the secrets that a function reads while it runs. */
-export function secretsOf({ isCalledFor, isInCluster }: DeployedFunction, settings: AwsSettings): readonly Arn[] {
-  const { clusterToken } = settings;
-  const ofCluster = isInCluster && clusterToken !== undefined ? [clusterToken] : [];
+export function secretsOf(deployed: DeployedFunction, settings: AwsSettings): readonly Arn[] {
+  const { isCalledFor, isInCluster } = deployed;
+  const token = tokenOf(deployed, settings);
+  const ofCluster = isInCluster && token !== undefined ? [token] : [];
   return isCalledFor === undefined ? ofCluster : [...secretsOfCallers(isCalledFor, settings), ...ofCluster];
 }
 

@@ -23,8 +23,10 @@ export interface AwsSettings {
   readonly clusterServer?: string;
   /** PEM in base64 */
   readonly clusterCa?: string;
-  /** where a service account's token is kept */
+  /** where the token is kept by which passes write, that of sidecarset-reconciler */
   readonly clusterToken?: string;
+  /** and that by which webhooks read, of sidecarset-webhooks */
+  readonly webhooksToken?: string;
   readonly freshnessMs?: string;
   /** how hard the API server is asked */
   readonly clientQps?: string;
@@ -88,23 +90,28 @@ export async function readSettings(service: string, stage: string, read: ReadPar
 
 type ClusterParameters = Pick<
   AwsSettings,
-  "kubeconfig" | "eksCluster" | "clusterServer" | "clusterCa" | "clusterToken"
+  "kubeconfig" | "eksCluster" | "clusterServer" | "clusterCa" | "clusterToken" | "webhooksToken"
 >;
 
 async function readCluster(read: ReadParameter): Promise<ClusterParameters> {
-  const clusterToken = await readArn("cluster-token", read);
+  const [clusterToken, webhooksToken] = [await readArn("cluster-token", read), await readArn("webhooks-token", read)];
   const given: ClusterParameters = {
     ...(await optional("kubeconfig", "kubeconfig", read)),
     ...(await optional("eksCluster", "eks-cluster", read)),
     ...(await optional("clusterServer", "cluster-server", read)),
     ...(await optional("clusterCa", "cluster-ca", read)),
     ...(clusterToken === undefined ? {} : { clusterToken }),
+    ...(webhooksToken === undefined ? {} : { webhooksToken }),
   };
   const { clusterServer, clusterCa } = given;
   if ((clusterServer === undefined) !== (clusterCa === undefined))
     throw new ConfigError("--param cluster-server and --param cluster-ca go together: give both, or none.");
   if (clusterToken !== undefined && clusterServer === undefined)
     throw new ConfigError("--param cluster-token needs --param cluster-server and --param cluster-ca.");
+  if ((clusterToken === undefined) !== (webhooksToken === undefined))
+    throw new ConfigError(
+      "--param cluster-token and --param webhooks-token go together: passes write by the one, as sidecarset-reconciler, and webhooks read by the other, as sidecarset-webhooks.",
+    );
   const ways = [given.kubeconfig, given.eksCluster, clusterToken].filter((way) => way !== undefined);
   if (ways.length > 1) throw new ConfigError("--param eks-cluster, cluster-token and kubeconfig: give one of them.");
   return given;

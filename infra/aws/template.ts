@@ -1,5 +1,5 @@
 /** What serverless.yml cannot say itself: resources, and what is added to those that osls makes. */
-import { alarms, missedPodsFilter } from "./alarms.ts";
+import { alarms, logFilters } from "./alarms.ts";
 import { domainOutputs, domainResources } from "./domain.ts";
 import { DEPLOYED } from "./functions.ts";
 import { functionId, logGroupId, roleId } from "./names.ts";
@@ -17,7 +17,7 @@ export function template(settings: AwsSettings): object {
       ...queue(settings),
       ...domainResources(settings),
       ...alarms(settings),
-      MissedPodsFilter: missedPodsFilter(settings),
+      ...logFilters(settings),
     },
     Outputs: { ...roleOutputs(), ...domainOutputs(settings) },
     extensions: merged([inVpc(settings), withoutReservedConcurrency(settings), encryptedLogs(settings)]),

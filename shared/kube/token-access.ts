@@ -1,8 +1,10 @@
 /** The way to an API server with a service account's token that is kept in a file, SSM or Secrets Manager. */
 import type { AwsAccess } from "../aws/access.ts";
 import type { ClusterSettings } from "../cluster-settings.ts";
+import { createLog } from "../log.ts";
 import { readText } from "../secret/secret-source.ts";
 import { renewableToken } from "./renewable-token.ts";
+import { tellOfEnd } from "./token-end.ts";
 import type { ClusterAccess } from "./transport.ts";
 
 /** A token that was replaced works after this long; sooner when the old one is refused. */
@@ -13,7 +15,13 @@ export async function tokenAccess(
   { server, certificateAuthority, token }: Extract<ClusterSettings, { readonly kind: "token" }>,
   aws: () => AwsAccess,
 ): Promise<ClusterAccess> {
-  const tokens = renewableToken({ read: () => readText(token, aws), freshnessMs: FRESHNESS_MS, now: Date.now });
+  const read = async () => {
+    const text = (await readText(token, aws)).trim();
+    // Whatever the level of the log: an alarm counts these lines.
+    tellOfEnd(text, Date.now(), createLog("error"));
+    return text;
+  };
+  const tokens = renewableToken({ read, freshnessMs: FRESHNESS_MS, now: Date.now });
   await tokens.token();
   return { server, certificateAuthority, ...tokens };
 }

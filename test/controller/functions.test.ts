@@ -9,7 +9,16 @@ import { readSettings } from "../../infra/aws/settings.ts";
 import { startLocalCluster } from "../../infra/local/cluster.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PODS } from "../../shared/kube/port.ts";
-import { deploy, injectedPod, NAMESPACE, readPods, release, startTestCluster, type TestCluster, versionsOf } from "./fixture.ts";
+import {
+  deploy,
+  injectedPod,
+  NAMESPACE,
+  readPods,
+  release,
+  startTestCluster,
+  type TestCluster,
+  versionsOf,
+} from "./fixture.ts";
 
 let test: TestCluster;
 let folder = "";
@@ -66,7 +75,9 @@ describe("the Lambda functions", () => {
     await rollout({}, context);
     const { FilterPattern } = missedPodsFilter(await readSettings("sidecarset", "test", async () => "")).Properties;
     const [, path = ""] = /^\{ \$\.([\w.]+) > 0 \}$/.exec(FilterPattern) ?? [];
-    const counted = log.lines().map((line) => path.split(".").reduce<unknown>((one, name) => (one as never)?.[name], line));
+    const counted = log
+      .lines()
+      .map((line) => path.split(".").reduce<unknown>((one, name) => (one as never)?.[name], line));
     expect(counted).toEqual([1]);
     await test.cluster.delete(PODS, { namespace: NAMESPACE, name: "bare" });
     vi.stubEnv("LOG_LEVEL", "info");

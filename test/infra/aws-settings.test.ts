@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
+import { alarms, countAlarmMetrics, logFilters } from "../../infra/aws/alarms.ts";
 import { DEPLOYED, environmentOf, secretsOf } from "../../infra/aws/functions.ts";
 import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
 import { template } from "../../infra/aws/template.ts";
@@ -11,6 +11,7 @@ import * as WEBHOOK_PATHS from "../../shared/webhook/paths.ts";
 
 const PATHS = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:paths-AbCdEf";
 const TOKENS = "arn:aws:ssm:eu-central-1:123456789012:parameter/tokens";
+const READING = "arn:aws:ssm:eu-central-1:123456789012:parameter/reading";
 
 function settings(parameters: Readonly<Record<string, string>>): Promise<AwsSettings> {
   return readSettings("sidecarset", "test", async (name) => parameters[name] ?? "");
@@ -92,16 +93,19 @@ test("on EKS: who reads the cluster may ask where it is, by its name alone", asy
   expect(JSON.stringify(template(await settings(known)))).not.toContain("eks:");
 });
 
-test("with a service account's token: who reads the cluster may read it", async () => {
-  const given = await settings({ "cluster-token": TOKENS, "cluster-server": "https://x", "cluster-ca": "Q0E=" });
-  const readers = Object.entries(secretsByFunction(given)).filter(([, secrets]) => secrets.includes(TOKENS));
-  expect(readers.map(([name]) => name)).toEqual([
-    "mutate-pod",
-    "validate-sidecarset",
-    "rollout",
-    "dry-run",
-    "ordered-set",
-  ]);
+test("with tokens of service accounts: webhooks get that which reads, passes that which writes, and nobody both", async () => {
+  const tokens = { "cluster-token": TOKENS, "webhooks-token": READING };
+  const given = await settings({ ...tokens, "cluster-server": "https://x", "cluster-ca": "Q0E=" });
+  const readersOf = (token: string) =>
+    Object.entries(secretsByFunction(given)).flatMap(([name, secrets]) => (secrets.includes(token) ? [name] : []));
+  expect(readersOf(TOKENS)).toEqual(["rollout", "dry-run", "ordered-set"]);
+  expect(readersOf(READING)).toEqual(["mutate-pod", "validate-sidecarset"]);
+  const [pods] = DEPLOYED.filter(({ name }) => name === "mutate-pod").map((deployed) => environmentOf(deployed, given));
+  expect(pods).toMatchObject({ CLUSTER_TOKEN: READING });
+  const told = Object.keys({ ...logFilters(given), ...alarms(given) });
+  expect(told).toEqual(
+    expect.arrayContaining(["MutateDashpodLogGroupTokenFilter", "RolloutLogGroupTokenFilter", "TokenEnds"]),
+  );
   const [tick] = DEPLOYED.filter(({ name }) => name === "rollout").map((deployed) => environmentOf(deployed, given));
   expect(tick).toEqual({ CLUSTER_TOKEN: TOKENS, CLUSTER_SERVER: "https://x", CLUSTER_CA: "Q0E=" });
 });
@@ -261,6 +265,10 @@ describe("a parameter that cannot be used is one sentence", () => {
     [{ authentication: "bearer-token" }, "--param bearer-tokens is missing"],
     [{ "path-secrets": "hunter2" }, "--param path-secrets names no place of a secret"],
     [{ "path-secrets": "/etc/secrets" }, "--param path-secrets=/etc/secrets is a file, and a function has none"],
+    [
+      { "cluster-token": TOKENS, "cluster-server": "https://x", "cluster-ca": "Q0E=" },
+      "--param webhooks-token go together",
+    ],
     [{ "cluster-token": TOKENS }, "--param cluster-token needs --param cluster-server and --param cluster-ca"],
     [{ "cluster-server": "https://x" }, "--param cluster-server and --param cluster-ca go together"],
     [{ "eks-cluster": "shop", kubeconfig: "/opt/k" }, "eks-cluster, cluster-token and kubeconfig: give one of them"],

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { accessObjects } from "../../infra/rbac/access.ts";
 import { clientConfig } from "../../infra/webhooks/address.ts";
+import { registeredPath } from "../../shared/webhook/path-secret.ts";
 import { runCli } from "../cli/run-cli.ts";
 
 interface Container {
@@ -49,6 +50,7 @@ test("there are manifests, and each is of the namespace of ours", () => {
     "deployment.yaml: Deployment sidecarset-serve",
     "deployment.yaml: Service sidecarset-serve",
     "deployment.yaml: PodDisruptionBudget sidecarset-serve",
+    "deployment.yaml: Deployment sidecarset-rollout",
     "knative.yaml: Service sidecarset-serve",
     "knative.yaml: CronJob sidecarset-tick",
   ]);
@@ -127,9 +129,14 @@ test("what the image contains is all that the command line needs", async () => {
 test("a Service of the cluster is registered as one", () => {
   const pathSecret = "s".repeat(43);
   const address = { url: "https://sidecarset-serve.kruise-system.svc", caBundle: "Q0E=", pathSecret };
-  const service = { namespace: "kruise-system", name: "sidecarset-serve", port: 443, path: `/s/${pathSecret}/convert` };
+  const service = {
+    namespace: "kruise-system",
+    name: "sidecarset-serve",
+    port: 443,
+    path: registeredPath(pathSecret, "/convert"),
+  };
   expect(clientConfig(address, "/convert")).toEqual({ service, caBundle: "Q0E=" });
   expect(clientConfig({ url: "https://example.com/", pathSecret }, "/convert")).toEqual({
-    url: `https://example.com/s/${pathSecret}/convert`,
+    url: `https://example.com${registeredPath(pathSecret, "/convert")}`,
   });
 });

@@ -1,0 +1,60 @@
+/** The script that renews tokens in SSM, with commands in place of kubectl and aws that say what they were asked. */
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const CLAIMS = Buffer.from(JSON.stringify({ iat: 1, exp: 1_800_000_000, sub: "x" })).toString("base64url");
+const TOKEN = `${"h".repeat(30)}.${CLAIMS}.signature`;
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "renew-"));
+  command("kubectl", `echo "kubectl $*" >> "$CALLS"; [ "\${REFUSES:-}" != kubectl ] || exit 1; echo "${TOKEN}"`);
+  command("aws", `echo "aws $*" >> "$CALLS"; last="\${!#}"; cat "\${last#file://}" > "$CALLS.value"`);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function command(name: string, body: string): void {
+  writeFileSync(join(folder, name), `#!/usr/bin/env bash\n${body}\n`);
+  chmodSync(join(folder, name), 0o755);
+}
+
+function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const calls = join(folder, "calls");
+  writeFileSync(calls, "");
+  const environment = { ...process.env, PATH: `${folder}:${process.env["PATH"]}`, CALLS: calls, ...env };
+  const { status, stdout } = spawnSync("infra/aws/renew-tokens.sh", args, { encoding: "utf8", env: environment });
+  return { status, stdout, calls: readFileSync(calls, "utf8").trim().split("\n") };
+}
+
+test("both accounts' tokens are put where they were, on no command line, and it says until when they are valid", () => {
+  const { status, stdout, calls } = run(["test", "48h"]);
+  expect(status).toBe(0);
+  expect(calls.filter((call) => call.startsWith("kubectl"))).toEqual([
+    "kubectl create token sidecarset-webhooks -n kruise-system --duration=48h",
+    "kubectl create token sidecarset-reconciler -n kruise-system --duration=48h",
+  ]);
+  const puts = calls.filter((call) => call.startsWith("aws"));
+  expect(puts.map((call) => /--name (\S+)/.exec(call)?.[1])).toEqual([
+    "/sidecarset/test/webhooks-token",
+    "/sidecarset/test/reconciler-token",
+  ]);
+  for (const call of puts) expect(call).toContain("--overwrite");
+  expect(calls.join("\n")).not.toContain(TOKEN);
+  expect(readFileSync(join(folder, "calls.value"), "utf8")).toBe(TOKEN);
+  expect(stdout.trim().split("\n")).toEqual([
+    "/sidecarset/test/webhooks-token is valid until 2027-01-15T08:00:00Z",
+    "/sidecarset/test/reconciler-token is valid until 2027-01-15T08:00:00Z",
+  ]);
+});
+
+test("where the cluster refuses, what there was stays", () => {
+  const { status, calls } = run(["test"], { REFUSES: "kubectl" });
+  expect([status === 0, calls.filter((call) => call.startsWith("aws"))]).toEqual([false, []]);
+});
+
+test("without a stage it says what is missing", () => {
+  expect(run([]).status).not.toBe(0);
+});
