@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseAuthentication } from "../../shared/authentication-settings.ts";
 import { parseCluster } from "../../shared/cluster-settings.ts";
+import { TIMES, tried } from "./attacks.ts";
 import { writeCanaries } from "./canaries.ts";
 
-const COUNT = 100;
+const COUNT = 100 * TIMES;
 const NOBODY = "the process ends by an error that nobody caught";
 
 /** All that a process writes, and how it ends. */
@@ -43,8 +44,9 @@ test.each(["throw", "throw a text", "reject"])(
     expect(output).toContain(NOBODY);
     expect(code).toBe(1);
     await rm(folder, { recursive: true });
+    tried(canaries.length);
   },
-  120_000,
+  600_000,
 );
 
 test("a secret in the place of a place is not repeated", async () => {

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Server, startServer } from "../../functions/serve.ts";
 import { createLog } from "../../shared/log.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
+import { TIMES, tried } from "./attacks.ts";
 
 const uiSecret = randomBytes(32).toString("base64url");
 const lines: string[] = [];
@@ -74,11 +75,12 @@ test("every method with every form of target gets a 4xx, and the process lives",
     "/\xff",
     `/${"a".repeat(10_000)}`,
   ];
+  const chance = Array.from({ length: 10 * (TIMES - 1) }, () => `/${randomBytes(30).toString("base64")}%`);
   const right = ["/metrics", "/ui", "/", `/s/${uiSecret}/ui`, `/s/${cluster.pathSecret}/mutate-pod`];
   const tries = (["webhooks", "metrics"] as const).flatMap((port) =>
     METHODS.flatMap((method) => {
       const isAnswered = ["GET", "HEAD", "POST"].includes(method);
-      return [...wrong, ...(isAnswered ? [] : right)].map((target) => [port, method, target] as const);
+      return [...wrong, ...chance, ...(isAnswered ? [] : right)].map((target) => [port, method, target] as const);
     }),
   );
   const others: string[] = [];
@@ -89,6 +91,7 @@ test("every method with every form of target gets a 4xx, and the process lives",
   expect(tries.length).toBeGreaterThan(800);
   expect(others).toEqual([]);
   await expectWell();
+  tried(tries.length);
 }, 120_000);
 
 test("whoever sends nothing, half a header or no handshake is cut off in the time that is promised", async () => {
@@ -110,6 +113,7 @@ test("whoever sends nothing, half a header or no handshake is cut off in the tim
   expect(times).toHaveLength(5);
   for (const time of times) expect(time).toBeLessThan(13_000);
   await expectWell();
+  tried(times.length);
 }, 60_000);
 
 test("bodies that never end are held up to a limit, then refused with 503, and forgotten with their connections", async () => {

@@ -151,6 +151,11 @@ export function hostilePods(): readonly HostilePod[] {
   );
 }
 
+/** The review of a pod that wants nothing but its sidecars. */
+export function ordinaryReview(): string {
+  return reviewOf(podOf([]));
+}
+
 function podOf(parts: readonly (Part | undefined)[]): Pod {
   const all = <T extends object>(of: (part: Part) => T | undefined): T =>
     Object.assign({}, ...parts.map((part) => part && of(part)));

@@ -1,4 +1,5 @@
 /** A process that learns secrets by every way there is, writes them to its log in every form, and ends by a crash. `node … FOLDER HOW` */
+
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { logCrashes } from "../../functions/crash.ts";
@@ -12,6 +13,7 @@ import { NAMESPACES } from "../../shared/kube/port.ts";
 import { createLog, type Log } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/app.ts";
 import { authenticator } from "../../shared/webhook/authenticate.ts";
+import { registeredPath } from "../../shared/webhook/path-secret.ts";
 import type { Learned } from "./canaries.ts";
 
 const [folder = "", how = ""] = process.argv.slice(2);
@@ -58,7 +60,15 @@ async function present(settings: ReturnType<typeof parseAuthentication>, secret:
   const resource = { group: "", version: "v1", resource: secret };
   const request = { uid: secret, operation: "CREATE", resource, name: secret };
   const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
-  for (const path of [`/s/${secret}/mutate-pod`, "/mutate-pod", `/s/${secret}/elsewhere`, `/s/${secret}x/mutate-pod`]) {
+  // What is kept may be no secret of a path.
+  const registered = registeredPath(secret, "/mutate-pod");
+  for (const path of [
+    registered,
+    `/s/${secret}/mutate-pod`,
+    "/mutate-pod",
+    `/s/${secret}/elsewhere`,
+    `/s/${secret}x/mutate-pod`,
+  ]) {
     for (const text of [body, "{", secret]) {
       const headers = { "content-type": "application/json", authorization: `Bearer ${secret}` };
       const readBody = async () => text;

@@ -24,6 +24,7 @@ export interface KubeletOptions {
 }
 
 const WRITER = "kubelet";
+const FIRST_START_MS = 1_000;
 
 export class Kubelet {
   readonly #options: KubeletOptions;
@@ -67,7 +68,9 @@ export class Kubelet {
       return;
     }
     this.#write(pod, (status, image) => this.#stopped(pod, status, image));
-    scheduler.after(chance.between(1, readyMs), () => this.#finish(pod));
+    // What never ran takes a second to start, as everywhere.
+    const firstMs = pod.status?.startTime === undefined ? FIRST_START_MS : 0;
+    scheduler.after(firstMs + chance.between(1, readyMs), () => this.#finish(pod));
   }
 
   #finish({ metadata }: Pod): void {

@@ -159,7 +159,7 @@ export function runningStatus(pod: Pod, nowMs: number): NonNullable<Pod["status"
   const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
     return { name, image, imageID: imageIDOf(image), ready: true, restartCount: 0 };
   });
-  const startTime = timeOf(nowMs);
+  const startTime = timeOf(nowMs - 3_600_000);
   return { ...pod.status, phase: "Running", startTime, containerStatuses, conditions: withReady(pod, true, nowMs) };
 }
 

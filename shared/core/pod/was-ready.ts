@@ -35,7 +35,6 @@ export function isNeverReady(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (ready.status === "True" || !since) return false;
   const updatedAt = updateTimeOf(pod, sidecarSet);
   if (updatedAt !== undefined && !wasReadyAt(pod, updatedAt)) return true;
-  const isSinceStart = secondsBetween(pod.status?.startTime ?? "", since) === 0;
-  // Times are whole seconds: within one it may have been ready, updated, and not ready again.
-  return isSinceStart && (updatedAt === undefined || (secondsBetween(updatedAt, since) ?? 0) < 0);
+  // Nothing is started, ready, updated and not ready again within one second.
+  return secondsBetween(pod.status?.startTime ?? "", since) === 0;
 }
