@@ -50,7 +50,7 @@ export async function serveUi(others: Answerer, secrets: SecretReference, server
     clientNames: [],
     clientCertificateFrom: "api-gateway",
   } as const;
-  const { isKnown, ready } = authenticator(settings, identify);
+  const { isKnown, ready } = authenticator(settings, identify, { isPlain: true });
   await ready;
   const context = async () => ({
     cluster: await connect(),

@@ -14,6 +14,8 @@ import { CliError } from "./cli-error.ts";
 export interface WebhooksOptions {
   /** where the webhooks answer */
   readonly url: string;
+  /** PATH=URL, for webhooks that answer elsewhere */
+  readonly urlsOf?: readonly string[];
   /** file: PEM of the certificate authority; absent: one that API servers trust anyway */
   readonly caBundle?: string | undefined;
   /** file: the first line is the secret of the path */
@@ -70,6 +72,7 @@ async function addressOf(options: WebhooksOptions): Promise<WebhookAddress> {
   const [caBundle, pathSecret] = [await caOf(options.caBundle), await secretOf(options.pathSecrets)];
   return {
     url: urlOf(options.url),
+    urls: Object.fromEntries((options.urlsOf ?? []).map(placeOf)),
     ...(caBundle === undefined ? {} : { caBundle }),
     ...(pathSecret === undefined ? {} : { pathSecret }),
   };
@@ -79,6 +82,13 @@ function urlOf(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed?.protocol === "https:" && parsed.search === "" && parsed.hash === "" && !url.includes("@")) return url;
   throw new CliError(`--url ${url}: API servers call https only; write for example https://webhooks.example.com`);
+}
+
+function placeOf(text: string): readonly [string, string] {
+  const at = text.indexOf("=");
+  const [path, url] = [text.slice(0, Math.max(0, at)), text.slice(at + 1)];
+  if (path.startsWith("/")) return [path, urlOf(url)];
+  throw new CliError(`--url-of ${text}: write PATH=URL, for example /mutate-pod=https://webhooks.example.com`);
 }
 
 async function contentOf(option: string, file: string): Promise<string> {
@@ -99,7 +109,11 @@ async function caOf(file: string | undefined): Promise<string | undefined> {
 }
 
 async function secretOf(file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined;
+  return file === undefined ? undefined : await readPathSecret(file);
+}
+
+/** From which the secret of each path is made. @throws CliError */
+export async function readPathSecret(file: string): Promise<string> {
   const [secret = ""] = (await contentOf("path-secrets", file)).split(/\r?\n/).flatMap((line) => line.trim() || []);
   if (SECRET.test(secret)) return secret;
   throw new CliError(`--path-secrets ${file}: the first line is no secret of 43 characters (docs/authentication.md)`);

@@ -16,15 +16,8 @@ export interface AuthenticationSettings {
   readonly clientNames: readonly string[];
   /** CLIENT_CERTIFICATE_FROM: who ends TLS in front of a Lambda function and checks the certificate's chain */
   readonly clientCertificateFrom: CertificateSource;
-  /** LOAD_BALANCER_LISTENER: whose word on client certificates is taken, where that is a load balancer's */
-  readonly loadBalancerListener?: LoadBalancerListener;
-}
-
-/** The listener that verifies client certificates, as an event tells where it comes from. */
-export interface LoadBalancerListener {
-  /** ARN */
-  readonly targetGroup: string;
-  readonly port: number;
+  /** LOAD_BALANCER_LISTENER: ARN of the target group, a colon and the port: whose word on client certificates is taken */
+  readonly loadBalancerListener?: string;
 }
 
 const CERTIFICATE_SOURCES = ["api-gateway", "load-balancer"] as const;
@@ -32,13 +25,14 @@ type CertificateSource = (typeof CERTIFICATE_SOURCES)[number];
 
 /** @throws ConfigError for the first setting that is missing or can't be used */
 export function parseAuthentication(env: Readonly<Record<string, string | undefined>>): AuthenticationSettings {
+  const clientCertificateFrom = parseSource(env["CLIENT_CERTIFICATE_FROM"] || "api-gateway");
   const settings = {
     mode: parseMode(env["AUTHENTICATION"]),
     ...reference("pathSecrets", "PATH_SECRETS", env),
     ...reference("bearerTokens", "BEARER_TOKENS", env),
     clientNames: (env["CLIENT_NAMES"] ?? "").split(",").flatMap((name) => name.trim() || []),
-    clientCertificateFrom: parseSource(env["CLIENT_CERTIFICATE_FROM"] || "api-gateway"),
-    ...parseListener(env["LOAD_BALANCER_LISTENER"]),
+    clientCertificateFrom,
+    ...parseListener(clientCertificateFrom, env["LOAD_BALANCER_LISTENER"]),
   };
   requireWhatModeNeeds(settings);
   return settings;
@@ -59,16 +53,13 @@ function parseSource(text: string): CertificateSource {
   throw new ConfigError(`CLIENT_CERTIFICATE_FROM=${text} is none of ${CERTIFICATE_SOURCES.join(", ")}.`);
 }
 
-const LISTENER = /^(arn:aws[a-z-]*:elasticloadbalancing:[^:]+:\d{12}:targetgroup\/[^/:]+\/[^/:]+):([1-9]\d{0,4})$/;
-const MAX_PORT = 65_535;
+const LISTENER = /^arn:aws[a-z-]*:elasticloadbalancing:[^:]+:\d{12}:targetgroup\/[^/:]+\/[^/:]+:[1-9]\d{0,4}$/;
 
-function parseListener(text: string | undefined): Pick<AuthenticationSettings, "loadBalancerListener"> {
-  if (!text) return {};
-  const [, targetGroup, digits] = LISTENER.exec(text) ?? [];
-  const port = Number(digits);
-  if (targetGroup !== undefined && port <= MAX_PORT) return { loadBalancerListener: { targetGroup, port } };
+function parseListener(source: CertificateSource, text = ""): Pick<AuthenticationSettings, "loadBalancerListener"> {
+  if (source !== "load-balancer") return {};
+  if (LISTENER.test(text)) return { loadBalancerListener: text };
   throw new ConfigError(
-    `LOAD_BALANCER_LISTENER=${text} is not the ARN of a target group, a colon and the port of the listener that verifies client certificates.`,
+    `LOAD_BALANCER_LISTENER=${text} is not TARGET-GROUP-ARN:PORT of the listener that verifies client certificates.`,
   );
 }
 
@@ -83,22 +74,13 @@ function reference<Field extends string>(
   };
 }
 
-function requireWhatModeNeeds(settings: AuthenticationSettings): void {
-  const { mode, pathSecrets, bearerTokens, clientNames } = settings;
+function requireWhatModeNeeds({ mode, pathSecrets, bearerTokens, clientNames }: AuthenticationSettings): void {
   if (mode === "bearer-token" && bearerTokens === undefined)
     throw new ConfigError("AUTHENTICATION=bearer-token needs BEARER_TOKENS: where the tokens are kept, one a line.");
   if (mode === "client-certificate" && clientNames.length === 0)
     throw new ConfigError(
       "AUTHENTICATION=client-certificate needs CLIENT_NAMES: the names of the API server's client certificate, separated by commas.",
     );
-  if (mode === "client-certificate" && isWithoutListener(settings))
-    throw new ConfigError(
-      "CLIENT_CERTIFICATE_FROM=load-balancer needs LOAD_BALANCER_LISTENER: TARGET-GROUP-ARN:PORT of the listener that verifies client certificates.",
-    );
   if (mode === "secret-path" && pathSecrets === undefined)
     throw new ConfigError("AUTHENTICATION=secret-path needs PATH_SECRETS: where the secrets are kept, one a line.");
-}
-
-function isWithoutListener({ clientCertificateFrom, loadBalancerListener }: AuthenticationSettings): boolean {
-  return clientCertificateFrom === "load-balancer" && loadBalancerListener === undefined;
 }

@@ -8,6 +8,7 @@ import { DIFF } from "./diff.ts";
 import { EXPLAIN } from "./explain.ts";
 import { INSTALL, UNINSTALL } from "./install.ts";
 import { FROM_KRUISE, TO_KRUISE } from "./migrate.ts";
+import { PATH_SECRETS } from "./path-secrets.ts";
 import { PAUSE, RESUME } from "./pause.ts";
 import { PLAN } from "./plan.ts";
 import { PODS_COMMAND } from "./pods.ts";
@@ -40,6 +41,7 @@ export const COMMANDS: readonly Command[] = [
   INSTALL,
   UNINSTALL,
   WEBHOOKS,
+  PATH_SECRETS,
   FROM_KRUISE,
   TO_KRUISE,
   COMPLETION,

@@ -5,8 +5,9 @@ import type { Session } from "./session.ts";
 
 export const REGISTRATION_OPTIONS: NonNullable<Command["options"]> = [
   { flags: "--url <URL>", about: "where the webhooks answer, https" },
+  { flags: "--url-of <PATH=URL>", about: "of a webhook that answers elsewhere; may come several times", isList: true },
   { flags: "--ca-bundle <FILE>", about: "who signed its certificate, PEM; absent: somebody public" },
-  { flags: "--path-secrets <FILE>", about: "the secret of the path is its first line" },
+  { flags: "--path-secrets <FILE>", about: "the secrets of the paths are made from its first line" },
   {
     flags: "--failure-policy <POLICY>",
     about: "what becomes of pods while the webhook is down: Ignore (default) or Fail",
@@ -32,6 +33,7 @@ export const WEBHOOKS: Command = {
 export function registrationOf(input: Input, session: Session): WebhooksOptions {
   return {
     url: input.required("url"),
+    urlsOf: input.list("url-of"),
     caBundle: input.text("ca-bundle"),
     pathSecrets: input.text("path-secrets"),
     failurePolicy: input.text("failure-policy"),

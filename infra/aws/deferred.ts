@@ -14,6 +14,11 @@ interface Deferred {
 /** Each exports functions only; they stay synchronous. */
 const DEFERRED: readonly Deferred[] = [
   {
+    module: "functions/load-balancer.ts",
+    functions: ["mutate-pod", "mutate-sidecarset", "convert-sidecarset", "validate-sidecarset"],
+    needed: "callers by a load balancer",
+  },
+  {
     module: "shared/core/lib/regular-expression.ts",
     functions: ["mutate-pod", "validate-sidecarset"],
     needed: "SidecarSets with a regular expression",

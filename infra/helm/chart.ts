@@ -110,7 +110,7 @@ function kept(object: KubernetesObject): KubernetesObject {
 function serveTemplate(deployment: string, version: string): string {
   const image = `image: sidecarset-serverless:${version}`;
   if (!deployment.includes(image)) throw new Error(`infra/container/deployment.yaml has no ${image}`);
-  return deployment.replace(image, "image: {{ .Values.serve.image }}");
+  return deployment.replaceAll(image, "image: {{ .Values.serve.image }}");
 }
 
 /** As `clientConfig` of infra/webhooks/address.ts: a Service of the cluster is named as one. */
@@ -118,7 +118,7 @@ const CLIENT_CONFIG = `{{- define "sidecarset.clientConfig" -}}
 {{- $own := ternary "https://sidecarset-serve.kruise-system.svc" "" .values.serve.enabled -}}
 {{- $url := index .values.urls .path | default .values.url | default $own | required "url is missing: where the webhooks answer, such as --set url=https://webhooks.example.com" | trimSuffix "/" -}}
 {{- $path := .path -}}
-{{- if .values.pathSecret }}{{ $path = printf "/s/%s%s" .values.pathSecret .path }}{{ end -}}
+{{- if .values.pathSecrets }}{{ $path = printf "/s/%s%s" (index .values.pathSecrets .path | required (printf "pathSecrets has none for %s: sidecarset path-secrets prints all" .path)) .path }}{{ end -}}
 {{- $service := regexFindAll "^https://[a-z0-9-]+[.][a-z0-9-]+[.]svc(:[0-9]+)?$" $url 1 -}}
 {{- if $service }}
 {{- $parts := splitList "." (trimPrefix "https://" $url) -}}
@@ -161,8 +161,8 @@ function values(version: string): string {
 url: ""
 # the authority that signed its certificate: PEM in base64; empty: somebody whom API servers trust anyway
 caBundle: ""
-# the secret of the paths, where callers prove by it who they are
-pathSecret: ""
+# the secret of each path, where callers prove by it who they are: what \`sidecarset path-secrets\` prints
+pathSecrets: {}
 # where a webhook has an address of its own, such as a function's: /mutate-pod: https://…
 urls: {}
 # what becomes of pods while the webhook is down: Ignore lets them in without sidecars, Fail refuses them
@@ -198,7 +198,11 @@ function schema() {
       url: { type: "string", pattern: `^$|${HTTPS}` },
       urls: { type: "object", additionalProperties: { type: "string", pattern: HTTPS } },
       caBundle: { type: "string", pattern: "^[A-Za-z0-9+/]*={0,2}$" },
-      pathSecret: { type: "string", pattern: "^$|^[A-Za-z0-9_-]{43}$" },
+      pathSecrets: {
+        type: "object",
+        propertyNames: { pattern: "^/" },
+        additionalProperties: { type: "string", pattern: "^[A-Za-z0-9_-]{43}$" },
+      },
       failurePolicy: { type: "string", pattern: "^(Ignore|Fail)$" },
       namespace: object({ create: flag }),
       fence: object({ enabled: flag, annotations: { type: "array", items: { type: "string", pattern: ANNOTATION } } }),

@@ -1,19 +1,23 @@
 /** Where the API server finds the webhooks. */
-import { secretPath } from "../../shared/webhook/paths.ts";
+import { registeredPath } from "../../shared/webhook/path-secret.ts";
 
 export interface WebhookAddress {
   /** https, without a path: https://webhooks.example.com; https://NAME.NAMESPACE.svc is that Service of the cluster */
   readonly url: string;
+  /** path → where that webhook answers, instead */
+  readonly urls?: Readonly<Record<string, string>>;
   /** PEM in base64; absent: a certificate authority that the API server trusts anyway */
   readonly caBundle?: string;
-  /** 43 characters that prove who asks; absent: a client certificate or a token does */
+  /** 43 characters from which the secret of each path is made; absent: a client certificate or a token proves who asks */
   readonly pathSecret?: string;
   /** Where conversions are asked for; absent: the same address. API servers present no certificate or token there. */
   readonly conversion?: Omit<WebhookAddress, "conversion">;
 }
 
-export function clientConfig({ url, caBundle, pathSecret }: Omit<WebhookAddress, "conversion">, path: string) {
-  const fullPath = pathSecret === undefined ? path : secretPath(pathSecret, path);
+export function clientConfig(address: Omit<WebhookAddress, "conversion">, path: string) {
+  const { caBundle, pathSecret } = address;
+  const url = address.urls?.[path] ?? address.url;
+  const fullPath = pathSecret === undefined ? path : registeredPath(pathSecret, path);
   const where = serviceAt(url, fullPath) ?? { url: url.replace(/\/+$/, "") + fullPath };
   return { ...where, ...(caBundle === undefined ? {} : { caBundle }) };
 }

@@ -3,11 +3,13 @@ import { timingSafeEqual } from "node:crypto";
 import type { AuthenticationSettings } from "../authentication-settings.ts";
 import type { AwsAccess } from "../aws/access.ts";
 import { ConfigError } from "../config-error.ts";
-import type { Log } from "../log.ts";
+import { hideSecret, type Log } from "../log.ts";
 import type { SecretReference } from "../secret/reference.ts";
 import { type SecretSource, secretSource } from "../secret/secret-source.ts";
 import { isCertificateOf } from "./client-certificate.ts";
 import type { HttpRequest } from "./http.ts";
+import { nowAndThen } from "./now-and-then.ts";
+import { pathSecretOf } from "./path-secret.ts";
 
 /** The request's path without the secret that was in front of it. */
 export interface SecretPath {
@@ -42,6 +44,10 @@ export interface AuthenticateOptions {
 
 /** 256 bits in base64url. */
 const PATH_SECRET = /^[A-Za-z0-9_-]{43}$/;
+/** In front of one that older releases registered as it is, at every path: valid there until its line is removed. */
+const PLAIN = /^plain\s+/;
+const OLD_URL =
+  "refused: the URL has the secret itself that is kept, as earlier releases registered it. Write plain in front of its line and a new one below, register anew, and remove the line";
 const BEFORE_SECRET = "/s/";
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/i;
 const MIN_TOKEN_LENGTH = 32;
@@ -60,7 +66,7 @@ export function splitPath(path: string): SecretPath {
 export function authenticator(
   settings: AuthenticationSettings,
   options: AuthenticateOptions,
-  { hasConversions = false } = {},
+  { hasConversions = false, isPlain = false } = {},
 ): Authenticator {
   const { mode } = settings;
   if (mode === "insecure") {
@@ -74,9 +80,15 @@ export function authenticator(
   }
   const pathSecrets = sourceOf(settings.pathSecrets, pathSecretProblem, options);
   const tokens = mode === "bearer-token" ? sourceOf(settings.bearerTokens, tokenProblem, options) : undefined;
-  const isKnown: Authenticate = ({ headers, clientCertificate }, { secret }, purpose) => {
-    if (purpose === "conversion" || mode === "secret-path") return isOneOf(secret, pathSecrets);
-    if (tokens !== undefined) return isOneOf(BEARER.exec(headers["authorization"] ?? "")?.[1], tokens);
+  const sayOld = nowAndThen((requests) => options.log.warn(OLD_URL, { requests }));
+  const isKnown: Authenticate = ({ headers, clientCertificate }, { secret, path }, purpose) => {
+    if (purpose === "conversion" || mode === "secret-path")
+      return isOneOf(secret, pathSecrets, (secrets) => {
+        if (isPlain) return bytesOf(secrets);
+        if (isAmong(secret ?? "", bytesOf(secrets))) sayOld(undefined);
+        return bytesOfPath(secrets, path);
+      });
+    if (tokens !== undefined) return isOneOf(BEARER.exec(headers["authorization"] ?? "")?.[1], tokens, bytesOf);
     const certificate = clientCertificate?.();
     return certificate !== undefined && isCertificateOf(certificate, settings.clientNames, options.now());
   };
@@ -87,7 +99,8 @@ export function authenticator(
 }
 
 function pathSecretProblem(secret: string): string | undefined {
-  return PATH_SECRET.test(secret)
+  hideSecret(secret.replace(PLAIN, ""));
+  return PATH_SECRET.test(secret.replace(PLAIN, ""))
     ? undefined
     : "is not 256 random bits in base64url: 43 of the characters A-Z a-z 0-9 - _";
 }
@@ -108,15 +121,21 @@ function sourceOf(
   return reference === undefined ? () => [] : secretSource({ reference, problemOf, ...options });
 }
 
-function isOneOf(given: string | undefined, secrets: SecretSource): boolean | Promise<boolean> {
+type Secrets = readonly string[];
+
+function isOneOf(
+  given: string | undefined,
+  secrets: SecretSource,
+  wanted: (secrets: Secrets) => readonly Buffer[],
+): boolean | Promise<boolean> {
   if (given === undefined) return false;
   const read = secrets();
-  return read instanceof Promise ? read.then((all) => isAmong(given, all)) : isAmong(given, read);
+  return read instanceof Promise ? read.then((all) => isAmong(given, wanted(all))) : isAmong(given, wanted(read));
 }
 
 /** Takes as long whatever is given: all secrets are compared, each over its own length. */
-function isAmong(given: string, secrets: readonly string[]): boolean {
-  const matches = bytesOf(secrets).map((secret) => isEqual(given, secret));
+function isAmong(given: string, secrets: readonly Buffer[]): boolean {
+  const matches = secrets.map((secret) => isEqual(given, secret));
   return matches.includes(true);
 }
 
@@ -129,10 +148,27 @@ function isEqual(given: string, secret: Buffer): boolean {
 }
 
 /** As long as the secrets are the same ones. */
-const known = new WeakMap<readonly string[], readonly Buffer[]>();
+const known = new WeakMap<Secrets, readonly Buffer[]>();
 
-function bytesOf(secrets: readonly string[]): readonly Buffer[] {
+function bytesOf(secrets: Secrets): readonly Buffer[] {
   const bytes = known.get(secrets) ?? secrets.map((secret) => Buffer.from(secret));
   known.set(secrets, bytes);
   return bytes;
+}
+
+/** By path; as many as a server has, and no more, whatever strangers ask for. */
+const knownOfPaths = new WeakMap<Secrets, Map<string, readonly Buffer[]>>();
+const MAX_PATHS = 32;
+
+function bytesOfPath(secrets: Secrets, path: string): readonly Buffer[] {
+  const kept = knownOfPaths.get(secrets) ?? new Map<string, readonly Buffer[]>();
+  knownOfPaths.set(secrets, kept);
+  const bytes = kept.get(path) ?? secrets.map((secret) => Buffer.from(ofPath(secret, path)));
+  if (kept.size < MAX_PATHS) kept.set(path, bytes);
+  return bytes;
+}
+
+/** A plain one is good for every path, as it was, and nothing else is made of it. */
+function ofPath(secret: string, path: string): string {
+  return PLAIN.test(secret) ? secret.replace(PLAIN, "") : pathSecretOf(secret, path);
 }

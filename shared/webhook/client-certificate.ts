@@ -1,5 +1,5 @@
-/** Whose client certificate it is, and whether it is valid now. */
-import type { X509Certificate } from "node:crypto";
+/** A client certificate as a door hands it over: whose it is, and whether it is valid now. */
+import { X509Certificate } from "node:crypto";
 
 /** True when the certificate is valid at that time (epoch milliseconds) and one of `names` is its common name or an alternative name, to the letter. */
 export function isCertificateOf(certificate: X509Certificate, names: readonly string[], now: number): boolean {
@@ -20,4 +20,17 @@ function alternativeNames({ subjectAltName }: X509Certificate): readonly string[
     /(?:^|, )(?:DNS|URI|email|IP Address):("(?:[^"\\]|\\.)*"|[^,"]*)(?=, |$)/g,
   );
   return [...entries].map(([, value = ""]) => (value.startsWith('"') ? (JSON.parse(value) as string) : value));
+}
+
+/** One block and nothing else: OpenSSL reads the first of several, whatever stands around it. */
+const ONE_PEM = /^-----BEGIN CERTIFICATE-----\r?\n(?:[A-Za-z0-9+/=]+\r?\n)+-----END CERTIFICATE-----(?:\r?\n)?$/;
+
+/** undefined also for what is no certificate, or more than one. */
+export function certificateIn(pem: string | undefined): X509Certificate | undefined {
+  if (pem === undefined || !ONE_PEM.test(pem)) return undefined;
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    return undefined;
+  }
 }

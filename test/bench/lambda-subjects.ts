@@ -1,4 +1,5 @@
 /** The functions that are measured, each with an event it answers, and one that does nothing. */
+
 import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
+import { registeredPath } from "../../shared/webhook/path-secret.ts";
 import { admissionReview, httpEvent } from "../lambda/http-event.ts";
 import type { FunctionOptions } from "../lambda/runtime-process.ts";
 
@@ -79,7 +81,7 @@ export async function prepareSubjects(folder: string, local: LocalCluster): Prom
     CLUSTER_CA: Buffer.from(local.caCertificate).toString("base64"),
   };
   const sidecarSets = ["apps.kruise.io", "v1beta1", "sidecarsets"] as const;
-  const at = (path: string, body: string) => httpEvent(`/s/${secret}${path}`, body);
+  const at = (path: string, body: string) => httpEvent(registeredPath(secret, path), body);
   const subject = async (name: string, env: Readonly<Record<string, string>>, event: unknown): Promise<Subject> => {
     await bundle(name, join(folder, name));
     return { name, folder: join(folder, name), env, event };

@@ -1,4 +1,5 @@
 /** What `webhooks` prints, applied to a cluster: which pods its API server asks about then. */
+
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { installation } from "../../infra/manifests.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import { registeredPath } from "../../shared/webhook/path-secret.ts";
 import { PATIENT } from "../support/patient.ts";
 import { runCli } from "./run-cli.ts";
 
@@ -61,9 +63,9 @@ afterAll(async () => {
 test("registrations lead to the URL; secret and certificate authority are in them", async () => {
   const all = await webhooks("--path-secrets", path("secrets"), "--ca-bundle", path("ca.crt"));
   expect(all.map(({ clientConfig }) => clientConfig.url)).toEqual([
-    `${URL}/s/${SECRET}/mutate-pod`,
-    `${URL}/s/${SECRET}/mutate-apps-kruise-io-sidecarset`,
-    `${URL}/s/${SECRET}/announce-apps-kruise-io-sidecarset`,
+    `${URL}${registeredPath(SECRET, "/mutate-pod")}`,
+    `${URL}${registeredPath(SECRET, "/mutate-apps-kruise-io-sidecarset")}`,
+    `${URL}${registeredPath(SECRET, "/announce-apps-kruise-io-sidecarset")}`,
   ]);
   const bundles = all.map(({ clientConfig }) => Buffer.from(clientConfig.caBundle ?? "", "base64").toString());
   expect(new Set(bundles)).toEqual(new Set([cluster.caCertificate]));
@@ -87,4 +89,34 @@ test("from a cluster: a condition on what its SidecarSets select", async () => {
 test("--status-hints adds what tells of pods that turn ready", async () => {
   const names = (await webhooks("--status-hints")).map(({ name }) => name);
   expect(names).toEqual(["mpod.kb.io", "msidecarset.kb.io", "vsidecarset.kb.io", "podstatus.sidecarset.kruise.io"]);
+});
+
+test("path-secrets prints the secret of each path, and never the one that is kept", async () => {
+  const print = async (...args: readonly string[]) =>
+    await runCli(["path-secrets", "--path-secrets", path("secrets"), ...args]);
+  const all = await print("-o", "json");
+  const { pathSecrets } = JSON.parse(all.stdout) as { readonly pathSecrets: Readonly<Record<string, string>> };
+  expect(Object.keys(pathSecrets).length).toBeGreaterThanOrEqual(11);
+  for (const [of, secret] of Object.entries(pathSecrets)) expect(`/s/${secret}${of}`).toBe(registeredPath(SECRET, of));
+  expect(parseAllDocuments((await print()).stdout).map((document) => document.toJS())).toEqual([{ pathSecrets }]);
+  expect((await print("/convert")).stdout).toBe(`${pathSecrets["/convert"]}\n`);
+  expect(all.stdout).not.toContain(SECRET);
+  expect(await print("/elsewhere")).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^\/elsewhere: no webhook/),
+  });
+});
+
+test("--url-of gives a webhook an address of its own", async () => {
+  const all = await webhooks("--url-of", "/mutate-pod=https://pods.example.com", "--path-secrets", path("secrets"));
+  expect(all.map(({ clientConfig }) => new globalThis.URL(clientConfig.url).host)).toEqual([
+    "pods.example.com",
+    "webhooks.example.com",
+    "webhooks.example.com",
+  ]);
+  const wrong = await runCli(["webhooks", "--url", URL, "--url-of", "pods.example.com"]);
+  expect(wrong).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^--url-of pods\.example\.com: write PATH=URL/),
+  });
 });

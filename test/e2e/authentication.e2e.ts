@@ -1,4 +1,5 @@
 /** How a real API server shows webhooks who it is, and that `serve` answers it and nobody else. */
+
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
@@ -13,7 +14,8 @@ import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import { parseAuthentication } from "../../shared/authentication-settings.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
-import { CONVERT_PATH, MUTATE_POD_PATH, MUTATE_SIDECARSET_PATH, secretPath } from "../../shared/webhook/paths.ts";
+import { registeredPath } from "../../shared/webhook/path-secret.ts";
+import { CONVERT_PATH, MUTATE_POD_PATH, MUTATE_SIDECARSET_PATH } from "../../shared/webhook/paths.ts";
 import { defineGadgets, gadget, removeGadgets } from "../contract/gadgets.ts";
 import { startWebhookServer } from "../contract/webhook-server.ts";
 import { writePathSecret, writeTlsFiles } from "../webhook/cluster.ts";
@@ -129,7 +131,7 @@ function callsBy(credential: Credential): readonly [Call, Readonly<Record<string
     known[credential],
     {
       "without a credential": {},
-      "with the secret path": { path: secretPath(pathSecret, MUTATE_POD_PATH) },
+      "with the secret path": { path: registeredPath(pathSecret, MUTATE_POD_PATH) },
       "with the other credential": known[OTHER[credential]],
       "with another name": { client: otherClient },
       "with another token": { authorization: `Bearer ${token.split("").reverse().join("")}` },

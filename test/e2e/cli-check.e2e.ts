@@ -221,9 +221,12 @@ async function migration(...args: readonly string[]): Promise<Migration & { read
 
 /** The patch of the definition that a plan prints, as a shell makes it of that line. */
 async function patchIn({ steps }: Migration): Promise<unknown> {
-  const line = steps.flatMap(({ commands }) => commands).find((one) => one.startsWith("kubectl patch crd "));
-  const body = line?.split(" -p ")[1];
-  const { stdout } = await SHELL("sh", ["-c", `printf %s ${body}`]);
+  const line = steps.flatMap(({ commands }) => commands).find((one) => one.includes("kubectl patch crd "));
+  const body = line?.startsWith("printf ") ? line.split(" | kubectl patch ")[0] : `printf %s ${line?.split(" -p ")[1]}`;
+  const { stdout } = await SHELL("sh", [
+    "-c",
+    `sidecarset() { "${process.execPath}" functions/cli.mjs "$@"; }; ${body}`,
+  ]);
   return JSON.parse(stdout);
 }
 

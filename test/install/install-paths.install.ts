@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { featureFiles, valueName } from "../../infra/helm/chart.ts";
 import { installation, optionalFiles } from "../../infra/manifests.ts";
-import type { WebhookAddress } from "../../infra/webhooks/address.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { pathSecretOf } from "../../shared/webhook/path-secret.ts";
+import * as PATHS from "../../shared/webhook/paths.ts";
 import { objectsIn, ROOT, run } from "./run.ts";
 
 /** What an installation differs in. */
@@ -19,16 +20,17 @@ interface Values {
   readonly failurePolicy?: "Ignore" | "Fail";
 }
 
+const AUTHORITY = Buffer.from("-----BEGIN CERTIFICATE-----\nx\n").toString("base64");
 const SECRET = "s3cretS3cretS3cretS3cretS3cretS3cretS3cret-";
 
 const INSTALLATIONS: Readonly<Record<string, Values>> = {
   "a publicly trusted address": { url: "https://webhooks.example.com" },
   "an authority of one's own, and a port": {
     url: "https://webhooks.example.com:9443",
-    caBundle: "LS0tLS1CRUdJTg==",
+    caBundle: AUTHORITY,
     failurePolicy: "Fail",
   },
-  "a secret path": { url: "https://webhooks.example.com", pathSecret: SECRET, caBundle: "Q0E=" },
+  "a secret path": { url: "https://webhooks.example.com", pathSecret: SECRET, caBundle: AUTHORITY },
   "an address for each webhook": {
     url: "https://unused.example.com",
     pathSecret: SECRET,
@@ -54,14 +56,8 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** From the one source, in code. */
-function expected({ url, urls = {}, failurePolicy, ...rest }: Values): readonly KubernetesObject[] {
-  const address: WebhookAddress = { url, ...rest };
-  const objects = installation(address, failurePolicy ? { podFailurePolicy: failurePolicy } : {});
-  const text = JSON.stringify(objects).replace(
-    /"https:\/\/[^/"]+((?:\/s\/[^/"]+)?)(\/[^"]+)"/g,
-    (whole, secret, path) => (urls[path] === undefined ? whole : `"${urls[path]}${secret}${path}"`),
-  );
-  return JSON.parse(text);
+function expected({ failurePolicy, ...address }: Values): readonly KubernetesObject[] {
+  return installation(address, failurePolicy ? { podFailurePolicy: failurePolicy } : {});
 }
 
 /** Kind and name → the object, as an API server would store what is applied: null is nothing. */
@@ -79,6 +75,13 @@ function expectSame(objects: readonly KubernetesObject[], wanted: readonly Kuber
   expect(byName(objects)).toEqual(byName(wanted));
 }
 
+/** What `sidecarset path-secrets` prints: no shell gets to know the secret that is kept. */
+function secretsOf({ pathSecret }: Values): Readonly<Record<string, string>> {
+  if (pathSecret === undefined) return {};
+  const all = Object.values(PATHS).flatMap((path) => (typeof path === "string" ? [path] : []));
+  return Object.fromEntries(all.map((path) => [path, pathSecretOf(pathSecret, path)]));
+}
+
 async function kustomize(values: Values, fenceAnnotations = "[]") {
   const { url, urls = {}, pathSecret, caBundle = "", failurePolicy = "Ignore" } = values;
   const root = join(folder, "kustomize");
@@ -87,7 +90,7 @@ async function kustomize(values: Values, fenceAnnotations = "[]") {
     await cp(join(ROOT, "infra", part), join(root, part), { recursive: true });
   const at = (path: string) => {
     const host = (urls[path] ?? url).replace("https://", "");
-    return pathSecret === undefined ? host : `${host}/s/${pathSecret}`;
+    return pathSecret === undefined ? host : `${host}/s/${pathSecretOf(pathSecret, path)}`;
   };
   const data = {
     pods: at("/mutate-pod"),
@@ -111,6 +114,11 @@ async function helmTemplate(values: object): Promise<readonly KubernetesObject[]
   });
   return objectsIn(yaml).map(withoutKeep);
 }
+
+const helmValues = ({ pathSecret, ...values }: Values) => ({
+  ...values,
+  pathSecrets: secretsOf({ ...values, ...(pathSecret ? { pathSecret } : {}) }),
+});
 
 /** The one thing that the chart adds: what users have made outlives it. */
 function withoutKeep(object: KubernetesObject): KubernetesObject {
@@ -140,6 +148,7 @@ async function terraformOutputs(module: string, variables: object): Promise<Read
 }
 
 interface TerraformValues extends Values {
+  readonly path_secrets?: Readonly<Record<string, string>>;
   readonly fence?: boolean;
   readonly fence_annotations?: readonly string[];
   readonly features?: readonly string[];
@@ -150,7 +159,6 @@ async function terraform(values: TerraformValues): Promise<readonly KubernetesOb
     url,
     urls = {},
     caBundle = "",
-    pathSecret = "",
     failurePolicy = "Ignore",
     features = [],
     fence = true,
@@ -160,7 +168,7 @@ async function terraform(values: TerraformValues): Promise<readonly KubernetesOb
     url,
     urls,
     ca_bundle: caBundle,
-    path_secret: pathSecret,
+    path_secrets: values.path_secrets ?? secretsOf(values),
     failure_policy: failurePolicy,
     features,
     fence,
@@ -171,8 +179,9 @@ async function terraform(values: TerraformValues): Promise<readonly KubernetesOb
 
 const FLAGS: Readonly<Record<string, string>> = { url: "--url", failurePolicy: "--failure-policy" };
 
-async function cli({ caBundle, pathSecret, urls: _, ...values }: Values): Promise<readonly KubernetesObject[]> {
+async function cli({ caBundle, pathSecret, urls = {}, ...values }: Values): Promise<readonly KubernetesObject[]> {
   const args = Object.entries(values).flatMap(([key, value]) => [FLAGS[key] ?? key, value]);
+  for (const [path, url] of Object.entries(urls)) args.push("--url-of", `${path}=${url}`);
   if (caBundle !== undefined) {
     await writeFile(join(folder, "ca.crt"), Buffer.from(caBundle, "base64"));
     args.push("--ca-bundle", join(folder, "ca.crt"));
@@ -186,8 +195,9 @@ async function cli({ caBundle, pathSecret, urls: _, ...values }: Values): Promis
 
 describe.each(Object.entries(INSTALLATIONS))("%s", (_, values) => {
   it("by kustomize", async () => expectSame(await kustomize(values), expected(values)));
-  it("by Helm", async () => expectSame(await helmTemplate(values), expected(values)));
+  it("by Helm", async () => expectSame(await helmTemplate(helmValues(values)), expected(values)));
   it("by Terraform", async () => expectSame(await terraform(values), expected(values)));
+  it("by the command line", async () => expectSame(await cli(values), expected(values)));
 });
 
 describe("by the command line", () => {
@@ -266,12 +276,14 @@ describe("by the commands of docs/deploy.md, for functions with URLs of their ow
   it("gives the same objects", async () => {
     const document = await readFile(join(ROOT, "docs/deploy.md"), "utf8");
     const [, commands = ""] = /## 4\. Register[\s\S]*?```sh\n([\s\S]*?)```/.exec(document) ?? [];
-    const stubs = `SECRET=${SECRET}
+    await writeFile(join(folder, "path-secrets"), `${SECRET}\n`);
+    const stubs = `cd ${ROOT}
 output() { echo "https://$(echo "$1" | tr 'A-Z' 'a-z').example.com/"; }
-kubectl() { cat; echo "---"; }
-for file in namespace access fence; do cat infra/rbac/$file.yaml; echo "---"; done
+kubectl() { cat; }
 `;
-    const objects = objectsIn(await run("bash", ["-euc", stubs + commands]));
+    const given = commands.replace("--path-secrets path-secrets", `--path-secrets ${join(folder, "path-secrets")}`);
+    expect(given).not.toBe(commands);
+    const objects = objectsIn(await run("bash", ["-euc", stubs + given]));
     const host = (name: string) => `https://${name}lambdafunctionurl.example.com`;
     const urls = {
       "/mutate-pod": host("mutatedashpod"),
@@ -328,7 +340,9 @@ describe("bad values get one sentence", () => {
   const helmRows = [
     [{}, "url is missing: where the webhooks answer"],
     [{ url: "http://x.example" }, "at '/url'"],
-    [{ url: "https://x.example", pathSecret: "short" }, "at '/pathSecret'"],
+    [{ url: "https://x.example", pathSecrets: { "/mutate-pod": "short" } }, "at '/pathSecrets/~1mutate-pod'"],
+    [{ url: "https://x.example", pathSecrets: { "/mutate-pod": SECRET } }, "pathSecrets has none for /"],
+    [{ url: "https://x.example", pathSecret: SECRET }, "additional properties 'pathSecret' not allowed"],
     [{ url: "https://x.example", feature: { launchOrder: true } }, "additional properties 'feature' not allowed"],
   ] as const;
   it.each(helmRows)("Helm: %j", async (values, message) => {
@@ -337,7 +351,7 @@ describe("bad values get one sentence", () => {
 
   const terraformRows: readonly (readonly [TerraformValues, string])[] = [
     [{ url: "http://x.example" }, "API servers call https only"],
-    [{ url: "https://x.example", pathSecret: "short" }, "expected 256 bits in base64url"],
+    [{ url: "https://x.example", path_secrets: { "/mutate-pod": "short" } }, "expected 256 bits in base64url"],
     [{ url: "https://x.example", features: ["launchorder"] }, "one of them is unknown"],
   ];
   it.each(terraformRows)("Terraform: %j", async (values, message) => {

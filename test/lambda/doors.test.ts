@@ -8,6 +8,7 @@ import { lambdaWebhook } from "../../functions/lambda-http.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
 import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
 import { answerConversions } from "../../shared/webhook/conversion.ts";
+import { registeredPath } from "../../shared/webhook/path-secret.ts";
 import { convertSidecarSets } from "../../shared/webhook/sidecarset-conversion.ts";
 import { commonName, createAuthority } from "../webhook/certificates.ts";
 import {
@@ -74,7 +75,7 @@ function review(padding = ""): string {
   const request = { uid: "u", operation: "CREATE", resource, object: sidecarSet(padding) };
   return JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
 }
-const inPath = (body: string): DoorRequest => ({ path: `/s/${secret}${PATH}`, body });
+const inPath = (body: string): DoorRequest => ({ path: registeredPath(secret, PATH), body });
 type Event = APIGatewayProxyEventV2 | ALBEvent;
 const responseOf = ({ body = "" }: { readonly body?: string | undefined }) =>
   (JSON.parse(body) as AdmissionReview).response;
@@ -110,6 +111,7 @@ describe.each(Object.keys(DOORS) as Door[])("%s", (name) => {
   test.each([
     ["no secret", { path: PATH }],
     ["a wrong secret", { path: `/s/${"x".repeat(43)}${PATH}` }],
+    ["the secret of another path", { path: registeredPath(randomBytes(32).toString("base64url"), PATH) }],
     ["another path", { path: "/elsewhere" }],
     ["another method", { path: PATH, method: "GET" }],
   ])("%s → 401", async (_, shape) => {
@@ -245,7 +247,7 @@ describe("a client certificate", () => {
       expect(await code(multi({ ...request(), headers: { [name]: value } }))).toBe(401);
     });
 
-    test.each(["", TARGET_GROUP, `${TARGET_GROUP}:0`, `${TARGET_GROUP}:65536`, "webhooks:443"])(
+    test.each(["", TARGET_GROUP, `${TARGET_GROUP}:0`, "webhooks:443"])(
       "the listener %j is none: such a function does not start",
       (listener) => {
         const settings = { CLIENT_CERTIFICATE_FROM: "load-balancer", LOAD_BALANCER_LISTENER: listener };
@@ -286,7 +288,7 @@ describe("the limits of each door", () => {
     const objects = Array.from({ length: 10 }, () => sidecarSet('"'.repeat(bytes / 24)));
     const request = { uid: "u", desiredAPIVersion: "apps.kruise.io/v1alpha1", objects };
     const body = JSON.stringify({ apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview", request });
-    const result = await created("secret-path")(DOORS[name]({ path: `/s/${secret}/convert`, body }));
+    const result = await created("secret-path")(DOORS[name]({ path: registeredPath(secret, "/convert"), body }));
     expect(JSON.stringify(result).length).toBeLessThan(bytes);
     const { response } = JSON.parse(result.body ?? "") as ConversionReview;
     expect(response).toMatchObject({ uid: "u", convertedObjects: [], result: { status: "Failure" } });

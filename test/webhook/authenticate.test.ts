@@ -3,12 +3,16 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { type AuthenticationMode, parseAuthentication } from "../../shared/authentication-settings.ts";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/app.ts";
 import { authenticator } from "../../shared/webhook/authenticate.ts";
 import { answerConversions } from "../../shared/webhook/conversion.ts";
 import type { HttpRequest } from "../../shared/webhook/http.ts";
+import { pathSecretOf, registeredPath } from "../../shared/webhook/path-secret.ts";
+import * as WEBHOOK_PATHS from "../../shared/webhook/paths.ts";
+import { tried } from "../security/attacks.ts";
 import { commonName, createAuthority } from "./certificates.ts";
 import { type Shape, strangers } from "./strangers.ts";
 
@@ -83,7 +87,7 @@ const known = (mode: (typeof MODES)[number]): Shape =>
   ({
     "client-certificate": { clientCertificate },
     "bearer-token": { headers: { authorization: `Bearer ${proofs.token}` } },
-    "secret-path": { path: `/s/${proofs.secret}/mutate-pod` },
+    "secret-path": { path: registeredPath(proofs.secret, "/mutate-pod") },
   })[mode];
 
 describe.each(MODES)("%s", (mode) => {
@@ -109,7 +113,10 @@ describe.each(MODES)("%s", (mode) => {
     expect(parse.mock.calls.filter(([text]) => text.startsWith("{"))).toEqual([]);
     expect([bodiesRead, refused.length]).toEqual([0, shapes.size]);
     expect(refused.length).toBeGreaterThanOrEqual(60);
-    expect(lines).toHaveLength(1);
+    // One that says who is refused, and perhaps that a URL has what is kept.
+    expect(lines.filter((line) => !line.includes("as earlier releases registered it"))).toHaveLength(1);
+    expect(lines.length).toBeLessThanOrEqual(2);
+    tried(refused.length);
     process.stdout.write(`${mode}: ${refused.length} shapes of requests refused, ${bodiesRead} bodies read\n`);
   });
 
@@ -122,7 +129,7 @@ describe.each(MODES)("%s", (mode) => {
     const answer = appOf(mode);
     const all = { clientCertificate, headers: { authorization: `Bearer ${proofs.token}` } };
     expect((await answer(request({ ...all, path: "/convert" }))).status).toBe(401);
-    expect((await answer(request({ path: `/s/${proofs.secret}/convert` }))).status).toBe(200);
+    expect((await answer(request({ path: registeredPath(proofs.secret, "/convert") }))).status).toBe(200);
   });
 
   test("answers /healthz for anybody, /readyz for who proves it", async () => {
@@ -130,14 +137,76 @@ describe.each(MODES)("%s", (mode) => {
     const get = { method: "GET" } as const;
     expect((await answer(request({ ...get, path: "/healthz" }))).status).toBe(200);
     expect((await answer(request({ ...get, path: "/readyz" }))).status).toBe(401);
-    const path = mode === "secret-path" ? `/s/${proofs.secret}/readyz` : "/readyz";
+    const path = mode === "secret-path" ? registeredPath(proofs.secret, "/readyz") : "/readyz";
     expect((await answer(request({ ...get, ...known(mode), path }))).status).toBe(200);
+  });
+});
+
+describe("a secret for each path", () => {
+  const OURS = Object.values(WEBHOOK_PATHS).flatMap((path) => (typeof path === "string" ? [path] : []));
+  const ALL = [...OURS, ANNOUNCE_SIDECARSET_PATH];
+  const given = async (text: string) => {
+    const file = join(folder, `paths-${randomBytes(8).toString("hex")}`);
+    await writeFile(file, text);
+    const settings = parseAuthentication({ AUTHENTICATION: "secret-path", PATH_SECRETS: file });
+    const { isKnown, ready } = authenticator(settings, { aws, log, now: Date.now });
+    await ready;
+    return (path: string, secret: string) =>
+      isKnown({ headers: {} }, { path, secret }, path === "/convert" ? "conversion" : "admission");
+  };
+
+  test("is good at that path and at no other: not for the registration, nor for facts of pods, nor for work", async () => {
+    const kept = randomBytes(32).toString("base64url");
+    const isKnown = await given(kept);
+    const pairs = ALL.flatMap((from) => [...ALL, "/readyz", "/elsewhere"].map((to) => [from, to] as const));
+    const answers = await Promise.all(pairs.map(([from, to]) => isKnown(to, pathSecretOf(kept, from))));
+    const letIn = pairs.filter((_, index) => answers[index]).map((pair) => pair.join(" "));
+    expect(ALL.length).toBeGreaterThanOrEqual(11);
+    expect(letIn).toEqual(ALL.map((path) => `${path} ${path}`));
+    tried(pairs.length - letIn.length);
+    for (const path of ALL) expect(await isKnown(path, kept), path).toBe(false);
+    expect(new Set(ALL.map((path) => pathSecretOf(kept, path))).size).toBe(ALL.length);
+  });
+
+  test("HMAC-SHA-256 over the path, as anybody can make it", () => {
+    // printf %s /mutate-pod | openssl dgst -sha256 -hmac KEY -binary | basenc --base64url
+    const key = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
+    expect(pathSecretOf(key, "/mutate-pod")).toBe("V4-D2LsB846SRZj1k-twikB68omNrWIh74s1lhKfGT4");
+    expect(registeredPath(key, "/mutate-pod")).toBe("/s/V4-D2LsB846SRZj1k-twikB68omNrWIh74s1lhKfGT4/mutate-pod");
+  });
+
+  test("one that an older release registered as it is stays valid while its line says so, and makes no other", async () => {
+    const [old, next] = [randomBytes(32).toString("base64url"), randomBytes(32).toString("base64url")];
+    const isKnown = await given(`plain ${old}\n${next}\n`);
+    for (const path of ALL) {
+      expect([path, await isKnown(path, old), await isKnown(path, pathSecretOf(next, path))]).toEqual([
+        path,
+        true,
+        true,
+      ]);
+      expect([path, await isKnown(path, next), await isKnown(path, pathSecretOf(old, path))]).toEqual([
+        path,
+        false,
+        false,
+      ]);
+      expect(await isKnown(path, `plain ${old}`)).toBe(false);
+    }
+    lines.length = 0;
+    log.error(`${old} ${next}`);
+    expect(lines.join("")).not.toMatch(new RegExp(`${old}|${next}`));
+  });
+
+  test("strangers who ask for many paths keep none of those that are served from their secret", async () => {
+    const kept = randomBytes(32).toString("base64url");
+    const isKnown = await given(kept);
+    for (let count = 0; count < 1_000; count++) expect(await isKnown(`/${count}`, "x".repeat(43))).toBe(false);
+    for (const path of ALL) expect(await isKnown(path, pathSecretOf(kept, path))).toBe(true);
   });
 });
 
 describe("rotation", () => {
   const secret = () => randomBytes(32).toString("base64url");
-  const path = (value: string) => ({ path: `/s/${value}/mutate-pod` });
+  const path = (value: string) => ({ path: registeredPath(value, "/mutate-pod") });
 
   async function rotated() {
     const file = join(folder, `rotated-${secret()}`);

@@ -10,6 +10,7 @@ import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/app.ts";
 import { authenticator } from "../../shared/webhook/authenticate.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/https-server.ts";
+import { registeredPath } from "../../shared/webhook/path-secret.ts";
 import { type ClientCertificate, commonName, createAuthority } from "./certificates.ts";
 import { writePathSecret, writeTlsFiles } from "./cluster.ts";
 
@@ -110,7 +111,7 @@ describe("over TLS", () => {
   });
 
   test.each([
-    ["right", () => `/s/${pathSecret}/mutate-pod?timeout=10s`, 200],
+    ["right", () => `${registeredPath(pathSecret, "/mutate-pod")}?timeout=10s`, 200],
     ["wrong", () => `/s/${randomBytes(32).toString("base64url")}/mutate-pod?timeout=10s`, 401],
     ["none", () => "/mutate-pod", 401],
   ])("a secret path: %s", async (_, path, status) => {

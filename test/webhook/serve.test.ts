@@ -16,6 +16,7 @@ import {
 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { pathSecretOf } from "../../shared/webhook/path-secret.ts";
 import { ServerError } from "../../shared/webhook/server-error.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";
 
@@ -33,7 +34,8 @@ interface Answer {
 /** One request over TLS to the webhooks; only probes need not say who asks. */
 function call(method: string, path: string, body = "", headers: object = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const prefix = path.endsWith("z") ? "" : `/s/${cluster.pathSecret}`;
+    const [pure = ""] = path.split("?");
+    const prefix = path.endsWith("z") ? "" : `/s/${pathSecretOf(cluster.pathSecret, pure)}`;
     const outgoing = request(
       `https://127.0.0.1:${cluster.server.port}${prefix}${path}`,
       { method, ca: cluster.tls.certificate, headers: { "content-type": "application/json", ...headers } },

@@ -1,6 +1,8 @@
 /** Requests that almost prove who they are: each is to be refused in every mode. */
+
 import { X509Certificate } from "node:crypto";
 import type { HttpRequest } from "../../shared/webhook/http.ts";
+import { pathSecretOf, registeredPath } from "../../shared/webhook/path-secret.ts";
 import { commonName, createAuthority } from "./certificates.ts";
 
 export interface Proofs {
@@ -46,13 +48,22 @@ function tokens({ token, secret }: Proofs): Readonly<Record<string, string>> {
   };
 }
 
-function paths({ token, secret }: Proofs): Readonly<Record<string, string>> {
+function paths({ token, secret: kept }: Proofs): Readonly<Record<string, string>> {
+  const secret = pathSecretOf(kept, "/mutate-pod");
   const swapped = secret.replace(/[a-z]/, (letter) => letter.toUpperCase());
   return {
     "no secret": "/mutate-pod",
     "no segment": "/s/",
     "an empty segment": "/s//mutate-pod",
     "a wrong secret": `/s/${"x".repeat(43)}/mutate-pod`,
+    "the secret that is kept": `/s/${kept}/mutate-pod`,
+    "the secret that is kept, at another path": `/s/${kept}/validate-apps-kruise-io-sidecarset`,
+    "the pod webhook's secret at the registration's": `/s/${secret}/validate-apps-kruise-io-sidecarset`,
+    "the pod webhook's secret at the conversion's": `/s/${secret}/convert`,
+    "the pod webhook's secret at a hint's": `/s/${secret}/hint-pod-status`,
+    "the pod webhook's secret, made from again": `${registeredPath(secret, "/validate-apps-kruise-io-sidecarset")}`,
+    "the conversion's secret": `/s/${pathSecretOf(kept, "/convert")}/mutate-pod`,
+    "the secret of no path": `/s/${pathSecretOf(kept, "")}/mutate-pod`,
     "a secret too long": `/s/${secret}x/mutate-pod`,
     "a secret too short": `/s/${secret.slice(0, -1)}/mutate-pod`,
     "another case of the secret": `/s/${swapped}/mutate-pod`,
@@ -84,7 +95,10 @@ function headers({ token, secret }: Proofs): Readonly<Record<string, Readonly<Re
     "the token for a proxy": { "proxy-authorization": `Bearer ${token}` },
     "the token under another name": { "x-authorization": `Bearer ${token}` },
     "the secret in a header": { "x-path-secret": secret },
-    "the path rewritten": { "x-original-url": `/s/${secret}/mutate-pod`, "x-forwarded-uri": `/s/${secret}/mutate-pod` },
+    "the path rewritten": {
+      "x-original-url": registeredPath(secret, "/mutate-pod"),
+      "x-forwarded-uri": registeredPath(secret, "/mutate-pod"),
+    },
     "a name in a header of a load balancer": { "x-amzn-mtls-clientcert-subject": "CN=kube-apiserver" },
     "a name in a header of a proxy": { "x-remote-user": "system:apiserver", "x-ssl-client-verify": "SUCCESS" },
   };

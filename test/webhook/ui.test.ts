@@ -7,6 +7,7 @@ import { type Server, startServer } from "../../functions/serve.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { registeredPath } from "../../shared/webhook/path-secret.ts";
 import { runCli } from "../cli/run-cli.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";
 
@@ -81,7 +82,9 @@ describe("the page in a browser", () => {
   const refusals = [
     ["a stranger", () => "/ui", "GET", 401],
     ["a stranger with another secret", () => `/s/${randomBytes(32).toString("base64url")}/ui`, "GET", 401],
-    ["who knows only the secret of the webhooks", () => `/s/${cluster.pathSecret}/ui/agent`, "GET", 404],
+    ["who knows only the secret of the webhooks", () => registeredPath(cluster.pathSecret, "/ui/agent"), "GET", 404],
+    ["who knows only the secret that is kept for the webhooks", () => `/s/${cluster.pathSecret}/ui/agent`, "GET", 401],
+    ["who makes one of the page's own secret", () => registeredPath(uiSecret, "/ui"), "GET", 401],
     ["who wants to write", () => `/s/${uiSecret}/ui`, "POST", 405],
     ["a SidecarSet that is not there", () => `/s/${uiSecret}/ui/nobody`, "GET", 404],
     ["a name that is none", () => `/s/${uiSecret}/ui/%2e%2e`, "GET", 401],
@@ -100,7 +103,7 @@ describe("the page in a browser", () => {
   });
 
   it("is not there unless it was asked for", async () => {
-    expect((await get(`/s/${cluster.pathSecret}/ui`, "GET", cluster.server.port)).code).toBe(404);
+    expect((await get(registeredPath(cluster.pathSecret, "/ui"), "GET", cluster.server.port)).code).toBe(404);
   });
 });
 

@@ -16,9 +16,9 @@ variable "ca_bundle" {
   type    = string
   default = ""
 }
-variable "path_secret" {
-  type      = string
-  default   = ""
+variable "path_secrets" {
+  type      = map(string)
+  default   = {}
   sensitive = true
 }
 variable "urls" {
@@ -46,7 +46,7 @@ module "objects" {
   source            = "../objects"
   url               = var.url
   ca_bundle         = var.ca_bundle
-  path_secret       = var.path_secret
+  path_secrets      = var.path_secrets
   urls              = var.urls
   failure_policy    = var.failure_policy
   fence             = var.fence

@@ -15,14 +15,14 @@ variable "ca_bundle" {
   default     = ""
 }
 
-variable "path_secret" {
-  description = "the secret of the paths, where callers prove by it who they are"
-  type        = string
-  default     = ""
+variable "path_secrets" {
+  description = "the secret of each path, where callers prove by it who they are: what `sidecarset path-secrets` prints"
+  type        = map(string)
+  default     = {}
   sensitive   = true
   validation {
-    condition     = can(regex("^$|^[A-Za-z0-9_-]{43}$", var.path_secret))
-    error_message = "path_secret: expected 256 bits in base64url, 43 characters"
+    condition     = alltrue([for secret in values(var.path_secrets) : can(regex("^[A-Za-z0-9_-]{43}$", secret))])
+    error_message = "path_secrets: expected 256 bits in base64url for each path, 43 characters"
   }
 }
 
@@ -95,10 +95,9 @@ locals {
 
   # The placeholder's indent and path.
   placeholder = "^( +)url: https://sidecarset-webhooks\\.invalid(/\\S+)$"
-  secret      = var.path_secret == "" ? "" : "/s/${var.path_secret}"
   addressed = flatten([for line in local.lines : [for found in coalescelist(regexall(local.placeholder, line), [[]]) :
     length(found) == 0 ? [line] : [
-      "${found[0]}url: ${trim(lookup(var.urls, found[1], var.url), "/")}${local.secret}${found[1]}",
+      "${found[0]}url: ${trim(lookup(var.urls, found[1], var.url), "/")}${length(var.path_secrets) == 0 ? "" : "/s/${var.path_secrets[found[1]]}"}${found[1]}",
       var.ca_bundle == "" ? "" : "${found[0]}caBundle: ${var.ca_bundle}",
     ]
   ]])

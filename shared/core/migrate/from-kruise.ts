@@ -185,11 +185,15 @@ function stopManager({ metadata, spec }: Workload): MigrationStep {
 
 function convert({ conversion }: MigrationFacts, options: WebhookOptions): MigrationStep {
   const install = `sidecarset install ${optionsText(options)} | kubectl apply -f -`;
-  const secret = options.pathSecrets === undefined ? "" : `/s/'"$(head -n 1 ${quoted(options.pathSecrets)})"'`;
+  const secret =
+    options.pathSecrets === undefined
+      ? ""
+      : `/s/'"$(sidecarset path-secrets --path-secrets ${quoted(options.pathSecrets)} /convert)"'`;
   const ca = options.caBundle === undefined ? "null" : `"'"$(base64 < ${quoted(options.caBundle)} | tr -d '\\n')"'"`;
   const url = `${options.url.replace(/\/+$/, "")}${secret}/convert`;
   const client = `{"service":null,"url":"${url}","caBundle":${ca}}`;
-  const patch = `kubectl patch crd sidecarsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":{"webhook":{"clientConfig":${client}}}}}'`;
+  // By printf, which is no process: arguments of processes are everybody's to read.
+  const patch = `printf %s '{"spec":{"conversion":{"webhook":{"clientConfig":${client}}}}}' | kubectl patch crd sidecarsets.apps.kruise.io --type=merge --patch-file=/dev/stdin`;
   const { service } = conversion ?? {};
   const theirs = `{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443},"url":null}`;
   return {

@@ -17,7 +17,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { compileSidecarSet } from "../../../shared/core/compile.ts";
 import type { Cluster, Resource } from "../../../shared/kube/port.ts";
 import { IN_FORCE_MS } from "../../../shared/webhook/announcement-trust.ts";
-import { secretPath } from "../../../shared/webhook/paths.ts";
+import { registeredPath } from "../../../shared/webhook/path-secret.ts";
 import { type RawTarget, sendRaw } from "../../contract/raw.ts";
 import { clusterOf } from "../../e2e/support/clients.ts";
 import { startControlPlane } from "../../e2e/support/control-plane.ts";
@@ -125,7 +125,7 @@ async function startWebhooks(
     const port = await servers[way].call<number>("start", { ...plans[way], ...more });
     return `https://127.0.0.1:${port}${path}`;
   };
-  const path = secretPath(SECRET, "/mutate-pod");
+  const path = registeredPath(SECRET, "/mutate-pod");
   const ours = await start("ours", path);
   const original = { url: ours, authority };
   return {

@@ -1,10 +1,11 @@
 /** What the pod webhook costs over HTTPS, beside a server that does nothing and a minimal injector, turn by turn. */
+
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCertificates } from "../../../infra/local/certificates.ts";
 import { kubeconfigText } from "../../../infra/local/kubeconfig.ts";
-import { secretPath } from "../../../shared/webhook/paths.ts";
+import { registeredPath } from "../../../shared/webhook/path-secret.ts";
 import { reviewBody } from "../fixture.ts";
 import { median } from "../measure.ts";
 import type { MadeUpApi } from "../process/made-up-api.ts";
@@ -121,7 +122,13 @@ async function ours(stage: Stage, sidecarSets: number, isKeptToo: boolean): Prom
     const process = begin(stage, "server-process.ts");
     const plan = { kind: "ours", reads, kubeconfig, ...stage.tls } as const satisfies ServerPlan;
     const port = await process.call<number>("start", plan);
-    return { name: NAMES[reads], sidecarSets, process, port, path: secretPath(SECRET, "/mutate-pod?timeout=10s") };
+    return {
+      name: NAMES[reads],
+      sidecarSets,
+      process,
+      port,
+      path: `${registeredPath(SECRET, "/mutate-pod")}?timeout=10s`,
+    };
   };
   if (!isKeptToo) return [await subject("announced")];
   const get: Subject = {

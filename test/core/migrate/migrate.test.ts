@@ -105,7 +105,11 @@ describe("the way from OpenKruise", () => {
     expect(lines.find((line) => line.startsWith("sidecarset webhooks"))).toBe(
       `sidecarset webhooks --url ${URL}/ --ca-bundle 'my ca.crt' --path-secrets 'it'\\''s' | kubectl apply -f -`,
     );
-    expect(lines.find((line) => line.startsWith("kubectl patch crd"))).toContain(`"url":"${URL}/s/'"$(head -n 1 `);
+    expect(lines.find((line) => line.includes("kubectl patch crd"))).toContain(
+      `"url":"${URL}/s/'"$(sidecarset path-secrets --path-secrets 'it'\\''s' /convert)"'/convert"`,
+    );
+    // What printf is given stands in no list of processes: it is none.
+    expect(lines.filter((line) => line.includes("/s/")).every((line) => line.startsWith("printf %s "))).toBe(true);
   });
 });
 

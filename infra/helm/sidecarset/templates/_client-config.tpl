@@ -2,7 +2,7 @@
 {{- $own := ternary "https://sidecarset-serve.kruise-system.svc" "" .values.serve.enabled -}}
 {{- $url := index .values.urls .path | default .values.url | default $own | required "url is missing: where the webhooks answer, such as --set url=https://webhooks.example.com" | trimSuffix "/" -}}
 {{- $path := .path -}}
-{{- if .values.pathSecret }}{{ $path = printf "/s/%s%s" .values.pathSecret .path }}{{ end -}}
+{{- if .values.pathSecrets }}{{ $path = printf "/s/%s%s" (index .values.pathSecrets .path | required (printf "pathSecrets has none for %s: sidecarset path-secrets prints all" .path)) .path }}{{ end -}}
 {{- $service := regexFindAll "^https://[a-z0-9-]+[.][a-z0-9-]+[.]svc(:[0-9]+)?$" $url 1 -}}
 {{- if $service }}
 {{- $parts := splitList "." (trimPrefix "https://" $url) -}}
