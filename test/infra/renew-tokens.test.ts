@@ -25,7 +25,10 @@ function run(args: readonly string[], env: Readonly<Record<string, string>> = {}
   const calls = join(folder, "calls");
   writeFileSync(calls, "");
   const environment = { ...process.env, PATH: `${folder}:${process.env["PATH"]}`, CALLS: calls, ...env };
-  const { status, stdout } = spawnSync("infra/aws/renew-tokens.sh", args, { encoding: "utf8", env: environment });
+  const { status, stdout } = spawnSync("bash", ["infra/aws/renew-tokens.sh", ...args], {
+    encoding: "utf8",
+    env: environment,
+  });
   return { status, stdout, calls: readFileSync(calls, "utf8").trim().split("\n") };
 }
 

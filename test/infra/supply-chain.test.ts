@@ -18,6 +18,9 @@ interface Lock {
     >
   >;
 }
+/** Not what is in this repository itself. */
+const installedOf = (packages: Lock["packages"]) =>
+  Object.entries(packages).filter(([path, { link }]) => path.includes("node_modules/") && !link);
 const readJson = async (path: string): Promise<unknown> => JSON.parse(await readFile(path, "utf8"));
 
 test("at most 8 packages are needed to run, each at an exact version", async () => {
@@ -31,7 +34,7 @@ test.each(["package-lock.json", "test/lambda/package-lock.json"])(
   "%s pins every package by its checksum",
   async (path) => {
     const { packages } = (await readJson(path)) as Lock;
-    const installed = Object.entries(packages).filter(([name]) => name !== "");
+    const installed = installedOf(packages);
     expect(installed.length).toBeGreaterThan(50);
     const unpinned = installed.filter(
       ([, { integrity = "", resolved }]) => !integrity.startsWith("sha512-") || resolved !== undefined,
@@ -39,6 +42,15 @@ test.each(["package-lock.json", "test/lambda/package-lock.json"])(
     expect(unpinned.map(([name]) => name)).toEqual([]);
   },
 );
+
+test("the Node that runs all of this is one of them, of the same version for every platform", async () => {
+  const { packages } = (await readJson("package-lock.json")) as Lock;
+  const nodes = installedOf(packages).filter(([path]) => /^node_modules\/node-(linux|win|darwin)-\w+$/.test(path));
+  expect(nodes.length).toBeGreaterThanOrEqual(3);
+  const versions = [...new Set(nodes.map(([, { version }]) => version))];
+  expect(versions).toHaveLength(1);
+  if (process.execPath.includes("node_modules")) expect(`v${versions[0]}`).toBe(process.version);
+});
 
 test("the bill of materials, in CycloneDX, names what is shipped", async () => {
   const { stdout } = await run("npm", ["run", "--silent", "sbom"], { maxBuffer: 64 * 1024 * 1024 });

@@ -1,6 +1,6 @@
 /** Counts what was tried against us, for `npm run attack`: a test that tries many things in one says how many they were. */
-import { appendFileSync } from "node:fs";
-import { relative } from "node:path";
+import { appendFileSync, mkdirSync } from "node:fs";
+import { dirname, relative } from "node:path";
 import { expect } from "vitest";
 
 /** As many times as many are made, where they are made by chance: `npm run attack -- --times 10`. */
@@ -19,5 +19,7 @@ export function tried(count: number): void {
   const file = process.env["ATTACKS"];
   const { testPath = "", currentTestName = "" } = expect.getState();
   const one: Tried = { file: relative(process.cwd(), testPath), test: currentTestName.replaceAll(" > ", " "), count };
-  if (file) appendFileSync(file, `${JSON.stringify(one)}\n`);
+  if (!file) return;
+  mkdirSync(dirname(file), { recursive: true });
+  appendFileSync(file, `${JSON.stringify(one)}\n`);
 }

@@ -8,6 +8,7 @@ import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Server, startServer } from "../../functions/serve.ts";
 import { createLog } from "../../shared/log.ts";
+import { registeredPath } from "../../shared/webhook/path-secret.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 import { TIMES, tried } from "./attacks.ts";
 
@@ -76,7 +77,7 @@ test("every method with every form of target gets a 4xx, and the process lives",
     `/${"a".repeat(10_000)}`,
   ];
   const chance = Array.from({ length: 10 * (TIMES - 1) }, () => `/${randomBytes(30).toString("base64")}%`);
-  const right = ["/metrics", "/ui", "/", `/s/${uiSecret}/ui`, `/s/${cluster.pathSecret}/mutate-pod`];
+  const right = ["/metrics", "/ui", "/", `/s/${uiSecret}/ui`, registeredPath(cluster.pathSecret, "/mutate-pod")];
   const tries = (["webhooks", "metrics"] as const).flatMap((port) =>
     METHODS.flatMap((method) => {
       const isAnswered = ["GET", "HEAD", "POST"].includes(method);
@@ -119,7 +120,7 @@ test("whoever sends nothing, half a header or no handshake is cut off in the tim
 test("bodies that never end are held up to a limit, then refused with 503, and forgotten with their connections", async () => {
   const mebibyte = "x".repeat(1024 * 1024);
   const head = (bytes: number) =>
-    `POST /s/${cluster.pathSecret}/mutate-pod HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n`;
+    `POST ${registeredPath(cluster.pathSecret, "/mutate-pod")} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n`;
   const answers: string[] = [];
   const sockets = await Promise.all(
     Array.from({ length: 16 }, async (_, at) => {
