@@ -121,6 +121,11 @@ export function webhooksSubjects(): readonly object[] {
   return subjectsOf({ name: WEBHOOKS, group: WEBHOOKS_GROUP });
 }
 
+/** The webhooks' account, and of their groups this one alone: one webhook of several, where each has an identity of its own. */
+export function oneWebhookSubjects(group: string): readonly object[] {
+  return subjectsOf({ name: WEBHOOKS, group });
+}
+
 function subjectsOf({ name, group }: Pick<Account, "name" | "group">): readonly object[] {
   return [
     { kind: "ServiceAccount", name, namespace: KRUISE_NAMESPACE },

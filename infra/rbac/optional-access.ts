@@ -3,6 +3,7 @@ import { SIDECARSET_GROUP, WEBHOOK_CONFIGURATION } from "../../shared/api/names.
 import {
   type AccessObject,
   allow,
+  oneWebhookSubjects,
   type PolicyRule,
   RECONCILER,
   reconcilerSubjects,
@@ -115,15 +116,11 @@ export function optionalAccess(): readonly OptionalAccess[] {
     const own = granted(
       `${RECONCILER}-${feature}`,
       [...rules, widening],
-      [...reconcilerSubjects(), ...groupSubjects(group)],
+      [...reconcilerSubjects(), ...(group === undefined ? [] : oneWebhookSubjects(group))],
     );
     const others = webhookRules ? granted(`${WEBHOOKS}-${feature}`, webhookRules, webhooksSubjects()) : [];
     return { feature, purpose, objects: [...own, ...others] };
   });
-}
-
-function groupSubjects(name: string | undefined): readonly object[] {
-  return name === undefined ? [] : [{ kind: "Group", apiGroup: "rbac.authorization.k8s.io", name }];
 }
 
 function granted(name: string, rules: readonly PolicyRule[], subjects: readonly object[]): readonly AccessObject[] {

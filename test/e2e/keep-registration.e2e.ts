@@ -24,21 +24,8 @@ let functions: Functions;
 /** While the registrations come into force a probe may be too early. */
 let errorsBefore = 0;
 let cluster: Cluster;
-const access = (optionalAccess().find(({ feature }) => feature === "webhook-configuration")?.objects ?? []).map(
-  // The webhooks have an account of their own here.
-  (object) =>
-    object.kind === "ClusterRoleBinding"
-      ? { ...object, subjects: [...subjectsOf(object), account("sidecarset-webhooks")] }
-      : object,
-) as readonly KubernetesObject[];
-
-function subjectsOf(object: KubernetesObject): readonly object[] {
-  return (object as { readonly subjects?: readonly object[] }).subjects ?? [];
-}
-
-function account(name: string): object {
-  return { kind: "ServiceAccount", name, namespace: KRUISE_NAMESPACE };
-}
+const access: readonly KubernetesObject[] =
+  optionalAccess().find(({ feature }) => feature === "webhook-configuration")?.objects ?? [];
 
 beforeAll(async () => {
   const admin = controlPlane();
