@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import { type RawAnswer, type RawTarget, sendRaw } from "../contract/raw.ts";
+import { addAttacks } from "../support/attacks.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf } from "./support/clients.ts";
 import { openFencedScene } from "./support/fence-scene.ts";
@@ -71,6 +72,7 @@ async function expectDenied(writes: readonly Write[]): Promise<void> {
     expect(saying(write, tried)).toMatch(/: 2\d\d $/);
   }
   addFigure("writes that the fence refuses", writes.length);
+  addAttacks(writes.length);
 }
 
 it("lets everything through that a rollout writes", () => expectPermitted(PERMITTED));

@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseAuthentication } from "../../shared/authentication-settings.ts";
 import { parseCluster } from "../../shared/cluster-settings.ts";
+import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { writeCanaries } from "./canaries.ts";
 
-const COUNT = 100;
+const COUNT = 100 * ATTACK_TIMES;
 const NOBODY = "the process ends by an error that nobody caught";
 
 /** All that a process writes, and how it ends. */
@@ -35,6 +36,7 @@ test.each(["throw", "throw a text", "reject"])(
     const found = canaries.filter(({ secret }) => formsOf(secret).some((form) => output.includes(form)));
     const lines = output.split("\n");
     process.stdout.write(`${how}: ${canaries.length} secrets, ${lines.length} lines written, ${found.length} found\n`);
+    addAttacks(canaries.length, found.length);
     expect(found.map(({ way }) => way)).toEqual([]);
     expect(canaries).toHaveLength(COUNT);
     for (const level of ["debug", "info", "warn", "error"])
@@ -44,7 +46,7 @@ test.each(["throw", "throw a text", "reject"])(
     expect(code).toBe(1);
     await rm(folder, { recursive: true });
   },
-  120_000,
+  120_000 * ATTACK_TIMES,
 );
 
 test("a secret in the place of a place is not repeated", async () => {
@@ -61,6 +63,7 @@ test("a secret in the place of a place is not repeated", async () => {
       expect(attempt).not.toThrow(secret);
     }
   }
+  addAttacks(3 * canaries.length);
   expect(canaries.length).toBeGreaterThan(COUNT / 2);
   await rm(folder, { recursive: true });
 });
