@@ -46,7 +46,7 @@ export const TABLES: readonly Table[] = [
   {
     title: "pods made to keep the webhook computing",
     part: "here",
-    files: { "test/security/hostile-pods.test.ts": ALL },
+    files: { "test/security/hostile-pods.test.ts": ALL, "test/security/beside-hostile-pods.test.ts": ALL },
   },
   {
     title: "objects too large or too deep",

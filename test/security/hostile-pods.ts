@@ -52,6 +52,11 @@ const mounts = (count: number, subPathExpr: (index: number) => string) => ({
 const PARTS: Readonly<Record<string, Part>> = {
   "the same variable in few paths, very often": { container: mounts(11, () => "$(A)".repeat(65_000)) },
   "another variable in each path": { container: mounts(MANY, (index) => `$(E${index})`) },
+  "many other variables in few paths": {
+    container: mounts(11, (mount) =>
+      times(26_000, (index) => `$(${(index * 11 + mount).toString(36).padStart(4, "E")})`).join(""),
+    ),
+  },
   "paths of open brackets": { container: mounts(11, () => "$(".repeat(130_000)) },
   mounts: { container: mounts(MANY, () => "") },
   variables: { container: { env: times(MANY, (index) => ({ name: `E${index}`, value: "x" })) } },
