@@ -1,5 +1,6 @@
 /** One JSON line per event: the only writer to stdout of the functions. */
 import type { LogLevel } from "./config.ts";
+import { withUnseenEscaped } from "./core/lib/unseen.ts";
 import { millisecondText } from "./time-text.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -96,7 +97,7 @@ export function createBatchedLog(level: LogLevel): Log {
 
 function format({ time, level, message, fields = {} }: Entry): string {
   const head = { time: millisecondText(time), level, message };
-  return `${harmless(bounded(textOf(head, fields), head, fields))}\n`;
+  return `${withUnseenEscaped(bounded(textOf(head, fields)))}\n`;
 }
 
 /** What others chose, such as the names in a review, fills no log. */
@@ -106,38 +107,35 @@ const MAX_REPORT = 256 * 1024;
 const MAX_TEXT = 256;
 const MAX_ITEMS = 20;
 
-function bounded(text: string, head: object, fields: LogFields): string {
+/** Secrets are not in it any more: one that is cut would not be known for what it is. */
+function bounded(text: string): string {
   if (text.length <= MAX_LINE) return text;
-  const cutBy = (cut: (value: unknown) => unknown) => {
-    const shorter = Object.entries(fields).map(([field, value]) => [field, cut(value)]);
-    return textOf({ ...head, cutFrom: text.length }, Object.fromEntries(shorter));
-  };
-  const shorter = cutBy(cutTexts);
-  return shorter.length <= MAX_REPORT ? shorter : cutBy(cutAll);
+  const { time, level, message, ...fields } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  const head = { time, level, message: cutTexts(message), cutFrom: text.length };
+  const shorter = JSON.stringify({ ...head, ...cutFields(fields, cutTexts) });
+  return shorter.length <= MAX_REPORT ? shorter : JSON.stringify({ ...head, ...cutFields(fields, cutAll) });
 }
 
-/** Texts, lists of texts and errors. */
+/** Texts and names of fields, at any depth, and lists of texts. */
 function cutTexts(value: unknown): unknown {
   if (typeof value === "string") return cut(value);
-  if (value instanceof Error) return { ...value, name: value.name, message: cut(value.message), stack: undefined };
-  const isOfTexts = Array.isArray(value) && value.every((item) => typeof item === "string");
-  return isOfTexts ? value.slice(0, MAX_ITEMS).map(cut) : value;
+  if (typeof value !== "object" || value === null) return value;
+  if (!Array.isArray(value)) return cutFields(value, cutTexts);
+  const isOfTexts = value.every((item) => typeof item === "string");
+  return (isOfTexts ? value.slice(0, MAX_ITEMS) : value).map(cutTexts);
+}
+
+function cutFields(fields: object, shorten: (value: unknown) => unknown): object {
+  const all = Object.entries(fields).map(([field, value]) => [cut(field), shorten(value)]);
+  return Object.fromEntries(all.length > MAX_FIELDS ? all.slice(0, MAX_FIELDS) : all);
 }
 
 function cutAll(value: unknown): unknown {
-  const shorter = cutTexts(value);
-  return typeof shorter === "object" ? cut(JSON.stringify(shorter, printable)) : shorter;
+  return typeof value === "object" ? cut(JSON.stringify(value)) : cutTexts(value);
 }
 
 function cut(text: string): string {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
-}
-
-/** Control characters beyond those that JSON escapes, line separators, and what turns the direction of writing. */
-const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
-
-function harmless(json: string): string {
-  return json.replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 function textOf(head: object, fields: LogFields): string {

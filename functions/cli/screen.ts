@@ -1,5 +1,6 @@
 /** What a command writes to: lines without control characters, with colours only where somebody looks at them. */
 import { stripVTControlCharacters, styleText } from "node:util";
+import { withUnseenEscaped } from "../../shared/core/lib/unseen.ts";
 import { withoutSecrets } from "../../shared/log.ts";
 
 export type Color = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
@@ -40,26 +41,18 @@ export function createScreen({ out, err, mayColor }: ScreenOptions): Screen {
   const isTerminal = out.isTTY === true;
   const isColored = isTerminal && mayColor;
   const paint = (part: Part): string => {
-    if (typeof part === "string") return printable(withoutSecrets(part));
-    const text = printable(withoutSecrets(part.text));
+    if (typeof part === "string") return withUnseenEscaped(withoutSecrets(part));
+    const text = withUnseenEscaped(withoutSecrets(part.text));
     return isColored ? styleText(part.color, text, { validateStream: false }) : text;
   };
   return {
     width: isTerminal ? Math.max(NARROWEST, out.columns ?? 80) : Number.POSITIVE_INFINITY,
     isTerminal,
     line: (...parts) => void out.write(`${parts.map(paint).join("").trimEnd()}\n`),
-    text: (text) => void out.write(text.split("\n").map(printable).join("\n")),
+    text: (text) => void out.write(text.split("\n").map(withUnseenEscaped).join("\n")),
     clear: () => void (isTerminal && out.write("\u001b[H\u001b[2J")),
-    warn: (sentence) => void err.write(`${printable(withoutSecrets(sentence))}\n`),
+    warn: (sentence) => void err.write(`${withUnseenEscaped(withoutSecrets(sentence))}\n`),
   };
-}
-
-/** Control characters, and those that turn the direction of text around. */
-const UNPRINTABLE = /[\p{Cc}\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu;
-
-/** Control characters become visible escapes, which JSON reads as what they stand for. */
-export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** How many places a text takes up: emoji and East Asian letters take two. */

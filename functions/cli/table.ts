@@ -1,6 +1,8 @@
 /** Tables and paragraphs that fit into the width there is. */
+
+import { withUnseenEscaped } from "../../shared/core/lib/unseen.ts";
 import type { Part, Screen } from "./screen.ts";
-import { printable, widthOf } from "./screen.ts";
+import { widthOf } from "./screen.ts";
 
 const GAP = 2;
 /** Narrower than this nothing can be read in a column. */
@@ -41,7 +43,7 @@ export function wrap(text: string, width: number, indent = 0): readonly string[]
 }
 
 function textOf(part: Part): string {
-  return printable(typeof part === "string" ? part : part.text);
+  return withUnseenEscaped(typeof part === "string" ? part : part.text);
 }
 
 function widthsOf(cells: readonly (readonly Part[])[]): number[] {

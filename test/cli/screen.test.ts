@@ -4,9 +4,10 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
 import { duration } from "../../functions/cli/duration.ts";
-import { createScreen, printable, type Screen, widthOf } from "../../functions/cli/screen.ts";
+import { createScreen, type Screen, widthOf } from "../../functions/cli/screen.ts";
 import { printTable, wrap } from "../../functions/cli/table.ts";
 import { diffLines } from "../../functions/cli/text-diff.ts";
+import { withUnseenEscaped } from "../../shared/core/lib/unseen.ts";
 import { runCli } from "./run-cli.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -33,6 +34,8 @@ const HOSTILE = [
   ["a C1 control", "\u009b31m"],
   ["text that runs backwards", "\u202eexe.txt"],
   ["a zero-width space", "a\u200bb"],
+  ["a soft hyphen", "a\u00adb"],
+  ["tags, of which nothing is drawn", "a\u{e0041}b"],
   ["DEL", "a\u007fb"],
 ] as const;
 
@@ -99,7 +102,7 @@ describe("a table", () => {
 
   it("counts East Asian letters and emoji as two places", () => {
     expect(["日本", "👍", "abc", "é"].map(widthOf)).toEqual([4, 2, 3, 1]);
-    expect(printable("日本 👍")).toBe("日本 👍");
+    expect(withUnseenEscaped("日本 👍")).toBe("日本 👍");
   });
 });
 

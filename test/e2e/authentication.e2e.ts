@@ -18,6 +18,7 @@ import { registeredPath } from "../../shared/webhook/path-secret.ts";
 import { CONVERT_PATH, MUTATE_POD_PATH, MUTATE_SIDECARSET_PATH } from "../../shared/webhook/paths.ts";
 import { defineGadgets, gadget, removeGadgets } from "../contract/gadgets.ts";
 import { startWebhookServer } from "../contract/webhook-server.ts";
+import { addAttacks } from "../support/attacks.ts";
 import { writePathSecret, writeTlsFiles } from "../webhook/cluster.ts";
 import { controlPlane, restartApiServer } from "./support/access.ts";
 import { clusterOf, writeKubeconfig } from "./support/clients.ts";
@@ -172,6 +173,7 @@ describe.each(["token", "certificate"] as const)("an API server that shows webho
     for (const [who, stranger] of Object.entries(strangers))
       expect({ who, code: await call(stranger) }).toEqual({ who, code: 401 });
     addFigure("strangers that serve turned away", Object.keys(strangers).length);
+    addAttacks(Object.keys(strangers).length);
   });
 
   it("shows it when pods and SidecarSets are admitted, and not when objects are converted", async () => {

@@ -1,11 +1,13 @@
 /** What the policies around the reconciler refuse on a real API server, although its roles would let it do anything. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { optionalAccess } from "../../infra/rbac/optional-access.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { type RawAnswer, type RawTarget, sendRaw } from "../contract/raw.ts";
+import { addAttacks } from "../support/attacks.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf } from "./support/clients.ts";
 import { openFencedScene } from "./support/fence-scene.ts";
-import { annotated, PODS, patch, type Write } from "./support/fence-write.ts";
+import { annotated, create, inNamespace, PODS, patch, type Write } from "./support/fence-write.ts";
 import { DENIED_OF_PODS, PERMITTED } from "./support/fence-writes.ts";
 import { DENIED_ELSEWHERE } from "./support/fence-writes-elsewhere.ts";
 import { WIDENED, type Widening } from "./support/fence-writes-optional.ts";
@@ -71,6 +73,7 @@ async function expectDenied(writes: readonly Write[]): Promise<void> {
     expect(saying(write, tried)).toMatch(/: 2\d\d $/);
   }
   addFigure("writes that the fence refuses", writes.length);
+  addAttacks(writes.length);
 }
 
 it("lets everything through that a rollout writes", () => expectPermitted(PERMITTED));
@@ -105,6 +108,35 @@ describe.each(Object.entries(WIDENED))("%s", (feature, { permits, denies }: Wide
       await expectDenied(denies);
     } finally {
       await removeAll(cluster, objects);
+    }
+  });
+});
+
+describe("with every optional role at once", () => {
+  const objects = optionalAccess().flatMap((one) => one.objects);
+  const namesOf = async (path: string) => {
+    const { items } = JSON.parse((await sendRaw(controlPlane(), { method: "GET", path })).text);
+    return (items as readonly KubernetesObject[]).map(({ metadata }) => metadata?.name ?? "");
+  };
+  const isOurs = (name: string) => /^(sidecarset|statefulset)-ledger-|^sidecarset-announcements$|-barrier$/.test(name);
+
+  it("no ConfigMap of another name is written, in any namespace", async () => {
+    await createAll(clusterOf(controlPlane()), objects);
+    try {
+      const tried = create("", inNamespace("kube-public", "configmaps"), { metadata: { name: "tried" } });
+      await until("the roles are in force", async () => isFenced(await send(reconciler, tried, true)));
+      const namespaces = await namesOf("/api/v1/namespaces");
+      expect(namespaces).toEqual(expect.arrayContaining(["kube-system", "kube-public", "default", "kruise-system"]));
+      for (const namespace of namespaces) {
+        const maps = inNamespace(namespace, "configmaps");
+        const names = (await namesOf(maps)).filter((name) => !isOurs(name));
+        await expectDenied([
+          create(`make aws-auth-2 in ${namespace}`, maps, { metadata: { name: "aws-auth-2" } }),
+          ...names.map((name) => patch(`change ${namespace}/${name}`, { data: { mapRoles: "" } }, `${maps}/${name}`)),
+        ]);
+      }
+    } finally {
+      await removeAll(clusterOf(controlPlane()), objects);
     }
   });
 });

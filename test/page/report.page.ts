@@ -2,6 +2,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ReportContent, SetDetail } from "../../shared/core/report/content.ts";
 import { renderPage } from "../../shared/core/report/page.ts";
+import { addAttacks } from "../support/attacks.ts";
 import { openFile, startBrowser } from "./browser.ts";
 import { PAYLOADS } from "./payloads.ts";
 import { contentOf, STORIES, TROUBLED } from "./subjects.ts";
@@ -164,6 +165,7 @@ describe("what a cluster's objects contain is shown and never obeyed", () => {
       expect(shown.links.every((link) => link.startsWith("#"))).toBe(true);
     }
     expect(poison.count).toBeGreaterThan(50 * 200);
+    addAttacks(PAYLOADS.length);
     process.stdout.write(`${PAYLOADS.length} strings, ${poison.count} fields\n`);
   });
 

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseAuthentication } from "../../shared/authentication-settings.ts";
 import { parseCluster } from "../../shared/cluster-settings.ts";
-import { TIMES, tried } from "./attacks.ts";
+import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { writeCanaries } from "./canaries.ts";
 
-const COUNT = 100;
+const COUNT = 100 * ATTACK_TIMES;
 const NOBODY = "the process ends by an error that nobody caught";
 
 /** All that a process writes, and how it ends. */
@@ -27,7 +27,7 @@ function formsOf(secret: string): readonly string[] {
   return [secret, encodeURIComponent(secret), base64, secret.slice(0, 16), secret.slice(-17, -1)];
 }
 
-test.each(Array.from({ length: TIMES }, () => ["throw", "throw a text", "reject"]).flat())(
+test.each(["throw", "throw a text", "reject"])(
   "a hundred secrets, learned in every way, are in no line of any level, in no answer and in no crash: %s",
   async (how) => {
     const folder = await mkdtemp(join(tmpdir(), "canaries-"));
@@ -36,6 +36,7 @@ test.each(Array.from({ length: TIMES }, () => ["throw", "throw a text", "reject"
     const found = canaries.filter(({ secret }) => formsOf(secret).some((form) => output.includes(form)));
     const lines = output.split("\n");
     process.stdout.write(`${how}: ${canaries.length} secrets, ${lines.length} lines written, ${found.length} found\n`);
+    addAttacks(canaries.length, found.length);
     expect(found.map(({ way }) => way)).toEqual([]);
     expect(canaries).toHaveLength(COUNT);
     for (const level of ["debug", "info", "warn", "error"])
@@ -44,9 +45,8 @@ test.each(Array.from({ length: TIMES }, () => ["throw", "throw a text", "reject"
     expect(output).toContain(NOBODY);
     expect(code).toBe(1);
     await rm(folder, { recursive: true });
-    tried(canaries.length);
   },
-  600_000,
+  120_000 * ATTACK_TIMES,
 );
 
 test("a secret in the place of a place is not repeated", async () => {
@@ -63,6 +63,7 @@ test("a secret in the place of a place is not repeated", async () => {
       expect(attempt).not.toThrow(secret);
     }
   }
+  addAttacks(3 * canaries.length);
   expect(canaries.length).toBeGreaterThan(COUNT / 2);
   await rm(folder, { recursive: true });
 });

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { TIMES, tried } from "./attacks.ts";
+import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 
 interface Report {
   readonly bodies: number;
@@ -15,18 +15,22 @@ interface Report {
   readonly isPolluted: boolean;
 }
 
-const BODIES = 1_000 * TIMES;
+const BODIES = 1_000 * ATTACK_TIMES;
 
-test("a thousand hostile bodies are each answered in time, in 256 MB", async () => {
-  const args = ["--max-old-space-size=256", "test/security/answer-hostile-bodies.ts", `${BODIES}`];
-  const { stdout } = await promisify(execFile)(process.execPath, args);
-  const { bodies, statuses, worstMs, worst, slow, limitMs, isPolluted } = JSON.parse(stdout) as Report;
-  const figures = `${bodies} hostile bodies, the worst took ${Math.round(worstMs)} of ${Math.round(limitMs)} ms`;
-  process.stdout.write(`${figures} (${worst}); answers by status ${JSON.stringify(statuses)}\n`);
-  expect(bodies).toBe(BODIES);
-  expect(slow).toEqual([]);
-  expect(isPolluted).toBe(false);
-  const answered = [200, 400, 413, 500].reduce((sum, status) => sum + (statuses[status] ?? 0), 0);
-  expect(answered).toBe(BODIES);
-  tried(bodies);
-}, 600_000);
+test(
+  "a thousand hostile bodies are each answered in time, in 256 MB",
+  async () => {
+    const args = ["--max-old-space-size=256", "test/security/answer-hostile-bodies.ts", `${BODIES}`];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    const { bodies, statuses, worstMs, worst, slow, limitMs, isPolluted } = JSON.parse(stdout) as Report;
+    const figures = `${bodies} hostile bodies, the worst took ${Math.round(worstMs)} of ${Math.round(limitMs)} ms`;
+    process.stdout.write(`${figures} (${worst}); answers by status ${JSON.stringify(statuses)}\n`);
+    addAttacks(bodies, slow.length);
+    expect(bodies).toBe(BODIES);
+    expect(slow).toEqual([]);
+    expect(isPolluted).toBe(false);
+    const answered = [200, 400, 413, 500].reduce((sum, status) => sum + (statuses[status] ?? 0), 0);
+    expect(answered).toBe(BODIES);
+  },
+  300_000 * ATTACK_TIMES,
+);

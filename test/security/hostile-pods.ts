@@ -2,6 +2,7 @@
 import type { AdmissionReview } from "../../shared/api/admission.ts";
 import type { Container, Pod, PodSpec } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { type Chance, seededChance } from "../simulation/chance.ts";
 
 /** Below the number of values that are refused, with a second such list beside it. */
 const MANY = 4_900;
@@ -51,6 +52,11 @@ const mounts = (count: number, subPathExpr: (index: number) => string) => ({
 const PARTS: Readonly<Record<string, Part>> = {
   "the same variable in few paths, very often": { container: mounts(11, () => "$(A)".repeat(65_000)) },
   "another variable in each path": { container: mounts(MANY, (index) => `$(E${index})`) },
+  "many other variables in few paths": {
+    container: mounts(11, (mount) =>
+      times(26_000, (index) => `$(${(index * 11 + mount).toString(36).padStart(4, "E")})`).join(""),
+    ),
+  },
   "paths of open brackets": { container: mounts(11, () => "$(".repeat(130_000)) },
   mounts: { container: mounts(MANY, () => "") },
   variables: { container: { env: times(MANY, (index) => ({ name: `E${index}`, value: "x" })) } },
@@ -151,9 +157,24 @@ export function hostilePods(): readonly HostilePod[] {
   );
 }
 
-/** The review of a pod that wants nothing but its sidecars. */
-export function ordinaryReview(): string {
-  return reviewOf(podOf([]));
+/** Three parts beside each other, each as long as it happens to be. */
+export function madeUpPods(count: number): readonly HostilePod[] {
+  const all = Object.entries(PARTS);
+  return times(count, (seed) => {
+    const chance = seededChance(seed);
+    const chosen = times(3, () => chance.pick(all));
+    const title = `made up ${seed}: ${chosen.map(([name]) => name).join(", ")}`;
+    return { title, body: reviewOf(podOf(chosen.map(([, part]) => shorter(part, chance)))) };
+  });
+}
+
+/** Lists and records stay the beginning of what they are. */
+function shorter<T>(value: T, chance: Chance): T {
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value);
+  if (entries.length < 11) return Object.fromEntries(entries.map(([key, one]) => [key, shorter(one, chance)])) as T;
+  const kept = entries.slice(0, chance.between(1, entries.length));
+  return (Array.isArray(value) ? kept.map(([, one]) => one) : Object.fromEntries(kept)) as T;
 }
 
 function podOf(parts: readonly (Part | undefined)[]): Pod {

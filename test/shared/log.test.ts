@@ -1,5 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { createBatchedLog, createLog, type LogFields } from "../../shared/log.ts";
+import { seededChance } from "../simulation/chance.ts";
+import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 
 function logged(fields: LogFields, message = "event"): Record<string, unknown> {
   const lines: string[] = [];
@@ -103,6 +105,27 @@ test("lines that come within a moment are one write, the last ones when the proc
   }
 });
 
+/** One line, of which all is drawn. */
+const SEEN = /^(?:(?!\p{Default_Ignorable_Code_Point})[^\p{C}\p{Zl}\p{Zp}])+\n$/u;
+
+/** Controls, what turns or hides writing, half a character, what ends a line, and much of it. */
+function texts(seed: number): string {
+  const chance = seededChance(seed);
+  const piece = () => {
+    const [least, most] = chance.pick([
+      [0, 0x1f],
+      [0x7f, 0xa0],
+      [0x200b, 0x206f],
+      [0xd800, 0xdfff],
+      [0xfe00, 0xfeff],
+      [0xe0000, 0xe01ef],
+      [0x3164, 0x3164],
+    ] as const);
+    return String.fromCodePoint(chance.between(least, most)).repeat(chance.pick([1, 3, 20_000]));
+  };
+  return Array.from({ length: chance.between(1, 8) }, piece).join(chance.pick(["", "x", '"', "\\"]));
+}
+
 test("what others chose fills no line, hides nothing and turns no writing round", () => {
   const long = "x".repeat(1_000_000);
   const lines: string[] = [];
@@ -114,11 +137,17 @@ test("what others chose fills no line, hides nothing and turns no writing round"
   log.error("request failed", { name: long, error: new Error(long) });
   log.info("pass", { sidecarSets: Array.from({ length: 1_000 }, () => ({ name: long.slice(0, 1_000) })) });
   log.info("cyclic", cyclic);
+  for (let seed = 0; seed < 100 * ATTACK_TIMES; seed++) {
+    const [one, other] = [texts(2 * seed), texts(2 * seed + 1)];
+    log.warn(one, { name: other, [other]: one, deep: { list: [one, { [one]: new Error(other, { cause: one }) }] } });
+  }
+  const bad = lines.filter((line) => line.length >= 20_000 || !SEEN.test(line));
+  addAttacks(lines.length, bad.length);
   for (const line of lines) {
     expect(line.length).toBeLessThan(20_000);
-    expect(line).toMatch(/^[\x20-\x7e…]+\n$/);
+    expect(line).toMatch(SEEN);
     expect(() => JSON.parse(line)).not.toThrow();
   }
-  expect(lines).toHaveLength(4);
+  expect(lines).toHaveLength(4 + 100 * ATTACK_TIMES);
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({ namespace: "a\u202eb", cutFrom: expect.any(Number) });
 });

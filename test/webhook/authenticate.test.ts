@@ -12,7 +12,7 @@ import { answerConversions } from "../../shared/webhook/conversion.ts";
 import type { HttpRequest } from "../../shared/webhook/http.ts";
 import { pathSecretOf, registeredPath } from "../../shared/webhook/path-secret.ts";
 import * as WEBHOOK_PATHS from "../../shared/webhook/paths.ts";
-import { tried } from "../security/attacks.ts";
+import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { commonName, createAuthority } from "./certificates.ts";
 import { type Shape, strangers } from "./strangers.ts";
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
   await writeFile(join(folder, "tokens"), `${proofs.token}\n`);
   const { cert } = await (await createAuthority()).sign({ subject: commonName(proofs.name) });
   clientCertificate = () => new X509Certificate(cert);
-  shapes = await strangers(proofs);
+  shapes = await strangers(proofs, ATTACK_TIMES);
 });
 afterAll(() => rm(folder, { recursive: true }));
 
@@ -110,13 +110,13 @@ describe.each(MODES)("%s", (mode) => {
       for (const secret of [proofs.token, proofs.secret]) expect(body + lines.join(""), title).not.toContain(secret);
       refused.push(title);
     }
+    addAttacks(refused.length);
     expect(parse.mock.calls.filter(([text]) => text.startsWith("{"))).toEqual([]);
     expect([bodiesRead, refused.length]).toEqual([0, shapes.size]);
     expect(refused.length).toBeGreaterThanOrEqual(60);
     // One that says who is refused, and perhaps that a URL has what is kept.
     expect(lines.filter((line) => !line.includes("as earlier releases registered it"))).toHaveLength(1);
     expect(lines.length).toBeLessThanOrEqual(2);
-    tried(refused.length);
     process.stdout.write(`${mode}: ${refused.length} shapes of requests refused, ${bodiesRead} bodies read\n`);
   });
 
@@ -163,7 +163,7 @@ describe("a secret for each path", () => {
     const letIn = pairs.filter((_, index) => answers[index]).map((pair) => pair.join(" "));
     expect(ALL.length).toBeGreaterThanOrEqual(11);
     expect(letIn).toEqual(ALL.map((path) => `${path} ${path}`));
-    tried(pairs.length - letIn.length);
+    addAttacks(pairs.length - ALL.length, letIn.length - ALL.length);
     for (const path of ALL) expect(await isKnown(path, kept), path).toBe(false);
     expect(new Set(ALL.map((path) => pathSecretOf(kept, path))).size).toBe(ALL.length);
   });

@@ -3,6 +3,7 @@
 import { X509Certificate } from "node:crypto";
 import type { HttpRequest } from "../../shared/webhook/http.ts";
 import { pathSecretOf, registeredPath } from "../../shared/webhook/path-secret.ts";
+import { seededChance } from "../simulation/chance.ts";
 import { commonName, createAuthority } from "./certificates.ts";
 
 export interface Proofs {
@@ -127,8 +128,31 @@ async function certificates({ name }: Proofs): Promise<Readonly<Record<string, s
   return Object.fromEntries(await Promise.all(signed));
 }
 
-/** Title → request. */
-export async function strangers(proofs: Proofs): Promise<ReadonlyMap<string, Shape>> {
+const MISTAKES: readonly ((secret: string, at: number, letter: string) => string)[] = [
+  (secret, at, letter) => secret.slice(0, at) + letter + secret.slice(at),
+  (secret, at) => secret.slice(0, at) + secret.slice(at + 1),
+  (secret, at, letter) => secret.slice(0, at) + letter + secret.slice(at + 1),
+  (secret, at) => secret.slice(at) + secret.slice(0, at),
+  (secret, at) => secret.slice(0, at),
+  (secret, at) => `${secret.slice(0, at)}%${secret.charCodeAt(at).toString(16)}${secret.slice(at + 1)}`,
+  (secret, at) => secret + secret.slice(at),
+];
+
+/** The right token or path, with one mistake in its secret. */
+function mistaken({ token, secret }: Proofs, seed: number): readonly [string, Shape] {
+  const chance = seededChance(seed);
+  const [isToken, wrong] = [chance.isLucky(0.5), chance.pick(MISTAKES)];
+  const right = isToken ? token : secret;
+  const letter = chance.pick([..."abcXYZ019-_.~%/\\\0é"]);
+  const made = wrong(right, chance.between(1, right.length - 1), letter);
+  const given = made === right ? `${made}x` : made;
+  return isToken
+    ? [`mistake ${seed} in the token`, { headers: { authorization: `Bearer ${given}` } }]
+    : [`mistake ${seed} in the path`, { path: `/s/${given}/mutate-pod` }];
+}
+
+/** Title → request; so many times as many with mistakes that are made up. */
+export async function strangers(proofs: Proofs, times = 1): Promise<ReadonlyMap<string, Shape>> {
   const query = `timeout=10s&token=${proofs.token}&secret=${proofs.secret}`;
   const methods = ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "post", ""];
   const shapes: readonly (readonly [string, Shape])[] = [
@@ -142,5 +166,6 @@ export async function strangers(proofs: Proofs): Promise<ReadonlyMap<string, Sha
       ([title, pem]) => [title, { clientCertificate: () => new X509Certificate(pem) }] as const,
     ),
   ];
-  return new Map(shapes);
+  const more = Array.from({ length: (times - 1) * shapes.length }, (_, seed) => mistaken(proofs, seed));
+  return new Map([...shapes, ...more]);
 }

@@ -3,9 +3,14 @@ import type { Container, EnvVar, VolumeDevice, VolumeMount } from "../../api/kub
 import { IS_INJECTED_ENV } from "../../api/names.ts";
 import type { SidecarContainer } from "../../api/sidecarset.ts";
 
-/** `$(NAME)` in a subPathExpr, from its name on. Compat: the escape `$$(NAME)` counts as well (vector subpathexpr-odd-names). */
-const OPEN = "$(";
-const NAME = /[-._a-zA-Z][-._a-zA-Z0-9]*\)/y;
+/** `$(NAME)` in a subPathExpr. Compat: the escape `$$(NAME)` counts as well (vector subpathexpr-odd-names). */
+const [DOLLAR, OPEN, CLOSE] = [0x24, 0x28, 0x29];
+/** Of each letter of ASCII: whether a name may begin with it, or only go on. */
+const [BEGINS, GOES_ON] = [2, 1];
+const LETTERS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const letter = String.fromCharCode(code);
+  return /[-._a-zA-Z]/.test(letter) ? BEGINS : /\d/.test(letter) ? GOES_ON : 0;
+});
 
 export interface Shared {
   /** the variables named in the subPathExpr of shared mounts, of the container that mounts there */
@@ -41,20 +46,35 @@ function appContainers(containers: readonly Container[]): readonly Container[] {
 
 function subPathEnv(apps: readonly Container[]): readonly EnvVar[] {
   return apps.flatMap(({ env, volumeMounts }) => {
-    const names = new Set<string>();
-    for (const { subPathExpr } of volumeMounts ?? []) addVariables(subPathExpr ?? "", names);
-    if (names.size === 0) return [];
-    const variables = new Map((env ?? []).toReversed().map((variable) => [variable.name, variable]));
-    return [...names].flatMap((name) => variables.get(name) ?? []);
+    const paths = (volumeMounts ?? []).flatMap(({ subPathExpr }) => subPathExpr || []);
+    if (paths.length === 0 || !env?.length) return [];
+    const variables = new Map(env.toReversed().map((variable) => [variable.name, variable]));
+    const named = new Set<EnvVar>();
+    for (const path of paths) addNamed(path, variables, named);
+    return [...named];
   });
 }
 
-/** Whoever creates a pod may write very many into it: each is looked at once, and each name is one. */
-function addVariables(text: string, names: Set<string>): void {
-  for (let at = text.indexOf(OPEN); at >= 0; at = text.indexOf(OPEN, at + OPEN.length)) {
-    NAME.lastIndex = at + OPEN.length;
-    if (NAME.test(text)) names.add(text.slice(at + OPEN.length, NAME.lastIndex - 1));
+/**
+ * Whoever creates a pod may write hundreds of thousands of names into it: each letter is looked at once, and only names
+ * of variables are kept.
+ */
+function addNamed(text: string, variables: ReadonlyMap<string, EnvVar>, named: Set<EnvVar>): void {
+  for (let at = 1; at < text.length; at++) {
+    if (text.charCodeAt(at) !== OPEN || text.charCodeAt(at - 1) !== DOLLAR) continue;
+    const end = endOfName(text, at + 1);
+    const variable = text.charCodeAt(end) === CLOSE ? variables.get(text.slice(at + 1, end)) : undefined;
+    if (variable !== undefined && end > at + 1) named.add(variable);
+    at = end - 1;
   }
+}
+
+/** `begin` where there is none. */
+function endOfName(text: string, begin: number): number {
+  if (LETTERS[text.charCodeAt(begin)] !== BEGINS) return begin;
+  let end = begin + 1;
+  while ((LETTERS[text.charCodeAt(end)] ?? 0) >= GOES_ON) end++;
+  return end;
 }
 
 function mountsWithShared(sidecar: SidecarContainer, apps: readonly Container[]): readonly VolumeMount[] {

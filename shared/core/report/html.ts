@@ -1,4 +1,5 @@
 /** Decides how text gets into HTML: escaped, unless it is HTML already. */
+import { UNSEEN } from "../lib/unseen.ts";
 
 /** Only `html` makes one, so whatever a cluster's objects contain is never read as markup. */
 class Html {
@@ -44,9 +45,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** Controls, marks that turn the direction of writing, and halves of characters: none of them can be seen. */
-const INVISIBLE = /[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu;
-
 function escapeHtml(text: string): string {
-  return text.replace(INVISIBLE, "\ufffd").replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
+  return text.replace(UNSEEN, "\ufffd").replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
 }

@@ -1,0 +1,18 @@
+/** Decides which characters nobody sees, or would see as something else, and how they are written instead. */
+
+/**
+ * Controls, halves of characters, what has no picture or turns the direction of writing, ends a line, or is left out by
+ * those who draw text, such as tags and variation selectors.
+ */
+export const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Most texts have nothing but these, and are not looked at further. */
+const PLAIN = /^[\x20-\x7e]*$/;
+
+/** As visible escapes, which JSON reads as what they stand for. */
+export function withUnseenEscaped(text: string): string {
+  if (PLAIN.test(text)) return text;
+  return text.replace(UNSEEN, (character) =>
+    character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  );
+}

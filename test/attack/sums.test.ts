@@ -1,0 +1,75 @@
+/** The count of attacks by itself: it refuses nothing tried, and what got through. */
+import { existsSync } from "node:fs";
+import { expect, test } from "vitest";
+import { asFigures, asText, haveAllHeld, type Report, sumTables } from "./sums.ts";
+import { TABLES } from "./tables.ts";
+
+const table = (title: string, pattern: RegExp) =>
+  ({ title, part: "here", files: { "test/a.test.ts": pattern } }) as const;
+const report = (...tests: readonly (readonly [string, string, { tried: number; held: number }?])[]): Report => ({
+  testResults: [
+    {
+      name: "/root/test/a.test.ts",
+      assertionResults: tests.map(([fullName, status, attacks]) => ({
+        fullName,
+        status,
+        meta: attacks ? { attacks } : {},
+      })),
+    },
+  ],
+});
+const sum = (reports: readonly Report[], pattern = /^/) => sumTables(reports, "/root", [table("one", pattern)])[0];
+
+test.each<[string, Report, number, number]>([
+  ["a test that says nothing is one attack", report(["a", "passed"], ["b", "passed"]), 2, 2],
+  ["a test says how many it tried", report(["a", "passed", { tried: 9, held: 9 }]), 9, 9],
+  ["a test that failed has let one through", report(["a", "failed"], ["b", "passed"]), 2, 1],
+  ["whatever it said", report(["a", "failed", { tried: 9, held: 9 }]), 9, 8],
+  ["or as many as it said", report(["a", "failed", { tried: 9, held: 3 }]), 9, 3],
+  ["a test that did not run tried nothing", report(["a", "skipped"], ["b", "pending"]), 0, 0],
+  ["nothing was reported", {}, 0, 0],
+])("%s", (_, given, tried, held) => {
+  const counted = sum([given]);
+  expect(counted).toEqual({ title: "one", tried, held });
+  expect(haveAllHeld(counted ? [counted] : [])).toBe(tried > 0 && tried === held);
+});
+
+test("tests are those of the table, and what was run once more counts as it ended then", () => {
+  const first = report(["an attack", "failed"], ["something else", "failed"]);
+  expect(sum([first], /attack/)).toEqual({ title: "one", tried: 1, held: 0 });
+  expect(sum([first, report(["an attack", "passed"])], /attack/)).toEqual({ title: "one", tried: 1, held: 1 });
+});
+
+test("broken bodies are counted by whoever sends them", () => {
+  const fuzz = { title: "fuzz", part: "here", files: "fuzz" } as const;
+  expect(sumTables([{ fuzz: { bodies: 20, problems: 2 } }], "/root", [fuzz])).toEqual([
+    { title: "fuzz", tried: 20, held: 18 },
+  ]);
+});
+
+test("no table, or one of which nothing was tried, has not held", () => {
+  const held = { title: "a", tried: 1, held: 1 };
+  expect([haveAllHeld([]), haveAllHeld([held]), haveAllHeld([held, { title: "b", tried: 0, held: 0 }])]).toEqual([
+    false,
+    true,
+    false,
+  ]);
+});
+
+test("the text has a line for each table and the total, and says what got through", () => {
+  const sums = [
+    { title: "a", tried: 3, held: 3 },
+    { title: "b", tried: 2, held: 1 },
+    { title: "c", tried: 0, held: 0 },
+  ];
+  expect(asText(sums).match(/GOT THROUGH|NOTHING TRIED/g)).toEqual(["GOT THROUGH", "NOTHING TRIED"]);
+  expect(asText(sums)).toMatch(/\n3 tables of attacks: 5 tried, 4 held\n$/);
+  expect(asFigures(sums)).toMatchObject({ tried: 5, held: 4, tables: { b: { tried: 2, held: 1 } } });
+});
+
+test("the tables have titles of their own, and files that exist", () => {
+  const files = TABLES.flatMap((one) => (one.files === "fuzz" ? [] : Object.keys(one.files)));
+  expect(new Set(TABLES.map(({ title }) => title)).size).toBe(TABLES.length);
+  expect(files.filter((file) => !existsSync(file))).toEqual([]);
+  expect(files.length).toBeGreaterThan(20);
+});

@@ -1,0 +1,133 @@
+/** Every table of attacks: what is tried, and which tests try it. */
+
+/** Where its tests run: in this process, on a real control plane, in a browser. */
+export type Part = "here" | "control plane" | "page";
+
+export interface Table {
+  readonly title: string;
+  readonly part: Part;
+  /** file → the full names of its tests that are attacks; "fuzz": what `npm run fuzz` has counted */
+  readonly files: Readonly<Record<string, RegExp>> | "fuzz";
+}
+
+const ALL = /^/;
+
+/** By what a stranger has: the doors, then a pod, then a leaked or narrow credential. */
+export const TABLES: readonly Table[] = [
+  {
+    title: "methods and targets, on every port and answerer",
+    part: "here",
+    files: { "test/security/doors.test.ts": /^every method/ },
+  },
+  {
+    title: "connections that send too little, too much, or are too many",
+    part: "here",
+    files: {
+      "test/security/doors.test.ts": /^(?:whoever sends|bodies that never end|more connections)/,
+      "test/webhook/https-authentication.test.ts": /promises gigabytes/,
+    },
+  },
+  {
+    title: "requests that almost prove who they are",
+    part: "here",
+    files: {
+      "test/webhook/authenticate.test.ts":
+        /refuses (?:every other shape|what proves it in the ways)|a file that|is good at that path and at no other/,
+      "test/webhook/https-authentication.test.ts": /→ 401|worth nothing/,
+      "test/webhook/ui.test.ts": /refuses/,
+    },
+  },
+  {
+    title: "certificates by way of a load balancer or a gateway",
+    part: "here",
+    files: { "test/lambda/doors.test.ts": /^a client certificate(?!.*but that one does)|→ 401/ },
+  },
+  { title: "hostile bodies", part: "here", files: { "test/security/hostile-bodies.test.ts": ALL } },
+  { title: "broken bodies", part: "here", files: "fuzz" },
+  {
+    title: "pods made to keep the webhook computing",
+    part: "here",
+    files: { "test/security/hostile-pods.test.ts": ALL, "test/security/beside-hostile-pods.test.ts": ALL },
+  },
+  {
+    title: "objects too large or too deep",
+    part: "here",
+    files: { "test/webhook/object-size.test.ts": /is refused$/ },
+  },
+  {
+    title: "lines of the log that others would write",
+    part: "here",
+    files: { "test/shared/log.test.ts": /^what others chose/, "test/security/doors.test.ts": /filled no log/ },
+  },
+  {
+    title: "names that would be part of a call's path",
+    part: "here",
+    files: { "test/kube/client.test.ts": /^a name that is none/ },
+  },
+  {
+    title: "a tenant's pods against the rollouts of others",
+    part: "here",
+    files: {
+      "test/core/halt/witnesses.test.ts": ALL,
+      "test/core/halt/halt-room.test.ts": ALL,
+      "test/security/hostile-namespace.test.ts": ALL,
+      "test/security/tenants.test.ts": ALL,
+      "test/core/upgrade/never-ready.test.ts": ALL,
+    },
+  },
+  {
+    title: "revisions that somebody else has put there",
+    part: "here",
+    files: {
+      "test/security/planted-revisions.test.ts": ALL,
+      "test/webhook/cluster-view.test.ts": /what somebody else has put there is not$/,
+    },
+  },
+  {
+    title: "pods that ask for a sidecar's privileges, or tell the log",
+    part: "here",
+    files: { "test/security/threats.test.ts": ALL },
+  },
+  {
+    title: "what steers a sidecar, or hides it, and is warned of",
+    part: "here",
+    files: { "test/webhook/admission-warnings.test.ts": /is told when/ },
+  },
+  {
+    title: "gates at private, link-local and credential addresses",
+    part: "here",
+    files: {
+      "test/gate/ask-gate.test.ts": /is not (?:passed|asked|waited for)|is no gate's|may be a private gate's|refuses/,
+      "test/security/hidden-addresses.test.ts": ALL,
+    },
+  },
+  {
+    title: "secrets in the log, in answers, in crashes and on the screen",
+    part: "here",
+    files: {
+      "test/security/canaries.test.ts": ALL,
+      "test/cli/path-secret.test.ts": ALL,
+      "test/shared/log.test.ts": /is not shown/,
+    },
+  },
+  {
+    title: "writes of the reconciler that the fence forbids",
+    part: "control plane",
+    files: { "test/e2e/fence.e2e.ts": /^the reconciler may not|is let through with it, and nothing beside it$/ },
+  },
+  {
+    title: "requests that the roles forbid",
+    part: "control plane",
+    files: { "test/e2e/rbac.e2e.ts": ALL },
+  },
+  {
+    title: "strangers beside a real API server",
+    part: "control plane",
+    files: { "test/e2e/authentication.e2e.ts": /is the only one that is answered$/ },
+  },
+  {
+    title: "texts that would run in the page",
+    part: "page",
+    files: { "test/page/report.page.ts": /^what a cluster's objects contain/ },
+  },
+];

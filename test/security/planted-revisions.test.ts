@@ -1,0 +1,101 @@
+/** A ControllerRevision that somebody has put beside a SidecarSet's own, newest of all: nothing goes back to it. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import { installation } from "../../infra/manifests.ts";
+import type { ControllerRevision, KubernetesObject, OwnerReference } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { planUndo } from "../../shared/core/halt/undo.ts";
+import { newRevision } from "../../shared/core/revision/new-revision.ts";
+import { connect } from "../../shared/kube/connect.ts";
+import { type Cluster, CONTROLLER_REVISIONS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { runHere } from "../cli/run-cli.ts";
+import { resourceOf } from "../support/resource-of.ts";
+import { NOW } from "../support/rollout-fixture.ts";
+
+const NAMESPACE = "kruise-system";
+const PLANTED = "evil:1";
+const OWNER = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", name: "logs", controller: true };
+
+/** What its author may write, and the true uid of the SidecarSet is not told by anything else than `controller`. */
+const OWNERS: Readonly<Record<string, (uid: string) => readonly OwnerReference[]>> = {
+  "no owner": () => [],
+  "another uid": () => [{ ...OWNER, uid: "00000000-0000-0000-0000-000000000000" }],
+  "an empty uid": () => [{ ...OWNER, uid: "" }],
+  "the right uid, as an owner that is no controller": (uid) => [{ ...OWNER, uid, controller: false }],
+  "another uid first": (uid) => [
+    { ...OWNER, uid: "00000000-0000-0000-0000-000000000000" },
+    { ...OWNER, uid, controller: false },
+  ],
+};
+
+let folder: string;
+let local: LocalCluster;
+let cluster: Cluster;
+let kubeconfig: string;
+let stored: SidecarSet;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "planted-"));
+  local = await startLocalCluster();
+  kubeconfig = join(folder, "kubeconfig");
+  await writeFile(kubeconfig, local.kubeconfig());
+  cluster = await connect(kubeconfig);
+  const isNeeded = ({ kind }: KubernetesObject) => kind === "CustomResourceDefinition" || kind === "Namespace";
+  const objects = installation({ url: "https://127.0.0.1:9" }, { podFailurePolicy: "Fail" });
+  for (const one of objects.filter(isNeeded)) await cluster.create(resourceOf(one), one);
+  stored = await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("agent:2"));
+});
+afterAll(async () => {
+  await local?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function sidecarSet(image: string): SidecarSet {
+  const annotations = { "kruise.io/sidecarset-hash": image, "sidecarset.kruise.io/undo-on-halt": "true" };
+  const spec = { selector: { matchLabels: { app: "web" } }, containers: [{ name: "agent", image }] };
+  return { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", metadata: { name: "logs", annotations }, spec };
+}
+
+/** As a pass records it, but for its owners. */
+function planted(revision: number, owners: readonly OwnerReference[]): ControllerRevision {
+  const evil = {
+    ...sidecarSet(PLANTED),
+    metadata: { ...stored.metadata, annotations: sidecarSet(PLANTED).metadata?.annotations ?? {} },
+  };
+  const made = newRevision(evil, { revision, collisionCount: 0, namespace: NAMESPACE });
+  return { ...made, metadata: { ...made.metadata, name: `logs-planted-${revision}`, ownerReferences: owners } };
+}
+
+describe.each(Object.entries(OWNERS))("with %s", (_, ownersOf) => {
+  test.each([
+    ["history", ["history", "logs", "-o", "json"]],
+    ["undo", ["undo", "logs", "--dry-run"]],
+    ["undo to it by its number", ["undo", "logs", "--to-revision", "99", "--dry-run"]],
+    ["abort", ["abort", "logs", "--dry-run"]],
+  ])("%s knows nothing of it", async (_command, args) => {
+    const revision = planted(99, ownersOf(stored.metadata?.uid ?? ""));
+    await cluster.create(CONTROLLER_REVISIONS, revision);
+    const { stdout, stderr } = await runHere([...args, "--kubeconfig", kubeconfig]);
+    // The garbage collector may have been quicker.
+    await cluster
+      .delete(CONTROLLER_REVISIONS, { namespace: NAMESPACE, name: "logs-planted-99" })
+      .catch(() => undefined);
+    expect(stdout + stderr).not.toBe("");
+    expect(stdout + stderr).not.toContain(PLANTED);
+    const now = await cluster.get<SidecarSet>(SIDECARSETS, { name: "logs" });
+    expect(now.spec.containers?.map(({ image }) => image)).toEqual(["agent:2"]);
+  });
+
+  test("a rollout that is stopped is not put back to it", () => {
+    const revisions = [planted(99, ownersOf(stored.metadata?.uid ?? ""))];
+    const undo = planUndo(stored, { halt: "pods fail", revisions, pods: [], now: NOW });
+    expect(undo).toBe("it is not undone, since no other revision is kept");
+  });
+});
+
+test("what the SidecarSet itself controls is gone back to", () => {
+  const revisions = [planted(99, [{ ...OWNER, uid: stored.metadata?.uid ?? "" }])];
+  expect(planUndo(stored, { halt: "pods fail", revisions, pods: [], now: NOW })).toMatchObject({ revision: 99 });
+});
