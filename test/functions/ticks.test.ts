@@ -1,0 +1,55 @@
+/** `sidecarset tick --every`: passes go on in a process that answers no webhooks, until it is told to stop. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "../controller/fixture.ts";
+import { PATIENT } from "../support/patient.ts";
+
+let cluster: TestCluster;
+let folder = "";
+let ticking: ChildProcess;
+let written = "";
+beforeAll(async () => {
+  cluster = await startTestCluster();
+  folder = await mkdtemp(join(tmpdir(), "ticks-"));
+  await writeFile(join(folder, "config"), cluster.kubeconfig);
+  await deploy(cluster.cluster, "ticked", 3, {});
+  const args = ["tick", "--every", "1s", "--metrics-port", "0", "--kubeconfig", join(folder, "config")];
+  ticking = spawn(process.execPath, ["functions/cli.mjs", ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  ticking.stdout?.on("data", (chunk) => {
+    written += chunk;
+  });
+}, 60_000);
+afterAll(async () => {
+  ticking?.kill();
+  await cluster?.close();
+  await rm(folder, { recursive: true });
+});
+
+const lines = () =>
+  written
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+test("what is released is rolled out, and counted", async () => {
+  await release(cluster.cluster, "ticked", 2);
+  await expect
+    .poll(async () => versionsOf(await readPods(cluster.cluster, "ticked")), PATIENT)
+    .toEqual(["2", "2", "2"]);
+  const [{ metricsPort } = {}] = lines().filter(({ message }) => message === "ticking");
+  const updated = async () => {
+    const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    return /^sidecarset_updated_ready_pods\{.*"ticked".*\} (\d+)/m.exec(text)?.[1];
+  };
+  await expect.poll(updated, PATIENT).toBe("3");
+}, 60_000);
+
+test("SIGTERM ends it, once the pass under way is over", async () => {
+  ticking.kill("SIGTERM");
+  expect(await once(ticking, "exit")).toEqual([0, null]);
+  expect(lines().at(-1)).toMatchObject({ message: "stopping" });
+}, 60_000);
