@@ -7,7 +7,7 @@ import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
 import { statefulSetCrd } from "../../infra/crd/stateful-set-crd.ts";
 import { statefulSetSchema } from "../../infra/crd/stateful-set-schema.ts";
 import { installation, manifestFiles, optionalFiles } from "../../infra/manifests.ts";
-import { accessObjects } from "../../infra/rbac/access.ts";
+import { type AccessObject, accessObjects } from "../../infra/rbac/access.ts";
 import { fenceObjects } from "../../infra/rbac/fence.ts";
 import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import { webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
@@ -253,6 +253,41 @@ test("a fence is part of an installation unless somebody leaves it out, and refu
   // Another reason than Forbidden is how a conflict is answered: a pass would look again and again.
   const text = JSON.stringify(fenceObjects());
   expect(text.match(/"message":/g)).toHaveLength(text.match(/"reason":"Forbidden"/g)?.length ?? 0);
+});
+
+test("each account writes what SECURITY.md says, and nothing else", () => {
+  const isWrite = (verb: string) => !["get", "list", "watch"].includes(verb);
+  const written = (objects: readonly AccessObject[]) =>
+    objects.flatMap(({ metadata, rules = [] }) =>
+      rules
+        .filter(({ verbs }) => verbs.some(isWrite))
+        .flatMap(({ resources, resourceNames = [] }) =>
+          resources.map((one) => [metadata?.name, one, ...resourceNames]),
+        ),
+    );
+  expect(written(accessObjects())).toEqual([
+    ["sidecarset-webhooks", "configmaps", "sidecarset-announcements"],
+    ...[
+      "sidecarsets/status",
+      "sidecarsets/finalizers",
+      "pods",
+      "pods/status",
+      "events",
+      "controllerrevisions",
+      "configmaps",
+      "leases",
+    ].map((resource) => ["sidecarset-reconciler", resource]),
+  ]);
+  const registrations = written(optionalAccess().flatMap(({ objects }) => objects)).filter(([, resource]) =>
+    /webhookconfigurations|customresourcedefinitions/.test(resource ?? ""),
+  );
+  expect(registrations).toEqual([
+    [
+      "sidecarset-reconciler-webhook-configuration",
+      "mutatingwebhookconfigurations",
+      "sidecarset-mutating-webhook-configuration",
+    ],
+  ]);
 });
 
 test("the webhooks may write one ConfigMap by its name, and nobody may do everything", () => {

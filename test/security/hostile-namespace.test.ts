@@ -106,3 +106,18 @@ test("two namespaces of which pods were taken down do", () => {
   const down = takenDown(podOf({ hash: NEW_HASH, image: "reg/sc:v2", isReady: false, statuses }));
   expect(decided([placed(down, "shop", 0), placed(down, "web", 1), placed(podOf(), "web", 2)], "0").halt).toBeDefined();
 });
+
+test("pods that are never ready use the budget of all, as in OpenKruise, and those that are down are updated at no cost", () => {
+  const updated = (pods: readonly Pod[]) => {
+    const sidecarSet = sidecarSetOf({ ...SET.spec, updateStrategy: { maxUnavailable: 1 } });
+    const observation = { sidecarSet, pods, revisions: [REVISION], taken: [], reserved: new Set<string>() };
+    const { actions } = decide(observation, { now: NOW, kruiseNamespace: "kruise-system" });
+    return actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
+  };
+  const neverReady = placed(podOf({ hash: NEW_HASH, image: "reg/sc:v2", isReady: false }), "tenant", 0);
+  const down = placed(podOf({ isReady: false }), "tenant", 1);
+  const others = [placed(podOf(), "shop", 2), placed(podOf(), "shop", 3)];
+  expect(updated(others)).toHaveLength(1);
+  expect(updated([neverReady, ...others])).toEqual([]);
+  expect(updated([neverReady, down, ...others])).toEqual(["tenant-1"]);
+});

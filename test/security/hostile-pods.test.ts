@@ -57,20 +57,29 @@ async function take({ body }: HostilePod) {
   return { ms: cpuMs() - begin, ...answered };
 }
 
-test("no pod keeps the webhook computing for longer than three times what parsing so much takes", async () => {
-  const floor = floorMs();
-  const slow: string[] = [];
-  let injected = 0;
-  const pods = hostilePods();
-  const madeUp = madeUpPods((ATTACK_TIMES - 1) * pods.length);
-  for (const pod of [...pods, ...madeUp]) {
-    const limit = (LIMIT_FLOORS * floor * Math.max(pod.body.length, LEAST_BYTES)) / 1_000_000;
-    let { ms, body } = await take(pod);
-    for (let attempt = 1; attempt < ATTEMPTS && ms > limit; attempt++) ms = Math.min(ms, (await take(pod)).ms);
-    if (body.includes('"patch"')) injected++;
-    if (ms > limit) slow.push(`${pod.title}: ${ms.toFixed(1)} ms of ${limit.toFixed(1)}`);
-  }
-  addAttacks(pods.length + madeUp.length, slow.length);
-  expect(slow).toEqual([]);
-  expect([pods.length, injected > pods.length / 2]).toEqual([253, true]);
-});
+function* each(pods: readonly HostilePod[], madeUp: number): Generator<HostilePod> {
+  yield* pods;
+  yield* madeUpPods(madeUp);
+}
+
+test(
+  "no pod keeps the webhook computing for longer than three times what parsing so much takes",
+  async () => {
+    const floor = floorMs();
+    const slow: string[] = [];
+    let injected = 0;
+    const pods = hostilePods();
+    const madeUp = (ATTACK_TIMES - 1) * pods.length;
+    for (const pod of each(pods, madeUp)) {
+      const limit = (LIMIT_FLOORS * floor * Math.max(pod.body.length, LEAST_BYTES)) / 1_000_000;
+      let { ms, body } = await take(pod);
+      for (let attempt = 1; attempt < ATTEMPTS && ms > limit; attempt++) ms = Math.min(ms, (await take(pod)).ms);
+      if (body.includes('"patch"')) injected++;
+      if (ms > limit) slow.push(`${pod.title}: ${ms.toFixed(1)} ms of ${limit.toFixed(1)}`);
+    }
+    addAttacks(pods.length + madeUp, slow.length);
+    expect(slow).toEqual([]);
+    expect([pods.length, injected > pods.length / 2]).toEqual([253, true]);
+  },
+  120_000 * ATTACK_TIMES,
+);

@@ -157,15 +157,15 @@ export function hostilePods(): readonly HostilePod[] {
   );
 }
 
-/** Three parts beside each other, each as long as it happens to be. */
-export function madeUpPods(count: number): readonly HostilePod[] {
+/** Three parts beside each other, each as long as it happens to be; one at a time, since they are large. */
+export function* madeUpPods(count: number): Generator<HostilePod> {
   const all = Object.entries(PARTS);
-  return times(count, (seed) => {
+  for (let seed = 0; seed < count; seed++) {
     const chance = seededChance(seed);
     const chosen = times(3, () => chance.pick(all));
     const title = `made up ${seed}: ${chosen.map(([name]) => name).join(", ")}`;
-    return { title, body: reviewOf(podOf(chosen.map(([, part]) => shorter(part, chance)))) };
-  });
+    yield { title, body: reviewOf(podOf(chosen.map(([, part]) => shorter(part, chance)))) };
+  }
 }
 
 /** Lists and records stay the beginning of what they are. */
