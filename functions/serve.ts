@@ -63,11 +63,16 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const tell = async () => alarm.ring();
   const webhooks = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, tell });
   const isBudgetStrict = config.featureGates.StrictMaxUnavailable;
-  const ui = { identify, connect: toCluster, kruiseNamespace, isBudgetStrict };
+  const isWebhooks = options.authentication.mode === "insecure" ? undefined : isKnown;
+  const ui = { identify, connect: toCluster, kruiseNamespace, isBudgetStrict, isWebhooks };
   const app = options.uiSecrets === undefined ? webhooks : await serveUi(webhooks, options.uiSecrets, ui);
   const metering =
     options.metricsPort === undefined ? undefined : await serveMetrics(options.metricsPort, options.host);
-  const server = await serveHttps(metering ? metering.metered(app) : app, options);
+  const server = await serveHttps(metering ? metering.metered(app) : app, options).catch(async (error: unknown) => {
+    // What is open would keep the process alive, with nothing served.
+    await metering?.server.close();
+    throw error;
+  });
   const end = new AbortController();
   const ticking = {
     connect: toCluster,
