@@ -35,6 +35,13 @@ export function authenticationOf(values: Values): AuthenticationSettings {
     throw new CliError(
       "--path-secrets is missing: API servers present no certificate and no token to the conversion webhook, so it is only served under a secret path",
     );
+  const ignored = (["path-secrets", "client-names"] as const).find((option) => values[option] !== undefined);
+  if (mode === "insecure" && ignored !== undefined)
+    throw new CliError(`--insecure lets everybody in, whatever --${ignored} says: choose one of them`);
+  if (mode !== "client-certificate" && clientNames.length > 0)
+    throw new CliError(
+      "--client-names says whose certificates are known, and --client-ca, which says who signs them, is missing",
+    );
   return {
     mode,
     clientNames,

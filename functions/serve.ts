@@ -53,18 +53,22 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const cluster = options.kubeconfig ?? readCluster();
   const toCluster = () => connect(cluster);
   const identify = { aws: readAwsAccess, log, now: Date.now };
-  const { isKnown, ready } = authenticator(options.authentication, identify, { hasConversions: true });
+  const { isKnown, isKept, ready } = authenticator(options.authentication, identify, { hasConversions: true });
   await ready;
   await toCluster();
   const alarm = createAlarm();
   const tell = async () => alarm.ring();
   const webhooks = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, tell });
   const isBudgetStrict = config.featureGates.StrictMaxUnavailable;
-  const ui = { identify, connect: toCluster, kruiseNamespace, isBudgetStrict };
+  const ui = { identify, connect: toCluster, kruiseNamespace, isBudgetStrict, isWebhooks: isKept };
   const app = options.uiSecrets === undefined ? webhooks : await serveUi(webhooks, options.uiSecrets, ui);
   const metering =
     options.metricsPort === undefined ? undefined : await serveMetrics(options.metricsPort, options.host);
-  const server = await serveHttps(metering ? metering.metered(app) : app, options);
+  const server = await serveHttps(metering ? metering.metered(app) : app, options).catch(async (error: unknown) => {
+    // What is open would keep the process alive, with nothing served.
+    await metering?.server.close();
+    throw error;
+  });
   const end = new AbortController();
   const ticking = {
     connect: toCluster,

@@ -9,14 +9,17 @@ import type { SecretReference } from "../shared/secret/reference.ts";
 import {
   type Authenticate,
   type AuthenticateOptions,
+  type Authenticator,
   authenticator,
   splitPath,
 } from "../shared/webhook/authenticate.ts";
 import type { Answerer, HttpRequest } from "../shared/webhook/http.ts";
+import { nowAndThen } from "../shared/webhook/now-and-then.ts";
 import { askPages } from "./pages.ts";
 
 interface UiOptions {
   readonly isKnown: Authenticate;
+  readonly isWebhooks: Authenticator["isKept"];
   /** Called for every page that is not at hand. */
   readonly context: () => Promise<ReadReportContext>;
   readonly log: Log;
@@ -43,7 +46,7 @@ const HEADERS = {
  * @throws SecretError or AwsError when the secrets cannot be read
  */
 export async function serveUi(others: Answerer, secrets: SecretReference, server: UiServer): Promise<Answerer> {
-  const { identify, connect, kruiseNamespace, isBudgetStrict } = server;
+  const { identify, connect, kruiseNamespace, isBudgetStrict, isWebhooks } = server;
   const settings = {
     mode: "secret-path",
     pathSecrets: secrets,
@@ -59,10 +62,12 @@ export async function serveUi(others: Answerer, secrets: SecretReference, server
     kruiseNamespace,
     isBudgetStrict,
   });
-  return withUi(others, { isKnown, context, log: identify.log, elapsed: () => performance.now() });
+  return withUi(others, { isKnown, isWebhooks, context, log: identify.log, elapsed: () => performance.now() });
 }
 
 export interface UiServer {
+  /** Whether those of the webhooks are made from a secret. */
+  readonly isWebhooks: Authenticator["isKept"];
   readonly identify: AuthenticateOptions;
   readonly connect: () => Promise<Cluster>;
   readonly kruiseNamespace: string;
@@ -72,10 +77,15 @@ export interface UiServer {
 /** Whatever is no page, or is asked for by a stranger, is left to `others`. */
 function withUi(others: Answerer, options: UiOptions): Answerer {
   const pages = pagesOf(inTurn(options), options.log);
+  const sayShared = nowAndThen((requests) => {
+    options.log.error("the page is not shown: its secret is that of the webhooks, too", { requests });
+  });
   return async (request) => {
     const split = splitPath(request.path);
-    const isOurs = UI.test(split.path) && (await isKnown(options, request, split));
-    return isOurs ? askPages(pages, request, split.path) : others(request);
+    if (!(UI.test(split.path) && (await isKnown(options, request, split)))) return others(request);
+    if (!(await opensWebhook(options, split.secret))) return askPages(pages, request, split.path);
+    sayShared(undefined);
+    return others(request);
   };
 }
 
@@ -95,6 +105,15 @@ async function isKnown(options: UiOptions, request: HttpRequest, split: ReturnTy
   } catch (error) {
     options.log.error("callers cannot be told from strangers", { error });
     return false;
+  }
+}
+
+/** Where that can't be told it may. */
+async function opensWebhook({ isWebhooks }: UiOptions, secret: string | undefined): Promise<boolean> {
+  try {
+    return await isWebhooks(secret);
+  } catch {
+    return true;
   }
 }
 

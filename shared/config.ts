@@ -59,7 +59,7 @@ export interface Config {
 export function readConfig(env: Environment = process.env): Config {
   return {
     kruiseNamespace: parseNamespace("POD_NAMESPACE", env["POD_NAMESPACE"] || KRUISE_NAMESPACE),
-    freshnessMs: parseMilliseconds("VIEW_FRESHNESS_MS", env["VIEW_FRESHNESS_MS"] || "0"),
+    freshnessMs: parseFreshness("VIEW_FRESHNESS_MS", env["VIEW_FRESHNESS_MS"] || "0"),
     featureGates: parseFeatureGates("FEATURE_GATES", env["FEATURE_GATES"] ?? ""),
     isKeepingRegistration: parseFlag("KEEP_REGISTRATION", env["KEEP_REGISTRATION"] || "false"),
     logLevel: readLogLevel(env),
@@ -166,9 +166,15 @@ function parseNamespace(variable: string, value: string): string {
   throw new ConfigError(`${variable}=${value} is not the name of a namespace.`);
 }
 
-function parseMilliseconds(variable: string, value: string): number {
-  if (/^\d{1,9}$/.test(value)) return Number(value);
-  throw new ConfigError(`${variable}=${value} is not a whole number of milliseconds.`);
+/** As long as the last list serves while the API server fails. */
+const MAX_FRESHNESS_MS = 5 * 60_000;
+
+function parseFreshness(variable: string, value: string): number {
+  if (!/^\d{1,9}$/.test(value)) throw new ConfigError(`${variable}=${value} is not a whole number of milliseconds.`);
+  if (Number(value) <= MAX_FRESHNESS_MS) return Number(value);
+  throw new ConfigError(
+    `${variable}=${value} is more than five minutes: pods would go without what was written long before them.`,
+  );
 }
 
 function parseFlag(variable: string, value: string): boolean {

@@ -10,15 +10,21 @@ export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-/** As many forms of secrets as a process remembers, rotated ones included; the oldest make room. */
-const MAX_HIDDEN = 1_000;
-const hidden = new Set<string>();
+/** As many secrets as a process remembers, rotated ones included; those that nobody has named for longest make room. */
+const MAX_HIDDEN = 250;
+/** secret → its forms */
+const hidden = new Map<string, readonly string[]>();
 
-/** From now on this text is written nowhere, in none of the forms it takes inside a URL, JSON or a header. */
+/**
+ * From now on this text is written nowhere, in none of the forms it takes inside a URL, JSON or a header. To be said
+ * again whenever the secret is used, since tokens that are renewed every quarter of an hour come and go.
+ */
 export function hideSecret(secret: string): void {
   if (secret.length < 8) return;
-  for (const form of formsOf(secret)) hidden.add(form);
-  for (const oldest of hidden) {
+  const forms = hidden.get(secret) ?? formsOf(secret);
+  hidden.delete(secret);
+  hidden.set(secret, forms);
+  for (const oldest of hidden.keys()) {
     if (hidden.size <= MAX_HIDDEN) break;
     hidden.delete(oldest);
   }
@@ -26,7 +32,7 @@ export function hideSecret(secret: string): void {
 
 function formsOf(secret: string): readonly string[] {
   const base64 = Buffer.from(secret).toString("base64").replace(/=+$/, "");
-  return [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), base64];
+  return [...new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), base64])];
 }
 
 /** The text without any secret that this process knows, or that looks like one. */
@@ -36,7 +42,7 @@ export function withoutSecrets(text: string): string {
 
 function withoutKnown(text: string): string {
   let shown = text;
-  for (const secret of hidden) shown = shown.replaceAll(secret, HIDDEN);
+  for (const forms of hidden.values()) for (const form of forms) shown = shown.replaceAll(form, HIDDEN);
   return shown;
 }
 

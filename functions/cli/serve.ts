@@ -1,4 +1,6 @@
 /** `serve`: every webhook on one port, and passes on a timer. */
+import { resolve } from "node:path";
+import type { SecretReference } from "../../shared/secret/reference.ts";
 import { CliError } from "../cli-error.ts";
 import { authenticationOf, secretsAt } from "../serve-authentication.ts";
 import type { Command, Input } from "./command.ts";
@@ -32,7 +34,7 @@ export const SERVE: Command = {
       port: portNumber("port", input.required("port")),
       ...(metricsPort === undefined ? {} : { metricsPort: portNumber("metrics-port", metricsPort) }),
       ...tlsOf(input),
-      ...(input.text("tick") === "never" ? {} : { tickMs: input.durationMs("tick") ?? 10_000 }),
+      ...(input.text("tick") === "never" ? {} : { tickMs: restOf(input, "tick") ?? 10_000 }),
       authentication: authenticationOf({
         "client-ca": input.text("client-ca"),
         "client-names": input.text("client-names"),
@@ -40,7 +42,7 @@ export const SERVE: Command = {
         "path-secrets": input.text("path-secrets"),
         insecure: input.isSet("insecure"),
       }),
-      ...(uiSecrets === undefined ? {} : { uiSecrets: secretsAt("ui-secrets", uiSecrets) }),
+      ...(uiSecrets === undefined ? {} : { uiSecrets: pageSecretsOf(uiSecrets, input.text("path-secrets")) }),
       ...(input.text("host") === undefined ? {} : { host: input.required("host") }),
       ...(input.text("client-ca") === undefined ? {} : { clientCa: input.required("client-ca") }),
     };
@@ -49,6 +51,23 @@ export const SERVE: Command = {
     return 0;
   },
 };
+
+const LEAST_REST_MS = 1_000;
+
+/** From one pass to the next; undefined: nobody has said. @throws CliError */
+export function restOf(input: Input, option: string): number | undefined {
+  const restMs = input.durationMs(option);
+  if (restMs === undefined || restMs >= LEAST_REST_MS) return restMs;
+  const given = `--${option} ${input.text(option)}`;
+  throw new CliError(`${given}: passes would ask the API server without a rest; write 1s or more, or never`);
+}
+
+function pageSecretsOf(place: string, ofWebhooks: string | undefined): SecretReference {
+  if (ofWebhooks === undefined || resolve(place) !== resolve(ofWebhooks)) return secretsAt("ui-secrets", place);
+  throw new CliError(
+    "--ui-secrets and --path-secrets name the same file: API servers' secret would open the page; give the page one of its own",
+  );
+}
 
 /** @throws CliError */
 export function portNumber(option: string, text: string): number {

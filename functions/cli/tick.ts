@@ -7,7 +7,7 @@ import { keepHeapSmall } from "../heap.ts";
 import { runSetTick, troubleOfSets } from "../ordered-set-tick.ts";
 import { runTick, troubleOf } from "../tick.ts";
 import type { Command, Input } from "./command.ts";
-import { portNumber } from "./serve.ts";
+import { portNumber, restOf } from "./serve.ts";
 import type { Session } from "./session.ts";
 
 export const TICK: Command = {
@@ -29,7 +29,7 @@ export const TICK: Command = {
     "sidecarset tick --every 10s",
   ],
   run: async (input, session) => {
-    const tickMs = input.durationMs("every");
+    const tickMs = restOf(input, "every");
     if (tickMs !== undefined) return await tickOn(input, session, tickMs);
     keepHeapSmall();
     const cluster = await session.cluster();

@@ -58,7 +58,11 @@ function tokens({ config, read: reload, where }: Loaded, first: string | undefin
   };
   if (fixed !== undefined) hideSecret(fixed);
   return {
-    token: async () => (isTokenRenewed(current) ? read() : fixed),
+    token: async () => {
+      if (isTokenRenewed(current)) return read();
+      if (fixed !== undefined) hideSecret(fixed);
+      return fixed;
+    },
     renewToken: async (refused: string | undefined) => {
       if (refused === undefined) return false;
       current = await reload().catch(() => current);

@@ -31,6 +31,8 @@ export type Authenticate = (
 
 export interface Authenticator {
   readonly isKnown: Authenticate;
+  /** True for a secret from which those of paths are made; rejects when it cannot be had. */
+  readonly isKept: (secret: string | undefined) => boolean | Promise<boolean>;
   /** Resolves when what to compare with was read for the first time; rejects with SecretError or AwsError when it can't be. */
   readonly ready: Promise<unknown>;
 }
@@ -71,7 +73,7 @@ export function authenticator(
   const { mode } = settings;
   if (mode === "insecure") {
     options.log.warn("INSECURE: whoever reaches this address is answered, nobody is asked who they are");
-    return { isKnown: () => true, ready: Promise.resolve() };
+    return { isKnown: () => true, isKept: () => false, ready: Promise.resolve() };
   }
   if (hasConversions && settings.pathSecrets === undefined) {
     throw new ConfigError(
@@ -95,7 +97,8 @@ export function authenticator(
   const needsPathSecrets = hasConversions || mode === "secret-path";
   const ready = Promise.all([needsPathSecrets ? pathSecrets() : undefined, tokens?.()]);
   ready.catch((error: unknown) => options.log.error("callers cannot be told from strangers", { error }));
-  return { isKnown, ready };
+  const isKept: Authenticator["isKept"] = (secret) => isOneOf(secret, pathSecrets, keptBytesOf);
+  return { isKnown, isKept, ready };
 }
 
 function pathSecretProblem(secret: string): string | undefined {
@@ -154,6 +157,11 @@ function bytesOf(secrets: Secrets): readonly Buffer[] {
   const bytes = known.get(secrets) ?? secrets.map((secret) => Buffer.from(secret));
   known.set(secrets, bytes);
   return bytes;
+}
+
+/** Those that earlier releases registered as they are, too. */
+function keptBytesOf(secrets: Secrets): readonly Buffer[] {
+  return secrets.map((secret) => Buffer.from(secret.replace(PLAIN, "")));
 }
 
 /** By path; as many as a server has, and no more, whatever strangers ask for. */

@@ -167,6 +167,16 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     () => serve({ port: String(busyPort), host: "127.0.0.1" }),
     /^port \d+ cannot be had: somebody else listens on it/,
   ],
+  [
+    "a port in use, and another for metrics",
+    () => serve({ port: String(busyPort), host: "127.0.0.1", "metrics-port": "0" }),
+    /^port \d+ cannot be had: somebody else listens on it/,
+  ],
+  [
+    "passes without a rest between them",
+    () => serve({ tick: "1ms" }),
+    /^--tick 1ms: passes would ask the API server without a rest; write 1s or more/,
+  ],
   ["a certificate that is not there", () => serve({ "tls-cert": path("nope.crt") }), /nope\.crt/],
   ["a certificate that is none", () => serve({ "tls-cert": path("not-a.crt") }), /not-a\.crt|certificate/],
   [
@@ -183,6 +193,21 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     "two ways at once",
     () => [...serve({ "bearer-tokens": path("path-secrets") }), "--insecure"],
     /^choose one of --client-ca, --bearer-tokens and --insecure/,
+  ],
+  [
+    "a secret, and everybody let in",
+    () => [...serve({}), "--insecure"],
+    /^--insecure lets everybody in, whatever --path-secrets says: choose one of them/,
+  ],
+  [
+    "names of clients that nobody vouches for",
+    () => serve({ "client-names": "kube-apiserver" }),
+    /^--client-names says whose certificates are known, and --client-ca, which says who signs them, is missing/,
+  ],
+  [
+    "a webhook's secret for the page",
+    () => serve({ "ui-secrets": path("path-secrets") }),
+    /^--ui-secrets and --path-secrets name the same file: API servers' secret would open the page/,
   ],
   ["a client's authority without names", () => serve({ "client-ca": path("tls.crt") }), /^--client-names is missing/],
   [
@@ -220,7 +245,11 @@ function expectOneSentence({ code, stdout, stderr }: Outcome, sentence: RegExp):
 }
 
 /** What a process may still have open when it should end. */
-const AS_PROCESS: ReadonlySet<string> = new Set(["an unknown command", "a port in use"]);
+const AS_PROCESS: ReadonlySet<string> = new Set([
+  "an unknown command",
+  "a port in use",
+  "a port in use, and another for metrics",
+]);
 
 describe("bad input on the command line gets one clear sentence and a failing exit code", () => {
   it.concurrent.each(ROWS)("%s", async (_title, args, sentence) => {

@@ -8,7 +8,7 @@ import { parseCluster } from "../../shared/cluster-settings.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { writeCanaries } from "./canaries.ts";
 
-const COUNT = 100 * ATTACK_TIMES;
+const COUNT = 100;
 const NOBODY = "the process ends by an error that nobody caught";
 
 /** All that a process writes, and how it ends. */
@@ -27,24 +27,29 @@ function formsOf(secret: string): readonly string[] {
   return [secret, encodeURIComponent(secret), base64, secret.slice(0, 16), secret.slice(-17, -1)];
 }
 
+async function expectHidden(how: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "canaries-"));
+  const canaries = await writeCanaries(folder, COUNT);
+  const { code, output } = await run(folder, how);
+  const found = canaries.filter(({ secret }) => formsOf(secret).some((form) => output.includes(form)));
+  const lines = output.split("\n");
+  process.stdout.write(`${how}: ${canaries.length} secrets, ${lines.length} lines written, ${found.length} found\n`);
+  addAttacks(canaries.length, found.length);
+  expect(found.map(({ way }) => way)).toEqual([]);
+  expect(canaries).toHaveLength(COUNT);
+  for (const level of ["debug", "info", "warn", "error"])
+    expect(lines.filter((line) => line.includes(`"level":"${level}"`)).length, level).toBeGreaterThan(COUNT);
+  expect(output).toContain("[not shown]");
+  expect(output).toContain(NOBODY);
+  expect(code).toBe(1);
+  await rm(folder, { recursive: true });
+}
+
 test.each(["throw", "throw a text", "reject"])(
   "a hundred secrets, learned in every way, are in no line of any level, in no answer and in no crash: %s",
   async (how) => {
-    const folder = await mkdtemp(join(tmpdir(), "canaries-"));
-    const canaries = await writeCanaries(folder, COUNT);
-    const { code, output } = await run(folder, how);
-    const found = canaries.filter(({ secret }) => formsOf(secret).some((form) => output.includes(form)));
-    const lines = output.split("\n");
-    process.stdout.write(`${how}: ${canaries.length} secrets, ${lines.length} lines written, ${found.length} found\n`);
-    addAttacks(canaries.length, found.length);
-    expect(found.map(({ way }) => way)).toEqual([]);
-    expect(canaries).toHaveLength(COUNT);
-    for (const level of ["debug", "info", "warn", "error"])
-      expect(lines.filter((line) => line.includes(`"level":"${level}"`)).length, level).toBeGreaterThan(COUNT);
-    expect(output).toContain("[not shown]");
-    expect(output).toContain(NOBODY);
-    expect(code).toBe(1);
-    await rm(folder, { recursive: true });
+    // A process remembers so many, not as many as there are.
+    for (let round = 0; round < ATTACK_TIMES; round++) await expectHidden(how);
   },
   120_000 * ATTACK_TIMES,
 );

@@ -52,6 +52,11 @@ describe("readConfig", () => {
     ["POD_NAMESPACE", "Kruise", "POD_NAMESPACE=Kruise is not the name of a namespace."],
     ["VIEW_FRESHNESS_MS", "1s", "VIEW_FRESHNESS_MS=1s is not a whole number of milliseconds."],
     ["VIEW_FRESHNESS_MS", "-1", "VIEW_FRESHNESS_MS=-1 is not a whole number of milliseconds."],
+    [
+      "VIEW_FRESHNESS_MS",
+      "300001",
+      "VIEW_FRESHNESS_MS=300001 is more than five minutes: pods would go without what was written long before them.",
+    ],
     ["LOG_LEVEL", "loud", "LOG_LEVEL=loud is none of debug, info, warn, error."],
     ["FEATURE_GATES", "Sort=true", `FEATURE_GATES names Sort, which is none of ${GATES}.`],
     [

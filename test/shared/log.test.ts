@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { createBatchedLog, createLog, type LogFields } from "../../shared/log.ts";
+import { createBatchedLog, createLog, hideSecret, type LogFields } from "../../shared/log.ts";
 import { seededChance } from "../simulation/chance.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 
@@ -49,6 +49,20 @@ test.each([
 
 test("a secret in the message is not shown either", () => {
   expect(logged({}, "Bearer abc123")["message"]).toBe("[not shown]");
+});
+
+test("a secret in use is never forgotten, however many tokens come and go; one that was long replaced is", () => {
+  const secret = (name: string, index: number) => `${name}-${index}-${"x".repeat(20)}`;
+  for (let renewed = 0; renewed < 2_000; renewed++) {
+    hideSecret(secret("path", 0));
+    hideSecret(secret("token", renewed));
+  }
+  const shown = (text: string) => JSON.stringify(logged({ text })).includes(text);
+  expect([shown(secret("path", 0)), shown(secret("token", 1_999)), shown(secret("token", 0))]).toEqual([
+    false,
+    false,
+    true,
+  ]);
 });
 
 test("fields that JSON cannot say are named, and leave the line standing", () => {

@@ -18,7 +18,8 @@ const uiSecret = randomBytes(32).toString("base64url");
 beforeAll(async () => {
   cluster = await startServedCluster();
   const file = join(cluster.folder, "ui-secrets");
-  await writeFile(file, `${uiSecret}\n`);
+  // The second one is a mistake.
+  await writeFile(file, `${uiSecret}\n${cluster.pathSecret}\n`);
   const { kubeconfig, tls, authentication } = cluster;
   const uiSecrets = { kind: "file", path: file } as const;
   pages = await startServer({ kubeconfig, ...tls, authentication, host: "127.0.0.1", port: 0, uiSecrets });
@@ -100,6 +101,11 @@ describe("the page in a browser", () => {
   it("is at one address", async () => {
     const { code, headers } = await get(`/s/${uiSecret}/ui/`);
     expect([code, headers["location"]]).toEqual([308, "../ui"]);
+  });
+
+  it("is shown to nobody by a secret that is the webhooks' too", async () => {
+    expect((await get(`/s/${cluster.pathSecret}/ui`)).code).toBe(401);
+    expect((await get(`/s/${uiSecret}/ui`)).code).toBe(200);
   });
 
   it("is not there unless it was asked for", async () => {
