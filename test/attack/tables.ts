@@ -17,7 +17,12 @@ export const TABLES: readonly Table[] = [
   {
     title: "methods and targets, on every port and answerer",
     part: "here",
-    files: { "test/security/doors.test.ts": /^every method/ },
+    files: { "test/security/doors.test.ts": /^every method/, "test/security/odd-packets.test.ts": /^each door/ },
+  },
+  {
+    title: "odd packets of strangers",
+    part: "here",
+    files: { "test/security/odd-packets.test.ts": /^no packet/ },
   },
   {
     title: "connections that send too little, too much, or are too many",
@@ -70,9 +75,11 @@ export const TABLES: readonly Table[] = [
     files: {
       "test/core/halt/witnesses.test.ts": ALL,
       "test/core/halt/halt-room.test.ts": ALL,
+      "test/core/halt/undo-target.test.ts": ALL,
       "test/security/hostile-namespace.test.ts": ALL,
       "test/security/tenants.test.ts": ALL,
       "test/core/upgrade/never-ready.test.ts": ALL,
+      "test/security/hostile-records.test.ts": ALL,
     },
   },
   {
@@ -109,6 +116,11 @@ export const TABLES: readonly Table[] = [
       "test/cli/path-secret.test.ts": ALL,
       "test/shared/log.test.ts": /is not shown/,
     },
+  },
+  {
+    title: "typos of who installs it",
+    part: "here",
+    files: { "test/cli/bad-input.test.ts": ALL, "test/shared/config.test.ts": /is refused in one sentence/ },
   },
   {
     title: "writes of the reconciler that the fence forbids",

@@ -9,7 +9,7 @@ import {
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { recordedHash } from "../hash/recorded-hash.ts";
 import { isJsonObject, jsonOf } from "../lib/json-object.ts";
-import { type Sequence, where } from "../lib/sequence.ts";
+import { each, type Sequence } from "../lib/sequence.ts";
 import { shownText } from "../lib/shown-text.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { compareRevisions } from "../revision/compare-revisions.ts";
@@ -92,15 +92,21 @@ function candidatesOf(sidecarSet: SidecarSet, revisions: readonly ControllerRevi
   });
 }
 
-/** Of releases with which pods are ready. */
+/**
+ * Of releases with which pods are ready. Where pods of several namespaces match, two of them have to say so: the records
+ * of a pod are what its author writes, who must not choose what others go back to.
+ */
 function workingHashes({ metadata }: SidecarSet, pods: Sequence<PodState>): ReadonlySet<string> {
-  const ready = where(pods, ({ isReady, isConsistent }) => isReady && isConsistent);
-  return new Set(
-    ready.flatMap(({ pod }) => {
-      const hash = recordedHash(pod.metadata?.annotations?.[HASH_ANNOTATION], metadata?.name ?? "");
-      return hash === "" ? [] : [hash];
-    }),
-  );
+  const all = new Set<string>();
+  const byHash = new Map<string, Set<string>>();
+  each(pods, ({ pod, isReady, isConsistent }) => {
+    const { namespace = "", annotations } = pod.metadata ?? {};
+    all.add(namespace);
+    const hash = isReady && isConsistent ? recordedHash(annotations?.[HASH_ANNOTATION], metadata?.name ?? "") : "";
+    if (hash !== "") byHash.set(hash, (byHash.get(hash) ?? new Set()).add(namespace));
+  });
+  const needed = Math.min(2, all.size);
+  return new Set([...byHash].filter(([, namespaces]) => namespaces.size >= needed).map(([hash]) => hash));
 }
 
 function undoTo(

@@ -1,0 +1,94 @@
+/** What a tenant may write into the annotations of one pod, where passes keep their records: no rollout fails by it. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import {
+  HALT_ON_ANNOTATION,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  UNDO_ON_HALT_ANNOTATION,
+  WORKING_HOT_UPGRADE_ANNOTATION,
+} from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { decide } from "../../shared/core/decide.ts";
+import { newRevision } from "../../shared/core/revision/new-revision.ts";
+import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
+import { hotPodOf, hotSidecarSetOf, NEW_HASH, NOW, podOf, sidecarSetOf } from "../support/rollout-fixture.ts";
+
+const KEYS = [
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
+  WORKING_HOT_UPGRADE_ANNOTATION,
+  "version.sidecarset.kruise.io/sc",
+  "version.sidecarset.kruise.io/mesh-1",
+  "versionalt.sidecarset.kruise.io/mesh-2",
+  "sidecarset.kruise.io/fence",
+  "sidecarset.kruise.io/resize",
+];
+const NAMES = ["ss", "sc", "mesh", "mesh-1", "__proto__", "constructor", "hash", "updateTimestamp", "sidecarList"];
+const FIELDS = [...NAMES, "lastContainerStatuses", "imageID", "revision", "sidecarSetName", "updateImages"];
+
+const leaf = fc.oneof(
+  fc.constantFrom<unknown>(null, true, 0, -1, 1e308, 2 ** 60, "", NOW, NEW_HASH, "old", "ss", "never"),
+  fc.string({ maxLength: 5 }),
+);
+const json = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small" },
+    leaf,
+    fc.array(tie("value"), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom(...FIELDS), tie("value"), { maxKeys: 4 }),
+  ),
+})).value;
+const text = fc.oneof(
+  json.map((value) => JSON.stringify(value)),
+  fc.record({ ss: json }).map((value) => JSON.stringify(value)),
+  fc.constantFrom("", "{", "null", "[]", `${"[".repeat(5_000)}`, `${'{"ss":'.repeat(5_000)}`, "ss,ss,,", "\u0000"),
+);
+const annotations = fc.dictionary(fc.constantFrom(...KEYS), text, { minKeys: 1, maxKeys: 6 });
+
+const revisionOf = (sidecarSet: SidecarSet) =>
+  newRevision(sidecarSet, { revision: 1, collisionCount: 0, namespace: "kruise-system" });
+const asking = (sidecarSet: SidecarSet): SidecarSet => ({
+  ...sidecarSet,
+  spec: { ...sidecarSet.spec, updateStrategy: { maxUnavailable: "100%" } },
+  metadata: {
+    ...sidecarSet.metadata,
+    annotations: { ...sidecarSet.metadata?.annotations, [HALT_ON_ANNOTATION]: "1", [UNDO_ON_HALT_ANNOTATION]: "true" },
+  },
+});
+const PLAIN = asking(sidecarSetOf());
+const HOT = asking(hotSidecarSetOf());
+
+function placed(pod: Pod, name: string, more: Readonly<Record<string, string>> = {}): Pod {
+  const metadata = { ...pod.metadata, name, uid: name, annotations: { ...pod.metadata?.annotations, ...more } };
+  return { ...pod, metadata };
+}
+
+/** Names of the pods that get the release. */
+function updated(sidecarSet: SidecarSet, pods: readonly Pod[]): readonly string[] {
+  const observation = { sidecarSet, pods, revisions: [revisionOf(sidecarSet)], taken: [], reserved: new Set<string>() };
+  const { actions } = decide(observation, { now: NOW, kruiseNamespace: "kruise-system" });
+  return actions.flatMap((action) => (action.kind === "PatchPod" ? action.pod.name : []));
+}
+
+test.each([
+  ["a plain sidecar", PLAIN, podOf()],
+  ["one that is upgraded hot", HOT, hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1")],
+] as const)("with %s the pods of others get the release, whatever the records of one say", (_, sidecarSet, pod) => {
+  const runs = 1_000 * ATTACK_TIMES;
+  const others = ["one", "two"].map((name) => placed(pod, name));
+  expect(updated(sidecarSet, others)).toEqual(["one", "two"]);
+  const property = fc.property(annotations, fc.boolean(), (forged, isReady) => {
+    const status = isReady ? pod.status : podOf({ isReady }).status;
+    const hostile = placed({ ...pod, ...(status ? { status } : {}) }, "hostile", forged);
+    expect(updated(sidecarSet, [hostile, ...others])).toEqual(expect.arrayContaining(["one", "two"]));
+  });
+  const { failed, counterexample, errorInstance } = fc.check(property, { numRuns: runs, seed: 20_261_123 });
+  addAttacks(runs, failed ? 1 : 0);
+  expect([counterexample, errorInstance]).toEqual([null, null]);
+});
