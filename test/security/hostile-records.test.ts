@@ -69,11 +69,31 @@ function placed(pod: Pod, name: string, more: Readonly<Record<string, string>> =
   return { ...pod, metadata };
 }
 
-/** Names of the pods that get the release. */
-function updated(sidecarSet: SidecarSet, pods: readonly Pod[]): readonly string[] {
+/** Of a decision. */
+function patches(sidecarSet: SidecarSet, pods: readonly Pod[]) {
   const observation = { sidecarSet, pods, revisions: [revisionOf(sidecarSet)], taken: [], reserved: new Set<string>() };
   const { actions } = decide(observation, { now: NOW, kruiseNamespace: "kruise-system" });
-  return actions.flatMap((action) => (action.kind === "PatchPod" ? action.pod.name : []));
+  return actions.flatMap((action) => (action.kind === "PatchPod" ? [action] : []));
+}
+
+/** Names of the pods that get the release. Compat: hot upgrades are finished first, which takes a round more. */
+function updated(sidecarSet: SidecarSet, pods: readonly Pod[]): readonly string[] {
+  const planned = patches(sidecarSet, pods);
+  const isFlip = planned.some(({ purpose }) => purpose === "flip");
+  const after = pods.map((pod) => patchedBy(pod, planned));
+  return (isFlip ? patches(sidecarSet, after) : planned).map(({ pod }) => pod.name);
+}
+
+function patchedBy(pod: Pod, planned: ReturnType<typeof patches>): Pod {
+  const patch = planned.find((one) => one.pod.name === pod.metadata?.name);
+  if (patch === undefined) return pod;
+  const images = new Map(patch.images.map(({ container, to }) => [container, to]));
+  const containers = (pod.spec?.containers ?? []).map((one) => ({
+    ...one,
+    image: images.get(one.name) ?? one.image ?? "",
+  }));
+  const metadata = { ...pod.metadata, annotations: { ...pod.metadata?.annotations, ...patch.annotations } };
+  return { ...pod, metadata, spec: { ...pod.spec, containers } };
 }
 
 test.each([
