@@ -55,6 +55,8 @@ function calmScenario(seed: number): Scenario {
     isForbidden: false,
     behaviours: [],
     reshapeRate: 0,
+    // Which of the pods a partition keeps depends on who was ready when, and how many work on which that is.
+    tenantPods: 0,
   };
   return { ...scenarioOf(seed), ...none, passes: [], strikes: [] };
 }
