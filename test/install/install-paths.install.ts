@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { featureFiles, valueName } from "../../infra/helm/chart.ts";
 import { installation, optionalFiles } from "../../infra/manifests.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { pathSecretOf } from "../../shared/webhook/path-secret.ts";
 import * as PATHS from "../../shared/webhook/paths.ts";
 import { objectsIn, ROOT, run } from "./run.ts";
@@ -78,7 +79,10 @@ function expectSame(objects: readonly KubernetesObject[], wanted: readonly Kuber
 /** What `sidecarset path-secrets` prints: no shell gets to know the secret that is kept. */
 function secretsOf({ pathSecret }: Values): Readonly<Record<string, string>> {
   if (pathSecret === undefined) return {};
-  const all = Object.values(PATHS).flatMap((path) => (typeof path === "string" ? [path] : []));
+  const all = [
+    ...Object.values(PATHS).flatMap((path) => (typeof path === "string" ? [path] : [])),
+    ANNOUNCE_SIDECARSET_PATH,
+  ];
   return Object.fromEntries(all.map((path) => [path, pathSecretOf(pathSecret, path)]));
 }
 
@@ -241,7 +245,7 @@ describe("a chart that serves in the cluster", () => {
     const image = "registry.example/sidecarset:1";
     const wanted = [
       ...expected({ url: "https://sidecarset-serve.kruise-system.svc" }),
-      ...objectsIn(deployment.replace("sidecarset-serverless:0.1.0", image)),
+      ...objectsIn(deployment.replaceAll("sidecarset-serverless:0.1.0", image)),
     ];
     expectSame(await helmTemplate({ serve: { enabled: true, image } }), wanted);
   });
