@@ -4,14 +4,7 @@
  */
 import type { Context, SQSEvent } from "aws-lambda";
 import type { Queue } from "../shared/aws/access.ts";
-import {
-  readAwsAccess,
-  readCluster,
-  readConfig,
-  readEmbedsMetrics,
-  readGateHosts,
-  readQueue,
-} from "../shared/config.ts";
+import { readAwsAccess, readCluster, readConfig, readGateHosts, readQueue } from "../shared/config.ts";
 import type { Gates } from "../shared/controller/gates.ts";
 import { type PassOptions, runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
@@ -21,8 +14,8 @@ import { gateAsker } from "../shared/gate/gate-asker.ts";
 import { connect } from "../shared/kube/connect.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 import { createLog, type Log } from "../shared/log.ts";
-import { embeddedMetrics } from "../shared/metrics/embedded-metrics.ts";
 import { keepHeapSmall } from "./heap.ts";
+import { logReport } from "./rollout-log.ts";
 
 keepHeapSmall();
 
@@ -56,9 +49,7 @@ export async function handler(event: RolloutEvent | SQSEvent, context: RolloutCo
   const pass = {
     kruiseNamespace,
     follow: true,
-    isEndingJobs: featureGates.SidecarTerminator,
-    isBudgetStrict: featureGates.StrictMaxUnavailable,
-    inPlaceGates: featureGates,
+    settings: featureGates,
     isKeepingRegistration,
     gates: { ask: gateAsker(readGateHosts()), refusals },
   };
@@ -67,7 +58,8 @@ export async function handler(event: RolloutEvent | SQSEvent, context: RolloutCo
   const { sidecarSet, dryRun = false, readyAfterSeconds } = event;
   const cluster = await connect(readCluster());
   const queue = sidecarSet === undefined && !dryRun ? readQueue() : undefined;
-  if (queue !== undefined) await fillQueue(cluster, queue, { event, log });
+  // All else there is to do has its turn whatever becomes of the queue.
+  const failure = queue && (await fillQueue(cluster, queue, { event, log }).catch((error: unknown) => ({ error })));
   const report = await runPass(cluster, {
     ...pass,
     deadlineMs: remainingMs(),
@@ -78,6 +70,7 @@ export async function handler(event: RolloutEvent | SQSEvent, context: RolloutCo
   });
   logReport(log, report);
   // An invocation that fails is what alarms look at; nobody repeats it.
+  if (failure) throw failure.error;
   if (report.failure !== undefined && !dryRun) throw new Error(report.failure);
   return report;
 }
@@ -86,11 +79,12 @@ async function fillQueue(
   cluster: Cluster,
   queue: Queue,
   { event: { scheduledTime = "" }, log }: { readonly event: RolloutEvent; readonly log: Log },
-): Promise<void> {
+): Promise<undefined> {
   const work = await listWork(cluster, Date.parse(scheduledTime) || Date.now());
   const { sendWork } = await import("../shared/aws/send-work.ts");
   await sendWork(queue, work, readAwsAccess());
   log.info("queued", { sidecarSets: work.length });
+  return undefined;
 }
 
 type MessageOptions = Omit<PassOptions, "deadlineMs" | "sidecarSet"> & {
@@ -114,20 +108,4 @@ async function serveMessages({ Records }: SQSEvent, { log, ...options }: Message
     last = report;
   }
   return last;
-}
-
-function logReport(log: Log, report: PassReport): void {
-  const { sidecarSets, problems, ...pass } = report;
-  for (const { name, stop, ...rest } of sidecarSets) {
-    const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
-    // An alarm counts the lines that tell of missed pods, whatever the level of the log.
-    const isGrave = stop === "failed" || problems.length > 0 || (rest.missed?.count ?? 0) > 0;
-    const level = isGrave ? "warn" : "info";
-    log[level](`SidecarSet ${name}`, { stop, ...rest });
-  }
-  for (const problem of problems) log.error(problem);
-  log.info("pass", pass);
-  if (report.isDryRun || !readEmbedsMetrics()) return;
-  // Whatever the level of the log: these lines are not for people.
-  for (const fields of embeddedMetrics(report, Date.now())) createLog("info").info("metrics", fields);
 }

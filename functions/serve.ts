@@ -59,8 +59,13 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const alarm = createAlarm();
   const tell = async () => alarm.ring();
   const webhooks = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, tell });
-  const isBudgetStrict = config.featureGates.StrictMaxUnavailable;
-  const ui = { identify, connect: toCluster, kruiseNamespace, isBudgetStrict, isWebhooks: isKept };
+  const ui = {
+    identify,
+    connect: toCluster,
+    kruiseNamespace,
+    settings: config.featureGates,
+    isWebhooks: isKept,
+  };
   const app = options.uiSecrets === undefined ? webhooks : await serveUi(webhooks, options.uiSecrets, ui);
   const metering =
     options.metricsPort === undefined ? undefined : await serveMetrics(options.metricsPort, options.host);

@@ -3,6 +3,7 @@ import { readConfig, readGateHosts } from "../shared/config.ts";
 import type { PlanWish } from "../shared/controller/dry-run.ts";
 import { runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
+import type { RolloutSettings } from "../shared/core/upgrade/rollout-settings.ts";
 import { gateAsker } from "../shared/gate/gate-asker.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 
@@ -13,6 +14,8 @@ export interface TickOptions {
   readonly sidecarSet?: string;
   /** dry run of one: what to take for granted when it looks ahead */
   readonly plan?: PlanWish;
+  /** absent: FEATURE_GATES */
+  readonly settings?: RolloutSettings;
 }
 
 /** What went wrong in a pass, one sentence each; none: it did what there was to do. Of a cluster that can't be reached, the last word. */
@@ -27,9 +30,7 @@ export function runTick(cluster: Cluster, options: TickOptions): Promise<PassRep
   return runPass(cluster, {
     kruiseNamespace,
     follow: true,
-    isEndingJobs: featureGates.SidecarTerminator,
-    isBudgetStrict: featureGates.StrictMaxUnavailable,
-    inPlaceGates: featureGates,
+    settings: featureGates,
     isKeepingRegistration,
     gates: { ask: gateAsker(readGateHosts()), refusals: new Map() },
     ...options,

@@ -1,9 +1,9 @@
 /** Passes on a timer, and soon after a hint, one after the other: a process never overlaps itself. */
 
 import type { Gates } from "../shared/controller/gates.ts";
-import type { InPlaceGates } from "../shared/controller/look.ts";
 import { runPass } from "../shared/controller/pass.ts";
 import type { PassReport } from "../shared/controller/report.ts";
+import type { RolloutSettings } from "../shared/core/upgrade/rollout-settings.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 import type { Log } from "../shared/log.ts";
 import { type Alarm, createAlarm } from "./alarm.ts";
@@ -13,11 +13,7 @@ export interface TickerOptions {
   readonly kruiseNamespace: string;
   /** from the beginning of one pass to that of the next, unless it takes longer */
   readonly tickMs: number;
-  /** gate SidecarTerminator */
-  readonly isEndingJobs?: boolean;
-  /** gate StrictMaxUnavailable */
-  readonly isBudgetStrict?: boolean;
-  readonly inPlaceGates?: InPlaceGates | undefined;
+  readonly settings: RolloutSettings;
   readonly gates?: Gates | undefined;
   /** of the pod webhook */
   readonly isKeepingRegistration?: boolean;
@@ -37,9 +33,7 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
   const {
     connect,
     kruiseNamespace,
-    isEndingJobs = false,
-    isBudgetStrict = false,
-    inPlaceGates,
+    settings,
     gates,
     isKeepingRegistration = false,
     tickMs,
@@ -56,9 +50,7 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
         kruiseNamespace,
         deadlineMs,
         follow: true,
-        isEndingJobs,
-        isBudgetStrict,
-        inPlaceGates,
+        settings,
         gates,
         isKeepingRegistration,
         signal,

@@ -59,9 +59,7 @@ export async function tickAll({ onReport, ...options }: TicksOptions): Promise<v
     tickUntilAborted({
       ...options,
       kruiseNamespace,
-      isEndingJobs: featureGates.SidecarTerminator,
-      isBudgetStrict: featureGates.StrictMaxUnavailable,
-      inPlaceGates: featureGates,
+      settings: featureGates,
       gates: { ask: gateAsker(readGateHosts()), refusals: new Map() },
       isKeepingRegistration,
       onReport,

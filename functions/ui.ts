@@ -3,6 +3,7 @@ import { type Context, Hono } from "hono";
 import { systemClock } from "../shared/controller/clock.ts";
 import { type ReadReportContext, readDetail, readOverview } from "../shared/controller/read-report.ts";
 import { PAGE_POLICY, renderPage } from "../shared/core/report/page.ts";
+import type { RolloutSettings } from "../shared/core/upgrade/rollout-settings.ts";
 import type { Cluster } from "../shared/kube/port.ts";
 import { type Log, withoutSecrets } from "../shared/log.ts";
 import type { SecretReference } from "../shared/secret/reference.ts";
@@ -46,21 +47,21 @@ const HEADERS = {
  * @throws SecretError or AwsError when the secrets cannot be read
  */
 export async function serveUi(others: Answerer, secrets: SecretReference, server: UiServer): Promise<Answerer> {
-  const { identify, connect, kruiseNamespace, isBudgetStrict, isWebhooks } = server;
-  const settings = {
+  const { identify, connect, kruiseNamespace, settings, isWebhooks } = server;
+  const authentication = {
     mode: "secret-path",
     pathSecrets: secrets,
     clientNames: [],
     clientCertificateFrom: "api-gateway",
   } as const;
-  const { isKnown, ready } = authenticator(settings, identify, { isPlain: true });
+  const { isKnown, ready } = authenticator(authentication, identify, { isPlain: true });
   await ready;
   const context = async () => ({
     cluster: await connect(),
     clusterName: "",
     clock: systemClock,
     kruiseNamespace,
-    isBudgetStrict,
+    settings,
   });
   return withUi(others, { isKnown, isWebhooks, context, log: identify.log, elapsed: () => performance.now() });
 }
@@ -71,7 +72,7 @@ export interface UiServer {
   readonly identify: AuthenticateOptions;
   readonly connect: () => Promise<Cluster>;
   readonly kruiseNamespace: string;
-  readonly isBudgetStrict: boolean;
+  readonly settings: RolloutSettings;
 }
 
 /** Whatever is no page, or is asked for by a stranger, is left to `others`. */

@@ -1,11 +1,12 @@
 /** What to register in a cluster so that its API server calls the webhooks: as YAML, for kubectl apply. */
 import { readFile } from "node:fs/promises";
 import { stringify } from "yaml";
-import { installation } from "../infra/manifests.ts";
+import { installation, registrations } from "../infra/manifests.ts";
 import type { WebhookAddress } from "../infra/webhooks/address.ts";
 import { statusHintsWebhook } from "../infra/webhooks/status-hints.ts";
-import { type RegistrationOptions, webhookConfigurations } from "../infra/webhooks/webhook-configurations.ts";
+import type { RegistrationOptions } from "../infra/webhooks/webhook-configurations.ts";
 import type { SidecarSet } from "../shared/api/sidecarset.ts";
+import { readConfig } from "../shared/config.ts";
 import { listAll } from "../shared/controller/observe.ts";
 import { callCondition } from "../shared/core/match/call-condition.ts";
 import { type Cluster, SIDECARSETS } from "../shared/kube/port.ts";
@@ -41,7 +42,7 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/;
 export async function printWebhooks(options: WebhooksOptions): Promise<string> {
   const address = await addressOf(options);
   const configurations = [
-    ...webhookConfigurations(address, await registrationOf(options)),
+    ...registrations(address, await registrationOf(options)),
     ...(options.statusHints ? [statusHintsWebhook(address)] : []),
   ];
   return printObjects(configurations);
@@ -134,6 +135,10 @@ async function registrationOf(options: WebhooksOptions): Promise<RegistrationOpt
 
 /** @throws CliError where the condition would have to let every pod through: better said than hidden. */
 async function conditionOf(cluster: Cluster): Promise<string> {
+  if (readConfig().featureGates.KruisePodReadinessGate)
+    throw new CliError(
+      "--from-cluster: FEATURE_GATES gives every pod a readiness gate (KruisePodReadinessGate), so every pod has to be asked about; leave the option out",
+    );
   const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (sidecarSet) => sidecarSet);
   const condition = callCondition(items);
   if (condition !== undefined) return condition;

@@ -11,6 +11,7 @@ import type { WebhookAddress } from "./webhooks/address.ts";
 import { statefulSetWebhooks } from "./webhooks/stateful-sets.ts";
 import { statusHintsWebhook } from "./webhooks/status-hints.ts";
 import {
+  emptiedConfiguration,
   type RegistrationOptions,
   recreateRequestWebhook,
   webhookConfigurations,
@@ -29,7 +30,7 @@ export function manifestFiles(): ReadonlyMap<string, string> {
     ["infra/rbac/access.yaml", NOTE + yaml(accessObjects())],
     ["infra/rbac/fence.yaml", NOTE + yaml(fenceObjects())],
     ["infra/crd/sidecarsets.yaml", NOTE + ADDRESS_NOTE + yaml([sidecarSetCrd(PLACEHOLDER)])],
-    ["infra/webhooks/webhook-configurations.yaml", NOTE + ADDRESS_NOTE + yaml(webhookConfigurations(PLACEHOLDER))],
+    ["infra/webhooks/webhook-configurations.yaml", NOTE + ADDRESS_NOTE + yaml(registrations(PLACEHOLDER))],
   ]);
 }
 
@@ -63,7 +64,7 @@ export function orderedSetInstallation(address: WebhookAddress): readonly Kubern
 
 /** YAML text of the webhook registrations as OpenKruise has them. */
 export function registrationsLikeOpenKruise(): string {
-  return ADDRESS_NOTE + yaml(webhookConfigurations(PLACEHOLDER, { likeOpenKruise: true }));
+  return ADDRESS_NOTE + yaml(registrations(PLACEHOLDER, { likeOpenKruise: true }));
 }
 
 interface InstallationOptions extends RegistrationOptions {
@@ -79,7 +80,13 @@ export function installation(
   { isUnfenced = false, fenceAnnotations, ...options }: InstallationOptions = {},
 ): readonly KubernetesObject[] {
   const access = [kruiseNamespace(), ...accessObjects(), ...(isUnfenced ? [] : fenceObjects(fenceAnnotations))];
-  return [...access, sidecarSetCrd(address), ...webhookConfigurations(address, options)];
+  return [...access, sidecarSetCrd(address), ...registrations(address, options)];
+}
+
+/** What API servers ask about, and under the former name nothing. */
+export function registrations(address: WebhookAddress, options: RegistrationOptions = {}): readonly KubernetesObject[] {
+  const emptied = options.likeOpenKruise ? [] : [emptiedConfiguration()];
+  return [...webhookConfigurations(address, options), ...emptied];
 }
 
 function yaml(objects: readonly KubernetesObject[]): string {

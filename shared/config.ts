@@ -4,34 +4,9 @@ import { type AuthenticationSettings, parseAuthentication } from "./authenticati
 import type { AwsAccess, Queue } from "./aws/access.ts";
 import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "./core/ordered-set/gates.ts";
+import { type FeatureGates, parseFeatureGates } from "./feature-gates.ts";
 import { type GateHost, parseGateHosts } from "./gate-settings.ts";
 import { type CallLimits, DEFAULT_CALL_LIMITS } from "./kube/rate-limit.ts";
-
-/** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults, and one of our own. */
-const DEFAULT_FEATURE_GATES = {
-  ...DEFAULT_ORDERED_SET_GATES,
-  EnableSortSidecarContainerByName: false,
-  /** ContainerRecreateRequests are admitted. There is no daemon here: docs/container-recreate.md */
-  KruiseDaemon: true,
-  KruisePodReadinessGate: false,
-  /** ours: cpu and memory of sidecars are changed in place */
-  InPlaceResize: false,
-  /** ours: native sidecars get new images in place */
-  NativeSidecarInPlaceUpdate: false,
-  /** what carries a label of delete protection is not deleted: ordered sets */
-  ResourcesDeletionProtection: false,
-  SidecarSetPatchPodMetadataDefaultsAllowed: false,
-  SidecarTerminator: false,
-  /** ours: pods get no SidecarSetUpgradable condition, which is a second write for each */
-  SkipUpgradableCondition: false,
-  /** ours: every pod that is down uses budget, old ones too */
-  StrictMaxUnavailable: false,
-  /** the templates of ordered sets are stored as they are given */
-  TemplateNoDefaults: false,
-};
-
-export type FeatureGates = Readonly<Record<keyof typeof DEFAULT_FEATURE_GATES, boolean>>;
 
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -186,24 +161,4 @@ function parseLogLevel(variable: string, value: string): LogLevel {
   const level = LOG_LEVELS.find((known) => known === value);
   if (level !== undefined) return level;
   throw new ConfigError(`${variable}=${value} is none of ${LOG_LEVELS.join(", ")}.`);
-}
-
-function parseFeatureGates(variable: string, text: string): FeatureGates {
-  const gates = { ...DEFAULT_FEATURE_GATES };
-  for (const entry of text.split(",")) {
-    if (entry.trim() === "") continue;
-    const [name = "", value = ""] = entry.split("=").map((part) => part.trim());
-    if (!isFeatureGate(name)) {
-      throw new ConfigError(`${variable} names ${name}, which is none of ${Object.keys(gates).join(", ")}.`);
-    }
-    if (value !== "true" && value !== "false") {
-      throw new ConfigError(`${variable} sets ${name} to "${value}", which is neither true nor false.`);
-    }
-    gates[name] = value === "true";
-  }
-  return gates;
-}
-
-function isFeatureGate(name: string): name is keyof FeatureGates {
-  return Object.hasOwn(DEFAULT_FEATURE_GATES, name);
 }

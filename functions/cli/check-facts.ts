@@ -3,11 +3,12 @@ import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
 import type { ConfigMap, ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import { CONTAINER_PRIORITY_ENV, HASH_ANNOTATION, TERMINATE_SIDECAR_ENV } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { readConfig } from "../../shared/config.ts";
 import { systemClock, timestamp } from "../../shared/controller/clock.ts";
 import { mapLimited } from "../../shared/controller/concurrency.ts";
+import { listKubelets, NO_KUBELETS } from "../../shared/controller/kubelets.ts";
 import { readLease } from "../../shared/controller/lease.ts";
 import { listAll } from "../../shared/controller/observe.ts";
+import { isResizeServed } from "../../shared/controller/resize-served.ts";
 import type {
   Definition,
   Deployment,
@@ -19,6 +20,7 @@ import type {
 } from "../../shared/core/check/facts.ts";
 import { addressesOf } from "../../shared/core/check/probe.ts";
 import { projectPod } from "../../shared/core/upgrade/project-pod.ts";
+import type { RolloutSettings } from "../../shared/core/upgrade/rollout-settings.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import {
   type Cluster,
@@ -54,9 +56,11 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
   const server = await readServer(session);
   const cluster = await session.cluster();
   const { kruiseNamespace } = session;
+  const settings = await session.passSettings(cluster);
   const registered = await readRegistered(cluster);
-  const [stored, trial, rights, optionalObjects, probes] = await Promise.all([
-    readStored(cluster, kruiseNamespace),
+  const [stored, inPlace, trial, rights, optionalObjects, probes] = await Promise.all([
+    readStored(cluster, kruiseNamespace, settings),
+    readInPlace(cluster, settings),
     look(() => tryOut(cluster)),
     look(() => askRights(cluster)),
     look(() => countOptional(cluster)),
@@ -73,7 +77,8 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
     probes,
     rights,
     optionalObjects,
-    isStrict: readConfig().featureGates.StrictMaxUnavailable,
+    settings,
+    ...inPlace,
   };
 }
 
@@ -126,7 +131,19 @@ async function readDefinition(cluster: Cluster): Promise<Definition | undefined>
 
 type Stored = Pick<Facts, "sidecarSets" | "namespaces" | "pods" | "revisions" | "configMaps" | "lastPass" | "managers">;
 
-async function readStored(cluster: Cluster, namespace: string): Promise<Stored> {
+/** What passes need to know only with these gates. */
+async function readInPlace(
+  cluster: Cluster,
+  { NativeSidecarInPlaceUpdate, InPlaceResize }: RolloutSettings,
+): Promise<Pick<Facts, "kubelets" | "isResizeServed">> {
+  return {
+    kubelets: await look(async () => (NativeSidecarInPlaceUpdate ? await listKubelets(cluster) : NO_KUBELETS)),
+    isResizeServed: await look(async () => InPlaceResize && (await isResizeServed(cluster))),
+  };
+}
+
+async function readStored(cluster: Cluster, namespace: string, { InPlaceResize }: RolloutSettings): Promise<Stored> {
+  const shrunk = (pod: Pod) => shrink(pod, InPlaceResize);
   const [sidecarSets, namespaces, pods, revisions, configMaps, lastPass, managers] = await Promise.all([
     all<SidecarSet>(cluster, SIDECARSETS),
     all<Namespace>(cluster, NAMESPACES),
@@ -171,8 +188,8 @@ export async function count(cluster: Cluster, resource: Resource): Promise<numbe
 const TELLING_ENV: ReadonlySet<string> = new Set([CONTAINER_PRIORITY_ENV, TERMINATE_SIDECAR_ENV]);
 
 /** As a pass shrinks it, with the variables that tell of optional features. */
-function shrunk(pod: Pod): Pod {
-  const small = projectPod(pod);
+function shrink(pod: Pod, withResources: boolean): Pod {
+  const small = projectPod(pod, undefined, withResources);
   const containers = small.spec.containers.map((container, index) => {
     const env = (pod.spec.containers[index]?.env ?? []).filter(({ name }) => TELLING_ENV.has(name));
     return env.length === 0 ? container : { ...container, env: env.map(({ name }) => ({ name })) };

@@ -1,10 +1,7 @@
 /** `diff`: what a changed SidecarSet means for the pods that run. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { observePods } from "../../shared/controller/observe.ts";
 import type { Effect } from "../../shared/core/diff/spec-changes.ts";
 import { diffSidecarSets, type PodFate, type SidecarSetDiff } from "../../shared/core/diff.ts";
-import type { Cluster } from "../../shared/kube/port.ts";
 import { CliError } from "../cli-error.ts";
 import type { Command } from "./command.ts";
 import { readGivenSet, requireValid } from "./given-set.ts";
@@ -30,17 +27,15 @@ export const DIFF: Command = {
     const { revisions } = facts;
     requireValid(given.sidecarSet, before, given.place, { sidecarSets: await listSets(cluster), revisions });
     const after = { ...given.sidecarSet, metadata: { ...before.metadata, ...given.sidecarSet.metadata } };
-    const pods = await podsOfEither(cluster, facts.pods, after);
-    const diff = diffSidecarSets({ before, after, pods, revisions });
+    const { facts: then } = await readFacts(session, cluster, name, after);
+    const diff = diffSidecarSets({ ...then, before, after, pods: ofEither(facts.pods, then.pods) });
     session.print(diff, (screen) => show(diff, name, screen));
     return 0;
   },
 };
 
-/** Those that the changed one selects are looked for anew: it may have another selector. */
-async function podsOfEither(cluster: Cluster, before: readonly Pod[], after: SidecarSet): Promise<readonly Pod[]> {
-  const { view } = await observePods(cluster, after);
-  const selected = [...view.pods];
+/** The changed one may have another selector. */
+function ofEither(before: readonly Pod[], selected: readonly Pod[]): readonly Pod[] {
   const known = new Set(selected.map(({ metadata }) => metadata?.uid));
   return [...selected, ...before.filter(({ metadata }) => !known.has(metadata?.uid))];
 }
@@ -87,6 +82,8 @@ function showFate(pods: readonly PodFate[], [kind, text, color]: (typeof FATES)[
   if (those.length === 0) return;
   screen.line(`  ${String(those.length).padStart(5)} `, { text, color });
   const fields = [...new Set(those.flatMap((pod) => (pod.kind === "recreate" ? pod.fields : [])))];
+  const hindrances = [...new Set(those.flatMap((pod) => (pod.kind === "recreate" ? (pod.hindrance ?? []) : [])))];
+  if (hindrances.length > 0) paragraph(`because ${hindrances.join("; ")}`, screen);
   if (fields.length > 0) paragraph(`because of ${fields.join(", ")}`, screen);
   if (kind === "updated") return;
   const named = those.slice(0, NAMED).map(({ namespace, name }) => `${namespace}/${name}`);

@@ -1,17 +1,16 @@
-/** `explain`: an ordered trace of every rule, for a pod or a SidecarSet. */
+/** `explain`: an ordered trace of every rule, for a pod, a workload or a SidecarSet. */
 
-import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import type { Step } from "../../shared/core/explain/step.ts";
-import { explainPod, explainSidecarSet } from "../../shared/core/explain.ts";
-import { counted } from "../../shared/core/lib/counted.ts";
-import { isInjected } from "../../shared/core/pod/is-matched.ts";
+import { explainSidecarSet } from "../../shared/core/explain.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
-import { type Cluster, PODS } from "../../shared/kube/port.ts";
+import { type Cluster, type ObjectKey, type Resource, STATEFUL_SETS } from "../../shared/kube/port.ts";
 import { CliError } from "../cli-error.ts";
 import type { Command } from "./command.ts";
-import { tellOrderedSet, traceMissingPod, traceSetPod } from "./ordered-set/explain.ts";
-import { listSets, readFacts, readNamespace, readRegistrations } from "./read-set.ts";
+import { tellPod } from "./explain-pod.ts";
+import { tellWorkload, type WorkloadTarget, workloadTarget } from "./explain-workload.ts";
+import { tellOrderedSet } from "./ordered-set/explain.ts";
+import { listSets, readFacts } from "./read-set.ts";
 import type { Session } from "./session.ts";
 import { showSteps } from "./show-steps.ts";
 import { SET_KIND, type Target, targetOf } from "./target.ts";
@@ -19,13 +18,13 @@ import { SET_KIND, type Target, targetOf } from "./target.ts";
 export const EXPLAIN: Command = {
   name: "explain",
   group: "During a rollout",
-  summary: "why a pod has its sidecars or not, why it is updated or not, and what it waits for",
+  summary: "why a pod, or those of a workload, have their sidecars or not, are updated or not, and what they wait for",
   details:
-    "Every rule in the order in which it is looked at, with its verdict: ✓ nothing in the way, · good to know, … goes on by itself, ✗ goes on only when somebody does something. Of a pod, every SidecarSet is told that is meant for it or has been; with --all the others too.",
+    "Every rule in the order in which it is looked at, with its verdict: ✓ nothing in the way, · good to know, … goes on by itself, ✗ goes on only when somebody does something. Of a pod, every SidecarSet is told that is meant for it or has been, with --all the others too; where there is none, the nearest ones, and what each of them misses.",
   arguments: [
     {
       name: "<KIND/NAME>",
-      about: `pod/NAME (-n), pod/NAMESPACE/NAME, sidecarset/NAME or ${SET_KIND}/NAME`,
+      about: `pod/NAME (-n), pod/NAMESPACE/NAME, deployment/NAME and other workloads, ${SET_KIND}/NAME; a NAME alone is a SidecarSet's`,
       completion: "set",
     },
   ],
@@ -36,14 +35,17 @@ export const EXPLAIN: Command = {
   outputs: ["table", "json", "yaml"],
   examples: [
     "sidecarset explain pod/shop/web-0",
-    "sidecarset explain sidecarset/log-agent",
+    "sidecarset explain deployment/web -n shop",
+    "sidecarset explain log-agent",
     "sidecarset explain statefulset.apps.kruise.io/db -n shop",
   ],
   run: async (input, session) => {
-    const target = subjectOf(input.argument(0));
+    subjectOf(input.argument(0));
     const cluster = await session.cluster();
+    const target = await settled(session, cluster, input.argument(0));
     if (target.kind === "statefulset") await tellOrderedSet(session, cluster, target);
     else if (target.kind === "sidecarset") await tellSet(session, cluster, target.name);
+    else if (target.kind === "workload") await tellWorkload(session, cluster, target);
     else {
       const { name, namespace = await session.namespace() } = target;
       await tellPod(session, cluster, { namespace, name, isAll: input.isSet("all"), only: input.text("sidecarset") });
@@ -52,94 +54,44 @@ export const EXPLAIN: Command = {
   },
 };
 
-type Subject = Target | { readonly kind: "pod"; readonly name: string; readonly namespace?: string };
+type Subject = Target | WorkloadTarget | { readonly kind: "pod"; readonly name: string; readonly namespace?: string };
+
+const POD = /^(pods?|po)$/;
+/** Of apps/v1, or ordered. */
+const EITHER = /^(statefulsets?|sts)$/i;
 
 function subjectOf(text: string): Subject {
-  const [kind = "", ...rest] = text.split("/");
-  const [first = "", second] = rest;
-  if (["pod", "pods", "po"].includes(kind) && first && rest.length <= 2)
+  const [kind = "", first = "", second, ...rest] = text.split("/");
+  const isNamed = first !== "" && second !== "" && rest.length === 0;
+  if (POD.test(kind) && isNamed)
     return { kind: "pod", name: second ?? first, ...(second === undefined ? {} : { namespace: first }) };
-  if (kind && first && !["pod", "pods", "po"].includes(kind)) return targetOf(text);
-  throw new CliError(`${text}: write pod/NAME, pod/NAMESPACE/NAME, sidecarset/NAME or ${SET_KIND}/NAME`);
-}
-
-interface Wanted {
-  readonly namespace: string;
-  readonly name: string;
-  readonly only: string | undefined;
-  readonly isAll: boolean;
-}
-
-interface Trace {
-  readonly sidecarSet: string;
-  readonly steps: readonly Step[];
-}
-
-async function tellPod(session: Session, cluster: Cluster, wanted: Wanted): Promise<void> {
-  const { namespace, name, only, isAll } = wanted;
-  const pod = await findPod(cluster, wanted);
-  if (pod === undefined) return await tellMissing(session, cluster, wanted);
-  const [all, namespaceObject, registrations] = await Promise.all([
-    listSets(cluster),
-    readNamespace(cluster, namespace),
-    readRegistrations(cluster),
-  ]);
-  if (only !== undefined && !all.some(({ metadata }) => metadata?.name === only))
-    throw new CliError(`there is no SidecarSet ${only}; sidecarset status lists those that there are`);
-  const traces: Trace[] = [];
-  for (const { metadata } of all.filter(({ metadata }) => only === undefined || metadata?.name === only)) {
-    const { sidecarSet, facts } = await readFacts(session, cluster, metadata?.name ?? "");
-    const steps = explainPod(pod, sidecarSet, {
-      ...facts,
-      namespace: namespaceObject,
-      registrations,
-      sidecarSets: all,
-    });
-    traces.push({ sidecarSet: metadata?.name ?? "", steps });
-  }
-  const isMeant = (trace: Trace) => only !== undefined || isAll || isRelated(pod, trace);
-  const shown = traces.filter(isMeant);
-  const own = only === undefined ? await traceSetPod(session, cluster, pod) : undefined;
-  session.print({ pod: { namespace, name }, sidecarSets: shown, ...(own ? { orderedSet: own } : {}) }, (screen) => {
-    if (own) showSteps(`pod ${namespace}/${name}, StatefulSet ${own.statefulSet}`, own.steps, screen);
-    for (const { sidecarSet, steps } of shown)
-      showSteps(`pod ${namespace}/${name}, SidecarSet ${sidecarSet}`, steps, screen);
-    const left = traces.length - shown.length;
-    if (traces.length === 0) screen.line("The cluster has no SidecarSets.");
-    else if (left > 0)
-      screen.line({
-        text: `${counted(left, "other SidecarSet is", "other SidecarSets are")} not meant for the pod; --all tells why.`,
-        color: "dim",
-      });
-  });
-}
-
-function isRelated(pod: Pod, { sidecarSet, steps }: Trace): boolean {
-  if (isInjected(pod, sidecarSet)) return true;
-  return !steps.some(
-    ({ reason, verdict }) => verdict === "stop" && ["SelectorNotMatched", "NamespaceNotSelected"].includes(reason),
+  const workload = workloadTarget(text);
+  if (workload) return workload;
+  if (kind && !POD.test(kind) && (first || !text.includes("/"))) return targetOf(text);
+  throw new CliError(
+    `${text}: write the name of a SidecarSet, pod/NAME, deployment/NAME, KIND/NAMESPACE/NAME or ${SET_KIND}/NAME`,
   );
 }
 
-async function findPod(cluster: Cluster, { namespace, name }: Wanted): Promise<Pod | undefined> {
+/** A name without a kind that may be two: what is there. */
+async function settled(session: Session, cluster: Cluster, text: string): Promise<Subject> {
+  const subject = subjectOf(text);
+  if (subject.kind !== "workload" || !EITHER.test(text.split("/")[0] ?? "")) return subject;
+  const { name, namespace = await session.namespace() } = subject;
+  const isThere = async (resource: Resource) => (await find(cluster, resource, { namespace, name })) !== undefined;
+  const [isBuiltIn, isOrdered] = await Promise.all([isThere(subject.resource), isThere(STATEFUL_SETS)]);
+  // Says how to name the one that is meant.
+  if (isBuiltIn && isOrdered) return targetOf(text);
+  return isOrdered ? { kind: "statefulset", name, namespace } : subject;
+}
+
+async function find(cluster: Cluster, resource: Resource, key: ObjectKey): Promise<KubernetesObject | undefined> {
   try {
-    return await cluster.get<Pod>(PODS, { namespace, name });
+    return await cluster.get(resource, key);
   } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
+    if (isKubeError(error, 403, 404)) return undefined;
     throw error;
   }
-}
-
-/** One that an ordered set is to have, or could have. @throws CliError for any other */
-async function tellMissing(session: Session, cluster: Cluster, { namespace, name }: Wanted): Promise<void> {
-  const own = await traceMissingPod(session, cluster, { namespace, name });
-  if (own === undefined)
-    throw new CliError(
-      `there is no pod ${name} in the namespace ${namespace}; choose another with -n, or write pod/NAMESPACE/NAME`,
-    );
-  session.print({ pod: { namespace, name }, sidecarSets: [], orderedSet: own }, (screen) =>
-    showSteps(`pod ${namespace}/${name}, StatefulSet ${own.statefulSet}`, own.steps, screen),
-  );
 }
 
 async function tellSet(session: Session, cluster: Cluster, name: string): Promise<void> {

@@ -58,6 +58,8 @@ export async function readMigrationFacts(session: Session): Promise<MigrationFac
     return [];
   };
   const kinds = seen("definitions", definitions).filter(({ spec }) => spec?.group?.endsWith("kruise.io"));
+  const conversionOf = (plural: string) =>
+    kinds.find(({ spec }) => spec?.names?.plural === plural)?.spec?.conversion?.webhook?.clientConfig;
   const configurations = [...seen("mutating webhooks", mutating), ...seen("validating webhooks", validating)];
   return {
     kruiseNamespace: namespace,
@@ -70,8 +72,8 @@ export async function readMigrationFacts(session: Session): Promise<MigrationFac
     revisions: seen("revisions", revisions).length,
     namespaces: seen("namespaces", namespaces),
     ledgers: seen("ledgers", configMaps).filter(({ metadata }) => metadata?.name?.startsWith(LEDGER)),
-    conversion: kinds.find(({ spec }) => spec?.names?.plural === "sidecarsets")?.spec?.conversion?.webhook
-      ?.clientConfig,
+    conversion: conversionOf("sidecarsets"),
+    setConversion: conversionOf("statefulsets"),
     unseen,
   };
 }

@@ -47,7 +47,13 @@ export const PLAN: Command = {
     const { name } = target;
     const cluster = await session.cluster();
     const wish = await wishOf(input, cluster, name);
-    const report = await runTick(cluster, { deadlineMs: DEADLINE_MS, dryRun: true, sidecarSet: name, plan: wish });
+    const report = await runTick(cluster, {
+      deadlineMs: DEADLINE_MS,
+      dryRun: true,
+      sidecarSet: name,
+      plan: wish,
+      settings: await session.passSettings(cluster),
+    });
     const trouble = troubleOf(report);
     for (const sentence of trouble) session.screen.warn(sentence);
     const [set] = report.sidecarSets;
@@ -86,14 +92,24 @@ function show({ name }: SidecarSetReport, plan: RolloutPlan, form: Form): void {
   if (steps.length === 0) screen.line("Nothing would be done.");
   else showSteps(plan, form);
   const pods = steps.reduce((sum, step) => sum + (step.purpose === "upgrade" ? step.pods.length : 0), 0);
-  const most = steps.reduce((most, { unavailable }) => Math.max(most, unavailable), before.used);
   const taken =
     steps.length === 0
       ? ""
-      : `${counted(pods, "pod")} in ${counted(steps.length, "step")}, ${duration(seconds)}, at most ${most} unavailable at once. `;
+      : `${counted(pods, "pod")} in ${counted(steps.length, "step")}, ${duration(seconds)}, ${downText(plan)}. `;
   const end = isComplete ? "All are updated and ready then." : `Then: ${explain("oneRound", after)}.`;
   const text = `${taken}${isCutShort ? "There are more steps than are shown. " : ""}${end}`;
   for (const line of wrap(text, screen.width)) screen.line({ text: line, color: isComplete ? "green" : "yellow" });
+}
+
+/** OpenKruise counts pods with the new release: those that were down before are updated for nothing, and are down all the same. */
+function downText({ steps, before, downBefore }: RolloutPlan): string {
+  const most = Math.max(before.used, ...steps.map(({ down }) => down));
+  const limit = Math.max(...steps.map(({ maxUnavailable }) => maxUnavailable));
+  const text = `at most ${most} unavailable at once`;
+  if (most <= limit) return text;
+  if (downBefore === 0) return `${text}, though maxUnavailable is ${limit}`;
+  const already = counted(downBefore, "pod is", "pods are");
+  return `${text}, though maxUnavailable is ${limit}: ${already} down already, and neither they nor their update use any of it`;
 }
 
 const ROWS_AT_ONCE = 40;
@@ -126,9 +142,9 @@ const DONE_TO: Readonly<Record<PlannedStep["purpose"], string>> = {
   resize: ": change cpu and memory",
 };
 
-function rowOf({ atSeconds, purpose, pods, updated, unavailable, maxUnavailable }: PlannedStep): readonly Part[] {
+function rowOf({ atSeconds, purpose, pods, updated, down, maxUnavailable }: PlannedStep): readonly Part[] {
   const [first] = pods;
   const others = pods.length > 1 ? ` and ${pods.length - 1} more` : "";
   const what = `${first?.namespace}/${first?.name}${others}`;
-  return [duration(atSeconds), String(updated), `${unavailable}/${maxUnavailable}`, `${what}${DONE_TO[purpose]}`];
+  return [duration(atSeconds), String(updated), `${down}/${maxUnavailable}`, `${what}${DONE_TO[purpose]}`];
 }

@@ -1,13 +1,13 @@
 /** Which revision each pod of a SidecarSet runs, and how it stands there. */
-import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { parseUpgradeRecords } from "../../shared/core/hash/pod-records.ts";
-import { isMatched } from "../../shared/core/pod/is-matched.ts";
-import { type PodState, podStateOf } from "../../shared/core/pod/pod-state.ts";
+import type { PodState } from "../../shared/core/pod/pod-state.ts";
 import { sidecarContainerNames } from "../../shared/core/pod/sidecar-containers.ts";
 import { classify } from "../../shared/core/upgrade/classify.ts";
 import { downPods } from "../../shared/core/upgrade/down-pods.ts";
+import { sceneOf } from "../../shared/core/upgrade/observed-states.ts";
+import type { ReadSet } from "./read-set.ts";
 
 export interface PodRow {
   readonly namespace: string;
@@ -24,15 +24,12 @@ export interface PodRow {
 }
 
 /** Of the pods that take part in rollouts, by namespace and name. */
-export function podRows(
-  sidecarSet: SidecarSet,
-  pods: readonly Pod[],
-  revisions: readonly ControllerRevision[],
-): readonly PodRow[] {
-  const names = new Map(revisions.map((one) => [one.metadata?.annotations?.[HASH_ANNOTATION] ?? "", nameOf(one)]));
-  return pods
-    .filter((pod) => isMatched(pod, sidecarSet))
-    .map((pod) => rowOf(podStateOf(pod, sidecarSet), sidecarSet, names))
+export function podRows({ sidecarSet, facts }: ReadSet): readonly PodRow[] {
+  const names = new Map(
+    facts.revisions.map((one) => [one.metadata?.annotations?.[HASH_ANNOTATION] ?? "", nameOf(one)]),
+  );
+  return [...sceneOf({ ...facts, sidecarSet }, facts).states]
+    .map((state) => rowOf(state, sidecarSet, names))
     .toSorted((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name));
 }
 
@@ -60,7 +57,7 @@ function stateText(state: PodState, sidecarSet: SidecarSet): string {
     case "notSelected":
       return "left out by updateStrategy.selector";
     case "notUpgradable":
-      return "must be made anew";
+      return state.native?.hindrance ?? "must be made anew";
     case "inFlight":
       return "previous update under way";
     default:

@@ -22,7 +22,7 @@ export const PODS_COMMAND: Command = {
     const rows: (PodRow & { readonly sidecarSet: string })[] = [];
     for (const one of names) {
       const { sidecarSet, facts } = await readFacts(session, cluster, one);
-      rows.push(...podRows(sidecarSet, facts.pods, facts.revisions).map((row) => ({ sidecarSet: one, ...row })));
+      rows.push(...podRows({ sidecarSet, facts }).map((row) => ({ sidecarSet: one, ...row })));
     }
     const shown = rows.filter((row) => isShown(row, input.text("state"), session.givenNamespace));
     session.print(shown, (screen) => {

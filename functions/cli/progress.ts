@@ -1,5 +1,4 @@
 /** How far a rollout is, and how long the rest will take, judged by the pods that are through. */
-import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { decide, type Summary } from "../../shared/core/decide.ts";
@@ -7,13 +6,17 @@ import type { SetFacts } from "../../shared/core/explain.ts";
 import { asLastAnswered } from "../../shared/core/gate/gate.ts";
 import { parseUpgradeRecords } from "../../shared/core/hash/pod-records.ts";
 import { secondsBetween } from "../../shared/core/lib/seconds-between.ts";
+import { type Sequence, where } from "../../shared/core/lib/sequence.ts";
 import { planRollout } from "../../shared/core/plan.ts";
+import { isBeyondHelp } from "../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../shared/core/pod/is-ready.ts";
-import { podStateOf } from "../../shared/core/pod/pod-state.ts";
+import type { PodState } from "../../shared/core/pod/pod-state.ts";
+import { isDown } from "../../shared/core/upgrade/budget.ts";
+import { sceneOf } from "../../shared/core/upgrade/observed-states.ts";
 
 export interface Progress {
   readonly summary: Summary;
-  /** the rollout was stopped, and goes on only when somebody does something */
+  /** it goes on only when somebody does something: it was stopped, or no pod that holds the budget comes back */
   readonly isStopped?: true;
   /** until all that may be updated are; undefined: no pod is through yet that could tell, or nothing is left */
   readonly etaSeconds?: number;
@@ -24,23 +27,29 @@ const MAX_STEPS = 500;
 const MAX_PODS = 2_000;
 
 export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
-  const { pods, revisions, claims, now, kruiseNamespace } = facts;
-  const observation = { sidecarSet, pods, revisions, taken: [], reserved: claims.reserved };
-  const context = { now, kruiseNamespace, isStrict: claims.isStrict };
-  const { summary, halt, undo } = asLastAnswered(sidecarSet, decide(observation, context), claims.reserved);
-  if (halt !== undefined && undo === undefined) return { summary, isStopped: true };
-  const readyAfterSeconds = usualSeconds(sidecarSet, pods);
+  const { pods, reserved } = facts;
+  const observation = { ...facts, sidecarSet };
+  const { summary, halt, undo } = asLastAnswered(sidecarSet, decide(observation, facts), reserved.uids);
+  const { states } = sceneOf(observation, facts);
+  const isHalted = halt !== undefined && undo === undefined;
+  if (isHalted || (summary.hold === "budget" && isStuck(states))) return { summary, isStopped: true };
+  const readyAfterSeconds = usualSeconds(sidecarSet, states);
   const isOver = summary.updated === summary.updatedReady && summary.selected === 0 && summary.hold !== "budget";
   if (readyAfterSeconds === undefined || isOver || pods.length > MAX_PODS) return { summary };
-  const plan = planRollout(observation, { ...context, readyAfterSeconds, maxSteps: MAX_STEPS });
+  const plan = planRollout(observation, { ...facts, readyAfterSeconds, maxSteps: MAX_STEPS });
   return plan.isCutShort ? { summary } : { summary, etaSeconds: plan.seconds };
 }
 
+/** No pod that holds the budget comes back by itself. */
+function isStuck(states: Sequence<PodState>): boolean {
+  const down = where(states, (state) => state.isUpdated && isDown(state));
+  return down.length > 0 && down.every(({ pod }) => isBeyondHelp(pod));
+}
+
 /** The median time from a pod's update until it was ready. */
-function usualSeconds(sidecarSet: SidecarSet, pods: readonly Pod[]): number | undefined {
+function usualSeconds(sidecarSet: SidecarSet, states: Sequence<PodState>): number | undefined {
   const name = sidecarSet.metadata?.name ?? "";
-  const times = pods.flatMap((pod) => {
-    const { isUpdated, isReady } = podStateOf(pod, sidecarSet);
+  const times = [...states].flatMap(({ pod, isUpdated, isReady }) => {
     const at = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]).records[name]?.updateTimestamp;
     const ready = readyCondition(pod)?.lastTransitionTime;
     if (!isUpdated || !isReady || !at || !ready) return [];

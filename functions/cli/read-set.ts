@@ -1,12 +1,10 @@
 /** Reads what the cluster knows about a SidecarSet, as a pass does, and what else an explanation needs. */
 import type { KubernetesObject, Namespace } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { readConfig } from "../../shared/config.ts";
 import { systemClock, timestamp } from "../../shared/controller/clock.ts";
 import { readLease } from "../../shared/controller/lease.ts";
-import { lookAt } from "../../shared/controller/look.ts";
 import { listAll } from "../../shared/controller/observe.ts";
-import { newTally } from "../../shared/controller/report.ts";
+import { readObservation } from "../../shared/controller/read-observation.ts";
 import type { PodRegistration, Registrations } from "../../shared/core/explain/registration.ts";
 import type { SetFacts } from "../../shared/core/explain.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
@@ -55,30 +53,21 @@ export interface ReadSet {
   readonly facts: SetFacts;
 }
 
-/** @throws CliError when there is none */
-export async function readFacts(session: Session, cluster: Cluster, name: string): Promise<ReadSet> {
+/** `changed`: as if it were stored. @throws CliError when there is none */
+export async function readFacts(
+  session: Session,
+  cluster: Cluster,
+  name: string,
+  changed?: SidecarSet,
+): Promise<ReadSet> {
   await readSet(cluster, name);
   const { kruiseNamespace } = session;
-  const pass = { endsAtMs: Number.POSITIVE_INFINITY, tally: newTally(), told: new Set<string>() };
-  const context = { cluster, clock: systemClock, kruiseNamespace, isBudgetStrict: isStrict(), ...pass };
-  const look = await lookAt(context, name);
-  if (!look) throw new CliError(`SidecarSet ${name} has just been deleted; look again with sidecarset status`);
-  const reserved = new Set(look.stored.ledger.reservations.map(({ uid }) => uid));
-  return {
-    sidecarSet: look.sidecarSet,
-    facts: {
-      pods: [...look.observed.view.pods],
-      revisions: look.revisions,
-      claims: { reserved, isStrict: isStrict() },
-      now: nowText(),
-      lastPass: await readLastPass(cluster, kruiseNamespace),
-      kruiseNamespace,
-    },
-  };
-}
-
-function isStrict(): boolean {
-  return readConfig().featureGates.StrictMaxUnavailable;
+  const settings = await session.passSettings(cluster);
+  const read = await readObservation({ cluster, clock: systemClock, kruiseNamespace, settings }, name, changed);
+  if (!read) throw new CliError(`SidecarSet ${name} has just been deleted; look again with sidecarset status`);
+  const { sidecarSet, ...observed } = read.observation;
+  const lastPass = await readLastPass(cluster, kruiseNamespace);
+  return { sidecarSet, facts: { ...observed, ...read.context, lastPass } };
 }
 
 /** When a pass renewed its Lease last, RFC3339; undefined: there is none, or it may not be read. `name`: of the Lease; absent: that of rollouts. */

@@ -1,6 +1,5 @@
 /** `report`: one HTML file about a SidecarSet, or about all. */
 import { writeFile } from "node:fs/promises";
-import { readConfig } from "../../shared/config.ts";
 import { systemClock } from "../../shared/controller/clock.ts";
 import { type ReadReportContext, readDetail, readOverview } from "../../shared/controller/read-report.ts";
 import type { ReportContent, SetDetail } from "../../shared/core/report/content.ts";
@@ -22,12 +21,13 @@ export const REPORT: Command = {
     const file = session.outputFile;
     if (file === undefined && session.screen.isTerminal)
       throw new CliError("-o is missing: the file to write, such as -o report.html");
+    const cluster = await session.cluster();
     const context = {
-      cluster: await session.cluster(),
+      cluster,
       clusterName: "",
       clock: systemClock,
       kruiseNamespace: session.kruiseNamespace,
-      isBudgetStrict: readConfig().featureGates.StrictMaxUnavailable,
+      settings: await session.passSettings(cluster),
     };
     const page = withoutSecrets(renderPage(await contentOf(context, input.arguments[0])));
     if (file === undefined || file === "-") session.screen.text(page);

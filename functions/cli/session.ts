@@ -3,12 +3,14 @@
 import { stringify } from "yaml";
 import type { ClusterSettings } from "../../shared/cluster-settings.ts";
 import { readAwsAccess, readCluster, readConfig } from "../../shared/config.ts";
+import type { RolloutSettings } from "../../shared/core/upgrade/rollout-settings.ts";
 import { accessOf, connect } from "../../shared/kube/connect.ts";
 import { kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import type { ClusterAccess } from "../../shared/kube/transport.ts";
 import { withoutSecrets } from "../../shared/log.ts";
 import { CliError } from "../cli-error.ts";
+import { readPassSettings } from "./pass-settings.ts";
 import type { Screen } from "./screen.ts";
 
 /** Formats that -o takes; `table` is what people read. */
@@ -26,6 +28,7 @@ export class Session {
   readonly screen: Screen;
   readonly output: Output;
   readonly #options: GlobalOptions;
+  #passSettings: Promise<RolloutSettings> | undefined;
 
   /** @throws CliError for a format that the command does not have */
   constructor(screen: Screen, options: GlobalOptions, outputs: readonly Output[] | "file" | undefined) {
@@ -51,6 +54,12 @@ export class Session {
   /** @throws KubeError or ConfigError: there is no way to it */
   cluster(): Promise<Cluster> {
     return connect(this.#settings());
+  }
+
+  /** With which feature gates passes decide there. Told of once. @throws KubeError */
+  passSettings(cluster: Cluster): Promise<RolloutSettings> {
+    this.#passSettings ??= readPassSettings(this, cluster);
+    return this.#passSettings;
   }
 
   /** The way to the cluster itself, for what is no object of it. @throws KubeError or ConfigError */

@@ -67,7 +67,7 @@ interface SetStatus {
 
 async function readStatus(session: Session, cluster: Cluster, name: string): Promise<SetStatus> {
   const { sidecarSet, facts } = await readFacts(session, cluster, name);
-  const rows = podRows(sidecarSet, facts.pods, facts.revisions);
+  const rows = podRows({ sidecarSet, facts });
   return { sidecarSet, progress: progressOf(sidecarSet, facts), rows, revisions: facts.revisions };
 }
 
@@ -145,7 +145,7 @@ function codeOf(status: SetStatus): number | undefined {
   const { summary, isStopped } = status.progress;
   const { hold } = summary;
   if (isDone(status) || (hold === "partition" && isStill(status))) return 0;
-  return isStopped || hold === "paused" || hold === "NotUpdate" || isStuck(status) ? NOT_DONE : undefined;
+  return isStopped || hold === "paused" || hold === "NotUpdate" ? NOT_DONE : undefined;
 }
 
 function showChange(status: SetStatus, { screen, output }: Session, last: string, hasAll: boolean): string {
@@ -163,12 +163,6 @@ function isDone({ progress: { summary }, sidecarSet }: SetStatus): boolean {
   const { metadata, status } = sidecarSet;
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
   return isSeen && summary.updated === summary.matched && summary.updatedReady === summary.updated;
-}
-
-/** Every pod that holds the budget has failed again and again. */
-function isStuck({ progress: { summary }, rows }: SetStatus): boolean {
-  const down = rows.filter(({ isUpdated, isReady }) => isUpdated && !isReady);
-  return summary.hold === "budget" && down.length > 0 && down.every(({ state }) => state.endsWith("BackOff"));
 }
 
 /** Nothing is under way. */

@@ -19,9 +19,8 @@ export const TARGET_ARGUMENT = {
   completion: "set",
 } as const;
 
-const ORDERED_SETS = /^(statefulsets?(\.v1beta1)?\.apps\.kruise\.io|asts)$/i;
+const ORDERED_SETS = /^(statefulsets?(\.v1(alpha|beta)1)?\.apps\.kruise\.io|asts)$/i;
 const BUILT_IN = /^statefulsets?(\.v1)?\.apps$/i;
-const UNSERVED = /^statefulsets?\.v1alpha1\.apps\.kruise\.io$/i;
 const AMBIGUOUS = /^(statefulsets?|sts)$/i;
 const SIDECARSETS = /^sidecarsets?(\.apps\.kruise\.io)?$/i;
 const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
@@ -47,6 +46,5 @@ function otherKind(text: string, kind: string, name: string): CliError {
     return new CliError(
       `${text}: StatefulSets of apps/v1 are run by their own controller; kubectl rollout is for them, this command for ${SET_KIND}/NAME`,
     );
-  if (UNSERVED.test(kind)) return new CliError(`${text}: v1alpha1 is not served; write ${SET_KIND}/${name}`);
   return new CliError(`${text}: write the name of a SidecarSet, or ${SET_KIND}/NAME for an ordered set`);
 }

@@ -82,7 +82,7 @@ export const HISTORY: Command = {
     if (target.kind === "statefulset") return tellHistory(session, target);
     const read = await readFacts(session, await session.cluster(), target.name);
     const { sidecarSet, facts } = read;
-    const pods = podRows(sidecarSet, facts.pods, facts.revisions);
+    const pods = podRows({ sidecarSet, facts });
     const rows = newestFirst(read).map((one) => ({
       revision: one.revision,
       name: one.metadata?.name ?? "",
@@ -135,7 +135,7 @@ function revisionFor(read: ReadSet, wanted: number | undefined): ControllerRevis
 /** That of most pods that are not updated. */
 function revisionOfOthers(read: ReadSet): ControllerRevision {
   const { sidecarSet, facts } = read;
-  const old = podRows(sidecarSet, facts.pods, facts.revisions).filter(({ isUpdated }) => !isUpdated);
+  const old = podRows({ sidecarSet, facts }).filter(({ isUpdated }) => !isUpdated);
   const count = (name: string) => old.filter(({ revision }) => revision === name).length;
   const [most] = newestFirst(read).toSorted((a, b) => count(b.metadata?.name ?? "") - count(a.metadata?.name ?? ""));
   if (most !== undefined && count(most.metadata?.name ?? "") > 0) return most;

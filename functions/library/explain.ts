@@ -5,9 +5,10 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { PodRegistration } from "../../shared/core/explain/registration.ts";
 import type { Step } from "../../shared/core/explain/step.ts";
 import { explainPod, explainSidecarSet } from "../../shared/core/explain.ts";
+import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 
-export interface ExplainInput {
+export interface ExplainInput extends PassInput {
   readonly sidecarSet: KubernetesObject;
   /** the one to explain; absent: the rollout as a whole */
   readonly pod?: Pod;
@@ -36,8 +37,8 @@ export function explain(input: ExplainInput): readonly Step[] {
   const sidecarSet = asStored(input.sidecarSet);
   const sidecarSets = (input.sidecarSets ?? [input.sidecarSet]).map(asStored);
   const pods = input.pods ?? (pod === undefined ? [] : [pod]);
-  const claims = { reserved: new Set<string>(), isStrict: false };
-  const facts = { pods, revisions, claims, now, lastPass, kruiseNamespace: KRUISE_NAMESPACE, sidecarSets };
+  const context = { now, settings: settingsOf(input), kruiseNamespace: KRUISE_NAMESPACE };
+  const facts = { pods, revisions, ...assumed(input), ...context, lastPass, sidecarSets };
   if (pod === undefined) return explainSidecarSet(sidecarSet, facts);
   return explainPod(pod, sidecarSet, { ...facts, namespace: input.namespaceObject, registrations });
 }

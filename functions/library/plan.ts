@@ -2,9 +2,10 @@
 import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import { planRollout, type RolloutPlan } from "../../shared/core/plan.ts";
+import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 
-export interface PlanInput {
+export interface PlanInput extends PassInput {
   /** as it stands in a manifest, or as the API server has it */
   readonly sidecarSet: KubernetesObject;
   /** those that it selects, as the API server has them, with their status */
@@ -23,7 +24,8 @@ export interface PlanInput {
 export function plan(input: PlanInput): RolloutPlan {
   const { pods, revisions = [], now, readyAfterSeconds = 5, maxSteps } = input;
   const sidecarSet = storedSidecarSet(input.sidecarSet);
-  const observation = { sidecarSet, pods, revisions, taken: [], reserved: new Set<string>() };
+  const observation = { sidecarSet, pods, revisions, ...assumed(input) };
   const limit = maxSteps === undefined ? {} : { maxSteps };
-  return planRollout(observation, { now, kruiseNamespace: KRUISE_NAMESPACE, readyAfterSeconds, ...limit });
+  const settings = settingsOf(input);
+  return planRollout(observation, { now, kruiseNamespace: KRUISE_NAMESPACE, settings, readyAfterSeconds, ...limit });
 }

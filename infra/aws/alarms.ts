@@ -47,6 +47,7 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
   const ofTokens = settings.clusterToken === undefined ? [] : ["mutate-pod", "rollout"];
   return {
     MissedPodsFilter: missedPodsFilter(settings),
+    UnreadFilter: unreadFilter(settings),
     ...Object.fromEntries(ofTokens.map((name) => [`${logGroupId(name)}TokenFilter`, tokenFilter(name, settings)])),
   };
 }
@@ -80,6 +81,22 @@ export function missedPodsFilter(settings: AwsSettings) {
   };
 }
 
+function unreadFilter(settings: AwsSettings) {
+  const { Namespace: MetricNamespace, MetricName } = unread(settings);
+  return {
+    Type: "AWS::Logs::MetricFilter",
+    Properties: {
+      LogGroupName: { Ref: logGroupId("rollout") },
+      FilterPattern: '{ $.unread[0] = "*" }',
+      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
+    },
+  };
+}
+
+function unread(settings: AwsSettings): Metric {
+  return { Namespace: functionName("logs", settings), MetricName: "Unread", Dimensions: [] };
+}
+
 function missedPods(settings: AwsSettings): Metric {
   return { Namespace: functionName("logs", settings), MetricName: "MissedPods", Dimensions: [] };
 }
@@ -111,6 +128,10 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
         "pods were created without their sidecars: the webhook was down, or their review was larger than what gets through to it",
       metrics: [missedPods(settings)],
       statistic: "Maximum",
+    },
+    PodsUnread: {
+      description: "a pass was too short to read the pods of a SidecarSet, so nothing is rolled out: its log names it",
+      metrics: [unread(settings)],
     },
     ...(settings.clusterToken === undefined
       ? {}

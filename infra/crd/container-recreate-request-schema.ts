@@ -50,15 +50,17 @@ const container = object(
   "name",
 );
 
+/** With the limits of metav1.Condition. */
 const condition = object(
   {
     lastTransitionTime: dateTime,
-    message: text,
+    message: { ...text, maxLength: 32_768 },
     observedGeneration: natural(int64),
-    reason: { ...text, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" },
+    reason: { ...text, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$", minLength: 1, maxLength: 1_024 },
     status: { ...text, enum: ["True", "False", "Unknown"] },
     type: {
       ...text,
+      maxLength: 316,
       pattern:
         "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
     },

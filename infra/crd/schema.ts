@@ -7,7 +7,9 @@ export interface Schema {
   readonly format?: "int32" | "int64" | "date-time";
   readonly minimum?: number;
   readonly pattern?: string;
-  readonly default?: string | readonly [];
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly default?: string | readonly [] | Readonly<Record<string, never>>;
   readonly enum?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];

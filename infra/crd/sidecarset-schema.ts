@@ -111,6 +111,23 @@ const selection = described(
   object({ digest: text, since: dateTime }, "digest", "since"),
 );
 
+/** With defaults, for the same reason as the conditions. */
+const ledgerNamespace: Schema = {
+  ...described(
+    "The namespace of the ledger of its reservations. Passes that keep ledgers elsewhere refuse it. An addition to OpenKruise's definition.",
+    text,
+  ),
+  default: "",
+};
+
+const observedAnnotations: Schema = {
+  ...described(
+    "The annotations that steer, as passes go by them: nothing that was decided by others lands any more. An addition to OpenKruise's definition.",
+    mapOf(text),
+  ),
+  default: {},
+};
+
 const status = object(
   {
     observedGeneration: int64,
@@ -122,6 +139,8 @@ const status = object(
     collisionCount: int32,
     conditions,
     selection,
+    ledgerNamespace,
+    observedAnnotations,
   },
   "matchedPods",
   "readyPods",

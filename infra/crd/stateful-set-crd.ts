@@ -1,4 +1,4 @@
-/** The ordered set's CustomResourceDefinition: v1beta1 alone, with the scale subresource. */
+/** The ordered set's CustomResourceDefinition, with the scale subresource. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_GROUP, STATEFUL_SET_KIND } from "../../shared/api/names.ts";
 import { statefulSetSchema } from "./stateful-set-schema.ts";
@@ -28,6 +28,21 @@ const scale = {
   labelSelectorPath: ".status.labelSelector",
 };
 
+/**
+ * v1alpha1 has the fields that it ever had under the same names, so that nothing has to be converted. It is served for
+ * sets that OpenKruise stored in it: API servers refuse a definition without a version that something may be stored in.
+ */
+function version(name: "v1alpha1" | "v1beta1") {
+  return {
+    name,
+    served: true,
+    storage: name === "v1beta1",
+    schema: { openAPIV3Schema: statefulSetSchema },
+    subresources: { status: {}, scale },
+    additionalPrinterColumns: printerColumns,
+  };
+}
+
 export function statefulSetCrd(): CustomResourceDefinition {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -44,16 +59,7 @@ export function statefulSetCrd(): CustomResourceDefinition {
       },
       scope: "Namespaced",
       conversion: { strategy: "None" },
-      versions: [
-        {
-          name: "v1beta1",
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: statefulSetSchema },
-          subresources: { status: {}, scale },
-          additionalPrinterColumns: printerColumns,
-        },
-      ],
+      versions: [version("v1alpha1"), version("v1beta1")],
     },
   };
 }

@@ -1,6 +1,6 @@
 /** CustomResourceDefinitions: defaults, what must be said, and the conditions that make them served. */
-import { type FieldError, invalid, required } from "./field-error.ts";
-import { asObject, asText, at, childOf, isEqual, objectsIn, setDefault, textAt } from "./json.ts";
+import { type FieldError, forbiddenField, invalid, required } from "./field-error.ts";
+import { asObject, asText, at, childOf, isEqual, objectsIn, setDefault, textAt, textsIn } from "./json.ts";
 import type { ApiObject } from "./object.ts";
 
 function versionErrors(crd: ApiObject): readonly FieldError[] {
@@ -21,6 +21,34 @@ function nameErrors(crd: ApiObject): readonly FieldError[] {
   return name === wanted ? [] : [invalid("metadata.name", name, why)];
 }
 
+function storageVersion(crd: ApiObject): string {
+  const stored = objectsIn(at(crd, "spec", "versions")).find((version) => version["storage"] === true);
+  return asText(stored?.["name"]);
+}
+
+/** Objects may be stored in them still. */
+function storedVersionErrors(crd: ApiObject): readonly FieldError[] {
+  const names = objectsIn(at(crd, "spec", "versions")).map((version) => version["name"]);
+  const why = (name: string) =>
+    `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`;
+  return textsIn(at(crd, "status", "storedVersions")).flatMap((name, index) =>
+    names.includes(name) ? [] : [invalid(`status.storedVersions[${index}]`, name, why(name))],
+  );
+}
+
+/** The names are those of the API server's own type. */
+function conversionErrors(crd: ApiObject): readonly FieldError[] {
+  const conversion = asObject(at(crd, "spec", "conversion"));
+  const webhook = asObject(conversion["webhook"]);
+  if (conversion["strategy"] === "Webhook") return [];
+  const given = [
+    ...(webhook["clientConfig"] === undefined ? [] : ["webhookClientConfig"]),
+    ...(webhook["conversionReviewVersions"] === undefined ? [] : ["conversionReviewVersions"]),
+  ];
+  const why = "should not be set when strategy is not set to Webhook";
+  return given.map((field) => forbiddenField(`spec.conversion.${field}`, why));
+}
+
 export const CRD_STRATEGY = {
   default(crd: ApiObject): void {
     const spec = childOf(crd, "spec");
@@ -31,7 +59,6 @@ export const CRD_STRATEGY = {
   },
   prepareCreate(crd: ApiObject): void {
     const spec = asObject(crd["spec"]);
-    const stored = objectsIn(spec["versions"]).find((version) => version["storage"] === true);
     const conditions = [
       { type: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found" },
       {
@@ -45,10 +72,21 @@ export const CRD_STRATEGY = {
     crd["status"] = {
       conditions: conditions.map((condition) => ({ ...condition, lastTransitionTime })),
       acceptedNames: spec["names"],
-      storedVersions: [asText(stored?.["name"])],
+      storedVersions: [storageVersion(crd)],
     };
   },
-  validate: (crd: ApiObject): readonly FieldError[] => [...nameErrors(crd), ...versionErrors(crd)],
+  prepareUpdate(crd: ApiObject): void {
+    const status = childOf(crd, "status");
+    const stored = textsIn(status["storedVersions"]);
+    const now = storageVersion(crd);
+    if (!stored.includes(now)) status["storedVersions"] = [...stored, now];
+  },
+  validate: (crd: ApiObject): readonly FieldError[] => [
+    ...nameErrors(crd),
+    ...versionErrors(crd),
+    ...storedVersionErrors(crd),
+    ...conversionErrors(crd),
+  ],
   validateUpdate: (next: ApiObject, previous: ApiObject): readonly FieldError[] =>
     ["group", "scope"].flatMap((field) => {
       const value = at(next, "spec", field);

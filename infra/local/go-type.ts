@@ -1,6 +1,6 @@
 /** Values of types that Go's structs do not take: only where clients are likely to get it wrong. */
 
-import { parseQuantity } from "../../shared/core/lib/quantity.ts";
+import { fieldQuantity } from "../../shared/core/lib/quantity.ts";
 import { asObject, at, isObject, type JsonObject, objectsIn } from "./json.ts";
 
 const QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -23,7 +23,7 @@ function textMapProblem(value: unknown, place: string): string | undefined {
 function quantityProblem(container: JsonObject): string | undefined {
   const amounts = ["limits", "requests"].flatMap((list) => Object.values(asObject(at(container, "resources", list))));
   const isWrong = amounts.some((amount) => {
-    return (typeof amount !== "string" && typeof amount !== "number") || parseQuantity(amount) === undefined;
+    return (typeof amount !== "string" && typeof amount !== "number") || fieldQuantity(amount) === undefined;
   });
   return isWrong ? QUANTITY : undefined;
 }

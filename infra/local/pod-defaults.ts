@@ -1,5 +1,5 @@
 /** Defaults of a pod spec, as pkg/apis/core/v1/defaults.go fills them in; used for pods and for pod templates. */
-import { formatQuantity, parseQuantity } from "../../shared/core/lib/quantity.ts";
+import { fieldQuantity, formatQuantity } from "../../shared/core/lib/quantity.ts";
 import { asObject, asText, at, isObject, type JsonObject, objectsIn, setDefault } from "./json.ts";
 
 const PROBES = ["livenessProbe", "readinessProbe", "startupProbe"];
@@ -30,7 +30,7 @@ function defaultProbe(probe: unknown): void {
 /** Quantities as Go prints them: 1000m is 1. */
 function canonical(amounts: unknown): JsonObject {
   const entries = Object.entries(asObject(amounts)).map(([name, amount]) => {
-    const parsed = typeof amount === "string" || typeof amount === "number" ? parseQuantity(amount) : undefined;
+    const parsed = typeof amount === "string" || typeof amount === "number" ? fieldQuantity(amount) : undefined;
     return [name, parsed === undefined ? amount : formatQuantity(parsed)];
   });
   return Object.fromEntries(entries);

@@ -1,5 +1,5 @@
 /** pods/resize: cpu and memory of a pod that may be running, and nothing else. */
-import { parseQuantity } from "../../shared/core/lib/quantity.ts";
+import { fieldQuantity } from "../../shared/core/lib/quantity.ts";
 import {
   addQuantities,
   compareQuantities,
@@ -131,7 +131,7 @@ function requestOf(spec: JsonObject, resource: string) {
 
 function quantityAt(value: unknown, ...path: readonly string[]) {
   const found = at(value, ...path);
-  const parsed = typeof found === "string" || typeof found === "number" ? parseQuantity(found) : undefined;
+  const parsed = typeof found === "string" || typeof found === "number" ? fieldQuantity(found) : undefined;
   return parsed ?? ZERO;
 }
 

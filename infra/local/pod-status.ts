@@ -92,6 +92,16 @@ function isFinal(status: JsonObject): boolean {
 }
 
 /** Conditions of other writers stay. `now` RFC 3339. */
+/** Final once all containers have ended and none is started again. */
+function phaseOf(pod: ApiObject, runs: readonly ContainerRun[]): string {
+  if (!runs.every((run) => run.hasRun)) return "Pending";
+  const codes = runs.map((run) => at(run.status(), "state", "terminated", "exitCode"));
+  const policy = at(pod, "spec", "restartPolicy");
+  if (policy === "Always" || codes.includes(undefined)) return "Running";
+  if (codes.every((code) => code === 0)) return "Succeeded";
+  return policy === "Never" ? "Failed" : "Running";
+}
+
 export function podStatus(pod: ApiObject, runs: PodRuns, now: string): JsonObject {
   const before = asObject(pod["status"]);
   const others = objectsIn(before["conditions"]).filter((one) => !OURS.has(asText(one["type"])));
@@ -99,7 +109,7 @@ export function podStatus(pod: ApiObject, runs: PodRuns, now: string): JsonObjec
   const byName = runs.containers.toSorted((left, right) => (left.name < right.name ? -1 : 1));
   return {
     ...before,
-    phase: isFinal(before) ? before["phase"] : runs.containers.every((run) => run.hasRun) ? "Running" : "Pending",
+    phase: isFinal(before) ? before["phase"] : phaseOf(pod, runs.containers),
     conditions: [...own, ...others],
     hostIP: runs.hostIP,
     hostIPs: [{ ip: runs.hostIP }],

@@ -1,5 +1,5 @@
 /** What is wrong with a pod spec: the checks of pkg/apis/core/validation that users meet. */
-import { parseQuantity } from "../../shared/core/lib/quantity.ts";
+import { fieldQuantity } from "../../shared/core/lib/quantity.ts";
 import { compareQuantities } from "../../shared/core/lib/quantity-arithmetic.ts";
 import { duplicate, type FieldError, forbiddenField, invalid, notSupported, required } from "./field-error.ts";
 import { asObject, asText, type JsonObject, objectsIn } from "./json.ts";
@@ -73,7 +73,7 @@ function requestErrors({ resources }: JsonObject, path: string): readonly FieldE
   const { requests, limits } = asObject(resources);
   return Object.entries(asObject(limits)).flatMap(([name, limit]) => {
     const request = asObject(requests)[name];
-    const [asked, most] = [parseQuantity(asText(request)), parseQuantity(asText(limit))];
+    const [asked, most] = [fieldQuantity(asText(request)), fieldQuantity(asText(limit))];
     if (asked === undefined || most === undefined || compareQuantities(asked, most) <= 0) return [];
     return [invalid(path, request, `must be less than or equal to ${name} limit of ${limit}`)];
   });

@@ -1,5 +1,5 @@
 /** What a node makes of other resources for a container that runs: it has 64 cores, and others use half of them. */
-import { formatQuantity, parseQuantity } from "../../shared/core/lib/quantity.ts";
+import { fieldQuantity, formatQuantity } from "../../shared/core/lib/quantity.ts";
 import { milliValue } from "../../shared/core/lib/quantity-arithmetic.ts";
 import { asObject, at, isEqual, type JsonObject, objectsIn } from "./json.ts";
 
@@ -14,7 +14,7 @@ const FREE_MILLI = 32_000n;
 /** Undefined: the node does it. */
 export function resizeProblem(container: JsonObject): ResizeProblem | undefined {
   const cpu = at(container, "resources", "requests", "cpu");
-  const quantity = typeof cpu === "string" || typeof cpu === "number" ? parseQuantity(cpu) : undefined;
+  const quantity = typeof cpu === "string" || typeof cpu === "number" ? fieldQuantity(cpu) : undefined;
   if (quantity === undefined || milliValue(quantity) <= FREE_MILLI) return undefined;
   const requested = `cpu, requested: ${formatQuantity(quantity)}`;
   if (milliValue(quantity) > CAPACITY_MILLI)

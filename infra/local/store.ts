@@ -25,12 +25,14 @@ export class Store {
   readonly #listeners = new Set<(change: Change) => void>();
   readonly #historyLimit: number;
   #changes: Change[] = [];
-  #resourceVersion = 1;
+  #resourceVersion: number;
   /** Changes up to and including this one are forgotten. */
-  #compacted = 1;
+  #compacted: number;
 
-  constructor(historyLimit: number) {
+  constructor(historyLimit: number, firstVersion = 1) {
     this.#historyLimit = historyLimit;
+    this.#resourceVersion = firstVersion;
+    this.#compacted = firstVersion;
   }
 
   get resourceVersion(): number {

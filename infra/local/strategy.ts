@@ -14,6 +14,8 @@ export interface Strategy {
   default(object: ApiObject): void;
   /** Last touch before a new object is validated; changes the object. */
   prepareCreate(object: ApiObject): void;
+  /** Last touch before a change of the object itself is validated; changes the object. */
+  prepareUpdate(object: ApiObject): void;
   validate(object: ApiObject): readonly FieldError[];
   validateUpdate(next: ApiObject, previous: ApiObject): readonly FieldError[];
   /** Of what is written to /status. */
@@ -23,6 +25,7 @@ export interface Strategy {
 const PLAIN: Strategy = {
   default: () => undefined,
   prepareCreate: () => undefined,
+  prepareUpdate: () => undefined,
   validate: () => [],
   validateUpdate: () => [],
   validateStatus: () => [],

@@ -49,6 +49,7 @@ function writableHalf(call: Call, wanted: ApiObject, current: ApiObject): ApiObj
 function settle(call: Call, wanted: ApiObject, current: ApiObject): ApiObject {
   const object = writableHalf(call, wanted, current);
   keepSystemFields(object.metadata, current.metadata);
+  if (call.subresource === "") strategyOf(call.kind).prepareUpdate(object);
   if (call.kind.hasGeneration && !isEqual(specOf(object), specOf(current))) {
     object.metadata.generation = (current.metadata.generation ?? 0) + 1;
   }

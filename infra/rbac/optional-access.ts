@@ -1,5 +1,5 @@
 /** What the reconciler and the webhooks may do beyond their base roles: one small role for each feature that somebody chooses to use. */
-import { SIDECARSET_GROUP, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
+import { FORMER_WEBHOOK_CONFIGURATION, SIDECARSET_GROUP, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import {
   type AccessObject,
   allow,
@@ -43,7 +43,8 @@ const FEATURES: readonly Feature[] = [
     rules: [
       {
         ...allow("admissionregistration.k8s.io", ["mutatingwebhookconfigurations"], ["get", "patch"]),
-        resourceNames: [WEBHOOK_CONFIGURATION],
+        // Both, as long as a cluster may have the one of the former name.
+        resourceNames: [WEBHOOK_CONFIGURATION, FORMER_WEBHOOK_CONFIGURATION],
       },
     ],
     // Whoever admits SidecarSets: the pods of a new one are asked about before it is stored.

@@ -1,6 +1,7 @@
 /** Optional: the API server tells us of injected pods that turn ready, or begin to fail, and of containers that wait for their turn, so that a pass begins at once. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { CONTAINER_BARRIER_ENV, HASH_ANNOTATION, LAUNCH_COMPLETED_ANNOTATION } from "../../shared/api/names.ts";
+import { CONTAINER_REASONS } from "../../shared/core/pod/container-failure.ts";
 import { POD_STATUS_PATH } from "../../shared/webhook/paths.ts";
 import { clientConfig, type WebhookAddress } from "./address.ts";
 
@@ -10,8 +11,10 @@ interface MatchCondition {
   readonly expression: string;
 }
 
-/** Why a container that should run waits, where that is not a matter of moments. */
-const FAILING = ["CrashLoopBackOff", "ErrImagePull", "ImagePullBackOff"];
+/** Why a container waits that fails. */
+const FAILING = Object.entries(CONTAINER_REASONS).flatMap(([reason, { comesBack }]) =>
+  comesBack === "soon" ? [] : [reason],
+);
 /** Why one waits whose turn has not come: a key of a ConfigMap is missing. */
 const HELD_BACK = ["CreateContainerConfigError"];
 

@@ -2,10 +2,13 @@
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import {
   ANNOUNCE_SIDECARSET_PATH,
+  FORMER_WEBHOOK_CONFIGURATION,
   NEEDS_WEBHOOK_CONDITION,
   POD_WEBHOOK,
   SIDECARSET_GROUP,
   SIDECARSET_VALIDATION_WEBHOOK,
+  VALIDATING_CONFIGURATION,
+  WEBHOOK_CONFIGURATION,
 } from "../../shared/api/names.ts";
 import { ANNOUNCED_RULES, ANNOUNCED_WRITES } from "../../shared/core/match/announced-writes.ts";
 import {
@@ -30,8 +33,8 @@ type FailurePolicy = "Ignore" | "Fail";
 
 /** What tells our registrations from OpenKruise's, apart from the address. */
 interface Registration {
-  /** before "mutating-webhook-configuration" and "validating-webhook-configuration" */
-  readonly prefix: string;
+  /** names of the configurations: the mutating one, the validating one */
+  readonly names: readonly [string, string];
   /** their pods are not asked about */
   readonly excludedNamespaces: readonly string[];
   /** how long the API server waits: it makes whoever creates a pod wait as long */
@@ -41,11 +44,11 @@ interface Registration {
 }
 
 /**
- * Our own prefix, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
+ * Our own names, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
  * Ignore: while the webhook is down pods come without their sidecars, rather than not at all.
  */
 const OURS: Registration = {
-  prefix: "sidecarset",
+  names: [WEBHOOK_CONFIGURATION, VALIDATING_CONFIGURATION],
   excludedNamespaces: EXEMPT_NAMESPACES,
   timeoutSeconds: 5,
   podFailurePolicy: "Ignore",
@@ -54,7 +57,7 @@ const OURS: Registration = {
 
 /** Source: OpenKruise config/webhook. */
 const LIKE_OPENKRUISE: Registration = {
-  prefix: "kruise",
+  names: ["kruise-mutating-webhook-configuration", "kruise-validating-webhook-configuration"],
   excludedNamespaces: [],
   timeoutSeconds: 10,
   podFailurePolicy: "Fail",
@@ -100,23 +103,36 @@ export function webhookConfigurations(
   address: WebhookAddress,
   options: RegistrationOptions = {},
 ): readonly WebhookConfiguration[] {
-  const { prefix, timeoutSeconds, ...pods } = registrationOf(options);
+  const { names, timeoutSeconds, ...pods } = registrationOf(options);
   const validation = options.likeOpenKruise ? validationLikeOpenKruise(address) : announcedValidation(address);
   const mutating = [podWebhook(address, pods), sidecarSetMutation(address)];
   return [
     {
       apiVersion: ADMISSION,
       kind: "MutatingWebhookConfiguration",
-      metadata: { name: `${prefix}-mutating-webhook-configuration` },
+      metadata: { name: names[0] },
       webhooks: mutating.map((webhook) => ({ ...webhook, timeoutSeconds })),
     },
     {
       apiVersion: ADMISSION,
       kind: "ValidatingWebhookConfiguration",
-      metadata: { name: `${prefix}-validating-webhook-configuration` },
+      metadata: { name: names[1] },
       webhooks: [{ ...validation, timeoutSeconds }],
     },
   ];
+}
+
+/**
+ * Applied after the others, so that pods are asked about at every moment and twice for one at most: nothing that is
+ * applied can delete, but what had webhooks and has none any more is asked about nothing.
+ */
+export function emptiedConfiguration(): KubernetesObject {
+  const why = `empty on purpose, may be deleted: what was registered here is in ${WEBHOOK_CONFIGURATION}`;
+  return {
+    apiVersion: ADMISSION,
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name: FORMER_WEBHOOK_CONFIGURATION, annotations: { "kubernetes.io/description": why } },
+  };
 }
 
 function validationLikeOpenKruise(address: WebhookAddress) {
@@ -166,7 +182,7 @@ export function recreateRequestWebhook(address: WebhookAddress): WebhookConfigur
 /** Namespaces with a control-plane label are left out either way. */
 function podWebhook(
   address: WebhookAddress,
-  { excludedNamespaces, podFailurePolicy, podConditions }: Omit<Registration, "prefix" | "timeoutSeconds">,
+  { excludedNamespaces, podFailurePolicy, podConditions }: Omit<Registration, "names" | "timeoutSeconds">,
 ) {
   return {
     name: POD_WEBHOOK,

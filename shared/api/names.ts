@@ -42,6 +42,10 @@ export const VERSION_ALT_ANNOTATION_PREFIX = "versionalt.sidecarset.kruise.io/";
 export const RESIZE_ANNOTATION = "sidecarset.kruise.io/resize";
 /** ours: moves a pod's resourceVersion so that a late patch fails (the fence of the ledger protocol) */
 export const FENCE_ANNOTATION = "sidecarset.kruise.io/fence";
+/** Of a ledger: digest of the annotations by which everything in it was reserved. */
+export const STEERING_ANNOTATION = "sidecarset.kruise.io/steering";
+/** Of a ledger while anything is reserved there: whoever deletes it sees it go once nothing is. */
+export const LEDGER_FINALIZER = "sidecarset.kruise.io/reservations";
 
 /** ours: "false" for a pod that is meant to have no sidecars: it is not counted among those that missed theirs */
 export const INJECT_ANNOTATION = "sidecarset.kruise.io/inject";
@@ -66,7 +70,10 @@ export const NODE_TYPE_LABEL = "type";
 export const VIRTUAL_KUBELET = "virtual-kubelet";
 
 // the registration of the webhooks in a cluster
-export const WEBHOOK_CONFIGURATION = "sidecarset-mutating-webhook-configuration";
+/** API servers call mutating webhooks in the order of these names: right behind OpenKruise's, before whoever judges pods */
+export const WEBHOOK_CONFIGURATION = "kruise-sidecarset-mutating-webhook-configuration";
+/** what it was called formerly: emptied by whatever writes the one above */
+export const FORMER_WEBHOOK_CONFIGURATION = "sidecarset-mutating-webhook-configuration";
 export const POD_WEBHOOK = "mpod.kb.io";
 export const VALIDATING_CONFIGURATION = "sidecarset-validating-webhook-configuration";
 export const SIDECARSET_VALIDATION_WEBHOOK = "vsidecarset.kb.io";
@@ -97,6 +104,8 @@ export const RECREATED_CONTAINERS_ANNOTATION = "sidecarset.kruise.io/recreated-c
 export const UNREADY_ACQUIRED = "crr.apps.kruise.io/unready-acquired";
 /** of a pod whose sidecars were told to stop: containers of a finished pod may be recreated then */
 export const SIDECAR_TERMINATED_CONDITION = "SidecarTerminated";
+/** ours: since when a pass serves the request, where it has a deadline */
+export const RECREATE_TAKEN_UP_CONDITION = "TakenUp";
 export const PRE_RECREATE_GRACE_CONDITION = "PreRecreateGrace";
 
 // ordered sets: labels and annotations of their pods and claims
@@ -136,3 +145,4 @@ export const ALL_UPGRADABLE_REASON = "AllSidecarsetUpgradable";
 export const IMMUTABLE_FIELD_REASON = "UpdateImmutableField";
 export const NOT_UPGRADABLE_EVENT = "NotUpgradablePods";
 export const RESET_CONTAINER_SUCCEED_EVENT = "ResetContainerSucceed";
+export const RESET_CONTAINER_FAILED_EVENT = "ResetContainerFailed";

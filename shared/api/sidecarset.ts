@@ -97,6 +97,10 @@ export interface SidecarSetStatus {
   readonly conditions?: readonly StatusCondition[];
   /** likewise: which pods are selected, as a digest, and since when (RFC3339) */
   readonly selection?: { readonly digest: string; readonly since: string };
+  /** likewise, "" until then: where the ledger of its reservations is; passes that keep ledgers elsewhere refuse it */
+  readonly ledgerNamespace?: string;
+  /** likewise: annotations that steer, as passes go by them; nothing that was decided by others lands any more */
+  readonly observedAnnotations?: Readonly<Record<string, string>>;
 }
 
 /** metav1.Condition */

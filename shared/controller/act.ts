@@ -104,12 +104,20 @@ function customVersionLabel(customVersion: string) {
 /** On condition that the SidecarSet is still the one that was read: a late write must not take newer counts back. */
 async function patchStatus({ cluster, sidecarSet }: ActContext, status: SidecarSetStatus): Promise<SidecarSet> {
   const { name = "", uid, resourceVersion } = sidecarSet.metadata ?? {};
-  const absent = Object.keys(sidecarSet.status ?? {}).filter((key) => !(key in status));
-  const cleared = Object.fromEntries(absent.map((key) => [key, null]));
+  const { status: before = {} } = sidecarSet;
+  const { observedAnnotations: next } = status;
+  const observedAnnotations = next && { ...nullOf(before.observedAnnotations ?? {}, next), ...next };
+  const merged = { ...nullOf(before, status), ...status, ...(next ? { observedAnnotations } : {}) };
   return await cluster.patch<SidecarSet>(
     SIDECARSETS,
     { name },
-    { type: "merge", body: { metadata: { uid, resourceVersion }, status: { ...cleared, ...status } } },
+    { type: "merge", body: { metadata: { uid, resourceVersion }, status: merged } },
     { subresource: "status" },
   );
+}
+
+/** What a merge patch has to take away. */
+function nullOf(before: object, after: object): Readonly<Record<string, null>> {
+  const absent = Object.keys(before).filter((key) => !(key in after));
+  return Object.fromEntries(absent.map((key) => [key, null]));
 }

@@ -4,12 +4,10 @@ import type { Decision } from "../core/decide.ts";
 import { gateOf, newlyWanted } from "../core/gate/gate.ts";
 import { counted } from "../core/lib/counted.ts";
 import { planRollout } from "../core/plan.ts";
-import { reconcileLedger, withReservations } from "../core/upgrade/ledger.ts";
-import { timestamp } from "./clock.ts";
+import { type Reservation, subjectOf, withReservations } from "../core/upgrade/ledger.ts";
 import { describeAction } from "./describe-action.ts";
 import { explain } from "./explain.ts";
-import { decideOn, type Look, lookAt, type RolloutContext, seeReserved, subjectOf } from "./look.ts";
-import { observePods } from "./observe.ts";
+import { decideContext, decideOn, keptOf, type Look, lookAt, type RolloutContext, surroundingsOf } from "./look.ts";
 import type { SidecarSetReport } from "./report.ts";
 
 /** What a dry run foresees beyond the actions of now. */
@@ -26,11 +24,10 @@ export const READY_AFTER_SECONDS = 5;
 /** Without a wish the report says what would be done now, and not how it would go on. */
 export async function planOnly(context: RolloutContext, name: string, wish?: PlanWish): Promise<SidecarSetReport> {
   const { tally } = context;
-  const look = await lookWith(context, name, wish?.sidecarSet);
+  const look = await lookAt(context, name, wish?.sidecarSet);
   if (!look) return { name, stop: "gone", why: explain("gone", undefined), tally };
   const subject = subjectOf(look.sidecarSet);
-  const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
-  const kept = reconciled?.kept ?? [];
+  const kept = await keptOf(context, look);
   const reserved = new Set(kept.map(({ uid }) => uid));
   const decision = decideOn(context, look, kept);
   const { actions, status, summary } = decision;
@@ -42,7 +39,7 @@ export async function planOnly(context: RolloutContext, name: string, wish?: Pla
     ...actions.filter((action) => action.kind !== "PatchPod" || granted.has(action.pod.uid)).map(describeAction),
   ];
   const why = explain("oneRound", summary);
-  const plan = wish === undefined ? {} : { plan: foresee(context, look, reserved, wish) };
+  const plan = wish === undefined ? {} : { plan: foresee(context, look, kept, wish) };
   return { name, stop: "oneRound", why, generation: subject.generation, status, summary, tally, planned, ...plan };
 }
 
@@ -56,21 +53,7 @@ function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: Reado
   ];
 }
 
-/** The pods of one that is not stored are those that it would select. */
-async function lookWith(context: RolloutContext, name: string, changed?: SidecarSet): Promise<Look | undefined> {
-  const look = await lookAt(context, name);
-  if (!look || changed === undefined) return look;
-  const { metadata } = look.sidecarSet;
-  const generation = (metadata?.generation ?? 0) + 1;
-  const identity = { ...metadata, ...changed.metadata, uid: metadata?.uid ?? "", generation };
-  const sidecarSet = { ...look.sidecarSet, metadata: identity, spec: changed.spec };
-  return { ...look, sidecarSet, observed: await observePods(context.cluster, sidecarSet) };
-}
-
-function foresee(context: RolloutContext, look: Look, reserved: ReadonlySet<string>, wish: PlanWish) {
-  const { sidecarSet, revisions, taken, observed } = look;
-  const { kruiseNamespace, clock, isBudgetStrict: isStrict } = context;
-  const observation = { sidecarSet, pods: observed.view.pods, revisions, taken, reserved };
-  const { readyAfterSeconds } = wish;
-  return planRollout(observation, { now: timestamp(clock), kruiseNamespace, isStrict, readyAfterSeconds });
+function foresee(context: RolloutContext, look: Look, kept: readonly Reservation[], wish: PlanWish) {
+  const observation = { ...surroundingsOf(look, kept), pods: look.observed.view.pods };
+  return planRollout(observation, { ...decideContext(context), readyAfterSeconds: wish.readyAfterSeconds });
 }

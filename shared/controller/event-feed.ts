@@ -12,7 +12,10 @@ const MAX_REFUSALS = 5;
 const NEWS = "news";
 
 export interface EventFeed<T extends KubernetesObject> {
-  /** Resolves when there is news, `signal` aborts, or after `ms`. False: the feed is lost, only a new list tells what is. */
+  /**
+   * Resolves when there is news, `signal` aborts, or after `ms`. False: the feed is lost, only a new list tells what is.
+   * Rejects with what is no trouble of the cluster's: a bug of ours.
+   */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<boolean>;
   /** What has come since the last call, oldest first; no bookmarks. */
   readonly take: () => readonly WatchEvent<T>[];
@@ -29,6 +32,7 @@ export function openFeed<T extends KubernetesObject>(
   const closing = new AbortController();
   const events: WatchEvent<T>[] = [];
   let isLost = false;
+  let bug: { readonly error: unknown } | undefined;
   let wake = new AbortController();
   let from = options.resourceVersion;
   let refusals = 0;
@@ -52,7 +56,8 @@ export function openFeed<T extends KubernetesObject>(
     }
   };
   pump().catch((error) => {
-    if (!isKubeError(error)) throw error;
+    // Nobody awaits this: what is thrown here would end the process.
+    if (!isKubeError(error)) bug = { error };
     isLost = true;
     wake.abort(NEWS);
   });
@@ -61,6 +66,7 @@ export function openFeed<T extends KubernetesObject>(
       const waking = signal ? AbortSignal.any([signal, wake.signal]) : wake.signal;
       if (events.length === 0 && !isLost) await clock.sleep(ms, waking);
       wake = new AbortController();
+      if (bug) throw bug.error;
       return !isLost;
     },
     take: () => events.splice(0),

@@ -5,62 +5,139 @@
 import type { KubernetesObject, Pod } from "../api/kubernetes.ts";
 import { planEvictions } from "../core/missed-injection/plan-evictions.ts";
 import { isInjected } from "../core/pod/is-matched.ts";
-import { alsoReserved, type Ledger, type PodState, type Reservation, withoutThese } from "../core/upgrade/ledger.ts";
+import { isRunningAndReady } from "../core/pod/is-ready.ts";
+import {
+  alsoReserved,
+  type Ledger,
+  type PodState,
+  type Reservation,
+  subjectOf,
+  withoutThese,
+} from "../core/upgrade/ledger.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, PODS } from "../kube/port.ts";
-import { attempt, type Outcome } from "./act.ts";
+import { attempt, type NotDone, type Outcome } from "./act.ts";
 import { mapLimited } from "./concurrency.ts";
 import { swapLedger } from "./ledger-store.ts";
-import { type Look, type RolloutContext, readPod, subjectOf, WRITES_AT_ONCE } from "./look.ts";
+import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
 
 interface Eviction extends KubernetesObject {
   readonly deleteOptions: { readonly preconditions: { readonly uid: string; readonly resourceVersion: string } };
 }
 
+/** Looked at in a pass: those that cannot go cost nobody else a place, as far as this goes. */
+const MOST_TRIED = 200;
+
+interface Evictions {
+  evicted: number;
+  /** uids of pods that had their turn */
+  readonly tried: Set<string>;
+  /** uids of controllers, one of whose pods is kept by a PodDisruptionBudget: the others would fare no better */
+  readonly keptOwners: Set<string>;
+  /** one was not what it had been, so perhaps it is down: nobody gets its place */
+  isStale: boolean;
+  /** nobody is to be tried any more */
+  isOver: boolean;
+}
+
+interface Wanted extends PodState {
+  /** uid of its controller */
+  readonly owner: string;
+}
+
 /**
- * How many were. PodDisruptionBudgets hold: a pod that one keeps is left for a later pass. `look` is that of a round that
- * has just ended, so its ledger says what may be written to at this moment.
+ * How many were. PodDisruptionBudgets hold: a pod that one keeps is left for a later pass, and the next in line has its
+ * place. `look` is that of a round that has just ended, so its ledger says what may be written to at this moment.
  */
 export async function evictMissed(context: RolloutContext, look: Look): Promise<number> {
-  const wanted = await readWanted(context, look);
+  const evictions: Evictions = { evicted: 0, tried: new Set(), keptOwners: new Set(), isStale: false, isOver: false };
+  while (!evictions.isOver && evictions.tried.size < MOST_TRIED) await evictNext(context, look, evictions);
+  return evictions.evicted;
+}
+
+/** As many as there is room for now. */
+async function evictNext(context: RolloutContext, look: Look, evictions: Evictions): Promise<void> {
+  const before = evictions.evicted;
+  const planned = planNext(look, evictions);
+  const wanted = await readWanted(context, look, planned, evictions);
+  if (wanted.length > 0) await evictThese(context, look, wanted, evictions);
+  evictions.isOver ||= evictions.isStale || evictions.evicted - before === planned.length;
+}
+
+function planNext({ sidecarSet, observed, stored, missed = [] }: Look, { tried }: Evictions): readonly Pod[] {
+  const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));
+  const left = missed.filter(({ metadata }) => !tried.has(metadata?.uid ?? ""));
+  return planEvictions(sidecarSet, observed.view.glimpses, left, reserved);
+}
+
+async function evictThese(
+  context: RolloutContext,
+  look: Look,
+  wanted: readonly Wanted[],
+  evictions: Evictions,
+): Promise<void> {
   const { ledger, added } = alsoReserved(look.stored.ledger, wanted, subjectOf(look.sidecarSet));
-  if (added.length === 0 || !(await swap(context, look, ledger))) return 0;
+  if (added.length === 0 || !(await swap(context, look, ledger))) {
+    evictions.isOver = true;
+    return;
+  }
   const open = new Set<Reservation>();
-  let evicted = 0;
   for (const reservation of added) {
     const outcome = await attempt(() => evict(context.cluster, reservation));
-    if (outcome.kind === "done") evicted++;
+    count(context, evictions, { reservation, wanted, outcome });
     if (await mayStillLand(context, look, reservation, outcome)) open.add(reservation);
-    if (!isTrouble(outcome)) continue;
-    noteProblem(context, reservation, outcome);
-    // The others would fare no better.
-    break;
+    if (evictions.isOver) break;
   }
+  const closed = new Set(added.filter((one) => !open.has(one)));
   // Lost: then somebody else has the ledger, and fences what is left.
-  await swap(context, look, withoutThese(look.stored.ledger, new Set(added.filter((one) => !open.has(one)))));
-  return evicted;
+  if (!(await swap(context, look, withoutThese(look.stored.ledger, closed)))) evictions.isOver = true;
 }
 
-async function readWanted(context: RolloutContext, look: Look): Promise<readonly PodState[]> {
-  const { sidecarSet, observed, stored, missed = [] } = look;
-  const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));
-  const planned = planEvictions(sidecarSet, observed.view.glimpses, missed, reserved);
-  const states = await mapLimited(planned, WRITES_AT_ONCE, (pod) =>
-    readState(context.cluster, pod, sidecarSet.metadata?.name ?? ""),
-  );
-  return states.filter((state) => state !== undefined);
+interface Tried {
+  readonly reservation: Reservation;
+  readonly wanted: readonly Wanted[];
+  readonly outcome: Outcome;
 }
 
-/** undefined: it is not what it was, or would not come back without a controller. */
-async function readState(cluster: Cluster, { metadata }: Pod, sidecarSet: string): Promise<PodState | undefined> {
-  const { namespace = "", name = "", uid = "" } = metadata ?? {};
-  const pod = await cluster.get<Pod>(PODS, { namespace, name }).catch((error: unknown) => {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  });
-  const isOwned = pod?.metadata?.ownerReferences?.some(({ controller }) => controller === true) === true;
-  if (!isOwned || pod?.metadata?.uid !== uid || isInjected(pod, sidecarSet)) return undefined;
-  return { namespace, name, uid, resourceVersion: pod.metadata.resourceVersion ?? "" };
+function count(context: RolloutContext, evictions: Evictions, { reservation, wanted, outcome }: Tried): void {
+  if (outcome.kind === "done") evictions.evicted++;
+  else if (isKept(outcome)) evictions.keptOwners.add(wanted.find(({ uid }) => uid === reservation.uid)?.owner ?? "");
+  else if (isKubeError(outcome.error, 404, 409)) evictions.isStale = true;
+  else {
+    // The others would fare no better.
+    evictions.isOver = true;
+    if (!isKubeError(outcome.error, 429)) noteProblem(context, reservation, outcome);
+  }
+}
+
+/** By a PodDisruptionBudget, which does not say when to come again, as an API server does that has too much to do. */
+function isKept({ error }: NotDone): boolean {
+  return error.code === 429 && error.retryAfterSeconds === undefined;
+}
+
+async function readWanted(
+  context: RolloutContext,
+  look: Look,
+  planned: readonly Pod[],
+  { tried, keptOwners }: Evictions,
+): Promise<readonly Wanted[]> {
+  for (const { metadata } of planned) tried.add(metadata?.uid ?? "");
+  const read = await mapLimited(planned, WRITES_AT_ONCE, (pod) => readWantedOne(context, look, pod));
+  return read.filter((one) => one !== undefined).filter(({ owner }) => !keptOwners.has(owner));
+}
+
+/**
+ * undefined: it is not what it was, or would not come back without a controller. One that was down cost nothing: where it
+ * is ready by now, it would.
+ */
+async function readWantedOne(context: RolloutContext, look: Look, planned: Pod): Promise<Wanted | undefined> {
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = planned.metadata ?? {};
+  const pod = await readPod(context, look, { namespace, name, uid, resourceVersion });
+  if (!pod || pod.metadata?.deletionTimestamp || isInjected(pod, look.sidecarSet.metadata?.name ?? ""))
+    return undefined;
+  const owner = pod.metadata?.ownerReferences?.find(({ controller }) => controller === true)?.uid;
+  if (owner === undefined || (isRunningAndReady(pod) && !isRunningAndReady(planned))) return undefined;
+  return { namespace, name, uid, resourceVersion: pod.metadata?.resourceVersion ?? "", owner };
 }
 
 async function swap(context: RolloutContext, look: Look, next: Ledger): Promise<boolean> {
@@ -95,14 +172,7 @@ async function mayStillLand(
   return look.observed.view.versionOf(reservation.uid) === reservation.resourceVersion;
 }
 
-type Failed = Exclude<Outcome, { kind: "done" }>;
-
-/** Not when it is gone, has changed meanwhile, or is kept by a PodDisruptionBudget. */
-function isTrouble(outcome: Outcome): outcome is Failed {
-  return outcome.kind !== "done" && !isKubeError(outcome.error, 404, 409, 429);
-}
-
-function noteProblem({ tally }: RolloutContext, { namespace, name }: PodState, { error }: Failed): void {
+function noteProblem({ tally }: RolloutContext, { namespace, name }: PodState, { error }: NotDone): void {
   const hint = error.code === 403 ? " (infra/rbac/optional/eviction.yaml permits it)" : "";
   tally.problems.push({ namespace, name, message: `is not evicted: ${error.message}${hint}` });
 }

@@ -1,9 +1,17 @@
 /** Keeps the condition under which API servers call the pod webhook up to date with the SidecarSets. */
+
+import { FORMER_WEBHOOK_CONFIGURATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { callCondition, widenedBy } from "../core/match/call-condition.ts";
-import { isKubeError } from "../kube/error.ts";
-import { type PodRegistration, readPodRegistration, writePodRegistration } from "../kube/pod-registration.ts";
-import { SIDECARSETS } from "../kube/port.ts";
+import { isKubeError, type KubeError } from "../kube/error.ts";
+import {
+  emptyPodRegistration,
+  type PodRegistration,
+  readFormerRegistration,
+  readPodRegistration,
+  writePodRegistration,
+} from "../kube/pod-registration.ts";
+import { type Cluster, SIDECARSETS } from "../kube/port.ts";
 import { listAll } from "./observe.ts";
 import type { RegistrationReport } from "./report.ts";
 import { messageOf, note, type Service } from "./serve.ts";
@@ -29,21 +37,49 @@ export async function keepRegistration(service: Service): Promise<RegistrationRe
  * The registration is read first: a SidecarSet that is not in the list is admitted after that, which moves the
  * registration's version, or was admitted a moment before, which it says.
  */
-async function keep({ cluster, clock, isDryRun }: Service): Promise<RegistrationReport | undefined> {
+async function keep({ cluster, clock, isDryRun, settings }: Service): Promise<RegistrationReport | undefined> {
+  const former = await readFormerRegistration(cluster);
   const registration = await readPodRegistration(cluster);
   if (registration === undefined) return undefined;
   const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, selectorsOf);
-  const wanted = callCondition(items);
-  const condition = isReliedOn(registration, clock.epochMs()) ? widenedBy(registration.condition, wanted) : wanted;
+  // Every pod gets the readiness gate then.
+  const wanted = settings.KruisePodReadinessGate ? undefined : callCondition(items);
+  const now = clock.epochMs();
+  const condition = isReliedOn(registration, now) ? widenedBy(registration.condition, wanted) : wanted;
   const asks = condition === undefined ? "about every pod" : "about pods that SidecarSets match";
-  const isChanged = condition !== registration.condition;
-  if (isDryRun || !isChanged) return { asks, isChanged: isChanged && !isDryRun, ...planned(isDryRun && isChanged) };
-  const conflict = await writePodRegistration(cluster, registration, { ...registration, condition });
-  return { asks, isChanged: conflict === undefined };
+  const replaced = former && nameOf(former) !== nameOf(registration) && !isReliedOn(former, now) ? former : undefined;
+  const step = stepOf(cluster, registration, condition, replaced);
+  if (isDryRun && step) return { asks, isChanged: false, planned: [step.what] };
+  return { asks, isChanged: step !== undefined && (await step.write()) === undefined };
 }
 
-function planned(isPlanned: boolean) {
-  return isPlanned ? { planned: ["write the condition of the pod webhook's registration"] } : {};
+interface Step {
+  readonly what: string;
+  /** undefined: it is done */
+  readonly write: () => Promise<KubeError | undefined>;
+}
+
+/** What was registered under the former name stays until the new one is known to ask about every pod that it has to. */
+function stepOf(
+  cluster: Cluster,
+  registration: PodRegistration,
+  condition: string | undefined,
+  replaced: PodRegistration | undefined,
+): Step | undefined {
+  if (condition !== registration.condition)
+    return {
+      what: "write the condition of the pod webhook's registration",
+      write: () => writePodRegistration(cluster, registration, { ...registration, condition }),
+    };
+  if (replaced === undefined) return undefined;
+  return {
+    what: `empty the registration of the former name, ${FORMER_WEBHOOK_CONFIGURATION}`,
+    write: () => emptyPodRegistration(cluster, replaced),
+  };
+}
+
+function nameOf({ stored }: PodRegistration): string | undefined {
+  return stored.metadata?.name;
 }
 
 function selectorsOf({ metadata, spec: { selector, namespaceSelector } }: SidecarSet): SidecarSet {

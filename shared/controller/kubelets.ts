@@ -12,7 +12,7 @@ interface Node extends KubernetesObject {
 
 export type Kubelets = ReadonlyMap<string, string>;
 
-const NONE: Kubelets = new Map();
+export const NO_KUBELETS: Kubelets = new Map();
 
 /** Some native sidecar of some pod is not what the SidecarSet says. */
 function isNeeded(sidecarSet: SidecarSet, pods: Iterable<Pod>): boolean {
@@ -27,7 +27,11 @@ function isNeeded(sidecarSet: SidecarSet, pods: Iterable<Pod>): boolean {
  * @throws Error that says which role is missing, and KubeError
  */
 export async function readKubelets(cluster: Cluster, sidecarSet: SidecarSet, pods: Iterable<Pod>): Promise<Kubelets> {
-  if (!isNeeded(sidecarSet, pods)) return NONE;
+  return isNeeded(sidecarSet, pods) ? await listKubelets(cluster) : NO_KUBELETS;
+}
+
+/** Versions by node. @throws the same */
+export async function listKubelets(cluster: Cluster): Promise<Kubelets> {
   try {
     const { items } = await listAll<Node, readonly [string, string]>(cluster, NODES, {}, ({ metadata, status }) => [
       metadata?.name ?? "",

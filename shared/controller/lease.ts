@@ -1,5 +1,6 @@
 /** A Lease that saves passes from doing the same work twice. It fences nothing: the ledger does. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
+import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../core/upgrade/rollout-settings.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, LEASES } from "../kube/port.ts";
 import type { Clock } from "./clock.ts";
@@ -7,6 +8,8 @@ import type { Clock } from "./clock.ts";
 const NAME = "sidecarset-rollout";
 /** Name of the SidecarSet that had its turn last: the next pass begins behind it. */
 const CURSOR_ANNOTATION = "sidecarset.kruise.io/last-served";
+/** Feature gates that the pass has on, as FEATURE_GATES has them: whoever says what passes do has to know. */
+const GATES_ANNOTATION = "sidecarset.kruise.io/feature-gates";
 const DURATION_SECONDS = 30;
 const RENEW_MS = 10_000;
 
@@ -69,6 +72,22 @@ export interface LeaseSite {
   readonly over: OverPasses;
   /** absent: of the passes over SidecarSets */
   readonly name?: string;
+  /** of the pass; absent: nobody asks for them */
+  readonly settings?: RolloutSettings;
+}
+
+/** With which gates the last pass ran; undefined: none has said so. */
+export function announcedSettings({ stored }: LeaseState): RolloutSettings | undefined {
+  const text = stored?.metadata?.annotations?.[GATES_ANNOTATION];
+  if (text === undefined) return undefined;
+  const on = new Set(text.split(","));
+  const gates = Object.keys(DEFAULT_ROLLOUT_SETTINGS).map((gate) => [gate, on.has(`${gate}=true`)]);
+  return Object.fromEntries(gates) as unknown as RolloutSettings;
+}
+
+function gatesText(settings: RolloutSettings): string {
+  const on = Object.keys(DEFAULT_ROLLOUT_SETTINGS).filter((gate) => settings[gate as keyof RolloutSettings]);
+  return on.map((gate) => `${gate}=true`).join(",");
 }
 
 /** undefined: another pass was faster. After an error it is not known whether the Lease names this pass. */
@@ -105,12 +124,13 @@ export async function renewLease(site: LeaseSite): Promise<void> {
 
 /** undefined: it is not what it was when it was read. */
 async function writeLease(
-  { cluster, clock, namespace, name = NAME }: LeaseSite,
+  { cluster, clock, namespace, name = NAME, settings }: LeaseSite,
   stored: Lease | undefined,
   holder: string,
   cursor: string,
 ): Promise<Lease | undefined> {
-  const annotations = { [CURSOR_ANNOTATION]: cursor };
+  const gates = settings ? { [GATES_ANNOTATION]: gatesText(settings) } : {};
+  const annotations = { [CURSOR_ANNOTATION]: cursor, ...gates };
   // Written in microseconds. Source: metav1.MicroTime.
   const renewTime = new Date(clock.epochMs()).toISOString().replace("Z", "000Z");
   const spec = { holderIdentity: holder, leaseDurationSeconds: DURATION_SECONDS, renewTime };

@@ -1,6 +1,13 @@
 /** Where the reservation ledger is kept: a ConfigMap beside the ControllerRevisions, written with compare-and-swap. */
 import type { ConfigMap, KubernetesObject } from "../api/kubernetes.ts";
-import { SIDECARSET_KIND, SIDECARSET_V1BETA1, STATEFUL_SET_KIND } from "../api/names.ts";
+import {
+  LEDGER_FINALIZER,
+  SIDECARSET_KIND,
+  SIDECARSET_V1BETA1,
+  STATEFUL_SET_KIND,
+  STEERING_ANNOTATION,
+} from "../api/names.ts";
+import { isLater } from "../core/lib/resource-version.ts";
 import {
   EMPTY_LEDGER,
   formatLedger,
@@ -16,6 +23,9 @@ export interface StoredLedger {
   readonly ledger: Ledger;
   /** absent: there is no ConfigMap yet */
   readonly resourceVersion?: string;
+  /** of others, which are kept */
+  readonly finalizers?: readonly string[];
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 interface LedgerKey {
@@ -58,9 +68,10 @@ export async function swapLedger(
 ): Promise<StoredLedger | undefined> {
   const name = ledgerName(owner.metadata?.name ?? "", kind);
   const key = { namespace, name };
-  // What is reserved outlives its owner: one that is made anew under the same name has to know of late patches.
-  const ownerReferences = next.reservations.length > 0 ? [] : [ownerOf(owner, kind)];
-  const metadata = { name, namespace, ownerReferences };
+  const steering = next.steering === undefined ? {} : { [STEERING_ANNOTATION]: next.steering };
+  const annotations = { ...stored.annotations, ...steering };
+  const metadata = { name, namespace, annotations, ...keptBy(owner, kind, stored, next) };
+  const { ownerReferences, finalizers } = metadata;
   const data = formatLedger(next, kind);
   try {
     if (stored.resourceVersion === undefined) {
@@ -70,6 +81,8 @@ export async function swapLedger(
     const operations = [
       { op: "test", path: "/metadata/resourceVersion", value: stored.resourceVersion },
       { op: "add", path: "/metadata/ownerReferences", value: ownerReferences },
+      { op: "add", path: "/metadata/finalizers", value: finalizers },
+      { op: "add", path: "/metadata/annotations", value: annotations },
       { op: "add", path: "/data", value: data },
     ] as const;
     const patch = { type: "json", operations } as const;
@@ -80,6 +93,28 @@ export async function swapLedger(
     if (isKubeError(error) && (await isRace(cluster, key, stored, error))) return undefined;
     throw isKubeError(error, 403, 409, 422) ? about(`the ledger ${namespace}/${name} is not written`, error) : error;
   }
+}
+
+/**
+ * Rule 1 rests on lists that show what is stored. A replica that lags behind, or a cache before it, may list pods as they
+ * were before reservations were freed. @throws KubeError, reason StaleList
+ */
+export function refuseOlderList({ resourceVersion: written }: StoredLedger, listed: string | undefined): void {
+  if (written === undefined || listed === undefined || !isLater(written, listed)) return;
+  const message =
+    `pods were listed as of resourceVersion ${listed}, and the ledger was written at ${written}: ` +
+    "the API server that listed them lags behind, so nothing is decided from that";
+  throw new KubeError(message, { code: 0, reason: "StaleList", isOutcomeKnown: true });
+}
+
+/**
+ * What is reserved outlives its owner: one that is made anew under the same name has to know of late patches. It outlives
+ * a deletion, too: by hand, or of a garbage collector that decided when the owner was still another. Not that of an
+ * ordered set, which stands in a namespace of its users: nothing of ours keeps that from going.
+ */
+function keptBy(owner: KubernetesObject, kind: LedgerKind, { finalizers = [] }: StoredLedger, next: Ledger) {
+  if (next.reservations.length === 0) return { ownerReferences: [ownerOf(owner, kind)], finalizers };
+  return { ownerReferences: [], finalizers: kind === "sidecarset" ? [...finalizers, LEDGER_FINALIZER] : finalizers };
 }
 
 /** Somebody else was faster, or it may be that we were. All else is a refusal. */
@@ -101,13 +136,16 @@ async function hasMoved(cluster: Cluster, key: LedgerKey, { resourceVersion }: S
 }
 
 function toStored({ metadata, data }: ConfigMap): StoredLedger {
-  const ledger = parseLedger(data);
-  if (!ledger)
+  const parsed = parseLedger(data);
+  if (!parsed)
     throw new KubeError(
       `the ConfigMap ${metadata?.namespace}/${metadata?.name} is no ledger of reservations: delete it while no pass runs`,
       { code: 0, reason: "InvalidLedger", isOutcomeKnown: true },
     );
-  return { ledger, resourceVersion: metadata?.resourceVersion ?? "" };
+  const finalizers = (metadata?.finalizers ?? []).filter((one) => one !== LEDGER_FINALIZER);
+  const { [STEERING_ANNOTATION]: steering, ...annotations } = metadata?.annotations ?? {};
+  const ledger = steering === undefined ? parsed : { ...parsed, steering };
+  return { ledger, resourceVersion: metadata?.resourceVersion ?? "", finalizers, annotations };
 }
 
 function ownerOf({ metadata }: KubernetesObject, kind: LedgerKind) {

@@ -1,7 +1,9 @@
-/** A cluster whose calls are counted, and that answers nothing any more once the pass is over. */
+/** A cluster whose calls are counted, wait as the API server asks, and are not answered any more once the pass is over. */
+import type { KubernetesObject } from "../api/kubernetes.ts";
 import { KubeError } from "../kube/error.ts";
-import type { Cluster, Resource } from "../kube/port.ts";
+import type { Cluster, Resource, WatchOptions } from "../kube/port.ts";
 import type { Clock } from "./clock.ts";
+import { RetryAfter } from "./retry-after.ts";
 
 /** "PATCH pods" → how often */
 export type Calls = Record<string, number>;
@@ -37,12 +39,16 @@ export function meteredCluster(cluster: Cluster, { clock, endsAtMs, over, calls 
     }
   };
   void watch();
-  const inTime = <T>(call: string, work: () => Promise<T>): Promise<T> =>
+  const retryAfter = new RetryAfter(clock, over);
+  const inTime = <T>(call: string, { namespace = "", name = "" }: Target, work: () => Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
       if (endsAtMs <= clock.now()) return reject(deadlineExceeded(call, true));
       const fail = () => reject(deadlineExceeded(call, false));
       open.add(fail);
-      work().then(
+      // A timer may come a little before its time, and wake whoever waits.
+      const isOver = () => over.aborted || endsAtMs <= clock.now();
+      const send = () => (isOver() ? Promise.reject(deadlineExceeded(call, true)) : work());
+      retryAfter.heed(`${call} ${namespace}/${name}`, send).then(
         (value) => {
           open.delete(fail);
           resolve(value);
@@ -54,18 +60,26 @@ export function meteredCluster(cluster: Cluster, { clock, endsAtMs, over, calls 
       );
     });
   return {
-    get: (resource, key) => inTime(count("GET", resource), () => cluster.get(resource, key)),
-    list: (resource, options) => inTime(count("LIST", resource), () => cluster.list(resource, options)),
+    get: (resource, key) => inTime(count("GET", resource), key, () => cluster.get(resource, key)),
+    list: (resource, options = {}) => inTime(count("LIST", resource), options, () => cluster.list(resource, options)),
     create: (resource, object, options) =>
-      inTime(count("CREATE", resource, options?.subresource), () => cluster.create(resource, object, options)),
+      inTime(count("CREATE", resource, options?.subresource), object.metadata ?? {}, () =>
+        cluster.create(resource, object, options),
+      ),
     patch: (resource, key, patch, options) =>
-      inTime(count("PATCH", resource, options?.subresource), () => cluster.patch(resource, key, patch, options)),
-    delete: (resource, key, options) => inTime(count("DELETE", resource), () => cluster.delete(resource, key, options)),
-    watch: (resource, options) => {
-      count("WATCH", resource);
-      return cluster.watch(resource, options);
+      inTime(count("PATCH", resource, options?.subresource), key, () => cluster.patch(resource, key, patch, options)),
+    delete: (resource, key, options) =>
+      inTime(count("DELETE", resource), key, () => cluster.delete(resource, key, options)),
+    watch: <T extends KubernetesObject>(resource: Resource, options: WatchOptions) => {
+      const call = count("WATCH", resource);
+      return retryAfter.heedStream(`${call} ${options.namespace ?? ""}/`, () => cluster.watch<T>(resource, options));
     },
   };
+}
+
+interface Target {
+  readonly namespace?: string;
+  readonly name?: string;
 }
 
 function deadlineExceeded(call: string, isOutcomeKnown: boolean): KubeError {

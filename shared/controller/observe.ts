@@ -3,23 +3,22 @@ import type { ControllerRevision, KubernetesObject, LabelSelector, Namespace, Po
 import { SIDECARSET_NAME_LABEL } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { selectorMatches } from "../core/lib/label-selector.ts";
+import { isLater } from "../core/lib/resource-version.ts";
 import { isKubeError } from "../kube/error.ts";
 import {
   type Cluster,
   CONTROLLER_REVISIONS,
   type ListOptions,
   NAMESPACES,
-  PODS,
   type Resource,
   SIDECARSETS,
 } from "../kube/port.ts";
 import { mapLimited } from "./concurrency.ts";
-import { isLater, PodView } from "./pod-view.ts";
+import { noPages, readPages } from "./pages.ts";
+import type { PodView } from "./pod-view.ts";
+import { Reading } from "./reading.ts";
 import { selectorText } from "./selector-text.ts";
 
-const PAGE_SIZE = 500;
-/** A list whose pages expired before they were read is begun again this often. */
-const MAX_LISTS = 3;
 const NAMESPACES_AT_ONCE = 4;
 /** With more, one list of all pods is sooner read than so many lists. */
 const MANY_NAMESPACES = 50;
@@ -41,20 +40,23 @@ export interface Observed {
   readonly resourceVersion?: string;
 }
 
-/** `withResources`: what containers ask for and have is kept of pods, too. Throws KubeError, and an Error for a selector with an unknown operator. */
-export async function observePods(cluster: Cluster, sidecarSet: SidecarSet, withResources = false): Promise<Observed> {
+/** Reads what `reading` lacks. Throws KubeError, and an Error for a selector with an unknown operator. */
+export async function observePods(
+  cluster: Cluster,
+  sidecarSet: SidecarSet,
+  reading: Reading = new Reading(sidecarSet, false),
+): Promise<Observed> {
   const { selector, namespaceSelector } = sidecarSet.spec;
   const labels = scopeOf(selector);
   const namespaces = namespaceSelector && new Set(await selectedNamespaces(cluster, namespaceSelector));
   const scope: Scope = namespaces ? { ...labels, namespaces, isSelected: within(namespaces, labels) } : labels;
-  const view = new PodView(sidecarSet, withResources);
+  const { view } = reading;
   // No selector selects nothing.
   if (!selector) return { view, scope };
   const isEach = namespaces !== undefined && namespaces.size <= MANY_NAMESPACES;
-  const lists = await mapLimited(isEach ? [...namespaces] : [undefined], NAMESPACES_AT_ONCE, (namespace) =>
-    listAll<Pod, number>(cluster, PODS, listOptions(scope, namespace), (pod) =>
-      scope.isSelected(pod) ? view.gather(pod) : undefined,
-    ),
+  const { isSelected } = scope;
+  const lists = await mapLimited(isEach ? [...namespaces] : [""], NAMESPACES_AT_ONCE, (namespace, isOver) =>
+    reading.readList(cluster, namespace, listOptions(scope, namespace), { isSelected, isOver }),
   );
   const versions = lists.map((list) => list.resourceVersion);
   const oldest = versions.reduce<string | undefined>(
@@ -79,8 +81,9 @@ export async function listRevisions(
     .items;
 }
 
-function listOptions({ labelSelector }: Scope, namespace: string | undefined): ListOptions {
-  return { ...(labelSelector ? { labelSelector } : {}), ...(namespace === undefined ? {} : { namespace }) };
+/** `namespace`: "" for all. */
+function listOptions({ labelSelector }: Scope, namespace: string): ListOptions {
+  return { ...(labelSelector ? { labelSelector } : {}), ...(namespace === "" ? {} : { namespace }) };
 }
 
 function scopeOf(selector: LabelSelector | undefined): Pick<Scope, "labelSelector" | "isSelected"> {
@@ -114,37 +117,14 @@ async function selectedNamespaces(cluster: Cluster, selector: LabelSelector): Pr
   return [...items].sort();
 }
 
-/** All pages of one list, each item through `keep` as it comes. An expired page token begins the list again. */
+/** All pages of one list, each item through `keep` as it comes. */
 export async function listAll<T extends KubernetesObject, R>(
   cluster: Cluster,
   resource: Resource,
   options: ListOptions,
   keep: (item: T) => R | undefined,
 ): Promise<{ readonly items: readonly R[]; readonly resourceVersion: string }> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await readPages(cluster, resource, options, keep);
-    } catch (error) {
-      if (!isKubeError(error, 410) || attempt === MAX_LISTS) throw error;
-    }
-  }
-}
-
-async function readPages<T extends KubernetesObject, R>(
-  cluster: Cluster,
-  resource: Resource,
-  options: ListOptions,
-  keep: (item: T) => R | undefined,
-) {
-  const items: R[] = [];
-  const first = { ...options, limit: PAGE_SIZE, keep: (item: KubernetesObject) => keep(item as T) };
-  for (let token: string | undefined; ; ) {
-    const page = await cluster.list<T>(resource, token === undefined ? first : { ...first, continue: token });
-    const kept = (page.kept as readonly R[] | undefined) ?? page.items.map(keep);
-    items.push(...kept.filter((one) => one !== undefined));
-    token = page.metadata.continue || undefined;
-    if (token === undefined) return { items, resourceVersion: page.metadata.resourceVersion };
-  }
+  return await readPages<T, R>(cluster, { resource, options, keep }, noPages());
 }
 
 /** undefined: there is none. */

@@ -1,4 +1,5 @@
 /** One pass over all SidecarSets, each on its own, within a deadline. */
+import type { RolloutSettings } from "../core/upgrade/rollout-settings.ts";
 import { isKubeError } from "../kube/error.ts";
 import type { Cluster } from "../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "./clock.ts";
@@ -7,8 +8,9 @@ import type { Gates } from "./gates.ts";
 import { keepRegistration } from "./keep-registration.ts";
 import { launchPods } from "./launch-pods.ts";
 import { type LeaseSite, type LeaseState, type OverPasses, readLease, renewLease, takeLease } from "./lease.ts";
-import type { InPlaceGates } from "./look.ts";
 import { type Calls, meteredCluster } from "./metered.ts";
+import { openReadiness } from "./open-readiness.ts";
+import type { Readings } from "./reading.ts";
 import { recreateContainers } from "./recreate-containers.ts";
 import type { PassReport } from "./report.ts";
 import { type Listed, listSidecarSets, messageOf, note, type Service, serve } from "./serve.ts";
@@ -31,12 +33,7 @@ export interface PassOptions {
   readonly plan?: PlanWish | undefined;
   /** false: one round for each SidecarSet */
   readonly follow: boolean;
-  /** gate SidecarTerminator: sidecars of jobs that are done are ended */
-  readonly isEndingJobs?: boolean;
-  /** gate StrictMaxUnavailable: every pod that is down uses budget, old ones too */
-  readonly isBudgetStrict?: boolean;
-  /** what is upgraded in place beyond what OpenKruise does; absent: nothing */
-  readonly inPlaceGates?: InPlaceGates | undefined;
+  readonly settings: RolloutSettings;
   /** how gates are asked, and what the process remembers of them; absent: none may be asked */
   readonly gates?: Gates | undefined;
   /** the condition of the pod webhook's registration is kept up to date with the SidecarSets */
@@ -45,14 +42,28 @@ export interface PassOptions {
   /** ends the pass early, between two rounds */
   readonly signal?: AbortSignal;
   /** what the process remembers from one pass to the next; default: what this one does */
-  readonly over?: OverPasses;
+  readonly memory?: PassMemory;
 }
 
-const OVER_PASSES: OverPasses = new Set();
+/** For the last write to the Lease, once the time of all else is used up. */
+const LEASE_MS = 500;
+
+/** All of it may be lost: then more is read, or waited for, than has to be. */
+export interface PassMemory {
+  readonly over: OverPasses;
+  readonly readings: Readings;
+}
+
+export function newPassMemory(): PassMemory {
+  return { over: new Set(), readings: new Map() };
+}
+
+const MEMORY = newPassMemory();
 
 /** Resolves whatever happens in the cluster: trouble stands in the report. Killing it at any time is safe. */
 export async function runPass(cluster: Cluster, options: PassOptions): Promise<PassReport> {
-  const { kruiseNamespace, sidecarSet, signal, clock = systemClock, over = OVER_PASSES } = options;
+  const { kruiseNamespace, sidecarSet, signal, clock = systemClock, memory = MEMORY } = options;
+  const { over, readings } = memory;
   const calls: Calls = {};
   const beganAtMs = clock.now();
   const endsAtMs = beganAtMs + options.deadlineMs;
@@ -62,21 +73,29 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
     cluster: meteredCluster(cluster, { clock, endsAtMs, over: ended.signal, calls }),
     clock,
     kruiseNamespace,
-    limits: { endsAtMs, ...(signal ? { signal } : {}) },
+    limits: { endsAtMs, lastsMs: options.deadlineMs, ...(signal ? { signal } : {}) },
     isDryRun: options.dryRun === true,
     plan: sidecarSet === undefined ? undefined : (options.plan ?? { readyAfterSeconds: READY_AFTER_SECONDS }),
     isFollowing: options.follow,
-    isEndingJobs: options.isEndingJobs === true,
-    isBudgetStrict: options.isBudgetStrict === true,
-    inPlaceGates: options.inPlaceGates,
+    settings: options.settings,
     gates: options.gates,
     isKeepingRegistration: options.isKeepingRegistration === true,
     isRescanning: sidecarSet === undefined,
     problems: [],
     notReached: [],
+    unread: [],
+    readings,
     cursor: "",
   };
-  const site: LeaseSite = { cluster: service.cluster, clock, namespace: kruiseNamespace, over };
+  // So that the next pass begins where this one came to, whatever its time was used up by.
+  const leaseCluster = meteredCluster(cluster, { clock, endsAtMs: endsAtMs + LEASE_MS, over: ended.signal, calls });
+  const site: LeaseSite = {
+    cluster: leaseCluster,
+    clock,
+    namespace: kruiseNamespace,
+    over,
+    settings: options.settings,
+  };
   const result = await serving(service, site, options)
     .catch((error: unknown) => {
       note(service, messageOf(error));
@@ -84,13 +103,14 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
       return { sidecarSets: [], ...(isKubeError(error, 404) ? {} : { failure: messageOf(error) }) };
     })
     .finally(() => ended.abort());
-  const { problems, notReached, isDryRun } = service;
+  const { problems, notReached, unread, isDryRun } = service;
   return {
     startedAt,
     durationMs: Math.round(clock.now() - beganAtMs),
     isDryRun,
     problems,
     notReached,
+    unread,
     calls,
     ...result,
   };
@@ -98,7 +118,7 @@ export async function runPass(cluster: Cluster, options: PassOptions): Promise<P
 
 type PassResult = Pick<
   PassReport,
-  "sidecarSets" | "failure" | "heldBy" | "launches" | "recreations" | "terminations" | "registration"
+  "sidecarSets" | "failure" | "heldBy" | "launches" | "recreations" | "terminations" | "readiness" | "registration"
 >;
 
 function serving(service: Service, site: LeaseSite, options: PassOptions): Promise<PassResult> {
@@ -113,11 +133,12 @@ async function serveLaunches(service: Service): Promise<PassResult> {
 /** All there is to do in a pass that was not asked for one SidecarSet. */
 async function serveAll(service: Service, names: readonly string[]): Promise<PassResult> {
   const served = new AbortController();
-  const [sidecarSets, launches, recreations, terminations, registration] = await Promise.all([
+  const [sidecarSets, launches, recreations, terminations, readiness, registration] = await Promise.all([
     serve(service, names).finally(() => served.abort()),
     launchPods(service, served.signal),
     recreateContainers(service),
-    service.isEndingJobs ? terminateSidecars(service, served.signal) : undefined,
+    service.settings.SidecarTerminator ? terminateSidecars(service, served.signal) : undefined,
+    service.settings.KruisePodReadinessGate ? openReadiness(service, served.signal) : undefined,
     service.isKeepingRegistration ? keepRegistration(service) : undefined,
   ]);
   return {
@@ -125,6 +146,7 @@ async function serveAll(service: Service, names: readonly string[]): Promise<Pas
     launches,
     ...(recreations ? { recreations } : {}),
     ...(terminations ? { terminations } : {}),
+    ...(readiness ? { readiness } : {}),
     ...(registration ? { registration } : {}),
   };
 }

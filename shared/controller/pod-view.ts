@@ -1,6 +1,7 @@
 /** What is known of a SidecarSet's pods: a list, kept up to date by a watch and by the answers to our own writes. */
 import type { Pod } from "../api/kubernetes.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
+import { isLater } from "../core/lib/resource-version.ts";
 import { Picked, type Sequence } from "../core/lib/sequence.ts";
 import { projectPod } from "../core/upgrade/project-pod.ts";
 import { PodTable } from "./pod-table.ts";
@@ -131,10 +132,4 @@ function joined(lists: readonly ArrayLike<number>[]): Uint32Array<ArrayBuffer> {
     end += list.length;
   }
   return all;
-}
-
-/** resourceVersions are decimal numbers of any length. Source: Kubernetes API concepts, "Resource versions". */
-export function isLater(version: string | undefined, than: string): boolean {
-  if (version === undefined) return false;
-  return version.length === than.length ? version > than : version.length > than.length;
 }

@@ -6,20 +6,14 @@ import type { EventObject } from "../core/report/event-line.ts";
 import { listSidecarSets, reportOnSidecarSet } from "../core/report.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, EVENTS, SIDECARSETS } from "../kube/port.ts";
-import { type Clock, timestamp } from "./clock.ts";
-import { findMissed } from "./find-missed.ts";
-import { readLease } from "./lease.ts";
-import { readLedger } from "./ledger-store.ts";
-import { listAll, listRevisions, observePods, readSidecarSet } from "./observe.ts";
+import { timestamp } from "./clock.ts";
+import { announcedSettings, readLease } from "./lease.ts";
+import { listAll } from "./observe.ts";
+import { type ReadContext, readObservation } from "./read-observation.ts";
 
-export interface ReadReportContext {
-  readonly cluster: Cluster;
-  /** what the page calls it; "" for nothing */
+export interface ReadReportContext extends ReadContext {
+  /** what the page calls it; "" for nothing. `settings` are taken for those of passes that have not said theirs */
   readonly clusterName: string;
-  readonly clock: Clock;
-  readonly kruiseNamespace: string;
-  /** gate StrictMaxUnavailable */
-  readonly isBudgetStrict: boolean;
 }
 
 /** All SidecarSets from their status, no pod is read. Throws KubeError. */
@@ -30,29 +24,21 @@ export async function readOverview(context: ReadReportContext): Promise<ReportCo
 }
 
 /**
- * One with its pods; undefined: there is none of that name. What these rights do not let be read beside it is left out.
- * Throws KubeError.
+ * One with its pods; undefined: there is none of that name. Events, and when a pass ran, are left out where these rights
+ * do not let them be read.
+ * @throws KubeError and Error, as readObservation
  */
 export async function readDetail(context: ReadReportContext, name: string): Promise<SetDetail | undefined> {
-  const { cluster, clock, kruiseNamespace, isBudgetStrict: isStrict } = context;
-  const stored = await ifAllowed(readLedger(cluster, kruiseNamespace, name));
-  const sidecarSet = await readSidecarSet(cluster, name);
-  if (!sidecarSet) return undefined;
-  const [observed, revisions = [], events, lease] = await Promise.all([
-    observePods(cluster, sidecarSet),
-    ifAllowed(listRevisions(cluster, kruiseNamespace, name)),
-    ifAllowed(readEvents(cluster, name)),
-    ifAllowed(readLease({ cluster, clock, namespace: kruiseNamespace, over: new Set() })),
-  ]);
-  const { pods } = observed.view;
-  const missed = new Set((await findMissed(context, sidecarSet, pods))?.map(({ metadata }) => metadata?.uid ?? ""));
-  const reserved = new Set(stored?.ledger.reservations.map(({ uid }) => uid));
-  const observation = { sidecarSet, pods, revisions, taken: [], reserved };
+  const { cluster, clock, kruiseNamespace } = context;
+  const lease = await ifAllowed(readLease({ cluster, clock, namespace: kruiseNamespace, over: new Set() }));
+  const settings = (lease && announcedSettings(lease)) ?? context.settings;
+  const read = await readObservation({ ...context, settings }, name);
+  if (!read) return undefined;
+  const events = await ifAllowed(readEvents(cluster, name));
+  const { observation } = read;
+  const missed = new Set(read.missed?.map(({ metadata }) => metadata?.uid ?? ""));
   const lastPass = lease?.stored?.spec?.renewTime;
-  return reportOnSidecarSet(
-    { observation, events, missed, lastPass },
-    { now: timestamp(clock), kruiseNamespace, isStrict },
-  );
+  return reportOnSidecarSet({ observation, events, missed, lastPass }, read.context);
 }
 
 async function readEvents(cluster: Cluster, name: string): Promise<readonly EventObject[]> {

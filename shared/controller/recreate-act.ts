@@ -44,6 +44,14 @@ export async function actOnRequest(
   }
 }
 
+/**
+ * Throws a KubeError with 409 when it is not the request any more that was listed. Its pod was read since: whoever has
+ * ended it meanwhile has let the pod go, and nobody would again. Changes nothing, and needs no right to read.
+ */
+export async function confirmRequest(cluster: Cluster, request: ContainerRecreateRequest): Promise<void> {
+  await patchMeta(cluster, request, {});
+}
+
 async function patchRequestStatus(
   cluster: Cluster,
   request: ContainerRecreateRequest,
@@ -87,12 +95,12 @@ async function patchImages(
   }
 }
 
-/** Conditions are merged by type; those that stay as they are are not sent. */
+/** Conditions are merged by type; those that stay as they are are not sent. Who else holds the pod unready stands in them too. */
 async function patchConditions(cluster: Cluster, pod: Pod, wanted: readonly PodCondition[]): Promise<Pod> {
   const before = pod.status?.conditions ?? [];
   const conditions = wanted.filter((condition) => !before.includes(condition));
-  const { namespace = "", name = "", uid } = pod.metadata ?? {};
-  const body = { metadata: { uid }, status: { conditions } };
+  const { namespace = "", name = "", uid, resourceVersion } = pod.metadata ?? {};
+  const body = { metadata: { uid, resourceVersion }, status: { conditions } };
   const patch = { type: "strategic", body } as const;
   return await cluster.patch<Pod>(PODS, { namespace, name }, patch, { subresource: "status" });
 }

@@ -9,7 +9,7 @@ import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../kube/port.ts
 import { timestamp } from "./clock.ts";
 import { mapLimited } from "./concurrency.ts";
 import { listAll } from "./observe.ts";
-import { actOnRequest, type Subject } from "./recreate-act.ts";
+import { actOnRequest, confirmRequest, type Subject } from "./recreate-act.ts";
 import type { RecreationReport } from "./report.ts";
 import { messageOf, note, type Service } from "./serve.ts";
 
@@ -21,6 +21,8 @@ const POLL_MS = 1_000;
 const IDLE_MS = 60_000;
 /** Kept for the last writes before the time is up. */
 const RESERVE_MS = 2_000;
+
+const TO_PODS: ReadonlySet<ServeAction["kind"]> = new Set(["PatchImages", "PatchPodConditions"]);
 
 interface Recreating {
   readonly service: Service;
@@ -106,7 +108,9 @@ async function serveOne(recreating: Recreating, request: ContainerRecreateReques
   // Of what has ended only the pod that it holds unready matters still.
   const isPodWanted = !isOver(request) || (request.metadata?.finalizers ?? []).includes(UNREADY_ACQUIRED);
   let subject: Subject = { request, pod: isPodWanted ? await readPod(cluster, request) : undefined };
-  for (const action of serveRequest(request, subject.pod, timestamp(clock))) {
+  const actions = serveRequest(request, subject.pod, timestamp(clock));
+  if (!isOver(request) && actions.some(({ kind }) => TO_PODS.has(kind))) await confirmRequest(cluster, request);
+  for (const action of actions) {
     const after = await actOnRequest(cluster, subject, action);
     recreating.movedAtMs = clock.now();
     if (!after) return;

@@ -86,6 +86,16 @@ export interface TerminationReport {
   finished: number;
   /** containers that were given an image that ends */
   swapped: number;
+  /** pods of jobs whose sidecars run on, since only a final phase could end them */
+  left: number;
+  /** dry run: what would be done now */
+  planned?: readonly string[];
+}
+
+/** Pods that wait for the readiness gate of KruisePodReadinessGate, in one pass. */
+export interface ReadinessReport {
+  /** pods that were given the condition */
+  opened: number;
   /** dry run: what would be done now */
   planned?: readonly string[];
 }
@@ -128,12 +138,16 @@ export interface PassReport {
   readonly sidecarSets: readonly SidecarSetReport[];
   /** SidecarSets that the time did not suffice for */
   readonly notReached: readonly string[];
+  /** SidecarSets that had most of the time, which was over before their pods were read */
+  readonly unread: readonly string[];
   /** pods whose containers start in an order; absent: not looked for */
   readonly launches?: LaunchReport;
   /** absent: the cluster has no ContainerRecreateRequests, or they were not looked for */
   readonly recreations?: RecreationReport;
   /** absent: gate SidecarTerminator is off */
   readonly terminations?: TerminationReport;
+  /** absent: gate KruisePodReadinessGate is off */
+  readonly readiness?: ReadinessReport;
   /** absent: it is not kept up to date, or there is none */
   readonly registration?: RegistrationReport;
   /** API calls, such as "PATCH pods": 12 */

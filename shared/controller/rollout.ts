@@ -2,6 +2,7 @@
 import type { Summary } from "../core/decide.ts";
 import { isSteeredAlike, type SteeredSidecarSet } from "../core/steering.ts";
 import { type Look, lookAt, type RolloutContext, readSame } from "./look.ts";
+import { releaseOrphan } from "./orphaned-ledger.ts";
 import { openPodFeed, type PodFeed } from "./pod-feed.ts";
 import type { Stop } from "./report.ts";
 import { type RoundResult, round } from "./round.ts";
@@ -110,7 +111,10 @@ async function runRound(context: RolloutContext, name: string, look: Look | unde
   let current = look;
   for (let attempt = 1; attempt <= MAX_RESTARTS; attempt++) {
     current ??= await lookAt(context, name);
-    if (!current) return "gone";
+    if (!current) {
+      await releaseOrphan(context.cluster, context.kruiseNamespace, name);
+      return "gone";
+    }
     const result = await round(context, current, "act");
     if (result) return { look: current, result };
     current = undefined;

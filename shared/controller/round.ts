@@ -1,4 +1,7 @@
+import { RESET_CONTAINER_FAILED_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../api/names.ts";
 import type { Decision } from "../core/decide.ts";
+import type { Action } from "../core/lib/action.ts";
+import { steeringDigest } from "../core/steering.ts";
 import {
   isGenerationObservable,
   isSameLedger,
@@ -6,16 +9,18 @@ import {
   type Reservation,
   reconcileLedger,
   type Subject,
+  subjectOf,
   withReservations,
+  withSteering,
 } from "../core/upgrade/ledger.ts";
 import { act } from "./act.ts";
 import { swapLedger } from "./ledger-store.ts";
-import { decideOn, type Look, type RolloutContext, seeReserved, subjectOf } from "./look.ts";
+import { decideOn, type Look, type RolloutContext, readSame, seeReserved } from "./look.ts";
 import { passGate } from "./pass-gate.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
 import { undoHalted } from "./undo-halted.ts";
 import { type Written, writePods } from "./write-pods.ts";
-import { writeStatus } from "./write-status.ts";
+import { claimLedger, writeStatus } from "./write-status.ts";
 
 export interface RoundResult {
   readonly decision: Decision;
@@ -31,7 +36,7 @@ export interface RoundResult {
   readonly isStatusOwed: boolean;
 }
 
-const NOTHING_WRITTEN: Written = { done: new Set(), isOutdated: false };
+const NOTHING_WRITTEN: Written = { done: new Set(), refused: new Map(), isOutdated: false };
 
 /**
  * "record" frees what is seen to be through and writes the status; no pod is written to.
@@ -51,7 +56,8 @@ export async function round(
   const wish = await (mode === "act" ? decideWithRevision : decideOn)(context, look, kept);
   const decision = await passGate(context, look, wish, { kept, mayAsk: mode === "act" });
   const plan = mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject);
-  if (!(await store(context, look, plan))) return undefined;
+  if (plan.ledger.reservations.length > 0 && !(await claimLedger(context, look, decision))) return undefined;
+  if (!(await store(context, look, plan, kept.length))) return undefined;
   const isObservable = isGenerationObservable(plan.ledger, subject);
   const statusWrite = await writeStatus(context, look, decision, { isObservable, mayWait: mode === "act" });
   if (statusWrite === "lost") return undefined;
@@ -70,7 +76,7 @@ export async function round(
 
 async function carryOut(context: RolloutContext, look: Look, decision: Decision, plan: LedgerPlan): Promise<Written> {
   const written = await writePods(context, look, decision, plan);
-  await tell(context, look, decision, written.done);
+  await tell(context, look, decision, written);
   await truncateRevisions(context, look, decision);
   return written;
 }
@@ -84,27 +90,41 @@ function keep(kept: readonly Reservation[], { uid, generation }: Subject): Ledge
   return { ledger: { uid, generation, reservations: kept }, granted: new Set(), fenced: [] };
 }
 
-async function store(context: RolloutContext, look: Look, { ledger }: LedgerPlan): Promise<boolean> {
+/** `kept`: how many are reserved from before. False: somebody else wrote the ledger, or what it was written for. */
+async function store(context: RolloutContext, look: Look, plan: LedgerPlan, kept: number): Promise<boolean> {
+  const ledger = withSteering(plan.ledger, look.stored.ledger, kept, steeringDigest(look.sidecarSet));
   if (isSameLedger(look.stored.ledger, ledger)) return true;
   const place = { namespace: context.kruiseNamespace, owner: look.sidecarSet };
+  const isNew = look.stored.resourceVersion === undefined;
   const stored = await swapLedger(context.cluster, place, look.stored, ledger);
-  if (stored) look.stored = stored;
-  return stored !== undefined;
+  if (!stored) return false;
+  look.stored = stored;
+  // One that was deleted knew perhaps of a newer generation, which the status has shown. From here on others find this one.
+  return !isNew || ledger.reservations.length === 0 || (await readSame(context, look)) !== undefined;
 }
 
-/** The same event is recorded once a pass, and only for what was done. */
+/** The same event is recorded once a pass, and only for what was done, or for a flip that was refused. */
 async function tell(
   context: RolloutContext,
   look: Look,
   { actions }: Decision,
-  done: ReadonlySet<string>,
+  { done, refused }: Written,
 ): Promise<void> {
   const patched = new Set(actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.uid] : [])));
-  for (const event of actions.filter((action) => action.kind === "RecordEvent")) {
-    const { uid } = event.regarding;
+  for (const planned of actions.filter((action) => action.kind === "RecordEvent")) {
+    const { uid } = planned.regarding;
+    const event = refused.has(uid) ? failedFlip(planned, refused.get(uid) ?? "") : planned;
     const key = JSON.stringify([uid, event.reason, event.message]);
-    if (context.told.has(key) || (patched.has(uid) && !done.has(uid))) continue;
+    if (context.told.has(key) || (event === planned && patched.has(uid) && !done.has(uid))) continue;
     context.told.add(key);
     await act(event, { ...context, sidecarSet: look.sidecarSet });
   }
+}
+
+type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
+
+function failedFlip(event: RecordEvent, why: string): RecordEvent {
+  if (event.reason !== RESET_CONTAINER_SUCCEED_EVENT) return event;
+  const message = `reset sidecar container image empty failed: ${why}`;
+  return { ...event, type: "Warning", reason: RESET_CONTAINER_FAILED_EVENT, message };
 }

@@ -10,7 +10,7 @@ import { listAll } from "./observe.ts";
 import { type PassOptions, runPass } from "./pass.ts";
 import type { PassReport } from "./report.ts";
 
-/** SidecarSet → when the last pass that ended well began. May be lost: then more is done than has to be. */
+/** SidecarSet → when the last pass began that looked at it and ended well. May be lost: then more is done than has to be. */
 export type Served = Map<string, number>;
 
 export interface WorkOptions extends Omit<PassOptions, "deadlineMs" | "sidecarSet"> {
@@ -51,13 +51,18 @@ export async function serveWork(cluster: Cluster, work: Work, options: WorkOptio
   // Nothing else: whoever is in trouble there must not bring this message into the dead letters.
   const scope = work.kind === "launch" ? { onlyLaunches: true } : { sidecarSet };
   const report = await runPass(cluster, { ...pass, clock, ...scope, deadlineMs: remainingMs() });
-  if (failureOf(report) === undefined) remember(served, sidecarSet, beganAt);
+  if (failureOf(report) === undefined && hasLooked(report)) remember(served, sidecarSet, beganAt);
   return report;
 }
 
 /** The message was dated by another machine, and our own clock may have been set since: neither is believed for long. */
 function isServed(beganAt: number | undefined, from: number, now: number): boolean {
   return beganAt !== undefined && beganAt >= from && now >= beganAt && now - beganAt < BELIEVED_MS;
+}
+
+/** One that the time was over for before its pods were read has seen nothing of what was announced. */
+function hasLooked({ notReached, unread }: PassReport): boolean {
+  return notReached.length === 0 && unread.length === 0;
 }
 
 /** Why the message has to come again; undefined: it has not. */

@@ -1,5 +1,8 @@
 /** Gives each SidecarSet its turn: one round for all of them first, then those under way are followed side by side. */
 import type { SidecarSet } from "../api/sidecarset.ts";
+import { counted } from "../core/lib/counted.ts";
+import { subjectOf } from "../core/upgrade/ledger.ts";
+import type { RolloutSettings } from "../core/upgrade/rollout-settings.ts";
 import { isPassing, KubeError } from "../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../kube/port.ts";
 import type { Clock } from "./clock.ts";
@@ -9,8 +12,9 @@ import { evictMissed } from "./evict-missed.ts";
 import { explain } from "./explain.ts";
 import { missedReport } from "./find-missed.ts";
 import type { Gates } from "./gates.ts";
-import { type InPlaceGates, type RolloutContext, subjectOf } from "./look.ts";
+import type { RolloutContext } from "./look.ts";
 import { listAll } from "./observe.ts";
+import type { Readings } from "./reading.ts";
 import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Limits, type Progress, settleRollout } from "./rollout.ts";
 
@@ -19,6 +23,8 @@ const BEGUN_AT_ONCE = 4;
 const FOLLOWED_AT_ONCE = 16;
 /** Less time than this is not enough to begin with another SidecarSet. */
 const LAST_BEGIN_MS = 3_000;
+/** Who began later had less time than the next pass has. */
+const MOST_OF_A_PASS = 0.5;
 /** While some are followed the others are looked after: changed ones this soon, all of them in a minute. */
 const RESCAN_MS = 10_000;
 const RETURN_MS = 60_000;
@@ -32,20 +38,20 @@ export interface Service {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly kruiseNamespace: string;
-  readonly limits: Limits;
+  readonly limits: Limits & { readonly lastsMs: number };
   readonly isDryRun: boolean;
   /** of a dry run that is to look ahead */
   readonly plan?: PlanWish | undefined;
   readonly isFollowing: boolean;
-  readonly isEndingJobs: boolean;
-  readonly isBudgetStrict: boolean;
-  readonly inPlaceGates: InPlaceGates | undefined;
+  readonly settings: RolloutSettings;
   readonly gates: Gates | undefined;
   readonly isKeepingRegistration: boolean;
   /** false: nobody but those named is served */
   readonly isRescanning: boolean;
   readonly problems: string[];
   readonly notReached: string[];
+  readonly unread: string[];
+  readonly readings: Readings;
   /** the SidecarSet whose turn came last */
   cursor: string;
 }
@@ -70,6 +76,8 @@ interface Turn {
 class Turns extends Map<string, Turn> {
   /** how many are followed now */
   followed = 0;
+  /** in which they began */
+  readonly order = new Set<string>();
 }
 
 export interface Listed {
@@ -91,12 +99,22 @@ export async function serve(service: Service, names: readonly string[]): Promise
   await takeTurns(service, turns, names);
   for (;;) {
     const following = [...turns.values()].flatMap((turn) => turn.following ?? []);
-    if (following.length === 0) return reportsOf(turns, names);
+    if (following.length === 0) {
+      service.cursor = cursorOf(service, turns);
+      return reportsOf(turns, names);
+    }
     const all = Promise.all(following);
     if (!service.isRescanning || !isTimeLeft(service)) await all;
     else if ((await firstOf(service.clock, all)) === "rescan")
       await takeTurns(service, turns, await dueNames(service, turns));
   }
+}
+
+/** The next pass begins with the first one that began too late in this one. */
+function cursorOf({ cursor, notReached }: Service, turns: Turns): string {
+  const begun = [...turns.order];
+  const first = begun.findIndex((name) => notReached.includes(name));
+  return begun[first - 1] ?? cursor;
 }
 
 /** In the order of the turns, which overlap. */
@@ -136,16 +154,18 @@ async function takeTurns(service: Service, turns: Turns, names: readonly string[
 }
 
 async function takeTurn(service: Service, turns: Turns, name: string): Promise<void> {
-  const { clock, cluster, kruiseNamespace, isBudgetStrict, inPlaceGates, gates } = service;
+  const { clock, cluster, kruiseNamespace, settings, gates, readings } = service;
   const { endsAtMs } = service.limits;
   service.cursor = name;
-  const site = { cluster, clock, kruiseNamespace, endsAtMs, isBudgetStrict, inPlaceGates, gates };
+  turns.order.add(name);
+  const site = { cluster, clock, kruiseNamespace, endsAtMs, settings, gates, readings };
   const context = turns.get(name)?.context ?? { ...site, tally: newTally(), told: new Set() };
+  const beganAtMs = clock.now();
   const begun = await begin(service, context, name);
   const turn: Turn = { context, report: begun.report, endedAtMs: clock.now() };
   turns.set(name, turn);
   const isFollowed = service.isFollowing && turns.followed < FOLLOWED_AT_ONCE;
-  if (!begun.progress && !(begun.trouble && isFollowed)) return;
+  if (!begun.progress && !(begun.trouble && isFollowed)) return noteUnread(service, begun.report, beganAtMs);
   turns.followed++;
   turn.following = (isFollowed ? persist(service, context, begun) : finish(service, context, begun, false)).then(
     (last) => {
@@ -153,9 +173,28 @@ async function takeTurn(service: Service, turns: Turns, name: string): Promise<v
       turn.endedAtMs = clock.now();
       turn.following = undefined;
       turns.followed--;
+      noteUnread(service, last.report, beganAtMs);
     },
   );
   if (!isFollowed) await turn.following;
+}
+
+/** The time was over before the pods were read: for one that had most of it, so it would be for ever. */
+function noteUnread(service: Service, { name, stop, tally }: SidecarSetReport, beganAtMs: number): void {
+  if (stop !== "deadline" || tally.rounds > 0) return;
+  const { limits, readings, notReached, unread } = service;
+  const hadMs = limits.endsAtMs - beganAtMs;
+  if (hadMs < MOST_OF_A_PASS * limits.lastsMs) {
+    notReached.push(name);
+    return;
+  }
+  unread.push(name);
+  const pods = counted(readings.get(name)?.reading.pods ?? 0, "pod");
+  const seconds = Math.round(hadMs / 1000);
+  note(
+    service,
+    `SidecarSet ${name}: nothing was decided, the time (${seconds} s) was over when ${pods} had been read: give passes more time, or the SidecarSet a narrower selector`,
+  );
 }
 
 /** Follows to the end, and begins again as long as nothing but trouble with the API server is in the way. */

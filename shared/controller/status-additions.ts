@@ -4,6 +4,7 @@ import type { Decision } from "../core/decide.ts";
 import type { Action } from "../core/lib/action.ts";
 import { selectionOf } from "../core/missed-injection/selection.ts";
 import { conditionsOf } from "../core/set-conditions/conditions.ts";
+import { steeringAnnotations, steeringDigest } from "../core/steering.ts";
 import { timestamp } from "./clock.ts";
 import { podName } from "./find-missed.ts";
 import type { Look, RolloutContext } from "./look.ts";
@@ -14,16 +15,23 @@ type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
  * Our definition fills in an empty list; where there is a status without one, the definition is OpenKruise's, which
  * prunes conditions: writing them would be writing for ever.
  */
-export function statusAdditions(
-  { clock }: RolloutContext,
-  { sidecarSet, missed }: Look,
-  { summary, failing, halt, status: { latestRevision } }: Decision,
-): Pick<SidecarSetStatus, "conditions" | "selection"> {
+export function statusAdditions(context: RolloutContext, look: Look, decision: Decision): Partial<SidecarSetStatus> {
+  const { sidecarSet, missed } = look;
+  const { summary, failing, halt, status } = decision;
   if (sidecarSet.status !== undefined && sidecarSet.status.conditions === undefined) return {};
-  const now = timestamp(clock);
-  const standing = { summary, failing, halt, latestRevision, missed: missed?.map(podName) };
+  const now = timestamp(context.clock);
+  const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: missed?.map(podName) };
   const conditions = conditionsOf(sidecarSet, standing, now);
-  return { conditions, selection: selectionOf(sidecarSet, now) };
+  return { conditions, selection: selectionOf(sidecarSet, now), ...ledgerFacts(context, look) };
+}
+
+/** An older definition of ours has conditions, and none of these. */
+function ledgerFacts({ kruiseNamespace }: RolloutContext, { sidecarSet, stored }: Look): Partial<SidecarSetStatus> {
+  const { status } = sidecarSet;
+  if (status !== undefined && status.ledgerNamespace === undefined) return {};
+  const isObserved = stored.ledger.steering === steeringDigest(sidecarSet);
+  const observedAnnotations = isObserved ? steeringAnnotations(sidecarSet) : (status?.observedAnnotations ?? {});
+  return { ledgerNamespace: kruiseNamespace, observedAnnotations };
 }
 
 /** Where something begins to be in the way, or ends well: told once. */

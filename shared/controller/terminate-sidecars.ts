@@ -1,8 +1,8 @@
-/** Ends the sidecars of jobs whose own containers are done, without a daemon: by the pod's phase, or by their image. */
+/** Ends the sidecars of jobs whose own containers are done, without a daemon: by their image, or by the pod's phase. */
 import type { KubernetesObject, Pod } from "../api/kubernetes.ts";
-import { SIDECAR_TERMINATOR_EVENT } from "../api/names.ts";
+import { IGNORE_EXIT_CODE_ENV, SIDECAR_TERMINATOR_EVENT, TERMINATE_SIDECAR_WITH_IMAGE_ENV } from "../api/names.ts";
 import { isWaitingForSidecars } from "../core/sidecar-terminator/job-sidecars.ts";
-import { finishPod, planTermination, type TerminationAction } from "../core/sidecar-terminator/plan-termination.ts";
+import { type EndingPlan, planEnding, type TerminationAction } from "../core/sidecar-terminator/plan-termination.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, NODES, PODS } from "../kube/port.ts";
 import { timestamp } from "./clock.ts";
@@ -21,10 +21,11 @@ const RELIST_MS = 5_000;
 
 /** Ends with the rest of the pass, which `served` tells. Trouble stands in the service's problems. */
 export async function terminateSidecars(service: Service, served: AbortSignal): Promise<TerminationReport> {
-  const report: TerminationReport = { finished: 0, swapped: 0 };
+  const report: TerminationReport = { finished: 0, swapped: 0, left: 0 };
+  const told = new Set<string>();
   try {
     do {
-      await terminateNow(service, report);
+      await terminateNow(service, report, told);
       if (service.isDryRun || !service.isFollowing) break;
       await service.clock.sleep(RELIST_MS, served);
     } while (!served.aborted);
@@ -34,19 +35,33 @@ export async function terminateSidecars(service: Service, served: AbortSignal): 
   return report;
 }
 
-async function terminateNow(service: Service, report: TerminationReport): Promise<void> {
+async function terminateNow(service: Service, report: TerminationReport, told: Set<string>): Promise<void> {
   const keep = (pod: Pod) => (isWaitingForSidecars(pod) ? pod : undefined);
   const { items } = await listAll<Pod, Pod>(service.cluster, PODS, ENDING, keep);
   if (service.isDryRun) {
-    report.planned = items.map(({ metadata }) => `end the sidecars of pod ${metadata?.namespace}/${metadata?.name}`);
+    report.planned = (await mapLimited(items, PODS_AT_ONCE, (pod) => planned(service, pod))).flat();
     return;
   }
   await mapLimited(items, PODS_AT_ONCE, async (pod) => {
     try {
-      await terminate(service, pod, report);
+      await terminate(service, pod, report, told);
     } catch (error) {
       if (!isKubeError(error, 404, 409, 422)) tell(service, pod, error);
     }
+  });
+}
+
+async function planned(service: Service, pod: Pod): Promise<readonly string[]> {
+  const plan = await planOf(service, pod, timestamp(service.clock));
+  const isEnding = plan.kind === "plan" && plan.actions.length > 0;
+  return isEnding ? [`end the sidecars of pod ${pod.metadata?.namespace}/${pod.metadata?.name}`] : [];
+}
+
+async function planOf({ cluster, settings }: Service, pod: Pod, now: string): Promise<EndingPlan> {
+  return planEnding(pod, {
+    node: await readNode(cluster, pod.spec.nodeName ?? ""),
+    isPhaseFirst: settings.SidecarTerminatorByPhase,
+    now,
   });
 }
 
@@ -55,24 +70,38 @@ function tell(service: Service, { metadata }: Pod, error: unknown): void {
   note(service, `sidecars of job pods such as ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}${help}`);
 }
 
-async function terminate({ cluster, clock }: Service, pod: Pod, report: TerminationReport): Promise<void> {
+async function terminate(service: Service, pod: Pod, report: TerminationReport, told: Set<string>): Promise<void> {
+  const { cluster, clock } = service;
   const now = timestamp(clock);
-  const node = await readNode(cluster, pod.spec.nodeName ?? "");
-  const plan = planTermination(pod, { node, hasRequest: false, now });
+  const plan = await planOf(service, pod, now);
   if (plan.kind === "refused") throw new Error(plan.message);
-  const swap = plan.actions.find(({ kind }) => kind === "SwapImages");
-  if (swap?.kind === "SwapImages") {
-    await swapImages(cluster, pod, swap);
-    report.swapped += swap.images.length;
-    await recordTermination(cluster, pod, "in-place update", now);
+  if (plan.left.length > 0) await tellLeft(service, pod, plan.left, { report, told });
+  for (const action of plan.actions) {
+    if (action.kind === "SwapImages") {
+      await swapImages(cluster, pod, action);
+      report.swapped += action.images.length;
+      await recordTermination(cluster, pod, "in-place update", now);
+    } else {
+      await patchPhase(cluster, pod, action);
+      report.finished++;
+      await recordTermination(cluster, pod, `the phase of the pod, ${action.phase}`, now);
+    }
   }
-  // What OpenKruise asks its daemon to kill ends with the pod: a kubelet stops all that runs in one whose phase is final.
-  if (!plan.actions.some(({ kind }) => kind === "FinishPod" || kind === "CreateRequest")) return;
-  const [finish] = finishPod(pod, now);
-  if (finish?.kind !== "FinishPod") return;
-  await patchPhase(cluster, pod, finish);
-  report.finished++;
-  await recordTermination(cluster, pod, `the phase of the pod, ${finish.phase}`, now);
+}
+
+/** Once in a pass. */
+async function tellLeft(
+  { cluster, clock }: Service,
+  pod: Pod,
+  names: readonly string[],
+  { report, told }: { readonly report: TerminationReport; readonly told: Set<string> },
+): Promise<void> {
+  const { uid = "" } = pod.metadata ?? {};
+  if (told.has(uid)) return;
+  told.add(uid);
+  report.left++;
+  const message = `sidecar [${names.join(" ")}] keeps a job that is done from its end: give it ${TERMINATE_SIDECAR_WITH_IMAGE_ENV} or ${IGNORE_EXIT_CODE_ENV}, or make it a native sidecar`;
+  await record(cluster, pod, { type: "Warning", message }, timestamp(clock));
 }
 
 async function readNode(cluster: Cluster, name: string): Promise<KubernetesObject | undefined> {
@@ -106,10 +135,18 @@ async function patchPhase(
   await cluster.patch(PODS, { namespace, name }, { type: "strategic", body }, { subresource: "status" });
 }
 
-async function recordTermination(cluster: Cluster, { metadata }: Pod, means: string, now: string): Promise<void> {
-  const { namespace = "", name = "", uid = "" } = metadata ?? {};
+function recordTermination(cluster: Cluster, pod: Pod, means: string, now: string): Promise<void> {
   const message = `SidecarTerminator ended the sidecars of a job that is done, using ${means}`;
+  return record(cluster, pod, { type: "Normal", message }, now);
+}
+
+async function record(
+  cluster: Cluster,
+  { metadata }: Pod,
+  event: { readonly type: "Normal" | "Warning"; readonly message: string },
+  now: string,
+): Promise<void> {
+  const { namespace = "", name = "", uid = "" } = metadata ?? {};
   const regarding = { kind: "Pod", namespace, name, uid } as const;
-  const event = { type: "Normal", reason: SIDECAR_TERMINATOR_EVENT, message } as const;
-  await recordEvent(cluster, { kind: "RecordEvent", regarding, ...event }, now);
+  await recordEvent(cluster, { kind: "RecordEvent", regarding, reason: SIDECAR_TERMINATOR_EVENT, ...event }, now);
 }

@@ -1,9 +1,10 @@
 /** Puts a SidecarSet back whose rollout was stopped, where somebody asks for that: once, and only as it was looked at. */
 import type { SidecarSet } from "../api/sidecarset.ts";
 import type { Decision } from "../core/decide.ts";
+import { subjectOf } from "../core/upgrade/ledger.ts";
 import { SIDECARSETS } from "../kube/port.ts";
 import { act, attempt, type Outcome } from "./act.ts";
-import { type Look, type RolloutContext, subjectOf } from "./look.ts";
+import type { Look, RolloutContext } from "./look.ts";
 
 /** `decided`: the SidecarSet that the decision is about; its status may have been written since. */
 export async function undoHalted(

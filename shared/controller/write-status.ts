@@ -14,6 +14,20 @@ const STATUS_ATTEMPTS = 5;
 const STATUS_EVERY_MS = 1_000;
 const statusWrittenAtMs = new WeakMap<RolloutContext, number>();
 
+/**
+ * Two passes that keep ledgers in different namespaces must see each other before anything is reserved: the first status
+ * says where the ledger is. False: the SidecarSet is not what it was when it was read.
+ */
+export async function claimLedger(context: RolloutContext, look: Look, decision: Decision): Promise<boolean> {
+  const { status } = look.sidecarSet;
+  // Of a definition that prunes it: then there is nowhere to say it.
+  if (status && (status.ledgerNamespace === undefined || status.ledgerNamespace !== "")) return true;
+  const outcome = await writeStatus(context, look, decision, { isObservable: false, mayWait: false });
+  // What is decided now is shown before pods are written to all the same.
+  statusWrittenAtMs.delete(context);
+  return outcome !== "lost";
+}
+
 /** lost: the SidecarSet is not what it was when it was read. owed: it was written just now, and `mayWait`. */
 export async function writeStatus(
   context: RolloutContext,

@@ -19,7 +19,7 @@ export function badRequest(message: string): Admission {
   return { kind: "denied", code: 400, reason: "BadRequest", message };
 }
 
-/** An object of v1beta1, the only version that is served. */
+/** An object of v1beta1: the version that API servers ask about, whichever it is written in. */
 export function readSet(object: KubernetesObject | null | undefined): Decoded<StatefulSet> | DecodeError {
   if (typeof object !== "object" || object === null) {
     return { kind: "DecodeError", message: "there is no content to decode" };

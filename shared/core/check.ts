@@ -22,7 +22,8 @@ import { candidates, indexSidecarSets } from "./match/sidecarset-index.ts";
 import { mayHaveMissed, missedPods } from "./missed-injection/missed-pods.ts";
 import { selectionOf } from "./missed-injection/selection.ts";
 import { isActive } from "./pod/is-matched.ts";
-import { ledgerName, parseLedger } from "./upgrade/ledger.ts";
+import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, reservedOf, subjectOf } from "./upgrade/ledger.ts";
+import type { Surroundings } from "./upgrade/observed-states.ts";
 
 export interface CheckReport {
   /** gravest first */
@@ -97,6 +98,8 @@ const LOOKED_AT = {
   trial: "whether the API server is answered",
   rights: "what our accounts may do",
   optionalObjects: "which optional features are used",
+  kubelets: "which kubelets the nodes have",
+  isResizeServed: "whether the API server changes resources in place",
 } as const satisfies Partial<Record<keyof Facts, string>>;
 
 function checkSeen(facts: Facts): readonly Finding[] {
@@ -124,9 +127,12 @@ function hashOf(sidecarSet: SidecarSet): string | undefined {
 
 function rolloutsOf(facts: Facts, registrations: Registrations | undefined): readonly Rollout[] {
   const [sets, pods] = [seenOf(facts.sidecarSets), seenOf(facts.pods)];
-  if (sets === undefined || pods === undefined) return [];
+  const [kubelets, isResizeServed] = [seenOf(facts.kubelets), seenOf(facts.isResizeServed)];
+  // What passes know and we do not is a finding; a guess would be none.
+  if (sets === undefined || pods === undefined || kubelets === undefined || isResizeServed === undefined) return [];
   const meant = podsBySet(sets, pods, seenOf(facts.namespaces) ?? []);
-  return sets.map((one) => rolloutOf(one, meant.get(one) ?? [], facts, registrations));
+  const seen = { facts, registrations, inPlace: { kubelets, isResizeServed } };
+  return sets.map((one) => rolloutOf(one, meant.get(one) ?? [], seen));
 }
 
 /** A pod that a canary is meant for is not its base's. */
@@ -147,20 +153,28 @@ function podsBySet(
   return found;
 }
 
+interface RolloutFacts {
+  readonly facts: Facts;
+  readonly registrations: Registrations | undefined;
+  readonly inPlace: Pick<Surroundings, "kubelets" | "isResizeServed">;
+}
+
 function rolloutOf(
   sidecarSet: SidecarSet,
   pods: readonly Pod[],
-  facts: Facts,
-  registrations: Registrations | undefined,
+  { facts, registrations, inPlace }: RolloutFacts,
 ): Rollout {
-  const { now, kruiseNamespace, isStrict } = facts;
+  const { now, kruiseNamespace, settings } = facts;
   const revisions = revisionsOf(sidecarSet, seenOf(facts.revisions) ?? []);
   const name = ledgerName(sidecarSet.metadata?.name ?? "");
   const stored = seenOf(facts.configMaps)?.find(({ metadata }) => metadata?.name === name);
-  const reserved = new Set(parseLedger(stored?.data)?.reservations.map(({ uid }) => uid));
-  const observation = { sidecarSet, pods, revisions, taken: [], reserved };
-  const { summary, actions, halt } = decide(observation, { now, kruiseNamespace, isStrict });
-  const { notUpgradable, immutableFields, problems, hold, used, maxUnavailable, down } = summary;
+  const ledger = parseLedger(stored?.data) ?? EMPTY_LEDGER;
+  const versions = new Map(pods.map((pod) => [pod.metadata?.uid ?? "", pod.metadata?.resourceVersion ?? ""]));
+  const subject = subjectOf(sidecarSet);
+  const kept = reconcileLedger(ledger, versions, subject)?.kept ?? ledger.reservations;
+  const observation = { sidecarSet, pods, revisions, taken: [], reserved: reservedOf(kept, subject), ...inPlace };
+  const { summary, actions, halt, failing } = decide(observation, { now, kruiseNamespace, settings });
+  const { notUpgradable, immutableFields, problems, hold, used, maxUnavailable } = summary;
   return {
     sidecarSet,
     pods,
@@ -174,7 +188,7 @@ function rolloutOf(
     isOutOfBudget: hold === "budget",
     used,
     maxUnavailable,
-    down: down.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`),
+    failing: failing.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`),
   };
 }
 

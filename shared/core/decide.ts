@@ -1,49 +1,33 @@
 /** Decides what one pass does for one SidecarSet, from what was observed: a list of the reference's steps, as data. */
-import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
+import type { ControllerRevision } from "../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../api/sidecarset.ts";
-import { haltRoom } from "./halt/halt-room.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import type { Action } from "./lib/action.ts";
-import { type Sequence, where } from "./lib/sequence.ts";
 import { type FailingPod, failingPods } from "./pod/failing-pods.ts";
-import { type InPlaceFacts, type PodState, podStateOf } from "./pod/pod-state.ts";
-import { matchedStates, podsOf } from "./pod/pod-states.ts";
+import { podsOf } from "./pod/pod-states.ts";
 import { planHistory } from "./revision/plan-history.ts";
 import { calculateStatus, isStatusChanged } from "./status/calculate-status.ts";
 import { maxUnavailableOf, usedBudget } from "./upgrade/budget.ts";
 import { type DownPod, downPods } from "./upgrade/down-pods.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
-import { downBeside, outOfTurn } from "./upgrade/ordinal-turn.ts";
-import { type Batch, planBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
-import { isResizable, withResize } from "./upgrade/resize.ts";
+import { type Observed, sceneOf } from "./upgrade/observed-states.ts";
+import { outOfTurn } from "./upgrade/ordinal-turn.ts";
+import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
+import type { RolloutSettings } from "./upgrade/rollout-settings.ts";
 
-export interface Observation {
-  /** v1beta1, as read at the beginning of the pass */
-  readonly sidecarSet: SidecarSet;
-  /** selected by spec.selector and namespaceSelector, namespaces in sorted order, each through `projectPod` */
-  readonly pods: Sequence<Pod>;
-  /** of the kruise namespace, by label kruise.io/sidecarset-name */
-  readonly revisions: readonly ControllerRevision[];
+/** All that a decision is made from. Nothing in it is optional: who forgets one would decide otherwise than a pass. */
+export interface Observation extends Observed {
   /** found under a name that CreateRevision asked for, after AlreadyExists */
   readonly taken: readonly ControllerRevision[];
-  /** uids of pods that hold a reservation: they use budget although still seen not updated */
-  readonly reserved: ReadonlySet<string>;
 }
 
 export interface DecideContext {
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
   readonly kruiseNamespace: string;
-  /** gate StrictMaxUnavailable: every pod that is down uses budget; absent: as in OpenKruise only updated ones do */
-  readonly isStrict?: boolean;
-  /** true: all reservations were made for this generation and hash; absent: not known */
-  readonly isReservedForThis?: boolean;
-  /** how many pods can be reserved beside those that are: for others nothing is planned; absent: as many as the budget allows */
-  readonly room?: number;
-  /** conditions SidecarSetUpgradable that are wrong by now are put right; absent: they stay, as in OpenKruise */
-  readonly areConditionsMended?: boolean;
-  /** what upgrading more in place than OpenKruise does needs to know; absent: it is not done */
-  readonly inPlace?: InPlaceFacts;
+  readonly settings: RolloutSettings;
+  /** true: conditions SidecarSetUpgradable that are wrong by now stay, as in OpenKruise; absent: as passes do, which put them right */
+  readonly areConditionsLeft?: true;
 }
 
 const DOWN_PODS_NAMED = 3;
@@ -131,15 +115,11 @@ export interface Decision {
  * @throws TypeError for a spec that the API server would not have stored
  */
 export function decide(observation: Observation, context: DecideContext): Decision {
-  const { now, kruiseNamespace, isStrict = false, isReservedForThis = false, inPlace } = context;
-  const { room = Number.POSITIVE_INFINITY } = context;
-  const { sidecarSet } = observation;
+  const { now, kruiseNamespace, settings } = context;
+  const { sidecarSet, isResizeServed } = observation;
   const strategy = sidecarSet.spec.updateStrategy;
-  const pods = statesOf(observation, inPlace);
+  const { states: pods, claims } = sceneOf(observation, context);
   const history = planHistory(observation, pods, kruiseNamespace);
-  const beside = downBeside(sidecarSet, observation.pods);
-  const claimed = where(pods, (state) => state.isClaimed === true).map(({ pod }) => pod.metadata?.uid ?? "");
-  const claims = { reserved: new Set(claimed), isStrict, isReservedForThis, downBeside: beside };
   const status = calculateStatus(sidecarSet, pods, history.latest);
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
   const counts: Counts = {
@@ -171,39 +151,29 @@ export function decide(observation: Observation, context: DecideContext): Decisi
     return { actions: [...record, ...flips], status, summary, failing };
   }
 
-  const shrinks = inPlace?.canResize ? planShrinks(pods) : [];
+  const shrinks = settings.InPlaceResize && isResizeServed ? planShrinks(pods) : [];
   if (shrinks.length > 0) {
     const summary: Summary = { ...NOTHING, ...counts, selected: shrinks.length, hold: "shrink" };
     return { actions: [...record, ...shrinks], status, summary, failing };
   }
 
-  const marks = context.areConditionsMended ? planMarks(sidecarSet, pods, now) : [];
+  const isCondition = ({ kind }: Action) => kind === "PatchPodCondition";
+  const unlessSkipped = (actions: readonly Action[]) =>
+    settings.SkipUpgradableCondition ? actions.filter((action) => !isCondition(action)) : actions;
+  const marks = context.areConditionsLeft ? [] : unlessSkipped(planMarks(sidecarSet, pods, now));
   if (areAllUpdated) {
     const finished = recordOnly("finished");
     return { ...finished, actions: [...finished.actions, ...marks] };
   }
 
-  const batch = planBatch(sidecarSet, pods, claims, {
-    now,
-    latestRevision: history.latest.name,
-    room: Math.min(room, haltRoom(sidecarSet, pods)),
-    withNatives: inPlace?.kubelets !== undefined,
-  });
+  const batch = nextBatch(
+    observation,
+    { states: pods, claims },
+    { now, latestRevision: history.latest.name, settings },
+  );
   const fields = immutableFields(sidecarSet, podsOf(batch.selection.notUpgradable), observation.revisions);
   const summary = { ...counts, ...summarize(batch), immutableFields: fields };
-  return { actions: [...record, ...marks, ...batch.actions], status, summary, failing };
-}
-
-function statesOf({ sidecarSet, pods, revisions, reserved }: Observation, inPlace: InPlaceFacts | undefined) {
-  const canResize = (pod: Pod) => isResizable(sidecarSet, pod, revisions);
-  const stateOf = (pod: Pod) => {
-    const state = podStateOf(pod, sidecarSet, inPlace);
-    return inPlace?.canResize ? withResize(state, sidecarSet, canResize) : state;
-  };
-  // Those whose resources have begun to change are on their way, too.
-  const isClaimed = ({ pod, resize }: PodState) =>
-    resize?.isUnderWay === true || (reserved.size > 0 && reserved.has(pod.metadata?.uid ?? ""));
-  return matchedStates(pods, sidecarSet, stateOf, isClaimed);
+  return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing };
 }
 
 type Counts = Pick<Summary, "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down">;

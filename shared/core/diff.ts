@@ -6,9 +6,12 @@ import { type SpecChange, specChanges } from "./diff/spec-changes.ts";
 import { compareUtf8 } from "./lib/go-json.ts";
 import { selectorMatches } from "./lib/label-selector.ts";
 import { hasAllSidecars, isActive, isInjected } from "./pod/is-matched.ts";
-import { isUpgradable, podStateOf } from "./pod/pod-state.ts";
+import type { PodState } from "./pod/pod-state.ts";
 import { revisionData } from "./revision/revision-data.ts";
+import { canBeUpdated } from "./upgrade/classify.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
+import { type Surroundings, stateReader } from "./upgrade/observed-states.ts";
+import type { RolloutSettings } from "./upgrade/rollout-settings.ts";
 
 interface PodName {
   readonly namespace: string;
@@ -19,8 +22,8 @@ interface PodName {
 export type PodFate =
   | ({ readonly kind: "updated" } & PodName)
   | ({ readonly kind: "inPlace" } & PodName)
-  /** `fields` differ from what the pod was made with; empty where no revision tells */
-  | ({ readonly kind: "recreate"; readonly fields: readonly string[] } & PodName)
+  /** `fields` differ from what the pod was made with; empty where no revision tells. `hindrance`: what its node cannot do */
+  | ({ readonly kind: "recreate"; readonly fields: readonly string[]; readonly hindrance?: string } & PodName)
   /** selected, and has none of its sidecars: comes with them only when it is made anew */
   | ({ readonly kind: "lacks" } & PodName)
   /** keeps its sidecars as they are: no longer selected */
@@ -41,27 +44,31 @@ export interface SidecarSetDiff {
   readonly pods: readonly PodFate[];
 }
 
-export interface DiffInput {
+/** Observed as if `after` were stored. */
+export interface DiffInput extends Omit<Surroundings, "sidecarSet"> {
   /** both with defaults and hashes, as they are stored */
   readonly before: SidecarSet;
   readonly after: SidecarSet;
   /** those that either of them selects, by its namespaces too */
   readonly pods: readonly Pod[];
-  /** what the pods were made with */
-  readonly revisions: readonly ControllerRevision[];
+  readonly settings: RolloutSettings;
 }
 
 /** Pure. Pods that have finished or are being deleted are left out. */
 export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
-  const { before, after, pods } = input;
-  const revisions = [...input.revisions, revisionOf(before)];
+  const { before, after, pods, settings } = input;
+  const surroundings = { ...input, sidecarSet: after, revisions: [...input.revisions, revisionOf(before)] };
+  const stateOf = stateReader(surroundings, settings);
   return {
-    changes: specChanges(before, after),
+    changes: specChanges(before, after, {
+      ...settings,
+      canResize: settings.InPlaceResize && input.isResizeServed,
+    }),
     hash: hashChange(before, after, HASH_ANNOTATION),
     hashWithoutImage: hashChange(before, after, HASH_WITHOUT_IMAGE_ANNOTATION),
     pods: pods
       .filter(isActive)
-      .flatMap((pod) => fateOf(pod, after, revisions) ?? [])
+      .flatMap((pod) => fateOf(stateOf(pod), surroundings) ?? [])
       .toSorted((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name)),
   };
 }
@@ -80,13 +87,15 @@ function revisionOf(sidecarSet: SidecarSet): ControllerRevision {
   };
 }
 
-function fateOf(pod: Pod, after: SidecarSet, revisions: readonly ControllerRevision[]): PodFate | undefined {
+function fateOf(state: PodState, { sidecarSet: after, revisions }: Surroundings): PodFate | undefined {
+  const { pod, native } = state;
   const { namespace = "", name = "" } = pod.metadata ?? {};
   const isInjectedHere = isInjected(pod, after.metadata?.name ?? "");
   if (selectorMatches(after.spec.selector, pod.metadata?.labels) !== true)
     return isInjectedHere ? { kind: "left", namespace, name } : undefined;
   if (!isInjectedHere) return { kind: "lacks", namespace, name };
-  if (podStateOf(pod, after).isUpdated) return { kind: "updated", namespace, name };
-  if (isUpgradable(pod, after) && hasAllSidecars(pod, after)) return { kind: "inPlace", namespace, name };
-  return { kind: "recreate", namespace, name, fields: immutableFields(after, [pod], revisions) };
+  if (state.isUpdated) return { kind: "updated", namespace, name };
+  if (canBeUpdated(state, after) && hasAllSidecars(pod, after)) return { kind: "inPlace", namespace, name };
+  const fields = immutableFields(after, [pod], revisions);
+  return { kind: "recreate", namespace, name, fields, ...(native?.hindrance ? { hindrance: native.hindrance } : {}) };
 }

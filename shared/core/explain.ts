@@ -2,25 +2,28 @@
 
 import type { Pod } from "../api/kubernetes.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
-import { type Decision, decide, type Summary } from "./decide.ts";
+import { type DecideContext, type Decision, decide, type Observation, type Summary } from "./decide.ts";
 import { budgetText } from "./explain/budget-text.ts";
+import { pinnedText } from "./explain/pinned-text.ts";
 import { note, ok, type Step, stop, wait } from "./explain/step.ts";
 import { traceNext, traceStandstill, traceUndone } from "./explain/trace-care.ts";
 import { type InjectionFacts, traceInjection } from "./explain/trace-injection.ts";
 import { traceGeneration, traceTick } from "./explain/trace-tick.ts";
-import { traceUnproven, traceUpdate, type UpdateFacts } from "./explain/trace-update.ts";
+import { traceShrinks, traceUnproven, traceUpdate, type UpdateFacts } from "./explain/trace-update.ts";
+import { asLastAnswered } from "./gate/gate.ts";
 import { counted } from "./lib/counted.ts";
 import { isEmptySelector } from "./lib/label-selector.ts";
 import { isActive, isInjected, isMatched } from "./pod/is-matched.ts";
-import { podStateOf } from "./pod/pod-state.ts";
+import { wantedRevision } from "./revision/wanted-revision.ts";
 import { canFlip } from "./upgrade/hot-slot.ts";
+import { sceneOf } from "./upgrade/observed-states.ts";
 import { validateConflicts } from "./validate/conflict.ts";
 
 /** What the cluster knows about one SidecarSet. */
-export interface SetFacts extends UpdateFacts {
+export interface SetFacts extends Omit<Observation, "sidecarSet" | "pods">, UpdateFacts, DecideContext {
+  readonly pods: readonly Pod[];
   /** when a pass renewed its Lease last, RFC3339; undefined: unknown */
   readonly lastPass: string | undefined;
-  readonly kruiseNamespace: string;
 }
 
 /** Pure. First why the pod has the sidecars or not, then why they are the newest or not, then whether anybody is at work. */
@@ -37,12 +40,12 @@ export function explainSidecarSet(
   sidecarSet: SidecarSet,
   facts: SetFacts & Pick<InjectionFacts, "sidecarSets">,
 ): readonly Step[] {
-  const { pods, revisions, claims, now, kruiseNamespace } = facts;
+  const { pods } = facts;
   const { selector } = sidecarSet.spec;
   if (!selector || isEmptySelector(selector))
     return [stop("SelectorMissing", "the SidecarSet has no selector, so it selects no pod", "give it a spec.selector")];
-  const observation = { sidecarSet, pods, revisions, taken: [], reserved: claims.reserved };
-  const decision = decide(observation, { now, kruiseNamespace, isStrict: claims.isStrict });
+  const decided = decide({ ...facts, sidecarSet }, facts);
+  const decision = asLastAnswered(sidecarSet, decided, facts.reserved.uids);
   const { summary } = decision;
   return [
     ...traceNewPods(sidecarSet, facts.sidecarSets),
@@ -60,7 +63,7 @@ function traceWork(sidecarSet: SidecarSet, { lastPass, now }: SetFacts): readonl
 function traceNewPods(sidecarSet: SidecarSet, all: readonly SidecarSet[]): readonly Step[] {
   const { injectionStrategy } = sidecarSet.spec;
   const [conflict] = validateConflicts(sidecarSet, all);
-  const { revisionName, customVersion } = injectionStrategy?.revision ?? {};
+  const { revisionName, customVersion } = wantedRevision(sidecarSet) ?? {};
   const pinned = revisionName ?? customVersion;
   return [
     ...(injectionStrategy?.paused
@@ -72,9 +75,7 @@ function traceNewPods(sidecarSet: SidecarSet, all: readonly SidecarSet[]): reado
           ),
         ]
       : []),
-    ...(pinned
-      ? [note("RevisionPinned", `new pods get the revision ${pinned}, not the newest (injectionStrategy.revision)`)]
-      : []),
+    ...(pinned ? [note("RevisionPinned", pinnedText(sidecarSet, pinned))] : []),
     ...(conflict
       ? [
           stop(
@@ -126,22 +127,30 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decisio
   const progress = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
   if (matched === 0) return [];
   if (hold === "finished" && updatedReady === updated) return [...traceUndone(sidecarSet), ok("AllUpdated", progress)];
-  const states = facts.pods.filter((pod) => isMatched(pod, sidecarSet)).map((pod) => podStateOf(pod, sidecarSet));
+  const states = [...sceneOf({ ...facts, sidecarSet }, facts).states];
   const flips = states.filter(({ pod }) => canFlip(pod, sidecarSet)).length;
   return [
     note("OutOfDate", progress),
     ...traceUndone(sidecarSet),
     ...(halt === undefined ? [] : [traceStandstill(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
     ...traceHeld(sidecarSet, summary),
-    ...(flips > 0
-      ? [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)]
-      : []),
+    ...traceFirst(flips, summary),
     ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
-    ...traceDown(sidecarSet, states, summary),
+    ...traceDown(sidecarSet, states, decision),
     ...(summary.order === undefined
       ? []
       : [wait("OrderOfSets", `pods of StatefulSets are updated one at a time, in their order: ${summary.order}`)]),
     ...(summary.owners === undefined ? [] : [wait("OwnerBudgetUsed", ownersText(summary.owners))]),
+  ];
+}
+
+/** What is done before pods are updated. */
+function traceFirst(flips: number, { hold, selected }: Summary): readonly Step[] {
+  return [
+    ...(flips > 0
+      ? [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)]
+      : []),
+    ...(hold === "shrink" ? [traceShrinks(selected)] : []),
   ];
 }
 
@@ -189,7 +198,7 @@ function traceHeld(
           ),
         ]
       : []),
-    ...(selected > 0 && hold !== "flip" && hold !== "shrink"
+    ...(hold === "gate" || (selected > 0 && hold !== "flip" && hold !== "shrink")
       ? [traceNext(sidecarSet, `the next pass updates ${counted(selected, "pod")}`)]
       : []),
   ];
@@ -198,10 +207,10 @@ function traceHeld(
 function traceDown(
   sidecarSet: SidecarSet,
   states: Parameters<typeof budgetText>[1],
-  { hold, used, maxUnavailable, updated, updatedReady }: Summary,
+  { summary: { hold, used, maxUnavailable, updated, updatedReady }, failing }: Decision,
 ): readonly Step[] {
   const text = budgetText(sidecarSet, states, { used, maxUnavailable });
-  const isBroken = /ErrImage|ImagePull|InvalidImage|CrashLoop|Error/.test(text);
+  const isBroken = failing.length > 0;
   const hint = `sidecarset undo ${sidecarSet.metadata?.name}, or set another image`;
   if (hold === "budget")
     return [isBroken ? stop("BudgetUsed", `pods wait: ${text}`, hint) : wait("BudgetUsed", `pods wait: ${text}`)];

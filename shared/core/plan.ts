@@ -1,11 +1,14 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
 import type { ControllerRevision, Pod } from "../api/kubernetes.ts";
+import { RESIZE_ANNOTATION } from "../api/names.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "./decide.ts";
 import { gateOf } from "./gate/gate.ts";
 import type { Action, ImageChange } from "./lib/action.ts";
 import { where } from "./lib/sequence.ts";
+import { type DownNow, downNow } from "./plan/down-now.ts";
 import { isStarting, patched, started } from "./plan/simulated-kubelet.ts";
-import { MAX_RESERVATIONS } from "./upgrade/ledger.ts";
+import { MAX_RESERVATIONS, NOTHING_RESERVED } from "./upgrade/ledger.ts";
+import { stateReader } from "./upgrade/observed-states.ts";
 
 type PodPatch = Extract<Action, { kind: "PatchPod" }>;
 
@@ -26,13 +29,17 @@ export interface PlannedStep {
   readonly pods: readonly PlannedPod[];
   /** as it stands before the step */
   readonly updated: number;
-  /** pods that are unavailable because of the rollout, once the step is made */
+  /** pods that maxUnavailable counts once the step is made: those with the new release that are down, also those that were down before */
   readonly unavailable: number;
+  /** all that are down then, whatever took them down */
+  readonly down: number;
   readonly maxUnavailable: number;
 }
 
 export interface RolloutPlan {
   readonly readyAfterSeconds: number;
+  /** pods that are down before the first step */
+  readonly downBefore: number;
   readonly steps: readonly PlannedStep[];
   /** until the last pod that comes back is ready */
   readonly seconds: number;
@@ -72,13 +79,15 @@ interface Simulation {
 export function planRollout(observation: Observation, options: PlanOptions): RolloutPlan {
   const { readyAfterSeconds, maxSteps = MAX_STEPS } = options;
   const steps: PlannedStep[] = [];
-  let simulation = begin(observation, readyAfterSeconds);
+  let simulation = begin(observation, options);
   let decision = decide(simulation.observation, options);
   const before = decision.summary;
+  const downBefore = downNow(observation, options).all;
   for (let isMoving = true; isMoving && steps.length < maxSteps; ) {
     const patches = patchesOf(decision);
-    if (patches.length > 0) steps.push(stepOf(simulation.atSeconds, patches, decision));
-    simulation = write(simulation, decision, patches, readyAfterSeconds);
+    simulation = write(simulation, decision, patches, options);
+    if (patches.length > 0)
+      steps.push(stepOf(simulation.atSeconds, patches, decision, downNow(simulation.observation, options)));
     const next = advance(simulation);
     isMoving = next !== undefined || patches.length > 0;
     simulation = next ?? simulation;
@@ -90,12 +99,13 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   const seconds = simulation.atSeconds;
   const host = gateOf(observation.sidecarSet)?.host;
   const gate = host === undefined ? {} : { gate: host };
-  return { readyAfterSeconds, steps, seconds, isComplete, isCutShort, ...gate, before, after };
+  return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, before, after };
 }
 
 /** Pods that come back without our help do so with the first. */
-function begin(observation: Observation, readyAfterSeconds: number): Simulation {
-  const uids = where(observation.pods, (pod) => isStarting(pod, observation.sidecarSet)).map(uidOf);
+function begin(observation: Observation, { readyAfterSeconds, settings }: PlanOptions): Simulation {
+  const stateOf = stateReader(observation, settings);
+  const uids = where(observation.pods, (pod) => isStarting(stateOf(pod))).map(uidOf);
   const starting = new Map(uids.length === 0 ? [] : [[readyAfterSeconds, new Set(uids)]]);
   return { observation, atSeconds: 0, starting };
 }
@@ -105,11 +115,19 @@ function patchesOf({ actions }: Decision): readonly PodPatch[] {
   return actions.filter((action) => action.kind === "PatchPod").slice(0, MAX_RESERVATIONS);
 }
 
-function stepOf(atSeconds: number, patches: readonly PodPatch[], { summary }: Decision): PlannedStep {
+function stepOf(atSeconds: number, patches: readonly PodPatch[], { summary }: Decision, down: DownNow): PlannedStep {
   const { updated, used, maxUnavailable } = summary;
-  const unavailable = used + patches.filter(({ usesBudget }) => usesBudget).length;
-  const purpose = patches[0]?.purpose ?? "upgrade";
-  return { atSeconds, purpose, pods: patches.map(plannedPod), updated, unavailable, maxUnavailable };
+  // What is reserved counts too, and what changes its resources.
+  const unavailable = Math.max(used + patches.filter(({ usesBudget }) => usesBudget).length, down.counted);
+  const pods = patches.map(plannedPod);
+  const purpose = purposeOf(patches[0]);
+  return { atSeconds, purpose, pods, updated, unavailable, down: Math.max(unavailable, down.all), maxUnavailable };
+}
+
+/** A pod whose resources are to be changed is marked first, by a write that changes nothing else. */
+function purposeOf(patch: PodPatch | undefined): PlannedStep["purpose"] {
+  const isMark = patch?.images.length === 0 && Object.keys(patch.annotations).join() === RESIZE_ANNOTATION;
+  return isMark ? "resize" : (patch?.purpose ?? "upgrade");
 }
 
 function plannedPod({ pod: { namespace, name }, images }: PodPatch): PlannedPod {
@@ -120,17 +138,18 @@ function write(
   { observation, atSeconds, starting }: Simulation,
   { actions }: Decision,
   patches: readonly PodPatch[],
-  readyAfterSeconds: number,
+  { readyAfterSeconds, settings }: PlanOptions,
 ): Simulation {
+  const stateOf = stateReader(observation, settings);
   const byUid = new Map(patches.map((patch) => [patch.pod.uid, patch]));
   const pods = Array.from(observation.pods, (pod) => {
     const patch = byUid.get(uidOf(pod));
     return patch === undefined ? pod : patched(pod, patch);
   });
-  const down = pods.filter((pod) => byUid.has(uidOf(pod)) && isStarting(pod, observation.sidecarSet)).map(uidOf);
+  const down = pods.filter((pod) => byUid.has(uidOf(pod)) && isStarting(stateOf(pod))).map(uidOf);
   const revisions = registered(observation.revisions, actions);
   // What was reserved has been written to by the first pass, or is given up.
-  const next = { ...observation, pods, revisions, reserved: new Set<string>() };
+  const next = { ...observation, pods, revisions, reserved: NOTHING_RESERVED };
   return { observation: next, atSeconds, starting: later(starting, atSeconds + readyAfterSeconds, down) };
 }
 

@@ -10,9 +10,11 @@ import { type EventObject, eventLines } from "./report/event-line.ts";
 import { countStandings, groupPods } from "./report/groups.ts";
 import { podStanding } from "./report/pod-standing.ts";
 import { batchesOf, progressOf } from "./report/progress.ts";
-import { type Reason, reasonsOf } from "./report/reasons.ts";
+import type { Reason } from "./report/reason.ts";
+import { reasonsOf } from "./report/reasons.ts";
 import { imagesOf, revisionRows } from "./report/revision-row.ts";
 import { partitionOf } from "./upgrade/budget.ts";
+import { stateReader } from "./upgrade/observed-states.ts";
 
 export interface ReportSubject {
   readonly observation: Observation;
@@ -35,11 +37,12 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
   const { observation, events, missed, lastPass } = subject;
   const { sidecarSet, revisions } = observation;
   const isMissed = ({ metadata }: Pod) => missed.has(metadata?.uid ?? "");
-  const pods = Array.from(observation.pods, (pod) => podStanding(pod, sidecarSet, isMissed(pod))).filter(
+  const stateOf = stateReader(observation, context.settings);
+  const pods = Array.from(observation.pods, (pod) => podStanding(stateOf(pod), sidecarSet, isMissed(pod))).filter(
     (pod) => pod !== undefined,
   );
   const updated = pods.filter(({ standing }) => standing === "updated" || standing === "down");
-  const decision = asLastAnswered(sidecarSet, decide(observation, context), observation.reserved);
+  const decision = asLastAnswered(sidecarSet, decide(observation, context), observation.reserved.uids);
   const { summary, status, halt } = decision;
   const rows = revisionRows(sidecarSet, revisions, pods);
   const idle = summary.hold === "finished" ? [] : idleness(lastPass, context.now);
@@ -93,9 +96,9 @@ function remarkOn({ metadata, spec, status }: SidecarSet): string {
 }
 
 function idleness(lastPass: string | undefined, now: string): readonly Reason[] {
-  const { verdict, message, hint = "" } = traceTick(lastPass, now);
+  const { reason, verdict, message, hint = "" } = traceTick(lastPass, now);
   if (verdict !== "stop") return [];
-  return [{ kind: "trouble", title: sentence(message), text: `${sentence(hint)}.`, pods: [] }];
+  return [{ reason, kind: "trouble", title: sentence(message), text: `${sentence(hint)}.`, pods: [] }];
 }
 
 function sentence(text: string): string {

@@ -52,6 +52,7 @@ const TROUBLE_ON_THE_WAY: ReadonlySet<string> = new Set([
   "ConnectionFailed",
   "ConnectionRefused",
   "ConnectionReset",
+  "StaleList",
   "Timeout",
   "Unreachable",
   "UnreadableAnswer",

@@ -145,6 +145,7 @@ const REASONS: Readonly<Record<number, string>> = {
 export function refusal(attempt: Attempt, code: number, body: string, retryAfter: string | undefined): KubeError {
   const status = parseStatus(body);
   const { url, method } = attempt;
+  if (code === 404 && !status && !body.startsWith(UNKNOWN_PATH)) return notFromApiServer(attempt, body);
   const seconds = status?.details?.retryAfterSeconds ?? parseSeconds(retryAfter);
   return new KubeError(refusalMessage(attempt, code, status?.message ?? shorten(body)), {
     code: status?.code ?? code,
@@ -154,10 +155,23 @@ export function refusal(attempt: Attempt, code: number, body: string, retryAfter
   });
 }
 
+/** What an API server answers for a path that it does not serve; for an object that is not there it sends a Status. */
+const UNKNOWN_PATH = "404 page not found";
+
+/** A proxy that has lost its way knows nothing of objects: to take its word for it would be to believe that they are gone. */
+function notFromApiServer(attempt: Attempt, body: string): KubeError {
+  const text = shorten(body) || "nothing";
+  return unreadableAnswer(
+    attempt,
+    502,
+    `is 404 and no API server's: does a proxy or load balancer stand between? ${text}`,
+  );
+}
+
 function refusalMessage({ url, method }: Attempt, code: number, message: string): string {
   if (code === 401)
     return `${url.origin} does not accept our credentials (401 Unauthorized): the token or certificate is expired or not valid there, renew it`;
-  if (code === 404 && message.startsWith("404 page not found"))
+  if (code === 404 && message.startsWith(UNKNOWN_PATH))
     return `${url.origin} does not know ${url.pathname}: is the custom resource definition installed?`;
   return message || `${method} ${url.pathname}: ${url.origin} answered ${code} without a reason`;
 }

@@ -104,6 +104,10 @@ function loadFiles(config: KubeConfig, [first = "", ...others]: readonly string[
   for (const path of others) {
     const next = new Kind();
     next.loadFromFile(path);
+    // client-node refuses what is named twice.
+    next.clusters = next.clusters.filter(({ name }) => !config.getCluster(name));
+    next.users = next.users.filter(({ name }) => !config.getUser(name));
+    next.contexts = next.contexts.filter(({ name }) => !config.getContextObject(name));
     config.mergeConfig(next, Boolean(config.getCurrentContext()));
   }
 }

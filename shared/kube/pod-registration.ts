@@ -1,8 +1,14 @@
 /** For which pods API servers call the webhook, as its registration says: read, and changed if nobody else did meanwhile. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
-import { NEEDS_WEBHOOK_CONDITION, POD_WEBHOOK, RELIED_ON_ANNOTATION, WEBHOOK_CONFIGURATION } from "../api/names.ts";
+import {
+  FORMER_WEBHOOK_CONFIGURATION,
+  NEEDS_WEBHOOK_CONDITION,
+  POD_WEBHOOK,
+  RELIED_ON_ANNOTATION,
+  WEBHOOK_CONFIGURATION,
+} from "../api/names.ts";
 import { isKubeError, type KubeError } from "./error.ts";
-import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS } from "./port.ts";
+import { type Cluster, type JsonPatchOperation, MUTATING_WEBHOOK_CONFIGURATIONS } from "./port.ts";
 
 interface MatchCondition {
   readonly name: string;
@@ -22,10 +28,21 @@ export interface PodRegistration {
   readonly stored: Configuration;
 }
 
-/** undefined: there is none under our name, or it has no pod webhook. */
+/** Under our name, else under the former one. undefined: there is neither, or neither has a pod webhook. */
 export async function readPodRegistration(cluster: Cluster): Promise<PodRegistration | undefined> {
+  const current = () => readNamed(cluster, WEBHOOK_CONFIGURATION);
+  // Looked for once more: between the first two looks it may have got its name.
+  return (await current()) ?? (await readFormerRegistration(cluster)) ?? (await current());
+}
+
+/** The same, under the former name alone. */
+export function readFormerRegistration(cluster: Cluster): Promise<PodRegistration | undefined> {
+  return readNamed(cluster, FORMER_WEBHOOK_CONFIGURATION);
+}
+
+async function readNamed(cluster: Cluster, name: string): Promise<PodRegistration | undefined> {
   try {
-    const stored = await cluster.get<Configuration>(MUTATING_WEBHOOK_CONFIGURATIONS, { name: WEBHOOK_CONFIGURATION });
+    const stored = await cluster.get<Configuration>(MUTATING_WEBHOOK_CONFIGURATIONS, { name });
     const webhook = stored.webhooks?.find(({ name }) => name === POD_WEBHOOK);
     const condition = webhook?.matchConditions?.find(({ name }) => name === NEEDS_WEBHOOK_CONDITION)?.expression;
     const reliedOnAt = stored.metadata?.annotations?.[RELIED_ON_ANNOTATION];
@@ -50,13 +67,28 @@ export async function writePodRegistration(
   const others = webhooks[index]?.matchConditions?.filter(({ name }) => name !== NEEDS_WEBHOOK_CONDITION) ?? [];
   const own = condition === undefined ? [] : [{ name: NEEDS_WEBHOOK_CONDITION, expression: condition }];
   const relied = reliedOnAt === undefined ? {} : { [RELIED_ON_ANNOTATION]: reliedOnAt };
-  const operations = [
-    { op: "test", path: "/metadata/resourceVersion", value: metadata?.resourceVersion },
+  return patchAsRead(cluster, stored, [
     { op: "add", path: "/metadata/annotations", value: { ...metadata?.annotations, ...relied } },
     { op: "add", path: `/webhooks/${index}/matchConditions`, value: [...others, ...own] },
-  ] as const;
+  ]);
+}
+
+/** From then on API servers ask about nothing by it. Otherwise as `writePodRegistration`. */
+export function emptyPodRegistration(cluster: Cluster, { stored }: PodRegistration): Promise<KubeError | undefined> {
+  return patchAsRead(cluster, stored, [{ op: "add", path: "/webhooks", value: [] }]);
+}
+
+async function patchAsRead(
+  cluster: Cluster,
+  { metadata }: Configuration,
+  changes: readonly JsonPatchOperation[],
+): Promise<KubeError | undefined> {
+  const operations: readonly JsonPatchOperation[] = [
+    { op: "test", path: "/metadata/resourceVersion", value: metadata?.resourceVersion },
+    ...changes,
+  ];
   try {
-    const key = { name: WEBHOOK_CONFIGURATION };
+    const key = { name: metadata?.name ?? "" };
     await cluster.patch<Configuration>(MUTATING_WEBHOOK_CONFIGURATIONS, key, { type: "json", operations });
     return undefined;
   } catch (error) {

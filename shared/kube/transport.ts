@@ -140,8 +140,15 @@ function send(outgoing: OutgoingRequest, { url, start, connected }: Way): Promis
     const request = start();
     let isSent = false;
     const attempt = () => ({ method: outgoing.method, url, isSent });
-    const abort = () => request.destroy(new Error("aborted by the caller"));
-    const timer = setTimeout(() => request.destroy(timeoutFailure(attempt(), outgoing.timeoutMs)), outgoing.timeoutMs);
+    let answer: http.IncomingMessage | undefined;
+    // Of an answer that has come and is not read yet, Node would tell the connection, where nobody hears it any more.
+    const end = (cause: Error) => {
+      // A request that waits for a connection would say so only when it has got one.
+      reject(connectionFailure(cause, attempt()));
+      (answer ?? request).destroy(cause);
+    };
+    const abort = () => end(new Error("aborted by the caller"));
+    const timer = setTimeout(() => end(timeoutFailure(attempt(), outgoing.timeoutMs)), outgoing.timeoutMs);
     request.on("socket", (socket) => {
       isSent = connected.has(socket);
       if (isSent) return;
@@ -155,7 +162,10 @@ function send(outgoing: OutgoingRequest, { url, start, connected }: Way): Promis
       clearTimeout(timer);
       outgoing.signal?.removeEventListener("abort", abort);
     });
-    request.on("response", (response) => resolve(incoming(response, attempt())));
+    request.on("response", (response) => {
+      answer = response;
+      resolve(incoming(response, attempt()));
+    });
     outgoing.signal?.addEventListener("abort", abort, { once: true });
     if (outgoing.signal?.aborted) abort();
     request.end(outgoing.body);
@@ -191,6 +201,8 @@ export function readBody(answer: IncomingAnswer): Promise<string> {
   return new Promise((resolve, reject) => {
     const fail = (cause?: unknown) =>
       reject(unreadableAnswer(answer.attempt, answer.code, "ends in the middle", cause));
+    // Its time may have run out before it was read, while another token was being had.
+    if (answer.body.destroyed) return fail();
     answer.body
       .on("data", (chunk: Buffer) => chunks.push(chunk))
       .on("end", () => resolve(Buffer.concat(chunks).toString("utf8")))

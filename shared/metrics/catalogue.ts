@@ -34,6 +34,7 @@ export const PASS_METRICS: readonly Metric<PassReport>[] = [
   counter("ApiCalls", "Calls to the API server", ({ calls }) => Object.values(calls).reduce((sum, n) => sum + n, 0)),
   gauge("SidecarSets", "SidecarSets that the last pass served", ({ sidecarSets }) => sidecarSets.length),
   gauge("NotReached", "SidecarSets that the time did not suffice for", ({ notReached }) => notReached.length),
+  gauge("Unread", "SidecarSets whose pods a whole pass was too short to read", ({ unread }) => unread.length),
   {
     name: "PassDuration",
     help: "How long the last pass took",

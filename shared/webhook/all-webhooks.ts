@@ -2,9 +2,9 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ANNOUNCE_SIDECARSET_PATH } from "../api/names.ts";
-import type { FeatureGates } from "../config.ts";
 import { mutateSidecarSet } from "../core/admit-sidecarset.ts";
 import { mutateStatefulSet } from "../core/admit-stateful-set.ts";
+import type { FeatureGates } from "../feature-gates.ts";
 import type { Log } from "../log.ts";
 import { announcing } from "./announce.ts";
 import { webhookApp } from "./app.ts";

@@ -1,7 +1,7 @@
 /** The webhook of ContainerRecreateRequests: reads the pod that a new one names, and that pod's node, as they are now. */
 import type { KubernetesObject, Pod } from "../api/kubernetes.ts";
-import type { FeatureGates } from "../config.ts";
 import { admitContainerRecreateRequest, podWanted } from "../core/admit-container-recreate-request.ts";
+import type { FeatureGates } from "../feature-gates.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, NODES, PODS } from "../kube/port.ts";
 import type { Admit } from "./app.ts";

@@ -1,9 +1,9 @@
 /** The validating webhook for SidecarSets: reads of the cluster what this one is to be held against. */
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
-import type { FeatureGates } from "../config.ts";
 import { wantedRevision } from "../core/revision/wanted-revision.ts";
 import { validateSidecarSet } from "../core/validate-sidecarset.ts";
+import type { FeatureGates } from "../feature-gates.ts";
 import { warnOfSharing } from "./admission-warnings.ts";
 import type { Admit } from "./app.ts";
 import type { ClusterView } from "./cluster-view.ts";

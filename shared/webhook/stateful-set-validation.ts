@@ -1,8 +1,8 @@
 /** The validating webhook for ordered sets: reads StorageClasses where claims may grow, and else nothing. */
 import type { AdmissionRequest } from "../api/admission.ts";
 import type { StorageClass } from "../api/stateful-set.ts";
-import type { FeatureGates } from "../config.ts";
 import { validateStatefulSet } from "../core/validate-stateful-set.ts";
+import type { FeatureGates } from "../feature-gates.ts";
 import { type Cluster, STORAGE_CLASSES } from "../kube/port.ts";
 import type { Admit } from "./app.ts";
 

@@ -3,7 +3,7 @@
  * one before that is stored. Only a pass takes anything out of the condition again, and not for minutes.
  */
 import type { AdmissionRequest } from "../api/admission.ts";
-import { SIDECARSET_V1BETA1, WEBHOOK_CONFIGURATION } from "../api/names.ts";
+import { SIDECARSET_V1BETA1 } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { convertSidecarSet } from "../core/conversion.ts";
 import { callCondition, widenedBySidecarSet } from "../core/match/call-condition.ts";
@@ -20,7 +20,7 @@ export interface WideningOptions {
 
 /** Others write it too: passes, and admissions at the same time. */
 const MAX_ATTEMPTS = 5;
-/** API servers learn of a new registration by a watch of their own. */
+/** API servers learn of a new registration by a watch of their own; it may have been wide enough for a moment only. */
 const SPREAD_MS = 1_000;
 
 /** The same decision; what it allows is asked about by then. Rejects when that can't be brought about. */
@@ -51,20 +51,17 @@ function asStored(object: AdmissionRequest["object"]): SidecarSet | undefined {
 async function widen({ connect, now, sleep }: WideningOptions, sidecarSet: SidecarSet): Promise<void> {
   const cluster = await connect();
   let trouble: Error | undefined;
-  let isWider = false;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const registration = await readPodRegistration(cluster);
     if (registration === undefined) return;
     const condition = widenedBySidecarSet(registration.condition, sidecarSet);
     const reliedOnAt = new Date(now()).toISOString();
-    isWider ||= condition !== registration.condition;
     trouble = await writePodRegistration(cluster, registration, { condition, reliedOnAt });
     if (trouble !== undefined) continue;
-    if (isWider) await sleep(SPREAD_MS);
-    return;
+    return void (await sleep(SPREAD_MS));
   }
   throw new Error(
-    `the condition of ${WEBHOOK_CONFIGURATION} can't be widened for the pods of this SidecarSet: ${trouble?.message}`,
+    `the condition of the pod webhook's registration can't be widened for the pods of this SidecarSet: ${trouble?.message}`,
     { cause: trouble },
   );
 }

@@ -12,6 +12,7 @@ import {
 import { planSetRollout } from "../../../shared/core/ordered-set/plan-set-rollout.ts";
 import { revisionOf } from "../../../shared/core/ordered-set/pod-phase.ts";
 import { isMonotonic } from "../../../shared/core/ordered-set/trace-state.ts";
+import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
 import { ordinalOf } from "../../../shared/core/pod/pod-name.ts";
 import type { OrderedSet } from "./read-ordered-set.ts";
@@ -50,7 +51,7 @@ export function progressOfSet({ set, seen, plan, look }: OrderedSet): SetProgres
   const { generation = 0 } = set.metadata ?? {};
   const own = seen.pods.filter((pod) => isOwn(set, pod));
   const pods = own.map((pod) => rowOf(pod, seen, updateRevision)).toSorted((a, b) => b.ordinal - a.ordinal);
-  const failing = new Set(own.filter(isBackingOff).map(({ metadata }) => metadata?.name));
+  const failing = new Set(own.filter(isBeyondHelp).map(({ metadata }) => metadata?.name));
   const waited = isMonotonic(seen) ? standing.waitingFor.slice(0, 1) : standing.waitingFor;
   const isStuck = waited.length > 0 && waited.every(({ name }) => failing.has(name));
   const base = { standing, isSeen: (set.status?.observedGeneration ?? 0) >= generation, isStuck, pods };
@@ -58,11 +59,6 @@ export function progressOfSet({ set, seen, plan, look }: OrderedSet): SetProgres
   if (readyAfterSeconds === undefined || isSettled(standing) || own.length > MAX_PODS) return base;
   const foreseen = planSetRollout(seen, look, { readyAfterSeconds, maxSteps: MAX_STEPS });
   return foreseen.isCutShort || foreseen.seconds === 0 ? base : { ...base, etaSeconds: foreseen.seconds };
-}
-
-/** Failed again and again. */
-function isBackingOff({ status }: Pod): boolean {
-  return (status?.containerStatuses ?? []).some(({ state }) => state?.waiting?.reason?.endsWith("BackOff"));
 }
 
 function rowOf(pod: Pod, { set, now }: OrderedSet["seen"], updateRevision: string | undefined): SetPodRow {

@@ -57,7 +57,8 @@ module "objects" {
 locals {
   # Which objects there are is public; what is in them may hold the secret.
   objects = { for object in module.objects.objects : join("/", [object.kind, try(object.metadata.namespace, ""), object.metadata.name]) => object }
-  others  = nonsensitive(toset([for key, object in local.objects : key if object.kind != "Namespace"]))
+  former  = "MutatingWebhookConfiguration//sidecarset-mutating-webhook-configuration"
+  others  = nonsensitive(toset([for key, object in local.objects : key if object.kind != "Namespace" && key != local.former]))
 }
 
 resource "kubernetes_manifest" "namespace" {
@@ -71,4 +72,15 @@ resource "kubernetes_manifest" "object" {
 
   # What API servers fill in, and what a rollout function may keep up to date.
   computed_fields = ["metadata.annotations", "metadata.labels", "webhooks", "spec.conversion", "spec.names"]
+}
+
+# Under its former name the registration is emptied when the new one is there, not at the same time.
+moved {
+  from = kubernetes_manifest.object["MutatingWebhookConfiguration//sidecarset-mutating-webhook-configuration"]
+  to   = kubernetes_manifest.former
+}
+
+resource "kubernetes_manifest" "former" {
+  manifest   = nonsensitive(local.objects[local.former])
+  depends_on = [kubernetes_manifest.object]
 }

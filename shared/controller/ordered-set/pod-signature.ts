@@ -7,12 +7,16 @@ import { isFinished, isHealthy, isTerminating } from "../../core/ordered-set/pod
 export function signatureOf(pod: Pod): string {
   const { uid, labels, annotations, finalizers } = pod.metadata ?? {};
   if (isTerminating(pod)) return JSON.stringify([uid, "terminating", finalizers]);
-  const images = (pod.status?.containerStatuses ?? []).map(({ image, imageID }) => [image, imageID]);
+  const runs = (pod.status?.containerStatuses ?? []).map(({ image, imageID, containerID }) => [
+    image,
+    imageID,
+    containerID,
+  ]);
   const states = [
     isHealthy(pod),
     isFinished(pod),
     pod.status?.phase !== undefined && waitsForPass(pod),
-    isUpdating(pod) ? images : [],
+    isUpdating(pod) ? runs : [],
   ];
   return JSON.stringify([uid, labels, annotations, finalizers, states]);
 }

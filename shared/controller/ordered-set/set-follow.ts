@@ -1,11 +1,11 @@
 /** Takes one set as far as the time allows: round after round, as its pods come and go. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
+import { isLater } from "../../core/lib/resource-version.ts";
 import { isSettled, type SetStanding, setStanding } from "../../core/ordered-set/explain-set.ts";
 import { waitsForPass } from "../../core/ordered-set/open-gate.ts";
 import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
 import { type EventFeed, openFeed } from "../event-feed.ts";
-import { isLater } from "../pod-view.ts";
 import type { Stop } from "../report.ts";
 import type { Limits } from "../rollout.ts";
 import { signatureOf } from "./pod-signature.ts";

@@ -19,7 +19,7 @@ import {
   STATEFUL_SETS,
 } from "../../kube/port.ts";
 import { type Clock, timestamp } from "../clock.ts";
-import { readLedger, type StoredLedger } from "../ledger-store.ts";
+import { readLedger, refuseOlderList, type StoredLedger } from "../ledger-store.ts";
 import { listAll } from "../observe.ts";
 import { selectorText } from "../selector-text.ts";
 import type { SetTally } from "./set-report.ts";
@@ -84,6 +84,7 @@ export async function lookAtSet(
       : none,
   ]);
   const { resourceVersion } = pods;
+  refuseOlderList(stored, resourceVersion);
   return {
     set,
     setReadAtMs,

@@ -8,6 +8,7 @@ import type {
   Pod,
 } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { RolloutSettings } from "../upgrade/rollout-settings.ts";
 
 /** Something that was looked at, or the sentence that says why it could not be. */
 export type Seen<T> = { readonly value: T } | { readonly why: string };
@@ -180,8 +181,12 @@ export interface Facts {
   readonly rights: Seen<readonly Right[]>;
   /** optional role → how many objects there are that only it serves */
   readonly optionalObjects: Seen<Readonly<Record<string, number>>>;
-  /** gate StrictMaxUnavailable */
-  readonly isStrict: boolean;
+  /** of the passes */
+  readonly settings: RolloutSettings;
+  /** version by node; none where no pass needs to know */
+  readonly kubelets: Seen<ReadonlyMap<string, string>>;
+  /** the API server serves pods/resize; false also where no pass needs to know */
+  readonly isResizeServed: Seen<boolean>;
 }
 
 export function seenOf<T>(seen: Seen<T>): T | undefined {

@@ -48,6 +48,7 @@ export const SEVERITIES = {
   OpenKruiseActive: "error",
   OpenKruiseWebhooksLeft: "error",
   InjectedTwice: "warning",
+  FormerNameRegistered: "warning",
   OtherPodWebhooks: "note",
   // the definition of SidecarSets, and the API server
   DefinitionMissing: "error",

@@ -1,4 +1,5 @@
 /** Decides who else is at work on the same pods: OpenKruise's manager, and webhooks of others. */
+import { FORMER_WEBHOOK_CONFIGURATION } from "../../api/names.ts";
 import { type Deployment, type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
 import type { Registrations } from "./webhooks.ts";
@@ -54,6 +55,7 @@ function checkWebhooks(
         "keep one; injecting twice is not always injecting once (docs/compatibility.md)",
       ),
     ),
+    ...checkFormerName(pods),
     ...where(
       others.length > 0,
       finding(
@@ -64,4 +66,26 @@ function checkWebhooks(
       ),
     ),
   ];
+}
+
+/** Behind the names of policy engines and meshes, which then see pods without sidecars. */
+function checkFormerName(pods: Registrations["pods"]): readonly Finding[] {
+  const former = pods.filter(({ configuration }) => configuration === FORMER_WEBHOOK_CONFIGURATION);
+  const isAlone = former.length === pods.length;
+  return where(
+    former.length > 0,
+    isAlone
+      ? finding(
+          "FormerNameRegistered",
+          "registration",
+          "the pod webhook is registered under its former name, by which API servers call it after most others: what they judge or change has no sidecars yet",
+          "register it anew: sidecarset webhooks --url URL | kubectl apply -f -",
+        )
+      : finding(
+          "FormerNameRegistered",
+          "registration",
+          "the pod webhook is registered under its former name too, so that pods are injected twice",
+          `kubectl delete mutatingwebhookconfiguration ${FORMER_WEBHOOK_CONFIGURATION}`,
+        ),
+  );
 }

@@ -28,13 +28,11 @@ export interface Rollout {
   readonly isOutOfBudget: boolean;
   readonly used: number;
   readonly maxUnavailable: number;
-  /** updated pods that are not ready, such as `shop/web-1 (agent: ImagePullBackOff)` */
-  readonly down: readonly string[];
+  /** updated pods that cannot run, such as `shop/web-1 (agent: ImagePullBackOff)` */
+  readonly failing: readonly string[];
 }
 
 const DEFAULT_LIMIT = 10;
-/** Reasons that do not go away by waiting. */
-const BROKEN = /ErrImage|ImagePull|InvalidImage|CrashLoop|Error|OOMKilled/;
 
 export function checkRollout(rollout: Rollout): readonly Finding[] {
   return [...checkInjection(rollout), ...checkUpdates(rollout), ...checkHistory(rollout)];
@@ -103,10 +101,9 @@ export function nameOf({ metadata }: Pod): string {
 }
 
 function checkUpdates(rollout: Rollout): readonly Finding[] {
-  const { notUpgradable, immutableFields, refused, isOutOfBudget, used, maxUnavailable, down, halt, sidecarSet } =
+  const { notUpgradable, immutableFields, refused, isOutOfBudget, used, maxUnavailable, failing, halt, sidecarSet } =
     rollout;
   const about = aboutOf(rollout);
-  const broken = down.filter((one) => BROKEN.test(one));
   const fields = immutableFields.length > 0 ? ` (${someOf(immutableFields)})` : "";
   return [
     ...where(
@@ -138,11 +135,11 @@ function checkUpdates(rollout: Rollout): readonly Finding[] {
           ),
         ]),
     ...where(
-      halt === undefined && broken.length > 0 && (isOutOfBudget || used >= maxUnavailable),
+      halt === undefined && failing.length > 0 && (isOutOfBudget || used >= maxUnavailable),
       finding(
         "RolloutBlocked",
         about,
-        `its rollout waits for pods that do not get ready: ${used} of at most ${maxUnavailable} unavailable, such as ${someOf(broken)}`,
+        `its rollout waits for pods that do not get ready: ${used} of at most ${maxUnavailable} unavailable, such as ${someOf(failing)}`,
         `set an image that works, or go back; sidecarset explain sidecarset/${sidecarSet.metadata?.name} tells more`,
       ),
     ),

@@ -39,7 +39,7 @@ export function planRecreation(request: ContainerRecreateRequest, pod: Pod, now:
   const status = { ...before, containerRecreateStates: after };
   if (images.length === 0) return { status: completed(request, status, now), ...nothing };
   const uid = request.metadata?.uid ?? "";
-  return { status, images, annotations: withRecreated(recreated, images, uid) };
+  return { status, images, annotations: withRecreated(pod, images, uid) };
 }
 
 /** The pod is given time to leave its services. */
@@ -63,8 +63,12 @@ function statesNow(request: ContainerRecreateRequest, pod: Pod, recreated: Recre
     phase: "Recreating",
     containerRecreateStates: known,
   };
+  const isGoing = ({ name, id }: SeenContainer) =>
+    recreated[name]?.request === uid && recreated[name].containerID === id;
   const seen = (pod.status?.containerStatuses ?? []).map(seenContainer);
-  return containerStates({ ...request, status }, seen, now).map((state) => {
+  // One that its kubelet has yet to stop says nothing of the next one.
+  const judged = seen.map((one) => (isGoing(one) ? { ...one, state: "exited" as const } : one));
+  return containerStates({ ...request, status }, judged, now).map((state) => {
     if (state.phase !== "Pending" || !state.isKilled) return state;
     const { message: _, ...rest } = state;
     return { ...rest, phase: "Recreating" };

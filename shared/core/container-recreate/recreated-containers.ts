@@ -5,22 +5,34 @@ import type { ImageChange } from "../lib/action.ts";
 import { sortedGoJson } from "../lib/go-json.ts";
 import { isJsonObject, jsonObjectOf } from "../lib/json-object.ts";
 
+interface RecreatedContainer {
+  readonly request: string;
+  readonly image: string;
+  /** what ran when its image was written; absent: it is not known */
+  readonly containerID?: string;
+}
+
 /** By name of the container. */
-export type Recreated = Readonly<Record<string, { readonly request: string; readonly image: string }>>;
+export type Recreated = Readonly<Record<string, RecreatedContainer>>;
 
 /** Entries that say nothing are left out. */
 export function recreatedBy({ metadata }: Pod): Recreated {
   const said = jsonObjectOf(metadata?.annotations?.[RECREATED_CONTAINERS_ANNOTATION]) ?? {};
   const entries = Object.entries(said).flatMap(([name, entry]) => {
     if (!isJsonObject(entry)) return [];
-    const { request, image } = entry;
-    return typeof request === "string" && typeof image === "string" ? [[name, { request, image }] as const] : [];
+    const { request, image, containerID } = entry;
+    if (typeof request !== "string" || typeof image !== "string") return [];
+    return [[name, { request, image, ...(typeof containerID === "string" ? { containerID } : {}) }] as const];
   });
   return Object.fromEntries(entries);
 }
 
-/** The annotation after a request has written images. */
-export function withRecreated(before: Recreated, images: readonly ImageChange[], request: string) {
-  const news = images.map(({ container, from }) => [container, { request, image: before[container]?.image ?? from }]);
+/** The annotation after a request has written images of the pod. */
+export function withRecreated(pod: Pod, images: readonly ImageChange[], request: string) {
+  const before = recreatedBy(pod);
+  const news = images.map(({ container, from }) => {
+    const { containerID } = pod.status?.containerStatuses?.find(({ name }) => name === container) ?? {};
+    return [container, { request, image: before[container]?.image ?? from, ...(containerID ? { containerID } : {}) }];
+  });
   return { [RECREATED_CONTAINERS_ANNOTATION]: sortedGoJson({ ...before, ...Object.fromEntries(news) }) };
 }

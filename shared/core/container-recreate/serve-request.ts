@@ -2,7 +2,8 @@
 import type { ContainerRecreateRequest, ContainerRecreateRequestStatus } from "../../api/container-recreate-request.ts";
 import type { Pod } from "../../api/kubernetes.ts";
 import { RECREATE_POD_UID_LABEL } from "../../api/names.ts";
-import { goJson } from "../lib/go-json.ts";
+import { sortedGoJson } from "../lib/go-json.ts";
+import { takenUp } from "./deadline.ts";
 import { planRecreation, type RecreationPlan } from "./plan-recreation.ts";
 import { type RequestAction, trackRequest } from "./track-request.ts";
 
@@ -20,7 +21,7 @@ export function serveRequest(
   const { metadata, status } = request;
   if (metadata?.deletionTimestamp || status?.completionTime) return trackRequest(request, pod, now).actions;
   if (!metadata?.labels?.[RECREATE_POD_UID_LABEL]) return statusAction(request, unadmitted(request, now));
-  const begun = { ...request, status: withoutMessage(status) };
+  const begun = takenUp({ ...request, status: withoutMessage(status) }, status?.phase ?? "", now);
   const { actions } = trackRequest(begun, pod, now);
   const observed = actions.flatMap((action) => (action.kind === "PatchRequestStatus" ? [action.status] : []))[0];
   const before = actions.filter(({ kind }) => kind !== "PatchRequestStatus");
@@ -31,12 +32,12 @@ export function serveRequest(
   return [...before, ...patch, ...statusAction(request, plan.status)];
 }
 
-/** Nothing when the status says so already. */
+/** Nothing when the status says so already, in whichever order: API servers sort what they store. */
 export function statusAction(
   { status }: ContainerRecreateRequest,
   wanted: ContainerRecreateRequestStatus,
 ): readonly RequestAction[] {
-  return goJson(status ?? {}) === goJson(wanted) ? [] : [{ kind: "PatchRequestStatus", status: wanted }];
+  return sortedGoJson(status ?? {}) === sortedGoJson(wanted) ? [] : [{ kind: "PatchRequestStatus", status: wanted }];
 }
 
 /** The message of one that waited says why it waited. */

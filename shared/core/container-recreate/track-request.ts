@@ -13,7 +13,7 @@ import {
   RECREATE_REQUEST_KIND,
   UNREADY_ACQUIRED,
 } from "../../api/names.ts";
-import { goJson } from "../lib/go-json.ts";
+import { sortedGoJson } from "../lib/go-json.ts";
 import { secondsBetween } from "../lib/seconds-between.ts";
 import { type Holder, hasHoldGate, hold, release } from "../pod/unready-hold.ts";
 
@@ -73,7 +73,7 @@ function observe(request: ContainerRecreateRequest, pod: Pod, now: string): read
     ...snapshotOf(request, pod),
     ...(needsGrace ? { conditions: [...otherConditions(before), graceCondition(now)] } : {}),
   };
-  const patch = goJson(status) === goJson(before) ? [] : [{ kind: "PatchRequestStatus", status } as const];
+  const patch = sortedGoJson(status) === sortedGoJson(before) ? [] : [{ kind: "PatchRequestStatus", status } as const];
   return [...(needsGrace && hasHoldGate(pod) ? acquire(request, pod, now) : []), ...patch];
 }
 

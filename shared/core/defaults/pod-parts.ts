@@ -1,6 +1,6 @@
 /** Decides what is added to the containers and volumes of a pod, in a SidecarSet and in a pod template alike. */
 import type { ResourceRequirements, Volume } from "../../api/kubernetes.ts";
-import { formatQuantity, parseQuantity } from "../lib/quantity.ts";
+import { fieldQuantity, formatQuantity } from "../lib/quantity.ts";
 import { roundUpToMilli } from "../lib/quantity-arithmetic.ts";
 import type { Defaults } from "./fill-in.ts";
 
@@ -48,7 +48,7 @@ export type Quantities = NonNullable<ResourceRequirements["limits"]>;
 export function roundUp(quantities: Quantities): Quantities {
   return Object.fromEntries(
     Object.entries(quantities).map(([resource, quantity]) => {
-      const parsed = parseQuantity(quantity);
+      const parsed = fieldQuantity(quantity);
       return [resource, parsed === undefined ? quantity : formatQuantity(roundUpToMilli(parsed))];
     }),
   );

@@ -1,6 +1,7 @@
 /** Decides what a changed field of a SidecarSet means for the pods that run. */
 import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
 import { sortedGoJson } from "../lib/go-json.ts";
+import { nativeSidecars } from "../pod/native-sidecars.ts";
 
 /** What comes of a change, in the order of how much trouble it is. */
 export type Effect =
@@ -44,8 +45,26 @@ const EFFECTS: Readonly<Record<string, Effect>> = {
 /** Their members are told one by one. */
 const SPREAD: ReadonlySet<string> = new Set(["updateStrategy", "injectionStrategy"]);
 
+/** Which gates let more than images of containers be changed in place. */
+interface InPlace {
+  readonly NativeSidecarInPlaceUpdate: boolean;
+  /** the gate InPlaceResize, and an API server that serves it */
+  readonly canResize: boolean;
+}
+
 /** Both with defaults, as they are stored. By path. */
-export function specChanges(before: SidecarSet, after: SidecarSet): readonly SpecChange[] {
+export function specChanges(before: SidecarSet, after: SidecarSet, inPlace: InPlace): readonly SpecChange[] {
+  const changes = allChanges(before, after);
+  const natives = new Set(nativeSidecars(before).map(({ name }) => `spec.initContainers{${name}}.image`));
+  const isResources = ({ path }: SpecChange) => /^spec\.containers\{.+\}\.resources$/.test(path);
+  // What can be resized goes in place only while nothing else needs a new pod.
+  const canResize = inPlace.canResize && changes.every((one) => one.effect !== "recreate" || isResources(one));
+  const isInPlace = (one: SpecChange) =>
+    (inPlace.NativeSidecarInPlaceUpdate && natives.has(one.path)) || (canResize && isResources(one));
+  return changes.map((one) => (isInPlace(one) ? { ...one, effect: "inPlace" } : one));
+}
+
+function allChanges(before: SidecarSet, after: SidecarSet): readonly SpecChange[] {
   const isInitHashed = [before, after].some(({ spec }) => spec.initContainers?.some(isNative));
   const { containers: _c, initContainers: _i, ...restBefore } = before.spec;
   const { containers: _d, initContainers: _j, ...restAfter } = after.spec;

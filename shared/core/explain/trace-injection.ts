@@ -9,8 +9,11 @@ import { secondsBetween } from "../lib/seconds-between.ts";
 import { matches } from "../match/matches.ts";
 import { hasAllSidecars, isInjected } from "../pod/is-matched.ts";
 import { isHotUpgrade, slotNames } from "../pod/sidecar-containers.ts";
+import { renewalHint } from "../pod/workload.ts";
 import { wantedRevision } from "../revision/wanted-revision.ts";
 import { validateConflicts } from "../validate/conflict.ts";
+import { missedRequirements } from "./missed-requirements.ts";
+import { pinnedText } from "./pinned-text.ts";
 import { type Registrations, traceRegistration } from "./registration.ts";
 import { note, ok, type Step, stop } from "./step.ts";
 
@@ -26,26 +29,40 @@ export interface InjectionFacts {
 
 /** Ends with the first rule that is against it; with "Injected" when the pod has them. */
 export function traceInjection(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): readonly Step[] {
-  const rules = [
-    () => traceState(pod),
+  const isThere = isInjected(pod, nameOf(sidecarSet));
+  // What is against it now was not when the pod was made.
+  const asSeen = (step: Step): Step =>
+    isThere && step.verdict === "stop" && step.reason !== "PodFinished" ? { ...step, verdict: "note" } : step;
+  const steps = untilStop([() => traceState(pod), ...rulesOf(pod, sidecarSet, facts)], asSeen);
+  if (steps.at(-1)?.verdict === "stop") return steps;
+  return [...steps, isThere ? traceInjected(pod, sidecarSet) : traceMissing(pod, sidecarSet, facts)];
+}
+
+/** What a pod that is still to be created meets. */
+export function traceTemplate(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): readonly Step[] {
+  return untilStop(rulesOf(pod, sidecarSet, facts), (step) => step);
+}
+
+type Rule = () => Step | undefined;
+
+function rulesOf(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): readonly Rule[] {
+  return [
     () => traceRegistration(pod, facts.namespace, facts.registrations),
     () => traceNamespace(pod, sidecarSet, facts.namespace),
     () => traceSelector(pod, sidecarSet),
     () => traceCanary(pod, sidecarSet, facts),
     () => traceRevision(sidecarSet, facts.revisions),
   ];
-  const isThere = isInjected(pod, nameOf(sidecarSet));
+}
+
+function untilStop(rules: readonly Rule[], asSeen: (step: Step) => Step): readonly Step[] {
   const steps: Step[] = [];
   for (const rule of rules) {
     const step = rule();
-    if (step === undefined) continue;
-    // What is against it now was not when the pod was made.
-    steps.push(
-      isThere && step.verdict === "stop" && step.reason !== "PodFinished" ? { ...step, verdict: "note" } : step,
-    );
-    if (steps.at(-1)?.verdict === "stop") return steps;
+    if (step !== undefined) steps.push(asSeen(step));
+    if (steps.at(-1)?.verdict === "stop") break;
   }
-  return [...steps, isThere ? traceInjected(pod, sidecarSet) : traceMissing(pod, sidecarSet, facts)];
+  return steps;
 }
 
 function traceState({ status, metadata }: Pod): Step | undefined {
@@ -56,20 +73,20 @@ function traceState({ status, metadata }: Pod): Step | undefined {
   return undefined;
 }
 
-function traceNamespace(pod: Pod, sidecarSet: SidecarSet, namespace: Namespace | undefined): Step | undefined {
+export function traceNamespace(pod: Pod, sidecarSet: SidecarSet, namespace: Namespace | undefined): Step | undefined {
   const selector = sidecarSet.spec.namespaceSelector;
   if (!selector) return undefined;
   const name = pod.metadata?.namespace ?? "";
-  const failing = firstFailing(selector, namespace?.metadata?.labels);
-  if (failing === undefined) return ok("NamespaceSelected", `namespaceSelector selects the namespace ${name}`);
+  const missed = failing(selector, namespace?.metadata?.labels);
+  if (missed === undefined) return ok("NamespaceSelected", `namespaceSelector selects the namespace ${name}`);
   return stop(
     "NamespaceNotSelected",
-    `namespaceSelector does not select the namespace ${name}: ${failing}`,
+    `namespaceSelector does not select the namespace ${name}: ${namespace === undefined ? "its labels cannot be read" : missed}`,
     `label the namespace, or change spec.namespaceSelector of ${nameOf(sidecarSet)}`,
   );
 }
 
-function traceSelector({ metadata }: Pod, sidecarSet: SidecarSet): Step {
+export function traceSelector({ metadata }: Pod, sidecarSet: SidecarSet): Step {
   const { selector } = sidecarSet.spec;
   if (!selector || isEmptySelector(selector))
     return stop("SelectorMissing", "the SidecarSet has no selector, so it selects no pod", "give it a spec.selector");
@@ -83,24 +100,15 @@ function traceSelector({ metadata }: Pod, sidecarSet: SidecarSet): Step {
   if (matched) return ok("SelectorMatched", "the selector matches the pod's labels");
   return stop(
     "SelectorNotMatched",
-    `the selector does not match the pod's labels: ${firstFailing(selector, metadata?.labels)}`,
+    `the selector does not match the pod's labels: ${failing(selector, metadata?.labels)}`,
     "labels count at the moment a pod is created: change its template, or spec.selector",
   );
 }
 
-/** A sentence about the first requirement that does not hold; undefined: all do. */
-function firstFailing({ matchLabels, matchExpressions }: LabelSelector, labels: Labels = {}): string | undefined {
-  for (const [key, value] of Object.entries(matchLabels ?? {})) {
-    if (labels[key] !== value) return `${key} is ${shown(labels[key])}, wanted ${value}`;
-  }
-  const failing = matchExpressions?.find((one) => selectorMatches({ matchExpressions: [one] }, labels) !== true);
-  if (failing === undefined) return undefined;
-  const values = failing.values?.length ? ` ${failing.values.join(", ")}` : "";
-  return `${failing.key} is ${shown(labels[failing.key])}, wanted ${failing.operator}${values}`;
-}
-
-function shown(value: string | undefined): string {
-  return value === undefined ? "absent" : `${value || '""'}`;
+/** Every requirement that does not hold; undefined: all do. */
+function failing(selector: LabelSelector, labels: Labels | undefined): string | undefined {
+  const texts = missedRequirements(selector, labels).map(({ text }) => text);
+  return texts.length === 0 ? undefined : texts.join("; ");
 }
 
 function traceCanary(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, namespace }: InjectionFacts): Step | undefined {
@@ -129,8 +137,7 @@ function traceRevision(sidecarSet: SidecarSet, revisions: readonly ControllerRev
       ? metadata?.labels?.["apps.kruise.io/sidecarset-custom-version"] === customVersion
       : metadata?.name === revisionName,
   );
-  if (isThere)
-    return note("RevisionPinned", `new pods get the revision ${name}, not the newest (injectionStrategy.revision)`);
+  if (isThere) return note("RevisionPinned", pinnedText(sidecarSet, name));
   return stop(
     "RevisionMissing",
     `injectionStrategy.revision names ${name}, which does not exist: the pod is refused`,
@@ -144,7 +151,7 @@ function traceInjected(pod: Pod, sidecarSet: SidecarSet): Step {
     return stop(
       "ContainersMissing",
       `the pod was injected before the SidecarSet had ${missing.join(", ")}, and is in none of its counts`,
-      "containers are added to new pods only: make the pod anew",
+      `containers are added to new pods only: ${renewalHint([pod])}`,
     );
   const record = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]).records[nameOf(sidecarSet)];
   const since = record?.updateTimestamp ? `, as of ${record.updateTimestamp}` : "";
@@ -157,7 +164,7 @@ function missingContainers(pod: Pod, { spec }: SidecarSet): readonly string[] {
   return wanted.filter((name) => !names.has(name));
 }
 
-function traceMissing({ metadata }: Pod, sidecarSet: SidecarSet, { sidecarSets, registrations }: InjectionFacts): Step {
+function traceMissing(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, registrations }: InjectionFacts): Step {
   const [conflict] = validateConflicts(sidecarSet, sidecarSets);
   if (conflict)
     return stop(
@@ -165,19 +172,19 @@ function traceMissing({ metadata }: Pod, sidecarSet: SidecarSet, { sidecarSets, 
       `the SidecarSet is in conflict with another one: ${conflict.detail}`,
       "rename what both have, or make their selectors exclude each other",
     );
-  const [made, setMade] = [metadata?.creationTimestamp ?? "", sidecarSet.metadata?.creationTimestamp ?? ""];
+  const [made, setMade] = [pod.metadata?.creationTimestamp ?? "", sidecarSet.metadata?.creationTimestamp ?? ""];
   const age = secondsBetween(setMade, made);
   if (age !== undefined && age <= 0)
     return stop(
       "CreatedBeforeSidecarSet",
       `the pod was created at ${made}, the SidecarSet at ${setMade}: sidecars come with creation only`,
-      "make the pod anew, for example by kubectl rollout restart of its workload",
+      renewalHint([pod]),
     );
   const policy = registrations?.[0]?.failurePolicy ?? "Ignore";
   return stop(
     "WebhookMissed",
     `the pod was created at ${made} and should have the sidecars: the webhook was not reached then (failurePolicy ${policy}), or labels or the SidecarSet were changed later`,
-    "make the pod anew; sidecarset check tells whether the webhook can be reached now",
+    `${renewalHint([pod])}; sidecarset check tells whether the webhook can be reached now`,
   );
 }
 

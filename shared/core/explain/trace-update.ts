@@ -1,50 +1,49 @@
 /** Decides why a pod runs the newest version of its sidecars, or what it waits for: the rules in the order in which they are looked at. */
-import type { ContainerStatus, ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import { HALT_ON_ANNOTATION, HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { lastRefusal } from "../gate/gate.ts";
 import { haltRoom } from "../halt/halt-room.ts";
 import { standstillOf } from "../halt/standstill.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import { counted } from "../lib/counted.ts";
 import { selectorMatches } from "../lib/label-selector.ts";
+import { countOf } from "../lib/sequence.ts";
+import { failureOf, failureText, isStartedSoon, waitingReasonOf } from "../pod/container-failure.ts";
 import { isConsistent } from "../pod/is-consistent.ts";
-import { isMatched } from "../pod/is-matched.ts";
 import { isRunningAndReady } from "../pod/is-ready.ts";
-import { isUpgradable, type PodState, podStateOf } from "../pod/pod-state.ts";
+import { type PodState, podStateOf } from "../pod/pod-state.ts";
 import { sidecarContainerNames } from "../pod/sidecar-containers.ts";
+import { renewalHint } from "../pod/workload.ts";
 import type { Claims } from "../upgrade/budget.ts";
-import { hasSettled } from "../upgrade/classify.ts";
+import { canBeUpdated, classify } from "../upgrade/classify.ts";
 import { canFlip } from "../upgrade/hot-slot.ts";
 import { immutableFields } from "../upgrade/immutable-fields.ts";
-import { downBeside, outOfTurn } from "../upgrade/ordinal-turn.ts";
+import { type Observed, sceneOf, stateReader } from "../upgrade/observed-states.ts";
+import { outOfTurn } from "../upgrade/ordinal-turn.ts";
 import { ownerInTheWay } from "../upgrade/owner-budget.ts";
+import { nextBatch, planShrinks } from "../upgrade/plan-batch.ts";
 import { planUpgrade } from "../upgrade/plan-upgrade.ts";
 import { resizeStanding } from "../upgrade/resize.ts";
-import { selectPods } from "../upgrade/select.ts";
+import type { RolloutSettings } from "../upgrade/rollout-settings.ts";
 import { budgetText, shareText } from "./budget-text.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 import { traceNext, traceStandstill } from "./trace-care.ts";
 
-export interface UpdateFacts {
+export interface UpdateFacts extends Omit<Observed, "sidecarSet"> {
   /** selected by the SidecarSet, this one among them */
   readonly pods: readonly Pod[];
-  readonly revisions: readonly ControllerRevision[];
-  readonly claims: Claims;
+  readonly settings: RolloutSettings;
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
 }
 
-const PULL_ERRORS: ReadonlySet<string> = new Set([
-  "ImagePullBackOff",
-  "ErrImagePull",
-  "ErrImageNeverPull",
-  "InvalidImageName",
-]);
-
 /** `pod` is one that the SidecarSet has injected and that has all of its containers. */
 export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): readonly Step[] {
-  const state = podStateOf(pod, sidecarSet);
-  const resize = resizeStanding(state, sidecarSet);
+  const { settings } = facts;
+  const state = stateReader({ ...facts, sidecarSet }, settings)(pod);
+  const plain = podStateOf(pod, sidecarSet, undefined);
+  const resize = settings.InPlaceResize ? resizeStanding(plain, sidecarSet) : undefined;
   if (resize !== undefined && state.isUpdated) return [resizeStep(resize)];
   if (state.isUpdated) return [traceUpdated(state, sidecarSet)];
   const strategy = sidecarSet.spec.updateStrategy;
@@ -55,7 +54,7 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
       stop(
         "StrategyNotUpdate",
         "the update strategy is NotUpdate: only new pods get the new version",
-        "set spec.updateStrategy.type to RollingUpdate, or make the pod anew",
+        `set spec.updateStrategy.type to RollingUpdate, or ${renewalHint([pod])}`,
       ),
     ];
   if (strategy?.paused)
@@ -63,28 +62,29 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const still = traceStill(sidecarSet, facts) ?? traceUnproven(sidecarSet, facts);
   if (still) return [outdated, still];
   if (resize !== undefined) return [outdated, resizeStep(resize)];
-  const own = traceOwn(pod, sidecarSet, facts);
+  const own = traceOwn(state, sidecarSet, facts);
   return [outdated, ...(own ? [own] : traceTurn(pod, sidecarSet, facts))];
 }
 
-function traceStill(sidecarSet: SidecarSet, { pods, revisions, now }: UpdateFacts): Step | undefined {
-  const states = statesOf(pods, sidecarSet);
+function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
+  const { revisions, now } = facts;
+  const states = statesOf(sidecarSet, facts);
   const areAllUpdated = states.every(({ isUpdated }) => isUpdated);
   const { latestRevision } = sidecarSet.status ?? {};
   const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods: states, revisions, now });
   return still && traceStandstill(sidecarSet, still);
 }
 
-export function traceUnproven(sidecarSet: SidecarSet, { pods }: Pick<UpdateFacts, "pods">): Step | undefined {
-  if (haltRoom(sidecarSet, statesOf(pods, sidecarSet)) > 0) return undefined;
+export function traceUnproven(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
+  if (haltRoom(sidecarSet, statesOf(sidecarSet, facts)) > 0) return undefined;
   return wait(
     "ReleaseUnproven",
     `as many pods as may were given the release and are not seen to be ready with it, while ${HALT_ON_ANNOTATION} is there: more follow as they come back`,
   );
 }
 
-function statesOf(pods: readonly Pod[], sidecarSet: SidecarSet): readonly PodState[] {
-  return pods.filter((one) => isMatched(one, sidecarSet)).map((one) => podStateOf(one, sidecarSet));
+function statesOf(sidecarSet: SidecarSet, facts: UpdateFacts): readonly PodState[] {
+  return [...sceneOf({ ...facts, sidecarSet }, facts).states];
 }
 
 /** What its node cannot give stops the rollout until somebody asks for less. */
@@ -95,12 +95,13 @@ function resizeStep(standing: string): Step {
 }
 
 /** Of a pod that has the newest version: whether it runs and is ready. */
-function traceUpdated({ pod, isConsistent: isRunning, isReady }: PodState, sidecarSet: SidecarSet): Step {
+function traceUpdated(state: PodState, sidecarSet: SidecarSet): Step {
+  const { pod, isConsistent: isRunning, isReady } = state;
   if (isRunning && isReady) return ok("UpdatedAndReady", "the pod runs the newest version and is ready");
-  const failing = failingContainer(pod, sidecarSet);
-  if (failing) return failing;
+  const waiting = traceFailure(pod, sidecarSet) ?? traceStart(pod, sidecarSet);
+  if (waiting) return waiting;
   if (!isRunning)
-    return wait("WaitingForImage", `${lateContainer(pod, sidecarSet)}: its node has not started the new image yet`);
+    return wait("WaitingForImage", `${lateContainer(state, sidecarSet)}: its node has not started the new image yet`);
   if (isRunningAndReady(pod)) return wait("HotUpgradeUnderWay", hotText(pod, sidecarSet));
   return wait("PodNotReady", `the pod has the newest version and is not ready yet; ${shareText(pod, sidecarSet)}`);
 }
@@ -110,37 +111,39 @@ function hotText(pod: Pod, sidecarSet: SidecarSet): string {
   return "hot upgrade: the new container starts beside the old one, which works until then";
 }
 
-function failingContainer(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
-  const ours = sidecarContainerNames(sidecarSet);
-  const unready = (pod.status?.containerStatuses ?? []).filter(({ ready }) => ready !== true);
-  const worst = unready.find(({ name }) => ours.has(name)) ?? unready[0];
-  const reason = worst && reasonOf(worst);
-  if (!worst || !reason) return undefined;
-  const image = pod.spec.containers.find(({ name }) => name === worst.name)?.image ?? "";
-  if (PULL_ERRORS.has(reason))
+/** The SidecarSet's own containers first. */
+function traceFailure(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
+  const failure = failureOf(pod, sidecarContainerNames(sidecarSet)) ?? failureOf(pod);
+  if (failure === undefined) return undefined;
+  const { container, kind } = failure;
+  const { namespace, name } = pod.metadata ?? {};
+  const all = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];
+  const image = all.find(({ name }) => name === container)?.image ?? "";
+  if (kind === "pull")
     return stop(
       "ImagePullError",
-      `${worst.name}: ${reason}: the image ${image} cannot be pulled`,
-      `set an image that can: sidecarset set image ${nameOf(sidecarSet)} ${worst.name}=IMAGE, or sidecarset undo ${nameOf(sidecarSet)}`,
+      `${failureText(failure)}: the image ${image} cannot be pulled`,
+      `set an image that can: sidecarset set image ${nameOf(sidecarSet)} ${container}=IMAGE, or sidecarset undo ${nameOf(sidecarSet)}`,
     );
-  if (reason === "ContainerCreating" || reason === "PodInitializing")
-    return wait("WaitingForImage", `${worst.name}: ${reason}: its node is starting it`);
-  return stop(
-    "ContainerFailing",
-    `${worst.name}: ${reason}`,
-    `kubectl logs -n ${pod.metadata?.namespace} ${pod.metadata?.name} -c ${worst.name} --previous`,
-  );
+  const look =
+    kind === "crash"
+      ? `kubectl logs -n ${namespace} ${name} -c ${container} --previous`
+      : `kubectl describe pod -n ${namespace} ${name}`;
+  return stop("ContainerFailing", failureText(failure), look);
 }
 
-function reasonOf({ state }: ContainerStatus): string | undefined {
-  return state?.waiting?.reason ?? state?.terminated?.reason;
+function traceStart(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
+  const ours = sidecarContainerNames(sidecarSet);
+  const starting = (pod.status?.containerStatuses ?? []).filter((one) => one.ready !== true && isStartedSoon(one));
+  const first = starting.find(({ name }) => ours.has(name)) ?? starting[0];
+  return first && wait("WaitingForImage", `${first.name}: ${waitingReasonOf(first)}: its node is starting it`);
 }
 
-function lateContainer(pod: Pod, sidecarSet: SidecarSet): string {
+function lateContainer({ pod, native }: PodState, sidecarSet: SidecarSet): string {
   const late = [...sidecarContainerNames(sidecarSet)].find(
     (name) => !isConsistent(pod, nameOf(sidecarSet), new Set([name])),
   );
-  return late ?? "a container";
+  return late ?? (native?.isConsistent === false ? "a native sidecar" : "a container");
 }
 
 function outdatedText(pod: Pod, sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): string {
@@ -154,7 +157,12 @@ function outdatedText(pod: Pod, sidecarSet: SidecarSet, revisions: readonly Cont
 }
 
 /** What of the pod itself is in the way. */
-function traceOwn(pod: Pod, sidecarSet: SidecarSet, { revisions, now }: UpdateFacts): Step | undefined {
+function traceOwn(
+  state: PodState,
+  sidecarSet: SidecarSet,
+  { revisions, now, settings }: UpdateFacts,
+): Step | undefined {
+  const { pod, native, resize } = state;
   const selector = sidecarSet.spec.updateStrategy?.selector;
   if (selector && selectorMatches(selector, pod.metadata?.labels) !== true)
     return stop(
@@ -162,36 +170,41 @@ function traceOwn(pod: Pod, sidecarSet: SidecarSet, { revisions, now }: UpdateFa
       "updateStrategy.selector leaves the pod out",
       "remove the selector when all pods are to follow",
     );
-  if (!isUpgradable(pod, sidecarSet)) {
+  if (native?.hindrance !== undefined)
+    return stop("NotUpgradable", native.hindrance, "only a new pod gets there, or one on a newer node");
+  if (!canBeUpdated(state, sidecarSet)) {
     const fields = immutableFields(sidecarSet, [pod], revisions);
     const which = fields.length > 0 ? fields.join(", ") : "no revision is left that tells what";
     return stop(
       "NotUpgradable",
       `more than images changed since the pod was made: ${which}`,
-      "only a new pod gets there: kubectl rollout restart of its workload",
+      `only a new pod gets there: ${renewalHint([pod])}`,
     );
   }
-  if (!hasSettled(pod, sidecarSet))
+  if (classify(state, sidecarSet) === "inFlight" && resize?.step !== "wait")
     return wait(
       "PreviousUpdateUnderWay",
-      `${lateContainer(pod, sidecarSet)}: its node has not started the image of the previous update yet`,
+      `${lateContainer(state, sidecarSet)}: its node has not started the image of the previous update yet`,
     );
-  const plan = planUpgrade(pod, sidecarSet, { now, latestRevision: "" });
+  const withNatives = settings.NativeSidecarInPlaceUpdate;
+  const plan = planUpgrade(pod, sidecarSet, { now, latestRevision: "", withNatives });
   if (plan.kind === "planned") return undefined;
-  return stop("UpdateRefused", `the pod is left alone: ${plan.message}`, "mend that, or make the pod anew");
+  return stop("UpdateRefused", `the pod is left alone: ${plan.message}`, `mend that, or ${renewalHint([pod])}`);
 }
 
 /** What of the others is in the way. */
-function traceTurn(pod: Pod, sidecarSet: SidecarSet, { pods, claims, now }: UpdateFacts): readonly Step[] {
+function traceTurn(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): readonly Step[] {
+  const { reserved, settings, now } = facts;
   const uid = pod.metadata?.uid ?? "";
-  const states = statesOf(pods, sidecarSet);
-  if (claims.reserved.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
-  const flips = states.filter((state) => canFlip(state.pod, sidecarSet)).length;
+  const observed = { ...facts, sidecarSet };
+  const { states, claims } = sceneOf(observed, facts);
+  if (reserved.uids.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
+  const flips = countOf(states, (state) => canFlip(state.pod, sidecarSet));
   if (flips > 0)
     return [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)];
-  const canTake = ({ pod }: PodState) => planUpgrade(pod, sidecarSet, { now, latestRevision: "" }).kind === "planned";
-  const beside = downBeside(sidecarSet, pods);
-  const selection = selectPods(sidecarSet, states, { ...claims, downBeside: beside }, canTake);
+  const shrinks = planShrinks(states).length;
+  if (shrinks > 0) return [traceShrinks(shrinks)];
+  const { selection } = nextBatch(observed, { states, claims }, { now, latestRevision: "", settings });
   const place = [...selection.waiting].findIndex((state) => state.pod.metadata?.uid === uid) + 1;
   const ofAll = `${place} of ${selection.waiting.length} that wait`;
   const first = selection.waiting.length - selection.kept;
@@ -205,11 +218,22 @@ function traceTurn(pod: Pod, sidecarSet: SidecarSet, { pods, claims, now }: Upda
     ];
   if (selection.selected.some((state) => state.pod.metadata?.uid === uid))
     return [traceNext(sidecarSet, `the pod is ${ofAll}, the next pass updates it`)];
+  // Those before it are refused, so that it waits for the gate and not for them to come back.
+  if (isRefused(sidecarSet, selection.selected, claims)) return [traceNext(sidecarSet, `the pod is ${ofAll}`)];
   const order = selection.turn && outOfTurn(pod, selection.turn);
   if (order !== undefined) return [wait("OrderOfSets", `the pod is ${ofAll}: ${order}`)];
   const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, claims }, pod);
   if (owner !== undefined) return [wait("OwnerBudgetUsed", `the pod is ${ofAll}; ${owner}`)];
-  return [wait("BudgetUsed", `the pod is ${ofAll}; ${budgetText(sidecarSet, states, selection)}`)];
+  return [wait("BudgetUsed", `the pod is ${ofAll}; ${budgetText(sidecarSet, [...states], selection)}`)];
+}
+
+export function traceShrinks(count: number): Step {
+  return wait("ResizeUnderWay", `${counted(count, "pod is", "pods are")} given smaller cpu and memory first`);
+}
+
+/** The gate said no to pods that are next, and are not reserved yet. */
+function isRefused(sidecarSet: SidecarSet, next: Iterable<PodState>, { reserved }: Claims): boolean {
+  return lastRefusal(sidecarSet) !== undefined && [...next].some(({ pod }) => !reserved.has(pod.metadata?.uid ?? ""));
 }
 
 function nameOf({ metadata }: SidecarSet): string {

@@ -1,7 +1,7 @@
 /** Decides which failing pods have a say about a rollout: those that it took down, by containers of the SidecarSet itself. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { each, type Sequence } from "../lib/sequence.ts";
-import { failureOf } from "../pod/failing-pods.ts";
+import { failureOf } from "../pod/container-failure.ts";
 import { readyCondition } from "../pod/is-ready.ts";
 import { nativeSidecars } from "../pod/native-sidecars.ts";
 import type { PodState } from "../pod/pod-state.ts";

@@ -2,13 +2,21 @@
 import type { Container, Labels, Pod, ResourceRequirements } from "../../api/kubernetes.ts";
 import { CONTAINER_BARRIER_ENV, IN_PLACE_STATE_ANNOTATION } from "../../api/names.ts";
 import { goJson } from "../lib/go-json.ts";
-import { isJsonObject, jsonObjectOf } from "../lib/json-object.ts";
+import { isJsonObject, type JsonObject, jsonObjectOf } from "../lib/json-object.ts";
+import { REMOVED_FINALIZERS } from "./plan-metadata.ts";
+import { type Aliases, runningIn } from "./restart-by-alias.ts";
 import { type InPlaceState, type RefMetadata, type UpdateSpec, withoutEmpty } from "./update-spec.ts";
+
+export interface Application {
+  readonly now: string;
+  /** of containers that are to be restarted for their environment; absent: a daemon does that */
+  readonly aliases?: Extract<Aliases, { kind: "aliases" }> | undefined;
+}
 
 type Parts = Pick<UpdateSpec, "containerImages" | "containerRefMetadata" | "containerResources" | "metaDataPatch">;
 
 /** The pod with the first batch of the update; what is left stands in its state annotation. */
-export function applySpec(pod: Pod, spec: Parts, state: InPlaceState, now: string): Pod {
+export function applySpec(pod: Pod, spec: Parts, state: InPlaceState, { now, aliases }: Application): Pod {
   const batch = containersOfBatch(pod, spec);
   const next = {
     nextContainerImages: without(ofPod(pod, spec.containerImages), batch),
@@ -24,10 +32,15 @@ export function applySpec(pod: Pod, spec: Parts, state: InPlaceState, now: strin
     lastContainerStatuses: recordImages(pod, state, spec.containerImages, batch),
     ...withoutEmpty(next),
     ...(hasNext ? { preCheckBeforeNext: { containersRequiredReady: containers } } : {}),
+    ...(aliases && state.updateEnvFromMetadata ? { restartedContainers: recordRuns(pod, state, spec, batch) } : {}),
     containerBatchesRecord: [...(state.containerBatchesRecord ?? []), { timestamp: now, containers }],
   };
   const patched = withMetadata(patchMetadata(pod, spec.metaDataPatch), spec, batch);
-  return withAnnotation(withContainers(patched, spec, batch), IN_PLACE_STATE_ANNOTATION, goJson(after));
+  return withAnnotation(
+    withContainers(patched, withAliases(spec, aliases), batch),
+    IN_PLACE_STATE_ANNOTATION,
+    goJson(after),
+  );
 }
 
 export function withAnnotation(pod: Pod, key: string, value: string): Pod {
@@ -95,6 +108,16 @@ function recordImages(
   return { ...Object.fromEntries(recorded), ...lastContainerStatuses };
 }
 
+/** Of the batch, those that read changed metadata, and what ran in those of earlier batches. */
+function recordRuns(pod: Pod, { restartedContainers }: InPlaceState, spec: Parts, batch: ReadonlySet<string>) {
+  const names = Object.keys(spec.containerRefMetadata).filter((name) => batch.has(name));
+  return { ...restartedContainers, ...runningIn(pod, names) };
+}
+
+function withAliases(spec: Parts, aliases: Application["aliases"]): Parts {
+  return aliases ? { ...spec, containerImages: { ...spec.containerImages, ...aliases.images } } : spec;
+}
+
 function withContainers(pod: Pod, parts: Parts, batch: ReadonlySet<string>): Pod {
   const containers = pod.spec.containers.map((container) => {
     if (!batch.has(container.name)) return container;
@@ -128,9 +151,24 @@ function patchMetadata(pod: Pod, patch: string | undefined): Pod {
   const metadata = jsonObjectOf(patch)?.["metadata"];
   if (!isJsonObject(metadata)) return pod;
   const before: Readonly<Record<string, unknown>> = { ...pod.metadata };
-  const merged = Object.entries(metadata).map(([field, change]) => [field, mergeMap(before[field], change)] as const);
-  const after = Object.entries({ ...before, ...Object.fromEntries(merged) }).filter(([, value]) => value !== null);
-  return { ...pod, metadata: Object.fromEntries(after) };
+  const members = Object.entries(metadata).filter(([field]) => field !== "finalizers" && !field.startsWith("$"));
+  const merged = members.map(([field, change]) => [field, mergeMap(before[field], change)] as const);
+  const finalizers = finalizersAfter(pod, metadata);
+  const changed = { ...before, ...Object.fromEntries(merged), ...(finalizers === undefined ? {} : { finalizers }) };
+  return { ...pod, metadata: Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== null)) };
+}
+
+/** Those of the pod that stay, in their order, and those that come; null: none stays. Undefined where nothing is said. */
+function finalizersAfter({ metadata }: Pod, patch: JsonObject): readonly unknown[] | null | undefined {
+  const { finalizers: added, [REMOVED_FINALIZERS]: removed } = patch;
+  if (added === null || (added === undefined && removed === undefined)) return added;
+  const gone = new Set(listOf(removed));
+  const kept = (metadata?.finalizers ?? []).filter((finalizer) => !gone.has(finalizer));
+  return [...new Set([...kept, ...listOf(added)])];
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function mergeMap(before: unknown, change: unknown): unknown {

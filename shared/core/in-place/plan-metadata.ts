@@ -9,6 +9,9 @@ import type { PodTemplate, RefMetadata, UpdateSpec } from "./update-spec.ts";
 type MetadataParts = Pick<UpdateSpec, "containerRefMetadata" | "updateEnvFromMetadata" | "metaDataPatch">;
 
 const MAPS = ["labels", "annotations"] as const;
+const MERGED: readonly string[] = [...MAPS, "finalizers"];
+/** What a pod's own list loses. */
+export const REMOVED_FINALIZERS = "$deleteFromPrimitiveList/finalizers";
 type MapName = (typeof MAPS)[number];
 
 interface Reference {
@@ -18,7 +21,7 @@ interface Reference {
   readonly value: string;
 }
 
-/** Undefined for a change of a list in the metadata that is not empty then: it cannot be merged into a pod's own. */
+/** Undefined for a change of a list in the metadata that is not empty then, but for finalizers: it cannot be merged into a pod's own. */
 export function planMetadata(
   before: PodTemplate,
   after: PodTemplate,
@@ -26,7 +29,8 @@ export function planMetadata(
   isEnvFromMetadataUpdated: boolean,
 ): MetadataParts | undefined {
   if (changes.length === 0) return { containerRefMetadata: {}, updateEnvFromMetadata: false };
-  if (changes.some(({ path: [, field = ""] }) => isFilledList(membersOf(after)[field]))) return undefined;
+  const fields = changes.map(({ path: [, field = ""] }) => field).filter((field) => field !== "finalizers");
+  if (fields.some((field) => isFilledList(membersOf(after)[field]))) return undefined;
   const references = isEnvFromMetadataUpdated ? changes.flatMap((change) => referencesTo(change, after)) : [];
   return {
     containerRefMetadata: byContainer(references),
@@ -60,16 +64,37 @@ interface Sides {
   readonly references: readonly Reference[];
 }
 
-/** A merge patch, without what containers refer to: null removes. */
+/** A strategic merge patch, without what containers refer to: null removes. */
 function patchOf(changes: readonly JsonChange[], sides: Sides): JsonObject {
   const maps = MAPS.map((map) => [map, patchOfMap(map, sides)] as const);
   const others = changes.flatMap(({ path: [, field = ""], op, value }) =>
-    MAPS.some((map) => map === field) || isNowhere(field, sides)
-      ? []
-      : [[field, op === "remove" ? null : value] as const],
+    MERGED.includes(field) || isNowhere(field, sides) ? [] : [[field, op === "remove" ? null : value] as const],
   );
-  const metadata = Object.fromEntries([...maps, ...others].filter(([, change]) => change !== undefined));
+  const merged = [...maps, ...others, ...patchOfFinalizers(sides)];
+  const metadata = Object.fromEntries(merged.filter(([, change]) => change !== undefined));
   return Object.keys(metadata).length === 0 ? {} : { metadata };
+}
+
+/**
+ * As Go writes a patch of a list that is merged into the pod's own. Compat: one that is left empty is removed as a whole,
+ * with what others put into the pod's.
+ */
+function patchOfFinalizers({ before, after }: Sides): readonly (readonly [string, unknown])[] {
+  const [old, wanted] = [before, after].map((template) => finalizersOf(template));
+  if (!old || !wanted || sortedGoJson(old) === sortedGoJson(wanted)) return [];
+  if (wanted.length === 0) return [["finalizers", null]];
+  const added = wanted.filter((finalizer) => !old.includes(finalizer));
+  const removed = old.filter((finalizer) => !wanted.includes(finalizer)).sort();
+  return [
+    ...(old.length > 0 ? [["$setElementOrder/finalizers", wanted] as const] : []),
+    ...(removed.length > 0 ? [[REMOVED_FINALIZERS, removed] as const] : []),
+    ...(added.length > 0 ? [["finalizers", added] as const] : []),
+  ];
+}
+
+function finalizersOf(template: PodTemplate): readonly string[] {
+  const { finalizers } = membersOf(template);
+  return Array.isArray(finalizers) ? finalizers.filter((finalizer) => typeof finalizer === "string") : [];
 }
 
 /** In Go's types null is as good as absent, such as a creationTimestamp, and so is an empty list. */

@@ -1,6 +1,6 @@
 /** Decides a pod's quality of service class, which no change of resources may move. */
 import type { Quantity, ResourceRequirements } from "../../api/kubernetes.ts";
-import { type ParsedQuantity, parseQuantity } from "../lib/quantity.ts";
+import { fieldQuantity, type ParsedQuantity } from "../lib/quantity.ts";
 import { addQuantities, compareQuantities } from "../lib/quantity-arithmetic.ts";
 
 interface WithResources {
@@ -39,13 +39,13 @@ function totalOf(containers: readonly WithResources[], list: "limits" | "request
 }
 
 function positive(quantity: Quantity | undefined): ParsedQuantity | undefined {
-  const parsed = quantity === undefined ? undefined : parseQuantity(quantity);
+  const parsed = quantity === undefined ? undefined : fieldQuantity(quantity);
   return parsed && parsed.unscaled > 0n ? parsed : undefined;
 }
 
 /** True for two ways of writing one quantity. */
 export function isSame(a: Quantity | undefined, b: Quantity | undefined): boolean {
-  const [left, right] = [a, b].map((quantity) => (quantity === undefined ? undefined : parseQuantity(quantity)));
+  const [left, right] = [a, b].map((quantity) => (quantity === undefined ? undefined : fieldQuantity(quantity)));
   if (!left || !right) return a === b;
   return compareQuantities(left, right) === 0;
 }

@@ -2,6 +2,7 @@
 import type { Pod, ResourceRequirements } from "../../api/kubernetes.ts";
 import { compareUtf8 } from "../lib/go-json.ts";
 import { isSame } from "./qos-class.ts";
+import { whyNotRestarted } from "./restart-by-alias.ts";
 import { areHashesConsistent, hasRuntimeMeta, runtimeMetaProblem } from "./runtime-meta.ts";
 import { type InPlaceState, readGrace, readState } from "./update-spec.ts";
 
@@ -35,12 +36,20 @@ export function whyBatchNotCompleted(pod: Pod, state: InPlaceState): string | un
   const problem = runtimeMetaProblem(pod);
   if (problem !== undefined) return problem;
   if (state.updateEnvFromMetadata) {
-    if (!hasRuntimeMeta(pod)) return "waiting for all containers hash consistent, but runtime-container-meta not found";
-    if (!areHashesConsistent(pod, "environment")) return "waiting for all containers hash consistent";
+    const why = whyEnvironmentNotChanged(pod, state);
+    if (why !== undefined) return why;
   }
   const resources = state.updateResources ? whyResourcesNotChanged(pod) : undefined;
   if (resources !== undefined) return resources;
   return hasRuntimeMeta(pod) && areHashesConsistent(pod, "plain") ? undefined : whyImagesNotChanged(pod, state);
+}
+
+/** As a daemon reports it or, where none does, by the containers that we have restarted. */
+function whyEnvironmentNotChanged(pod: Pod, state: InPlaceState): string | undefined {
+  if (hasRuntimeMeta(pod))
+    return areHashesConsistent(pod, "environment") ? undefined : "waiting for all containers hash consistent";
+  if (state.restartedContainers) return whyNotRestarted(pod, state);
+  return "waiting for all containers hash consistent, but runtime-container-meta not found";
 }
 
 /** Statuses are looked at first, in their order; containers without one are named as Go prints a map of them. */

@@ -8,9 +8,10 @@ import {
 } from "../../api/names.ts";
 import { goJson } from "../lib/go-json.ts";
 import { secondsBetween } from "../lib/seconds-between.ts";
-import { applySpec, withAnnotation } from "./apply-spec.ts";
+import { type Application, applySpec, withAnnotation } from "./apply-spec.ts";
 import { type CalculateOptions, calculateSpec } from "./calculate-spec.ts";
 import { closeGate, closesGate, hasReadinessGate, openGate } from "./readiness.ts";
+import { aliasesFor } from "./restart-by-alias.ts";
 import { hasNextBatch, whyBatchNotCompleted } from "./update-completed.ts";
 import { type InPlaceState, readGrace, readState, storedSpec, type UpdateSpec } from "./update-spec.ts";
 
@@ -19,13 +20,15 @@ export interface InPlaceContext {
   readonly now: string;
   /** label of the pod that names its revision */
   readonly revisionLabel: string;
+  /** containers that read changed metadata into their environment are restarted by aliases of their images; else a daemon does that */
+  readonly restartsByAlias?: boolean;
 }
 
 /** The pod as wanted: what changed in its status is one write, what changed elsewhere another, the status first. */
 export type InPlaceStep =
   | { readonly kind: "step"; readonly pod: Pod; readonly delaySeconds: number }
-  /** only a new pod gets there */
-  | { readonly kind: "notInPlace" }
+  /** only a new pod gets there; `why` where the templates alone would allow it */
+  | { readonly kind: "notInPlace"; readonly why?: string }
   /** what the annotations remember cannot be read; the pod is left alone */
   | { readonly kind: "refused"; readonly message: string };
 
@@ -34,10 +37,13 @@ export function updatePod(
   pod: Pod,
   revisions: { readonly before: ControllerRevision; readonly after: ControllerRevision },
   options: CalculateOptions,
-  { now, revisionLabel }: InPlaceContext,
+  context: InPlaceContext,
 ): InPlaceStep {
+  const { now, revisionLabel } = context;
   const spec = calculateSpec(revisions.before, revisions.after, options);
   if (!spec) return { kind: "notInPlace" };
+  const application = applicationOf(pod, spec, context);
+  if ("why" in application) return { kind: "notInPlace", why: application.why };
   const gated = closesGate(pod, spec) ? closeGate(pod, now) : pod;
   const state = newState(spec, now);
   const labels = { ...gated.metadata?.labels, [revisionLabel]: spec.revision };
@@ -50,7 +56,25 @@ export function updatePod(
   const { graceSeconds } = spec;
   return graceSeconds > 0
     ? step(withAnnotation(recorded, IN_PLACE_GRACE_ANNOTATION, goJson(storedSpec(spec))), graceSeconds)
-    : step(withoutGrace(applySpec(recorded, spec, state, now)));
+    : step(withoutGrace(applySpec(recorded, spec, state, application)));
+}
+
+type Restarts = Pick<UpdateSpec, "containerImages" | "containerRefMetadata">;
+
+/** `why`: a container that has to be restarted cannot be. */
+function applicationOf(
+  pod: Pod,
+  spec: Restarts,
+  { now, restartsByAlias }: InPlaceContext,
+): Application | { readonly why: string } {
+  const aliases = restartsByAlias ? aliasesFor(pod, spec) : undefined;
+  return aliases?.kind === "none" ? { why: aliases.why } : { now, aliases };
+}
+
+function applied(pod: Pod, spec: Parameters<typeof applySpec>[1], state: InPlaceState, context: InPlaceContext) {
+  const application = applicationOf(pod, spec, context);
+  if ("why" in application) return { kind: "refused", message: application.why } as const;
+  return step(withoutGrace(applySpec(pod, spec, state, application)));
 }
 
 /** Goes on with what was begun; the same pod when there is nothing to do yet, or any more. */
@@ -61,8 +85,8 @@ export function refreshPod(pod: Pod, context: InPlaceContext): InPlaceStep {
   if (grace.kind === "malformed") return { kind: "refused", message: grace.message };
   if (state.kind === "malformed") return { kind: "refused", message: state.message };
   if (state.kind === "present") {
-    const next = continueBatches(pod, state.value, context.now);
-    if (next) return step(next);
+    const next = continueBatches(pod, state.value, context);
+    if (next) return next;
   }
   return step(hasReadinessGate(pod) ? openGate(pod, context.now) : pod);
 }
@@ -82,7 +106,8 @@ function newState(spec: UpdateSpec, now: string): InPlaceState {
  * An update whose pod went on to another revision meanwhile is dropped.
  * Compat: one whose state cannot be read stays as it is, without a word (OpenKruise's finishGracePeriod).
  */
-function finishGrace(pod: Pod, spec: UpdateSpec, { now, revisionLabel }: InPlaceContext): InPlaceStep {
+function finishGrace(pod: Pod, spec: UpdateSpec, context: InPlaceContext): InPlaceStep {
+  const { now, revisionLabel } = context;
   const state = readState(pod);
   if (state.kind === "malformed") return step(pod);
   if (state.kind === "absent")
@@ -90,15 +115,15 @@ function finishGrace(pod: Pod, spec: UpdateSpec, { now, revisionLabel }: InPlace
   if ((pod.metadata?.labels?.[revisionLabel] ?? "") !== spec.revision) return step(withoutGrace(pod));
   const elapsed = secondsBetween(state.value.updateTimestamp, now) ?? Number.POSITIVE_INFINITY;
   if (elapsed < spec.graceSeconds) return step(pod, spec.graceSeconds - elapsed);
-  return step(withoutGrace(applySpec(pod, spec, state.value, now)));
+  return applied(pod, spec, state.value, context);
 }
 
 /** The pod to write or, while the present batch is under way, to leave; undefined when there is no further batch. */
-function continueBatches(pod: Pod, state: InPlaceState, now: string): Pod | undefined {
-  if (whyBatchNotCompleted(pod, state) !== undefined) return pod;
+function continueBatches(pod: Pod, state: InPlaceState, context: InPlaceContext): InPlaceStep | undefined {
+  if (whyBatchNotCompleted(pod, state) !== undefined) return step(pod);
   if (!hasNextBatch(state)) return undefined;
   const required = state.preCheckBeforeNext?.containersRequiredReady ?? [];
-  if (!required.every((name) => isContainerReady(pod, name))) return pod;
+  if (!required.every((name) => isContainerReady(pod, name))) return step(pod);
   const { nextContainerImages = {}, nextContainerRefMetadata = {}, nextContainerResources = {} } = state;
   // Compat: resources alone never start a batch (controller.md, section 12).
   if (Object.keys(nextContainerImages).length + Object.keys(nextContainerRefMetadata).length === 0) return undefined;
@@ -107,7 +132,7 @@ function continueBatches(pod: Pod, state: InPlaceState, now: string): Pod | unde
     containerRefMetadata: nextContainerRefMetadata,
     containerResources: nextContainerResources,
   };
-  return applySpec(pod, spec, state, now);
+  return applied(pod, spec, state, context);
 }
 
 function isContainerReady({ status }: Pod, container: string): boolean {

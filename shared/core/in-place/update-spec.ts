@@ -43,6 +43,11 @@ export interface UpdateSpec {
   readonly verticalUpdateOnly: boolean;
 }
 
+export interface RanBefore {
+  readonly containerID?: string;
+  readonly restartCount?: number;
+}
+
 export interface InPlaceState {
   readonly revision: string;
   readonly updateTimestamp: string;
@@ -54,6 +59,8 @@ export interface InPlaceState {
   readonly nextContainerRefMetadata?: ByContainer<RefMetadata>;
   readonly nextContainerResources?: ByContainer<ResourceRequirements>;
   readonly preCheckBeforeNext?: { readonly containersRequiredReady?: readonly string[] };
+  /** ours, where no daemon restarts containers for their environment: what ran in them before */
+  readonly restartedContainers?: ByContainer<RanBefore>;
   readonly containerBatchesRecord?: readonly { readonly timestamp: string; readonly containers: readonly string[] }[];
 }
 

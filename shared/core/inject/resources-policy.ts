@@ -2,7 +2,7 @@
 import type { Container, PodSpec, Quantity, ResourceRequirements } from "../../api/kubernetes.ts";
 import type { ResourceExpressions, ResourcesPolicy } from "../../api/sidecarset.ts";
 import { quote } from "../lib/field-error.ts";
-import { formatQuantity, type ParsedQuantity, parseQuantity } from "../lib/quantity.ts";
+import { fieldQuantity, formatQuantity, type ParsedQuantity } from "../lib/quantity.ts";
 import { addQuantities, compareQuantities, quantityOfMilli } from "../lib/quantity-arithmetic.ts";
 import { Refusal } from "../lib/refusal.ts";
 import { compileRegularExpression } from "../lib/regular-expression.ts";
@@ -55,7 +55,7 @@ function targetsOf(
 
 function quantityOf(container: Container, bound: Bound, resource: Resource): ParsedQuantity | undefined {
   const quantity: Quantity | undefined = container.resources?.[bound]?.[resource];
-  return quantity === undefined ? undefined : parseQuantity(quantity);
+  return quantity === undefined ? undefined : fieldQuantity(quantity);
 }
 
 /** Undefined: unlimited, since one of the targets is, or not aggregated. */

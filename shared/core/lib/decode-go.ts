@@ -3,7 +3,7 @@
 import { compareUtf8 } from "./go-json.ts";
 import type { GoField, GoType } from "./go-type.ts";
 import { isRawNumber } from "./json-number.ts";
-import { formatQuantity, readQuantity } from "./quantity.ts";
+import { formatQuantity, readFieldQuantity } from "./quantity.ts";
 import { utcSeconds } from "./rfc3339.ts";
 
 /** What Go takes for no time at all. */
@@ -57,7 +57,7 @@ function decodeInteger(raw: unknown, bits: 32 | 64, position: Position): unknown
 function decodeQuantity(raw: unknown, position: Position): unknown {
   const text = isRawNumber(raw) ? raw.rawJSON : raw;
   if (typeof text !== "string" && typeof text !== "number") return refuse("a quantity", raw, position);
-  const quantity = readQuantity(text);
+  const quantity = readFieldQuantity(text);
   if (!("kind" in quantity)) return formatQuantity(quantity);
   position.errors.push(`${position.path}: ${quantity.message}`);
   return undefined;

@@ -119,9 +119,9 @@ function inNano(unscaled: bigint, scale: number): bigint {
     : unscaled * 10n ** BigInt(scale - NANO);
 }
 
-/** The quantity, or why it is none, in apimachinery's words. A bare JSON number is read by its text. */
+/** The quantity, or why it is none, in apimachinery's words. A bare number is read by its text. Source: apimachinery resource.ParseQuantity. */
 export function readQuantity(quantity: Quantity): ParsedQuantity | QuantityError {
-  const text = String(quantity).trim();
+  const text = String(quantity);
   const parts = text === "" || text.length > MAX_LENGTH ? null : PARTS.exec(text);
   if (parts === null) return WRONG_FORMAT;
   const [, sign = "", whole = "", fraction = "", suffixText = ""] = parts;
@@ -133,9 +133,33 @@ export function readQuantity(quantity: Quantity): ParsedQuantity | QuantityError
   return read(digits, suffix, text) ?? (/^[+-]?\.?\d/.test(text) ? readBig(digits, suffix) : NO_DIGITS);
 }
 
-/** The quantity, or undefined where the text is none. Source: apimachinery resource.ParseQuantity. */
+/** The quantity, or undefined where the text is none. */
 export function parseQuantity(quantity: Quantity): ParsedQuantity | undefined {
   const read = readQuantity(quantity);
+  return "kind" in read ? undefined : read;
+}
+
+/**
+ * Go's white space (unicode.IsSpace) as far as JSON that Go has written has it as it is. The rest stands there as an
+ * escape, and UnmarshalJSON trims what stands between the quotes before it is unescaped.
+ */
+const BLANK = /[ \u0085\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/;
+
+function withoutBlanks(text: string): string {
+  let [start, end] = [0, text.length];
+  while (start < end && BLANK.test(text.charAt(start))) start++;
+  while (end > start && BLANK.test(text.charAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+/** Of a field of an object, as `readQuantity` otherwise. Source: apimachinery Quantity.UnmarshalJSON. */
+export function readFieldQuantity(quantity: Quantity): ParsedQuantity | QuantityError {
+  return readQuantity(typeof quantity === "string" ? withoutBlanks(quantity) : quantity);
+}
+
+/** The same, or undefined where the field has none. */
+export function fieldQuantity(quantity: Quantity): ParsedQuantity | undefined {
+  const read = readFieldQuantity(quantity);
   return "kind" in read ? undefined : read;
 }
 

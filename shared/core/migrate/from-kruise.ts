@@ -138,6 +138,7 @@ function stepsOf(facts: MigrationFacts, options: WebhookOptions): readonly Migra
       : []),
     ...facts.managers.filter(isRunning).map(stopManager),
     convert(facts, options),
+    ...(optionalKinds(facts).some(({ plural }) => plural === "statefulsets") ? [defineSets(facts)] : []),
     startPasses(),
     { what: "See that all is well.", commands: ["sidecarset check"], back: [] },
     cleanUp(facts),
@@ -205,6 +206,29 @@ function convert({ conversion }: MigrationFacts, options: WebhookOptions): Migra
         ? []
         : [
             `kubectl patch crd sidecarsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":{"webhook":{"clientConfig":${theirs}}}}}'`,
+          ],
+  };
+}
+
+/** Its own definition would go on asking its manager for conversions, which has ended. */
+function defineSets({ setConversion: { service } = {} }: MigrationFacts): MigrationStep {
+  const patch = (conversion: string) =>
+    `kubectl patch crd statefulsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":${conversion}}}'`;
+  const theirs = `{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443}}`;
+  return {
+    what: "Have StatefulSets converted by the API server itself, since their versions differ in nothing but the name, and take our definition. Then register their webhooks: infra/webhooks/stateful-sets.yaml with your address in it.",
+    // An address beside a strategy that needs none would be refused.
+    commands: [
+      ...(service === undefined ? [] : [patch('{"strategy":"None","webhook":null}')]),
+      "kubectl apply -f infra/crd/statefulsets.yaml",
+    ],
+    back:
+      service === undefined
+        ? []
+        : [
+            patch(
+              `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1","v1beta1"],"clientConfig":${theirs}}}`,
+            ),
           ],
   };
 }

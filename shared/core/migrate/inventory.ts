@@ -48,6 +48,8 @@ export interface MigrationFacts {
   readonly ledgers: readonly ConfigMap[];
   /** of the definition of SidecarSets; undefined: it has none */
   readonly conversion: ConversionClient | undefined;
+  /** of the definition of StatefulSets */
+  readonly setConversion?: ConversionClient | undefined;
   /** one sentence for each */
   readonly unseen: readonly string[];
 }

@@ -17,7 +17,7 @@ export function planToKruise(facts: MigrationFacts): Migration {
     same: SAME,
     changes: [
       "while OpenKruise's webhook is down, no pod that it is asked about is created (failurePolicy Fail); pods in kube-system are asked about too",
-      "status.conditions and status.selection of SidecarSets go away with our definition: OpenKruise's drops fields that it does not know, and nothing depends on them",
+      "status.conditions, selection, ledgerNamespace and observedAnnotations of SidecarSets go away with our definition: OpenKruise's drops fields that it does not know, and nothing depends on them",
       "the annotations of automatic care have no effect any more",
     ],
     risks: [

@@ -40,6 +40,6 @@ export function planEvictions(
 /** Its kubelet has not begun, or not ended, to run what it was given: that it is ready is no news. */
 function isOnItsWay(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (!isInjected(pod, sidecarSet.metadata?.name ?? "")) return false;
-  const { isUpdated, isConsistent } = podStateOf(pod, sidecarSet);
+  const { isUpdated, isConsistent } = podStateOf(pod, sidecarSet, undefined);
   return isUpdated && !isConsistent;
 }

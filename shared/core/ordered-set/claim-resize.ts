@@ -2,7 +2,7 @@
 import type { Pod, Quantity } from "../../api/kubernetes.ts";
 import { RESIZED_CLAIM_ANNOTATION } from "../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, VolumeClaimStatus } from "../../api/stateful-set.ts";
-import { parseQuantity } from "../lib/quantity.ts";
+import { fieldQuantity } from "../lib/quantity.ts";
 import { compareQuantities } from "../lib/quantity-arithmetic.ts";
 import { ordinalOf } from "../pod/pod-name.ts";
 import { claimName } from "./claims.ts";
@@ -68,7 +68,7 @@ function isFileSystemPending({ status }: PersistentVolumeClaim): boolean {
 }
 
 function isAtLeast(actual: Quantity | undefined, wanted: Quantity | undefined): boolean {
-  const [a, b] = [parseQuantity(actual ?? 0), parseQuantity(wanted ?? 0)];
+  const [a, b] = [fieldQuantity(actual ?? 0), fieldQuantity(wanted ?? 0)];
   return a !== undefined && b !== undefined && compareQuantities(a, b) >= 0;
 }
 

@@ -4,6 +4,7 @@ export interface OrderedSetGates {
   readonly StatefulSetAutoDeletePVC: boolean;
   readonly PodIndexLabel: boolean;
   readonly InPlaceUpdateEnvFromMetadata: boolean;
+  readonly PreparingUpdateAsUpdate: boolean;
   readonly StatefulSetStartOrdinal: boolean;
   readonly StatefulSetAutoResizePVCGate: boolean;
   /** ours: a set goes on where OpenKruise's waits for ever */
@@ -15,6 +16,7 @@ export const DEFAULT_ORDERED_SET_GATES: OrderedSetGates = {
   StatefulSetAutoDeletePVC: true,
   PodIndexLabel: true,
   InPlaceUpdateEnvFromMetadata: true,
+  PreparingUpdateAsUpdate: false,
   StatefulSetStartOrdinal: false,
   StatefulSetAutoResizePVCGate: false,
   StatefulSetUnblocked: false,

@@ -18,11 +18,14 @@ export function controllerReference({ metadata }: StatefulSet): OwnerReference {
   };
 }
 
-/** Of what is adopted. An owner that is there without being the controller becomes it, as in a strategic merge patch. */
+/**
+ * Of what is adopted, in the order of a strategic merge patch: a new owner comes first, one that is there without being
+ * the controller becomes it where it stands.
+ */
 export function adoptedOwners({ metadata }: KubernetesObject, owner: OwnerReference): readonly OwnerReference[] {
   const before = metadata?.ownerReferences ?? [];
   const isThere = before.some(({ uid }) => uid === owner.uid);
-  return isThere ? before.map((one) => (one.uid === owner.uid ? { ...one, ...owner } : one)) : [...before, owner];
+  return isThere ? before.map((one) => (one.uid === owner.uid ? { ...one, ...owner } : one)) : [owner, ...before];
 }
 
 /** A revision that is not stored yet. Source: OpenKruise stateful_set_utils.go, newRevision. */

@@ -13,9 +13,17 @@ export function revisionOf({ metadata }: Pod): string {
  * Compat: an update without order, and no other, knows a revision by what follows the last dash of its name (OpenKruise
  * IsPodUpdate).
  */
-export function hasRevisionHash(pod: Pod, revision: string): boolean {
+function hasRevisionHash(pod: Pod, revision: string): boolean {
   const hashOf = (name: string) => name.slice(name.lastIndexOf("-") + 1);
   return hashOf(revisionOf(pod)) === hashOf(revision);
+}
+
+/**
+ * In an update without order, and for the revision of new pods beside one. With `isPreparingUpdated` also a pod whose
+ * hook is being waited for (OpenKruise's gate PreparingUpdateAsUpdate).
+ */
+export function isTakenAsUpdated(pod: Pod, revision: string, isPreparingUpdated: boolean): boolean {
+  return (isPreparingUpdated && lifecycleState(pod) === "PreparingUpdate") || hasRevisionHash(pod, revision);
 }
 
 export function lifecycleState({ metadata }: Pod): string {

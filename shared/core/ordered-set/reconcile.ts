@@ -11,7 +11,7 @@ import { chooseRevisions, ownHistory, type SetRevisions, truncateSetHistory } fr
 import { newPod } from "./identity.ts";
 import { isInRange, ordinalRange } from "./ordinals.ts";
 import { newProgress, type Pass } from "./pass.ts";
-import { hasRevisionHash } from "./pod-phase.ts";
+import { isTakenAsUpdated } from "./pod-phase.ts";
 import { keepReplicas } from "./replicas.ts";
 import { restoreTemplate } from "./revision-data.ts";
 import { atLeastOne, rollingUpdate } from "./rolling-update.ts";
@@ -159,7 +159,7 @@ function constructPod(
 
 /** A new pod below the partition is made as pods were before the update. */
 function isCurrentWanted(
-  { set, range, update }: Omit<Pass, "slots" | "condemned">,
+  { set, range, update, gates }: Omit<Pass, "slots" | "condemned">,
   slots: readonly (Pod | undefined)[],
   ordinal: number,
 ): boolean {
@@ -171,7 +171,10 @@ function isCurrentWanted(
   const index = ordinal - range.start;
   if (!rolling.unorderedUpdate) return slots.slice(0, index).filter(Boolean).length + 1 <= partition;
   const notUpdated = slots.filter(
-    (pod, other) => pod !== undefined && other !== index && !hasRevisionHash(pod, update.metadata?.name ?? ""),
+    (pod, other) =>
+      pod !== undefined &&
+      other !== index &&
+      !isTakenAsUpdated(pod, update.metadata?.name ?? "", gates.PreparingUpdateAsUpdate),
   );
   return notUpdated.length < partition;
 }

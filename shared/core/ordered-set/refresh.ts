@@ -51,14 +51,15 @@ function isInPlaceDue(pass: Pass, pod: Pod): boolean {
   return step.kind !== "step" || step.pod !== pod;
 }
 
-function contextOf({ now }: Pass): InPlaceContext {
-  return { now, revisionLabel: POD_REVISION_LABEL };
+/** Nothing of ours runs on nodes. */
+export function contextOf({ now }: Pass): InPlaceContext {
+  return { now, revisionLabel: POD_REVISION_LABEL, restartsByAlias: true };
 }
 
 /** The pod as it is stored then. Throws for annotations that cannot be read. */
 export function* carryOut(pass: Pass, pod: Pod, step: InPlaceStep): Steps<Pod> {
   if (step.kind === "refused") throw new StepFailed(step.message, "Invalid");
-  if (step.kind === "notInPlace") return pod;
+  if (step.kind === "notInPlace") throw new StepFailed(`only a new pod gets there${step.why ? `: ${step.why}` : ""}`);
   const stored = yield* writePod(pass, pod, step.pod);
   if (step.delaySeconds > 0) pass.progress.waits.push(step.delaySeconds);
   return stored;

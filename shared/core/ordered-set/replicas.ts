@@ -77,11 +77,12 @@ function* unblocked(pass: Pass, pod: Pod, verdict: Verdict): Steps<Verdict> {
   return verdict;
 }
 
-function mayBeUpdated({ set, slots, update }: Pass, pod: Pod): boolean {
+function mayBeUpdated({ set, slots, update, gates }: Pass, pod: Pod): boolean {
   const { type, rollingUpdate: strategy } = set.spec.updateStrategy ?? {};
   const revision = update.metadata?.name ?? "";
   if (type === "OnDelete" || strategy?.paused || revisionOf(pod) === revision) return false;
-  return updateOrder(slots, { strategy, revision, replicas: set.spec.replicas ?? 1 }).includes(pod);
+  const isPreparingUpdated = gates.PreparingUpdateAsUpdate;
+  return updateOrder(slots, { strategy, revision, replicas: set.spec.replicas ?? 1, isPreparingUpdated }).includes(pod);
 }
 
 function mustWaitFor(pass: Pass, pod: Pod): Verdict {

@@ -14,13 +14,14 @@ import { updateOrder } from "./update-order.ts";
 import { deletePod } from "./write-pod.ts";
 
 export function* rollingUpdate(pass: Pass): Steps<void> {
-  const { set, slots, update } = pass;
+  const { set, slots, update, gates } = pass;
   const strategy = set.spec.updateStrategy?.rollingUpdate;
   if ((yield* refreshAll(pass)) || strategy?.paused) return;
   const replicas = set.spec.replicas ?? 1;
   const budget = atLeastOne(strategy?.maxUnavailable ?? 1, replicas);
   const down = yield* unavailablePods(pass);
-  const order = updateOrder(slots, { strategy, revision: update.metadata?.name ?? "", replicas });
+  const isPreparingUpdated = gates.PreparingUpdateAsUpdate;
+  const order = updateOrder(slots, { strategy, revision: update.metadata?.name ?? "", replicas, isPreparingUpdated });
   const left = beyondBudget(pass, order, down, budget);
   yield* deleteSpecified(pass, down, budget);
   yield* updateInOrder(

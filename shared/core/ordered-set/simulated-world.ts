@@ -3,8 +3,9 @@ import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "
 import { IN_PLACE_READY_CONDITION, POD_READY_CONDITION } from "../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../api/stateful-set.ts";
 import { addSeconds } from "../lib/seconds-between.ts";
-import { isStuck, running, stopped } from "../plan/simulated-kubelet.ts";
+import { running, stopped } from "../plan/simulated-kubelet.ts";
 import { conditionOf, setCondition } from "../pod/conditions.ts";
+import { failureOf } from "../pod/container-failure.ts";
 import { withOpenGate } from "./open-gate.ts";
 import type { SetSurroundings } from "./plan-set.ts";
 import { isFinished, isTerminating } from "./pod-phase.ts";
@@ -88,7 +89,7 @@ export class SimulatedWorld {
         this.#report(request.after);
         break;
       case "AdoptPod":
-        this.#own(this.#pods, request.pod, (before) => [...before, request.owner]);
+        this.#own(this.#pods, request.pod, (before) => [request.owner, ...before]);
         break;
       case "ReleasePod":
         this.#own(this.#pods, request.pod, (all) => all.filter(({ uid }) => uid !== request.ownerUid));
@@ -110,7 +111,7 @@ export class SimulatedWorld {
         this.#revisions.delete(nameOf(request.revision));
         break;
       case "AdoptRevision":
-        this.#own(this.#revisions, request.revision, (before) => [...before, request.owner]);
+        this.#own(this.#revisions, request.revision, (before) => [request.owner, ...before]);
         break;
       case "CreateClaim":
         this.#claims.set(nameOf(request.claim), provided(this.#stored(request.claim)));
@@ -209,8 +210,7 @@ function isComing(pod: Pod): boolean {
   if (isTerminating(pod)) return (pod.metadata?.finalizers ?? []).length === 0;
   const isUnschedulable = !pod.spec.nodeName && conditionOf(pod, "PodScheduled")?.status === "False";
   const isReady = conditionOf(pod, "Ready")?.status === "True";
-  const statuses = pod.status?.containerStatuses ?? [];
-  return !isReady && !isFinished(pod) && !isUnschedulable && !statuses.some(isStuck);
+  return !isReady && !isFinished(pod) && !isUnschedulable && failureOf(pod) === undefined;
 }
 
 function imageOf({ spec }: Pod, container: string): string | undefined {

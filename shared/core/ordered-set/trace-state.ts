@@ -3,7 +3,7 @@ import type { Pod } from "../../api/kubernetes.ts";
 import { note, stop, wait } from "../explain/step.ts";
 import { traceGeneration, traceTick } from "../explain/trace-tick.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
-import { isStuck } from "../plan/simulated-kubelet.ts";
+import { failureOf } from "../pod/container-failure.ts";
 import { whyNotAvailable } from "./explain-set.ts";
 import { isFinished, isRunningAndReady, isTerminating, lifecycleState, revisionOf } from "./pod-phase.ts";
 import type { SetObservation } from "./reconcile.ts";
@@ -34,8 +34,8 @@ export function traceState(seen: SetObservation, pod: Pod, updateRevision: strin
   return stop("ContainerFailing", message, remedy(seen, pod, updateRevision));
 }
 
-export function isBroken({ status }: Pod): boolean {
-  return (status?.containerStatuses ?? []).some(isStuck);
+export function isBroken(pod: Pod): boolean {
+  return failureOf(pod) !== undefined;
 }
 
 /** Where the order waits for the very pod that an update would mend, only a deletion helps. */

@@ -99,6 +99,12 @@ function order({ set, pods, gates }: SetObservation, updateRevision: string | un
   const slots: (Pod | undefined)[] = Array.from({ length: range.end - range.start });
   for (const pod of pods) if (isInRange(ordinalOf(pod), range)) slots[ordinalOf(pod) - range.start] = pod;
   const { replicas = 1, updateStrategy } = set.spec;
-  const target = { strategy: updateStrategy?.rollingUpdate, revision: updateRevision ?? "", replicas };
+  const isPreparingUpdated = gates.PreparingUpdateAsUpdate;
+  const target = {
+    strategy: updateStrategy?.rollingUpdate,
+    revision: updateRevision ?? "",
+    replicas,
+    isPreparingUpdated,
+  };
   return updateOrder(slots, target).filter((pod) => !isTerminating(pod));
 }

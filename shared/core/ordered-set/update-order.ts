@@ -2,18 +2,20 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { RollingUpdateStatefulSet } from "../../api/stateful-set.ts";
 import { prioritize } from "../upgrade/prioritize.ts";
-import { hasRevisionHash, isTerminating } from "./pod-phase.ts";
+import { isTakenAsUpdated, isTerminating } from "./pod-phase.ts";
 
 export interface UpdateTarget {
   readonly strategy: RollingUpdateStatefulSet | undefined;
   /** name of the revision to get to */
   readonly revision: string;
   readonly replicas: number;
+  /** gate PreparingUpdateAsUpdate */
+  readonly isPreparingUpdated?: boolean;
 }
 
 /** `slots` by rising ordinal, undefined where one is reserved. From the top down, or as unorderedUpdate says. */
 export function updateOrder(slots: readonly (Pod | undefined)[], target: UpdateTarget): readonly Pod[] {
-  const { strategy, revision, replicas } = target;
+  const { strategy, revision, replicas, isPreparingUpdated = false } = target;
   const partition = strategy?.partition ?? 0;
   if (partition >= replicas) return [];
   const unordered = strategy?.unorderedUpdate;
@@ -21,7 +23,7 @@ export function updateOrder(slots: readonly (Pod | undefined)[], target: UpdateT
   const candidates = (unordered ? slots : slots.slice(partition)).filter((pod) => pod !== undefined).toReversed();
   if (!unordered) return candidates.slice(0, replicas - partition);
   // Compat: pods that are updated already are counted as updated by this rollout (vector update-order).
-  const isDone = (pod: Pod) => isTerminating(pod) || hasRevisionHash(pod, revision);
+  const isDone = (pod: Pod) => isTerminating(pod) || isTakenAsUpdated(pod, revision, isPreparingUpdated);
   const waiting = candidates.filter((pod) => !isDone(pod));
   const ordered = [...candidates.filter(isDone), ...prioritize(waiting, unordered.priorityStrategy)];
   return ordered.slice(0, replicas - partition);

@@ -61,20 +61,30 @@ export function* createMissingClaims(pass: Pass, pod: Pod): Steps<void> {
 
 function* createMissingClaim(pass: Pass, pod: Pod, claim: PersistentVolumeClaim): Steps<void> {
   const name = claim.metadata?.name ?? "";
-  const there = yield* findClaim(name);
+  const there = yield* attempt(findClaim(name));
+  if (there instanceof StepFailed) {
+    yield* recordClaim(pass, pod, name, there);
+    throw new StepFailed(`failed to retrieve PVC ${name}: ${there.message}`);
+  }
   if (there?.metadata?.deletionTimestamp) throw new StepFailed(`pvc ${name} is to be deleted`);
   if (there) return;
   const created = yield* attempt(ask({ kind: "CreateClaim", claim }));
   const isFailed = created instanceof StepFailed;
   if (isFailed && created.reason === "AlreadyExists")
     throw new StepFailed(`failed to create PVC ${name}: ${created.message}`);
-  const where = `Pod ${pod.metadata?.name} in StatefulSet ${pass.set.metadata?.name}`;
+  yield* recordClaim(pass, pod, name, created);
+  if (isFailed) throw new StepFailed(`failed to create PVC ${name}: ${created.message}`, created.reason);
+}
+
+/** Also of one that could not be looked for. */
+function* recordClaim({ set }: Pass, pod: Pod, name: string, outcome: unknown): Steps<void> {
+  const where = `Pod ${pod.metadata?.name} in StatefulSet ${set.metadata?.name}`;
+  const isFailed = outcome instanceof StepFailed;
   yield* record(isFailed ? "Warning" : "Normal", isFailed ? "FailedCreate" : "SuccessfulCreate", {
     message: isFailed
-      ? `create Claim ${name} for ${where} failed error: ${created.message}`
+      ? `create Claim ${name} for ${where} failed error: ${outcome.message}`
       : `create Claim ${name} ${where} success`,
   });
-  if (isFailed) throw new StepFailed(`failed to create PVC ${name}: ${created.message}`, created.reason);
 }
 
 /** While a hook holds the pod it is not deleted: it is "marked" first, and "kept" then. */

@@ -1,68 +1,75 @@
 /** Decides what a node would make of a pod whose images change: down at first, and back, if it can come back at all. */
 import type { Container, ContainerStatus, Pod, PodCondition } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import type { Action } from "../lib/action.ts";
-import { isConsistent } from "../pod/is-consistent.ts";
+import type { Action, ImageChange } from "../lib/action.ts";
+import { failureOf } from "../pod/container-failure.ts";
 import { isActive } from "../pod/is-matched.ts";
+import { nativeSidecars } from "../pod/native-sidecars.ts";
+import type { PodState } from "../pod/pod-state.ts";
 import { sidecarContainerNames } from "../pod/sidecar-containers.ts";
 
 type PodPatch = Extract<Action, { kind: "PatchPod" }>;
 
-/** A container that waits or ended for one of these does not come back by itself: only another image mends it. */
-const STUCK: ReadonlySet<string> = new Set([
-  "ImagePullBackOff",
-  "ErrImagePull",
-  "ErrImageNeverPull",
-  "InvalidImageName",
-  "CrashLoopBackOff",
-  "CreateContainerConfigError",
-  "CreateContainerError",
-  "RunContainerError",
-]);
-
 /** The pod right after the patch: its changed containers are being started anew, so it is not ready. */
-export function patched(pod: Pod, { images, annotations }: PodPatch): Pod {
-  const to = new Map(images.map((image) => [image.container, image.to]));
-  const withImage = (container: Container): Container => {
-    const image = to.get(container.name);
-    return image === undefined ? container : { ...container, image };
+export function patched(pod: Pod, { images, annotations, resources = [] }: PodPatch): Pod {
+  const changed = (list: ImageChange["list"]) =>
+    new Map(images.filter((image) => image.list === list).map((image) => [image.container, image.to]));
+  const [to, toInit] = [changed(undefined), changed("initContainers")];
+  const given = new Map(resources.map((change) => [change.container, change.resources]));
+  const withResources = (container: Container): Container => {
+    const wanted = given.get(container.name);
+    return wanted === undefined ? container : { ...container, resources: wanted };
   };
+  const { initContainers } = pod.spec;
   const next: Pod = {
     ...pod,
     metadata: { ...pod.metadata, annotations: { ...pod.metadata?.annotations, ...annotations } },
-    spec: { ...pod.spec, containers: pod.spec.containers.map(withImage) },
+    spec: {
+      ...pod.spec,
+      ...(initContainers ? { initContainers: initContainers.map(withImages(toInit)) } : {}),
+      containers: pod.spec.containers.map(withImages(to)).map(withResources),
+    },
   };
   if (images.length === 0 || !pod.status) return next;
-  const statuses = (pod.status.containerStatuses ?? []).map((status) =>
-    to.has(status.name) ? stopped(status) : status,
-  );
-  return withStatuses(next, statuses);
+  const stop = (names: ReadonlyMap<string, string>) => (status: ContainerStatus) =>
+    names.has(status.name) ? stopped(status) : status;
+  return withStatuses(next, stop(to), stop(toInit));
+}
+
+function withImages(to: ReadonlyMap<string, string>): (container: Container) => Container {
+  return (container) => {
+    const image = to.get(container.name);
+    return image === undefined ? container : { ...container, image };
+  };
 }
 
 /** True for a pod whose node is at work on it, so that it will be `started`: it runs there, and something is not as it should be. */
-export function isStarting(pod: Pod, sidecarSet: SidecarSet): boolean {
-  if (!pod.spec.nodeName || !isActive(pod)) return false;
-  const statuses = pod.status?.containerStatuses ?? [];
-  if (statuses.some(isStuck)) return false;
-  const isUnready = statuses.some(({ ready }) => ready !== true);
-  return isUnready || !isConsistent(pod, sidecarSet.metadata?.name ?? "", sidecarContainerNames(sidecarSet));
+export function isStarting({ pod, isConsistent, resize }: PodState): boolean {
+  if (!pod.spec.nodeName || !isActive(pod) || failureOf(pod) !== undefined || resize?.hindrance !== undefined)
+    return false;
+  const isUnready = (pod.status?.containerStatuses ?? []).some(({ ready }) => ready !== true);
+  return isUnready || resize?.step === "wait" || (!isConsistent && resize?.step !== "resize");
 }
 
-/** The pod once its containers run what its spec says. */
+/** The pod once its containers run what its spec says, with the resources that it says. */
 export function started(pod: Pod, sidecarSet: SidecarSet): Pod {
-  const images = new Map(pod.spec.containers.map(({ name, image }) => [name, image]));
+  const natives = new Set(nativeSidecars(sidecarSet).map(({ name }) => name));
+  const start = (containers: readonly Container[], isWatched: (name: string) => boolean) => {
+    const byName = new Map(containers.map((container) => [container.name, container]));
+    return (status: ContainerStatus) => {
+      const { image = status.image ?? "", resources } = byName.get(status.name) ?? {};
+      const isAsWanted = status.ready === true && (!isWatched(status.name) || status.image === image);
+      const next = isAsWanted ? status : running(status, image);
+      return resources === undefined ? next : { ...next, resources };
+    };
+  };
   const sidecars = sidecarContainerNames(sidecarSet);
-  const statuses = (pod.status?.containerStatuses ?? []).map((status) => {
-    const image = images.get(status.name) ?? status.image ?? "";
-    const isAsWanted = status.ready === true && (!sidecars.has(status.name) || status.image === image);
-    return isAsWanted ? status : running(status, image);
-  });
-  return withStatuses(pod, statuses);
-}
-
-export function isStuck({ ready, state }: ContainerStatus): boolean {
-  const reason = state?.waiting?.reason ?? state?.terminated?.reason;
-  return ready !== true && reason !== undefined && STUCK.has(reason);
+  const startNative = start(pod.spec.initContainers ?? [], () => true);
+  return withStatuses(
+    pod,
+    start(pod.spec.containers, (name) => sidecars.has(name)),
+    (status) => (natives.has(status.name) ? startNative(status) : status),
+  );
 }
 
 export function stopped({ name, image = "", imageID = "", restartCount = 0 }: ContainerStatus): ContainerStatus {
@@ -77,12 +84,20 @@ export function running({ name, imageID, restartCount = 0 }: ContainerStatus, im
   return { name, ready: true, image, imageID: next === imageID ? `${next}+` : next, restartCount: restartCount + 1 };
 }
 
-function withStatuses(pod: Pod, containerStatuses: readonly ContainerStatus[]): Pod {
-  const isReady = containerStatuses.every(({ ready }) => ready === true);
-  const conditions = (pod.status?.conditions ?? []).map((condition) =>
+type Change = (status: ContainerStatus) => ContainerStatus;
+
+function withStatuses(pod: Pod, change: Change, changeInit: Change): Pod {
+  const { status, spec } = pod;
+  const containerStatuses = (status?.containerStatuses ?? []).map(change);
+  const initContainerStatuses = status?.initContainerStatuses?.map(changeInit);
+  const alwaysRun = new Set(spec.initContainers?.flatMap((one) => (one.restartPolicy === "Always" ? [one.name] : [])));
+  const natives = (initContainerStatuses ?? []).filter(({ name }) => alwaysRun.has(name));
+  const isReady = [...containerStatuses, ...natives].every(({ ready }) => ready === true);
+  const conditions = (status?.conditions ?? []).map((condition) =>
     condition.type === "Ready" ? readyOf(condition, isReady) : condition,
   );
-  return { ...pod, status: { ...pod.status, conditions, containerStatuses } };
+  const inits = initContainerStatuses ? { initContainerStatuses } : {};
+  return { ...pod, status: { ...status, conditions, containerStatuses, ...inits } };
 }
 
 function readyOf(condition: PodCondition, isReady: boolean): PodCondition {

@@ -44,15 +44,12 @@ export interface PodState {
   readonly isClaimed?: boolean;
 }
 
-/** What upgrading more in place than OpenKruise does needs to know. */
-export interface InPlaceFacts {
-  /** gate NativeSidecarInPlaceUpdate: version of the kubelet by node; absent: the gate is off */
-  readonly kubelets?: ReadonlyMap<string, string> | undefined;
-  /** gate InPlaceResize, and the API server serves pods/resize */
-  readonly canResize?: boolean | undefined;
-}
-
-export function podStateOf(pod: Pod, sidecarSet: SidecarSet, { kubelets }: InPlaceFacts = {}): PodState {
+/** `kubelets`: version by node; undefined: native sidecars are not upgraded in place. */
+export function podStateOf(
+  pod: Pod,
+  sidecarSet: SidecarSet,
+  kubelets: ReadonlyMap<string, string> | undefined,
+): PodState {
   const native = kubelets && nativeStateOf(pod, sidecarSet, kubelets);
   const areConsistent = isConsistent(pod, sidecarSet.metadata?.name ?? "", sidecarContainerNames(sidecarSet));
   return {

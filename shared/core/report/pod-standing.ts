@@ -5,8 +5,9 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import { jsonObjectOf } from "../lib/json-object.ts";
 import { secondsBetween } from "../lib/seconds-between.ts";
+import { failureOf } from "../pod/container-failure.ts";
 import { hasAllSidecars, isActive, isInjected, isMatched } from "../pod/is-matched.ts";
-import { podStateOf } from "../pod/pod-state.ts";
+import type { PodState } from "../pod/pod-state.ts";
 import { classify, type PodClass } from "../upgrade/classify.ts";
 import { downPods } from "../upgrade/down-pods.ts";
 
@@ -35,6 +36,8 @@ export interface PodStanding {
   readonly standing: Standing;
   /** one clause; "" when there is nothing to say */
   readonly why: string;
+  /** a container of it fails */
+  readonly isFailing: boolean;
   /** of what the pod got last, "" where nothing is recorded */
   readonly hash: string;
   /** RFC3339; when the pod got that, by creation or in place */
@@ -48,19 +51,22 @@ export interface PodStanding {
  * Undefined for a pod that nothing is said about: it is finished or on its way out, or is to have no sidecars.
  * `isMissed`: it should have been given them when it was made, and was not.
  */
-export function podStanding(pod: Pod, sidecarSet: SidecarSet, isMissed: boolean): PodStanding | undefined {
+export function podStanding(state: PodState, sidecarSet: SidecarSet, isMissed: boolean): PodStanding | undefined {
+  const { pod } = state;
   if (!isActive(pod)) return undefined;
-  const standing = isMatched(pod, sidecarSet) ? standingOf(pod, sidecarSet) : without(pod, sidecarSet, isMissed);
+  const standing = isMatched(pod, sidecarSet) ? standingOf(state, sidecarSet) : without(pod, sidecarSet, isMissed);
   return standing && { ...factsOf(pod, sidecarSet.metadata?.name ?? ""), ...standing };
 }
 
-function factsOf({ metadata = {}, spec }: Pod, setName: string) {
+function factsOf(pod: Pod, setName: string) {
+  const { metadata = {}, spec } = pod;
   const { namespace = "", name = "", annotations = {} } = metadata;
   const record = parseUpgradeRecords(annotations[HASH_ANNOTATION]).records[setName];
   return {
     namespace,
     name,
     node: spec.nodeName ?? "",
+    isFailing: failureOf(pod) !== undefined,
     hash: record?.hash ?? "",
     since: record?.updateTimestamp ?? undefined,
     isInPlace: Object.hasOwn(jsonObjectOf(annotations[IN_PLACE_UPDATE_STATE_ANNOTATION]) ?? {}, setName),
@@ -69,10 +75,11 @@ function factsOf({ metadata = {}, spec }: Pod, setName: string) {
 
 type Stands = Pick<PodStanding, "standing" | "why" | "isReady">;
 
-function standingOf(pod: Pod, sidecarSet: SidecarSet): Stands {
-  const state = podStateOf(pod, sidecarSet);
+function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
   const isReady = state.isConsistent && state.isReady;
   const kind = classify(state, sidecarSet);
+  if (kind === "notUpgradable" && state.native?.hindrance !== undefined)
+    return { standing: kind, why: state.native.hindrance, isReady };
   if (kind !== "updated") return { standing: OLD[kind].standing, why: OLD[kind].why, isReady };
   if (isReady) return { standing: "updated", why: "", isReady };
   return { standing: "down", why: downPods(sidecarSet, [state], 1)[0]?.why ?? "", isReady };

@@ -2,7 +2,7 @@
 import type { NextBatch, SetDetail } from "./content.ts";
 import { bar, curve } from "./figures.ts";
 import { type Html, html } from "./html.ts";
-import type { Reason } from "./reasons.ts";
+import type { Reason } from "./reason.ts";
 import {
   batchesTable,
   countsText,
@@ -61,10 +61,10 @@ function bigBar(counts: SetDetail["counts"], total: number): Html {
 <dl class="legend">${shown.map(([standing, name]) => html`<div>${mark(standing)}<dt>${name}</dt><dd>${counts[standing]}</dd></div>`)}</dl>`;
 }
 
-function reasonItem({ kind, title, text, pods }: Reason): Html {
+function reasonItem({ reason, kind, title, text, pods }: Reason): Html {
   const item = ({ name, why }: Reason["pods"][number]) => html`<li><code>${name}</code>${why !== "" && ` ${why}`}</li>`;
   const rest = pods.slice(REASON_PODS);
-  return html`<li class="why ${kind}"><strong>${title}</strong><p>${text}</p>
+  return html`<li class="why ${kind}"><strong>${title}</strong><p>${text} <small><code>${reason}</code></small></p>
 ${pods.length > 0 && html`<ul class="names">${pods.slice(0, REASON_PODS).map(item)}</ul>`}
 ${rest.length > 0 && html`<details class="more"><summary>and ${rest.length} more</summary><ul class="names">${rest.map(item)}</ul></details>`}</li>`;
 }

@@ -5,6 +5,7 @@ import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undo.ts";
 import { counted } from "../lib/counted.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
+import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
 import { progressOf, type RolloutStanding } from "./progress.ts";
 
 export interface Standing {
@@ -19,14 +20,16 @@ export interface Standing {
 }
 
 /** What one condition says now; undefined: nothing new is known. */
-type Verdict = Pick<StatusCondition, "status" | "reason" | "message"> | undefined;
+type Verdict<T extends ConditionType = ConditionType> =
+  | (Pick<StatusCondition, "status" | "message"> & { readonly reason: ConditionReason<T> })
+  | undefined;
 
 const NAMED = 3;
 /** Holds of decisions that did not look at which pods can be upgraded. */
 const WITHOUT_LOOK: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "unreadable", "flip", "shrink"]);
 
 /** In this order. */
-const VERDICTS: Readonly<Record<string, (standing: Standing, sidecarSet: SidecarSet) => Verdict>> = {
+const VERDICTS: { readonly [T in ConditionType]: (standing: Standing, sidecarSet: SidecarSet) => Verdict<T> } = {
   Progressing: ({ summary, latestRevision }, sidecarSet) =>
     progressOf(summary, wasFinished(sidecarSet, latestRevision)),
   Blocked: blocked,
@@ -53,7 +56,7 @@ export function conditionsOf(sidecarSet: SidecarSet, standing: Standing, now: st
   return [...ours, ...others];
 }
 
-function blocked({ summary, failing, halt }: Standing): Verdict {
+function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   if (halt !== undefined) return yes(summary.hold === "unreadable" ? "AnnotationUnreadable" : "Halted", halt);
   if (summary.hold === "gate" && summary.gate !== undefined) return yes("Gate", summary.gate);
   if (summary.hold === "budget" && summary.selected === 0 && failing.length > 0)
@@ -73,13 +76,13 @@ function isHeldByOwners({ hold, selected, used }: RolloutStanding, failing: numb
   return hold === "ownerBudget" && selected === 0 && (used === 0 || failing > 0);
 }
 
-function degraded({ failing }: Standing): Verdict {
+function degraded({ failing }: Standing): Verdict<"Degraded"> {
   if (failing.length > 0)
     return yes("PodsFail", `${counted(failing.length, "pod")} with the latest sidecars: ${some(failing)}`);
   return no("AsExpected", "no pod with the latest sidecars fails");
 }
 
-function notUpgradable({ summary }: Standing): Verdict {
+function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
   const { hold, notUpgradable: count, immutableFields } = summary;
   if (WITHOUT_LOOK.has(hold)) return undefined;
   if (count === 0) return no("AllUpgradable", "every pod that is not updated can be, in place");
@@ -90,14 +93,14 @@ function notUpgradable({ summary }: Standing): Verdict {
   );
 }
 
-function missedInjection({ missed }: Standing, { spec }: SidecarSet): Verdict {
+function missedInjection({ missed }: Standing, { spec }: SidecarSet): Verdict<"MissedInjection"> {
   if (missed === undefined) return undefined;
   if (spec.injectionStrategy?.paused) return no("InjectionPaused", "no pod is given sidecars");
   if (missed.length === 0) return no("NoneMissed", "every pod that was made since has the sidecars");
   return yes("MadeWithoutSidecars", `${counted(missed.length, "pod")} made without the sidecars: ${listed(missed)}`);
 }
 
-function undone(_: Standing, sidecarSet: SidecarSet): Verdict {
+function undone(_: Standing, sidecarSet: SidecarSet): Verdict<"Undone"> {
   const last = lastUndone(sidecarSet);
   if (last)
     return last.isCurrent
@@ -116,10 +119,10 @@ function listed(all: readonly string[]): string {
   return [...all.slice(0, NAMED), ...more].join(", ");
 }
 
-function yes(reason: string, message: string): Verdict {
-  return { status: "True", reason, message };
+function yes<R extends ConditionReason>(reason: R, message: string) {
+  return { status: "True", reason, message } as const;
 }
 
-function no(reason: string, message: string): Verdict {
-  return { status: "False", reason, message };
+function no<R extends ConditionReason>(reason: R, message: string) {
+  return { status: "False", reason, message } as const;
 }

@@ -2,8 +2,10 @@
 
 import type { StatusCondition } from "../../api/sidecarset.ts";
 import { counted } from "../lib/counted.ts";
+import type { ConditionReason } from "./condition-reasons.ts";
 
-type Verdict = Pick<StatusCondition, "status" | "reason" | "message">;
+type Reason = ConditionReason<"Progressing">;
+type Verdict = Pick<StatusCondition, "status" | "message"> & { readonly reason: Reason };
 
 /** Where a decision leaves the rollout: counts of pods. */
 export interface RolloutStanding {
@@ -35,21 +37,21 @@ export function progressOf(summary: RolloutStanding, wasFinished: boolean): Verd
 }
 
 /** Holds under which no pod is written to … */
-const STILL: Readonly<Record<string, string>> = {
+const STILL: Readonly<Record<string, Reason>> = {
   paused: "Paused",
   NotUpdate: "NotUpdate",
   halted: "Halted",
   unreadable: "AnnotationUnreadable",
 };
 /** … and what is said of the others when no pod is on its way. */
-const AT_REST: Readonly<Record<string, string>> = {
+const AT_REST: Readonly<Record<string, Reason>> = {
   gate: "Gate",
   ownerBudget: "MaxUnavailablePerOwner",
   finished: "Finished",
   partition: "Partition",
 };
 
-function standingOf(summary: RolloutStanding): readonly ["True" | "False", string] {
+function standingOf(summary: RolloutStanding): readonly ["True" | "False", Reason] {
   const { hold, updated, updatedReady, used, selected } = summary;
   const still = STILL[hold];
   if (still !== undefined) return ["False", still];

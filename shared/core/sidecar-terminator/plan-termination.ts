@@ -67,14 +67,17 @@ function isIgnoringTime(pod: Pod, { normal, ignoringExitCode, byImage }: JobSide
 
 function endByImage(pod: Pod, names: readonly string[]): readonly TerminationAction[] {
   const left = unfinished(pod, names);
-  if (left.length === 0) return [];
+  return left.length === 0 ? [] : [...swapImages(pod, left), event(left, "in-place update")];
+}
+
+/** Nothing for those that have theirs already. */
+function swapImages(pod: Pod, names: readonly string[]): readonly Extract<TerminationAction, { kind: "SwapImages" }>[] {
   const images = pod.spec.containers.flatMap((container, index): readonly ImageChange[] => {
     const to = endingImage(container);
     const { name, image: from = "" } = container;
-    return left.includes(name) && to !== undefined && to !== from ? [{ index, container: name, from, to }] : [];
+    return names.includes(name) && to !== undefined && to !== from ? [{ index, container: name, from, to }] : [];
   });
-  const swap = images.length === 0 ? [] : [{ kind: "SwapImages", images } as const];
-  return [...swap, event(left, "in-place update")];
+  return images.length === 0 ? [] : [{ kind: "SwapImages", images }];
 }
 
 function endByRequest(pod: Pod, names: readonly string[]): readonly TerminationAction[] {
@@ -98,8 +101,44 @@ function requestFor(pod: Pod, names: readonly string[]): ContainerRecreateReques
   };
 }
 
+export interface EndingView extends Omit<TerminationView, "hasRequest"> {
+  /** the phase of a pod may be final before its sidecars have stopped, whatever they say about exit codes */
+  readonly isPhaseFirst: boolean;
+}
+
+export type EndingPlan =
+  | {
+      readonly kind: "plan";
+      readonly actions: readonly Extract<TerminationAction, { kind: "SwapImages" | "FinishPod" }>[];
+      /** sidecars that run on, since nothing can end them but their pod's phase */
+      readonly left: readonly string[];
+    }
+  | Extract<TerminationPlan, { kind: "refused" }>;
+
+/**
+ * The same where no daemon kills containers. A kubelet replaces a container whose image is another one, in a pod that is
+ * done too, and sees by itself that all have ended. It also stops all that runs in a pod whose phase somebody else made
+ * final; but then scheduler, volumes and the Job have been told that nothing runs any more. So that is for those that
+ * OpenKruise ends so: whose exit code shall not count.
+ */
+export function planEnding(pod: Pod, { node, isPhaseFirst, now }: EndingView): EndingPlan {
+  if (!isWaitingForSidecars(pod)) return { kind: "plan", actions: [], left: [] };
+  if (!node) return { kind: "refused", message: `nodes "${pod.spec.nodeName ?? ""}" not found` };
+  const isVirtual = node.metadata?.labels?.[NODE_TYPE_LABEL] === VIRTUAL_KUBELET;
+  const { normal, ignoringExitCode, byImage } = jobSidecars(pod, isVirtual);
+  const images = new Set(pod.spec.containers.filter(endingImage).map(({ name }) => name));
+  const swapped = unfinished(pod, [...byImage, ...normal.filter((name) => images.has(name))]);
+  const plain = unfinished(
+    pod,
+    normal.filter((name) => !images.has(name)),
+  );
+  const [left, byPhase] = isPhaseFirst ? [[], [...plain, ...ignoringExitCode]] : [plain, ignoringExitCode];
+  const isTime = swapped.length === 0 && left.length === 0 && unfinished(pod, byPhase).length > 0;
+  return { kind: "plan", actions: [...swapImages(pod, swapped), ...(isTime ? finishPod(pod, now) : [])], left };
+}
+
 /** Nothing for a pod whose phase is final already. */
-export function finishPod(pod: Pod, now: string): readonly TerminationAction[] {
+export function finishPod(pod: Pod, now: string): readonly Extract<TerminationAction, { kind: "FinishPod" }>[] {
   if (pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed") return [];
   const phase = areSuccessful(pod, mainContainers(pod)) ? "Succeeded" : "Failed";
   const message = "Terminated by Sidecar Terminator";

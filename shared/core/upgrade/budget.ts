@@ -33,17 +33,21 @@ export function maxUnavailableOf(strategy: UpdateStrategy | undefined, total: nu
 export interface Claims {
   /** uids of pods that may be written to at any moment */
   readonly reserved: ReadonlySet<string>;
-  /** gate StrictMaxUnavailable: every pod that is down uses budget, whoever took it down; else updated ones only */
-  readonly isStrict: boolean;
+  /** the feature gate: every pod that is down uses budget, whoever took it down; else updated ones only */
+  readonly StrictMaxUnavailable: boolean;
   /** true: all of `reserved` were reserved for the spec that is decided on, so that there was room for each; absent: not known */
   readonly isReservedForThis?: boolean;
   /** pods of StatefulSets that are down and not matched, where ordinals are followed; absent: none */
   readonly downBeside?: DownPods;
+  /** pods that are being evicted because they are not among those that are counted; absent: none */
+  readonly evicted?: number;
 }
 
-/** Pods that were upgraded and are not back yet, or are reserved for it. Old pods that are down use no budget, but for the gate. */
-export function usedBudget(pods: Sequence<PodState>, { reserved, isStrict }: Claims): number {
-  return countOf(pods, (state) => isReserved(state, reserved) || ((state.isUpdated || isStrict) && isDown(state)));
+/** Pods that were upgraded and are not back yet, or are reserved for it, and evicted ones. Old pods that are down use no budget, but for the gate. */
+export function usedBudget(pods: Sequence<PodState>, { reserved, StrictMaxUnavailable, evicted = 0 }: Claims): number {
+  const countsDown = ({ isUpdated }: PodState) => isUpdated || StrictMaxUnavailable;
+  const isUsing = (state: PodState) => isReserved(state, reserved) || (countsDown(state) && isDown(state));
+  return evicted + countOf(pods, isUsing);
 }
 
 /** It uses budget once it is updated. */
@@ -87,8 +91,8 @@ function costOf({ isReady }: PodState, isHeld: boolean): number {
 }
 
 /** Reserved pods that are down anyway were taken at no cost, but for the gate. */
-function heldForFree(line: Sequence<PodState>, { reserved, isStrict }: Claims): number {
-  return isStrict ? 0 : countOf(line, (state) => isReserved(state, reserved) && !state.isReady);
+function heldForFree(line: Sequence<PodState>, { reserved, StrictMaxUnavailable }: Claims): number {
+  return StrictMaxUnavailable ? 0 : countOf(line, (state) => isReserved(state, reserved) && !state.isReady);
 }
 
 function isReserved(state: PodState, reserved: ReadonlySet<string>): boolean {

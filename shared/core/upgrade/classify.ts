@@ -21,9 +21,17 @@ export function classify({ pod, isUpdated, native, resize }: PodState, sidecarSe
   const selector = sidecarSet.spec.updateStrategy?.selector;
   // A selector with an unknown operator selects no pod.
   if (selector && selectorMatches(selector, pod.metadata?.labels) !== true) return "notSelected";
-  if ((!isUpgradable(pod, sidecarSet) && !resize) || native?.hindrance !== undefined) return "notUpgradable";
+  if (!canBeUpdated({ pod, native, resize }, sidecarSet)) return "notUpgradable";
   if (resize?.step === "wait") return "inFlight";
   return hasSettled(pod, sidecarSet) && native?.hasSettled !== false ? "waiting" : "inFlight";
+}
+
+/** In place, of a pod that is not updated: nothing but images differs, or what can be resized, and its node can do it. */
+export function canBeUpdated(
+  { pod, native, resize }: Pick<PodState, "pod" | "native" | "resize">,
+  sidecarSet: SidecarSet,
+) {
+  return (isUpgradable(pod, sidecarSet) || resize !== undefined) && native?.hindrance === undefined;
 }
 
 /**

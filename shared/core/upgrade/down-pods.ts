@@ -1,8 +1,9 @@
 /** Decides which updated pods a rollout waits for, and what each of them waits for. */
-import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
+import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { compareUtf8 } from "../lib/go-json.ts";
 import { type Sequence, where } from "../lib/sequence.ts";
+import { failureOf, failureText, waitingReasonOf } from "../pod/container-failure.ts";
 import { isConsistent } from "../pod/is-consistent.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { sidecarContainerNames } from "../pod/sidecar-containers.ts";
@@ -24,14 +25,16 @@ export function downPods(sidecarSet: SidecarSet, pods: Sequence<PodState>, limit
     .map(({ pod, namespace, name }) => ({ namespace, name, why: whyDown(sidecarSet, pod) }));
 }
 
-/** The SidecarSet's own containers are named first: they are what was changed. */
+/** Containers that fail are named first, and the SidecarSet's own before others: they are what was changed. */
 function whyDown(sidecarSet: SidecarSet, pod: Pod): string {
   const ours = new Set([...sidecarContainerNames(sidecarSet), ...natives(sidecarSet)]);
   const ofNatives = (pod.status?.initContainerStatuses ?? []).filter(({ name }) => natives(sidecarSet).includes(name));
   const statuses = [...ofNatives, ...(pod.status?.containerStatuses ?? [])];
   const unready = statuses.filter(({ ready }) => ready !== true);
+  const failure = failureOf(pod, ours) ?? failureOf(pod);
+  if (failure) return failureText(failure);
   const worst = unready.find(({ name }) => ours.has(name)) ?? unready[0];
-  if (worst) return `${worst.name}: ${reasonOf(worst)}`;
+  if (worst) return `${worst.name}: ${waitingReasonOf(worst) ?? "not ready"}`;
   const late = statuses.find(
     ({ name }) => ours.has(name) && !isConsistent(pod, sidecarSet.metadata?.name ?? "", new Set([name])),
   );
@@ -40,8 +43,4 @@ function whyDown(sidecarSet: SidecarSet, pod: Pod): string {
 
 function natives({ spec }: SidecarSet): readonly string[] {
   return (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always").map(({ name }) => name);
-}
-
-function reasonOf({ state }: ContainerStatus): string {
-  return state?.waiting?.reason ?? state?.terminated?.reason ?? "not ready";
 }

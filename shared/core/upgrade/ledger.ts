@@ -5,13 +5,16 @@
  * 1. The ledger is read first, then the pods are listed.
  * 2. Used budget = pods seen down, and reserved ones.
  * 3. A pod is written to only while it is reserved, on condition that it still has the reserved resourceVersion.
- * 4. A reservation is freed only when its pod is seen at another resourceVersion, or gone. One that is no longer wanted
+ * 4. A reservation is freed only when its pod is seen at a later resourceVersion, or gone. One that is no longer wanted
  *    is fenced: a write that changes nothing but an annotation, so that a late patch fails. So are reserved ones that a
  *    smaller budget, or a release that others carry already, leaves no room for.
  * 5. The ledger names the SidecarSet's generation. observedGeneration is written only when the ledger names it and
  *    nothing is reserved under an older one.
  */
 import { createHash } from "node:crypto";
+import { HASH_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { isLater } from "../lib/resource-version.ts";
 
 /**
  * More than this many pods are never being written to at once; the window is refilled. A line has 460 bytes at most, and
@@ -51,6 +54,8 @@ export interface Ledger {
   readonly uid: string;
   readonly generation: number;
   readonly reservations: readonly Reservation[];
+  /** digest of the annotations by which all of these were reserved; absent: it is not known, or of older ones */
+  readonly steering?: string;
 }
 
 export const EMPTY_LEDGER: Ledger = { uid: "", generation: 0, reservations: [] };
@@ -114,8 +119,9 @@ export function reconcileLedger(ledger: Ledger, seen: Seen, subject: Subject): R
   const freed: Reservation[] = [];
   for (const reservation of ledger.reservations) {
     const version = seen.get(reservation.uid);
-    const isUntouched = version === undefined || version === reservation.resourceVersion;
-    if (!isUntouched) freed.push(reservation);
+    // An older version is how a replica that lags behind shows it: the patch may land as before.
+    const isThrough = version === null || isLater(version, reservation.resourceVersion);
+    if (isThrough) freed.push(reservation);
     else kept.push(isSame ? reservation : { ...reservation, generation: 0 });
   }
   return { kept, freed };
@@ -124,6 +130,32 @@ export function reconcileLedger(ledger: Ledger, seen: Seen, subject: Subject): R
 /** Whether all of these were reserved for this very generation and hash; what was reserved since counted them as used. */
 export function areReservedFor(kept: readonly Reservation[], { generation, revision }: Subject): boolean {
   return kept.every((reservation) => reservation.generation === generation && reservation.revision === revision);
+}
+
+/** What reservations mean for a decision. */
+export interface Reserved {
+  /** of pods that may be written to at any moment: they use budget although still seen not updated */
+  readonly uids: ReadonlySet<string>;
+  /** all of them were reserved for the generation and hash that are decided on */
+  readonly areForThis: boolean;
+  /** how many pods can be reserved beside them: for others nothing is planned */
+  readonly room: number;
+}
+
+export const NOTHING_RESERVED: Reserved = reservedOf([], { uid: "", generation: 0, revision: "" });
+
+/** `kept`: those that hold on. */
+export function reservedOf(kept: readonly Reservation[], subject: Subject): Reserved {
+  const uids = new Set(kept.map(({ uid }) => uid));
+  return { uids, areForThis: areReservedFor(kept, subject), room: Math.max(0, MAX_RESERVATIONS - kept.length) };
+}
+
+export function subjectOf({ metadata }: SidecarSet): Subject {
+  return {
+    uid: metadata?.uid ?? "",
+    generation: metadata?.generation ?? 0,
+    revision: metadata?.annotations?.[HASH_ANNOTATION] ?? "",
+  };
 }
 
 export interface LedgerPlan {
@@ -195,6 +227,15 @@ function stateOf({ uid, resourceVersion }: PodState): string {
   return `${uid} ${resourceVersion}`;
 }
 
+/**
+ * `next` with what it may be said to be decided by, which annotations have no generation for: theirs, once nothing is
+ * left that was reserved before.
+ */
+export function withSteering(next: Ledger, { steering: stored }: Ledger, kept: number, steering: string): Ledger {
+  if (kept === 0 || stored === steering) return { ...next, steering };
+  return stored === undefined ? next : { ...next, steering: stored };
+}
+
 /** Rule 5: may status.observedGeneration show `subject`'s generation once `ledger` is what is stored? */
 export function isGenerationObservable(ledger: Ledger, subject: Subject): boolean {
   return (
@@ -206,5 +247,6 @@ export function isGenerationObservable(ledger: Ledger, subject: Subject): boolea
 
 /** True when writing `next` over `stored` would change nothing. */
 export function isSameLedger(stored: Ledger, next: Ledger): boolean {
-  return JSON.stringify(formatLedger(stored)) === JSON.stringify(formatLedger(next));
+  const isSteeredAlike = stored.steering === next.steering;
+  return isSteeredAlike && JSON.stringify(formatLedger(stored)) === JSON.stringify(formatLedger(next));
 }

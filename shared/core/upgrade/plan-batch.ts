@@ -3,16 +3,19 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { NOT_UPGRADABLE_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { haltRoom } from "../halt/halt-room.ts";
 import type { Action, PodPrecondition, ResourceChange } from "../lib/action.ts";
 import { each, type Sequence, where } from "../lib/sequence.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { isHotUpgrade } from "../pod/sidecar-containers.ts";
 import type { Claims } from "./budget.ts";
 import { canFlip } from "./hot-slot.ts";
+import type { Observed, Scene } from "./observed-states.ts";
 import { planFlip, planUpgrade } from "./plan-upgrade.ts";
 import type { PodPlan } from "./pod-change.ts";
 import { recordWithoutImage, type UpgradeFacts } from "./record-upgrade.ts";
 import { resizeMark } from "./resize.ts";
+import type { RolloutSettings } from "./rollout-settings.ts";
 import { type Selection, selectPods } from "./select.ts";
 import { isSaidNotUpgradable, planCondition } from "./upgradable-condition.ts";
 
@@ -79,6 +82,16 @@ function planStep({ pod, resize }: PodState, sidecarSet: SidecarSet, facts: Upgr
 /** Nothing differs any more, so both hashes are those of the SidecarSet. */
 function resizedRecords(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts) {
   return { ...resizeMark(pod, sidecarSet), ...recordWithoutImage(pod, sidecarSet, facts) };
+}
+
+/** As passes plan it: within what a ledger and a halt leave room for. */
+export function nextBatch(
+  { sidecarSet, reserved }: Observed,
+  { states, claims }: Scene,
+  { settings, ...facts }: UpgradeFacts & { readonly settings: RolloutSettings },
+): Batch {
+  const room = Math.min(reserved.room, haltRoom(sidecarSet, states));
+  return planBatch(sidecarSet, states, claims, { ...facts, room, withNatives: settings.NativeSidecarInPlaceUpdate });
 }
 
 /** `room`: how many pods that are not reserved are planned for; the others are selected as if they could be taken. */

@@ -5,7 +5,7 @@ import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
 import type { ResourceChange } from "../lib/action.ts";
 import { goJson } from "../lib/go-json.ts";
 import { isJsonObject, jsonObjectOf } from "../lib/json-object.ts";
-import { parseQuantity } from "../lib/quantity.ts";
+import { fieldQuantity } from "../lib/quantity.ts";
 import { compareQuantities } from "../lib/quantity-arithmetic.ts";
 import { isMatched } from "../pod/is-matched.ts";
 import { isUpgradable, type PodState, podStateOf, type ResizeState } from "../pod/pod-state.ts";
@@ -21,7 +21,7 @@ type Quantities = Readonly<Record<string, Quantity>>;
 type Resources = { readonly [bound in (typeof BOUNDS)[number]]?: Quantities };
 
 function compare(one: Quantity | undefined, other: Quantity | undefined): number {
-  const [left, right] = [one, other].map((quantity) => (quantity === undefined ? undefined : parseQuantity(quantity)));
+  const [left, right] = [one, other].map((quantity) => (quantity === undefined ? undefined : fieldQuantity(quantity)));
   if (!left || !right) return left ? 1 : right ? -1 : 0;
   return compareQuantities(left, right);
 }
@@ -183,7 +183,7 @@ export function needsResize(sidecarSet: SidecarSet, pods: Iterable<Pod>, revisio
   const canResize = (pod: Pod) => isResizable(sidecarSet, pod, revisions);
   for (const pod of pods) {
     if (!isMatched(pod, sidecarSet)) continue;
-    const { resize } = withResize(podStateOf(pod, sidecarSet), sidecarSet, canResize);
+    const { resize } = withResize(podStateOf(pod, sidecarSet, undefined), sidecarSet, canResize);
     if (resize !== undefined && resize.step !== "none") return true;
   }
   return false;

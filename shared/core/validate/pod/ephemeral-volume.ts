@@ -4,7 +4,7 @@ import type { PersistentVolumeClaimSpec, TypedReference, VolumeSources } from ".
 import type { FieldError } from "../../lib/admission.ts";
 import { forbidden, invalid, invalidEach, notSupported, required } from "../../lib/field-error.ts";
 import { dnsLabelErrors, dnsSubdomainErrors } from "../../lib/label-name.ts";
-import { formatQuantity, parseQuantity } from "../../lib/quantity.ts";
+import { fieldQuantity, formatQuantity } from "../../lib/quantity.ts";
 import { validateAnnotations } from "../object-meta.ts";
 import { validateLabelSelector, validateLabels } from "../selector.ts";
 
@@ -44,7 +44,7 @@ function validateAccessModes(modes: readonly string[], field: string): readonly 
 function validateStorage(spec: PersistentVolumeClaimSpec, field: string): readonly FieldError[] {
   const storage = spec.resources?.requests?.["storage"];
   if (storage === undefined) return [required(field)];
-  const quantity = parseQuantity(storage);
+  const quantity = fieldQuantity(storage);
   if (quantity === undefined || quantity.unscaled > 0n) return [];
   return [invalid(field, formatQuantity(quantity), "must be greater than zero")];
 }

@@ -3,7 +3,7 @@ import type { EnvVarSource } from "../../../api/container.ts";
 import type { FieldError } from "../../lib/admission.ts";
 import { invalid, invalidEach, notSupported, required } from "../../lib/field-error.ts";
 import { qualifiedNameErrors } from "../../lib/label-name.ts";
-import { formatQuantity, parseQuantity } from "../../lib/quantity.ts";
+import { fieldQuantity, formatQuantity } from "../../lib/quantity.ts";
 import { splitSubscript } from "./field-path.ts";
 
 /** As they may stand in JSON: every member may be missing. */
@@ -100,7 +100,7 @@ function divisorRule(resource: string): readonly [readonly string[], string] | u
 }
 
 function validateDivisor({ resource = "", divisor }: ResourceReference, field: string): readonly FieldError[] {
-  const quantity = parseQuantity(divisor ?? "0");
+  const quantity = fieldQuantity(divisor ?? "0");
   const rule = divisorRule(resource);
   if (quantity === undefined || quantity.unscaled === 0n || rule === undefined) return [];
   const [divisors, title] = rule;

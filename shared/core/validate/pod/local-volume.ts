@@ -2,7 +2,7 @@
 import type { DownwardFile, KeyToPath, VolumeProjection, VolumeSources } from "../../../api/volume-source.ts";
 import type { FieldError } from "../../lib/admission.ts";
 import { forbidden, invalid, notSupported, required } from "../../lib/field-error.ts";
-import { parseQuantity } from "../../lib/quantity.ts";
+import { fieldQuantity } from "../../lib/quantity.ts";
 import { numberOf } from "../integer.ts";
 import { validateFieldReference, validateResourceReference } from "./field-reference.ts";
 import { validateDescendingPath, validateNoBacksteps, validateNonReservedPath } from "./path.ts";
@@ -33,7 +33,7 @@ const SHORTEST_TOKEN = 600;
 const LONGEST_TOKEN = 2 ** 32;
 
 export function validateEmptyDir({ sizeLimit }: Source<"emptyDir">, field: string): readonly FieldError[] {
-  const isNegative = sizeLimit != null && (parseQuantity(sizeLimit)?.unscaled ?? 0n) < 0n;
+  const isNegative = sizeLimit != null && (fieldQuantity(sizeLimit)?.unscaled ?? 0n) < 0n;
   return isNegative ? [forbidden(`${field}.sizeLimit`, "SizeLimit field must be a valid resource quantity")] : [];
 }
 

@@ -4,7 +4,7 @@ import type { Quantity } from "../../../api/kubernetes.ts";
 import type { FieldError } from "../../lib/admission.ts";
 import { duplicate, forbidden, invalid, invalidEach, notFound, notSupported, required } from "../../lib/field-error.ts";
 import { dnsLabelErrors } from "../../lib/label-name.ts";
-import { formatQuantity, type ParsedQuantity, parseQuantity } from "../../lib/quantity.ts";
+import { fieldQuantity, formatQuantity, type ParsedQuantity } from "../../lib/quantity.ts";
 import { compareQuantities, milliValue } from "../../lib/quantity-arithmetic.ts";
 import { containerResourceErrors, isHugePages, isInteger, isOvercommitAllowed } from "./resource-name.ts";
 
@@ -14,7 +14,7 @@ const RESIZED = ["cpu", "memory"];
 const RESIZE_POLICIES = ["NotRequired", "RestartContainer"];
 
 function quantityOf(quantity: Quantity): ParsedQuantity {
-  return parseQuantity(quantity) ?? { unscaled: 0n, scale: 0, format: "DecimalSI", isInt64: true };
+  return fieldQuantity(quantity) ?? { unscaled: 0n, scale: 0, format: "DecimalSI", isInt64: true };
 }
 
 /** Source: Kubernetes' ValidateResourceQuantityValue. */

@@ -1,0 +1,25 @@
+/** The library: how passes run in the cluster that is asked about, as far as that changes what they do. */
+import type { Observation } from "../../shared/core/decide.ts";
+import { NOTHING_RESERVED } from "../../shared/core/upgrade/ledger.ts";
+import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/upgrade/rollout-settings.ts";
+
+export interface PassInput {
+  /** FEATURE_GATES of the passes; absent, as each that is left out: off */
+  readonly featureGates?: Partial<RolloutSettings>;
+  /** node → version of its kubelet, for NativeSidecarInPlaceUpdate; absent: no node is known */
+  readonly kubelets?: ReadonlyMap<string, string>;
+  /** the API server serves pods/resize, for InPlaceResize; absent: false */
+  readonly isResizeServed?: boolean;
+}
+
+export function settingsOf({ featureGates }: PassInput): RolloutSettings {
+  return { ...DEFAULT_ROLLOUT_SETTINGS, ...featureGates };
+}
+
+/** Of an observation; no pass is writing. */
+export function assumed({
+  kubelets = new Map(),
+  isResizeServed = false,
+}: PassInput): Pick<Observation, "taken" | "reserved" | "kubelets" | "isResizeServed"> {
+  return { taken: [], reserved: NOTHING_RESERVED, kubelets, isResizeServed };
+}

@@ -1,0 +1,148 @@
+/** Gives pods the condition that gate KruisePodReadinessGate has them wait for, whoever owns them: nothing else does. */
+import type { Pod } from "../api/kubernetes.ts";
+import { POD_READY_CONDITION } from "../api/names.ts";
+import { withOpenGate } from "../core/ordered-set/open-gate.ts";
+import { conditionOf } from "../core/pod/conditions.ts";
+import { isKubeError } from "../kube/error.ts";
+import { PODS } from "../kube/port.ts";
+import { timestamp } from "./clock.ts";
+import { mapLimited } from "./concurrency.ts";
+import { openFeed } from "./event-feed.ts";
+import { listAll } from "./observe.ts";
+import type { ReadinessReport } from "./report.ts";
+import { messageOf, note, type Service } from "./serve.ts";
+
+/** No field says that a pod waits for its gate. */
+const UNFINISHED = { fieldSelector: "status.phase!=Succeeded,status.phase!=Failed" };
+/** Every pod begins like this: a watch of these tells of all that are created. */
+const NEW = { fieldSelector: "status.phase=Pending" };
+const PODS_AT_ONCE = 16;
+/** A pod that starts is written to by scheduler and kubelet meanwhile. */
+const MAX_TRIES = 5;
+const NEWS_MS = 1_000;
+/** Once the watch is lost. */
+const RELIST_MS = 30_000;
+
+interface Opening {
+  readonly service: Service;
+  readonly report: ReadinessReport;
+}
+
+/**
+ * One list of all pods, then a watch of new ones until `served` says that the rest of the pass has ended. Trouble stands
+ * in the service's problems.
+ */
+export async function openReadiness(service: Service, served: AbortSignal): Promise<ReadinessReport> {
+  const opening: Opening = { service, report: { opened: 0 } };
+  try {
+    if (service.isDryRun) opening.report.planned = (await listWaiting(service)).items.map(planned);
+    else await run(opening, served);
+  } catch (error) {
+    note(service, `pods are not given the condition ${POD_READY_CONDITION}: ${messageOf(error)}`);
+  }
+  return opening.report;
+}
+
+async function run(opening: Opening, served: AbortSignal): Promise<void> {
+  const { service } = opening;
+  for (;;) {
+    const { items, resourceVersion } = await listWaiting(service);
+    await openAll(opening, items);
+    if (!service.isFollowing || served.aborted) return;
+    await follow(opening, resourceVersion, served);
+    await service.clock.sleep(RELIST_MS, served);
+    if (served.aborted) return;
+  }
+}
+
+/** Until the watch is lost, or the rest of the pass has ended. */
+async function follow(opening: Opening, resourceVersion: string, served: AbortSignal): Promise<void> {
+  const feed = openFeed<Pod>(opening.service, PODS, { ...NEW, resourceVersion }, projected);
+  try {
+    while (!served.aborted && (await feed.wait(NEWS_MS, served))) {
+      const newest = new Map(feed.take().map(({ object }) => [object.metadata?.uid, object]));
+      await openAll(opening, [...newest.values()].filter(isWaiting));
+    }
+  } finally {
+    feed.close();
+  }
+}
+
+function listWaiting({ cluster }: Service) {
+  return listAll<Pod, Pod>(cluster, PODS, UNFINISHED, (pod) => (isWaiting(pod) ? projected(pod) : undefined));
+}
+
+function isWaiting(pod: Pod): boolean {
+  return withOpenGate(pod, "") !== pod;
+}
+
+/** What the decision and the write need. */
+function projected(pod: Pod): Pod {
+  const { namespace = "", name = "", uid = "", resourceVersion = "", deletionTimestamp } = pod.metadata ?? {};
+  const hold = conditionOf(pod, POD_READY_CONDITION);
+  return {
+    metadata: { namespace, name, uid, resourceVersion, ...(deletionTimestamp ? { deletionTimestamp } : {}) },
+    spec: { containers: [], readinessGates: pod.spec.readinessGates ?? [] },
+    status: { conditions: hold ? [hold] : [] },
+  };
+}
+
+/** Whatever goes wrong with one pod concerns no other; of all that it went wrong with one is told. */
+async function openAll({ service, report }: Opening, pods: readonly Pod[]): Promise<void> {
+  const failed: { readonly pod: Pod; readonly error: unknown }[] = [];
+  await mapLimited(pods, PODS_AT_ONCE, async (pod) => {
+    try {
+      if (await open(service, pod)) report.opened++;
+    } catch (error) {
+      failed.push({ pod, error });
+    }
+  });
+  const [first] = failed;
+  if (!first) return;
+  const help = isKubeError(first.error, 403)
+    ? "; infra/rbac/optional/container-recreate.yaml grants what is missing"
+    : "";
+  note(
+    service,
+    `${failed.length} pods such as ${nameOf(first.pod)} stay unready for want of the condition ${POD_READY_CONDITION}: ${messageOf(first.error)}${help}`,
+  );
+}
+
+/** False: it is open by now, or the pod is gone. `pod` waits. */
+async function open(service: Service, pod: Pod, tries = MAX_TRIES): Promise<boolean> {
+  try {
+    await write(service, pod);
+    return true;
+  } catch (error) {
+    if (isKubeError(error, 404)) return false;
+    if (!isKubeError(error, 409) || tries === 1) throw error;
+  }
+  const seen = await readSame(service, pod);
+  return seen !== undefined && isWaiting(seen) && (await open(service, seen, tries - 1));
+}
+
+/** Only to the pod as it was read: somebody may hold it unready by now. */
+async function write({ cluster, clock }: Service, pod: Pod): Promise<void> {
+  const { namespace = "", name = "", uid, resourceVersion } = pod.metadata ?? {};
+  const condition = conditionOf(withOpenGate(pod, timestamp(clock)), POD_READY_CONDITION);
+  const body = { metadata: { uid, resourceVersion }, status: { conditions: [condition] } };
+  await cluster.patch<Pod>(PODS, { namespace, name }, { type: "strategic", body }, { subresource: "status" });
+}
+
+/** undefined: it is gone, or another has its name, which the watch tells of. */
+async function readSame({ cluster }: Service, { metadata }: Pod): Promise<Pod | undefined> {
+  const { namespace = "", name = "", uid } = metadata ?? {};
+  const pod = await cluster.get<Pod>(PODS, { namespace, name }).catch((error: unknown) => {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  });
+  return pod?.metadata?.uid === uid ? pod : undefined;
+}
+
+function planned(pod: Pod): string {
+  return `give pod ${nameOf(pod)} the condition ${POD_READY_CONDITION}`;
+}
+
+function nameOf({ metadata }: Pod): string {
+  return `${metadata?.namespace}/${metadata?.name}`;
+}

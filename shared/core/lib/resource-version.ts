@@ -1,0 +1,7 @@
+/** Which of two resourceVersions is the later one. */
+
+/** resourceVersions are decimal numbers of any length. Source: Kubernetes API concepts, "Resource versions". */
+export function isLater(version: string | undefined, than: string): boolean {
+  if (version === undefined) return false;
+  return version.length === than.length ? version > than : version.length > than.length;
+}

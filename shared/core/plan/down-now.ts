@@ -1,0 +1,18 @@
+/** Decides how many pods are down at a moment of a plan: those that maxUnavailable counts, and all that there are. */
+import { countOf } from "../lib/sequence.ts";
+import { usedBudget } from "../upgrade/budget.ts";
+import { NOTHING_RESERVED } from "../upgrade/ledger.ts";
+import { type Observed, sceneOf } from "../upgrade/observed-states.ts";
+
+export interface DownNow {
+  readonly counted: number;
+  readonly all: number;
+}
+
+export function downNow(observed: Observed, context: Parameters<typeof sceneOf>[1]): DownNow {
+  const { states, claims } = sceneOf({ ...observed, reserved: NOTHING_RESERVED }, context);
+  return {
+    counted: usedBudget(states, claims),
+    all: countOf(states, ({ isConsistent, isReady }) => !(isConsistent && isReady)),
+  };
+}

@@ -1,0 +1,89 @@
+/** Decides whether a container fails, by the reason that its kubelet gives: the one table, which every reader goes by. */
+import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
+
+interface Meaning {
+  /** what does not work: its image is not had, it ends again, it cannot be started as it is configured */
+  readonly kind: "pull" | "crash" | "config" | "other";
+  /**
+   * soon: a matter of moments, so that it does not fail; perhaps: it has failed once, and the kubelet tries again;
+   * no: it has failed again and again, or trying again changes nothing
+   */
+  readonly comesBack: "soon" | "perhaps" | "no";
+}
+
+/** Why a container waits, or why it ended. Source: kubelet, pkg/kubelet/images and kuberuntime; CRI runtimes. */
+const REASONS = {
+  Completed: { kind: "other", comesBack: "soon" },
+  ContainerCannotRun: { kind: "config", comesBack: "perhaps" },
+  ContainerCreating: { kind: "other", comesBack: "soon" },
+  CrashLoopBackOff: { kind: "crash", comesBack: "no" },
+  CreateContainerConfigError: { kind: "config", comesBack: "no" },
+  CreateContainerError: { kind: "config", comesBack: "perhaps" },
+  ErrImageNeverPull: { kind: "pull", comesBack: "no" },
+  ErrImagePull: { kind: "pull", comesBack: "perhaps" },
+  Error: { kind: "crash", comesBack: "perhaps" },
+  ImageInspectError: { kind: "pull", comesBack: "perhaps" },
+  ImagePullBackOff: { kind: "pull", comesBack: "no" },
+  InvalidImageName: { kind: "pull", comesBack: "no" },
+  OOMKilled: { kind: "crash", comesBack: "perhaps" },
+  PodInitializing: { kind: "other", comesBack: "soon" },
+  PostStartHookError: { kind: "crash", comesBack: "perhaps" },
+  RegistryUnavailable: { kind: "pull", comesBack: "soon" },
+  RunContainerError: { kind: "config", comesBack: "perhaps" },
+  StartError: { kind: "config", comesBack: "perhaps" },
+} as const satisfies Readonly<Record<string, Meaning>>;
+
+export type ContainerReason = keyof typeof REASONS;
+
+export const CONTAINER_REASONS: Readonly<Record<ContainerReason, Meaning>> = REASONS;
+
+export interface ContainerFailure extends Meaning {
+  readonly container: string;
+  readonly reason: ContainerReason;
+}
+
+/** Of the first container that fails, or the first of those `names`; undefined: none does. */
+export function failureOf(pod: Pod, names?: ReadonlySet<string>): ContainerFailure | undefined {
+  for (const status of statusesOf(pod)) {
+    const failure = names?.has(status.name) === false ? undefined : failureIn(status);
+    if (failure !== undefined) return failure;
+  }
+  return undefined;
+}
+
+/** A container of it fails, and does not come back by itself. */
+export function isBeyondHelp(pod: Pod): boolean {
+  return statusesOf(pod).some((status) => failureIn(status)?.comesBack === "no");
+}
+
+function statusesOf({ status }: Pod): readonly ContainerStatus[] {
+  return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+}
+
+/** undefined: it does not fail; a reason that nobody knows is none to say so. */
+function failureIn(status: ContainerStatus): ContainerFailure | undefined {
+  const reason = waitingReasonOf(status);
+  if (status.ready === true || reason === undefined || !isKnown(reason)) return undefined;
+  const meaning = CONTAINER_REASONS[reason];
+  return meaning.comesBack === "soon" ? undefined : { container: status.name, reason, ...meaning };
+}
+
+/** True for one whose node is about to start it, as far as its reason tells. */
+export function isStartedSoon(status: ContainerStatus): boolean {
+  const reason = waitingReasonOf(status);
+  return reason !== undefined && isKnown(reason) && CONTAINER_REASONS[reason].comesBack === "soon";
+}
+
+/** Why it waits, or why it ended. */
+export function waitingReasonOf({ state }: ContainerStatus): string | undefined {
+  return state?.waiting?.reason ?? state?.terminated?.reason;
+}
+
+/** Such as `agent: ImagePullBackOff`. */
+export function failureText({ container, reason }: ContainerFailure): string {
+  return `${container}: ${reason}`;
+}
+
+function isKnown(reason: string): reason is ContainerReason {
+  return Object.hasOwn(REASONS, reason);
+}

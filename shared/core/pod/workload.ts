@@ -1,0 +1,69 @@
+/** Decides which workload pods belong to, and which command has them recreated. */
+import type { Pod } from "../../api/kubernetes.ts";
+import { counted } from "../lib/counted.ts";
+
+/** A controller, as kubectl names it. */
+interface Workload {
+  readonly namespace: string;
+  /** such as `deployment/web`; "" for a pod that has no controller */
+  readonly workload: string;
+}
+
+/** What recreates pods of one workload. */
+export interface Renewal extends Workload {
+  readonly pods: number;
+  /** for a shell */
+  readonly command: string;
+}
+
+const HASH_LABEL = "pod-template-hash";
+/** `kubectl rollout restart` knows these. */
+const RESTARTED: ReadonlySet<string> = new Set(["deployment", "statefulset", "daemonset"]);
+const NAMED = 5;
+
+/** A ReplicaSet that a Deployment made is named like it, with the hash of its template. */
+export function workloadOf({ metadata }: Pod): Workload {
+  const { namespace = "", ownerReferences = [], labels = {} } = metadata ?? {};
+  const owner = ownerReferences.find(({ controller }) => controller === true);
+  if (owner === undefined) return { namespace, workload: "" };
+  const suffix = `-${labels[HASH_LABEL] ?? ""}`;
+  if (owner.kind === "ReplicaSet" && suffix !== "-" && owner.name.endsWith(suffix))
+    return { namespace, workload: `deployment/${owner.name.slice(0, -suffix.length)}` };
+  const [group = ""] = owner.apiVersion.split("/");
+  const kind = owner.kind.toLowerCase();
+  const isBuiltIn = ["apps", "batch", "v1"].includes(group);
+  return { namespace, workload: `${isBuiltIn ? kind : `${kind}.${group}`}/${owner.name}` };
+}
+
+/** By namespace and workload. Whoever has no restart of its own gets its pods deleted, and creates others. */
+export function renewalsOf(pods: readonly Pod[]): readonly Renewal[] {
+  const groups = Map.groupBy(pods, (pod) => {
+    const { namespace, workload } = workloadOf(pod);
+    return `${namespace}\0${workload}`;
+  });
+  return [...groups]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, those]) => {
+      const [namespace = "", workload = ""] = key.split("\0");
+      return { namespace, workload, pods: those.length, command: commandOf(namespace, workload, those) };
+    });
+}
+
+function commandOf(namespace: string, workload: string, pods: readonly Pod[]): string {
+  const [kind = ""] = workload.split("/");
+  if (RESTARTED.has(kind)) return `kubectl -n ${namespace} rollout restart ${workload}`;
+  const names = pods.slice(0, NAMED).map(({ metadata }) => metadata?.name ?? "");
+  const more = pods.length > NAMED ? ` # and ${pods.length - NAMED} more` : "";
+  return `kubectl -n ${namespace} delete pod ${names.join(" ")}${more}`;
+}
+
+/** What to do about pods that only get there when they are recreated. `pods`: with controllers and labels; empty: not known. */
+export function renewalHint(pods: readonly Pod[]): string {
+  const all = renewalsOf(pods);
+  if (all.length === 0) return "recreate them: kubectl rollout restart of their workloads";
+  const some = all.slice(0, 3).map(({ workload, command }) => (workload === "" ? `${command} (${ALONE})` : command));
+  const more = all.length > some.length ? [`and ${counted(all.length - some.length, "more workload")}`] : [];
+  return `recreate ${pods.length === 1 ? "it" : "them"}: ${[...some, ...more].join("; ")}`;
+}
+
+const ALONE = "it has no workload that creates another";

@@ -1,0 +1,33 @@
+/** Decides nothing: every reason that a condition of a SidecarSet may give, by its type. */
+
+export const CONDITION_REASONS = {
+  Progressing: [
+    "RollingOut",
+    "WaitingForPods",
+    "Finished",
+    "Partition",
+    "Paused",
+    "NotUpdate",
+    "Halted",
+    "AnnotationUnreadable",
+    "Gate",
+    "MaxUnavailablePerOwner",
+    "NothingToUpgrade",
+  ],
+  Blocked: [
+    "AnnotationUnreadable",
+    "Halted",
+    "Gate",
+    "MaxUnavailable",
+    "OrderedSet",
+    "MaxUnavailablePerOwner",
+    "NotBlocked",
+  ],
+  Degraded: ["PodsFail", "AsExpected"],
+  NotUpgradable: ["AllUpgradable", "ImmutableFields"],
+  MissedInjection: ["InjectionPaused", "NoneMissed", "MadeWithoutSidecars"],
+  Undone: ["Halted", "Superseded", "Forgotten"],
+} as const;
+
+export type ConditionType = keyof typeof CONDITION_REASONS;
+export type ConditionReason<T extends ConditionType = ConditionType> = (typeof CONDITION_REASONS)[T][number];

@@ -1,0 +1,29 @@
+/** Decides nothing: the feature gates that change what passes do with pods. Whoever decides, or says what would be decided, is given all of them. */
+
+export interface RolloutSettings {
+  /** ours: cpu and memory of sidecars are changed in place */
+  readonly InPlaceResize: boolean;
+  /** ours: native sidecars get new images in place */
+  readonly NativeSidecarInPlaceUpdate: boolean;
+  /** pods are given the condition that it has them wait for */
+  readonly KruisePodReadinessGate: boolean;
+  /** sidecars of jobs that are done are ended */
+  readonly SidecarTerminator: boolean;
+  /** ours: pods of jobs may be Succeeded or Failed before their sidecars have stopped */
+  readonly SidecarTerminatorByPhase: boolean;
+  /** ours: pods get no SidecarSetUpgradable condition, which is a second write for each */
+  readonly SkipUpgradableCondition: boolean;
+  /** ours: every pod that is down uses budget, old ones too */
+  readonly StrictMaxUnavailable: boolean;
+}
+
+/** OpenKruise's, and ours off. */
+export const DEFAULT_ROLLOUT_SETTINGS: RolloutSettings = {
+  InPlaceResize: false,
+  NativeSidecarInPlaceUpdate: false,
+  KruisePodReadinessGate: false,
+  SidecarTerminator: false,
+  SidecarTerminatorByPhase: false,
+  SkipUpgradableCondition: false,
+  StrictMaxUnavailable: false,
+};
