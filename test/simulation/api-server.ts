@@ -14,7 +14,7 @@ import { StatusError, unknownResource } from "../../infra/local/status-error.ts"
 import { Store } from "../../infra/local/store.ts";
 import { type WatchSession, type WatchSink, watchObjects } from "../../infra/local/watch.ts";
 import { commit, commitRemoval } from "../../infra/local/write.ts";
-import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import {
   CONTAINER_RECREATE_REQUESTS,
@@ -24,6 +24,7 @@ import {
   type ObjectList,
   type Patch,
   type PatchOptions,
+  PODS,
   type Resource,
   SIDECARSETS,
   STATEFUL_SETS,
@@ -42,6 +43,15 @@ export interface ApiServerOptions {
   readonly onWrite: (write: Write) => void;
   /** A page holds as many objects at most, whatever was asked for. */
   readonly pageSize: number;
+  /** resourceVersions go on from there */
+  readonly firstVersion?: number;
+  /** a PodDisruptionBudget keeps the pod now; absent: there is none */
+  readonly isKept?: (pod: Pod) => boolean;
+}
+
+/** What is sent to pods/eviction. */
+export interface Eviction extends KubernetesObject {
+  readonly deleteOptions?: { readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string } };
 }
 
 const CUSTOM_KINDS: readonly Kind[] = [
@@ -55,6 +65,13 @@ const MEDIA_TYPES = {
   merge: "application/merge-patch+json",
   strategic: "application/strategic-merge-patch+json",
 } as const;
+const KEPT = {
+  kind: "Status",
+  status: "Failure",
+  code: 429,
+  reason: "TooManyRequests",
+  message: "Cannot evict pod as it would violate the pod's disruption budget.",
+} as const;
 const BOOKMARK_MS = 60_000;
 const HISTORY = 20_000;
 
@@ -62,21 +79,36 @@ const HISTORY = 20_000;
 export class ApiServer {
   readonly #api: Api;
   readonly #pageSize: number;
+  readonly #isKept: (pod: Pod) => boolean;
 
-  constructor({ scheduler, random, onWrite, pageSize }: ApiServerOptions) {
-    const store = new Store(HISTORY);
+  /** since when each resourceVersion is the newest */
+  readonly #versions: { readonly atMs: number; readonly version: number }[] = [];
+
+  constructor({ scheduler, random, onWrite, pageSize, firstVersion, isKept = () => false }: ApiServerOptions) {
+    const store = new Store(HISTORY, firstVersion);
     const clock = {
       now: () => scheduler.nowMs,
       after: (delayMs: number, run: () => void) => scheduler.after(delayMs, run),
       close: () => undefined,
     };
-    const history = { ...NO_HISTORY, write: onWrite };
+    const write = (one: Write) => {
+      this.#versions.push({ atMs: scheduler.nowMs, version: Number(one.object.metadata.resourceVersion) });
+      onWrite(one);
+    };
+    const history = { ...NO_HISTORY, write };
     this.#api = { store, registry: createRegistry(store), history, clock, random };
     this.#pageSize = pageSize;
+    this.#isKept = isKept;
   }
 
   get resourceVersion(): string {
     return String(this.#api.store.resourceVersion);
+  }
+
+  /** The newest one at that time, as far as it is remembered. */
+  versionAt(ms: number): string {
+    const at = this.#versions.findLast(({ atMs }) => atMs <= ms)?.version ?? 0;
+    return String(Math.max(at, this.#api.store.oldestKnown + 1));
   }
 
   /** As stored; undefined: there is none. */
@@ -139,6 +171,16 @@ export class ApiServer {
     const { dryRun = false, ...preconditions } = options;
     const call = { ...callOf(writer, resource, key), dryRun };
     await answered(() => deleteObject(this.#api, call, { preconditions }));
+  }
+
+  /** A deletion on conditions, unless a PodDisruptionBudget is in the way. */
+  evict(writer: string, { metadata, deleteOptions = {} }: Eviction): Promise<unknown> {
+    const { namespace = "", name = "" } = metadata ?? {};
+    return answered(() => {
+      const pod = this.peek<Pod>(PODS, { namespace, name });
+      if (pod && this.#isKept(pod)) throw KubeError.fromStatus(KEPT, KEPT.code);
+      return deleteObject(this.#api, callOf(writer, PODS, { namespace, name }), { ...deleteOptions });
+    });
   }
 
   watch(writer: string, resource: Resource, options: WatchOptions, sink: WatchSink): WatchSession {

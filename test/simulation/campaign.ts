@@ -1,7 +1,7 @@
 /**
  * Many seeds in a row: what was found, and how much was looked at. With `--json` each part leaves its figures in
  * reports/simulation.json, a key for each: `seeds`, `kill-points`, `schedules`, `edits`, `protocol` hold
- *   {date, count, kinds, seconds, runs, findings, faults: {kind: times}, calls, writes, upgrades, fences, flips}
+ *   {date, count, kinds, seconds, runs, findings, faults: {kind: times}, worlds: {kind: times}, calls, writes, upgrades, fences, flips}
  * where `count` is what was asked for (seeds, scenarios, shares, sequences, small worlds), `runs` the worlds that came
  * of it (states of the protocol), `kinds` how many kinds of fault there are, and `findings` the worlds in which a promise
  * was broken; `bugs` holds {date, planted, found, mostSeeds}, `fuzz` {date, bodies, problems, reviews, slowestMs}.
@@ -10,6 +10,7 @@
  */
 import { createHash } from "node:crypto";
 import { FAULTS, type Fault } from "./faults.ts";
+import { WORLD_KINDS, type WorldKind } from "./kinds.ts";
 import { scenarioOf } from "./scenario.ts";
 import { World, type WorldResult } from "./world.ts";
 
@@ -22,6 +23,8 @@ export interface Campaign {
   readonly runs: number;
   readonly findings: readonly Finding[];
   readonly faults: Readonly<Record<Fault, number>>;
+  /** how many were of each kind */
+  readonly worlds: Readonly<Record<WorldKind, number>>;
   readonly calls: number;
   readonly writes: number;
   readonly upgrades: number;
@@ -46,38 +49,46 @@ export async function runSeeds(from: number, to: number, isFirstEnough = false):
   return campaign;
 }
 
-/** Of each kind of fault, in a run of this many seeds or more. */
+/** Of each kind of fault, and of each kind of world, in a run of this many seeds or more. */
 const LEAST_OF_EACH = 100;
 const ENOUGH_SEEDS = 10_000;
 
-/** Kinds of fault that a run of many seeds has seen too seldom. */
-export function rareFaults({ runs, faults }: Campaign): readonly Fault[] {
-  return runs < ENOUGH_SEEDS ? [] : FAULTS.filter((fault) => faults[fault] < LEAST_OF_EACH);
+/** Kinds of fault, and of worlds, that a run of many seeds has seen too seldom; a sentence each. */
+export function rarities({ runs, faults, worlds }: Campaign): readonly string[] {
+  if (runs < ENOUGH_SEEDS) return [];
+  const rare = FAULTS.filter((fault) => faults[fault] < LEAST_OF_EACH);
+  const few = WORLD_KINDS.filter((kind) => worlds[kind] < LEAST_OF_EACH);
+  return [
+    ...rare.map((fault) => `the fault "${fault}" happened ${faults[fault]} times`),
+    ...few.map((kind) => `of the kind "${kind}" there were ${worlds[kind]} worlds`),
+  ];
+}
+
+function countsOf<T extends string>(keys: readonly T[], countOf: (key: T) => number): Readonly<Record<T, number>> {
+  return Object.fromEntries(keys.map((key) => [key, countOf(key)])) as Record<T, number>;
 }
 
 export function emptyCampaign(): Campaign {
-  const faults = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>;
-  return { runs: 0, findings: [], faults, calls: 0, writes: 0, upgrades: 0, fences: 0, flips: 0 };
+  const none = { faults: countsOf(FAULTS, () => 0), worlds: countsOf(WORLD_KINDS, () => 0) };
+  return { runs: 0, findings: [], ...none, calls: 0, writes: 0, upgrades: 0, fences: 0, flips: 0 };
 }
 
-export function campaignOf({ seed, violations, counts, ...result }: WorldResult): Campaign {
-  const faults = Object.fromEntries(FAULTS.map((fault) => [fault, counts.get(fault) ?? 0])) as Record<Fault, number>;
+export function campaignOf({ seed, kind, violations, counts, ...result }: WorldResult): Campaign {
+  const faults = countsOf(FAULTS, (fault) => counts.get(fault) ?? 0);
+  const worlds = countsOf(WORLD_KINDS, (one) => (one === kind ? 1 : 0));
   const findings = violations.length > 0 ? [{ seed, violations }] : [];
-  return { ...emptyCampaign(), ...pickNumbers(result), runs: 1, findings, faults };
+  return { ...pickNumbers(result), runs: 1, findings, faults, worlds };
 }
 
 export function merged(a: Campaign, b: Campaign): Campaign {
-  const faults = Object.fromEntries(FAULTS.map((fault) => [fault, a.faults[fault] + b.faults[fault]]));
-  const sums = Object.fromEntries(NUMBERS.map((key) => [key, a[key] + b[key]])) as Record<
-    (typeof NUMBERS)[number],
-    number
-  >;
-  const findings = [...a.findings, ...b.findings];
-  return { ...sums, runs: a.runs + b.runs, findings, faults: faults as Record<Fault, number> };
+  const faults = countsOf(FAULTS, (fault) => a.faults[fault] + b.faults[fault]);
+  const worlds = countsOf(WORLD_KINDS, (kind) => a.worlds[kind] + b.worlds[kind]);
+  const sums = countsOf(NUMBERS, (key) => a[key] + b[key]);
+  return { ...sums, runs: a.runs + b.runs, findings: [...a.findings, ...b.findings], faults, worlds };
 }
 
 function pickNumbers(from: Pick<Campaign, (typeof NUMBERS)[number]>) {
-  return Object.fromEntries(NUMBERS.map((key) => [key, from[key]])) as Pick<Campaign, (typeof NUMBERS)[number]>;
+  return countsOf(NUMBERS, (key) => from[key]);
 }
 
 /** Of everything that happened, in order. */

@@ -1,42 +1,67 @@
 /** The garbage collector: what is owned by SidecarSets that are gone goes too, some time later. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { CONFIG_MAPS, CONTROLLER_REVISIONS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { isKubeError } from "../../shared/kube/error.ts";
+import { CONFIG_MAPS, CONTROLLER_REVISIONS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
+import { countFault, type FaultCounts } from "./faults.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 const OWNED = [CONFIG_MAPS, CONTROLLER_REVISIONS] as const;
 const SLOW_MS = 30_000;
+const WRITER = "collector";
+
+export interface CollectorOptions {
+  readonly server: ApiServer;
+  readonly scheduler: Scheduler;
+  readonly chance: Chance;
+  readonly counts: FaultCounts;
+  /** it decides first and deletes later, whoever owns the object then */
+  readonly isCollectedLate?: boolean;
+}
 
 export class Collector {
-  readonly #server: ApiServer;
-  readonly #scheduler: Scheduler;
-  readonly #chance: Chance;
+  readonly #options: CollectorOptions;
 
-  constructor(options: { readonly server: ApiServer; readonly scheduler: Scheduler; readonly chance: Chance }) {
-    this.#server = options.server;
-    this.#scheduler = options.scheduler;
-    this.#chance = options.chance;
+  constructor(options: CollectorOptions) {
+    this.#options = options;
   }
 
   /** A SidecarSet that goes, and what is written in the name of one that is gone. */
   see({ resource, isRemoved, object }: Write): void {
     if (isRemoved ? resource !== SIDECARSETS.plural : !this.#isOrphan(object as unknown as KubernetesObject)) return;
-    const delayMs = this.#chance.pick([1, 1_000, SLOW_MS]);
-    this.#scheduler.after(this.#chance.between(1, delayMs), () => this.#sweep());
+    const { chance, scheduler } = this.#options;
+    const delayMs = chance.pick([1, 1_000, SLOW_MS]);
+    scheduler.after(chance.between(1, delayMs), () => this.#sweep());
   }
 
   #sweep(): void {
+    const { server, isCollectedLate } = this.#options;
     for (const resource of OWNED)
-      for (const object of this.#server.all(resource))
-        if (this.#isOrphan(object)) this.#server.remove("collector", resource, object);
+      for (const object of server.all(resource)) {
+        if (!this.#isOrphan(object)) continue;
+        if (isCollectedLate) this.#deleteLater(resource, object);
+        else server.remove(WRITER, resource, object);
+      }
+  }
+
+  /** On condition that it is the same object; what stands in it by then does not matter. */
+  #deleteLater(resource: Resource, { metadata }: KubernetesObject): void {
+    const { server, chance, scheduler, counts } = this.#options;
+    const { namespace = "", name = "", uid = "" } = metadata ?? {};
+    scheduler.after(chance.between(1, SLOW_MS), () => {
+      countFault(counts, "collected in two steps");
+      server.delete(WRITER, resource, { namespace, name }, { uid }).catch((error: unknown) => {
+        if (!isKubeError(error, 404, 409)) throw error;
+      });
+    });
   }
 
   #isOrphan({ metadata }: KubernetesObject): boolean {
     const owners = metadata?.ownerReferences ?? [];
     if (owners.length === 0) return false;
-    const alive = new Set(this.#server.all<SidecarSet>(SIDECARSETS).map((one) => one.metadata?.uid));
+    const alive = new Set(this.#options.server.all<SidecarSet>(SIDECARSETS).map((one) => one.metadata?.uid));
     return owners.every(({ uid }) => !alive.has(uid));
   }
 }

@@ -7,7 +7,7 @@ import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts"
 import { type Chance, seededChance } from "./chance.ts";
 import type { Fault } from "./faults.ts";
 import { hashOfPod, isInjected, isWorking } from "./objects.ts";
-import { type Scenario, scenarioOf } from "./scenario.ts";
+import { ordinaryScenarioOf, type Scenario } from "./scenario.ts";
 import { World } from "./world.ts";
 
 const EDITS: readonly Fault[] = [
@@ -58,7 +58,7 @@ function calmScenario(seed: number): Scenario {
     // Which of the pods a partition keeps depends on who was ready when, and how many work on which that is.
     tenantPods: 0,
   };
-  return { ...scenarioOf(seed), ...none, passes: [], strikes: [] };
+  return { ...ordinaryScenarioOf(seed), ...none, passes: [], strikes: [] };
 }
 
 async function edit(world: World, chance: Chance): Promise<void> {

@@ -1,29 +1,42 @@
 /** What is still missing from the state that a SidecarSet asks for, once nothing goes wrong any more. */
-import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Ledger } from "../../shared/core/upgrade/ledger.ts";
-import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { CONTROLLER_REVISIONS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
+import { leftBehind } from "./evictions.ts";
+import type { IsInNamespace } from "./namespace-witness.ts";
 import { EMPTY_IMAGE, hashOfPod, isSidecarOf, isTenantPod, isWorking } from "./objects.ts";
-import { partitionNow, selects, wants } from "./permission.ts";
+import { budgetOf, partitionNow, selects, wants } from "./permission.ts";
+import { revisionProblems } from "./revisions.ts";
+import { conditionProblems, podConditionProblems, podsWithout } from "./set-conditions.ts";
 
 /** One sentence each; none: the wanted state is there. */
-export function finalViolations(server: ApiServer, name: string, ledger: Ledger): readonly string[] {
+export function finalViolations(
+  server: ApiServer,
+  name: string,
+  ledger: Ledger,
+  isIn: IsInNamespace,
+): readonly string[] {
   const set = server.peek<SidecarSet>(SIDECARSETS, { name });
   if (!set) return [`there is no SidecarSet ${name}`];
   const alive = server.all<Pod>(PODS).filter(({ metadata }) => !metadata?.deletionTimestamp);
-  const pods = alive.filter((pod) => selects(set, pod));
+  const pods = alive.filter((pod) => selects(set, pod, isIn));
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
-  const waiting = pods.filter((pod) => hashOfPod(pod, name) !== hash && wants(set, pod)).length;
+  const waiting = pods.filter((pod) => hashOfPod(pod, name) !== hash && wants(set, pod, isIn)).length;
   const kept = partitionNow(set, pods.length);
   const down = alive.filter((pod) => !(isWorking(pod) || isTenantPod(pod))).map(({ metadata }) => metadata?.name);
   const problems = [
-    ...(waiting > kept ? [`${waiting} pods wait, the partition keeps ${kept}`] : []),
+    ...(waiting > kept && budgetOf(set, pods.length) > 0 ? [`${waiting} pods wait, the partition keeps ${kept}`] : []),
     ...(down.length > 0 ? [`not working: ${down}`] : []),
     ...(ledger.reservations.length > 0 ? [`${ledger.reservations.length} reservations are left`] : []),
+    ...leftBehind(set, alive).map(({ metadata }) => `${metadata?.name} has no sidecars, and is not evicted`),
     ...statusProblems(set, pods, hash),
     ...hotProblems(set, pods),
+    ...conditionProblems(set, { pods, hash, missing: podsWithout(set, alive) }),
+    ...podConditionProblems(set, { pods, hash, missing: [] }),
+    ...revisionProblems(set, server.all<ControllerRevision>(CONTROLLER_REVISIONS), pods),
   ];
   return problems.map((problem) => `${name}: ${problem}`);
 }
@@ -33,7 +46,8 @@ function isReady(pod: Pod, set: string): boolean {
   return isWorking(pod) && !isHalfUpgraded(pod, set);
 }
 
-function isHalfUpgraded({ spec }: Pod, set: string): boolean {
+/** The other slot of a hot upgrade is not empty again. */
+export function isHalfUpgraded({ spec }: Pod, set: string): boolean {
   const slots = spec.containers.filter((container) => isSidecarOf(set, container));
   return slots.length > 1 && slots.filter(({ image }) => image === EMPTY_IMAGE).length !== 1;
 }

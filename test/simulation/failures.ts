@@ -58,5 +58,9 @@ export const FAILURES: Readonly<Record<Exclude<NetworkFault, "403 in one namespa
   "expired token": { isApplied: false, error: (method) => refusal(sent(method), 401, "Unauthorized", undefined) },
 };
 
+/** `body`: of the answer; `retryAfter`: of its header. */
+export const answeredWith = (method: string, code: number, body: string, retryAfter?: string) =>
+  refusal(sent(method), code, body, retryAfter);
+
 export const forbidden = (method: string, namespace: string) =>
   refusal(sent(method), 403, status(403, `forbidden in the namespace ${namespace}`), undefined);

@@ -54,6 +54,27 @@ export const USER_FAULTS = [
   "SidecarSet deleted and made anew",
 ] as const;
 
+/** By whomever, in worlds of some kinds. */
+const KIND_FAULTS = [
+  "shares changed",
+  "namespace relabelled",
+  "refused by a policy",
+  "429 for many seconds",
+  "page of a proxy",
+  "list of a lagging replica",
+  "ledger deleted by hand",
+  "collected in two steps",
+  "skewed clock",
+  "pod made without sidecars",
+  "pod evicted",
+  "node lost",
+  "pods of a lost node recreated",
+  "approval refused",
+  "approver slow",
+  "approver without an answer",
+  "eviction refused by a PodDisruptionBudget",
+] as const;
+
 /** Of the processes that run passes. */
 const PROCESS_FAULTS = [
   "pass killed",
@@ -73,10 +94,13 @@ export const FAULTS = [
   ...USER_FAULTS,
   ...PROCESS_FAULTS,
   ...ANSWERED_FAULTS,
+  ...KIND_FAULTS,
 ] as const;
 
 export type Fault = (typeof FAULTS)[number];
 export type NetworkFault = (typeof NETWORK_FAULTS)[number];
+
+export type KindFault = (typeof KIND_FAULTS)[number];
 
 export type FaultCounts = Map<Fault, number>;
 

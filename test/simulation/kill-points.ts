@@ -3,7 +3,7 @@
  * Whoever dies after a read leaves the world as it was before it.
  */
 import { type Campaign, campaignOf, emptyCampaign, merged } from "./campaign.ts";
-import { scenarioOf } from "./scenario.ts";
+import { ordinaryScenarioOf } from "./scenario.ts";
 import { type Intervention, World } from "./world.ts";
 
 const WRITES = /^(CREATE|PATCH|DELETE) /;
@@ -23,7 +23,7 @@ export async function runKillPoints(from: number, to: number): Promise<Campaign>
       for (const kind of WRITES.test(call) ? (["killBefore", "killAfter"] as const) : (["killBefore"] as const)) {
         const blowAt: Intervention["blowAt"] = (sending) =>
           sending.process.name === name && sending.index === index ? { kind } : undefined;
-        const result = await new World(scenarioOf(seed), { blowAt }).run();
+        const result = await new World(ordinaryScenarioOf(seed), { blowAt }).run();
         const where = `${kind} at call ${index} of ${name}`;
         campaign = merged(
           campaign,
@@ -36,7 +36,7 @@ export async function runKillPoints(from: number, to: number): Promise<Campaign>
 
 /** Every call that the passes of the scenario make before trouble ends, when none of them is killed. */
 async function callsOf(seed: number): Promise<readonly Call[]> {
-  const scenario = scenarioOf(seed);
+  const scenario = ordinaryScenarioOf(seed);
   const names = new Set(scenario.passes.map((_, index) => `pass-${index + 1}`));
   const calls: Call[] = [];
   const blowAt: Intervention["blowAt"] = ({ process: { name }, index, call }) => {

@@ -21,10 +21,14 @@ export interface KubeletOptions {
   /** of an image on a pod to be no good one */
   readonly badRate: number;
   readonly behaviours: readonly Behaviour[];
+  /** told a moment before another status of the pod is stored; absent: nobody is */
+  readonly tell?: ((pod: Pod) => void) | undefined;
 }
 
 const WRITER = "kubelet";
 const FIRST_START_MS = 1_000;
+/** From when admissions learn of a status to when it is stored. */
+const ADMISSION_MS = 150;
 
 export class Kubelet {
   readonly #options: KubeletOptions;
@@ -32,6 +36,8 @@ export class Kubelet {
   readonly #behaviours = new Map<string, Behaviour>();
   /** uids of pods that something is going to happen to */
   readonly #busy = new Set<string>();
+  /** uids of pods whose node is lost */
+  readonly #lost = new Set<string>();
   #isHealed = false;
 
   constructor(options: KubeletOptions) {
@@ -43,6 +49,18 @@ export class Kubelet {
     this.#plan(object as unknown as Pod);
   }
 
+  /** Nobody runs it any more, whatever its status says. */
+  lose({ metadata }: Pod): void {
+    this.#lost.add(metadata?.uid ?? "");
+  }
+
+  /** Its node is back. */
+  find(pod: Pod): void {
+    this.#lost.delete(pod.metadata?.uid ?? "");
+    const now = this.#current(pod.metadata);
+    if (now) this.#plan(now);
+  }
+
   /** From now on everything works, and what did not is mended. */
   heal(): void {
     this.#isHealed = true;
@@ -52,16 +70,16 @@ export class Kubelet {
   #plan(pod: Pod): void {
     const { scheduler, chance, noticeMs } = this.#options;
     const uid = pod.metadata?.uid ?? "";
-    if (this.#busy.has(uid) || isWorking(pod) || pod.metadata?.deletionTimestamp) return;
+    if (this.#busy.has(uid) || this.#lost.has(uid) || isWorking(pod) || pod.metadata?.deletionTimestamp) return;
     this.#busy.add(uid);
     scheduler.after(chance.between(1, noticeMs), () => this.#notice(pod));
   }
 
   /** What is stale stops; what can run runs a little later. */
   #notice({ metadata }: Pod): void {
-    const { scheduler, chance, readyMs } = this.#options;
+    const { scheduler, chance, readyMs, tell } = this.#options;
     const pod = this.#current(metadata);
-    if (!pod) return;
+    if (!pod) return void this.#busy.delete(metadata?.uid ?? "");
     const isStuck = pod.spec.containers.some(({ image = "" }) => this.#behaviour(pod, image) === "silent kubelet");
     if (isStuck) {
       this.#busy.delete(metadata?.uid ?? "");
@@ -70,7 +88,9 @@ export class Kubelet {
     this.#write(pod, (status, image) => this.#stopped(pod, status, image));
     // What never ran takes a second to start, as everywhere.
     const firstMs = pod.status?.startTime === undefined ? FIRST_START_MS : 0;
-    scheduler.after(firstMs + chance.between(1, readyMs), () => this.#finish(pod));
+    const ms = firstMs + chance.between(1, readyMs);
+    if (tell) scheduler.after(ms - ADMISSION_MS, () => tell(pod));
+    scheduler.after(ms, () => this.#finish(pod));
   }
 
   #finish({ metadata }: Pod): void {
@@ -125,7 +145,8 @@ export class Kubelet {
   #current(metadata: Pod["metadata"]): Pod | undefined {
     const { namespace = "", name = "", uid } = metadata ?? {};
     const pod = this.#options.server.peek<Pod>(PODS, { namespace, name });
-    return pod?.metadata?.uid === uid && !pod?.metadata?.deletionTimestamp ? pod : undefined;
+    const isRun = pod?.metadata?.uid === uid && !this.#lost.has(uid ?? "");
+    return isRun && !pod?.metadata?.deletionTimestamp ? pod : undefined;
   }
 
   /** `next` is asked of containers that are not ready, or not what they should be. */

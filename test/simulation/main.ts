@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import { readOptions } from "../support/read-options.ts";
-import { type Campaign, digestOf, rareFaults, runSeed, runSeeds } from "./campaign.ts";
+import { type Campaign, digestOf, rarities, runSeed, runSeeds } from "./campaign.ts";
 import { FAULTS } from "./faults.ts";
 import { PARTS, type Part } from "./parts.ts";
 import { keepReport } from "./report-file.ts";
@@ -51,11 +51,11 @@ async function many(part: Part, from: number, count: number): Promise<boolean> {
   const beganMs = performance.now();
   const campaign = await runAll(part, { from, count }, availableParallelism());
   const seconds = Math.round((performance.now() - beganMs) / 1000);
-  const { runs, findings, faults, calls, writes, upgrades, fences, flips } = campaign;
+  const { runs, findings, faults, worlds, calls, writes, upgrades, fences, flips } = campaign;
   report(part, findings);
-  const rare = part === "seeds" ? rareFaults(campaign) : [];
-  for (const fault of rare) print(`FAIL the fault "${fault}" happened ${faults[fault]} times`);
-  if (part === "seeds") print(JSON.stringify(faults, undefined, 1));
+  const rare = part === "seeds" ? rarities(campaign) : [];
+  for (const what of rare) print(`FAIL ${what}`);
+  if (part === "seeds") print(JSON.stringify({ ...faults, worlds }, undefined, 1));
   const looked =
     part === "protocol"
       ? `${runs} states, ${calls} transitions, ${upgrades} updates`

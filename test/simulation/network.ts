@@ -1,6 +1,6 @@
 /** The Cluster port of one process: every call takes its time, and may go wrong on the way there or back. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { isLater } from "../../shared/controller/pod-view.ts";
+import { isLater } from "../../shared/core/lib/resource-version.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import {
   type Cluster,
@@ -10,11 +10,14 @@ import {
   PODS,
   type Resource,
 } from "../../shared/kube/port.ts";
-import { type ApiServer, callOf } from "./api-server.ts";
+import { type ApiServer, callOf, type Eviction } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
 import { FAILURES, forbidden } from "./failures.ts";
 import { countFault, type FaultCounts, type NetworkFault } from "./faults.ts";
+import type { Hinder, Hindrance } from "./hindrances.ts";
+import type { PassJudge } from "./pass-judge.ts";
 import type { Process } from "./process.ts";
+import type { Scenario } from "./scenario.ts";
 import type { Timeline } from "./scheduler.ts";
 import { openWatch } from "./watch-stream.ts";
 
@@ -31,6 +34,10 @@ export interface Weather {
   expireRate: number;
   /** of an event of a watch to be sent twice, of being late, and of being the last before the watch breaks */
   eventRate: number;
+  /** of a list of pods to show what was so long ago; absent: none does */
+  lag?: Scenario["lag"] | undefined;
+  /** absent: nobody stands in the way */
+  hinder?: Hinder | undefined;
 }
 
 /** One call, before it is sent. */
@@ -59,6 +66,8 @@ export interface NetworkSite {
   readonly trace: (line: string) => void;
   readonly violated: (what: string) => void;
   readonly blowAt: (sending: Sending) => Blow | undefined;
+  /** looks at what the process sends and hears; absent: nobody does */
+  readonly judge?: Pick<PassJudge, "sends" | "hears">;
   /** Lets a call go on its way; absent: at once. */
   readonly gate?: (sending: Sending, go: () => void) => void;
 }
@@ -68,6 +77,8 @@ interface Outgoing {
   readonly call: string;
   readonly target: string;
   readonly namespace: string | undefined;
+  /** the same without writing; absent: it writes nothing */
+  readonly rehearse?: () => Promise<unknown>;
 }
 
 export function connectProcess(site: NetworkSite, process: Process): Cluster {
@@ -85,7 +96,14 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
     list: (resource, options = {}) => network.list(to("LIST", resource, options), resource, options) as Promise<never>,
     create: (resource, object, options) => {
       const outgoing = to("CREATE", resource, object.metadata ?? {});
-      return network.send(outgoing, () => server.create(name, resource, object, options?.dryRun));
+      if (options?.subresource === "eviction") {
+        const call = `${outgoing.call}/eviction`;
+        const { uid } = (object as Eviction).deleteOptions?.preconditions ?? {};
+        if (!uid) site.violated(`${name}: ${call} ${object.metadata?.name} names no uid`);
+        return network.send<never>({ ...outgoing, call }, () => server.evict(name, object) as Promise<never>);
+      }
+      const rehearse = () => server.create(name, resource, object, true);
+      return network.send({ ...outgoing, rehearse }, () => server.create(name, resource, object, options?.dryRun));
     },
     patch: (resource, key, patch, options = {}) => {
       const outgoing = to("PATCH", resource, key);
@@ -93,7 +111,8 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
       const call = subresource ? `${outgoing.call}/${subresource}` : outgoing.call;
       const received = { ...callOf(name, resource, key, subresource), dryRun };
       if (resource === PODS && !namesUid(patch)) site.violated(`${name}: ${call} ${key.name} names no uid`);
-      return network.send({ ...outgoing, call }, () => server.patch(received, patch, answer));
+      const rehearse = () => server.patch({ ...received, dryRun: true }, patch, answer);
+      return network.send({ ...outgoing, call, rehearse }, () => server.patch(received, patch, answer));
     },
     delete: (resource, key, options = {}) =>
       network.send(to("DELETE", resource, key), () => server.delete(name, resource, key, options)),
@@ -125,13 +144,18 @@ class Network {
 
   send<T>(outgoing: Outgoing, apply: () => Promise<T>): Promise<T> {
     const { gate = (_, go) => go(), blowAt } = this.#site;
-    const { call } = outgoing;
+    const { call, target } = outgoing;
+    this.#site.judge?.sends(call, target);
     const nth = this.#nth.get(call) ?? 0;
     this.#nth.set(call, nth + 1);
     const sending: Sending = { process: this.#process, index: this.#calls++, nth, call };
     return new Promise((resolve, reject) => {
       if (this.#process.isKilled) return;
-      const travel = () => this.#travel(outgoing, apply, { resolve, reject });
+      const hear = (error: unknown) => {
+        this.#site.judge?.hears(call, target, error);
+        reject(error);
+      };
+      const travel = () => this.#travel(outgoing, apply, { resolve, reject: hear });
       const go = () => {
         const blow = this.#process.isKilled ? undefined : blowAt(sending);
         if (blow) this.#strike(blow, outgoing, { travel, arrive: () => void this.#applied(outgoing, apply) });
@@ -159,10 +183,20 @@ class Network {
         server.compact();
         countFault(counts, "expired continue token");
       }
-      return server.list<KubernetesObject>(this.#process.name, resource, options);
+      const asOf = resource === PODS && options.continue === undefined ? this.#lagging() : {};
+      return server.list<KubernetesObject>(this.#process.name, resource, { ...options, ...asOf });
     });
     if (resource === PODS) this.#countStale(list);
     return list;
+  }
+
+  /** As of when the replica has it that is asked. */
+  #lagging(): Pick<ListOptions, "resourceVersion" | "resourceVersionMatch"> {
+    const { server, chance, weather, counts, scheduler } = this.#site;
+    if (!weather.lag || !chance.isLucky(weather.lag.rate)) return {};
+    countFault(counts, "list of a lagging replica");
+    const ms = scheduler.nowMs - chance.between(1, weather.lag.ms);
+    return { resourceVersion: server.versionAt(ms), resourceVersionMatch: "Exact" };
   }
 
   /** What a list says was so when it was made; how it is when it arrives is another matter. */
@@ -185,7 +219,10 @@ class Network {
       return;
     }
     const fault = chance.isLucky(weather.faultRate) ? chance.pick(weather.faults) : undefined;
-    if (fault) this.#lose(fault, outgoing, apply, promise);
+    const hindrance = fault ? undefined : weather.hinder?.(outgoing);
+    if (hindrance)
+      scheduler.after(thereMs, async () => this.#answer(backMs, await this.#hindered(hindrance, outgoing), promise));
+    else if (fault) this.#lose(fault, outgoing, apply, promise);
     else scheduler.after(thereMs, async () => this.#answer(backMs, await this.#applied(outgoing, apply), promise));
   }
 
@@ -200,6 +237,16 @@ class Network {
       scheduler.after(lateMs, () => void this.#applied(outgoing, apply));
     }
     this.#process.deliver(afterMs, () => reject(error(outgoing.method)));
+  }
+
+  async #hindered({ fault, isAdmission, error }: Hindrance, outgoing: Outgoing): Promise<Answered<never>> {
+    const { trace, counts } = this.#site;
+    const { call, target, method, rehearse } = outgoing;
+    const tried = isAdmission && rehearse ? await this.#applied(outgoing, rehearse) : undefined;
+    if (tried && "error" in tried) return tried;
+    countFault(counts, fault);
+    trace(`${this.#process.name} ${call} ${target} ${fault}`);
+    return { error: error(method) };
   }
 
   async #applied<T>({ call, target }: Outgoing, apply: () => Promise<T>): Promise<Answered<T>> {

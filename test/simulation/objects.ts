@@ -1,11 +1,21 @@
 /** The SidecarSet and the pods of the world, as webhooks leave them behind. */
-import type { ContainerStatus, OwnerReference, Pod, PodCondition } from "../../shared/api/kubernetes.ts";
+import type {
+  ContainerStatus,
+  LabelSelector,
+  Labels,
+  OwnerReference,
+  Pod,
+  PodCondition,
+} from "../../shared/api/kubernetes.ts";
 import {
+  EVICT_MISSED_ANNOTATION,
   FOLLOW_ORDINALS_ANNOTATION,
+  GATE_ANNOTATION,
   HALT_ON_ANNOTATION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IGNORE_NEVER_READY_ANNOTATION,
+  INJECT_ANNOTATION,
   INJECTED_LIST_ANNOTATION,
   OWNER_BUDGET_ANNOTATION,
   SIDECARSET_V1BETA1,
@@ -44,6 +54,14 @@ export interface Release {
   readonly strategy: UpdateStrategy;
   /** pods of this tier only; absent: all */
   readonly tier?: string | undefined;
+  /** absent: by the label app */
+  readonly selector?: LabelSelector;
+  /** absent: all */
+  readonly namespaceSelector?: LabelSelector;
+  /** pods that missed their sidecars are evicted; absent: they stay */
+  readonly isEvicting?: boolean;
+  /** who has to allow each batch; absent: nobody */
+  readonly gate?: string;
 }
 
 type Build = Pick<Release, "version" | "shape">;
@@ -62,7 +80,16 @@ export function isSidecarOf(set: string, { name }: { readonly name: string }): b
 /** Everything of the object that a user writes, or the webhook for the user. */
 export function sidecarSetOf(
   { name, isHot, isOrdinal, perOwner, isAmongTenants }: SetPlan,
-  { version, shape, strategy, tier }: Release,
+  {
+    version,
+    shape,
+    strategy,
+    tier,
+    selector = { matchLabels: { app: "web" } },
+    namespaceSelector,
+    isEvicting,
+    gate,
+  }: Release,
 ): SidecarSet {
   const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY_IMAGE };
   const container = { name: sidecarOf(name), image: imageOf(name, version) };
@@ -78,11 +105,14 @@ export function sidecarSetOf(
         ...(isAmongTenants
           ? { [IGNORE_NEVER_READY_ANNOTATION]: "true", [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" }
           : {}),
+        ...(isEvicting ? { [EVICT_MISSED_ANNOTATION]: "true" } : {}),
+        ...(gate === undefined ? {} : { [GATE_ANNOTATION]: gate }),
         ...(isOrdinal ? { [FOLLOW_ORDINALS_ANNOTATION]: "true" } : {}),
       },
     },
     spec: {
-      selector: { matchLabels: { app: "web", ...(tier === undefined ? {} : { tier }) } },
+      selector: tier === undefined ? selector : { ...selector, matchLabels: { ...selector.matchLabels, tier } },
+      ...(namespaceSelector ? { namespaceSelector } : {}),
       containers: [{ ...container, ...(isHot ? { upgradeStrategy } : {}) }],
       updateStrategy: { type: "RollingUpdate", ...strategy },
     },
@@ -93,24 +123,39 @@ export type Injection = SetPlan & Build;
 
 /** A pod right after its injection. */
 export function injectedPod(
-  place: { readonly namespace: string; readonly name: string; readonly uid: string },
+  place: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly creationTimestamp?: string;
+  },
   injections: readonly Injection[],
+  labels: Labels = { app: "web", tier: "blue" },
 ): Pod {
-  const annotations = injections.length > 0 ? recordsOf(injections) : {};
+  const annotations = {
+    ...(injections.length > 0 ? recordsOf(injections) : {}),
+    ...(place.name.startsWith("spared-") ? { [INJECT_ANNOTATION]: "false" } : {}),
+  };
   const isOfTenant = place.name.startsWith("tenant-");
   const main = { name: "main", image: isOfTenant ? TENANT_IMAGE : "registry.example/main:1" };
   return {
     apiVersion: "v1",
     kind: "Pod",
     metadata: {
-      ...place,
       creationTimestamp: "2026-01-01T00:00:00Z",
-      labels: { app: "web", tier: "blue" },
-      ownerReferences: [ownerOf(place)],
+      ...place,
+      labels,
+      ownerReferences: place.name.startsWith("stray-") ? [] : [ownerOf(place)],
       annotations,
     },
     spec: { nodeName: "node-1", containers: [main, ...injections.flatMap(containersOf)] },
   };
+}
+
+/** Of the so manieth pod, where they are not all the same. */
+export function variedLabels(count: number): Labels {
+  const tier = ["blue", "green", "red"][count % 3] ?? "";
+  return { app: "web", tier, rank: `r-${count % 11}`, ...(count % 4 === 3 ? {} : { zone: "abc".charAt(count % 4) }) };
 }
 
 /** The StatefulSet of its name and namespace. */

@@ -2,11 +2,13 @@
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { IsInNamespace } from "./namespace-witness.ts";
 import { hashOfPod, isWorking } from "./objects.ts";
 import { selects, wants } from "./permission.ts";
 
 export interface OrdinalScene {
   readonly pods: readonly Pod[];
+  readonly isIn: IsInNamespace;
   /** uids of pods that passes took down, and that have not worked since; with the hash that they were brought to */
   readonly taken: ReadonlyMap<string, { readonly hash: string }>;
   /** the newest, where the upgrade was reserved under it; else unknown */
@@ -23,21 +25,21 @@ export function ordinalViolation(pod: Pod, hash: string, scene: OrdinalScene): s
     return taken !== undefined && (taken.hash === hash || ownerOf(other) === ownerOf(pod));
   });
   if (down) return `comes before ${down.metadata?.name} of ${ownerOf(down)} is ready again`;
-  const { sidecarSet, touched } = scene;
+  const { sidecarSet, touched, isIn } = scene;
   if (!sidecarSet) return undefined;
   const higher = others.find(
     (other) =>
       ownerOf(other) === ownerOf(pod) &&
       ordinalOf(other) > ordinalOf(pod) &&
       !touched.has(other.metadata?.uid ?? "") &&
-      isWaiting(other, sidecarSet),
+      isWaiting(other, sidecarSet, isIn),
   );
   return higher ? `comes before ${higher.metadata?.name}, which has a higher ordinal` : undefined;
 }
 
-function isWaiting(pod: Pod, sidecarSet: SidecarSet): boolean {
+function isWaiting(pod: Pod, sidecarSet: SidecarSet, isIn: IsInNamespace): boolean {
   const isOld = hashOfPod(pod, sidecarSet.metadata?.name ?? "") !== sidecarSet.metadata?.annotations?.[HASH_ANNOTATION];
-  return isOld && isWorking(pod) && selects(sidecarSet, pod) && wants(sidecarSet, pod);
+  return isOld && isWorking(pod) && selects(sidecarSet, pod, isIn) && wants(sidecarSet, pod, isIn);
 }
 
 function ownerOf({ metadata }: Pod): string | undefined {

@@ -1,7 +1,9 @@
 /** Whether a SidecarSet, in one of its generations, wants a pod upgraded. Told apart from the core on purpose. */
-import type { LabelSelector, Pod } from "../../shared/api/kubernetes.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { hasLabels } from "./label-match.ts";
+import type { IsInNamespace } from "./namespace-witness.ts";
 import { isInjected, recordsIn } from "./objects.ts";
 
 /** A SidecarSet as it was in one of its generations. */
@@ -16,32 +18,33 @@ export type Grant = Pick<Spec, "sidecarSet">;
 /** Those of `specs` under which the pod may be brought to `hash`; a sentence when there is none. */
 export function permissionsOf(
   specs: readonly Spec[],
-  { hash, pod }: { readonly hash: string; readonly pod: Pod },
+  { hash, pod, isIn }: { readonly hash: string; readonly pod: Pod; readonly isIn: IsInNamespace },
 ): readonly Grant[] | string {
   const named = specs.filter(({ sidecarSet }) => sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] === hash);
   if (named.length === 0) return `brings ${hash}, which no generation that is still allowed has`;
-  const grants = named.filter(({ sidecarSet }) => wants(sidecarSet, pod));
+  const grants = named.filter(({ sidecarSet }) => wants(sidecarSet, pod, isIn));
   if (grants.length === 0) return `brings ${hash}, which is paused, not to be updated or not for this pod`;
   return grants;
 }
 
 /** The pod counts among those of the SidecarSet. */
-export function selects({ metadata, spec }: SidecarSet, pod: Pod): boolean {
-  return hasLabels(pod, spec.selector) && isInjected(pod, metadata?.name ?? "");
+export function selects(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
+  return isMeant(sidecarSet, pod, isIn) && isInjected(pod, sidecarSet.metadata?.name ?? "");
 }
 
-export function wants({ metadata, spec }: SidecarSet, pod: Pod): boolean {
+function isMeant({ spec }: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
+  const { selector = {}, namespaceSelector } = spec;
+  return hasLabels(pod.metadata?.labels, selector) && (!namespaceSelector || isIn(pod, namespaceSelector));
+}
+
+export function wants(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
+  const { metadata, spec } = sidecarSet;
   const strategy = spec.updateStrategy ?? {};
   if (strategy.paused || strategy.type === "NotUpdate") return false;
   const shape = metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
   const records = recordsIn(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "{}");
-  const isSelected = hasLabels(pod, spec.selector) && (!strategy.selector || hasLabels(pod, strategy.selector));
+  const isSelected = isMeant(sidecarSet, pod, isIn) && hasLabels(pod.metadata?.labels, strategy.selector ?? {});
   return isSelected && records[metadata?.name ?? ""]?.hash === shape;
-}
-
-/** matchLabels is all that users write here. */
-function hasLabels({ metadata }: Pod, selector: LabelSelector | undefined): boolean {
-  return Object.entries(selector?.matchLabels ?? {}).every(([key, value]) => metadata?.labels?.[key] === value);
 }
 
 export function budgetOf({ spec }: SidecarSet, total: number): number {

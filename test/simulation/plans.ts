@@ -9,7 +9,7 @@ export interface PassPlan {
   /** asked for this SidecarSet alone, so the Lease does not matter; absent: all */
   readonly sidecarSet?: string | undefined;
   readonly blow?: {
-    /** the so manieth of its calls, from 0; of its patches of pods when `ofPods` */
+    /** the so manieth of its calls, from 0; of its patches, or evictions, of pods when `ofPods` */
     readonly atCall: number;
     readonly ofPods: boolean;
     /** of a call that arrives after its process is gone */

@@ -1,6 +1,6 @@
-/** A bug planted on purpose: a patch, applied to a copy of what is simulated, which the simulation then has to find. */
+/** A bug planted on purpose: a patch, applied to a copy of what is simulated, which a simulation then has to find. */
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -8,7 +8,6 @@ import ts from "typescript";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../..");
-const BUGS = join(import.meta.dirname, "bugs");
 const COPIED = [
   "package.json",
   "tsconfig.json",
@@ -22,12 +21,6 @@ const COPIED = [
 /** A bug may make a pass run in circles. */
 const TIMEOUT_MS = 600_000;
 
-/** File names without ".patch". */
-export async function plantedBugs(): Promise<readonly string[]> {
-  const files = await readdir(BUGS);
-  return files.filter((file) => file.endsWith(".patch")).map((file) => file.slice(0, -".patch".length));
-}
-
 export interface PlantedBug {
   readonly folder: string;
   /** what is wrong with the patch itself: it must compile */
@@ -35,12 +28,11 @@ export interface PlantedBug {
   readonly remove: () => Promise<void>;
 }
 
-/** Throws when the patch does not apply. */
-export async function plantBug(name: string): Promise<PlantedBug> {
+/** Into a copy of `copied`, paths in the repository. Throws when the patch does not apply. */
+export async function plantBug(patch: string, copied: readonly string[] = COPIED): Promise<PlantedBug> {
   const folder = await mkdtemp(join(tmpdir(), "planted-bug-"));
-  for (const path of COPIED) await cp(join(ROOT, path), join(folder, path), { recursive: true });
+  for (const path of copied) await cp(join(ROOT, path), join(folder, path), { recursive: true });
   await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
-  const patch = join(BUGS, `${name}.patch`);
   await run("git", ["apply", "--unidiff-zero", "--whitespace=nowarn", patch], {
     cwd: folder,
     env: { ...process.env, GIT_DIR: "none" },
@@ -66,10 +58,10 @@ function compile(folder: string, files: readonly string[]): readonly string[] {
   return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, " "));
 }
 
-/** The first seed out of `from` … that finds the bug; undefined: none of `seeds` does. */
-export async function findBug({ folder }: PlantedBug, from: number, seeds: number): Promise<number | undefined> {
-  const script = join(folder, "test/simulation/main.ts");
-  const argv = [script, "--first", "--from", String(from), "--seeds", String(seeds)];
+/** The first seed out of `from` … with which this script of test/simulation finds the bug; undefined: none does. */
+export async function findBug(bug: PlantedBug, script: string, from: number, seeds: number) {
+  const file = join(bug.folder, "test/simulation", script);
+  const argv = [file, "--first", "--from", String(from), "--seeds", String(seeds)];
   const output = await run(process.execPath, argv, { timeout: TIMEOUT_MS, maxBuffer: 2 ** 26 }).then(
     ({ stdout }) => stdout,
     (error: { readonly stdout?: string }) => error.stdout ?? "",

@@ -11,6 +11,7 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
 import { EMPTY_IMAGE, hashOfPod, imageOf, isSidecarOf, type SetPlan, sidecarOf } from "./objects.ts";
+import { selfContradiction } from "./set-conditions.ts";
 
 const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   FENCE_ANNOTATION,
@@ -72,6 +73,8 @@ export function conditionChange(previous: Pod, next: Pod): string | undefined {
   if (rest(previous) !== rest(next)) return `changes more than the condition ${UPGRADABLE_CONDITION}`;
   const own = (next.status?.conditions ?? []).filter(({ type }) => type === UPGRADABLE_CONDITION);
   if (own.length > 1) return `has the condition ${UPGRADABLE_CONDITION} twice`;
+  const contradiction = selfContradiction(next);
+  if (contradiction) return contradiction;
   const [before, after] = [verdictsOf(previous), verdictsOf(next)];
   const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
     (set) => before[set] !== after[set],

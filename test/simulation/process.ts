@@ -1,19 +1,21 @@
 /** A process that runs passes: has a clock of its own, and can be killed, or frozen and thawed, between any two awaits. */
 import type { Clock } from "../../shared/controller/clock.ts";
-import type { OverPasses } from "../../shared/controller/lease.ts";
+import { newPassMemory, type PassMemory } from "../../shared/controller/pass.ts";
 import type { Chance } from "./chance.ts";
 import type { Timeline } from "./scheduler.ts";
 
 export class Process {
   readonly name: string;
   readonly clock: Clock;
-  readonly over: OverPasses = new Set();
+  readonly memory: PassMemory;
   readonly #scheduler: Timeline;
   #isKilled = false;
   #frozenUntilMs = 0;
   #skewMs = 0;
 
-  constructor(scheduler: Timeline, chance: Chance, name: string) {
+  /** `memory`: of those before it in the same place. */
+  constructor(scheduler: Timeline, chance: Chance, name: string, memory: PassMemory = newPassMemory()) {
+    this.memory = memory;
     this.#scheduler = scheduler;
     this.name = name;
     this.clock = {

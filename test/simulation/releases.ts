@@ -11,6 +11,8 @@ export interface ReleasesOptions {
   readonly sets: readonly SetPlan[];
   readonly first: Release;
   readonly reshapeRate: number;
+  /** what admissions see of a write, and then whoever stores it; absent: it is stored at once */
+  readonly admit?: ((next: SidecarSet, before: SidecarSet | undefined, store: () => void) => void) | undefined;
 }
 
 type Edit = Partial<Omit<Release, "strategy">> & { readonly strategy?: Release["strategy"] };
@@ -78,6 +80,12 @@ export class Releases {
     return true;
   }
 
+  /** To the newest that there has ever been. */
+  rollForth(set: string): void {
+    const shapes = this.#shapes.get(set) ?? [];
+    this.apply(set, { version: shapes.length, shape: shapes.at(-1) ?? 0 });
+  }
+
   remove(set: string): boolean {
     const stored = this.stored(set);
     if (stored) this.#options.server.remove(WRITER, SIDECARSETS, stored);
@@ -85,13 +93,21 @@ export class Releases {
   }
 
   #write(set: SetPlan): void {
-    const stored = this.stored(set.name);
     const next = sidecarSetOf(set, this.of(set.name));
-    const { generation = 0, ...kept } = stored?.metadata ?? this.#newMetadata(set.name);
+    const { admit, server } = this.#options;
+    const before = this.stored(set.name);
+    const store = () => server.put(WRITER, SIDECARSETS, this.#versionOf(next, this.stored(set.name)));
+    if (admit) admit(this.#versionOf(next, before), before, store);
+    else store();
+  }
+
+  /** As API servers count generations. */
+  #versionOf(next: SidecarSet, stored: SidecarSet | undefined): SidecarSet {
+    const { generation = 0, ...kept } = stored?.metadata ?? this.#newMetadata(next.metadata?.name ?? "");
     const isSame = stored && JSON.stringify(stored.spec) === JSON.stringify(next.spec);
     const metadata = { ...kept, ...next.metadata, generation: isSame ? generation : generation + 1 };
     const status = stored?.status ? { status: stored.status } : {};
-    this.#options.server.put(WRITER, SIDECARSETS, { ...next, metadata, ...status } as SidecarSet);
+    return { ...next, metadata, ...status } as SidecarSet;
   }
 
   #newMetadata(set: string): NonNullable<SidecarSet["metadata"]> {

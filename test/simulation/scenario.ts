@@ -1,10 +1,15 @@
 /** From a seed to what happens in the world: SidecarSets and pods, who does what when, and what goes wrong. */
+import type { Labels } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import type { ApproverPlan } from "./approver.ts";
 import { type Chance, seededChance } from "./chance.ts";
 import { NETWORK_FAULTS, type NetworkFault } from "./faults.ts";
+import type { HindrancePlan } from "./hindrances.ts";
+import type { WorldKind } from "./kinds.ts";
 import type { Behaviour } from "./kubelet.ts";
-import { SET_NAMES, type SetPlan } from "./objects.ts";
+import { POD_NAMESPACES, type Release, SET_NAMES, type SetPlan } from "./objects.ts";
 import { overtakenOf, type Plan, planOf, reboundOf } from "./plans.ts";
+import { widened } from "./wide-worlds.ts";
 
 export interface Scenario extends Plan {
   readonly seed: number;
@@ -29,12 +34,54 @@ export interface Scenario extends Plan {
   readonly reshapeRate: number;
   readonly noticeMs: number;
   readonly readyMs: number;
+  /** absent: an ordinary one */
+  readonly kind?: WorldKind;
+  /** resourceVersions go on from there; absent: from 1 */
+  readonly firstVersion?: number;
+  /** of pods; absent: two without labels */
+  readonly namespaces?: readonly NamespacePlan[];
+  /** no two pods in a row have the same labels; absent: all have */
+  readonly areLabelsVaried?: boolean;
+  /** lists of pods may show what was so long ago; absent: they show what is */
+  readonly lag?: { readonly rate: number; readonly ms: number };
+  /** the garbage collector decides first and deletes later, in a call of its own */
+  readonly isCollectedLate?: boolean;
+  /** no two processes have the same time, and none has the right one */
+  readonly areClocksSkewed?: boolean;
+  /** pods say when they were made, so that it is known which missed their sidecars; absent: all are as old as can be */
+  readonly areAgesKnown?: boolean;
+  /** of an eviction to be refused by a PodDisruptionBudget, while there is trouble; absent: there is none */
+  readonly keptRate?: number;
+  /** of whoever has to allow each batch, while there is trouble; absent: nobody has to */
+  readonly approver?: ApproverPlan;
+  /** while there is trouble; absent: nobody is in the way */
+  readonly hindrances?: readonly HindrancePlan[];
+  /** what all SidecarSets say beside */
+  readonly release?: Pick<Release, "selector" | "namespaceSelector" | "isEvicting" | "gate">;
+}
+
+interface NamespacePlan {
+  readonly name: string;
+  readonly labels?: Labels;
+}
+
+export function namespacesOf({
+  namespaces,
+}: {
+  readonly namespaces?: Scenario["namespaces"] | undefined;
+}): readonly NamespacePlan[] {
+  return namespaces ?? POD_NAMESPACES.map((name) => ({ name }));
 }
 
 const SENT_FAULTS = NETWORK_FAULTS.filter((fault) => fault !== "403 in one namespace");
 const BEHAVIOURS = ["crash loop", "image pull error", "silent kubelet", "same imageID"] as const;
 
 export function scenarioOf(seed: number): Scenario {
+  return widened(ordinaryScenarioOf(seed));
+}
+
+/** As if the world of this seed were of no kind. */
+export function ordinaryScenarioOf(seed: number): Scenario {
   const chance = seededChance(seed, 1);
   const has = (probability: number) => chance.isLucky(probability);
   // From a stream of its own: all else stays as it is without.

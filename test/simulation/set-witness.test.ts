@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { formatLedger } from "../../shared/core/upgrade/ledger.ts";
 import type { Write } from "./api-server.ts";
+import { NamespaceWitness } from "./namespace-witness.ts";
 import { injectedPod, runningStatus, type SetPlan, sidecarSetOf, withReady } from "./objects.ts";
 import { SetWitness } from "./set-witness.ts";
 
@@ -22,13 +23,18 @@ function scene(isStrict = false) {
   const log: string[] = [];
   const pods = new Map(PODS.map((name) => [name, podOf(name, 1, "running")]));
   const all = () => [...pods.values()];
-  const witness = new SetWitness({ set: SET, isStrict, pods: all, report: (_, why) => log.push(why) });
+  let time = 0;
+  const clock = () => time;
+  const namespaces = new NamespaceWitness(clock);
+  const report = (_: Write, why: string) => log.push(why);
+  const witness = new SetWitness({ set: SET, isStrict, pods: all, namespaces, clock, report });
   const write = (object: object) => ({ object, isRemoved: false }) as unknown as Write;
   let generation = 0;
   /** A new spec, for pods of this tier only; reservations are made under it from now on. */
-  const release = (version: number, maxUnavailable: number, tier?: string) => {
+  const release = (version: number, maxUnavailable: number, tier?: string, partition = 0) => {
     generation++;
-    const { metadata, ...rest } = sidecarSetOf(SET, { version, shape: 0, strategy: { maxUnavailable }, tier });
+    const strategy = { maxUnavailable, partition };
+    const { metadata, ...rest } = sidecarSetOf(SET, { version, shape: 0, strategy, tier });
     witness.seeSpec(write({ ...rest, metadata: { ...metadata, uid: "set", generation } }));
     witness.seeLedger(write({ data: formatLedger({ uid: "set", generation, reservations: [] }) }));
   };
@@ -37,10 +43,11 @@ function scene(isStrict = false) {
     witness.seePod(pods.get(name), next, false);
     pods.set(name, next);
   };
-  /** A pass brings the pod to a version, and it is down then. */
+  /** A pass that has just begun brings the pod to a version, and it is down then. */
   const upgrade = (name: string, version: number) => {
     const previous = pods.get(name) ?? podOf(name, 1, "running");
     const reservation = { namespace: "shop", name, uid: name, resourceVersion: "1", generation, revision: "" };
+    witness.seeLedger(write({ data: formatLedger({ uid: "set", generation, reservations: [reservation] }) }), time - 1);
     witness.judgeUpgrade(write({}), { previous, next: podOf(name, version, "down"), reservation });
     becomes(name, version, "down");
   };
@@ -52,7 +59,10 @@ function scene(isStrict = false) {
     pods.set(name, next);
   };
   for (const pod of all()) witness.seePod(undefined, pod, false);
-  return { log, release, becomes, upgrade, relabel };
+  const later = () => {
+    time++;
+  };
+  return { log, release, becomes, upgrade, relabel, later };
 }
 
 describe("the judge of budgets", () => {
@@ -154,5 +164,30 @@ describe("the judge of budgets", () => {
     release(2, 1);
     upgrade("b", 2);
     expect(log).toEqual(["is one of 2 pods taken down at once, 1 allowed"]);
+  });
+});
+
+describe("the judge of partitions", () => {
+  it("counts pods that the partition keeps", () => {
+    const { log, release, upgrade, later } = scene();
+    later();
+    release(2, 4, undefined, 3);
+    upgrade("a", 2);
+    expect(log).toEqual([]);
+    upgrade("b", 2);
+    expect(log).toEqual(["leaves 2 old pods, the partition keeps 3"]);
+  });
+
+  it("forgives a pass that began before a pod got other labels, and no pass after it", () => {
+    const { log, release, upgrade, relabel, later } = scene();
+    later();
+    release(2, 4, undefined, 3);
+    relabel("a", "green");
+    upgrade("a", 2);
+    upgrade("b", 2);
+    expect(log).toEqual([]);
+    later();
+    upgrade("c", 2);
+    expect(log).toEqual(["leaves 1 old pods, the partition keeps 3"]);
   });
 });

@@ -1,5 +1,6 @@
 /** Remembers one SidecarSet, its ledger and the pods that were taken down for it, and judges what is written for it. */
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import {
   EMPTY_LEDGER,
@@ -9,15 +10,21 @@ import {
   type Reservation,
 } from "../../shared/core/upgrade/ledger.ts";
 import type { Write } from "./api-server.ts";
+import { DownWitness } from "./down-witness.ts";
+import { evictionProblem, isMeant } from "./evictions.ts";
+import type { NamespaceWitness } from "./namespace-witness.ts";
 import { hashOfPod, isPodReady, isWorking, type SetPlan } from "./objects.ts";
 import { ordinalViolation } from "./ordinals.ts";
 import { OwnerWitness } from "./owner-witness.ts";
 import { budgetOf, type Grant, partitionNow, permissionsOf, type Spec, selects } from "./permission.ts";
 import { hotViolation, imageViolation } from "./pod-change.ts";
+import { type Changes, PodChanges } from "./pod-changes.ts";
+import { statusContradictions } from "./set-conditions.ts";
 
 interface Taken {
   readonly hash: string;
   readonly limit: number;
+  readonly at: number;
   /** the pod with all labels that it has had since */
   readonly seen: readonly Pod[];
 }
@@ -28,6 +35,9 @@ export interface SetWitnessOptions {
   readonly isStrict: boolean;
   /** all pods there are */
   readonly pods: () => readonly Pod[];
+  readonly namespaces: NamespaceWitness;
+  /** how much was written so far: the time of this judge */
+  readonly clock: () => number;
   readonly report: (write: Write, why: string) => void;
 }
 
@@ -49,19 +59,18 @@ export class SetWitness {
   /** uids of pods that were written to since there is the newest spec */
   readonly #touched = new Set<string>();
   readonly #owners: OwnerWitness;
+  readonly #down: DownWitness;
   #ledger: Ledger = EMPTY_LEDGER;
   #observed = 0;
-  #mostPods = 0;
-  /** since a pass started for the first time: what a share of the pods may have been reckoned with */
-  #fewestPods = Number.POSITIVE_INFINITY;
-  /** pods that went: what is left for the partition when they are counted too */
-  #gone = 0;
-  /** pods with other labels than before: they may be counted or not */
-  #relabelled = 0;
+  readonly #changes: PodChanges;
+  /** "uid version" → when the pass had begun that reserved it: what is older it has seen */
+  #since: ReadonlyMap<string, number> = new Map();
 
   constructor(options: SetWitnessOptions) {
     this.#options = options;
     this.#owners = new OwnerWitness(options.set.perOwner);
+    this.#changes = new PodChanges(options.clock);
+    this.#down = new DownWitness(options.set.name, options.clock);
   }
 
   get ledger(): Ledger {
@@ -100,27 +109,41 @@ export class SetWitness {
     if (observed > this.#observed && !isGenerationObservable(this.#ledger, subject))
       report(`shows generation ${observed} while others are in the ledger`);
     this.#observed = Math.max(this.#observed, observed);
+    for (const why of statusContradictions(next.status, before?.status)) report(why);
   }
 
-  seeLedger(write: Write): void {
-    const { object, isRemoved } = write;
-    const ledger = isRemoved ? EMPTY_LEDGER : parseLedger((object as unknown as ConfigMap).data);
+  /** `began`: when the pass did that writes it. */
+  seeLedger(write: Write, began = 0): void {
+    // One that goes goes as it is: with the write that frees the last reservation, where somebody has deleted it before.
+    const { object, isRemoved, previous = object } = write;
+    const ledger = parseLedger(((isRemoved ? previous : object) as unknown as ConfigMap).data);
     if (!ledger) return void this.#options.report(write, "is a ledger that nobody can read");
-    if (isRemoved && this.#ledger.reservations.length > 0) this.#options.report(write, "takes reservations away");
-    if (ledger.uid === this.#ledger.uid && ledger.generation < this.#ledger.generation)
+    if (isRemoved && ledger.reservations.length > 0) this.#options.report(write, "takes reservations away");
+    // One that was deleted is created by whoever comes: what it must not do is to write to pods for that.
+    const isNew = write.previous === undefined;
+    if (!isNew && ledger.uid === this.#ledger.uid && ledger.generation < this.#ledger.generation)
       this.#options.report(write, "takes the ledger's generation back");
     this.#ledger = ledger;
+    const since = ledger.reservations.map((one) => [stateOf(one), this.#since.get(stateOf(one)) ?? began] as const);
+    this.#since = new Map(since);
+  }
+
+  /** It has other labels. */
+  seeNamespace(name: string): void {
+    const pods = this.#options.pods().filter(({ metadata }) => metadata?.namespace === name);
+    this.#changes.add("relabelled", pods.length);
   }
 
   /** Whoever wrote it. */
   seePod(previous: Pod | undefined, next: Pod, isRemoved: boolean): void {
-    this.#mostPods = Math.max(this.#mostPods, this.#options.pods().length);
     this.#owners.count(this.#options.pods());
     const isGone = isRemoved || Boolean(next.metadata?.deletionTimestamp);
-    if (isGone && !previous?.metadata?.deletionTimestamp) this.#gone++;
+    if (isGone && !previous?.metadata?.deletionTimestamp) this.#changes.add("gone");
     if (previous) this.#seeLabels(previous, next);
+    else this.#changes.add("came");
     const uid = next.metadata?.uid ?? "";
     this.#touched.add(uid);
+    this.#down.see(previous, next, isRemoved);
     if (!isGone && !isWorking(next)) return;
     this.#taken.delete(uid);
     this.#owners.forget(next);
@@ -128,27 +151,25 @@ export class SetWitness {
 
   #seeLabels({ metadata }: Pod, next: Pod): void {
     if (JSON.stringify(metadata?.labels) === JSON.stringify(next.metadata?.labels)) return;
-    this.#relabelled++;
+    this.#changes.add("relabelled");
     const uid = next.metadata?.uid ?? "";
     const taken = this.#taken.get(uid);
     if (taken) this.#taken.set(uid, { ...taken, seen: [...taken.seen, next] });
     this.#owners.relabel(next);
   }
 
-  countFewest(isPass: boolean): void {
-    if (isPass || Number.isFinite(this.#fewestPods))
-      this.#fewestPods = Math.min(this.#fewestPods, this.#options.pods().length);
-  }
-
   judgeUpgrade(write: Write, { previous, next, reservation }: Patched): void {
     const { set, isStrict } = this.#options;
     const hash = hashOfPod(next, set.name);
-    const grants = permissionsOf(this.#allowed(reservation), { hash, pod: previous });
+    const since = this.#since.get(stateOf(reservation)) ?? 0;
+    const isIn = this.#options.namespaces.since(since);
+    const grants = permissionsOf(this.#allowed(reservation), { hash, pod: previous, isIn });
     if (typeof grants === "string") return void this.#options.report(write, grants);
     this.#reportIf(write, imageViolation(next, hash, set));
-    this.#judgePartition(write, grants, next);
+    const changes = this.#changes.since(since);
+    this.#reportIfAll(write, grants, (grant) => this.#partitionProblem(grant, next, changes));
     if (isPodReady(previous)) {
-      this.#judgeBudget(write, grants, next);
+      this.#judgeBudget(write, grants, next, since);
       this.#judgeOwners(write, grants, next);
       if (set.isOrdinal) this.#judgeOrdinals(write, grants, { previous, next, reservation });
     }
@@ -156,11 +177,41 @@ export class SetWitness {
     else if (!isStrict) this.#taken.delete(next.metadata?.uid ?? "");
   }
 
+  judgeEviction(write: Write, pod: Pod, reservation: Reservation): void {
+    const since = this.#since.get(stateOf(reservation)) ?? 0;
+    const specs = this.#allowed(reservation);
+    const grants = specs.filter(({ sidecarSet }) => evictionProblem(sidecarSet, pod) === undefined);
+    const [first] = specs;
+    if (grants.length === 0)
+      this.#options.report(write, (first && evictionProblem(first.sidecarSet, pod)) ?? "is allowed by no generation");
+    if (grants.length === 0 || !isPodReady(pod)) return;
+    this.#down.evict(pod);
+    this.#reportIfAll(write, grants, (grant) => {
+      const { gone, relabelled } = this.#changes.since(since);
+      const meant = this.#meant(grant);
+      const limit = budgetOf(grant.sidecarSet, meant.length + gone + relabelled);
+      const down = meant.filter((one) => this.#isDownFor(grant, one, since)).map(({ metadata }) => metadata?.name);
+      return down.length > limit ? `is one of ${down.length} pods down at once (${down}), ${limit} allowed` : undefined;
+    });
+  }
+
+  /** Evicted, written to and not back, or not ready since before the pass looked. */
+  #isDownFor({ sidecarSet }: Grant, pod: Pod, since: number): boolean {
+    const hash = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION];
+    const isTaken = this.#takenOf({ sidecarSet }).get(pod.metadata?.uid ?? "")?.hash === hash;
+    return isTaken || this.#down.isDown(pod, since);
+  }
+
+  #meant({ sidecarSet }: Grant): readonly Pod[] {
+    return this.#options.pods().filter((pod) => isMeant(sidecarSet, pod));
+  }
+
   #judgeOrdinals(write: Write, grants: readonly Grant[], { next, reservation }: Patched): void {
     const newest = this.#specs.at(-1);
     const isNewest = this.#ledger.uid === this.#uid && reservation.generation === newest?.generation;
     const sidecarSet = isNewest ? newest?.sidecarSet : undefined;
-    const scene = { pods: this.#options.pods(), sidecarSet, touched: this.#touched };
+    const isIn = this.#options.namespaces.now;
+    const scene = { pods: this.#options.pods(), sidecarSet, touched: this.#touched, isIn };
     const hash = hashOfPod(next, this.#options.set.name);
     this.#reportIfAll(write, grants, (grant) =>
       ordinalViolation(next, hash, { ...scene, taken: this.#takenOf(grant) }),
@@ -179,21 +230,33 @@ export class SetWitness {
     return isFormer && this.#observed === 0 ? [...this.#former, ...current] : current;
   }
 
-  #judgeBudget(write: Write, grants: readonly Grant[], next: Pod): void {
+  #judgeBudget(write: Write, grants: readonly Grant[], next: Pod, since: number): void {
+    const { gone, relabelled } = this.#changes.since(since);
     const hash = hashOfPod(next, this.#options.set.name);
-    const limit = Math.max(...grants.map(({ sidecarSet }) => budgetOf(sidecarSet, this.#mostPods)));
-    this.#taken.set(next.metadata?.uid ?? "", { hash, limit, seen: [next] });
+    const limits = grants.map((grant) => budgetOf(grant.sidecarSet, this.#matched(grant).length + gone + relabelled));
+    const limit = Math.max(...limits);
+    this.#taken.set(next.metadata?.uid ?? "", { hash, limit, seen: [next], at: this.#options.clock() });
     this.#reportIfAll(write, grants, (grant) => {
       const taken = [...this.#takenOf(grant).values()].filter((one) => this.#options.isStrict || one.hash === hash);
-      const most = Math.max(...taken.map((one) => one.limit));
-      return taken.length > most ? `is one of ${taken.length} pods taken down at once, ${most} allowed` : undefined;
+      const most = Math.max(limit, ...taken.map((one) => one.limit));
+      const others = this.#downBeside(grant, hash, since).length + this.#down.countEvicted(this.#meant(grant));
+      const down = taken.length + others;
+      return down > most ? `is one of ${down} pods taken down at once, ${most} allowed` : undefined;
     });
+  }
+
+  /** Lost with their nodes, or broken by whomever, before the pass looked; who never worked may be ignored. */
+  #downBeside(grant: Grant, hash: string, since: number): readonly Pod[] {
+    const { isStrict, set } = this.#options;
+    if (set.isAmongTenants) return [];
+    const isDown = (pod: Pod) => (isStrict ? this.#down.isDown(pod, since) : this.#down.isDownWith(pod, hash, since));
+    return this.#matched(grant).filter((pod) => !this.#taken.has(pod.metadata?.uid ?? "") && isDown(pod));
   }
 
   #judgeOwners(write: Write, grants: readonly Grant[], next: Pod): void {
     this.#owners.take(next);
     this.#reportIfAll(write, grants, ({ sidecarSet }) =>
-      this.#owners.problemOf(next, (pod) => selects(sidecarSet, pod)),
+      this.#owners.problemOf(next, (pod) => selects(sidecarSet, pod, this.#options.namespaces.now)),
     );
   }
 
@@ -203,24 +266,27 @@ export class SetWitness {
    * them. One that was let go may come back while it is down, and a pass that had looked before did not count it.
    */
   #takenOf({ sidecarSet }: Grant): ReadonlyMap<string, Taken> {
-    return new Map([...this.#taken].filter(([, { seen }]) => seen.every((pod) => selects(sidecarSet, pod))));
+    const { namespaces } = this.#options;
+    const isCounted = ({ seen, at }: Taken) => seen.every((pod) => selects(sidecarSet, pod, namespaces.ever(at)));
+    return new Map([...this.#taken].filter(([, taken]) => isCounted(taken)));
   }
 
-  #judgePartition(write: Write, grants: readonly Grant[], next: Pod): void {
-    this.#reportIfAll(write, grants, (grant) => this.#partitionProblem(grant, next));
+  /** Those that a pass sees now. */
+  #matched({ sidecarSet }: Grant): readonly Pod[] {
+    const { pods, namespaces } = this.#options;
+    return pods().filter((pod) => !pod.metadata?.deletionTimestamp && selects(sidecarSet, pod, namespaces.now));
   }
 
-  #partitionProblem({ sidecarSet }: Grant, next: Pod): string | undefined {
+  #partitionProblem(grant: Grant, next: Pod, { came, gone, relabelled }: Changes): string | undefined {
     const { name } = this.#options.set;
     const hash = hashOfPod(next, name);
-    const matched = this.#options.pods().filter((pod) => !pod.metadata?.deletionTimestamp && selects(sidecarSet, pod));
+    const matched = this.#matched(grant);
     const uid = next.metadata?.uid;
     // The store still has the pod as it was, when this is asked within the write.
     const old = matched.filter((pod) => pod.metadata?.uid !== uid && hashOfPod(pod, name) !== hash).length;
-    // Pods that came since the reservation raise what a share comes to.
-    const total = Math.max(0, Math.min(matched.length, this.#fewestPods) - this.#relabelled);
-    const kept = partitionNow(sidecarSet, total);
-    const left = old + this.#gone + this.#relabelled;
+    // Pods that came since the pass looked raise what a share comes to.
+    const kept = partitionNow(grant.sidecarSet, Math.max(0, matched.length - came - relabelled));
+    const left = old + gone + relabelled;
     return left < kept ? `leaves ${old} old pods, the partition keeps ${kept}` : undefined;
   }
 
@@ -233,4 +299,8 @@ export class SetWitness {
   #reportIf(write: Write, why: string | undefined): void {
     if (why) this.#options.report(write, why);
   }
+}
+
+function stateOf({ uid, resourceVersion }: Pick<Reservation, "uid" | "resourceVersion">): string {
+  return `${uid} ${resourceVersion}`;
 }

@@ -1,12 +1,24 @@
 /** Those who write the SidecarSet and the pods, at the worst of times. */
-import type { Pod } from "../../shared/api/kubernetes.ts";
-import { PODS } from "../../shared/kube/port.ts";
+import type { Namespace, Pod } from "../../shared/api/kubernetes.ts";
+import { ledgerName } from "../../shared/core/upgrade/ledger.ts";
+import { CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
 import { countFault, type Fault, type FaultCounts } from "./faults.ts";
-import { injectedPod, isTenantPod, POD_NAMESPACES, type Release, type SetPlan, withReady } from "./objects.ts";
-import { Releases } from "./releases.ts";
+import {
+  injectedPod,
+  isTenantPod,
+  KRUISE_NAMESPACE,
+  type Release,
+  type SetPlan,
+  timeOf,
+  variedLabels,
+  withReady,
+} from "./objects.ts";
+import { Releases, type ReleasesOptions } from "./releases.ts";
+import { namespacesOf, type Scenario } from "./scenario.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { anyNamespaceLabels, anyShares } from "./wide-worlds.ts";
 
 export interface UsersOptions {
   readonly scheduler: Scheduler;
@@ -16,6 +28,10 @@ export interface UsersOptions {
   readonly sets: readonly SetPlan[];
   readonly pods: number;
   readonly reshapeRate: number;
+  readonly namespaces?: Scenario["namespaces"] | undefined;
+  readonly areLabelsVaried?: boolean;
+  readonly areAgesKnown?: boolean;
+  readonly admit?: ReleasesOptions["admit"];
 }
 
 const WRITER = "user";
@@ -34,7 +50,11 @@ export class Users {
   /** With the containers of all SidecarSets there are, or of some. */
   createPod(namespace: string, name: string, isWanted: (set: string) => boolean = () => true): Pod {
     const injections = this.releases.injections.filter((injection) => isWanted(injection.name));
-    const pod = injectedPod({ namespace, name, uid: `pod-${++this.#uids}` }, injections);
+    const { areAgesKnown, scheduler } = this.#options;
+    const age = areAgesKnown ? { creationTimestamp: timeOf(scheduler.nowMs) } : {};
+    const place = { namespace, name, uid: `pod-${++this.#uids}`, ...age };
+    const labels = this.#options.areLabelsVaried ? variedLabels(this.#uids) : undefined;
+    const pod = injectedPod(place, injections, labels);
     this.#options.server.put(WRITER, PODS, pod);
     return pod;
   }
@@ -47,7 +67,7 @@ export class Users {
 
   /** What hung is gone now, and what was deleted is there again. */
   mend(): void {
-    for (const pod of this.#stuck.splice(0)) this.#remove(pod);
+    for (const pod of this.#stuck.splice(0)) this.removePod(pod);
     this.releases.createAll();
   }
 
@@ -61,7 +81,12 @@ export class Users {
     "selector changed": () => this.#changeSelector(this.#anySet()),
     "order changed": () => this.#changeOrder(this.#anySet()),
     "SidecarSet deleted and made anew": () => this.#makeAnew(this.#anySet()),
-    "pod created": () => this.createPod(this.#options.chance.pick(POD_NAMESPACES), `more-${this.#uids}`),
+    "pod created": () =>
+      this.createPod(this.#options.chance.pick(namespacesOf(this.#options)).name, `more-${this.#uids}`),
+    "pod made without sidecars": () => this.#makeBare(),
+    "shares changed": () => this.releases.apply(this.#anySet(), { strategy: anyShares(this.#options.chance) }),
+    "namespace relabelled": () => this.#labelNamespace(),
+    "ledger deleted by hand": () => this.#deleteLedger(this.#anySet()),
     "pod deleted": () => this.#withPod((pod) => this.#delete(pod, () => undefined)),
     "pod recreated under its name": () =>
       this.#withPod((pod) => {
@@ -75,6 +100,13 @@ export class Users {
     "readiness flap": () => this.#withPod((pod) => this.#flap(pod)),
     "status touched": () => this.#withPod((pod) => this.#touch(pod)),
   };
+
+  /** Most have an owner, and nobody said that they are to be so. */
+  #makeBare(): void {
+    const { chance } = this.#options;
+    const kind = chance.pick(["bare", "bare", "bare", "bare", "guarded", "stray", "spared"]);
+    this.createPod(chance.pick(namespacesOf(this.#options)).name, `${kind}-${this.#uids}`, () => false);
+  }
 
   #anySet(): string {
     return this.#options.chance.pick(this.releases.sets).name;
@@ -135,6 +167,22 @@ export class Users {
     this.#options.server.put(WRITER, PODS, { ...pod, metadata: { ...pod.metadata, labels } } as Pod);
   }
 
+  #labelNamespace(): void {
+    const { server, chance } = this.#options;
+    const { name } = chance.pick(namespacesOf(this.#options));
+    const { metadata } = server.peek<Namespace>(NAMESPACES, { name }) ?? {};
+    const labels = anyNamespaceLabels(chance);
+    server.put(WRITER, NAMESPACES, { metadata: { ...metadata, labels } } as Namespace);
+  }
+
+  #deleteLedger(set: string): boolean {
+    const { server } = this.#options;
+    const key = { namespace: KRUISE_NAMESPACE, name: ledgerName(set) };
+    if (!server.peek(CONFIG_MAPS, key)) return false;
+    void server.delete(WRITER, CONFIG_MAPS, key, {});
+    return true;
+  }
+
   #touch(pod: Pod): void {
     const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== "Touched");
     const message = String(this.#options.scheduler.nowMs);
@@ -166,15 +214,23 @@ export class Users {
     return marked;
   }
 
+  /** Deletes it, which it has to see for itself; nothing when it is gone, or going. */
+  markPod({ metadata }: Pod): void {
+    const { namespace = "", name = "", uid } = metadata ?? {};
+    const now = this.#options.server.peek<Pod>(PODS, { namespace, name });
+    if (now?.metadata?.uid === uid && now && !now.metadata?.deletionTimestamp) this.#mark(now);
+  }
+
   #delete(pod: Pod, then: () => void): void {
     const { scheduler, chance } = this.#options;
     const marked = this.#mark(pod);
     scheduler.after(chance.between(10, 15_000), () => {
-      if (this.#remove(marked)) then();
+      if (this.removePod(marked)) then();
     });
   }
 
-  #remove({ metadata }: Pod): boolean {
+  /** False: it is gone already. */
+  removePod({ metadata }: Pod): boolean {
     const { namespace = "", name = "", uid } = metadata ?? {};
     const now = this.#options.server.peek<Pod>(PODS, { namespace, name });
     if (!now || now.metadata?.uid !== uid) return false;

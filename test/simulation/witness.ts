@@ -2,12 +2,15 @@
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { type Ledger, ledgerName } from "../../shared/core/upgrade/ledger.ts";
 import type { Write } from "./api-server.ts";
+import { EventWitness } from "./event-witness.ts";
+import { LeaseWitness } from "./lease-witness.ts";
+import { NamespaceWitness } from "./namespace-witness.ts";
 import type { SetPlan } from "./objects.ts";
 import { changeOf, conditionChange } from "./pod-change.ts";
 import { SetWitness } from "./set-witness.ts";
 
 /** Others than pods that passes may write to. */
-const OWN_RESOURCES: ReadonlySet<string> = new Set(["controllerrevisions", "leases", "events"]);
+const OWN_RESOURCES: ReadonlySet<string> = new Set(["controllerrevisions"]);
 
 const TOLD: ReadonlySet<string> = new Set(["leases", "events"]);
 
@@ -17,6 +20,9 @@ export interface WitnessOptions {
   readonly isStrict: boolean;
   /** all pods there are */
   readonly pods: () => readonly Pod[];
+  readonly nowMs: () => number;
+  /** lists may be older than their pass by so much */
+  readonly lagMs: number;
   readonly report: (violation: string) => void;
 }
 
@@ -24,10 +30,20 @@ export class Witness {
   readonly #options: WitnessOptions;
   readonly #sets: ReadonlyMap<string, SetWitness>;
   readonly #ledgers: ReadonlyMap<string, SetWitness>;
+  readonly namespaces: NamespaceWitness;
+  readonly #lease: LeaseWitness;
+  readonly #events = new EventWitness();
+  /** passes that nothing hinders, and that need the Lease */
+  readonly #unhindered = new Set<string>();
+  /** how much was written by when, where lists lag */
+  readonly #writtenBy: { readonly atMs: number; readonly writes: number }[] = [];
+  /** when each pass began */
+  readonly #began = new Map<string, number>();
   /** pod writes of passes that were looked at */
   upgrades = 0;
   fences = 0;
   flips = 0;
+  evictions = 0;
   /** all writes */
   writes = 0;
   /** of passes, but for Leases, and Events, which every pass records of pods that cannot be upgraded */
@@ -35,9 +51,15 @@ export class Witness {
 
   constructor(options: WitnessOptions) {
     const { sets, isStrict, pods } = options;
+    const clock = () => this.writes;
     this.#options = options;
+    this.#lease = new LeaseWitness(options.nowMs);
+    const namespaces = new NamespaceWitness(clock);
+    this.namespaces = namespaces;
     const report = (write: Write, why: string) => this.#report(write, why);
-    this.#sets = new Map(sets.map((set) => [set.name, new SetWitness({ set, isStrict, pods, report })]));
+    this.#sets = new Map(
+      sets.map((set) => [set.name, new SetWitness({ set, isStrict, pods, report, namespaces, clock })]),
+    );
     this.#ledgers = new Map([...this.#sets].map(([name, set]) => [ledgerName(name), set]));
   }
 
@@ -45,21 +67,46 @@ export class Witness {
     return this.#setOf(set).ledger;
   }
 
-  /** A pass may reckon with the pods that there are from now on; which come before its first write it may not have seen. */
-  passStarts(): void {
-    for (const set of this.#sets.values()) set.countFewest(true);
+  /** What is older than this it has seen when it writes. */
+  passStarts(name: string, isUnhindered: boolean): void {
+    if (isUnhindered) this.#unhindered.add(name);
+    const { nowMs, lagMs } = this.#options;
+    const began = this.#writtenBy.findLast(({ atMs }) => atMs < nowMs() - lagMs)?.writes ?? 0;
+    this.#began.set(name, lagMs === 0 ? this.writes : began);
   }
 
   see(write: Write): void {
     this.writes++;
+    if (this.#options.lagMs > 0) this.#writtenBy.push({ atMs: this.#options.nowMs(), writes: this.writes });
     const isPass = write.userAgent.startsWith("pass");
     if (isPass && !TOLD.has(write.resource)) this.passWrites++;
-    for (const set of this.#sets.values()) set.countFewest(isPass);
-    if (write.resource === "sidecarsets" && isPass) this.#setOf(write.name).seeStatus(write);
-    else if (write.resource === "sidecarsets") this.#setOf(write.name).seeSpec(write);
-    else if (write.resource === "pods") this.#seePod(write, isPass);
-    else if (write.resource === "configmaps") this.#seeMap(write, isPass);
+    const look = this.#looks[write.resource];
+    if (look) look(write, isPass);
     else if (isPass && !OWN_RESOURCES.has(write.resource)) this.#report(write, "is none of a pass's business");
+  }
+
+  /** by resource */
+  readonly #looks: Readonly<Record<string, (write: Write, isPass: boolean) => void>> = {
+    sidecarsets: (write, isPass) => {
+      const set = this.#setOf(write.name);
+      if (isPass) {
+        this.#events.seeStatus(write);
+        set.seeStatus(write);
+      } else set.seeSpec(write);
+    },
+    pods: (write, isPass) => this.#seePod(write, isPass),
+    leases: (write) => this.#reportIf(write, this.#lease.problemOf(write)),
+    events: (write) => this.#reportIf(write, this.#events.problemOf(write)),
+    configmaps: (write, isPass) => this.#seeMap(write, isPass),
+    namespaces: (write, isPass) => {
+      if (isPass) this.#report(write, "is none of a pass's business");
+      else this.#seeNamespace(write);
+    },
+  };
+
+  #seeNamespace({ name, object }: Write): void {
+    this.namespaces.see(name, object.metadata.labels);
+    for (const set of this.#sets.values()) set.seeNamespace(name);
   }
 
   #setOf(name: string): SetWitness {
@@ -70,7 +117,7 @@ export class Witness {
 
   #seeMap(write: Write, isPass: boolean): void {
     const set = this.#ledgers.get(write.name);
-    if (set) set.seeLedger(write);
+    if (set) set.seeLedger(write, this.#began.get(write.userAgent));
     else if (isPass) this.#report(write, "is a ConfigMap that is no ledger");
   }
 
@@ -78,15 +125,27 @@ export class Witness {
     const next = write.object as unknown as Pod;
     const previous = write.previous as unknown as Pod | undefined;
     if (isPass) this.#judge(write, previous, next);
+    if (this.#unhindered.has(write.userAgent)) this.#reportIf(write, this.#lease.neglectOf(write.userAgent));
     for (const set of this.#sets.values()) set.seePod(previous, next, write.isRemoved);
   }
 
   #judge(write: Write, previous: Pod | undefined, next: Pod): void {
+    if (previous && write.verb === "delete" && !write.isRemoved) return void this.#judgeEviction(write, previous);
     if (!previous || write.isRemoved || write.verb !== "patch")
       return void this.#report(write, "is more than a patch of a pod that is there");
     if (write.subresource !== "status") return void this.#judgePatch(write, previous, next);
     const problem = conditionChange(previous, next);
     if (problem) this.#report(write, problem);
+  }
+
+  #judgeEviction(write: Write, pod: Pod): void {
+    if (pod.metadata?.deletionTimestamp) this.#report(write, "is a pod that is being deleted");
+    const holder = [...this.#sets.values()].find((set) => set.reservationOf(pod));
+    const reservation = holder?.reservationOf(pod);
+    if (!holder || !reservation)
+      return void this.#report(write, `has no reservation at ${pod.metadata?.resourceVersion}`);
+    this.evictions++;
+    holder.judgeEviction(write, pod, reservation);
   }
 
   #judgePatch(write: Write, previous: Pod, next: Pod): void {
@@ -105,6 +164,10 @@ export class Witness {
       holder.judgeUpgrade(write, { previous, next, reservation });
     }
     holder.judgeSlots(write, { previous, next, reservation });
+  }
+
+  #reportIf(write: Write, why: string | undefined): void {
+    if (why !== undefined) this.#report(write, why);
   }
 
   #report({ userAgent, verb, resource, subresource, name }: Write, why: string): void {

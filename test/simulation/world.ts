@@ -1,28 +1,41 @@
 /** One world: built from a scenario, run to its end, judged on the way. */
+
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { type PassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/report.ts";
-import { NAMESPACES, PODS } from "../../shared/kube/port.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import { ApiServer, type Write } from "./api-server.ts";
-import { seededChance } from "./chance.ts";
+import { Approver } from "./approver.ts";
+import { type Chance, seededChance } from "./chance.ts";
 import { Collector } from "./collector.ts";
-import { finalViolations } from "./end-state.ts";
-import { countFault, type FaultCounts } from "./faults.ts";
-import { Kubelet } from "./kubelet.ts";
+import { isGuarded } from "./evictions.ts";
+import { countFault, type Fault, type FaultCounts } from "./faults.ts";
+import { furnish } from "./furnish.ts";
+import { hinderBy } from "./hindrances.ts";
+import type { WorldKind } from "./kinds.ts";
+import { Kubelet, type KubeletOptions } from "./kubelet.ts";
 import { type Blow, connectProcess, type NetworkSite, type Sending, type Weather } from "./network.ts";
-import { KRUISE_NAMESPACE, POD_NAMESPACES, runningStatus } from "./objects.ts";
-import { budgetOf } from "./permission.ts";
+import { KRUISE_NAMESPACE, POD_NAMESPACES } from "./objects.ts";
+import { Owners } from "./owners.ts";
+import { PassJudge } from "./pass-judge.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import { Process } from "./process.ts";
+import type { ReleasesOptions } from "./releases.ts";
 import type { Scenario } from "./scenario.ts";
 import { Scheduler } from "./scheduler.ts";
+import { settle } from "./settle.ts";
 import { Users } from "./users.ts";
 import { Witness } from "./witness.ts";
 
+/** Of clocks that nobody has set. */
+const SKEWS_MS = [-86_400_000, -3_600_000, -40_000, -5_000, 5_000, 40_000, 3_600_000, 86_400_000] as const;
+const TAKES_DOWN: ReadonlySet<string> = new Set(["PATCH pods", "CREATE pods/eviction"]);
 const START_MS = Date.parse("2026-01-01T00:00:00Z");
 
 export interface WorldResult {
   readonly seed: number;
+  readonly kind?: WorldKind | undefined;
   readonly violations: readonly string[];
   /** everything that happened, in order */
   readonly trace: readonly string[];
@@ -34,10 +47,29 @@ export interface WorldResult {
   readonly flips: number;
 }
 
+/** What is started. */
+interface Start {
+  readonly plan: Omit<PassPlan, "startMs">;
+  /** absent: it remembers nothing */
+  readonly memory?: PassMemory;
+  /** of its clock; absent: as the scenario has it */
+  readonly skewMs?: number;
+}
+
+/** What it is started with. */
+export interface WorkSite {
+  readonly cluster: Cluster;
+  readonly options: PassOptions;
+  readonly process: Process;
+}
+
 /** What a run does otherwise than its scenario says. */
 export interface Intervention {
   readonly blowAt?: (sending: Sending) => Blow | undefined;
   readonly gate?: NetworkSite["gate"];
+  /** what admissions do about SidecarSets, and about the status of pods */
+  readonly admit?: ReleasesOptions["admit"];
+  readonly tell?: KubeletOptions["tell"];
 }
 
 export class World {
@@ -47,6 +79,8 @@ export class World {
   readonly kubelet: Kubelet;
   readonly collector: Collector;
   readonly users: Users;
+  readonly owners: Owners;
+  readonly approver: Approver;
   readonly witness: Witness;
   readonly scenario: Scenario;
   readonly violations: string[] = [];
@@ -56,6 +90,7 @@ export class World {
   readonly #plans = new Map<string, PassPlan>();
   #passes = 0;
   #running = 0;
+  #isCalm = false;
   calls = 0;
 
   constructor(scenario: Scenario, intervention: Intervention = {}) {
@@ -64,20 +99,44 @@ export class World {
     this.scenario = scenario;
     this.#intervention = intervention;
     const stream = (index: number) => seededChance(seed, index);
-    const { pageSize } = scenario;
+    const { pageSize, firstVersion = 1 } = scenario;
     const onWrite = (write: Write) => this.#see(write);
-    this.server = new ApiServer({ scheduler, random: stream(2).next, onWrite, pageSize });
+    const disruption = stream(32);
+    const isKept = (pod: Pod) => this.#isKept(pod, disruption);
+    this.server = new ApiServer({ scheduler, random: stream(2).next, onWrite, pageSize, firstVersion, isKept });
     const { server } = this;
-    this.kubelet = new Kubelet({ ...scenario, scheduler, server, counts, chance: stream(3) });
-    this.collector = new Collector({ scheduler, server, chance: stream(5) });
-    const first = { version: 1, shape: 0, strategy };
-    this.users = new Users({ ...scenario, scheduler, server, counts, chance: stream(4) }, first);
-    const report = (what: string) => this.#violated(what);
-    this.witness = new Witness({ sets, isStrict, pods: () => server.all<Pod>(PODS), report });
+    const { admit, tell } = intervention;
+    this.kubelet = new Kubelet({ ...scenario, tell, scheduler, server, counts, chance: stream(3) });
+    this.collector = new Collector({ ...scenario, scheduler, server, counts, chance: stream(5) });
+    const first = { version: 1, shape: 0, strategy, ...scenario.release };
+    this.users = new Users({ ...scenario, admit, scheduler, server, counts, chance: stream(4) }, first);
+    this.owners = new Owners({
+      server,
+      kubelet: this.kubelet,
+      scheduler,
+      users: this.users,
+      counts,
+      chance: stream(33),
+    });
+    const report = (what: string) => this.violated(what);
+    const pods = () => server.all<Pod>(PODS);
+    const plan = scenario.approver;
+    this.approver = new Approver({ plan, sets, scheduler, server, counts, chance: stream(34), violated: report });
+    this.witness = new Witness({
+      sets,
+      isStrict,
+      pods,
+      nowMs: () => scheduler.nowMs,
+      lagMs: scenario.lag?.ms ?? 0,
+      report,
+    });
     const { networkFaults: faults, faultRate, slowRate, expireRate, eventRate, isForbidden } = scenario;
     const forbiddenNamespace = isForbidden ? POD_NAMESPACES[0] : undefined;
     this.#weather = { faults, faultRate, slowRate, expireRate, eventRate, forbiddenNamespace };
-    this.#furnish();
+    const { hindrances, lag } = scenario;
+    this.#weather.lag = lag;
+    if (hindrances) this.#weather.hinder = hinderBy(hindrances, stream(31));
+    furnish({ server, users: this.users, scenario, startMs: START_MS });
   }
 
   get lines(): readonly string[] {
@@ -86,11 +145,24 @@ export class World {
 
   /** Starts a pass in a process of its own. */
   startPass(plan: Omit<PassPlan, "startMs">): Promise<PassReport> {
+    return this.start({ plan }, ({ cluster, options }) => runPass(cluster, options));
+  }
+
+  /** Starts something that is, or runs, one pass, in a process of its own. */
+  start<R extends PassReport | undefined>(
+    { plan, memory, skewMs }: Start,
+    work: (site: WorkSite) => Promise<R>,
+  ): Promise<R> {
     const { scenario, scheduler, server, counts } = this;
     const name = `pass-${++this.#passes}`;
     const chance = seededChance(scenario.seed, 100 + this.#passes);
-    const process = new Process(scheduler, chance, name);
+    const process = new Process(scheduler, chance, name, memory);
     this.#plans.set(name, { ...plan, startMs: 0 });
+    if (skewMs !== undefined) process.jump(skewMs);
+    else if (scenario.areClocksSkewed) {
+      process.jump(seededChance(scenario.seed, 1_000 + this.#passes).pick(SKEWS_MS));
+      countFault(counts, "skewed clock");
+    }
     const { jump, deadlineMs, isFollowing, sidecarSet } = plan;
     if (jump)
       process.deliver(jump.afterMs, () => {
@@ -98,14 +170,16 @@ export class World {
         countFault(counts, "clock jumped by an hour");
       });
     const { gate, blowAt = (sending: Sending) => this.#plannedBlow(sending) } = this.#intervention;
+    const judge = this.#judgeOf(name, sidecarSet);
     const site: NetworkSite = {
+      judge,
       scheduler,
       server,
       counts,
       chance,
       weather: this.#weather,
-      trace: (line) => this.#trace(line),
-      violated: (what) => this.#violated(what),
+      trace: (line) => this.say(line),
+      violated: (what) => this.violated(what),
       blowAt: (sending) => {
         this.calls++;
         return blowAt(sending);
@@ -115,24 +189,46 @@ export class World {
     const options: PassOptions = {
       deadlineMs,
       kruiseNamespace: KRUISE_NAMESPACE,
+      settings: { ...DEFAULT_ROLLOUT_SETTINGS, StrictMaxUnavailable: scenario.isStrict },
       follow: isFollowing,
       clock: process.clock,
-      over: process.over,
-      isBudgetStrict: scenario.isStrict,
+      memory: process.memory,
+      ...(scenario.approver ? { gates: this.approver.gatesOf(process) } : {}),
       ...(sidecarSet === undefined ? {} : { sidecarSet }),
     };
     if (this.#running++ > 0) countFault(counts, "overlapping passes");
-    this.#trace(`${name} starts`);
-    this.witness.passStarts();
-    const report = runPass(connectProcess(site, process), options);
-    report.then(
-      ({ sidecarSets }) => {
+    this.say(`${name} starts`);
+    this.witness.passStarts(name, this.#isCalm && sidecarSet === undefined);
+    const ending = work({ cluster: connectProcess(site, process), options, process });
+    ending.then(
+      (ended) => {
         this.#running--;
-        this.#trace(`${name} ends ${sidecarSets.map(({ stop }) => stop).join()}`);
+        this.say(`${name} ends ${ended?.sidecarSets.map(({ stop }) => stop).join() ?? "with nothing to do"}`);
+        if (ended) judge.ends(ended);
+        if (ended) this.approver.ends(name, ended);
       },
-      (error: unknown) => this.#violated(`${name} rejected: ${error instanceof Error ? error.stack : error}`),
+      (error: unknown) => this.violated(`${name} rejected: ${error instanceof Error ? error.stack : error}`),
     );
-    return report;
+    return ending;
+  }
+
+  #judgeOf(name: string, sidecarSet: string | undefined): PassJudge {
+    const { server, users, scheduler } = this;
+    const uidOf = (set: string) => users.releases.stored(set)?.metadata?.uid;
+    const meant = this.#sets.filter(({ name }) => [undefined, name].includes(sidecarSet)).map((set) => set.name);
+    const began = new Map(meant.map((set) => [set, uidOf(set)]));
+    let most = 0;
+    return new PassJudge({
+      name,
+      sets: () => meant.filter((set) => began.get(set) !== undefined && began.get(set) === uidOf(set)),
+      pods: () => {
+        most = Math.max(most, server.all(PODS).length);
+        return most;
+      },
+      pageSize: this.scenario.pageSize,
+      nowMs: () => scheduler.nowMs,
+      violated: (what) => this.violated(what),
+    });
   }
 
   /** Everything that the scenario has in store. */
@@ -140,7 +236,7 @@ export class World {
     const { passes, strikes, sets } = this.scenario;
     const { scheduler } = this;
     for (const { name } of sets) scheduler.after(0, () => this.users.releases.releaseNext(name));
-    for (const { atMs, fault } of strikes) scheduler.after(atMs, () => this.users.strike(fault));
+    for (const { atMs, fault } of strikes) scheduler.after(atMs, () => this.#strike(fault));
     for (const { startMs, ...plan } of passes) scheduler.after(startMs, () => void this.startPass(plan));
     await this.scheduler.runFor(TROUBLE_MS + 60_000);
     this.calm();
@@ -150,74 +246,51 @@ export class World {
     return this.result();
   }
 
+  #strike(fault: Fault): void {
+    if (fault !== "node lost") this.users.strike(fault);
+    else if (this.owners.loseNode()) countFault(this.counts, fault);
+  }
+
   /** No more faults; what was broken is mended. */
   calm(): void {
+    this.#isCalm = true;
     Object.assign(this.#weather, {
       faultRate: 0,
       slowRate: 0,
       expireRate: 0,
       eventRate: 0,
       forbiddenNamespace: undefined,
+      hinder: undefined,
+      lag: undefined,
     });
     this.users.mend();
+    this.owners.calm();
+    this.approver.calm();
     this.kubelet.heal();
   }
 
-  /** Passes one a minute until the wanted state is there, at most as many as that may take, and then silence. */
+  /** Until the wanted state is there, and then silence. */
   async settle(): Promise<void> {
     // Once a world the event loop has its turn: whoever waits for a sign of life of this thread gets one.
     await new Promise((resolve) => setImmediate(resolve));
-    const pods = this.server.all(PODS).length;
-    const windows = this.#sets.map(({ name }) => this.#windowOf(name, pods));
-    const most = Math.ceil(pods / Math.min(...windows)) + 3;
-    let left = this.#unsettled();
-    let written = -1;
-    for (let pass = 0; pass < most && (left.length > 0 || written !== 0); pass++) {
-      written = await this.#writtenByPass();
-      left = this.#unsettled();
-    }
-    for (const problem of left) this.#violated(`after ${most} passes: ${problem}`);
-    if (left.length > 0 || written === 0) return;
-    written = await this.#writtenByPass();
-    if (written > 0) this.#violated(`${written} writes although there was nothing to do`);
+    await settle(this);
   }
 
   result(): WorldResult {
     const { witness, counts, calls, violations } = this;
     const { writes, upgrades, fences, flips } = witness;
     const numbers = { calls, writes, upgrades, fences, flips };
-    return { seed: this.scenario.seed, violations, trace: this.#lines, counts, ...numbers };
-  }
-
-  async #writtenByPass(): Promise<number> {
-    const before = this.witness.passWrites;
-    let isOver = false;
-    const report = this.startPass({ deadlineMs: 55_000, isFollowing: true });
-    void report.finally(() => {
-      isOver = true;
-    });
-    await this.scheduler.runUntil(() => isOver);
-    await this.scheduler.runFor(60_000);
-    return this.witness.passWrites - before;
-  }
-
-  #unsettled(): readonly string[] {
-    return this.#sets.flatMap(({ name }) => finalViolations(this.server, name, this.witness.ledgerOf(name)));
+    const { seed, kind } = this.scenario;
+    return { seed, kind, violations, trace: this.#lines, counts, ...numbers };
   }
 
   get #sets() {
     return this.scenario.sets;
   }
 
-  #windowOf(set: string, pods: number): number {
-    const stored = this.users.releases.stored(set);
-    if (this.#sets.some(({ isOrdinal, perOwner }) => isOrdinal || perOwner !== undefined)) return 1;
-    return Math.max(1, stored ? budgetOf(stored, pods) : 1);
-  }
-
   #plannedBlow({ process, index, nth, call }: Sending): Blow | undefined {
     const blow = this.#plans.get(process.name)?.blow;
-    const isThere = blow?.ofPods ? call === "PATCH pods" && nth === blow.atCall : index === blow?.atCall;
+    const isThere = blow?.ofPods ? TAKES_DOWN.has(call) && nth === blow.atCall : index === blow?.atCall;
     if (!blow || !isThere) return undefined;
     const { kind, lateMs, frozenMs } = blow;
     const isFrozen = kind === "freezeBefore" || kind === "freezeAfter";
@@ -227,34 +300,31 @@ export class World {
     return kind === "killLate" ? { kind, lateMs } : { kind };
   }
 
+  #isKept(pod: Pod, chance: Chance): boolean {
+    const { keptRate = 0 } = this.scenario;
+    const isKept = isGuarded(pod) || (!this.#isCalm && keptRate > 0 && chance.isLucky(keptRate));
+    if (isKept) countFault(this.counts, "eviction refused by a PodDisruptionBudget");
+    return isKept;
+  }
+
   #see(write: Write): void {
     const { resource, name, object, userAgent } = write;
     this.witness.see(write);
     this.kubelet.see(write);
     this.collector.see(write);
-    this.#trace(`${userAgent} ${write.verb} ${resource} ${name} → ${object.metadata.resourceVersion}`);
+    this.owners.see(write);
+    this.approver.see(write);
+    this.say(`${userAgent} ${write.verb} ${resource} ${name} → ${object.metadata.resourceVersion}`);
   }
 
-  #trace(line: string): void {
+  /** A line of the trace. */
+  say(line: string): void {
     this.#lines.push(`${this.scheduler.nowMs - START_MS} ${line}`);
   }
 
-  #violated(what: string): void {
-    this.#trace(`VIOLATION ${what}`);
+  /** A promise is broken. */
+  violated(what: string): void {
+    this.say(`VIOLATION ${what}`);
     this.violations.push(what);
-  }
-
-  #furnish(): void {
-    const { server, scenario, users } = this;
-    for (const name of [KRUISE_NAMESPACE, "default", ...POD_NAMESPACES])
-      server.put("user", NAMESPACES, { metadata: { name } });
-    users.releases.createAll();
-    for (let index = 0; index < scenario.pods; index++) {
-      const namespace = POD_NAMESPACES[index % POD_NAMESPACES.length] ?? "shop";
-      const pod = users.createPod(namespace, `web-${index}`);
-      const stored = server.peek<Pod>(PODS, { namespace, name: `web-${index}` }) ?? pod;
-      server.put("kubelet", PODS, { ...stored, status: runningStatus(stored, START_MS) } as Pod);
-    }
-    for (let index = 0; index < (scenario.tenantPods ?? 0); index++) users.createPod("shop", `tenant-${index}`);
   }
 }

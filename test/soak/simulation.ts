@@ -4,7 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { availableParallelism, constants, setPriority } from "node:os";
-import { type Campaign, emptyCampaign, merged, rareFaults } from "../simulation/campaign.ts";
+import { type Campaign, emptyCampaign, merged, rarities } from "../simulation/campaign.ts";
 import { FAULTS } from "../simulation/faults.ts";
 import { keepReport, readReport } from "../simulation/report-file.ts";
 import { runAll } from "../simulation/run-all.ts";
@@ -50,7 +50,12 @@ const today = () => new Date().toISOString().slice(0, 10);
 function begin(file: string): Record {
   const known = readReport(file)["simulation"] as Record | undefined;
   const fresh = { ...emptyCampaign(), findings: 0, date: today(), commit: COMMIT, chunks: [] };
-  return { ...fresh, cores: availableParallelism(), seconds: 0, ...known };
+  // Kinds that came later happened never before.
+  const [faults, worlds] = [
+    { ...fresh.faults, ...known?.faults },
+    { ...fresh.worlds, ...known?.worlds },
+  ];
+  return { ...fresh, cores: availableParallelism(), seconds: 0, ...known, faults, worlds };
 }
 
 function added(record: Record, from: number, campaign: Campaign, seconds: number): Record {
@@ -89,8 +94,8 @@ async function soak(file: string, seeds: number, processes: number): Promise<boo
     keepReport(file, "simulation", { kinds: FAULTS.length, ...record });
     print(`${record.runs} of ${seeds} seeds, ${record.findings} violated; ${record.seconds} s`);
   }
-  const rare = rareFaults({ ...record, findings: [] });
-  for (const fault of rare) print(`FAIL the fault "${fault}" happened ${record.faults[fault]} times`);
+  const rare = rarities({ ...record, findings: [] });
+  for (const what of rare) print(`FAIL ${what}`);
   return record.runs > 0 && record.findings === 0 && rare.length === 0;
 }
 

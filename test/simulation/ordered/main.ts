@@ -20,6 +20,9 @@ const TROUBLE = [
   "pass frozen for 15 minutes",
   "overlapping passes",
   "409 conflict",
+  "refused by a policy",
+  "429 for many seconds",
+  "page of a proxy",
 ] as const;
 
 const { values } = readOptions({

@@ -2,6 +2,8 @@
 import type { IntOrString } from "../../../shared/api/kubernetes.ts";
 import { type Chance, seededChance } from "../chance.ts";
 import { NETWORK_FAULTS, type NetworkFault } from "../faults.ts";
+import type { HindrancePlan } from "../hindrances.ts";
+import { widenedSet } from "./wide.ts";
 
 /** What users do, and what happens to pods. */
 export const STRIKES = [
@@ -19,7 +21,13 @@ export const STRIKES = [
   "status touched",
   "specified delete",
   "claims go or stay",
+  "budget in percent",
+  "ordinals reserved",
+  "set relabelled",
 ] as const;
+
+/** What comes in worlds that are not wide, too. */
+const EVERYWHERE = STRIKES.slice(0, 14);
 
 export type Strike = (typeof STRIKES)[number];
 
@@ -60,6 +68,10 @@ export interface SetScenario {
   readonly expireRate: number;
   readonly readyMs: number;
   readonly goneMs: number;
+  /** ordinals that are reserved from the beginning */
+  readonly reserved: readonly number[];
+  /** who is in the way while there is trouble */
+  readonly hindrances: readonly HindrancePlan[];
 }
 
 export const TROUBLE_MS = 60_000;
@@ -69,15 +81,17 @@ const SENT = NETWORK_FAULTS.filter((fault) => fault !== "403 in one namespace");
 
 export function setScenarioOf(seed: number): SetScenario {
   const chance = seededChance(seed, 1);
-  return {
+  return widenedSet({
     seed,
     ...shapeOf(chance),
     ...weatherOf(chance),
     ...(chance.isLucky(0.4) ? duelOf(chance) : turmoilOf(chance)),
-  };
+    reserved: [],
+    hindrances: [],
+  });
 }
 
-type Shape = Omit<SetScenario, keyof Plan | keyof ReturnType<typeof weatherOf> | "seed">;
+type Shape = Omit<SetScenario, keyof Plan | keyof ReturnType<typeof weatherOf> | "seed" | "reserved" | "hindrances">;
 
 function shapeOf(chance: Chance): Shape {
   const has = (probability: number) => chance.isLucky(probability);
@@ -150,7 +164,7 @@ function blowOf(chance: Chance, ofDeletions: boolean): NonNullable<SetPlan["blow
 }
 
 function strikesOf(chance: Chance, count: number, withinMs: number): SetScenario["strikes"] {
-  return Array.from({ length: count }, () => ({ atMs: chance.below(withinMs), strike: chance.pick(STRIKES) }));
+  return Array.from({ length: count }, () => ({ atMs: chance.below(withinMs), strike: chance.pick(EVERYWHERE) }));
 }
 
 /** One of them at least. */

@@ -7,6 +7,7 @@ import type { Chance } from "../chance.ts";
 import type { Scheduler } from "../scheduler.ts";
 import { NAMESPACE, SET, specOf, type Wish, withCondition } from "./objects.ts";
 import type { SetScenario, Strike } from "./scenario.ts";
+import { anyReserved, anyShare } from "./wide.ts";
 
 export interface SetUsersOptions {
   readonly scheduler: Scheduler;
@@ -25,8 +26,8 @@ export class SetUsers {
 
   constructor(options: SetUsersOptions) {
     this.#options = options;
-    const { replicas, maxUnavailable, whenScaled } = options.scenario;
-    this.wish = { version: 1, replicas, partition: 0, isPaused: false, maxUnavailable, reserved: [], whenScaled };
+    const { replicas, maxUnavailable, whenScaled, reserved } = options.scenario;
+    this.wish = { version: 1, replicas, partition: 0, isPaused: false, maxUnavailable, reserved, whenScaled };
   }
 
   /** Writes the set as it is wished for. */
@@ -55,7 +56,8 @@ export class SetUsers {
   readonly #acts: Readonly<Record<Strike, () => unknown>> = {
     "new template": () => this.apply({ version: ++this.#newest }),
     "template rolled back": () => this.wish.version > 1 && this.apply({ version: this.wish.version - 1 }),
-    "scaled up": () => this.apply({ replicas: Math.min(5, this.wish.replicas + this.#options.chance.between(1, 2)) }),
+    "scaled up": () =>
+      this.apply({ replicas: Math.min(this.#most, this.wish.replicas + this.#options.chance.between(1, 2)) }),
     "scaled down": () => this.apply({ replicas: Math.max(0, this.wish.replicas - this.#options.chance.between(1, 2)) }),
     "paused or resumed": () => this.apply({ isPaused: !this.wish.isPaused }),
     "partition changed": () =>
@@ -81,8 +83,28 @@ export class SetUsers {
         const labels = { ...pod.metadata?.labels, "apps.kruise.io/specified-delete": "true" };
         this.#put({ ...pod, metadata: { ...pod.metadata, labels } });
       }),
+    "budget in percent": () =>
+      !this.#options.scenario.isMonotonic && this.apply({ maxUnavailable: anyShare(this.#options.chance) }),
+    "ordinals reserved": () => this.apply({ reserved: anyReserved(this.#options.chance) }),
+    "set relabelled": () => this.#relabel(),
     "claims go or stay": () => this.apply({ whenScaled: this.wish.whenScaled === "Delete" ? "Retain" : "Delete" }),
   };
+
+  get #most(): number {
+    return Math.max(5, this.#options.scenario.replicas + 2);
+  }
+
+  /** What concerns nobody, again and again. */
+  #relabel(): void {
+    const { server, scheduler, chance } = this.#options;
+    const everyMs = chance.pick([20, 200, 2_000]);
+    for (let time = 0; time < 10; time++)
+      scheduler.after(time * everyMs, () => {
+        const stored = server.peek<StatefulSet>(STATEFUL_SETS, KEY);
+        const labels = { ...stored?.metadata?.labels, note: String(time) };
+        if (stored) server.put(WRITER, STATEFUL_SETS, { ...stored, metadata: { ...stored.metadata, labels } });
+      });
+  }
 
   #withPod(act: (pod: Pod) => void): boolean {
     const { server, chance } = this.#options;

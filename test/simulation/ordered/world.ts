@@ -8,6 +8,7 @@ import { CLAIMS, type Cluster, NAMESPACES, PODS, STATEFUL_SETS } from "../../../
 import { ApiServer, type Write } from "../api-server.ts";
 import { seededChance } from "../chance.ts";
 import { countFault, type FaultCounts } from "../faults.ts";
+import { type Hinder, hinderBy } from "../hindrances.ts";
 import { type Blow, connectProcess, type NetworkSite, type Sending, type Weather } from "../network.ts";
 import { Process } from "../process.ts";
 import { Scheduler } from "../scheduler.ts";
@@ -45,6 +46,7 @@ export class SetWorld {
   readonly #witness: SetWitness;
   readonly #scenario: SetScenario;
   readonly #weather: Weather;
+  readonly #hinder: Hinder;
   readonly #violations: string[] = [];
   readonly #lines: string[] = [];
   readonly #plans = new Map<string, Omit<SetPlan, "startMs">>();
@@ -69,6 +71,7 @@ export class SetWorld {
       report: (what) => this.#violated(what),
     });
     this.#weather = { faults, faultRate, slowRate, expireRate, eventRate, forbiddenNamespace: undefined };
+    this.#hinder = hinderBy(scenario.hindrances, stream(31));
     for (const name of [KRUISE_NAMESPACE, "default", NAMESPACE]) server.put("user", NAMESPACES, { metadata: { name } });
     this.#users.apply({});
   }
@@ -80,7 +83,7 @@ export class SetWorld {
     const { faultRate, slowRate, expireRate, eventRate } = this.#weather;
     this.#calm();
     await this.#settle();
-    Object.assign(this.#weather, { faultRate, slowRate, expireRate, eventRate });
+    Object.assign(this.#weather, { faultRate, slowRate, expireRate, eventRate, hinder: this.#hinder });
     scheduler.after(0, () => this.#strike("new template"));
     for (const { atMs, strike } of strikes) scheduler.after(atMs, () => this.#strike(strike));
     for (const { startMs, ...plan } of passes) scheduler.after(startMs, () => void this.#startPass(plan));
@@ -102,7 +105,7 @@ export class SetWorld {
   }
 
   #calm(): void {
-    Object.assign(this.#weather, { faultRate: 0, slowRate: 0, expireRate: 0, eventRate: 0 });
+    Object.assign(this.#weather, { faultRate: 0, slowRate: 0, expireRate: 0, eventRate: 0, hinder: undefined });
   }
 
   /** Passes one a minute until the wanted state is there; then one that finds nothing to do. */
@@ -153,7 +156,7 @@ export class SetWorld {
       gates: { ...DEFAULT_ORDERED_SET_GATES, StatefulSetUnblocked: this.#scenario.isUnblocked },
       follow: plan.isFollowing,
       clock: process.clock,
-      over: process.over,
+      over: process.memory.over,
       ...(plan.isByName ? { set: { namespace: NAMESPACE, name: SET } } : {}),
     });
     report.then(

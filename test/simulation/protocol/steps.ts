@@ -140,7 +140,7 @@ function plansOf(
   const kept = reconcileLedger(ledger, seen, subject)?.kept;
   if (!kept) return undefined;
   const isReservedForThis = areReservedFor(kept, subject);
-  const claims = { reserved: new Set(kept.map(({ uid }) => uid)), isStrict, isReservedForThis };
+  const claims = { reserved: new Set(kept.map(({ uid }) => uid)), StrictMaxUnavailable: isStrict, isReservedForThis };
   return distinct(wishes(spec, pods, claims).map((wanted) => withReservations(kept, wanted, subject)));
 }
 

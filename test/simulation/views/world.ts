@@ -21,6 +21,7 @@ import type { Admit } from "../../../shared/webhook/app.ts";
 import { type ClusterView, clusterView } from "../../../shared/webhook/cluster-view.ts";
 import { type Chance, seededChance } from "../chance.ts";
 import { Scheduler } from "../scheduler.ts";
+import type { SeedResult } from "../seeds-main.ts";
 import { Truth } from "./truth.ts";
 
 export const TROUBLE = [
@@ -39,18 +40,8 @@ export const TROUBLE = [
 ] as const;
 type Trouble = (typeof TROUBLE)[number];
 
-export interface ViewResult {
-  readonly seed: number;
-  readonly violations: readonly string[];
-  readonly happened: Readonly<Partial<Record<Trouble, number>>>;
-  readonly pods: number;
-  /** of them, admitted with a warning, or not at all */
-  readonly warned: number;
-  /** of them, admitted without a call to the API server */
-  readonly unasked: number;
-  readonly writes: number;
-  readonly trace: readonly string[];
-}
+/** Pods; of them, those admitted with a warning or not at all, and without a call to the API server; writes of SidecarSets. */
+export type ViewResult = SeedResult<"pods" | "warned" | "unasked" | "writes">;
 
 interface Process {
   readonly name: string;
@@ -130,7 +121,7 @@ export class ViewWorld {
     const { writes } = this.#truth;
     const [seed, violations, happened, trace] = [this.#seed, this.#violations, this.#happened, this.#trace];
     const [pods, warned, unasked] = [this.#pods, this.#warned, this.#unasked];
-    return { seed, violations, happened, pods, warned, unasked, writes, trace };
+    return { seed, violations, happened, counts: { pods, warned, unasked, writes }, trace };
   }
 
   #install(): void {

@@ -1,0 +1,163 @@
+/** Who has to allow each batch: says yes, no, nothing for long, or nothing at all. Looks at whether passes wait for it. */
+import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
+import type { Gates } from "../../shared/controller/gates.ts";
+import type { PassReport } from "../../shared/controller/report.ts";
+import { type GateAnswer, type GateRequest, gateAnswer, no } from "../../shared/core/gate/gate.ts";
+import { type Ledger, parseLedger, type Reservation } from "../../shared/core/upgrade/ledger.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import type { ApiServer, Write } from "./api-server.ts";
+import type { Chance } from "./chance.ts";
+import { isHalfUpgraded } from "./end-state.ts";
+import { countFault, type FaultCounts } from "./faults.ts";
+import { hashOfPod, isInjected, type SetPlan } from "./objects.ts";
+import type { Process } from "./process.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+export const GATE = "https://gate.example/batch";
+/** An approver is waited for so long at most … */
+const MOST_WAIT_MS = 5_000;
+/** … and asked again so soon at least, once it has said no. */
+const AGAIN_MS = 30_000;
+
+export interface ApproverPlan {
+  readonly noRate: number;
+  readonly slowRate: number;
+  /** of being asked in vain */
+  readonly deafRate: number;
+}
+
+export interface ApproverOptions {
+  /** absent: nobody names one */
+  readonly plan: ApproverPlan | undefined;
+  readonly sets: readonly SetPlan[];
+  readonly server: ApiServer;
+  readonly scheduler: Scheduler;
+  readonly chance: Chance;
+  readonly counts: FaultCounts;
+  readonly violated: (what: string) => void;
+}
+
+/** What a process was told. */
+interface Told {
+  readonly process: string;
+  readonly request: GateRequest;
+  readonly answer: GateAnswer;
+  readonly atMs: number;
+}
+
+export class Approver {
+  readonly #options: ApproverOptions;
+  #told: Told[] = [];
+  #isCalm = false;
+
+  constructor(options: ApproverOptions) {
+    this.#options = options;
+  }
+
+  /** Says yes to everything from now on. */
+  calm(): void {
+    this.#isCalm = true;
+  }
+
+  gatesOf(process: Process): Gates {
+    return {
+      refusals: new Map(),
+      ask: (url, request, timeoutMs) => {
+        this.#judgeAsking(process.name, url, request, timeoutMs);
+        const { answer, afterMs } = this.#answer(timeoutMs);
+        return new Promise((resolve) => {
+          process.deliver(afterMs, () => {
+            this.#told.push({ process: process.name, request, answer, atMs: this.#options.scheduler.nowMs });
+            resolve(answer);
+          });
+        });
+      },
+    };
+  }
+
+  #answer(timeoutMs: number): { readonly answer: GateAnswer; readonly afterMs: number } {
+    const { chance, plan, counts } = this.#options;
+    const yes = { allow: true } as const;
+    if (!plan || this.#isCalm) return { answer: yes, afterMs: 10 };
+    const isSlow = chance.isLucky(plan.slowRate);
+    if (isSlow) countFault(counts, "approver slow");
+    const afterMs = isSlow ? chance.between(1_000, 2 * MOST_WAIT_MS) : chance.between(1, 200);
+    if (afterMs >= timeoutMs || chance.isLucky(plan.deafRate)) {
+      countFault(counts, "approver without an answer");
+      return { answer: no("gate.example", "did not answer in time"), afterMs: timeoutMs };
+    }
+    if (!chance.isLucky(plan.noRate)) return { answer: yes, afterMs };
+    countFault(counts, "approval refused");
+    const body = JSON.stringify({ allow: false, reason: `not now, ${chance.below(1_000)}` });
+    return { answer: gateAnswer("gate.example", 200, body), afterMs };
+  }
+
+  #judgeAsking(process: string, url: URL, { sidecarSet, pods }: GateRequest, timeoutMs: number): void {
+    const { scheduler, violated } = this.#options;
+    if (url.href !== GATE) violated(`${process} asks ${url.href}`);
+    if (pods.length === 0) violated(`${process} asks for a batch without pods`);
+    if (timeoutMs > MOST_WAIT_MS) violated(`${process} waits for an approver for ${timeoutMs} ms`);
+    const last = this.#lastOf(process, sidecarSet.uid);
+    const isSoon = last !== undefined && scheduler.nowMs - last.atMs < AGAIN_MS;
+    if (isSoon && !last.answer.allow && last.request.sidecarSet.generation === sidecarSet.generation)
+      violated(`${process} asks again ${scheduler.nowMs - last.atMs} ms after a no`);
+  }
+
+  #lastOf(process: string, uid: string): Told | undefined {
+    return this.#told.findLast((one) => one.process === process && one.request.sidecarSet.uid === uid);
+  }
+
+  /** A yes is for one batch, of whoever has it. */
+  see({ resource, object, previous, userAgent, isRemoved }: Write): void {
+    if (!this.#options.plan || resource !== "configmaps" || isRemoved || !userAgent.startsWith("pass")) return;
+    const [next, before] = [object, previous].map((one) => parseLedger((one as ConfigMap | undefined)?.data));
+    const fresh = next && freshIn(next, before).filter((one) => this.#isUpgrade(one));
+    if (!next || !fresh || fresh.length === 0) return;
+    const yes = this.#told.find((told) => isYes(told, userAgent, next, fresh));
+    this.#told = this.#told.filter((one) => one !== yes);
+    const names = fresh.map(({ name }) => name);
+    if (!yes) this.#options.violated(`${userAgent} reserves ${names}, and nobody has allowed that`);
+  }
+
+  /** Not an eviction, nor the end of a hot upgrade. */
+  #isUpgrade({ namespace, name, revision }: Reservation): boolean {
+    const pod = this.#options.server.peek<Pod>(PODS, { namespace, name });
+    if (!pod) return true;
+    const injected = this.#options.sets.filter(({ name: set }) => isInjected(pod, set));
+    const isEnding = injected.some(({ name: set }) => hashOfPod(pod, set) === revision || isHalfUpgraded(pod, set));
+    return injected.length > 0 && !isEnding;
+  }
+
+  /** Where the last word was no, the report says why nothing goes on. */
+  ends(process: string, { sidecarSets }: PassReport): void {
+    for (const { name, why, summary, generation } of sidecarSets) {
+      if (summary?.hold !== "gate") continue;
+      const reason = this.#refusalOf(process, name, generation);
+      if (reason === undefined) this.#options.violated(`${process} stops ${name} by a no that nobody has said: ${why}`);
+      else if (!why.includes(reason))
+        this.#options.violated(`${process} stops ${name} without saying ${reason}: ${why}`);
+    }
+  }
+
+  /** The process's last word, when that was a no to this generation. */
+  #refusalOf(process: string, set: string, generation: number | undefined): string | undefined {
+    const own = this.#told.findLast((one) => one.process === process && one.request.sidecarSet.name === set);
+    if (own?.answer.allow !== false || own.request.sidecarSet.generation !== generation) return undefined;
+    return own.answer.reason;
+  }
+}
+
+function freshIn({ reservations }: Ledger, before: Ledger | undefined): readonly Reservation[] {
+  const known = new Set((before?.reservations ?? []).map(stateOf));
+  return reservations.filter((one) => !known.has(stateOf(one)));
+}
+
+function isYes(told: Told, process: string, { uid, generation }: Ledger, fresh: readonly Reservation[]): boolean {
+  const { sidecarSet, pods } = told.request;
+  const isFor = told.process === process && sidecarSet.uid === uid && sidecarSet.generation === generation;
+  return told.answer.allow && isFor && fresh.every((one) => pods.some((pod) => pod.uid === one.uid));
+}
+
+function stateOf({ uid, resourceVersion }: Reservation): string {
+  return `${uid} ${resourceVersion}`;
+}

@@ -1,0 +1,50 @@
+/** Remembers which pods were evicted, which are not ready, and since when, whoever is to blame. Time is counted in writes. */
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { hashOfPod, isPodReady } from "./objects.ts";
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+export class DownWitness {
+  readonly #set: string;
+  readonly #clock: () => number;
+  /** uids of pods that a pass has evicted while they were ready, and that are not gone */
+  readonly #evicted = new Set<string>();
+  /** uid → since when a pod is not ready */
+  readonly #downSince = new Map<string, number>();
+  /** uid → since when it carries what it carries of the SidecarSet */
+  readonly #hashSince = new Map<string, number>();
+
+  constructor(set: string, clock: () => number) {
+    this.#set = set;
+    this.#clock = clock;
+  }
+
+  see(previous: Pod | undefined, pod: Pod, isRemoved: boolean): void {
+    const uid = pod.metadata?.uid ?? "";
+    if (isRemoved) this.#evicted.delete(uid);
+    if (isRemoved || isPodReady(pod)) this.#downSince.delete(uid);
+    else if (!this.#downSince.has(uid)) this.#downSince.set(uid, this.#clock());
+    if (!previous || hashOfPod(previous, this.#set) !== hashOfPod(pod, this.#set))
+      this.#hashSince.set(uid, this.#clock());
+  }
+
+  evict({ metadata }: Pod): void {
+    this.#evicted.add(metadata?.uid ?? "");
+  }
+
+  countEvicted(pods: readonly Pod[]): number {
+    return pods.filter(({ metadata }) => this.#evicted.has(metadata?.uid ?? "")).length;
+  }
+
+  /** On its way out, or not ready since before then. */
+  isDown({ metadata }: Pod, time: number): boolean {
+    const uid = metadata?.uid ?? "";
+    return this.#evicted.has(uid) || (this.#downSince.get(uid) ?? NEVER) < time;
+  }
+
+  /** Not ready since before then, and upgraded to this before then. */
+  isDownWith(pod: Pod, hash: string, time: number): boolean {
+    const isOld = (this.#hashSince.get(pod.metadata?.uid ?? "") ?? NEVER) < time;
+    return isOld && hashOfPod(pod, this.#set) === hash && this.isDown(pod, time);
+  }
+}

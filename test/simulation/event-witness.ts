@@ -1,0 +1,39 @@
+/** Looks at events about SidecarSets: what they tell must be what the same pass has written into the status. */
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { Write } from "./api-server.ts";
+
+/** Reasons of events that tell of a condition. */
+const TELLING: ReadonlySet<string> = new Set(["RolloutFinished", "Blocked", "Degraded", "MissedInjection"]);
+
+interface Event extends KubernetesObject {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly involvedObject?: { readonly uid?: string };
+}
+
+export class EventWitness {
+  /** "pass uid reason" of each condition that a pass has turned to True, and its messages: a call may arrive late */
+  readonly #turned = new Map<string, string[]>();
+
+  seeStatus({ object, previous, userAgent }: Write): void {
+    const [next, before] = [object, previous].map((one) => one as unknown as SidecarSet | undefined);
+    for (const condition of next?.status?.conditions ?? []) {
+      const was = before?.status?.conditions?.find(({ type }) => type === condition.type)?.status;
+      const isFinished = condition.type === "Progressing" && condition.reason === "Finished" && was === "True";
+      const reason = isFinished ? "RolloutFinished" : condition.type;
+      if (was === condition.status || !(isFinished || condition.status === "True")) continue;
+      const key = `${userAgent} ${next?.metadata?.uid} ${reason}`;
+      this.#turned.set(key, [...(this.#turned.get(key) ?? []), condition.message]);
+    }
+  }
+
+  /** A sentence when the event tells of something else than what is. */
+  problemOf({ object, userAgent, verb }: Write): string | undefined {
+    const { reason = "", message, involvedObject } = object as unknown as Event;
+    if (!TELLING.has(reason) || verb !== "create") return undefined;
+    const told = this.#turned.get(`${userAgent} ${involvedObject?.uid} ${reason}`);
+    if (told?.includes(message ?? "")) return undefined;
+    return `tells of ${reason}: ${message}, and the status ${told === undefined ? "does not" : `of: ${told.at(-1)}`}`;
+  }
+}

@@ -1,0 +1,43 @@
+/** Which pods a SidecarSet, in one of its generations, may have evicted. Told apart from the core. */
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { EVICT_MISSED_ANNOTATION, INJECT_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { hasLabels } from "./label-match.ts";
+import { isInjected } from "./objects.ts";
+
+/** A PodDisruptionBudget keeps it for good. */
+export const isGuarded = ({ metadata }: Pod) => metadata?.name?.startsWith("guarded-") === true;
+
+/** As SidecarSets select pods, whether or not they were injected. */
+export function isMeant({ spec }: SidecarSet, { metadata }: Pod): boolean {
+  return hasLabels(metadata?.labels, spec.selector ?? {});
+}
+
+/** A sentence when it may not. */
+export function evictionProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
+  const { metadata, spec } = sidecarSet;
+  if (metadata?.annotations?.[EVICT_MISSED_ANNOTATION] !== "true") return "is evicted, and nobody asked for that";
+  if (spec.updateStrategy?.paused) return "is evicted although the SidecarSet is paused";
+  if (!isMeant(sidecarSet, pod)) return "is evicted for a SidecarSet that does not select it";
+  if (isInjected(pod, metadata?.name ?? "")) return "is evicted, and has its sidecars";
+  if ((pod.metadata?.creationTimestamp ?? "") <= (metadata?.creationTimestamp ?? ""))
+    return "is evicted, and was there before the SidecarSet";
+  return isLetBe(pod) ? "is evicted, and would not come back, or is not to be injected" : undefined;
+}
+
+/** Nobody makes it anew, or somebody said that it is to be without. */
+function isLetBe({ metadata }: Pod): boolean {
+  const isOwned = metadata?.ownerReferences?.some(({ controller }) => controller === true) === true;
+  return !isOwned || metadata?.annotations?.[INJECT_ANNOTATION] === "false";
+}
+
+/** At rest: those that should have been evicted. */
+export function leftBehind(sidecarSet: SidecarSet, pods: readonly Pod[]): readonly Pod[] {
+  const since = sidecarSet.status?.selection?.since ?? "";
+  return pods.filter(
+    (pod) =>
+      evictionProblem(sidecarSet, pod) === undefined &&
+      (pod.metadata?.creationTimestamp ?? "") > since &&
+      !isGuarded(pod),
+  );
+}

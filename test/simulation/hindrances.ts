@@ -1,0 +1,65 @@
+/** Who stands between passes and what they want to write, in worlds of some kinds: policies, a busy API server, a proxy. */
+import type { KubeError } from "../../shared/kube/error.ts";
+import type { Chance } from "./chance.ts";
+import { answeredWith } from "./failures.ts";
+import type { KindFault } from "./faults.ts";
+
+export type HindrancePlan =
+  /** an admission policy refuses these calls, all of them or those about one namespace */
+  | { readonly kind: "policy"; readonly call: string; readonly code: 403 | 422; readonly namespace?: string }
+  /** 429, and how long to wait */
+  | { readonly kind: "busy"; readonly rate: number; readonly seconds: number }
+  /** a page of whoever stands before the API server */
+  | { readonly kind: "proxy"; readonly rate: number; readonly code: 404 | 502 };
+
+export interface Hindrance {
+  readonly fault: KindFault;
+  /** only what would be carried out otherwise is refused */
+  readonly isAdmission: boolean;
+  readonly error: (method: string) => KubeError;
+}
+
+/** A call on its way. */
+interface Hindered {
+  readonly call: string;
+  readonly namespace: string | undefined;
+}
+
+/** undefined: nobody stands in its way. */
+export type Hinder = (hindered: Hindered) => Hindrance | undefined;
+
+export function hinderBy(plans: readonly HindrancePlan[], chance: Chance): Hinder {
+  return (hindered) => {
+    const plan = plans.find((one) => isHit(one, hindered, chance));
+    return plan && hindranceOf(plan, hindered);
+  };
+}
+
+function isHit(plan: HindrancePlan, { call, namespace }: Hindered, chance: Chance): boolean {
+  if (plan.kind !== "policy") return chance.isLucky(plan.rate);
+  return plan.call === call && (plan.namespace === undefined || plan.namespace === namespace);
+}
+
+function hindranceOf(plan: HindrancePlan, { call }: Hindered): Hindrance {
+  switch (plan.kind) {
+    case "policy": {
+      const rule = call.toLowerCase().replaceAll(/[^a-z]+/g, "-");
+      const message = `it is forbidden: policy ${rule} denied the request: not in this world`;
+      const answer = JSON.stringify({ kind: "Status", code: plan.code, status: "Failure", message });
+      const error = (method: string) => answeredWith(method, plan.code, answer);
+      return { fault: "refused by a policy", isAdmission: true, error };
+    }
+    case "busy": {
+      const answer = JSON.stringify({ kind: "Status", code: 429, status: "Failure", message: "too many requests" });
+      const error = (method: string) => answeredWith(method, 429, answer, String(plan.seconds));
+      return { fault: "429 for many seconds", isAdmission: false, error };
+    }
+    case "proxy": {
+      const page = `<html><head><title>${plan.code}</title></head><body>nginx</body></html>`;
+      const error = (method: string) => answeredWith(method, plan.code, page);
+      return { fault: "page of a proxy", isAdmission: false, error };
+    }
+    default:
+      return plan satisfies never;
+  }
+}

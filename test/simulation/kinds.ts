@@ -1,0 +1,49 @@
+/** Kinds of worlds out of the ordinary: each has a few of fifty seeds, so that all others stay what they are. */
+
+export const WORLD_KINDS = [
+  "crowd",
+  "shares",
+  "namespaces",
+  "order",
+  "policies",
+  "busy",
+  "proxy",
+  "lagging",
+  "collected",
+  "hands",
+  "clocks",
+  "evictions",
+  "approvals",
+  "nodes",
+] as const;
+
+export type WorldKind = (typeof WORLD_KINDS)[number];
+
+const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
+  2: "crowd",
+  42: "crowd",
+  6: "shares",
+  8: "shares",
+  11: "evictions",
+  12: "namespaces",
+  14: "namespaces",
+  15: "approvals",
+  19: "order",
+  22: "nodes",
+  25: "policies",
+  26: "policies",
+  28: "busy",
+  29: "proxy",
+  31: "evictions",
+  32: "lagging",
+  35: "collected",
+  36: "hands",
+  38: "clocks",
+  45: "approvals",
+  46: "nodes",
+};
+
+/** undefined: an ordinary one. */
+export function kindOf(seed: number): WorldKind | undefined {
+  return OF_FIFTY[seed % 50];
+}

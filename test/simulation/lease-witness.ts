@@ -1,0 +1,55 @@
+/** Looks at the Lease: no pass takes it from one that keeps it, and whoever works under it keeps it. */
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import type { Write } from "./api-server.ts";
+
+/** For so long a Lease is believed. */
+const HOLDS_MS = 30_000;
+/** A pass that nothing hinders renews it this often. */
+const RENEWED_MS = 12_000;
+/** A clock that is further off is one that was set. */
+const SKEW_MS = 30_000;
+
+interface Held {
+  readonly holder: string;
+  readonly writer: string;
+  readonly atMs: number;
+  /** as it says; a write may be long on its way */
+  readonly renewedMs: number;
+  /** by a clock that was right */
+  readonly isTimely: boolean;
+}
+
+export class LeaseWitness {
+  readonly #nowMs: () => number;
+  #last: Held | undefined;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Of a write to the Lease; a sentence when it may not be. */
+  problemOf({ object, userAgent, isRemoved }: Write): string | undefined {
+    const last = this.#last;
+    const now = isRemoved ? undefined : this.#held(object as unknown as KubernetesObject, userAgent);
+    this.#last = now;
+    if (!last || !now || last.holder === "" || now.holder === "" || last.holder === now.holder) return undefined;
+    const ageMs = now.atMs - last.renewedMs;
+    const isKept = last.isTimely && now.isTimely && ageMs < HOLDS_MS - 1_000;
+    return isKept ? `takes the Lease that ${last.writer} renewed ${Math.round(ageMs)} ms ago` : undefined;
+  }
+
+  /** Of a write to a pod, by a pass that nothing hinders. */
+  neglectOf(writer: string): string | undefined {
+    if (this.#last?.writer !== writer) return undefined;
+    const ageMs = this.#nowMs() - this.#last.atMs;
+    return ageMs > RENEWED_MS ? `was written, and the Lease not renewed for ${Math.round(ageMs)} ms` : undefined;
+  }
+
+  #held(lease: KubernetesObject, writer: string): Held {
+    const { spec } = lease as { readonly spec?: { readonly holderIdentity?: string; readonly renewTime?: string } };
+    const atMs = this.#nowMs();
+    const renewedMs = Date.parse(spec?.renewTime ?? "");
+    const isTimely = Math.abs(renewedMs - atMs) < SKEW_MS;
+    return { holder: spec?.holderIdentity ?? "", writer, atMs, renewedMs, isTimely };
+  }
+}

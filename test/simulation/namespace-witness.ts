@@ -1,0 +1,45 @@
+/** Remembers which labels the namespaces have, and have had. Time is counted in writes. */
+import type { LabelSelector, Labels, Pod } from "../../shared/api/kubernetes.ts";
+import { hasLabels } from "./label-match.ts";
+
+/** The pod's namespace is one of those that the selector selects. */
+export type IsInNamespace = (pod: Pod, selector: LabelSelector) => boolean;
+
+interface Spell {
+  /** from then on */
+  readonly at: number;
+  readonly labels: Labels;
+}
+
+export class NamespaceWitness {
+  readonly #clock: () => number;
+  readonly #spells = new Map<string, readonly Spell[]>();
+
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  see(name: string, labels: Labels = {}): void {
+    this.#spells.set(name, [...(this.#spells.get(name) ?? []), { at: this.#clock(), labels }]);
+  }
+
+  readonly now: IsInNamespace = (pod, selector) => {
+    const last = this.#spells.get(pod.metadata?.namespace ?? "")?.at(-1);
+    return last !== undefined && hasLabels(last.labels, selector);
+  };
+
+  /** Was so at some time since then: a pass that had looked may go by it. */
+  since(time: number): IsInNamespace {
+    return (pod, selector) => this.#spellsSince(pod, time).some(({ labels }) => hasLabels(labels, selector));
+  }
+
+  /** Has been so all the time since then: no pass may overlook it. */
+  ever(time: number): IsInNamespace {
+    return (pod, selector) => this.#spellsSince(pod, time).every(({ labels }) => hasLabels(labels, selector));
+  }
+
+  #spellsSince({ metadata }: Pod, time: number): readonly Spell[] {
+    const spells = this.#spells.get(metadata?.namespace ?? "") ?? [];
+    return spells.filter((_, index) => (spells[index + 1]?.at ?? Number.POSITIVE_INFINITY) > time);
+  }
+}

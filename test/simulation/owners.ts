@@ -1,0 +1,92 @@
+/** The controllers that pods have: what a pass has evicted, or a node has taken along, comes back under its name. */
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import type { ApiServer, Write } from "./api-server.ts";
+import type { Chance } from "./chance.ts";
+import { countFault, type FaultCounts } from "./faults.ts";
+import type { Kubelet } from "./kubelet.ts";
+import { withReady } from "./objects.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Users } from "./users.ts";
+
+export interface OwnersOptions {
+  readonly scheduler: Scheduler;
+  readonly server: ApiServer;
+  readonly kubelet: Kubelet;
+  readonly users: Users;
+  readonly chance: Chance;
+  readonly counts: FaultCounts;
+}
+
+const WRITER = "node-controller";
+/** Until a node is back, or given up; until its pods are. */
+const LOST_MS = 40_000;
+/** Until it is gone, and until it is there again. */
+const GONE_MS = [10, 3_000, 30_000] as const;
+const BACK_MS = [1, 2_000] as const;
+/** Of the webhook to be away when one comes back. */
+const AWAY_RATE = 0.1;
+
+export class Owners {
+  readonly #options: OwnersOptions;
+  readonly #lost: Pod[] = [];
+  #isCalm = false;
+
+  constructor(options: OwnersOptions) {
+    this.#options = options;
+  }
+
+  /** The webhook answers from now on, and nodes are back. */
+  calm(): void {
+    this.#isCalm = true;
+    this.#findAll(this.#lost.splice(0));
+  }
+
+  see({ resource, verb, object, isRemoved, userAgent }: Write): void {
+    if (resource !== "pods" || verb !== "delete" || isRemoved || !userAgent.startsWith("pass")) return;
+    const { scheduler, users, chance, counts } = this.#options;
+    countFault(counts, "pod evicted");
+    scheduler.after(chance.between(1, chance.pick(GONE_MS)), () => {
+      if (users.removePod(object as unknown as Pod))
+        scheduler.after(chance.between(1, chance.pick(BACK_MS)), () => this.#recreate(object as unknown as Pod));
+    });
+  }
+
+  /** Its pods are not ready from then on. It comes back, or they are deleted; false: there are none. */
+  loseNode(): boolean {
+    const { server, chance, scheduler, kubelet } = this.#options;
+    const alive = server.all<Pod>(PODS).filter(({ metadata }) => !metadata?.deletionTimestamp);
+    const lost = alive.filter(() => chance.isLucky(0.4));
+    for (const pod of lost) {
+      kubelet.lose(pod);
+      this.#lost.push(pod);
+      const conditions = withReady(pod, false, scheduler.nowMs);
+      server.put(WRITER, PODS, { ...pod, status: { ...pod.status, conditions } } as Pod);
+    }
+    const isBack = chance.isLucky(0.4);
+    scheduler.after(chance.between(1, LOST_MS), () => (isBack ? this.#findAll(lost) : this.#deleteAll(lost)));
+    return lost.length > 0;
+  }
+
+  #findAll(pods: readonly Pod[]): void {
+    for (const pod of pods) this.#options.kubelet.find(pod);
+  }
+
+  /** Nobody says that they have ended: they hang until somebody believes it. */
+  #deleteAll(pods: readonly Pod[]): void {
+    const { users, scheduler, chance, counts } = this.#options;
+    countFault(counts, "pods of a lost node recreated");
+    for (const pod of pods) {
+      users.markPod(pod);
+      scheduler.after(chance.between(1, LOST_MS), () => {
+        if (users.removePod(pod)) scheduler.after(chance.pick(BACK_MS), () => this.#recreate(pod));
+      });
+    }
+  }
+
+  #recreate({ metadata }: Pod): void {
+    const { users, chance } = this.#options;
+    const isAway = !this.#isCalm && chance.isLucky(AWAY_RATE);
+    users.createPod(metadata?.namespace ?? "", metadata?.name ?? "", () => !isAway);
+  }
+}

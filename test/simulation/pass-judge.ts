@@ -1,0 +1,82 @@
+/** Looks at one pass from outside: what it sends, and what it says of itself when it ends. */
+import type { PassReport } from "../../shared/controller/report.ts";
+import { isKubeError } from "../../shared/kube/error.ts";
+
+/** What an API server asks to wait is heeded up to here. */
+const MOST_WAIT_MS = 5_000;
+const REFUSAL = /policy \S+ denied the request/;
+/** A policy that answers so often with 422 is no race. */
+const FOR_SURE = 6;
+/** Calls of a pass that has next to nothing to do … */
+const CALLS_OF_ALL = 60;
+/** … for each pod … */
+const CALLS_OF_A_POD = 12;
+/** … and in each second of each SidecarSet that is followed. */
+const CALLS_A_SECOND = 4;
+
+export interface PassFacts {
+  readonly name: string;
+  /** SidecarSets that it was started for, as far as they have been there all the time */
+  readonly sets: () => readonly string[];
+  /** how many there were at most */
+  readonly pods: () => number;
+  readonly pageSize: number;
+  readonly nowMs: () => number;
+  readonly violated: (what: string) => void;
+}
+
+export class PassJudge {
+  readonly #facts: PassFacts;
+  /** "PATCH pods shop/web-1" → until when it may not be sent again */
+  readonly #notBefore = new Map<string, number>();
+  /** what policies have told it, and how often */
+  readonly #refusals = new Map<string, number>();
+
+  constructor(facts: PassFacts) {
+    this.#facts = facts;
+  }
+
+  sends(call: string, target: string): void {
+    const leftMs = (this.#notBefore.get(`${call} ${target}`) ?? 0) - this.#facts.nowMs();
+    if (leftMs > 0) this.#violated(`sends ${call} ${target} again, ${leftMs} ms before it may`);
+  }
+
+  /** It has come to know that a call failed. */
+  hears(call: string, target: string, error: unknown): void {
+    if (!isKubeError(error)) return;
+    const { retryAfterSeconds, message } = error;
+    if (retryAfterSeconds !== undefined)
+      this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + Math.min(MOST_WAIT_MS, 1_000 * retryAfterSeconds));
+    const refusal = REFUSAL.exec(message)?.[0];
+    // A 422 may as well be that of a test that fails: where the object has moved meanwhile the pass takes it for that.
+    if (refusal) this.#refusals.set(refusal, (this.#refusals.get(refusal) ?? 0) + (error.code === 422 ? 1 : FOR_SURE));
+  }
+
+  ends(report: PassReport): void {
+    const { heldBy, failure, sidecarSets, notReached, calls, durationMs } = report;
+    const text = JSON.stringify(report);
+    // What has ended by something else need not name what was in the way before.
+    const isEnded = sidecarSets.some(({ stop }) => stop === "failed");
+    for (const [refusal, weight] of this.#refusals)
+      if (weight >= FOR_SURE && !isEnded && !text.includes(refusal))
+        this.#violated(`does not tell of a refusal: ${refusal}`);
+    for (const { name, stop, why } of sidecarSets)
+      if (why.trim() === "") this.#violated(`does not say why it left ${name}: ${stop}`);
+    const told = new Set([...sidecarSets.map(({ name }) => name), ...notReached]);
+    const forgotten = this.#facts.sets().filter((name) => !told.has(name));
+    if (heldBy === undefined && failure === undefined && forgotten.length > 0)
+      this.#violated(`says nothing of ${forgotten}`);
+    // The pages of a list count once.
+    const pages = Math.max(1, Math.ceil(this.#facts.pods() / this.#facts.pageSize));
+    const counts = Object.entries(calls).map(([call, one]) => (call === "LIST pods" ? one / pages : one));
+    const count = counts.reduce((sum, one) => sum + one, 0);
+    const sets = Math.max(1, sidecarSets.length);
+    const most = sets * (CALLS_OF_ALL + CALLS_OF_A_POD * this.#facts.pods() + (CALLS_A_SECOND * durationMs) / 1_000);
+    if (count > most)
+      this.#violated(`makes ${Math.round(count)} calls, ${Math.round(most)} allowed: ${JSON.stringify(calls)}`);
+  }
+
+  #violated(what: string): void {
+    this.#facts.violated(`${this.#facts.name} ${what}`);
+  }
+}

@@ -1,0 +1,11 @@
+/** `npm run simulate:queue`: worlds whose SidecarSets go through a queue; test/simulation/seeds-main.ts says what it takes. */
+import { seedsMain } from "../seeds-main.ts";
+import { QUEUE_TROUBLE, QueueWorld } from "./world.ts";
+
+await seedsMain({
+  name: "queue",
+  runSeed: (seed) => new QueueWorld(seed).run(),
+  trouble: QUEUE_TROUBLE,
+  counts: ["messages", "passes", "skipped", "upgrades"],
+  needed: ["messages", "passes", "skipped", "upgrades"],
+});

@@ -1,0 +1,141 @@
+/** What the conditions of a SidecarSet and of its pods should say: told apart from the core on purpose. */
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_WITHOUT_IMAGE_ANNOTATION, UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
+import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../shared/api/sidecarset.ts";
+import { hasLabels } from "./label-match.ts";
+import { hashOfPod, isInjected, isWorking, recordsIn } from "./objects.ts";
+
+/** Pods that the SidecarSet selects, once nothing moves any more; and counted anew. */
+export interface AtRest {
+  readonly pods: readonly Pod[];
+  /** which pods carry it as it is */
+  readonly hash: string;
+  /** pods that have its labels and not its containers */
+  readonly missing: readonly Pod[];
+}
+
+/** One sentence each. */
+export function conditionProblems(set: SidecarSet, scene: AtRest): readonly string[] {
+  const find = (type: string) => set.status?.conditions?.find((condition) => condition.type === type);
+  const problems = [
+    ...progressProblems(set, scene, find("Progressing")),
+    problemUnless(find("Blocked"), "False"),
+    scene.pods.every(isWorking) ? problemUnless(find("Degraded"), "False") : undefined,
+    notUpgradableProblem(set, scene, find("NotUpgradable")),
+    find("MissedInjection")?.status === "True" && scene.missing.length === 0
+      ? "MissedInjection is True, and every pod has the sidecars"
+      : undefined,
+  ];
+  return problems.filter((problem) => problem !== undefined);
+}
+
+function problemUnless(condition: StatusCondition | undefined, status: string): string | undefined {
+  if (condition?.status === status) return undefined;
+  return `${condition?.type ?? "a condition"} is ${condition?.status}, ${condition?.reason}: ${condition?.message}`;
+}
+
+function progressProblems(set: SidecarSet, scene: AtRest, progress?: StatusCondition) {
+  // Nobody mends pods that never work, and a rollout is not over before they do.
+  const isWaiting = scene.pods.some((pod) => !isWorking(pod)) && progress?.reason === "WaitingForPods";
+  if (isWaiting && progress.status === "True") return [];
+  const held = holdOf(set, scene);
+  const reason = progress?.reason ?? "";
+  const isTold = held === undefined ? !["NotUpdate", "Paused", "Finished"].includes(reason) : reason === held;
+  const told = `Progressing says ${reason}, and it is ${held ?? "none of these"}`;
+  return [problemUnless(progress, "False"), isTold ? undefined : told];
+}
+
+/** undefined: some pods are left for another reason. */
+function holdOf({ metadata, spec }: SidecarSet, { pods, hash }: AtRest): string | undefined {
+  const { paused, type } = spec.updateStrategy ?? {};
+  if (type === "NotUpdate") return "NotUpdate";
+  if (paused) return "Paused";
+  return pods.every((pod) => hashOfPod(pod, metadata?.name ?? "") === hash) ? "Finished" : undefined;
+}
+
+function isShaped(pod: Pod, { metadata }: SidecarSet): boolean {
+  const records = recordsIn(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "{}");
+  return records[metadata?.name ?? ""]?.hash === metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
+}
+
+/** Old ones that are meant, and differ in more than images. */
+function lostPods(set: SidecarSet, { pods, hash }: AtRest): readonly Pod[] {
+  const { selector = {} } = set.spec.updateStrategy ?? {};
+  return pods.filter(
+    (pod) =>
+      hashOfPod(pod, set.metadata?.name ?? "") !== hash &&
+      hasLabels(pod.metadata?.labels, selector) &&
+      !isShaped(pod, set),
+  );
+}
+
+/** While it is paused nobody looks. */
+function areLookedAt({ spec }: SidecarSet): boolean {
+  const { paused, type } = spec.updateStrategy ?? {};
+  return !paused && type !== "NotUpdate";
+}
+
+function notUpgradableProblem(set: SidecarSet, scene: AtRest, condition?: StatusCondition): string | undefined {
+  if (!areLookedAt(set)) return undefined;
+  const lost = lostPods(set, scene).length;
+  const told = condition?.status === "True" ? Number.parseInt(condition.message, 10) : 0;
+  return told === lost ? undefined : `NotUpgradable tells of ${told} pods, in truth of ${lost}`;
+}
+
+/** Of the pods' conditions, at rest. */
+export function podConditionProblems(set: SidecarSet, scene: AtRest): readonly string[] {
+  if (!areLookedAt(set)) return [];
+  const name = set.metadata?.name ?? "";
+  const lost = new Set(lostPods(set, scene));
+  return scene.pods.flatMap((pod) => {
+    const says = verdictOf(pod, name);
+    const isUpdated = hashOfPod(pod, name) === scene.hash;
+    const where = `the condition of ${pod.metadata?.name}`;
+    if (lost.has(pod) && says !== false) return `${where} says ${says}, and it cannot be upgraded`;
+    return isUpdated && says === false ? `${where} says false, and it is upgraded` : [];
+  });
+}
+
+function verdictOf({ status }: Pod, set: string): boolean | undefined {
+  const condition = status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION);
+  const verdicts = JSON.parse(condition?.message || "{}") as Readonly<Record<string, boolean>>;
+  return verdicts[set];
+}
+
+/** Of one pod's condition as it stands by itself: it must not contradict itself. */
+export function selfContradiction({ status }: Pod): string | undefined {
+  const condition = status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION);
+  if (!condition) return undefined;
+  const verdicts = JSON.parse(condition.message || "{}") as Readonly<Record<string, boolean>>;
+  const [should, reason] = Object.values(verdicts).includes(false)
+    ? ["False", "UpdateImmutableField"]
+    : ["True", "AllSidecarsetUpgradable"];
+  const isRight = condition.status === should && condition.reason === reason;
+  return isRight ? undefined : `is ${condition.status}, ${condition.reason}, and says ${condition.message}`;
+}
+
+/** Of a status that a pass writes: what its conditions say must fit each other, its counts, and what was before. */
+export function statusContradictions(next: SidecarSetStatus = {}, before: SidecarSetStatus = {}): readonly string[] {
+  const conditions = next.conditions ?? [];
+  const types = conditions.map(({ type }) => type);
+  const progress = conditions.find(({ type }) => type === "Progressing");
+  const { matchedPods = 0, updatedPods = 0, updatedReadyPods = 0 } = next;
+  const told = /^(\d+) of (\d+) pods? updated, (\d+) of them ready$/.exec(progress?.message ?? "");
+  const counts = [updatedPods, matchedPods, updatedReadyPods].join();
+  const jumped = conditions.filter((condition) => {
+    const was = before.conditions?.find(({ type }) => type === condition.type);
+    return was?.status === condition.status && was.lastTransitionTime !== condition.lastTransitionTime;
+  });
+  return [
+    ...(new Set(types).size < types.length ? [`has a condition twice: ${types}`] : []),
+    ...(progress && told?.slice(1).join() !== counts ? [`counts ${counts}, and says ${progress.message}`] : []),
+    ...(progress?.reason === "Finished" && updatedPods < matchedPods ? ["is finished, and not every pod updated"] : []),
+    ...jumped.map(({ type }) => `moves the time of ${type}, which is what it was`),
+  ];
+}
+
+/** Which have the labels that it asks for and not its containers. */
+export function podsWithout(set: SidecarSet, pods: readonly Pod[]): readonly Pod[] {
+  const { selector = {} } = set.spec;
+  return pods.filter((pod) => hasLabels(pod.metadata?.labels, selector) && !isInjected(pod, set.metadata?.name ?? ""));
+}

@@ -1,0 +1,81 @@
+/** Passes once nothing goes wrong any more: the wanted state comes, silence after it, and a fresh start would say the same. */
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { CONFIG_MAPS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { finalViolations } from "./end-state.ts";
+import { evictionProblem, isGuarded } from "./evictions.ts";
+import { budgetOf } from "./permission.ts";
+import type { World } from "./world.ts";
+
+/** One a minute until the wanted state is there, at most as many as that may take, and then one that writes nothing. */
+export async function settle(world: World): Promise<void> {
+  const pods = world.server.all(PODS).length;
+  const windows = world.scenario.sets.map(({ name }) => windowOf(world, name, pods));
+  const most = Math.ceil(pods / Math.min(...windows)) + 3;
+  let left = unsettled(world);
+  let written = -1;
+  const isSilent = () => written >= 0 && written <= 2 * keptEvictions(world);
+  for (let pass = 0; pass < most && (left.length > 0 || !isSilent()); pass++) {
+    written = await writtenByPass(world);
+    left = unsettled(world);
+  }
+  for (const problem of left) world.violated(`after ${most} passes: ${problem}`);
+  if (left.length > 0) return;
+  if (!isSilent()) written = await writtenByPass(world);
+  if (!isSilent()) world.violated(`${written} writes although there was nothing to do`);
+  else if (world.scenario.kind !== undefined || world.scenario.seed % 4 === 0) await startAfresh(world);
+}
+
+/** Each of them is reserved, asked for in vain and let go, pass by pass. */
+function keptEvictions({ server, scenario }: World): number {
+  const sets = scenario.sets.flatMap(({ name }) => server.peek<SidecarSet>(SIDECARSETS, { name }) ?? []);
+  const kept = server.all<Pod>(PODS).filter(isGuarded);
+  return sets.reduce((sum, set) => sum + kept.filter((pod) => evictionProblem(set, pod) === undefined).length, 0);
+}
+
+async function writtenByPass(world: World): Promise<number> {
+  const before = world.witness.passWrites;
+  let isOver = false;
+  const report = world.startPass({ deadlineMs: 55_000, isFollowing: true });
+  void report.finally(() => {
+    isOver = true;
+  });
+  await world.scheduler.runUntil(() => isOver);
+  await world.scheduler.runFor(60_000);
+  return world.witness.passWrites - before;
+}
+
+function unsettled({ server, witness, scenario }: World): readonly string[] {
+  const { now } = witness.namespaces;
+  return scenario.sets.flatMap(({ name }) => finalViolations(server, name, witness.ledgerOf(name), now));
+}
+
+function windowOf({ scenario, users }: World, set: string, pods: number): number {
+  const stored = users.releases.stored(set);
+  if (scenario.sets.some(({ isOrdinal, perOwner }) => isOrdinal || perOwner !== undefined)) return 1;
+  return Math.max(1, stored ? budgetOf(stored, pods) : 1);
+}
+
+/** Whoever knows nothing of what was before comes to the same. */
+async function startAfresh(world: World): Promise<void> {
+  const { server } = world;
+  const before = server.all<SidecarSet>(SIDECARSETS);
+  for (const { status: _, ...set } of before) server.put("user", SIDECARSETS, set);
+  for (const ledger of server.all(CONFIG_MAPS)) server.remove("user", CONFIG_MAPS, ledger);
+  await writtenByPass(world);
+  for (const set of before) {
+    const { name = "" } = set.metadata ?? {};
+    const [was, is] = [set, server.peek<SidecarSet>(SIDECARSETS, { name })].map(saidOf);
+    if (was !== is) world.violated(`${name} says ${was}, after a fresh start ${is}`);
+  }
+}
+
+/** Some conditions tell of what was, and of what nobody looks at while it is paused. */
+const OF_NOW: ReadonlySet<string> = new Set(["Progressing", "Blocked", "Degraded"]);
+
+function saidOf(set: SidecarSet | undefined): string {
+  const { conditions = [], selection: _, ...counts } = set?.status ?? {};
+  const told = conditions.filter(({ type }) => OF_NOW.has(type));
+  const sentences = told.map(({ type, status, reason, message }) => `${type}=${status} ${reason} ${message}`);
+  return JSON.stringify([Object.entries(counts).sort(), sentences.sort()]);
+}

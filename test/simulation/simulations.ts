@@ -1,0 +1,25 @@
+/** The simulations, each with bugs that are planted into what it runs: one table for whoever runs or measures them all. */
+export interface Simulation {
+  /** beside this file; runs seeds `--from N --seeds N`, and with `--first` ends at the first finding */
+  readonly script: string;
+  /** beside this file: a patch for each bug, and found.json: name → the seed that finds it */
+  readonly bugs: string;
+  /** the key of its figures in the report */
+  readonly report: string;
+  readonly leastBugs: number;
+  /** in which a bug has to be found */
+  readonly mostSeeds: number;
+}
+
+export const SIMULATIONS: Readonly<Record<string, Simulation>> = {
+  rollout: { script: "main.ts", bugs: "bugs", report: "bugs", leastBugs: 40, mostSeeds: 5_000 },
+  views: { script: "views/main.ts", bugs: "views/bugs", report: "viewBugs", leastBugs: 26, mostSeeds: 1_500 },
+  queue: { script: "queue/main.ts", bugs: "queue/bugs", report: "queueBugs", leastBugs: 16, mostSeeds: 1_500 },
+  ordered: {
+    script: "ordered/main.ts",
+    bugs: "ordered/bugs",
+    report: "orderedBugs",
+    leastBugs: 20,
+    mostSeeds: 10_000,
+  },
+};

@@ -1,0 +1,262 @@
+/** What makes worlds of a kind: many pods, shares of them, several namespaces, an order of upgrades. */
+import type { LabelSelector } from "../../shared/api/kubernetes.ts";
+import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import { GATE } from "./approver.ts";
+import { type Chance, seededChance } from "./chance.ts";
+import type { Fault } from "./faults.ts";
+import type { HindrancePlan } from "./hindrances.ts";
+import { kindOf, type WorldKind } from "./kinds.ts";
+import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
+import type { Scenario } from "./scenario.ts";
+
+/** What differs from the scenario of the same seed that is of no kind. */
+type Widening = (chance: Chance, base: Scenario) => Partial<Scenario>;
+
+const STREAM = 30;
+
+export function widened(base: Scenario): Scenario {
+  const kind = kindOf(base.seed);
+  if (!kind) return base;
+  const chance = seededChance(base.seed, STREAM);
+  const firstVersion = chance.pick([1, 1, 960, 9_950, 99_940]);
+  return { ...base, kind, firstVersion, ...WIDENINGS[kind](chance, base) };
+}
+
+const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
+  crowd,
+  shares,
+  namespaces,
+  order,
+  policies,
+  busy,
+  proxy,
+  lagging,
+  collected,
+  hands,
+  clocks,
+  evictions,
+  approvals,
+  nodes,
+};
+
+/** Batches, many at once, and lists of many pages. */
+function crowd(chance: Chance, base: Scenario): Partial<Scenario> {
+  const [set = { name: "mesh", isHot: false, isOrdinal: false }] = base.sets;
+  const partition = chance.pick([0, 0, 0, 7, "10%", "50%", "99%"]);
+  return {
+    pods: chance.between(40, 200),
+    sets: [{ ...set, isOrdinal: false }],
+    areLabelsVaried: true,
+    strategy: {
+      maxUnavailable: chance.pick(["10%", "25%", "33%", 32, 50, "100%", 200]),
+      partition,
+    },
+    pageSize: chance.pick([7, 50, 500]),
+    faultRate: Math.min(base.faultRate, 0.02),
+    slowRate: Math.min(base.slowRate, 0.02),
+    noticeMs: chance.pick([50, 1_000]),
+    readyMs: chance.pick([50, 2_000]),
+  };
+}
+
+const SHARES = [0, 1, 3, 1_000, "0%", "1%", "9%", "10%", "34%", "50%", "66%", "99%", "100%"] as const;
+
+/** As much of the pods as users may write. */
+export function anyShares(chance: Chance): UpdateStrategy {
+  return { maxUnavailable: chance.pick(SHARES), partition: chance.pick([...SHARES, 0, 0, 0]) };
+}
+
+function shares(chance: Chance, base: Scenario): Partial<Scenario> {
+  const strategy = { ...base.strategy, ...anyShares(chance) };
+  return { pods: chance.between(1, 12), strategy, strikes: also(base, chance, "shares changed", chance.between(0, 3)) };
+}
+
+const TEAMS = ["red", "green", "blue"] as const;
+const NAMESPACE_SELECTORS: readonly LabelSelector[] = [
+  { matchLabels: { team: "red" } },
+  { matchExpressions: [{ key: "team", operator: "In", values: ["red", "green"] }] },
+  { matchExpressions: [{ key: "team", operator: "NotIn", values: ["blue"] }] },
+  { matchExpressions: [{ key: "team", operator: "Exists" }] },
+  { matchExpressions: [{ key: "frozen", operator: "DoesNotExist" }] },
+  { matchLabels: { stage: "prod" }, matchExpressions: [{ key: "team", operator: "NotIn", values: ["red"] }] },
+];
+const SELECTORS: readonly LabelSelector[] = [
+  { matchLabels: { app: "web" } },
+  { matchExpressions: [{ key: "app", operator: "In", values: ["web", "api"] }] },
+  { matchLabels: { app: "web" }, matchExpressions: [{ key: "tier", operator: "NotIn", values: ["red"] }] },
+  { matchExpressions: [{ key: "tier", operator: "Exists" }] },
+];
+
+/** Other labels than before, for a namespace; sometimes the same. */
+export function anyNamespaceLabels(chance: Chance): Readonly<Record<string, string>> {
+  return {
+    ...(chance.isLucky(0.8) ? { team: chance.pick(TEAMS) } : {}),
+    ...(chance.isLucky(0.5) ? { stage: "prod" } : {}),
+    ...(chance.isLucky(0.2) ? { frozen: "" } : {}),
+  };
+}
+
+function namespaces(chance: Chance, base: Scenario): Partial<Scenario> {
+  const names = ["bakery", "shop", "forge", "mill", "office", "store"].slice(0, chance.between(3, 6));
+  return {
+    pods: chance.between(4, 14),
+    namespaces: names.map((name) => ({ name, labels: anyNamespaceLabels(chance) })),
+    areLabelsVaried: true,
+    // Whose owners they are does not matter here.
+    sets: base.sets.map(({ perOwner: _, ...set }) => set),
+    release: { selector: chance.pick(SELECTORS), namespaceSelector: chance.pick(NAMESPACE_SELECTORS) },
+    strikes: also(base, chance, "namespace relabelled", chance.between(1, 4)),
+  };
+}
+
+function order(chance: Chance, base: Scenario): Partial<Scenario> {
+  const scatterStrategy = chance.pick([
+    [],
+    [{ key: "zone", value: "a" }],
+    [{ key: "zone", value: "*" }],
+    [
+      { key: "tier", value: "green" },
+      { key: "zone", value: "b" },
+    ],
+  ]);
+  const weightPriority = [
+    { weight: 50, matchSelector: { matchLabels: { tier: "green" } } },
+    { weight: 30, matchSelector: { matchExpressions: [{ key: "zone", operator: "In", values: ["a", "b"] }] } },
+    { weight: 1, matchSelector: { matchExpressions: [{ key: "tier", operator: "Exists" }] } },
+  ];
+  const priorityStrategy = chance.pick([{}, { weightPriority }, { orderPriority: [{ orderedKey: "rank" }] }]);
+  return {
+    pods: chance.between(6, 30),
+    areLabelsVaried: true,
+    sets: base.sets.map(({ perOwner: _, ...set }) => ({ ...set, isOrdinal: false })),
+    noticeMs: chance.pick([50, 1_000]),
+    readyMs: chance.pick([50, 2_000]),
+    strategy: {
+      maxUnavailable: chance.pick([1, 2, 5, "20%"]),
+      ...(chance.isLucky(0.4) ? { partition: chance.pick([2, 5, "30%"]) } : {}),
+      scatterStrategy,
+      priorityStrategy,
+    },
+  };
+}
+
+const REFUSED = [
+  "CREATE configmaps",
+  "PATCH configmaps",
+  "PATCH sidecarsets/status",
+  "CREATE controllerrevisions",
+  "PATCH controllerrevisions",
+  "PATCH pods",
+  "PATCH pods",
+  "PATCH pods/status",
+  "CREATE leases",
+  "PATCH leases",
+] as const;
+
+function policies(chance: Chance): Partial<Scenario> {
+  const plan = (): HindrancePlan => {
+    const call = chance.pick(REFUSED);
+    const code = chance.pick([403, 422] as const);
+    const namespace = call.startsWith("PATCH pods") && chance.isLucky(0.5) ? { namespace: "bakery" } : {};
+    return { kind: "policy", call, code, ...namespace };
+  };
+  return {
+    pods: chance.between(2, 8),
+    isForbidden: false,
+    hindrances: Array.from({ length: chance.pick([1, 1, 2]) }, plan),
+  };
+}
+
+function busy(chance: Chance): Partial<Scenario> {
+  const plan: HindrancePlan = { kind: "busy", rate: chance.pick([0.05, 0.2]), seconds: chance.pick([1, 3, 5, 10, 30]) };
+  const strategy = { maxUnavailable: chance.pick([3, 10, "50%"]) };
+  return { pods: chance.between(4, 30), strategy, hindrances: [plan], noticeMs: 1_000, readyMs: 2_000 };
+}
+
+function proxy(chance: Chance): Partial<Scenario> {
+  return { hindrances: [{ kind: "proxy", rate: chance.pick([0.02, 0.1, 0.2]), code: chance.pick([404, 404, 502]) }] };
+}
+
+function lagging(chance: Chance, base: Scenario): Partial<Scenario> {
+  const lag = { rate: chance.pick([0.2, 0.5, 0.9]), ms: chance.pick([500, 5_000, 30_000]) };
+  return { lag, pods: chance.between(3, 8), passes: [...base.passes, ...morePasses(chance, base)] };
+}
+
+function collected(chance: Chance, base: Scenario): Partial<Scenario> {
+  const strikes = also(base, chance, "SidecarSet deleted and made anew", chance.between(1, 3));
+  return { isCollectedLate: true, strikes, passes: [...base.passes, ...morePasses(chance, base)] };
+}
+
+function hands(chance: Chance, base: Scenario): Partial<Scenario> {
+  const strikes = also(base, chance, "ledger deleted by hand", chance.between(2, 8));
+  return { strikes, passes: [...base.passes, ...morePasses(chance, base)] };
+}
+
+function clocks(chance: Chance, base: Scenario): Partial<Scenario> {
+  return { areClocksSkewed: true, passes: [...base.passes, ...morePasses(chance, base)] };
+}
+
+/** Pods come without their sidecars, and are evicted beside rollouts. */
+function evictions(chance: Chance, base: Scenario): Partial<Scenario> {
+  return {
+    areAgesKnown: true,
+    keptRate: chance.pick([0, 0, 0.3]),
+    release: { isEvicting: true },
+    pods: chance.between(2, 6),
+    strikes: also(base, chance, "pod made without sidecars", chance.between(2, 6)),
+    passes: [...base.passes, ...morePasses(chance, base).map((pass) => ({ ...pass, ...cutOff(chance) }))],
+    ...(chance.isLucky(0.3)
+      ? { faultRate: 0.15, networkFaults: ["timeout, applied", "504", "reset after sending"] }
+      : {}),
+  };
+}
+
+/** Nothing goes on without a yes, which may come late, or never. */
+function approvals(chance: Chance, base: Scenario): Partial<Scenario> {
+  const withoutJump = ({ jump: _, ...pass }: PassPlan): PassPlan => pass;
+  return {
+    approver: {
+      noRate: chance.pick([0, 0.3, 0.7]),
+      slowRate: chance.pick([0, 0.3]),
+      deafRate: chance.pick([0, 0.2]),
+    },
+    release: { gate: GATE },
+    pods: chance.between(2, 8),
+    passes: [...base.passes.map(withoutJump), ...morePasses(chance, base)],
+  };
+}
+
+/** Nodes go away in the midst of rollouts, with what they run. */
+function nodes(chance: Chance, base: Scenario): Partial<Scenario> {
+  return {
+    isStrict: chance.isLucky(0.5),
+    pods: chance.between(3, 10),
+    strategy: { ...base.strategy, maxUnavailable: chance.pick([1, 2, 3, "40%"]) },
+    strikes: also(base, chance, "node lost", chance.between(1, 3)),
+    passes: [...base.passes, ...morePasses(chance, base)],
+  };
+}
+
+/** Where it takes pods down, at times. */
+function cutOff(chance: Chance): Pick<PassPlan, "blow"> {
+  if (!chance.isLucky(0.4)) return {};
+  const kind = chance.pick(["killLate", "killLate", "freezeBefore"] as const);
+  const lateMs = chance.between(1_000, TROUBLE_MS);
+  return { blow: { atCall: chance.below(2), ofPods: true, lateMs, frozenMs: FROZEN_MS, kind } };
+}
+
+/** While others are at work, for one SidecarSet or for all. */
+function morePasses(chance: Chance, { sets }: Scenario): Scenario["passes"] {
+  return Array.from({ length: chance.between(1, 3) }, () => ({
+    startMs: chance.below(TROUBLE_MS),
+    deadlineMs: chance.pick([8_000, 25_000, 50_000]),
+    isFollowing: chance.isLucky(0.7),
+    ...(chance.isLucky(0.6) ? { sidecarSet: chance.pick(sets).name } : {}),
+  }));
+}
+
+/** The strikes that it has, and as many of these. */
+function also({ strikes }: Scenario, chance: Chance, fault: Fault, count: number): Scenario["strikes"] {
+  const own = Array.from({ length: count }, () => ({ atMs: chance.below(TROUBLE_MS), fault }));
+  return [...strikes, ...own];
+}
