@@ -1,13 +1,16 @@
 /** What one admission costs beyond reading and writing its JSON, and how that and a rollout's plan grow. */
+
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { admitPod, type PodAdmissionView, revisionsWanted } from "../../shared/core/admit-pod.ts";
 import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
 import { decide } from "../../shared/core/decide.ts";
 import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { diff } from "../../shared/webhook/json-patch.ts";
 import { admissionResponse } from "../../shared/webhook/response.ts";
 import { readAdmissionReview } from "../../shared/webhook/review.ts";
+import { UNTOUCHED } from "../support/rollout-fixture.ts";
 import { NAMESPACE, reviewBody, rolloutPods, sidecarSetRequest, sidecarSets, sidecarSetsToScan } from "./fixture.ts";
 import { growthExponent, type Measured, measure, median, type Subject } from "./measure.ts";
 
@@ -99,10 +102,10 @@ function timesOf(rounds: number, run: () => unknown): readonly number[] {
 function decisions(rounds: number) {
   const [sidecarSet] = sidecarSets(1);
   if (sidecarSet === undefined) throw new Error("no SidecarSet");
-  const context = { now: CONTEXT.now, kruiseNamespace: CONTEXT.kruiseNamespace };
+  const context = { now: CONTEXT.now, kruiseNamespace: CONTEXT.kruiseNamespace, settings: DEFAULT_ROLLOUT_SETTINGS };
   return [1_000, 10_000].map((count) => {
     const pods = rolloutPods(count, sidecarSet);
-    const observation = { sidecarSet, pods, revisions: [], taken: [], reserved: new Set<string>() };
+    const observation = { sidecarSet, pods, revisions: [], ...UNTOUCHED };
     const { summary } = decide(observation, context);
     if (summary.waiting !== count) throw new Error(`${summary.waiting} of ${count} pods wait`);
     const times = timesOf(rounds, () => decide(observation, context));

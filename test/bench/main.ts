@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|ordered [--json] [--pods 500,1000]
+ * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|ordered [--json] [--pods 500,1000]
  * [--real] [--full]`: prints a table, or one JSON object.
- * `npm run bench -- gates`: a short run of webhook, rollout, memory and first-decision, which fails when a figure drops;
+ * `npm run bench -- gates`: a short run of webhook, rollout, memory, first-decision and growth, which fails when a figure drops;
  * reports/bench.json has them.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -10,7 +10,8 @@ import { apiServerTable, measureApiServer } from "./api-server/measure-api-serve
 import { measureCore } from "./core.ts";
 import { coreTable } from "./core-table.ts";
 import { firstDecisionLine, measureFirstDecision } from "./first-decision/measure-first-decision.ts";
-import { firstDecisionGates, gateLine, isHeld, memoryGates, rolloutGates, webhookGates } from "./gates.ts";
+import { firstDecisionGates, gateLine, growthGates, isHeld, memoryGates, rolloutGates, webhookGates } from "./gates.ts";
+import { growthTable, measureGrowth } from "./growth/measure-growth.ts";
 import { measureMemory } from "./memory/measure-memory.ts";
 import { memoryTable } from "./memory/memory-table.ts";
 import { measureOrdered, orderedTable } from "./ordered.ts";
@@ -40,6 +41,9 @@ const SHORT_MEMORY = { sizes: [20_000], seconds: 20 };
 /** About half a minute, and a quarter. With fewer SidecarSets, what a process needs to get warm would count most. */
 const FIRST_DECISION = { sidecarSets: 50_000, rounds: 7 };
 const SHORT_FIRST_DECISION = { ...FIRST_DECISION, rounds: 3 };
+/** About 20 seconds, and 10. */
+const GROWTH_ROUNDS = 5;
+const SHORT_GROWTH_ROUNDS = 3;
 const REPORT = "reports/bench.json";
 const DEFAULT_PODS = "500,1000,2000";
 const REAL_PODS = "1000,2000,4000,10000";
@@ -65,14 +69,22 @@ async function gates(): Promise<Printed> {
   const rollout = await measureRollout(SHORT_ROLLOUT);
   const memory = await measureMemory(SHORT_MEMORY);
   const first = await measureFirstDecision(SHORT_FIRST_DECISION);
+  const growth = await measureGrowth(SHORT_GROWTH_ROUNDS);
   const all = [
+    ...growthGates(growth),
     ...webhookGates(webhook),
     ...rolloutGates(rollout),
     ...memoryGates(memory),
     ...firstDecisionGates(first),
   ];
   await keep({ webhook, rollout });
-  const tables = [webhookTable(webhook), rolloutTable(rollout), memoryTable(memory), firstDecisionLine(first)];
+  const tables = [
+    webhookTable(webhook),
+    rolloutTable(rollout),
+    memoryTable(memory),
+    firstDecisionLine(first),
+    growthTable(growth),
+  ];
   const table = [...tables, ...all.map(gateLine), ""].join("\n");
   return { figures: { gates: all }, table, isBroken: !all.every(isHeld) };
 }
@@ -108,6 +120,10 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
     const figures = await measureFirstDecision(FIRST_DECISION);
     await keep({ firstDecision: figures });
     return { figures, table: firstDecisionLine(figures) };
+  },
+  growth: async () => {
+    const figures = await measureGrowth(GROWTH_ROUNDS);
+    return { figures, table: growthTable(figures) };
   },
   ordered: async () => {
     const figures = await measureOrdered();

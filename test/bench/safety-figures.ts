@@ -94,6 +94,22 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     atLeast: 16,
   },
   {
+    what: `${SIMULATED} in worlds whose SidecarSets go through a queue`,
+    by: "CI",
+    from: "simulation.queue",
+    pick: at("violated"),
+    of: at("worlds"),
+    atMost: 0,
+  },
+  {
+    what: "bugs planted into what goes through the queue that the simulation finds",
+    by: "CI",
+    from: "simulation.queueBugs",
+    pick: at("found"),
+    of: at("planted"),
+    atLeast: 15,
+  },
+  {
     what: "pods created right after a write, none of which missed it, through three serve",
     by: "soak",
     from: "soak.read-your-writes.figures",

@@ -369,16 +369,11 @@ describe("names", () => {
       /StatefulSets of apps\/v1 are run by their own controller; kubectl rollout/,
     ],
     [
-      "of a version that is not served",
-      ["history", "statefulset.v1alpha1.apps.kruise.io/db"],
-      /v1alpha1 is not served/,
-    ],
-    [
       "of another kind",
       ["status", "deployment/web"],
       /^deployment\/web: write the name of a SidecarSet, or statefulset\.apps\.kruise\.io\/NAME/,
     ],
-    ["of another kind to explain", ["explain", "deployment/web"], /^deployment\/web: write the name of a SidecarSet/],
+    ["of another kind to explain", ["explain", "service/web"], /^service\/web: write the name of a SidecarSet/],
     [
       "with control characters",
       ["plan", `${KIND}/\u001b[2Jdb`],
@@ -424,7 +419,8 @@ describe("names", () => {
 
   it("may name the namespace, and be written as kubectl prints them", async () => {
     await createSet(world.cluster, "spelled", { replicas: 0 });
-    for (const name of [`${KIND}/${NAMESPACE}/spelled`, "asts/spelled", "statefulsets.apps.kruise.io/spelled"])
+    const spelled = ["asts", "statefulsets.apps.kruise.io", "statefulset.v1alpha1.apps.kruise.io"];
+    for (const name of [`${KIND}/${NAMESPACE}/spelled`, ...spelled.map((kind) => `${kind}/spelled`)])
       expect(await json("status", name)).toMatchObject({ name: "spelled" });
   });
 });

@@ -27,7 +27,7 @@ const SECRET = "s".repeat(43);
 const path = (name: string) => join(folder, name);
 
 interface Registered {
-  readonly webhooks: readonly {
+  readonly webhooks?: readonly {
     readonly name: string;
     readonly failurePolicy: string;
     readonly clientConfig: { readonly url: string; readonly caBundle?: string };
@@ -35,10 +35,10 @@ interface Registered {
   }[];
 }
 
-async function webhooks(...args: readonly string[]): Promise<readonly Registered["webhooks"][number][]> {
+async function webhooks(...args: readonly string[]): Promise<readonly NonNullable<Registered["webhooks"]>[number][]> {
   const { code, stdout, stderr } = await runCli(["webhooks", "--url", URL, ...args]);
   expect([code, stderr]).toEqual([0, ""]);
-  return parseAllDocuments(stdout).flatMap((document) => [...(document.toJS() as Registered).webhooks]);
+  return parseAllDocuments(stdout).flatMap((document) => [...((document.toJS() as Registered).webhooks ?? [])]);
 }
 
 beforeAll(async () => {
@@ -84,6 +84,16 @@ test("from a cluster: a condition on what its SidecarSets select", async () => {
     expect.stringContaining('object.metadata.labels["app"] in ["web"]'),
   ]);
   expect((await webhooks())[0]?.matchConditions).toHaveLength(1);
+});
+
+test("from a cluster: no condition where every pod gets a readiness gate", async () => {
+  const env = { FEATURE_GATES: "KruisePodReadinessGate=true" };
+  const printed = await runCli(["webhooks", "--url", URL, "--from-cluster", "--kubeconfig", path("kubeconfig")], env);
+  expect(printed).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringContaining("every pod has to be asked about"),
+  });
 });
 
 test("--status-hints adds what tells of pods that turn ready", async () => {

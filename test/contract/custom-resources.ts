@@ -1,7 +1,13 @@
 /** Cases of custom resources: schema, defaults, pruning, generation, status, versions. */
 import { expect } from "vitest";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { type Context, type ContractCase, refused } from "./contract.ts";
-import { defineGadgets, type Gadget, type Gadgets, gadget, removeGadgets } from "./gadgets.ts";
+import { DEFINITIONS, defineGadgets, type Gadget, type Gadgets, gadget, removeGadgets } from "./gadgets.ts";
+
+interface Definition extends KubernetesObject {
+  readonly spec: { readonly versions: readonly object[] };
+  readonly status: { readonly storedVersions: readonly string[] };
+}
 
 type Run = (context: Context, gadgets: Gadgets) => Promise<void>;
 
@@ -232,6 +238,49 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
     const named = { name: "gadgets", singularName: "gadget", kind: "Gadget", namespaced: true, shortNames: ["gd"] };
     expect(list.body).toMatchObject({ resources: [named, { name: "gadgets/status", kind: "Gadget" }] });
   }),
+  {
+    sentence: "a version that objects were stored in stays in the definition until its status says otherwise",
+    async run(context) {
+      const gadgets = await defineGadgets(context);
+      const key = { name: `gadgets.${gadgets.group}` };
+      const { cluster } = context;
+      const { spec } = await cluster.get<Definition>(DEFINITIONS, key);
+      const [v1, v1beta1] = spec.versions;
+      await create(context, gadgets);
+      const store = (...versions: readonly object[]) =>
+        cluster.patch<Definition>(DEFINITIONS, key, { type: "merge", body: { spec: { versions } } });
+      const both = await store({ ...v1, storage: false }, { ...v1beta1, storage: true });
+      expect(both.status.storedVersions).toEqual(["v1", "v1beta1"]);
+      await refused(store({ ...v1beta1, storage: true }), {
+        code: 422,
+        message: /status\.storedVersions\[0\]: Invalid value: "v1": missing from spec\.versions/,
+      });
+      const body = { status: { storedVersions: ["v1beta1"] } };
+      await cluster.patch(DEFINITIONS, key, { type: "merge", body }, { subresource: "status" });
+      expect((await store({ ...v1beta1, storage: true })).spec.versions).toHaveLength(1);
+      await removeGadgets(context, gadgets);
+    },
+  },
+  {
+    sentence: "a definition that converts by renaming names no webhook",
+    async run(context) {
+      const webhook = { clientConfig: { url: "https://127.0.0.1:1" }, conversionReviewVersions: ["v1"] };
+      const gadgets = await defineGadgets(context, { strategy: "Webhook", webhook });
+      const convert = (conversion: object) =>
+        context.cluster.patch(
+          DEFINITIONS,
+          { name: `gadgets.${gadgets.group}` },
+          { type: "merge", body: { spec: { conversion } } },
+        );
+      await refused(convert({ strategy: "None" }), {
+        code: 422,
+        message:
+          /spec\.conversion\.webhookClientConfig: Forbidden: should not be set when strategy is not set to Webhook/,
+      });
+      await convert({ strategy: "None", webhook: null });
+      await removeGadgets(context, gadgets);
+    },
+  },
   {
     sentence: "with its definition go the objects",
     async run(context) {

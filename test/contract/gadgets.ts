@@ -5,7 +5,7 @@ import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { Resource } from "../../shared/kube/port.ts";
 import type { Context } from "./contract.ts";
 
-const DEFINITIONS: Resource = {
+export const DEFINITIONS: Resource = {
   group: "apiextensions.k8s.io",
   version: "v1",
   plural: "customresourcedefinitions",

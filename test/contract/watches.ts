@@ -159,10 +159,10 @@ export const WATCH_CASES: readonly ContractCase[] = [
     sentence: "a watch that lasts gets a bookmark before it ends, with a resourceVersion to go on from",
     async run(context) {
       const version = await now(context);
-      const watching = watch(context, { resourceVersion: version, timeoutSeconds: 5 });
+      const watching = watch(context, { resourceVersion: version, timeoutSeconds: 8 });
       await createMap(context, "a");
       const bookmark = () => watching.events.find(({ type }) => type === "BOOKMARK")?.object;
-      await expect.poll(bookmark, { timeout: 6_000 }).toMatchObject({ apiVersion: "v1", kind: "ConfigMap" });
+      await expect.poll(bookmark, { timeout: 10_000 }).toMatchObject({ apiVersion: "v1", kind: "ConfigMap" });
       expect(Number(versionOf(bookmark() ?? {}))).toBeGreaterThan(Number(version));
       watching.stop();
     },

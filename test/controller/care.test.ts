@@ -1,10 +1,13 @@
 /** What a pass does by itself where annotations ask for it: taking a release back, and waiting for a gate's yes. */
+
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GATE_ANNOTATION, HALT_ON_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet, StatusCondition } from "../../shared/api/sidecarset.ts";
 import type { Gates } from "../../shared/controller/gates.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import type { GateRequest } from "../../shared/core/gate/gate.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { EVENTS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
@@ -27,7 +30,13 @@ afterAll(() => local?.close());
 const BAD = "registry.example/proxy:does-not-exist";
 
 async function pass(sidecarSet: string, more: Partial<PassOptions> = {}) {
-  const options = { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 12_000, follow: true, sidecarSet };
+  const options = {
+    kruiseNamespace: KRUISE_NAMESPACE,
+    deadlineMs: 12_000,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    follow: true,
+    sidecarSet,
+  };
   const [report] = (await runPass(local.cluster, { ...options, ...more })).sidecarSets;
   return report;
 }
@@ -122,12 +131,46 @@ describe("a release that halts", () => {
         },
       },
     });
-    await runPass(racing, { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 8_000, follow: true, sidecarSet: "late" });
+    await runPass(racing, {
+      kruiseNamespace: KRUISE_NAMESPACE,
+      deadlineMs: 8_000,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      follow: true,
+      sidecarSet: "late",
+    });
     expect(undos).toBe(1);
     expect(imageNow(await readSet(cluster, "late"))).toBe(imageOf(3));
     expect(await eventsOf("late", "Undone")).toEqual([]);
   }, 40_000);
 });
+
+test("a release that halts and may not be taken back is not said to have been", async () => {
+  const { cluster } = local;
+  await deploy(cluster, "forbidden", 2, { maxUnavailable: 2 });
+  await pass("forbidden");
+  await annotate("forbidden", { [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" });
+  await release(cluster, "forbidden", 2, { maxUnavailable: 2, image: BAD });
+  const forbidding: typeof cluster = {
+    ...cluster,
+    patch: (resource, key, patch, options) =>
+      resource === SIDECARSETS && options?.subresource === undefined
+        ? Promise.reject(new KubeError("no", { code: 403, reason: "Forbidden" }))
+        : cluster.patch(resource, key, patch, options),
+  };
+  const options = {
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    deadlineMs: 5_000,
+    follow: true,
+    sidecarSet: "forbidden",
+  };
+  const [report] = (await runPass(forbidding, options)).sidecarSets;
+  expect(report?.tally.undone).toBeUndefined();
+  expect(report?.tally.problems.map(({ message }) => message)).toEqual([
+    "the SidecarSet is not undone: no (infra/rbac/optional/undo.yaml permits it)",
+  ]);
+  expect(await eventsOf("forbidden", "Undone")).toEqual([]);
+}, 40_000);
 
 describe("a gate", () => {
   function gatesOf(answer: (asked: number) => boolean) {
@@ -182,6 +225,27 @@ describe("a gate", () => {
     );
     expect(conditionOf(await readSet(cluster, "gated"), "Blocked")).toMatchObject({ status: "False" });
   }, 60_000);
+
+  test("that said no to a release is asked at once about the next one, and awaited within the pass", async () => {
+    const { cluster } = local;
+    await deploy(cluster, "next", 1, { maxUnavailable: 1 });
+    await annotate("next", { [GATE_ANNOTATION]: "https://gate.example/batch" });
+    await release(cluster, "next", 2, { maxUnavailable: 1 });
+    const { asked, gates } = gatesOf(() => false);
+    const patience: number[] = [];
+    const ask: Gates["ask"] = async (url, request, timeoutMs) => {
+      patience.push(timeoutMs);
+      return (await gates.ask?.(url, request, timeoutMs)) ?? { allow: true };
+    };
+    const short = { gates: { ...gates, ask }, follow: false, deadlineMs: 4_000 };
+    await pass("next", short);
+    await pass("next", short);
+    expect(asked).toHaveLength(1);
+    await release(cluster, "next", 3, { maxUnavailable: 1 });
+    await pass("next", short);
+    expect(asked).toHaveLength(2);
+    expect(Math.max(...patience)).toBeLessThanOrEqual(2_000);
+  });
 
   test("that may not be asked, or that nobody can read, is not passed", async () => {
     const { cluster } = local;

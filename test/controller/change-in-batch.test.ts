@@ -1,8 +1,10 @@
 /** A batch of very many pods is left as soon as its SidecarSet says something else. */
+
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
 import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
@@ -42,7 +44,13 @@ function slowCluster(cluster: Cluster, after: number, then: () => Promise<unknow
 }
 
 const pass = (cluster: Cluster, sidecarSet: string) =>
-  runPass(cluster, { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 30_000, follow: true, sidecarSet });
+  runPass(cluster, {
+    kruiseNamespace: KRUISE_NAMESPACE,
+    deadlineMs: 30_000,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    follow: true,
+    sidecarSet,
+  });
 
 async function released(name: string) {
   const { cluster } = local;

@@ -1,4 +1,5 @@
 /** Clocks of other machines that are wrong, and our own that is set: neither stops the work for long. */
+
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/clock.ts";
@@ -6,6 +7,7 @@ import { mapPaced, Pace } from "../../shared/controller/paced.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { serveWork } from "../../shared/controller/serve-work.ts";
 import { tickWork } from "../../shared/core/fan-out/work.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { type Cluster, LEASES, SIDECARSETS } from "../../shared/kube/port.ts";
 import { deploy, KRUISE_NAMESPACE, release, startTestCluster, type TestCluster } from "./fixture.ts";
 
@@ -29,7 +31,13 @@ function setClock(byMs: number): void {
 
 describe("a Lease", () => {
   const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
-  const pass = () => runPass(cluster, { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 20_000, follow: false });
+  const pass = () =>
+    runPass(cluster, {
+      kruiseNamespace: KRUISE_NAMESPACE,
+      deadlineMs: 20_000,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      follow: false,
+    });
   const hold = async (aheadMs: number, leaseDurationSeconds: number) => {
     const renewTime = new Date(Date.now() + aheadMs).toISOString().replace("Z", "000Z");
     const spec = { holderIdentity: "a laptop", leaseDurationSeconds, renewTime };
@@ -76,7 +84,13 @@ describe("a clock that is set back by an hour", () => {
     await release(cluster, "proxy", 2, { image: "registry.example/proxy:never-ready" });
     const began = performance.now();
     setTimeout(() => setClock(-HOUR_MS), 1_000);
-    const options = { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 6_000, follow: true, sidecarSet: "proxy" };
+    const options = {
+      kruiseNamespace: KRUISE_NAMESPACE,
+      deadlineMs: 6_000,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      follow: true,
+      sidecarSet: "proxy",
+    };
     const report = await runPass(cluster, options);
     expect(report.sidecarSets).toMatchObject([{ stop: "deadline" }]);
     expect(report.durationMs).toBeGreaterThan(0);
@@ -99,6 +113,7 @@ describe("a clock that is set back by an hour", () => {
     const options = {
       kruiseNamespace: KRUISE_NAMESPACE,
       deadlineMs: 20_000,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
       follow: false,
       sidecarSet: "gated",
       gates,
@@ -122,7 +137,14 @@ describe("work from a queue", () => {
     const served = new Map<string, number>();
     const serve = (byMs: number) => {
       const clock = { ...systemClock, epochMs: () => scheduled + byMs };
-      const more = { clock, served, remainingMs: () => 20_000, kruiseNamespace: KRUISE_NAMESPACE, follow: false };
+      const more = {
+        clock,
+        served,
+        remainingMs: () => 20_000,
+        kruiseNamespace: KRUISE_NAMESPACE,
+        settings: DEFAULT_ROLLOUT_SETTINGS,
+        follow: false,
+      };
       const due = byMs === aheadMs ? scheduled : scheduled + laterMs - aheadMs;
       return serveWork(cluster, tickWork("proxy", due), more);
     };

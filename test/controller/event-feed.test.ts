@@ -12,12 +12,12 @@ function event(resourceVersion: string): WatchEvent<Pod> {
 }
 
 /** Each watch does the next of `courses`: yields events, then ends or throws; the last course again and again. */
-function watched(courses: readonly (readonly (WatchEvent<Pod> | KubeError)[])[], keep?: (pod: Pod) => Pod) {
+function watched(courses: readonly (readonly (WatchEvent<Pod> | Error)[])[], keep?: (pod: Pod) => Pod) {
   const from: string[] = [];
   const watch = async function* ({ resourceVersion }: WatchOptions) {
     from.push(resourceVersion);
     for (const each of courses[Math.min(from.length, courses.length) - 1] ?? []) {
-      if (each instanceof KubeError) throw each;
+      if (each instanceof Error) throw each;
       yield each;
     }
   };
@@ -65,4 +65,17 @@ it.each([
   const { from, feed } = watched([[error]]);
   await expect.poll(() => feed.wait(100)).toBe(false);
   expect(from).toHaveLength(watches);
+});
+
+it("gives a bug of ours to whoever waits, instead of ending the process", async () => {
+  const bug = new TypeError("Cannot read properties of undefined");
+  const { from, feed } = watched([[event("2")], [bug]]);
+  const wait = async () => {
+    for (;;) {
+      await feed.wait(100);
+      feed.take();
+    }
+  };
+  await expect(wait()).rejects.toBe(bug);
+  expect(from).toHaveLength(2);
 });

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { SQSEvent } from "aws-lambda";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { handler as dryRun } from "../../functions/dry-run.ts";
 import { handler as rollout } from "../../functions/rollout.ts";
@@ -8,7 +9,8 @@ import { missedPodsFilter } from "../../infra/aws/alarms.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import { startLocalCluster } from "../../infra/local/cluster.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { PODS } from "../../shared/kube/port.ts";
+import { messageOf, tickWork } from "../../shared/core/fan-out/work.ts";
+import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
   injectedPod,
@@ -83,6 +85,38 @@ describe("the Lambda functions", () => {
     await test.cluster.delete(PODS, { namespace: NAMESPACE, name: "bare" });
     vi.stubEnv("LOG_LEVEL", "info");
     expect(counted).toEqual([1]);
+  });
+
+  it("what there is to do beside SidecarSets has its turn although the queue is not to be had, and it is told", async () => {
+    const log = captureLog();
+    await release(test.cluster, "lambda", 3);
+    vi.stubEnv("QUEUE_URL", "http://127.0.0.1:1/1/rollout.fifo");
+    for (const name of ["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]) vi.stubEnv(name, "eu-central-1");
+    vi.stubEnv("AWS_ENDPOINT_URL", "http://127.0.0.1:1");
+    await expect(rollout({}, context)).rejects.toThrow(/127\.0\.0\.1:1/);
+    for (const name of ["QUEUE_URL", "AWS_ENDPOINT_URL"]) vi.stubEnv(name, "");
+    const pass = log.lines().find(({ message }) => message === "pass");
+    expect(pass).toMatchObject({ calls: { "LIST pods": 1, "LIST containerrecreaterequests": 1 } });
+  });
+
+  it("a message whose SidecarSet can't be served fails, so that it comes again; then it is served, and once", async () => {
+    captureLog();
+    const { MessageBody: body } = messageOf(tickWork("lambda", Date.now()));
+    const event = { Records: [{ body }] } as SQSEvent;
+    const keepIn = (ledgerNamespace: string) =>
+      test.cluster.patch(
+        SIDECARSETS,
+        { name: "lambda" },
+        { type: "merge", body: { status: { ledgerNamespace } } },
+        { subresource: "status" },
+      );
+    await keepIn("elsewhere");
+    await expect(rollout(event, context)).rejects.toThrow(
+      "SidecarSet lambda: its ledger is kept in namespace elsewhere",
+    );
+    await keepIn("");
+    expect(await rollout(event, context)).toMatchObject({ sidecarSets: [{ name: "lambda", stop: "settled" }] });
+    expect(await rollout(event, context)).toBeUndefined();
   });
 
   it("a cluster that does not answer fails the scheduled invocation, and is what a dry run reports", async () => {

@@ -1,6 +1,8 @@
 /** A rollout that goes wrong stops before it has used up its budget, and goes on with a good image. */
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
@@ -20,7 +22,13 @@ beforeAll(async () => {
 afterAll(() => local?.close());
 
 const pass = (deadlineMs: number, sidecarSet = "wrong") =>
-  runPass(local.cluster, { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs, follow: true, sidecarSet });
+  runPass(local.cluster, {
+    kruiseNamespace: KRUISE_NAMESPACE,
+    deadlineMs,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    follow: true,
+    sidecarSet,
+  });
 
 test("with a budget for all, no more are upgraded once more fail than may", async () => {
   const { cluster } = local;

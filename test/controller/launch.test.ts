@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
-import { nextStep } from "../../shared/controller/launch-step.ts";
+import { nextStep, takeStep } from "../../shared/controller/launch-step.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { initializeLaunchPriority } from "../../shared/core/inject/launch-priority.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
 import { faultyCluster } from "./faults.ts";
@@ -19,6 +21,7 @@ afterAll(() => test.close());
 const options = (more: Partial<PassOptions> = {}): PassOptions => ({
   deadlineMs: 120_000,
   kruiseNamespace: KRUISE_NAMESPACE,
+  settings: DEFAULT_ROLLOUT_SETTINGS,
   follow: true,
   clock: fastClock(5),
   ...more,
@@ -87,13 +90,13 @@ describe("a pass and pods whose containers start in an order", () => {
 
   it("goes on where a pass that ended early stopped", async () => {
     await cluster.create(PODS, orderedPod("later", [0, 1]));
-    const first = await runPass(cluster, options({ follow: false }));
+    const first = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
     expect(first.launches).toEqual({ opened: 1, completed: 0, waiting: 1, waitingPods: ["shop/later"] });
     await vi.waitFor(
       async () => expect((await readPod("later")).status?.containerStatuses?.[1]?.ready).toBe(true),
       PATIENT,
     );
-    const second = await runPass(cluster, options({ follow: false }));
+    const second = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
     expect(second.launches).toEqual({ opened: 1, completed: 1, waiting: 0, waitingPods: [] });
     await vi.waitFor(async () => expect(isReady(await readPod("later"))).toBe(true), PATIENT);
     expect(outOfOrder("later", [0, 1])).toEqual([]);
@@ -170,5 +173,132 @@ describe("a pass and pods whose containers start in an order", () => {
     const pod = { ...orderedPod("again", [0, 1]), metadata: { name: "again", namespace: NAMESPACE, uid: "now" } };
     const step = await nextStep(cluster, pod, barrier);
     expect(step).toEqual({ actions: [], barrier: undefined, isBlocked: true });
+  });
+
+  it("says which role is missing, and goes on with other pods", async () => {
+    for (const name of ["denied", "allowed"]) await cluster.create(PODS, orderedPod(name, [0, 1]));
+    const create: Cluster["create"] = (resource, object, more) =>
+      object.metadata?.name === "denied-barrier"
+        ? Promise.reject(new KubeError("no", { code: 403, reason: "Forbidden" }))
+        : cluster.create(resource, object, more);
+    const { launches, problems } = await runPass({ ...cluster, create }, options());
+    expect(problems).toEqual([
+      "pods wait for their launch order, such as shop/denied: no; infra/rbac/optional/launch-order.yaml grants what is missing",
+    ]);
+    expect(launches).toMatchObject({ opened: 2, completed: 1 });
+    await cluster.delete(PODS, { namespace: NAMESPACE, name: "denied" });
+  });
+
+  it("writes to nothing that only has the name of a pod, or of its barrier", async () => {
+    const pod = await cluster.create<Pod>(PODS, orderedPod("same", [0, 1]));
+    const first = await takeStep(cluster, pod, await nextStep(cluster, pod, undefined));
+    const other = (object: ConfigMap | undefined) => ({ ...object, metadata: { ...object?.metadata, uid: "another" } });
+    const open = { kind: "OpenBarrier", namespace: NAMESPACE, name: "same-barrier", key: "p_0" } as const;
+    const ofBarrier = { actions: [open], barrier: other(first.barrier), isBlocked: false };
+    await expect(takeStep(cluster, pod, ofBarrier)).rejects.toMatchObject({ code: 422 });
+    const complete = { kind: "CompleteLaunch", namespace: NAMESPACE, name: "same" } as const;
+    const earlier = { ...pod, metadata: { ...pod.metadata, uid: "another" } };
+    const ofPod = { actions: [complete], barrier: first.barrier, isBlocked: false };
+    await expect(takeStep(cluster, earlier, ofPod)).rejects.toMatchObject({ code: 422 });
+    expect((await readPod("same")).metadata?.annotations).toBeUndefined();
+    expect((await readBarrier("same")).data).toEqual({ p_1: "true" });
+    await cluster.delete(PODS, { namespace: NAMESPACE, name: "same" });
+  });
+
+  it("begins anew with a barrier that was taken away meanwhile", async () => {
+    await cluster.create(PODS, orderedPod("robbed", [0, 1]));
+    let opened = 0;
+    const patch: Cluster["patch"] = async (resource, key, ...rest) => {
+      if (resource === CONFIG_MAPS && opened++ === 0) await cluster.delete(CONFIG_MAPS, key as { name: string });
+      return await cluster.patch(resource, key, ...rest);
+    };
+    const { launches, problems } = await runPass({ ...cluster, patch }, options());
+    expect([launches?.completed, problems]).toEqual([1, []]);
+    await vi.waitFor(async () => expect(isReady(await readPod("robbed"))).toBe(true), PATIENT);
+  });
+
+  it("tries again after conflicts, news or not", async () => {
+    await cluster.create(PODS, orderedPod("contended", [0, 1]));
+    let patches = 0;
+    const patch: Cluster["patch"] = (resource, ...rest) =>
+      resource === CONFIG_MAPS && patches++ < 4
+        ? Promise.reject(new KubeError("somebody was faster", { code: 409, reason: "Conflict" }))
+        : cluster.patch(resource, ...rest);
+    const { launches, problems } = await runPass({ ...cluster, patch }, options());
+    expect([launches?.completed, problems]).toEqual([1, []]);
+  });
+
+  it("does not wait for pods that are gone, nor for those without a node", async () => {
+    const unscheduled = orderedPod("unscheduled", [0, 1]);
+    const spec = { ...unscheduled.spec, schedulerName: "nobody" };
+    await cluster.create<Pod>(PODS, { ...unscheduled, spec });
+    const key = { namespace: NAMESPACE, name: "unscheduled" };
+    const idle = await runPass(cluster, options({ clock: fastClock(1) }));
+    expect([idle.launches?.waiting, idle.durationMs < 5_000]).toEqual([1, true]);
+    await cluster.delete(PODS, key);
+    await cluster.create(PODS, orderedPod("leaving", [0, 1]));
+    let patches = 0;
+    const patch: Cluster["patch"] = async (resource, of, ...rest) => {
+      if (resource !== CONFIG_MAPS || patches++ > 0) return await cluster.patch(resource, of, ...rest);
+      await cluster.delete(PODS, { namespace: NAMESPACE, name: "leaving" });
+      throw new KubeError("gone", { code: 404, reason: "NotFound" });
+    };
+    const { launches, durationMs } = await runPass({ ...cluster, patch }, options());
+    expect([launches?.waitingPods, durationMs < 25_000]).toEqual([[], true]);
+  });
+
+  it("goes on as long as anything moves, however long that takes", async () => {
+    await cluster.create(PODS, orderedPod("long", [0, 1, 2, 3]));
+    let passedMs = 0;
+    const took = async <T>(write: Promise<T>): Promise<T> => {
+      const written = await write;
+      passedMs += 20_000;
+      return written;
+    };
+    const slow: Cluster = {
+      ...cluster,
+      create: (...args) => took(cluster.create(...args)) as never,
+      patch: (...args) => took(cluster.patch(...args)) as never,
+    };
+    const clock = fastClock(5);
+    const later = { ...clock, now: () => clock.now() + passedMs };
+    const { launches } = await runPass(slow, options({ clock: later, deadlineMs: 600_000 }));
+    expect(launches).toMatchObject({ opened: 4, completed: 1 });
+  });
+
+  it("waits for the barrier of an earlier pod to go, and takes its place", async () => {
+    const key = { namespace: NAMESPACE, name: "heir-barrier" };
+    const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "heir", uid: "earlier" }];
+    const metadata = { ...key, ownerReferences, finalizers: ["example.com/late"] };
+    await cluster.create<ConfigMap>(CONFIG_MAPS, { metadata, data: {} });
+    await cluster.create(PODS, orderedPod("heir", [0, 1]));
+    const refused = Promise.withResolvers<void>();
+    const create: Cluster["create"] = (resource, object, more) =>
+      cluster.create(resource, object, more).catch((error) => {
+        if (object.metadata?.name === key.name) refused.resolve();
+        throw error;
+      }) as never;
+    const pass = runPass({ ...cluster, create }, options());
+    await refused.promise;
+    await cluster.patch(CONFIG_MAPS, key, { type: "merge", body: { metadata: { finalizers: null } } });
+    expect((await pass).launches).toMatchObject({ opened: 2, completed: 1 });
+  });
+
+  it("a launch that is one step is not completed while the barrier of an earlier pod is in its way", async () => {
+    const pod = await cluster.create<Pod>(PODS, orderedPod("equal", [0, 1]));
+    const [container] = pod.spec.containers;
+    const ofOnePriority: Pod = { ...pod, spec: { ...pod.spec, containers: container ? [container] : [] } };
+    const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "equal", uid: "earlier" }];
+    const key = { namespace: NAMESPACE, name: "equal-barrier" };
+    // The garbage collector has not come to its end yet.
+    const metadata = { ...key, ownerReferences, finalizers: ["example.com/late"] };
+    await cluster.create<ConfigMap>(CONFIG_MAPS, { metadata, data: {} });
+    const step = await nextStep(cluster, ofOnePriority, undefined);
+    expect(step.actions.map(({ kind }) => kind)).toEqual(["CreateBarrier", "CompleteLaunch"]);
+    expect(await takeStep(cluster, ofOnePriority, step)).toEqual({ actions: [], barrier: undefined, isBlocked: true });
+    expect((await readPod("equal")).metadata?.annotations).toBeUndefined();
+    expect((await readBarrier("equal")).data ?? {}).toEqual({});
+    await cluster.patch(CONFIG_MAPS, key, { type: "merge", body: { metadata: { finalizers: null } } });
+    await cluster.delete(PODS, { namespace: NAMESPACE, name: "equal" });
   });
 });

@@ -1,14 +1,18 @@
-/** What a look learns of a pod that is read by name: whether it is one of the SidecarSet's at all. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+/** What a look learns of pods: of one that is read by name whether it is the SidecarSet's at all, of lists where a watch goes on. */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { type Look, lookAt, type RolloutContext, readPod } from "../../shared/controller/look.ts";
 import { observePods } from "../../shared/controller/observe.ts";
+import { openPodFeed } from "../../shared/controller/pod-feed.ts";
 import { newTally } from "../../shared/controller/report.ts";
-import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 import {
   deploy,
   fastClock,
   injectedPod,
+  isReady,
   KRUISE_NAMESPACE,
   NAMESPACE,
   readPods,
@@ -26,7 +30,7 @@ const context = (): RolloutContext => ({
   cluster: test.cluster,
   clock: fastClock(20),
   kruiseNamespace: KRUISE_NAMESPACE,
-  isBudgetStrict: false,
+  settings: DEFAULT_ROLLOUT_SETTINGS,
   tally: newTally(),
   told: new Set(),
   endsAtMs: Number.POSITIVE_INFINITY,
@@ -119,4 +123,38 @@ describe("a pod that is read by name", () => {
     const { view } = await observePods({ ...test.cluster, list } as never, { metadata: { name: "wide" }, spec });
     expect([asked.length, view.glimpses.length]).toEqual([lists, count]);
   });
+});
+
+it.each([
+  ["left", "right"],
+  ["right", "left"],
+])("what changes in namespace %s before %s is listed comes by the watch", async (first, second) => {
+  const { cluster } = test;
+  const app = `${first}-first`;
+  for (const name of [first, second])
+    await cluster.create(NAMESPACES, { metadata: { name: `${app}-${name}`, labels: { lists: app } } });
+  const place = { namespace: `${app}-${first}`, name: "listed" };
+  const injected = injectedPod(app, place.name);
+  await cluster.create<Pod>(PODS, { ...injected, metadata: { ...injected.metadata, ...place } });
+  await vi.waitFor(async () => expect(isReady(await cluster.get<Pod>(PODS, place))).toBe(true), PATIENT);
+  const changed = Promise.withResolvers<Pod>();
+  const list: Cluster["list"] = async (resource, options) => {
+    if (options?.namespace === `${app}-${second}`) await changed.promise;
+    const answer = await cluster.list(resource, options);
+    const body = { metadata: { labels: { changed: "yes" } } };
+    if (options?.namespace === place.namespace)
+      changed.resolve(cluster.patch<Pod>(PODS, place, { type: "merge", body }));
+    return answer as never;
+  };
+  const spec = { selector: { matchLabels: { app } }, namespaceSelector: { matchLabels: { lists: app } } };
+  const observed = await observePods({ ...cluster, list }, { spec });
+  const { uid = "", resourceVersion } = (await changed.promise).metadata ?? {};
+  expect(observed.view.versionOf(uid)).not.toBe(resourceVersion);
+  const feed = openPodFeed({ cluster, clock: fastClock(20) }, observed);
+  await vi.waitFor(async () => {
+    await feed?.wait(1_000);
+    feed?.applyToView();
+    expect(observed.view.versionOf(uid)).toBe(resourceVersion);
+  }, PATIENT);
+  feed?.close();
 });

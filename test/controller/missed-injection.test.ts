@@ -1,10 +1,13 @@
 /** Pods that were made while no webhook looked, and the conditions that tell of them. */
+
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
 import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, EVENTS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
@@ -47,6 +50,7 @@ const pass = async (name: string, through: Cluster = cluster) => {
   const report = await runPass(through, {
     kruiseNamespace: KRUISE_NAMESPACE,
     deadlineMs: 20_000,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
     follow: false,
     sidecarSet: name,
   });
@@ -163,19 +167,24 @@ describe("pods that are to be evicted", () => {
       spec,
     } as KubernetesObject);
     await cluster.create<Pod>(PODS, barePod("evicted", "a-bare-one"));
-    await vi.waitFor(async () => expect(await readyPods("evicted")).toHaveLength(7), PATIENT);
+    const owned = { metadata: { namespace: NAMESPACE, name: "no-controller" } };
+    const owner = await cluster.create<ConfigMap>(CONFIG_MAPS, owned);
+    const { name = "", uid = "" } = owner.metadata ?? {};
+    const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name, uid }];
+    await cluster.create<Pod>(PODS, barePod("evicted", "a-owned-one", { ownerReferences }));
+    await vi.waitFor(async () => expect(await readyPods("evicted")).toHaveLength(8), PATIENT);
     const before = new Set((await readyPods("evicted")).map(({ metadata }) => metadata?.uid));
 
     const untouched = await pass("evicted");
-    expect([untouched.report?.missed?.count, untouched.calls["CREATE pods/eviction"]]).toEqual([7, undefined]);
+    expect([untouched.report?.missed?.count, untouched.calls["CREATE pods/eviction"]]).toEqual([8, undefined]);
     await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: EVICT });
     const { report, calls } = await pass("evicted");
-    // The bare one is looked at in its turn, and left.
-    expect([report?.tally.evicted, calls["CREATE pods/eviction"]]).toEqual([1, 1]);
+    // The bare one, and the one whose owner controls nothing, are looked at in their turn, and left: others have their place.
+    expect([report?.tally.evicted, calls["CREATE pods/eviction"]]).toEqual([2, 2]);
     await vi.waitFor(async () => {
       const pods = await readyPods("evicted");
-      expect(pods).toHaveLength(7);
-      expect(pods.filter(({ metadata }) => !before.has(metadata?.uid))).toHaveLength(1);
+      expect(pods).toHaveLength(8);
+      expect(pods.filter(({ metadata }) => !before.has(metadata?.uid))).toHaveLength(2);
     }, PATIENT);
     const paused = { spec: { updateStrategy: { paused: true } } };
     await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: paused });
@@ -203,6 +212,11 @@ describe("evictions beside a rollout", () => {
     await cluster.patch(SIDECARSETS, { name }, { type: "merge", body: EVICT });
   }
 
+  const reservations = async (set: string) => {
+    const key = { namespace: KRUISE_NAMESPACE, name: `sidecarset-ledger-${set}` };
+    return (await cluster.get<ConfigMap>(CONFIG_MAPS, key)).data?.["reservations"];
+  };
+
   test("what the round has just written to is down: nothing is evicted on top of it", async () => {
     await prepare("beside");
     await release(cluster, "beside", 2, { maxUnavailable: 1 });
@@ -218,6 +232,7 @@ describe("evictions beside a rollout", () => {
     const first = runPass(faulty, {
       kruiseNamespace: KRUISE_NAMESPACE,
       deadlineMs: 20_000,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
       follow: false,
       sidecarSet: "late-eviction",
     });
@@ -228,31 +243,179 @@ describe("evictions beside a rollout", () => {
     const { status, metadata } = await readSet(cluster, "late-eviction");
     expect(status?.observedGeneration).toBe(metadata?.generation);
     expect(report?.tally.fenced).toBe(1);
+    const { length } = local.history();
     await faulty.releaseLate();
+    const since = local.history().slice(length);
+    expect(since.filter(({ object }) => object.metadata.deletionTimestamp !== undefined)).toEqual([]);
     expect(await uids("late-eviction")).toEqual(before);
+  });
+
+  test("one whose answer did not come stays reserved, and is fenced by the next pass", async () => {
+    await prepare("unanswered");
+    const before = await uids("unanswered");
+    let late: (() => Promise<unknown>) | undefined;
+    const slow: Cluster = {
+      ...cluster,
+      create: (resource, object, options) => {
+        if (options?.subresource !== "eviction") return cluster.create(resource, object, options);
+        late = () => cluster.create(resource, object, options);
+        return Promise.reject(new KubeError("no answer", { code: 0, reason: "Timeout", isOutcomeKnown: false }));
+      },
+    };
+    const { report } = await pass("unanswered", slow);
+    expect(report?.tally.problems).toMatchObject([{ message: "is not evicted: no answer" }]);
+    expect(await reservations("unanswered")).not.toBe("");
+    const pause = { spec: { updateStrategy: { paused: true } } };
+    await cluster.patch(SIDECARSETS, { name: "unanswered" }, { type: "merge", body: pause });
+    expect((await pass("unanswered")).report?.tally.fenced).toBe(1);
+    await expect(late?.()).rejects.toMatchObject({ code: 409 });
+    expect(await uids("unanswered")).toEqual(before);
+  });
+
+  test("one that was down when it was listed, and has come back since, is not evicted at no cost", async () => {
+    await prepare("come-back");
+    const conditions = [{ type: "Ready", status: "False" }];
+    const listedDown = (pod: Pod): Pod =>
+      pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION] === undefined
+        ? { ...pod, status: { ...pod.status, phase: "Running", conditions } }
+        : pod;
+    const stale: Cluster = {
+      ...cluster,
+      list: (resource, options = {}) => {
+        const { keep = (item) => item } = options;
+        const isPods = resource.plural === PODS.plural;
+        return cluster.list(resource, {
+          ...options,
+          keep: (item) => keep(isPods ? (listedDown(item as unknown as Pod) as unknown as KubernetesObject) : item),
+        });
+      },
+    };
+    expect((await pass("come-back", stale)).report?.tally.evicted).toBeUndefined();
+    expect((await pass("come-back")).report?.tally.evicted).toBe(1);
+  });
+
+  test("one that is going already is left alone, and nothing stays reserved for it", async () => {
+    await prepare("going");
+    const evictions: string[] = [];
+    const late: Cluster = {
+      ...cluster,
+      get: async (resource, key) => {
+        const object = await cluster.get(resource, key);
+        const isMissed = object.metadata?.annotations?.[INJECTED_LIST_ANNOTATION] === undefined;
+        const { uid = "" } = object.metadata ?? {};
+        if (resource !== PODS || !isMissed || object.metadata?.deletionTimestamp) return object as never;
+        await cluster.delete(PODS, key, { uid });
+        return (await cluster.get(resource, key)) as never;
+      },
+      create: (resource, object, options) => {
+        if (options?.subresource === "eviction") evictions.push(object.metadata?.name ?? "");
+        return cluster.create(resource, object, options);
+      },
+    };
+    expect((await pass("going", late)).report?.tally).toMatchObject({ problems: [], fenced: 0 });
+    expect(evictions).toEqual([]);
+  });
+
+  test("one that a PodDisruptionBudget keeps is in nobody's way, but for those of its owner", async () => {
+    await prepare("kept");
+    const labels = { app: "kept", tier: "other" };
+    const template = {
+      metadata: { labels },
+      spec: { containers: [{ name: "main", image: "registry.example/main:1" }] },
+    };
+    const spec = { replicas: 1, selector: { matchLabels: labels }, template };
+    await cluster.create(REPLICA_SETS, {
+      metadata: { namespace: NAMESPACE, name: "zz-kept" },
+      spec,
+    } as KubernetesObject);
+    await vi.waitFor(async () => expect(await readyPods("kept")).toHaveLength(5), PATIENT);
+    const asked: string[] = [];
+    const guarded: Cluster = {
+      ...cluster,
+      create: (resource, object, options) => {
+        const { name = "" } = object.metadata ?? {};
+        if (options?.subresource !== "eviction") return cluster.create(resource, object, options);
+        asked.push(name);
+        if (name.startsWith("zz-kept")) return cluster.create(resource, object, options);
+        return Promise.reject(
+          new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" }),
+        );
+      },
+    };
+    expect((await pass("kept", guarded)).report?.tally).toMatchObject({ problems: [], evicted: 1 });
+    expect(asked).toEqual([expect.stringMatching(/^kept-/), expect.stringMatching(/^zz-kept-/)]);
+  });
+
+  test("nothing is evicted that another pass was quicker to reserve something beside", async () => {
+    await prepare("slower");
+    const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-slower" };
+    const slower: Cluster = {
+      ...cluster,
+      patch: async (resource, of, patch, options) => {
+        const annotations = { written: "by another" };
+        const isReserving = resource === CONFIG_MAPS && JSON.stringify(patch).includes(`${NAMESPACE}/slower-`);
+        if (isReserving) await cluster.patch(CONFIG_MAPS, key, { type: "merge", body: { metadata: { annotations } } });
+        return await cluster.patch(resource, of, patch, options);
+      },
+    };
+    const { report, calls } = await pass("slower", slower);
+    expect([report?.stop, report?.tally.evicted]).toEqual(["oneRound", undefined]);
+    expect(calls["CREATE pods/eviction"]).toBeUndefined();
+    expect((await pass("slower")).report?.tally.evicted).toBe(1);
+  });
+
+  test("what has its sidecars by the time that it is read is left", async () => {
+    await prepare("injected");
+    const annotations = { "kruise.io/sidecarset-injected-list": "injected" };
+    const later: Cluster = {
+      ...cluster,
+      get: async (resource, of) => {
+        if (resource === PODS) await cluster.patch(PODS, of, { type: "merge", body: { metadata: { annotations } } });
+        return await cluster.get(resource, of);
+      },
+    };
+    const { calls } = await pass("injected", later);
+    expect([calls["GET pods"], calls["CREATE pods/eviction"]]).toEqual([2, undefined]);
+  });
+
+  test("once one is forbidden no other is tried", async () => {
+    await prepare("forbidden");
+    const more = { spec: { updateStrategy: { maxUnavailable: 2 } } };
+    await cluster.patch(SIDECARSETS, { name: "forbidden" }, { type: "merge", body: more });
+    const forbidding: Cluster = {
+      ...cluster,
+      create: (resource, object, options) =>
+        options?.subresource === "eviction"
+          ? Promise.reject(new KubeError("no", { code: 403, reason: "Forbidden" }))
+          : cluster.create(resource, object, options),
+    };
+    const { report, calls } = await pass("forbidden", forbidding);
+    expect(calls["CREATE pods/eviction"]).toBe(1);
+    expect(report?.tally.problems).toMatchObject([
+      { message: "is not evicted: no (infra/rbac/optional/eviction.yaml permits it)" },
+    ]);
+    expect((await pass("forbidden")).report?.tally).toMatchObject({ evicted: 2 });
   });
 
   test("leaves nothing reserved behind, whether it is carried out or refused", async () => {
     await prepare("tidy");
-    const reservations = async () => {
-      const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-tidy" };
-      return (await cluster.get<ConfigMap>(CONFIG_MAPS, key)).data?.["reservations"];
-    };
     const refuse = (error: KubeError): Cluster => ({
       ...cluster,
       create: (resource, object, options) =>
         options?.subresource === "eviction" ? Promise.reject(error) : cluster.create(resource, object, options),
     });
     const kept = new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" });
-    expect((await pass("tidy", refuse(kept))).report?.tally).toMatchObject({ problems: [], fenced: 0 });
-    expect(await reservations()).toBe("");
+    const refused = (await pass("tidy", refuse(kept))).report?.tally;
+    expect(refused).toMatchObject({ problems: [], fenced: 0 });
+    expect(refused?.evicted).toBeUndefined();
+    expect(await reservations("tidy")).toBe("");
     const forbidden = new KubeError("a policy forbids it", { code: 422, reason: "Invalid" });
     expect((await pass("tidy", refuse(forbidden))).report?.tally.problems).toMatchObject([
       { message: "is not evicted: a policy forbids it" },
     ]);
-    expect(await reservations()).toBe("");
+    expect(await reservations("tidy")).toBe("");
     expect((await pass("tidy")).report?.tally).toMatchObject({ evicted: 1, fenced: 0 });
-    expect(await reservations()).toBe("");
+    expect(await reservations("tidy")).toBe("");
   });
 });
 
@@ -265,6 +428,8 @@ describe("with OpenKruise's definition, which prunes conditions", () => {
       const { properties } = schema.openAPIV3Schema.properties.status;
       delete properties.conditions;
       delete properties.selection;
+      delete properties.ledgerNamespace;
+      delete properties.observedAnnotations;
     }
     const { versions } = definition.spec;
     const key = { name: "sidecarsets.apps.kruise.io" };
@@ -274,7 +439,12 @@ describe("with OpenKruise's definition, which prunes conditions", () => {
 
   test("the status is written once, and not for ever", async () => {
     await other.cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("kruise", 1, {}));
-    const options = { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 20_000, follow: false };
+    const options = {
+      kruiseNamespace: KRUISE_NAMESPACE,
+      deadlineMs: 20_000,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      follow: false,
+    };
     const writes: (number | undefined)[] = [];
     for (let round = 0; round < 3; round++)
       writes.push((await runPass(other.cluster, options)).calls["PATCH sidecarsets/status"]);

@@ -1,8 +1,10 @@
 /** maxUnavailable and the pause hold whatever happens to passes: as the history of the cluster shows afterwards. */
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
 import { mapLimited } from "../../shared/controller/concurrency.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { type Cluster, CONFIG_MAPS, LEASES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Fault, faultyCluster } from "./faults.ts";
 import {
@@ -31,6 +33,7 @@ const options = (sidecarSet: string): PassOptions => ({
   deadlineMs: 600_000,
   kruiseNamespace: KRUISE_NAMESPACE,
   sidecarSet,
+  settings: DEFAULT_ROLLOUT_SETTINGS,
   follow: true,
   clock: fastClock(20),
 });
@@ -104,7 +107,7 @@ describe("a pass that is killed", () => {
       const faulty = faultyCluster(cluster, "freeze", (index) => index === at);
       const first = runPass(faulty, options(name));
       await Promise.race([first, faulty.struck]);
-      await runPass(cluster, { ...options(name), follow: false });
+      await runPass(cluster, { ...options(name), settings: DEFAULT_ROLLOUT_SETTINGS, follow: false });
       faulty.thaw();
       await first;
       await runPass(cluster, options(name));
@@ -196,7 +199,12 @@ describe("trouble with single calls", () => {
   it.each(["lostAnswer", "unavailable"] as const)(
     "%s, at every write of the Lease: no later pass waits",
     async (fault) => {
-      const everything = { deadlineMs: 60_000, kruiseNamespace: KRUISE_NAMESPACE, follow: false };
+      const everything = {
+        deadlineMs: 60_000,
+        kruiseNamespace: KRUISE_NAMESPACE,
+        settings: DEFAULT_ROLLOUT_SETTINGS,
+        follow: false,
+      };
       await runPass(cluster, everything);
       const faulty = faultyCluster(cluster, fault, (_, call) => call === "PATCH leases");
       const first = await runPass(faulty, everything);
@@ -208,7 +216,12 @@ describe("trouble with single calls", () => {
   );
 
   it("a Lease that could not be given back keeps no later pass waiting", async () => {
-    const everything = { deadlineMs: 60_000, kruiseNamespace: KRUISE_NAMESPACE, follow: false };
+    const everything = {
+      deadlineMs: 60_000,
+      kruiseNamespace: KRUISE_NAMESPACE,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      follow: false,
+    };
     let writes = 0;
     const faulty = faultyCluster(cluster, "unavailable", (_, call) => call === "PATCH leases" && ++writes === 2);
     await runPass(faulty, everything);
@@ -216,6 +229,38 @@ describe("trouble with single calls", () => {
     const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
     expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: expect.stringMatching(/^pass-/) } });
     expect((await runPass(cluster, everything)).heldBy).toBeUndefined();
+  });
+
+  it("a Lease is given back, and held by nobody, although it was being renewed when the pass ended", async () => {
+    const everything = {
+      deadlineMs: 600_000,
+      kruiseNamespace: KRUISE_NAMESPACE,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      follow: false,
+    };
+    await runPass(cluster, everything);
+    const renewed = Promise.withResolvers<void>();
+    let writes = 0;
+    const slow: Cluster = {
+      ...cluster,
+      // The pass ends once it is renewed, which it learns a moment later.
+      list: async (resource, options) => {
+        if (resource === PODS) await renewed.promise;
+        return await cluster.list(resource, options);
+      },
+      patch: async (resource, key, patch, options) => {
+        const written = await cluster.patch(resource, key, patch, options);
+        if (resource !== LEASES || ++writes !== 2) return written as never;
+        renewed.resolve();
+        await setTimeout(1_000);
+        return written as never;
+      },
+    };
+    const report = await runPass(slow, { ...everything, clock: fastClock(100) });
+    expect(report).toMatchObject({ problems: [] });
+    const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
+    expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: "" } });
+    expect(writes).toBe(3);
   });
 
   it("an API server that is away fails the SidecarSet, not the pass", async () => {

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
+import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import {
   type Cluster,
   CONFIG_MAPS,
@@ -12,6 +14,7 @@ import {
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
+import { faultyCluster } from "./faults.ts";
 import {
   allReady,
   deploy,
@@ -42,6 +45,7 @@ const options = (sidecarSet: string, more: Partial<PassOptions> = {}): PassOptio
   deadlineMs: 120_000,
   kruiseNamespace: KRUISE_NAMESPACE,
   sidecarSet,
+  settings: DEFAULT_ROLLOUT_SETTINGS,
   follow: true,
   clock: fastClock(20),
   ...more,
@@ -51,6 +55,39 @@ const LONG_AGO = "2020-01-01T00:00:00.000000Z";
 
 const readLedger = (name: string) =>
   cluster.get<ConfigMap>(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE, name: `sidecarset-ledger-${name}` });
+
+/** Pods that run version 1 of a hot upgrade, whose SidecarSet has just got version 2. */
+async function releaseHot(set: string): Promise<void> {
+  const hot = {
+    name: "proxy",
+    upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "registry.example/empty:1" },
+  };
+  const base = sidecarSet(set, 1, { maxUnavailable: 1 });
+  const withImage = (version: number) => ({ ...base.spec, containers: [{ ...hot, image: imageOf(version) }] });
+  await cluster.create<SidecarSet>(SIDECARSETS, { ...base, spec: withImage(1) });
+  for (const name of [`${set}-0`, `${set}-1`]) {
+    const pod = injectedPod(set, name);
+    const [main] = pod.spec.containers;
+    if (!main) throw new Error("the fixture has no main container");
+    const containers = [
+      main,
+      { name: "proxy-1", image: imageOf(1) },
+      { name: "proxy-2", image: "registry.example/empty:1" },
+    ];
+    const annotations = {
+      ...pod.metadata?.annotations,
+      "kruise.io/sidecarset-working-hotupgrade-container": '{"proxy":"proxy-1"}',
+    };
+    await cluster.create<Pod>(PODS, { ...pod, metadata: { ...pod.metadata, annotations }, spec: { containers } });
+  }
+  await allReady(cluster, set);
+  const { annotations } = sidecarSet(set, 2, {}).metadata ?? {};
+  await cluster.patch(
+    SIDECARSETS,
+    { name: set },
+    { type: "merge", body: { metadata: { annotations }, spec: withImage(2) } },
+  );
+}
 
 describe("a pass over one SidecarSet", () => {
   it("rolls a new image out batch by batch and says so", async () => {
@@ -91,7 +128,7 @@ describe("a pass over one SidecarSet", () => {
   it("without following it is one batch, and its outcome stands in the status", async () => {
     await deploy(cluster, "single", 3, { maxUnavailable: 1 });
     await release(cluster, "single", 2, { maxUnavailable: 1 });
-    const report = await runPass(cluster, options("single", { follow: false }));
+    const report = await runPass(cluster, options("single", { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
     expect(report.sidecarSets).toMatchObject([{ stop: "oneRound", tally: { upgraded: 1, batches: 1 } }]);
     expect((await readSet(cluster, "single")).status).toMatchObject({ matchedPods: 3, updatedPods: 1 });
     expect((await readLedger("single")).data?.["reservations"]).toBe("");
@@ -153,35 +190,7 @@ describe("a pass over one SidecarSet", () => {
   });
 
   it("finishes hot upgrades: the new image beside the old one, then the old one emptied", async () => {
-    const hot = {
-      name: "proxy",
-      upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "registry.example/empty:1" },
-    };
-    const base = sidecarSet("hot", 1, { maxUnavailable: 1 });
-    const withImage = (version: number) => ({ ...base.spec, containers: [{ ...hot, image: imageOf(version) }] });
-    await cluster.create<SidecarSet>(SIDECARSETS, { ...base, spec: withImage(1) });
-    for (const name of ["hot-0", "hot-1"]) {
-      const pod = injectedPod("hot", name);
-      const [main] = pod.spec.containers;
-      if (!main) throw new Error("the fixture has no main container");
-      const containers = [
-        main,
-        { name: "proxy-1", image: imageOf(1) },
-        { name: "proxy-2", image: "registry.example/empty:1" },
-      ];
-      const annotations = {
-        ...pod.metadata?.annotations,
-        "kruise.io/sidecarset-working-hotupgrade-container": '{"proxy":"proxy-1"}',
-      };
-      await cluster.create<Pod>(PODS, { ...pod, metadata: { ...pod.metadata, annotations }, spec: { containers } });
-    }
-    await allReady(cluster, "hot");
-    const { annotations } = sidecarSet("hot", 2, {}).metadata ?? {};
-    await cluster.patch(
-      SIDECARSETS,
-      { name: "hot" },
-      { type: "merge", body: { metadata: { annotations }, spec: withImage(2) } },
-    );
+    await releaseHot("hot");
     const { sidecarSets } = await runPass(cluster, options("hot"));
     expect(sidecarSets).toMatchObject([{ stop: "settled", tally: { upgraded: 2, flipped: 2, problems: [] } }]);
     const images = (await readPods(cluster, "hot")).map(({ spec }) =>
@@ -189,6 +198,32 @@ describe("a pass over one SidecarSet", () => {
     );
     expect(images).toEqual(new Array(2).fill(["registry.example/empty:1", imageOf(2)]));
     expect(ledgerViolations(test.history(), "hot")).toEqual([]);
+  });
+
+  it("tells of a hot upgrade whose old container may not be emptied, once a pass", async () => {
+    await releaseHot("firm");
+    const firm: Cluster = {
+      ...cluster,
+      patch: async (resource, key, patch, how) => {
+        if (!JSON.stringify(patch).includes("registry.example/empty:1"))
+          return cluster.patch(resource, key, patch, how);
+        throw new KubeError("a policy says no", { code: 403, reason: "Forbidden" });
+      },
+    };
+    await runPass(firm, options("firm", { deadlineMs: 20_000 }));
+    const { items } = await cluster.list<KubernetesObject & { readonly reason?: string }>(EVENTS, {
+      namespace: NAMESPACE,
+    });
+    const resets = items.filter(({ reason }) => reason?.startsWith("ResetContainer"));
+    const ofFirm = resets.filter((event) => JSON.stringify(event).includes('"firm-'));
+    expect(ofFirm).toMatchObject([
+      {
+        type: "Warning",
+        reason: "ResetContainerFailed",
+        message: "reset sidecar container image empty failed: a policy says no",
+        involvedObject: { kind: "Pod" },
+      },
+    ]);
   });
 
   it("a name that does not exist, and a namespace that is missing, are told in a sentence", async () => {
@@ -212,7 +247,10 @@ describe("a pass over one SidecarSet", () => {
         return cluster.list(resource, { ...query, limit: 2 });
       },
     };
-    const { sidecarSets } = await runPass(paging, options("paged", { follow: false }));
+    const { sidecarSets } = await runPass(
+      paging,
+      options("paged", { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }),
+    );
     expect(sidecarSets).toMatchObject([{ status: { matchedPods: 3 } }]);
     expect(lists).toBe(4);
   });
@@ -280,7 +318,7 @@ describe("a pass over all SidecarSets", () => {
     await hold(new Date(Date.now() + 1000).toISOString().replace("Z", "000Z"));
     expect(await runPass(cluster, everything())).toMatchObject({ heldBy: "somebody", sidecarSets: [] });
     await hold(LONG_AGO);
-    const report = await runPass(cluster, everything({ follow: false }));
+    const report = await runPass(cluster, everything({ settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
     expect(report.heldBy).toBeUndefined();
     expect(report.sidecarSets.length).toBeGreaterThan(5);
     expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: "" } });
@@ -294,7 +332,10 @@ describe("a pass over all SidecarSets", () => {
       await cluster.patch(LEASES, key, { type: "merge", body: { metadata: { annotations }, spec } });
       const now = Date.parse(LONG_AGO) + 10_000;
       const clock = { ...fastClock(20), epochMs: () => now };
-      const report = await runPass(cluster, everything({ follow: false, withoutSidecarSets: true, clock, ...more }));
+      const report = await runPass(
+        cluster,
+        everything({ settings: DEFAULT_ROLLOUT_SETTINGS, follow: false, withoutSidecarSets: true, clock, ...more }),
+      );
       expect(report).toMatchObject({ sidecarSets: [], problems: [] });
       return cluster.get(LEASES, key);
     };
@@ -305,19 +346,40 @@ describe("a pass over all SidecarSets", () => {
     expect(await leave("somebody")).toMatchObject({ spec: { holderIdentity: "somebody", renewTime: LONG_AGO } });
     expect(await leave("", { dryRun: true })).toMatchObject({ spec: { renewTime: LONG_AGO } });
     await cluster.delete(LEASES, key);
-    await runPass(cluster, everything({ follow: false, withoutSidecarSets: true }));
+    await runPass(cluster, everything({ settings: DEFAULT_ROLLOUT_SETTINGS, follow: false, withoutSidecarSets: true }));
     expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: "" } });
   });
 
   it("begins behind the SidecarSet whose turn came last", async () => {
     const names = async () =>
-      (await runPass(cluster, everything({ follow: false }))).sidecarSets.map(({ name }) => name);
+      (await runPass(cluster, everything({ settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }))).sidecarSets.map(
+        ({ name }) => name,
+      );
     const all = (await names()).toSorted();
     const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
     const annotations = { "sidecarset.kruise.io/last-served": "halt" };
     await cluster.patch(LEASES, key, { type: "merge", body: { metadata: { annotations } } });
     const place = all.indexOf("halt") + 1;
     expect(await names()).toEqual([...all.slice(place), ...all.slice(0, place)]);
+  });
+
+  it("begins behind the SidecarSets in whose turn the last pass was killed", async () => {
+    const all = (await cluster.list(SIDECARSETS)).items.map(({ metadata }) => metadata?.name ?? "").toSorted();
+    const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
+    const annotations = { "sidecarset.kruise.io/last-served": "" };
+    await cluster.patch(LEASES, key, { type: "merge", body: { metadata: { annotations } } });
+    // As many as are begun at once, and one behind them.
+    const [hanging, next] = [new Set(all.slice(-5, -1)), all.at(-1)];
+    const get: Cluster["get"] = (resource, { name, ...place }) =>
+      hanging.has(name) ? new Promise(() => undefined) : cluster.get(resource, { name, ...place });
+    let writes = 0;
+    const isRenewal = (_: number, call: string) => call === "PATCH leases" && ++writes === 2;
+    const dying = faultyCluster({ ...cluster, get }, "killAfter", isRenewal);
+    void runPass(dying, everything({ memory: newPassMemory() }));
+    await dying.struck;
+    const later = { ...fastClock(20), epochMs: () => Date.now() + 60_000 };
+    const { sidecarSets } = await runPass(cluster, everything({ follow: false, clock: later }));
+    expect(sidecarSets[0]?.name).toBe(next);
   });
 
   it("a deadline ends it in time, and says whom it did not reach", async () => {

@@ -3,6 +3,9 @@ import { install, type Stage, setStage } from "../../infra/demo/stage.ts";
 import { recreateInstallation } from "../../infra/manifests.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod, PodSpec } from "../../shared/api/kubernetes.ts";
+import { runPass } from "../../shared/controller/pass.ts";
+import { actOnRequest } from "../../shared/controller/recreate-act.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
 import { isReady } from "./fixture.ts";
@@ -60,6 +63,13 @@ function completed(name: string): Promise<ContainerRecreateRequest> {
     return found;
   }, PATIENT);
 }
+
+const REQUEST: ContainerRecreateRequest = {
+  apiVersion: "apps.kruise.io/v1beta1",
+  kind: "ContainerRecreateRequest",
+  metadata: { name: "any", namespace: NAMESPACE },
+  spec: { podName: "held", containers: [] },
+};
 
 const idOf = (pod: Pod, name: string) =>
   pod.status?.containerStatuses?.find((status) => status.name === name)?.containerID;
@@ -151,6 +161,74 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     await vi.waitFor(async () => expect((await readRequest("grace")).metadata?.finalizers ?? []).toEqual([]), PATIENT);
   });
 
+  it("that has ended meanwhile does nothing to its pod any more, for a pass that had listed it before", async () => {
+    await deploy("ended", { readinessGates: [{ conditionType: "KruisePodReady" }] });
+    const ready = { status: { conditions: [{ type: "KruisePodReady", status: "True" }] } };
+    const key = { namespace: NAMESPACE, name: "ended" };
+    await cluster.patch(PODS, key, { type: "strategic", body: ready }, { subresource: "status" });
+    const listed: ContainerRecreateRequest[] = [];
+    for (const [name, strategy] of [
+      ["ended-0", {}],
+      ["ended-1", { unreadyGracePeriodSeconds: 0 }],
+      ["ended-2", {}],
+    ] as const) {
+      const made = await request(name, { podName: "ended", strategy });
+      // As it is while it is under way.
+      const finalizers = ["crr.apps.kruise.io/unready-acquired"];
+      listed.push({ ...made, metadata: { ...made.metadata, finalizers }, status: { phase: "Recreating" } });
+      await completed(name);
+    }
+    await vi.waitFor(async () => expect(isReady(await readPod("ended"))).toBe(true), PATIENT);
+    const before = await readPod("ended");
+    for (const stale of listed.slice(0, 2)) {
+      const late: Cluster = {
+        ...cluster,
+        list: async (resource, options = {}) => {
+          const { keep = (item) => item } = options;
+          if (resource.plural !== CONTAINER_RECREATE_REQUESTS.plural) return cluster.list(resource, options);
+          return { metadata: { resourceVersion: "1" }, items: [], kept: [keep(stale)] };
+        },
+      };
+      const options = {
+        kruiseNamespace: "kruise-system",
+        deadlineMs: 20_000,
+        follow: false,
+        withoutSidecarSets: true,
+        settings: DEFAULT_ROLLOUT_SETTINGS,
+      };
+      expect((await runPass(late, options)).recreations).toMatchObject({ requests: 1, recreated: 0 });
+    }
+    expect((await readPod("ended")).metadata?.resourceVersion).toBe(before.metadata?.resourceVersion);
+  });
+
+  it("does not write who else holds the pod unready as it was before", async () => {
+    const pod = await deploy("held", { readinessGates: [{ conditionType: "KruisePodReady" }] });
+    const held = (by: string) => ({ type: "KruisePodReady", status: "False" as const, message: JSON.stringify([by]) });
+    const act = (by: string) =>
+      actOnRequest(cluster, { request: REQUEST, pod }, { kind: "PatchPodConditions", conditions: [held(by)] });
+    await act("first");
+    // Two requests at once have read the same pod.
+    await expect(act("second")).rejects.toMatchObject({ code: 409 });
+    const { status } = await readPod("held");
+    expect(status?.conditions?.find(({ type }) => type === "KruisePodReady")?.message).toBe('["first"]');
+  });
+
+  it.each<[string, Partial<Pod["metadata"]>]>([
+    ["an earlier state", {}],
+    ["another one of its name", { uid: "another" }],
+  ])("recreates nothing in a pod that is %s", async (what, meta) => {
+    const name = what.replaceAll(" ", "-");
+    const before = await deploy(name);
+    const body = { metadata: { annotations: { changed: "since" } } };
+    const changed = await cluster.patch<Pod>(PODS, { namespace: NAMESPACE, name }, { type: "merge", body });
+    const read = meta?.uid ? { ...changed, metadata: { ...changed.metadata, ...meta } } : before;
+    const images = [{ index: 0, container: "app", from: APP.image, to: "docker.io/registry.example/app:1" }];
+    const action = { kind: "PatchImages", images, annotations: { killed: "app" } } as const;
+    expect(await actOnRequest(cluster, { request: REQUEST, pod: read }, action)).toBeUndefined();
+    const { spec, metadata } = await readPod(name);
+    expect([spec.containers[0]?.image, metadata?.annotations]).toEqual([APP.image, { changed: "since" }]);
+  });
+
   it("of a batch keeps within its limit", async () => {
     const names = ["b0", "b1", "b2", "b3"];
     await Promise.all(names.map((name) => deploy(name)));
@@ -170,6 +248,23 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     });
     expect(Math.max(...most)).toBe(2);
     for (const name of names) expect((await readPod(name)).status?.containerStatuses?.[0]?.restartCount).toBe(1);
+  });
+
+  it("has conditions within the limits of metav1.Condition", async () => {
+    const lone = await deploy("limits");
+    await request("limits", { podName: lone.metadata?.name ?? "" });
+    const key = { namespace: NAMESPACE, name: "limits" };
+    const put = (change: object) => {
+      const condition = {
+        ...{ type: "Seen", status: "True", reason: "Seen", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" },
+        ...change,
+      };
+      const body = { status: { phase: "Recreating", conditions: [condition] } };
+      return cluster.patch(CONTAINER_RECREATE_REQUESTS, key, { type: "merge", body }, { subresource: "status" });
+    };
+    await put({ message: "m".repeat(32_768), reason: "R".repeat(1_024), type: "T".repeat(316) });
+    for (const change of [{ message: "m".repeat(32_769) }, { reason: "R".repeat(1_025) }, { type: "T".repeat(317) }])
+      await expect(put(change)).rejects.toMatchObject({ code: 422 });
   });
 
   it("is refused by its webhook when its pod has no such container", async () => {

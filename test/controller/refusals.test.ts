@@ -1,12 +1,16 @@
 /** What a policy refuses is told as what it is: nobody else wrote, and no name was taken. */
+
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
 import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
-import type { Cluster } from "../../shared/kube/port.ts";
+import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import {
   deploy,
   fastClock,
   KRUISE_NAMESPACE,
+  NAMESPACE,
   readPods,
   release,
   startTestCluster,
@@ -23,8 +27,9 @@ beforeAll(async () => {
 afterAll(() => test?.close());
 
 /** `what`: "CREATE configmaps", "PATCH sidecarsets/status" */
-function under(what: string, code: 403 | 409 | 422): Cluster {
+function under(what: string, code: 403 | 409 | 422, hear: (call: string) => unknown = () => undefined): Cluster {
   const refuse = (call: string) => {
+    hear(call);
     const reason = { 403: "Forbidden", 409: "Conflict", 422: "Invalid" }[code];
     if (call === what) throw new KubeError(POLICY, { code, reason });
   };
@@ -47,7 +52,13 @@ function under(what: string, code: 403 | 409 | 422): Cluster {
 }
 
 const pass = async (cluster: Cluster, name: string) => {
-  const options = { deadlineMs: 120_000, kruiseNamespace: KRUISE_NAMESPACE, follow: true, clock: fastClock(20) };
+  const options = {
+    deadlineMs: 120_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    follow: true,
+    clock: fastClock(20),
+  };
   return (await runPass(cluster, { ...options, sidecarSet: name })).sidecarSets[0];
 };
 
@@ -86,6 +97,21 @@ it("of a pod's condition: the pod is upgraded, and the refusal told", async () =
   expect(versionsOf(await readPods(test.cluster, "condition"))).toEqual(["2"]);
 });
 
+it("of a pod and later of its condition: both are told, once each", async () => {
+  await deploy(test.cluster, "both", 1, {});
+  await release(test.cluster, "both", 2);
+  const ofCondition = under("PATCH pods/status", 403);
+  let refusals = 0;
+  const patch: Cluster["patch"] = (resource, key, patch, options) => {
+    if (resource.plural === "pods" && !options?.subresource && refusals++ < 3)
+      return Promise.reject(new KubeError("not yet", { code: 403, reason: "Forbidden" }));
+    return ofCondition.patch(resource, key, patch, options);
+  };
+  const report = await pass({ ...ofCondition, patch }, "both");
+  expect(report?.tally.problems.map(({ message }) => message)).toEqual(["not yet", POLICY]);
+  expect(versionsOf(await readPods(test.cluster, "both"))).toEqual(["2"]);
+});
+
 it("of an old ControllerRevision's end: told once", async () => {
   const under422 = under("DELETE controllerrevisions", 422);
   await deploy(test.cluster, "history", 1, {});
@@ -96,4 +122,21 @@ it("of an old ControllerRevision's end: told once", async () => {
   await release(test.cluster, "history", 14);
   const report = await pass(under422, "history");
   expect(report?.tally.problems).toMatchObject([{ message: `the ControllerRevision is not deleted: ${POLICY}` }]);
+});
+
+it("403 of conditions: each pod is asked for once, however many rounds there are", async () => {
+  const name = "rounds";
+  await deploy(test.cluster, name, 6, {});
+  // Half of them can't be upgraded in place, which is to stand in their conditions, round after round.
+  const record = JSON.stringify({ [name]: { hash: "other", sidecarSetName: name, sidecarList: ["proxy"] } });
+  const body = { metadata: { annotations: { [HASH_WITHOUT_IMAGE_ANNOTATION]: record } } };
+  for (const index of [0, 1, 2])
+    await test.cluster.patch(PODS, { namespace: NAMESPACE, name: `${name}-${index}` }, { type: "merge", body });
+  await release(test.cluster, name, 2, { maxUnavailable: 1 });
+  const calls: string[] = [];
+  const hear = (call: string) => calls.push(call);
+  const report = await pass(under("PATCH pods/status", 403, hear), name);
+  expect(report?.tally).toMatchObject({ upgraded: 3 });
+  expect(report?.tally.problems).toHaveLength(6);
+  expect(calls.filter((call) => call === "PATCH pods/status")).toHaveLength(6);
 });

@@ -1,9 +1,11 @@
 /** Sidecars get other cpu and memory in place, on the embedded cluster: order, budget, and what it asks of the API server. */
+
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod, ResourceRequirements } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
 import {
@@ -33,9 +35,9 @@ const PODS_OF_EACH = 4;
 const options = (more: Partial<PassOptions> = {}): PassOptions => ({
   deadlineMs: 120_000,
   kruiseNamespace: KRUISE_NAMESPACE,
+  settings: { ...DEFAULT_ROLLOUT_SETTINGS, InPlaceResize: true },
   follow: true,
   clock: fastClock(20),
-  inPlaceGates: { InPlaceResize: true, NativeSidecarInPlaceUpdate: false },
   ...more,
 });
 
@@ -117,7 +119,10 @@ describe("a pass and sidecars that get other resources", () => {
   it("without the gate nothing is resized, and the field is named", async () => {
     await deploy("shut", SMALL);
     await release("shut", "registry.example/proxy:2", LARGE);
-    const { sidecarSets, calls } = await runPass(cluster, options({ sidecarSet: "shut", inPlaceGates: undefined }));
+    const { sidecarSets, calls } = await runPass(
+      cluster,
+      options({ sidecarSet: "shut", settings: DEFAULT_ROLLOUT_SETTINGS }),
+    );
     expect(sidecarSets[0]?.why).toContain("since more than images changed: spec.containers{proxy}.resources");
     expect(Object.keys(calls).filter((call) => call.includes("resize") || call.includes("discovery"))).toEqual([]);
   });

@@ -5,6 +5,7 @@ import { type Clock, systemClock } from "../../shared/controller/clock.ts";
 import { failureOf, listWork, type Served, serveWork } from "../../shared/controller/serve-work.ts";
 import { launchNews, podNews, seenFrom, tickWork, type Work } from "../../shared/core/fan-out/work.ts";
 import { initializeLaunchPriority } from "../../shared/core/inject/launch-priority.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
@@ -28,9 +29,10 @@ beforeAll(async () => {
 afterAll(() => test.close());
 beforeEach(() => served.clear());
 
-const serve = (work: Work, more: object = {}, cluster = test.cluster) =>
+const serve = (work: Work, more: Partial<Parameters<typeof serveWork>[2]> = {}, cluster = test.cluster) =>
   serveWork(cluster, work, {
     kruiseNamespace: KRUISE_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
     follow: true,
     remainingMs: () => 20_000,
     served,
@@ -63,6 +65,45 @@ describe("a message that tells of what a pass has seen already", () => {
     expect(await serve(tickWork("proxy", before))).toBeDefined();
   });
 });
+
+it("news that came while a pass was under way are worth another one", async () => {
+  let passedMs = 0;
+  const slow: Cluster = {
+    ...test.cluster,
+    list: async (resource, options) => {
+      const listed = await test.cluster.list(resource, options);
+      if (resource === PODS) passedMs = 5_000;
+      return listed as never;
+    },
+  };
+  const clock: Clock = { ...systemClock, epochMs: () => Date.now() + passedMs };
+  const before = Date.now();
+  await serve(tickWork("proxy", before), { clock }, slow);
+  const during = podNews("proxy", before + 2_000);
+  expect(clock.epochMs()).toBeGreaterThan(seenFrom(during) ?? Number.POSITIVE_INFINITY);
+  expect(await serve(during, { clock })).toMatchObject({ sidecarSets: [{ stop: "settled" }] });
+  expect(await serve(during, { clock })).toBeUndefined();
+});
+
+it.each([1, 8_000])(
+  "a pass of %d ms that was over before it had read pods has served nothing, whatever else was in its way",
+  async (ms) => {
+    let lists = 0;
+    const busy = new KubeError("busy", { code: 503, reason: "ServiceUnavailable" });
+    const slow: Cluster = {
+      ...test.cluster,
+      list: (resource, options) => {
+        if (resource !== PODS) return test.cluster.list(resource, options);
+        return lists++ === 0 ? Promise.reject(busy) : new Promise(() => undefined);
+      },
+    };
+    const before = Date.now();
+    const report = await serve(tickWork("proxy", before), { remainingMs: () => ms }, slow);
+    expect([...(report?.unread ?? []), ...(report?.notReached ?? [])]).toEqual(["proxy"]);
+    expect(served.size).toBe(0);
+    expect(await serve(tickWork("proxy", before))).toMatchObject({ sidecarSets: [{ stop: "settled" }] });
+  },
+);
 
 it("news of pods are looked into once they are stored", async () => {
   const work = podNews("proxy", Date.now());
@@ -98,7 +139,7 @@ it("news of a launch order are not held up by what is refused elsewhere", async 
   };
   const report = await serve(
     launchNews(Date.now() - 20_000),
-    { isEndingJobs: true, isKeepingRegistration: true },
+    { settings: { ...DEFAULT_ROLLOUT_SETTINGS, SidecarTerminator: true }, isKeepingRegistration: true },
     cluster,
   );
   expect(report && failureOf(report)).toBeUndefined();
@@ -129,7 +170,11 @@ describe("a change is waited for", () => {
     const { clock, waits } = impatient(async (count) => {
       if (count === 3) await release(test.cluster, "proxy", 2);
     });
-    await serve(change("hash2", (metadata?.generation ?? 0) + 1), { clock, follow: false });
+    await serve(change("hash2", (metadata?.generation ?? 0) + 1), {
+      clock,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      follow: false,
+    });
     expect(waits()).toBe(3);
     expect(versionsOf(await readPods(test.cluster, "proxy"))).toEqual(["2"]);
   });
@@ -140,7 +185,9 @@ describe("a change is waited for", () => {
   ])("%s", async (_, work) => {
     const { metadata } = await readSet(test.cluster, "proxy");
     const { clock, slept } = impatient();
-    expect(await serve(work(metadata?.generation ?? 0), { clock, follow: false })).toBeDefined();
+    expect(
+      await serve(work(metadata?.generation ?? 0), { clock, settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }),
+    ).toBeDefined();
     expect(slept()).toBe(0);
   });
 
@@ -149,7 +196,7 @@ describe("a change is waited for", () => {
     ["of a SidecarSet that is never created", change("hash1", 1, "absent")],
   ])("for five seconds: one %s", async (_, work) => {
     const { clock, slept } = impatient();
-    expect(await serve(work, { clock, follow: false })).toBeDefined();
+    expect(await serve(work, { clock, settings: DEFAULT_ROLLOUT_SETTINGS, follow: false })).toBeDefined();
     expect(slept()).toBeGreaterThanOrEqual(4_000);
     expect(slept()).toBeLessThanOrEqual(6_000);
   });

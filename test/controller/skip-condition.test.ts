@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { readConfig } from "../../shared/config.ts";
 import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import {
   deploy,
   fastClock,
@@ -26,9 +26,9 @@ async function rollOut(name: string, isSkipped: boolean) {
     deadlineMs: 120_000,
     kruiseNamespace: KRUISE_NAMESPACE,
     sidecarSet: name,
+    settings: { ...DEFAULT_ROLLOUT_SETTINGS, SkipUpgradableCondition: isSkipped },
     follow: true,
     clock: fastClock(20),
-    inPlaceGates: { ...readConfig({}).featureGates, SkipUpgradableCondition: isSkipped },
   });
   expect(sidecarSets).toMatchObject([{ stop: "settled", tally: { upgraded: 3 } }]);
   const pods = await readPods(cluster, name);

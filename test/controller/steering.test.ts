@@ -1,8 +1,10 @@
 /** What people write to a SidecarSet while a pass is at work: what steers is obeyed, and anything else is in nobody's way. */
+
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
 import {
@@ -32,6 +34,7 @@ const pass = (through: Cluster, sidecarSet: string, more: object = {}) =>
   runPass(through, {
     kruiseNamespace: KRUISE_NAMESPACE,
     deadlineMs: 120_000,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
     follow: true,
     sidecarSet,
     clock: fastClock(20),
@@ -97,7 +100,7 @@ describe("a label or an annotation that steers nothing, written during a slow li
 
   it("does not throw the look away", async () => {
     await ofStatefulSet("noted", 1);
-    const { sidecarSets } = await pass(busy("noted"), "noted", { follow: false });
+    const { sidecarSets } = await pass(busy("noted"), "noted", { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false });
     expect(sidecarSets).toMatchObject([{ stop: "oneRound", tally: { restarts: 0, upgraded: 1 } }]);
     expect(versionsOf(await readPods(cluster, "noted"))).toEqual(["2"]);
     const { status, metadata } = await readSet(cluster, "noted");
@@ -119,7 +122,7 @@ describe("a label or an annotation that steers nothing, written during a slow li
         return page as never;
       },
     };
-    const { sidecarSets } = await pass(overtaken, "counted", { follow: false });
+    const { sidecarSets } = await pass(overtaken, "counted", { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false });
     expect(sidecarSets).toMatchObject([{ tally: { restarts: 1 }, status: { matchedPods: 1 } }]);
   });
 });

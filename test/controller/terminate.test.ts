@@ -1,9 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import { type Cluster, EVENTS, NODES, PODS } from "../../shared/kube/port.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, EVENTS, NODES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
-import { fastClock, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+import {
+  deploy,
+  fastClock,
+  KRUISE_NAMESPACE,
+  NAMESPACE,
+  readSet,
+  release,
+  startTestCluster,
+  type TestCluster,
+} from "./fixture.ts";
 
 let test: TestCluster;
 let cluster: Cluster;
@@ -16,18 +27,23 @@ afterAll(() => test.close());
 const options = (more: Partial<PassOptions> = {}): PassOptions => ({
   deadlineMs: 60_000,
   kruiseNamespace: KRUISE_NAMESPACE,
+  settings: { ...DEFAULT_ROLLOUT_SETTINGS, SidecarTerminator: true },
   follow: false,
-  isEndingJobs: true,
   clock: fastClock(5),
   ...more,
 });
 
 const DONE = "registry.example/job:completes";
 const NORMAL = { name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT", value: "true" };
+const IGNORING = { name: "KRUISE_TERMINATE_SIDECAR_IGNORE_EXIT_CODE", value: "true" };
 const BY_IMAGE = {
   name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT_WITH_IMAGE",
   value: "registry.example/exit:completes",
 };
+
+interface Told extends KubernetesObject {
+  readonly involvedObject?: { readonly name?: string };
+}
 
 const readPod = (name: string) => cluster.get<Pod>(PODS, { namespace: NAMESPACE, name });
 
@@ -55,12 +71,64 @@ async function verdictOf(name: string): Promise<readonly (string | undefined)[]>
   return [status?.phase, ...conditions.filter((type) => type === "SidecarTerminated")];
 }
 
+/** What the events of sidecars of this pod say. */
+async function toldOf(name: string): Promise<readonly (string | undefined)[]> {
+  const { items } = await cluster.list<
+    KubernetesObject & { readonly involvedObject?: object; readonly reason?: string; readonly message?: string }
+  >(EVENTS, { namespace: NAMESPACE });
+  return items
+    .filter(
+      ({ reason, involvedObject }) =>
+        reason === "SidecarTerminator" && JSON.stringify(involvedObject).includes(`"${name}"`),
+    )
+    .map(({ message }) => message);
+}
+
+/** Whether the pod ever had a final phase while one of its containers ran. */
+function wasFinalWhileRunning(pod: string): boolean {
+  const states = test.history().filter(({ resource, name }) => resource === "pods" && name === pod);
+  return states.some(({ object }) => {
+    const { phase = "", containerStatuses = [] } = (object as unknown as Pod).status ?? {};
+    return ["Succeeded", "Failed"].includes(phase) && containerStatuses.some(({ state }) => state?.running);
+  });
+}
+
 describe("a pass and the pods of jobs", () => {
-  it("ends the sidecar of a job that is done, by the pod's phase", async () => {
-    await deployJob("done", DONE);
+  it("leaves a sidecar that it could only end together with its pod, and says so", async () => {
+    await deployJob("held", DONE);
     const { terminations, problems } = await runPass(cluster, options());
     expect(problems).toEqual([]);
-    expect(terminations).toEqual({ finished: 1, swapped: 0 });
+    expect(terminations).toEqual({ finished: 0, swapped: 0, left: 1 });
+    expect(await verdictOf("held")).toEqual(["Running"]);
+    expect((await readPod("held")).status?.containerStatuses?.[1]?.state?.running).toBeDefined();
+    expect(await toldOf("held")).toEqual([expect.stringMatching(/^sidecar \[proxy\] .*IGNORE_EXIT_CODE/)]);
+    await cluster.delete(PODS, { namespace: NAMESPACE, name: "held" });
+  });
+
+  it("gives a sidecar of a kubelet an image that ends, and leaves the phase of the pod to the kubelet", async () => {
+    await deployJob("swapped", DONE, [NORMAL, BY_IMAGE]);
+    expect((await runPass(cluster, options())).terminations).toEqual({ finished: 0, swapped: 1, left: 0 });
+    await vi.waitFor(async () => expect(await verdictOf("swapped")).toEqual(["Succeeded"]), PATIENT);
+    expect((await readPod("swapped")).status?.containerStatuses?.[1]?.state?.terminated).toBeDefined();
+    expect(wasFinalWhileRunning("swapped")).toBe(false);
+  });
+
+  it("ends any sidecar by the pod's phase where its gate says that the phase may come first", async () => {
+    await deployJob("first", DONE);
+    const { terminations } = await runPass(
+      cluster,
+      options({ settings: { ...DEFAULT_ROLLOUT_SETTINGS, SidecarTerminator: true, SidecarTerminatorByPhase: true } }),
+    );
+    expect(terminations).toEqual({ finished: 1, swapped: 0, left: 0 });
+    expect(await verdictOf("first")).toEqual(["Succeeded", "SidecarTerminated"]);
+    expect(wasFinalWhileRunning("first")).toBe(true);
+  });
+
+  it("ends the sidecar of a job that is done, whose exit code shall not count, by the pod's phase", async () => {
+    await deployJob("done", DONE, [NORMAL, IGNORING]);
+    const { terminations, problems } = await runPass(cluster, options());
+    expect(problems).toEqual([]);
+    expect(terminations).toEqual({ finished: 1, swapped: 0, left: 0 });
     const pod = await vi.waitFor(async () => {
       const found = await readPod("done");
       expect(found.status?.containerStatuses?.every(({ state }) => state?.terminated)).toBe(true);
@@ -70,28 +138,83 @@ describe("a pass and the pods of jobs", () => {
     expect(pod.status?.conditions).toContainEqual(
       expect.objectContaining({ type: "SidecarTerminated", status: "True" }),
     );
-    const { items } = await cluster.list<KubernetesObject & { readonly reason?: string; readonly message?: string }>(
-      EVENTS,
-      {
-        namespace: NAMESPACE,
-      },
-    );
-    expect(items.filter(({ reason }) => reason === "SidecarTerminator").map(({ message }) => message)).toEqual([
+    expect(await toldOf("done")).toEqual([
       "SidecarTerminator ended the sidecars of a job that is done, using the phase of the pod, Succeeded",
     ]);
+  });
+
+  it.each<[number, readonly string[]]>([
+    [409, []],
+    [
+      403,
+      [
+        "sidecars of job pods such as shop/unwritten-403: not now; infra/rbac/optional/sidecar-terminator.yaml grants what is missing",
+      ],
+    ],
+    [500, ["sidecars of job pods such as shop/unwritten-500: not now"]],
+  ])("counts and tells nothing of a phase that was answered by %i, and writes it later", async (code, problems) => {
+    const name = `unwritten-${code}`;
+    await deployJob(name, DONE, [NORMAL, IGNORING]);
+    const refusing: Cluster = {
+      ...cluster,
+      patch: (resource, key, patch, more) => {
+        if (!("name" in key) || key.name !== name) return cluster.patch(resource, key, patch, more);
+        return Promise.reject(new KubeError("not now", { code, reason: "Unknown" }));
+      },
+    };
+    const isOf = ({ involvedObject }: Told) => involvedObject?.name === name;
+    const events = async () => (await cluster.list<Told>(EVENTS, { namespace: NAMESPACE })).items.filter(isOf);
+    const refused = await runPass(refusing, options());
+    expect([refused.terminations?.finished, refused.problems, await events()]).toEqual([0, problems, []]);
+    expect(await verdictOf(name)).toEqual(["Running"]);
+    expect((await runPass(cluster, options())).terminations?.finished).toBe(1);
+    expect(await verdictOf(name)).toEqual(["Succeeded", "SidecarTerminated"]);
+    expect(await events()).toHaveLength(1);
+  });
+
+  it("leaves a pod that has changed since it was listed, until it is looked at again", async () => {
+    await deployJob("changed", DONE);
+    const body = { metadata: { annotations: { changed: "since" } } };
+    const slow: Cluster = {
+      ...cluster,
+      get: async (resource, key) => {
+        if (resource === NODES)
+          await cluster.patch(PODS, { namespace: NAMESPACE, name: "changed" }, { type: "merge", body });
+        return await cluster.get(resource, key);
+      },
+    };
+    const { terminations, problems } = await runPass(slow, options());
+    expect([terminations?.finished, problems, await verdictOf("changed")]).toEqual([0, [], ["Running"]]);
+    expect((await runPass(cluster, options())).terminations?.finished).toBe(1);
+  });
+
+  it("looks again while the pass has other work, and is over with it", async () => {
+    await deploy(cluster, "busy", 1, {});
+    await release(cluster, "busy", 2, { image: "registry.example/proxy:never-ready" });
+    const abort = new AbortController();
+    const pass = runPass(cluster, options({ follow: true, signal: abort.signal, deadlineMs: 600_000 }));
+    await vi.waitFor(async () => expect((await readSet(cluster, "busy")).status?.updatedPods).toBe(1), PATIENT);
+    await deployJob("meanwhile", DONE);
+    await vi.waitFor(async () => expect((await readPod("meanwhile")).status?.phase).toBe("Succeeded"), PATIENT);
+    abort.abort();
+    expect((await pass).terminations?.finished).toBe(1);
+    await cluster.delete(SIDECARSETS, { name: "busy" });
+    const idle = await runPass(cluster, options({ follow: true, clock: fastClock(1) }));
+    expect(idle.durationMs).toBeLessThan(4_000);
   });
 
   it("leaves a job that runs alone, and looks at no other pods than those that end", async () => {
     await deployJob("runs", "registry.example/job:1");
     const { terminations, calls } = await runPass(cluster, options());
-    expect(terminations).toEqual({ finished: 0, swapped: 0 });
+    expect(terminations).toEqual({ finished: 0, swapped: 0, left: 0 });
     expect(calls["GET nodes"]).toBeUndefined();
     expect(await verdictOf("runs")).toEqual(["Running"]);
   });
 
   it("does nothing without its gate, and asks nothing", async () => {
-    await deployJob("gated", DONE);
-    const { terminations, calls } = await runPass(cluster, options({ isEndingJobs: false }));
+    await deployJob("gated", DONE, [NORMAL, IGNORING]);
+    await deployJob("kept", DONE);
+    const { terminations, calls } = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS }));
     expect(terminations).toBeUndefined();
     // The one that looks for pods that wait for their launch order.
     expect(calls["LIST pods"]).toBe(1);

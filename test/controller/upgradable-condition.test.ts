@@ -1,6 +1,8 @@
 /** What the condition SidecarSetUpgradable says is put right by a later look, whatever became of the write before. */
+
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import { faultyCluster } from "./faults.ts";
 import {
@@ -27,6 +29,7 @@ const pass = (name: string, through: Cluster = cluster) =>
     deadlineMs: 120_000,
     kruiseNamespace: KRUISE_NAMESPACE,
     sidecarSet: name,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
     follow: true,
     clock: fastClock(20),
   });

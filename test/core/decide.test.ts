@@ -5,6 +5,7 @@ import { HASH_ANNOTATION, UPGRADABLE_CONDITION } from "../../shared/api/names.ts
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { type Decision, decide, type Observation } from "../../shared/core/decide.ts";
 import { projectPod } from "../../shared/core/upgrade/project-pod.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { ReconcileCluster } from "../runner/suites/reconcile-cluster.ts";
 import {
   hotPodOf,
@@ -13,15 +14,17 @@ import {
   NOW,
   OLD_HASH,
   podOf,
+  reservedFor,
   sidecarSetOf,
   statusesOf,
+  UNTOUCHED,
 } from "../support/rollout-fixture.ts";
 
-const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system" };
+const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS };
 const NAMES = ["a", "b", "c"];
 
 function observe(sidecarSet: SidecarSet, pods: readonly Pod[], more: Partial<Observation> = {}): Decision {
-  const observation = { sidecarSet, pods, revisions: [], taken: [], reserved: new Set<string>(), ...more };
+  const observation = { sidecarSet, pods, revisions: [], ...UNTOUCHED, ...more };
   return decide(observation, CONTEXT);
 }
 
@@ -32,6 +35,25 @@ const patchedBy = ({ actions }: Decision) =>
   actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
 
 describe("decide, step by step", () => {
+  test("pods that are evicted because they missed their sidecars use budget until they should be gone", () => {
+    const later = "2027-01-01T00:00:00Z";
+    const bare = (more: object): Pod => ({
+      metadata: { namespace: "shop", name: "bare", uid: "uid-bare", resourceVersion: "1", ...more },
+      spec: { containers: [] },
+      status: { phase: "Running" },
+    });
+    const set = rolling({ maxUnavailable: 1 });
+    const annotations = { ...set.metadata?.annotations, "sidecarset.kruise.io/evict-missed": "true" };
+    const evicting = { ...set, metadata: { ...set.metadata, annotations } };
+    const going = { deletionTimestamp: later };
+    const reserved = reservedFor(["uid-bare"]);
+    expect(patchedBy(observe(evicting, [...old, bare(going)]))).toEqual([]);
+    expect(patchedBy(observe(evicting, [...old, bare({})], { reserved }))).toEqual([]);
+    expect(patchedBy(observe(evicting, [...old, bare({})]))).toHaveLength(1);
+    expect(patchedBy(observe(evicting, [...old, bare({ deletionTimestamp: NOW })]))).toHaveLength(1);
+    expect(patchedBy(observe(set, [...old, bare(going)]))).toHaveLength(1);
+  });
+
   test("a first look: the revision, the status, the first pod and its condition", () => {
     const decision = observe(rolling({ maxUnavailable: 1 }), old);
     expect(kindsOf(decision)).toEqual(["CreateRevision", "PatchStatus", "PatchPod", "PatchPodCondition"]);

@@ -5,6 +5,7 @@ import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts"
 import { specChanges } from "../../shared/core/diff/spec-changes.ts";
 import { diffSidecarSets } from "../../shared/core/diff.ts";
 import { sidecarSetHash, sidecarSetHashWithoutImage } from "../../shared/core/hash/sidecarset-hash.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { podOf, sidecarSetOf } from "../support/rollout-fixture.ts";
 
 const AGENT = { name: "sc", image: "reg/sc:v1" };
@@ -85,9 +86,16 @@ const CHANGES: readonly (readonly [string, SidecarSetSpec, SidecarSetSpec, reado
     ["how many revisions are kept", {}, { revisionHistoryLimit: 3 }, [["spec.revisionHistoryLimit", "none"]]],
   ];
 
+const NOTHING_KNOWN = {
+  revisions: [],
+  kubelets: new Map<string, string>(),
+  isResizeServed: false,
+  settings: DEFAULT_ROLLOUT_SETTINGS,
+};
+
 describe("a change of", () => {
   it.each(CHANGES)("%s", (_title, before, after, expected) => {
-    const changes = specChanges(setOf(before), setOf(after));
+    const changes = specChanges(setOf(before), setOf(after), { ...DEFAULT_ROLLOUT_SETTINGS, canResize: false });
     expect(changes.map(({ path, effect }) => [path, effect])).toEqual(expected);
   });
 });
@@ -131,14 +139,14 @@ const FATES: readonly (readonly [string, SidecarSet, Pod, object | undefined])[]
 
 describe("a pod", () => {
   it.each(FATES)("%s", (_title, after, pod, expected) => {
-    const { pods } = diffSidecarSets({ before: BEFORE, after, pods: [pod], revisions: [] });
+    const { pods } = diffSidecarSets({ before: BEFORE, after, pods: [pod], ...NOTHING_KNOWN });
     expect(pods).toEqual(expected === undefined ? [] : [{ namespace: "default", name: "p", ...expected }]);
   });
 });
 
 it("both hashes are told, and pods come by name", () => {
   const pods = [injected(BEFORE, "b"), injected(BEFORE, "a")];
-  const diff = diffSidecarSets({ before: BEFORE, after: LATER, pods, revisions: [] });
+  const diff = diffSidecarSets({ before: BEFORE, after: LATER, pods, ...NOTHING_KNOWN });
   expect(diff.hash.before).not.toBe(diff.hash.after);
   expect(diff.hashWithoutImage.before).toBe(diff.hashWithoutImage.after);
   expect(diff.pods.map(({ name }) => name)).toEqual(["a", "b"]);

@@ -6,14 +6,17 @@ import { REASONS, type Step } from "../../shared/core/explain/step.ts";
 import { explainPod, explainSidecarSet } from "../../shared/core/explain.ts";
 import { newRevision } from "../../shared/core/revision/new-revision.ts";
 import {
+  CONTEXT,
   hotPodOf,
   hotSidecarSetOf,
   NEW_HASH,
   NOW,
   podOf,
+  reservedFor,
   sidecarSetOf,
   statusesOf,
   takenDown,
+  UNTOUCHED,
 } from "../support/rollout-fixture.ts";
 
 const LABELS = { app: "web" };
@@ -32,10 +35,9 @@ const FACTS: Facts = {
   sidecarSets: [],
   revisions: [],
   pods: [],
-  claims: { reserved: new Set(), isStrict: false },
-  now: NOW,
+  ...UNTOUCHED,
   lastPass: NOW,
-  kruiseNamespace: "kruise-system",
+  ...CONTEXT,
 };
 
 const setOf = (spec: SidecarSetSpec = {}, metadata: object = {}): SidecarSet => {
@@ -161,6 +163,16 @@ const refusedWith = (message: string): SidecarSet =>
   });
 const REFUSED = refusedWith("the gate at gate.example says no: freeze");
 const FORBIDDEN = refusedWith("the gate at gate.example may not be asked: GATE_HOSTS names no host");
+/** Of the pods that wait only so many at once are asked for. */
+const refusedBy = (maxUnavailable: number): SidecarSet => ({
+  ...REFUSED,
+  spec: { ...REFUSED.spec, updateStrategy: { maxUnavailable } },
+});
+const partial = (partition: number | string): SidecarSet =>
+  setOf({
+    updateStrategy: { partition },
+    injectionStrategy: { revision: { revisionName: REVISION.metadata?.name ?? "", policy: "Partial" } },
+  });
 const SHARED = withAnnotations({ "sidecarset.kruise.io/max-unavailable-per-owner": "1" });
 const downOrdinal = (name: string): Pod => {
   const one = ordinalPod(name);
@@ -285,7 +297,10 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
   [
     "ResizeUnderWay",
     "wait",
-    { pod: pod({ annotations: { "sidecarset.kruise.io/resize": JSON.stringify({ ss: NEW_HASH }) } }) },
+    {
+      pod: pod({ annotations: { "sidecarset.kruise.io/resize": JSON.stringify({ ss: NEW_HASH }) } }),
+      facts: { settings: { ...CONTEXT.settings, InPlaceResize: true } },
+    },
     /cpu and memory are changed first/,
   ],
   [
@@ -369,12 +384,7 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     { set: FOLLOWING, pod: ordinalPod("db-0"), facts: { pods: [ordinalPod("db-1")] } },
     /2 of 2 that wait: default\/db-1 of the same set comes first/,
   ],
-  [
-    "Reserved",
-    "wait",
-    { pod: pod(), facts: { claims: { reserved: new Set(["uid-p"]), isStrict: false } } },
-    /reserved the pod/,
-  ],
+  ["Reserved", "wait", { pod: pod(), facts: { reserved: reservedFor(["uid-p"]) } }, /reserved the pod/],
   ["NextInLine", "ok", { pod: pod() }, /1 of 1 that wait, the next pass updates it/],
   [
     "RolloutHalted",
@@ -401,6 +411,24 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     "ok",
     { set: withAnnotations(GATE), pod: pod() },
     /updates it, if the gate at gate.example allows it$/,
+  ],
+  [
+    "RevisionPinned",
+    "note",
+    { set: partial("30%"), pod: pod(), facts: { revisions: [REVISION] } },
+    /^30% of new pods get the revision .+, the others the newest/,
+  ],
+  [
+    "RevisionPinned",
+    "note",
+    { set: partial(3), pod: pod(), facts: { revisions: [REVISION] } },
+    /^0% of new pods get the revision/,
+  ],
+  [
+    "GateRefused",
+    "wait",
+    { set: refusedBy(1), pod: pod({ name: "q9" }), facts: { pods: many(3) } },
+    /says no: freeze, since .+; without its yes no pod is updated$/,
   ],
   ["ChangeNotSeen", "wait", { set: setOf({}, { generation: 3 }), pod: pod() }, /generation 3, seen 2/],
   ["TickNotRunning", "stop", { pod: pod(), facts: { lastPass: "2025-05-31T23:00:00Z" } }, /since 2025-05-31T23:00:00Z/],
@@ -507,6 +535,24 @@ describe("a SidecarSet's trace says", () => {
     expect([step?.verdict, step?.message]).toEqual([verdict, expect.stringMatching(sentence)]);
     for (const { verdict, hint } of steps) if (verdict === "stop") expect(hint).toMatch(/\w/);
     seen.add(reason);
+  });
+
+  it("that a gate refuses, and nothing of a budget that nobody uses", () => {
+    const set = refusedBy(1);
+    const steps = explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods: many(3) });
+    expect(steps.map(({ reason }) => reason)).toEqual(["PodsMatched", "OutOfDate", "GateRefused", "TickRunning"]);
+  });
+
+  it("that nobody is refused anything while those before are down", () => {
+    const set = refusedBy(1);
+    const steps = explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods: [NOT_READY, ...many(3)] });
+    expect(steps.map(({ reason }) => reason)).toContain("BudgetUsed");
+  });
+
+  it("of which share of new pods a revision is pinned for", () => {
+    const set = partial("30%");
+    const [step] = explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods: [updated()] });
+    expect(step?.message).toMatch(/^30% of new pods get the revision/);
   });
 
   it("what the next pass will do about a halt", () => {

@@ -3,21 +3,20 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { planRollout, type RolloutPlan } from "../../shared/core/plan.ts";
 import {
+  CONTEXT,
   hotPodOf,
   hotSidecarSetOf,
   NEW_HASH,
-  NOW,
   podOf,
   sidecarSetOf,
   statusesOf,
+  UNTOUCHED,
 } from "../support/rollout-fixture.ts";
 
-const KRUISE = "kruise-system";
-
 function plan(sidecarSet: SidecarSet, pods: readonly Pod[], maxSteps?: number): RolloutPlan {
-  const observation = { sidecarSet, pods, revisions: [], taken: [], reserved: new Set<string>() };
+  const observation = { sidecarSet, pods, revisions: [], ...UNTOUCHED };
   const limit = maxSteps === undefined ? {} : { maxSteps };
-  return planRollout(observation, { now: NOW, kruiseNamespace: KRUISE, readyAfterSeconds: 5, ...limit });
+  return planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5, ...limit });
 }
 
 const withStrategy = (updateStrategy: UpdateStrategy) => sidecarSetOf({ updateStrategy });
@@ -155,6 +154,36 @@ describe("a plan", () => {
     const names = planned.steps.flatMap(({ pods }) => pods.map(({ name }) => name));
     expect(new Set(names).size).toBe(10);
     expect(planned.steps[0]?.pods[0]?.images).toEqual([{ container: "sc", from: "reg/sc:v1", to: "reg/sc:v2" }]);
+  });
+
+  const broken = (count: number) => Array.from({ length: count }, (_, index) => stuckPod(`bad${index}`, "old"));
+
+  it("counts pods that are down already as OpenKruise does: for nothing until they are updated", () => {
+    const planned = plan(withStrategy({ maxUnavailable: 4 }), [...broken(4), ...podsOf(8)]);
+    expect(planned.downBefore).toBe(4);
+    expect(planned.steps.map(({ pods, unavailable, down }) => [pods.length, unavailable, down])).toEqual([
+      [8, 8, 8],
+      [4, 4, 4],
+    ]);
+  });
+
+  it("tells of pods that are down and keep the old release", () => {
+    const strategy = { maxUnavailable: 2, selector: { matchLabels: { up: "yes" } } };
+    const good = podsOf(2).map((pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { up: "yes" } } }));
+    const planned = plan(withStrategy(strategy), [...broken(3), ...good]);
+    expect(planned.steps.map(({ unavailable, down }) => [unavailable, down])).toEqual([[2, 5]]);
+  });
+
+  it("counts all of them where maxUnavailable is kept strictly", () => {
+    const sidecarSet = withStrategy({ maxUnavailable: 4 });
+    const pods = [...broken(2), ...podsOf(4)];
+    const observation = { sidecarSet, pods, revisions: [], ...UNTOUCHED };
+    const settings = { ...CONTEXT.settings, StrictMaxUnavailable: true };
+    const options = { ...CONTEXT, settings, readyAfterSeconds: 5 };
+    expect(planRollout(observation, options).steps.map(({ unavailable, down }) => [unavailable, down])).toEqual([
+      [4, 4],
+      [2, 2],
+    ]);
   });
 
   it("says how a hot upgrade goes on with emptying the old container", () => {

@@ -1,9 +1,11 @@
 /** What passes do by themselves where annotations ask for it, on a real control plane: undo, gates, budgets of owners. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -81,6 +83,24 @@ async function explained(scene: Scene): Promise<string> {
   const args = ["--kubeconfig", kubeconfig, "explain", `sidecarset/${scene.name}`, "-o", "json"];
   return (await runHere(args)).stdout;
 }
+
+it("the commands of docs/operations.md wait until a change is obeyed", async () => {
+  const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } });
+  await scene.deploy(2);
+  await scene.untilSettled();
+  const operations = await readFile(join(import.meta.dirname, "../../docs/operations.md"), "utf8");
+  const [, block = ""] = /## Waiting until a change is obeyed.*?```sh\n(.*?)```/s.exec(operations) ?? [];
+  const commands = block.trim().replaceAll("NAME", scene.name).split("\n");
+  expect(commands).toHaveLength(2);
+  await scene.patchSet(annotation(HALT_ON_ANNOTATION, "3"), setImage("agent:v2"));
+  const env = { ...process.env, KUBECONFIG: kubeconfig };
+  const waited = await Promise.all(commands.map((command) => promisify(execFile)("bash", ["-c", command], { env })));
+  expect(waited.map(({ stdout }) => stdout)).toEqual(
+    commands.map(() => expect.stringMatching(/^sidecarset\S* condition met\n$/)),
+  );
+  const { metadata, status } = await scene.set();
+  expect(status).toMatchObject({ observedGeneration: metadata?.generation });
+});
 
 // On its own: while a pass follows others, it comes back to one that waits in a minute.
 it("a gate's no holds a batch, and its yes lets one after the other go", async () => {

@@ -241,7 +241,11 @@ it("install prints every object that this control plane was set up with, and uni
 
 it("webhooks prints registrations that this API server takes", async () => {
   const printed = parseAllDocuments(await out("webhooks", "--url", "https://x.example.com")).map((one) => one.toJS());
-  expect(printed.map(({ kind }) => kind)).toEqual(["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]);
+  expect(printed.map(({ kind }) => kind)).toEqual([
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+  ]);
   for (const object of printed) {
     const other = { ...object, metadata: { ...object.metadata, name: "tried-out" } };
     const taken = await clusterOf(apiServer()).create<KubernetesObject>(resourceOf(object), other, { dryRun: true });

@@ -168,7 +168,10 @@ const JOBS: Resource = { group: "batch", version: "v1", plural: "jobs", namespac
 
 it("a job is complete although its sidecar runs for ever", async () => {
   const scene = await openScene();
-  const env = [{ name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT", value: "true" }];
+  const env = ["WHEN_JOB_EXIT", "IGNORE_EXIT_CODE"].map((name) => ({
+    name: `KRUISE_TERMINATE_SIDECAR_${name}`,
+    value: "true",
+  }));
   const containers = [
     { name: "job", image: "registry.example/job:completes" },
     { ...containerOf("proxy"), env },
@@ -195,4 +198,15 @@ it("a job is complete although its sidecar runs for ever", async () => {
   const [pod] = await scene.pods();
   expect(pod?.status?.phase).toBe("Succeeded");
   expect(pod?.status?.containerStatuses?.map(({ state }) => state?.terminated !== undefined)).toEqual([true, true]);
+});
+
+it("a pod that waits for its readiness gate is given the condition", async () => {
+  const scene = await openScene();
+  const readinessGates = [{ conditionType: "KruisePodReady" }];
+  const beganMs = performance.now();
+  await scene.createPod("gated", { containers: [containerOf("app")], readinessGates });
+  await scene.untilReady(1);
+  const ms = Math.round(performance.now() - beganMs);
+  addFigure("a pod with the readiness gate is ready, in ms from its creation", ms);
+  expect(functions.errors).toEqual([]);
 });

@@ -1,9 +1,11 @@
 /** What the demo and the README show, with the demo's own manifests, on a real control plane. */
+
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, it } from "vitest";
 import { type Manifest, readManifests } from "../../infra/demo/manifests.ts";
 import type { SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { sendRaw } from "../contract/raw.ts";
 import { controlPlane } from "./support/access.ts";
 import { readAudit } from "./support/audit.ts";
@@ -54,6 +56,7 @@ async function dryRun() {
     deadlineMs: 10_000,
     sidecarSet: SET,
     dryRun: true,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
     follow: false,
   });
   const calls = readAudit(controlPlane().auditLog).filter((event) => event.userAgent === userAgent);

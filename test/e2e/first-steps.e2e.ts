@@ -6,9 +6,10 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { replay } from "../../infra/demo/summary.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { PassReport } from "../../shared/controller/report.ts";
-import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Cluster, CONFIG_MAPS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { resourceOf } from "../support/resource-of.ts";
 import { controlPlane } from "./support/access.ts";
 import { clusterOf, writeKubeconfig } from "./support/clients.ts";
@@ -186,6 +187,12 @@ describe("README's five minutes on a cluster of one's own", { timeout: FIVE_MINU
     });
     expect((await cluster.list(registrations, {})).items).toEqual([]);
     await type("kubectl delete -f infra/demo/web.yaml --wait=false");
+    // What other tests have left in the namespace is let go as docs/operations.md says.
+    for (const { metadata } of (await cluster.list(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE })).items)
+      if (metadata?.finalizers && metadata.name !== "sidecarset-ledger-log-agent")
+        await type(
+          `kubectl -n ${KRUISE_NAMESPACE} patch configmap ${metadata.name} --type=merge -p '{"metadata":{"finalizers":null}}'`,
+        );
     await type("sidecarset uninstall --all | kubectl delete --ignore-not-found -f -");
     await until("its pods are gone", async () => (await pods()).length === 0);
   });

@@ -14,6 +14,7 @@ import { recordPods } from "./support/pod-history.ts";
 import { atMost, imageOf, isReady, Scene } from "./support/scene.ts";
 
 const COUNT = 3;
+const READS_RELEASE = [{ name: "RELEASE", valueFrom: { fieldRef: { fieldPath: "metadata.labels['release']" } } }];
 let functions: StartedFunctions;
 let reconciler: Cluster;
 let installed: readonly KubernetesObject[] = [];
@@ -46,7 +47,7 @@ function factsOf(pods: readonly Pod[]) {
   };
 }
 
-it("a new image and label in place, a new environment in new pods", async () => {
+it("a new image and label in place, also a label that a container reads, and a new environment in new pods", async () => {
   const scene = new Scene(functions);
   onTestFinished(() => scene.close());
   await scene.createNamespace(scene.name);
@@ -62,7 +63,7 @@ it("a new image and label in place, a new environment in new pods", async () => 
       template: {
         metadata: { labels: { ...labels, release: "1" } },
         spec: {
-          containers: [{ name: "main", image: "app:1" }],
+          containers: [{ name: "main", image: "app:1", env: READS_RELEASE }],
           readinessGates: [{ conditionType: "InPlaceUpdateReady" }],
         },
       },
@@ -101,6 +102,17 @@ it("a new image and label in place, a new environment in new pods", async () => 
     most = Math.max(most, down.size);
   }
   expect(most).toEqual(atMost(1));
+
+  // Alone, a label that the container reads restarts it by another way to write its image.
+  await patch({ op: "replace", path: "/spec/template/metadata/labels/release", value: "3" });
+  await pass();
+  expect(factsOf(await scene.untilReady(COUNT))).toEqual({
+    uids,
+    images: three("docker.io/library/app:2"),
+    releases: three("3"),
+    restarts: three(2),
+    ready: COUNT,
+  });
 
   await patch({ op: "add", path: "/spec/template/spec/containers/0/env", value: [{ name: "A", value: "b" }] });
   await pass();

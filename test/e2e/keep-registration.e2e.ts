@@ -1,4 +1,5 @@
 /** The registration that follows the SidecarSets: every pod that is created right after its SidecarSet is asked about. */
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
@@ -6,6 +7,7 @@ import { INJECTED_LIST_ANNOTATION, KRUISE_NAMESPACE } from "../../shared/api/nam
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { systemClock } from "../../shared/controller/clock.ts";
 import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { readPodRegistration } from "../../shared/kube/pod-registration.ts";
 import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { controlPlane } from "./support/access.ts";
@@ -83,7 +85,13 @@ describe("with passes that keep the registration", () => {
 
   it("what is long gone is taken out, what is there stays", async () => {
     const clock = { ...systemClock, epochMs: () => Date.now() + 600_000 };
-    const options = { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 10_000, follow: false, clock };
+    const options = {
+      kruiseNamespace: KRUISE_NAMESPACE,
+      deadlineMs: 10_000,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      follow: false,
+      clock,
+    };
     await until("the condition is narrow", async () => {
       await runPass(cluster, { ...options, withoutSidecarSets: true, isKeepingRegistration: true });
       return !(await condition()).includes('"round-0"');

@@ -1,4 +1,5 @@
 /** Which of a pod's status updates a real API server tells us of. */
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/name
 import { serveWork } from "../../shared/controller/serve-work.ts";
 import { launchNews, type Work } from "../../shared/core/fan-out/work.ts";
 import { initializeLaunchPriority } from "../../shared/core/inject/launch-priority.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { type Cluster, NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/app.ts";
@@ -166,7 +168,13 @@ describe("of pods whose containers start in an order", () => {
     let passes = 0;
     onLaunch = async () => {
       passes++;
-      const options = { kruiseNamespace: "kruise-system", follow: false, remainingMs: () => 20_000, served: new Map() };
+      const options = {
+        kruiseNamespace: "kruise-system",
+        settings: DEFAULT_ROLLOUT_SETTINGS,
+        follow: false,
+        remainingMs: () => 20_000,
+        served: new Map(),
+      };
       const report = await serveWork(cluster, launchNews(Date.now()), options);
       problems.push(...(report?.problems ?? []));
     };

@@ -69,7 +69,7 @@ describe("checked-in manifests", () => {
       parseAllDocuments(content).map((document) => document.toJS() as KubernetesObject),
     );
     expect(names(written)).toEqual(names(installation(address)));
-    expect(written).toHaveLength(29);
+    expect(written).toHaveLength(30);
   });
 });
 
@@ -120,11 +120,15 @@ describe("the CRD of ordered sets", () => {
     expect(all).toContain(fact);
   });
 
-  test("can be scaled, and serves v1beta1 alone", () => {
+  test("can be scaled, and is stored as v1beta1; v1alpha1 is the same", () => {
     const { versions } = statefulSetCrd().spec as { readonly versions: readonly object[] };
-    expect(versions).toHaveLength(1);
-    expect(versions[0]).toMatchObject({
+    const [alpha, beta] = versions;
+    expect(versions).toHaveLength(2);
+    expect(alpha).toEqual({ ...beta, name: "v1alpha1", storage: false });
+    expect(beta).toMatchObject({
       name: "v1beta1",
+      served: true,
+      storage: true,
       subresources: {
         scale: {
           specReplicasPath: ".spec.replicas",
@@ -285,6 +289,7 @@ test("each account writes what SECURITY.md says, and nothing else", () => {
     [
       "sidecarset-reconciler-webhook-configuration",
       "mutatingwebhookconfigurations",
+      "kruise-sidecarset-mutating-webhook-configuration",
       "sidecarset-mutating-webhook-configuration",
     ],
   ]);

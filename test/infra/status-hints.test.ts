@@ -1,6 +1,7 @@
 import { evaluate } from "@marcbachmann/cel-js";
 import { describe, expect, test } from "vitest";
 import { statusHintsWebhook } from "../../infra/webhooks/status-hints.ts";
+import { CONTAINER_REASONS } from "../../shared/core/pod/container-failure.ts";
 
 const [webhook] = statusHintsWebhook({ url: "https://webhooks.example.com" }).webhooks as readonly {
   readonly matchConditions: readonly { readonly expression: string }[];
@@ -64,6 +65,13 @@ describe("the API server tells us of a pod", () => {
     expect(passes(before, after)).toBe(expected);
   });
 
+  test.each(Object.entries(CONTAINER_REASONS))(
+    "whose container begins to wait for %s, as it fails or not",
+    (reason, known) => {
+      expect(passes(statuses(running()), statuses(waiting(reason)))).toBe(known.comesBack !== "soon");
+    },
+  );
+
   const barrier = (name = "KRUISE_CONTAINER_BARRIER") => ({
     containers: [{ name: "main" }, { name: "agent", env: [{ name: "A", value: "b" }, { name }] }],
   });
@@ -85,8 +93,14 @@ describe("the API server tells us of a pod", () => {
       true,
     ],
     ["whose launch is complete", statuses(isReady(false)), statuses(isReady(true)), false, { metadata: completed }],
-    ["whose containers wait for another thing", undefined, statuses(held), false, { spec: barrier("OTHER") }],
-    ["whose containers have no environment", undefined, statuses(held), false, { spec: PLAIN }],
+    [
+      "whose containers wait for another thing",
+      undefined,
+      statuses(held),
+      false,
+      { metadata: {}, spec: barrier("OTHER") },
+    ],
+    ["whose containers have no environment", undefined, statuses(held), false, { metadata: {}, spec: PLAIN }],
   ])("whose containers start in an order, %s: %#", (...[, before, after, expected, pod = {}]) => {
     expect(passes(before, after, pod.metadata ?? {}, pod.spec ?? barrier())).toBe(expected);
   });

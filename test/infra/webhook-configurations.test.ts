@@ -114,7 +114,7 @@ describe("how our registrations differ from OpenKruise's", () => {
       }));
     expect(comparable(registered())).toEqual(comparable(registered({ likeOpenKruise: true })));
     expect(webhookConfigurations(ADDRESS).map(({ metadata }) => metadata?.name)).toEqual([
-      "sidecarset-mutating-webhook-configuration",
+      "kruise-sidecarset-mutating-webhook-configuration",
       "sidecarset-validating-webhook-configuration",
     ]);
   });

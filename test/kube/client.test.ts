@@ -1,59 +1,17 @@
-import http from "node:http";
+import type http from "node:http";
 import https from "node:https";
-import type { AddressInfo } from "node:net";
 import net from "node:net";
 import { gzipSync } from "node:zlib";
 import { generate } from "selfsigned";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
-import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { RequestRecord } from "../../shared/kube/transport.ts";
 import { PATIENT } from "../support/patient.ts";
+import { answer, closeServers, failureOf, listen, serve } from "./servers.ts";
 
-type Handler = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => void;
-
-const closers: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
-
-function listen(server: net.Server): Promise<number> {
-  closers.push(() => {
-    if (server instanceof http.Server || server instanceof https.Server) server.closeAllConnections();
-    server.close();
-  });
-  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)));
-}
-
-function withBody(handler: Handler): http.RequestListener {
-  return (request, response) => {
-    let body = "";
-    request.on("data", (chunk) => {
-      body += chunk;
-    });
-    request.on("end", () => handler(request, response, body));
-  };
-}
-
-async function serve(handler: Handler): Promise<string> {
-  return `http://127.0.0.1:${await listen(http.createServer(withBody(handler)))}`;
-}
-
-function answer(response: http.ServerResponse, code: number, body: unknown, headers: Record<string, string> = {}) {
-  response.writeHead(code, { "Content-Type": "application/json", ...headers });
-  response.end(typeof body === "string" ? body : JSON.stringify(body));
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<KubeError> {
-  const error = await promise.then(
-    () => undefined,
-    (thrown) => thrown,
-  );
-  expect(error).toBeInstanceOf(KubeError);
-  return error as KubeError;
-}
+afterEach(closeServers);
 
 const pod = { namespace: "shop", name: "a" };
 /** that are open at once, at most */
@@ -186,6 +144,18 @@ describe("what is refused", () => {
       expected: { code: 404, reason: "NotFound", message: expect.stringContaining("custom resource definition") },
     },
     {
+      name: "404 of a proxy says nothing about the object",
+      code: 404,
+      body: "<html><title>404 Not Found</title>nginx</html>",
+      expected: { code: 502, isOutcomeKnown: false, message: expect.stringContaining("proxy or load balancer") },
+    },
+    {
+      name: "404 without a word says nothing about the object",
+      code: 404,
+      body: "",
+      expected: { code: 502, isOutcomeKnown: false, message: expect.stringContaining("proxy or load balancer") },
+    },
+    {
       name: "503 from a proxy leaves the outcome open",
       code: 503,
       body: "<html>no healthy upstream</html>",
@@ -196,6 +166,12 @@ describe("what is refused", () => {
       code: 200,
       body: "<html>hello</html>",
       expected: { code: 200, isOutcomeKnown: false, message: expect.stringContaining("is not JSON") },
+    },
+    {
+      name: "neither is one without a place to go to",
+      code: 300,
+      body: "{}",
+      expected: { code: 300, message: expect.stringContaining("redirect") },
     },
     {
       name: "a redirect is no answer",
@@ -266,7 +242,7 @@ describe("trouble on the way", () => {
 
   it("nobody listens: known not to be carried out", async () => {
     const port = await listen(net.createServer());
-    for (const close of closers.splice(0)) close();
+    closeServers();
     const error = await patch(`https://127.0.0.1:${port}`);
     expect(error).toMatchObject({ code: 0, reason: "ConnectionRefused", isOutcomeKnown: true });
     expect(error.message).toContain(`nobody listens on https://127.0.0.1:${port}`);
@@ -329,7 +305,9 @@ describe("trouble on the way", () => {
         response.writeHead(200, { "Content-Encoding": encoding, "Content-Length": String(body.length) });
         response.write(body.subarray(0, body.length - 2), () => response.destroy());
       });
-      expect(await patch(server)).toMatchObject({ reason: "UnreadableAnswer", isOutcomeKnown: false });
+      const error = await patch(server);
+      expect(error).toMatchObject({ reason: "UnreadableAnswer", isOutcomeKnown: false });
+      expect(error.message).toContain("ends in the middle");
     }
   });
 
@@ -422,7 +400,9 @@ describe("a name that is none", () => {
       () => cluster.patch(PODS, { namespace: "shop", name }, { type: "merge", body: {} }),
       () => cluster.list(PODS, { namespace: name }),
     ];
-    for (const call of calls) expect(await failureOf((async () => call())())).toMatchObject({ code: 404 });
+    const message = `there is no object named ${JSON.stringify(name)}`;
+    const error = { code: 404, reason: "NotFound", isOutcomeKnown: true, message };
+    for (const call of calls) expect(await failureOf((async () => call())())).toMatchObject(error);
     expect([calls.length, asked]).toEqual([5, []]);
   });
 });

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { AwsAccess } from "../../shared/aws/access.ts";
 import { type ClusterSettings, parseCluster } from "../../shared/cluster-settings.ts";
@@ -14,6 +14,7 @@ import { eksToken } from "../../shared/kube/eks.ts";
 import { inClusterAccess } from "../../shared/kube/in-cluster.ts";
 import { NAMESPACES } from "../../shared/kube/port.ts";
 import { renewableToken } from "../../shared/kube/renewable-token.ts";
+import { withoutSecrets } from "../../shared/log.ts";
 
 const credentials = {
   accessKeyId: "AKIDEXAMPLE",
@@ -34,6 +35,7 @@ afterAll(async () => {
 
 /** AWS' side of a conversation: checks every signature by its own arithmetic, answers what is put into `answers`. */
 const answers: (readonly [status: number, body: object | string])[] = [];
+const services: (string | undefined)[] = [];
 const asked: { readonly path: string; readonly target: string; readonly body: string }[] = [];
 let aws: Server;
 let access: () => AwsAccess;
@@ -44,6 +46,7 @@ beforeAll(async () => {
     const [status, answer] = isSigned(request, body)
       ? (answers.shift() ?? [500, {}])
       : [403, { __type: "InvalidSignature" }];
+    services.push(/\/([a-z0-9]+)\/aws4_request,/.exec(request.headers.authorization ?? "")?.[1]);
     asked.push({ path: request.url ?? "", target: String(request.headers["x-amz-target"] ?? ""), body });
     response.writeHead(status).end(typeof answer === "string" ? answer : JSON.stringify(answer));
   });
@@ -57,6 +60,7 @@ afterAll(() => {
 beforeEach(() => {
   answers.length = 0;
   asked.length = 0;
+  services.length = 0;
 });
 
 const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
@@ -97,6 +101,20 @@ describe("a way to the cluster", () => {
     expect(await readNamespace(parseCluster(environment({ CLUSTER_TOKEN: path })))).toBe("default");
   });
 
+  test("a token that is soon over is told of in the log, whatever its level", async () => {
+    const path = join(folder, "ending");
+    const part = (claims: object) => Buffer.from(JSON.stringify(claims)).toString("base64url");
+    await writeFile(path, `a.${part({ iat: 0, exp: 1 })}.b\n`);
+    const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+    try {
+      await accessOf(parseCluster(environment({ CLUSTER_TOKEN: path })), access);
+      const lines = write.mock.calls.map(([line]) => JSON.parse(String(line)));
+      expect(lines).toMatchObject([{ level: "error", accessEndsAt: "1970-01-01T00:00:01.000Z" }]);
+    } finally {
+      write.mockRestore();
+    }
+  });
+
   test("a token in SSM, decrypted", async () => {
     answers.push([200, { Parameter: { Value: cluster.token } }]);
     expect(await readNamespace(parseCluster(environment({ CLUSTER_TOKEN: arn })))).toBe("default");
@@ -125,6 +143,7 @@ describe("a way to the cluster", () => {
     expect(where).toEqual(address());
     expect(await token?.()).toMatch(/^k8s-aws-v1\.[A-Za-z0-9_-]+$/);
     expect(asked).toEqual([{ path: "/clusters/prod", target: "", body: "" }]);
+    expect(services).toEqual(["eks"]);
     expect(renewToken).toBeTypeOf("function");
   });
 
@@ -183,6 +202,42 @@ describe("a token is had again", () => {
     [clock, isDown] = [2000, true];
     expect(await token()).toBe("token-2");
     expect(reads).toBe(3);
+  });
+
+  test("when our clock was put back", async () => {
+    let [clock, reads] = [5_000, 0];
+    const { token } = renewableToken({ read: async () => `token-${++reads}`, freshnessMs: 1000, now: () => clock });
+    expect(await token()).toBe("token-1");
+    clock = 4_999;
+    expect(await token()).toBe("token-2");
+    clock = 5_500;
+    expect(await token()).toBe("token-2");
+  });
+
+  test("when it is refused, unless there is another one by then; the old one serves on when it can't be", async () => {
+    const read = [async () => " first-of-two\n", async () => "second-of-two", () => Promise.reject(new Error("down"))];
+    const next = () => read.shift()?.() ?? Promise.reject(new Error("no more"));
+    const { token, renewToken } = renewableToken({ read: next, freshnessMs: 1000, now: () => 0 });
+    expect(await token()).toBe("first-of-two");
+    expect(await renewToken("first-of-two")).toBe(true);
+    expect(await renewToken("first-of-two")).toBe(true);
+    expect(read).toHaveLength(1);
+    expect(await renewToken("second-of-two")).toBe(false);
+    expect(await token()).toBe("second-of-two");
+    expect(withoutSecrets("first-of-two, second-of-two")).toBe("[not shown], [not shown]");
+  });
+
+  test("or the first time: without any it is asked for again at each call", async () => {
+    let isDown = true;
+    const read = async () => {
+      if (isDown) throw new Error("down");
+      return "token";
+    };
+    const { token, renewToken } = renewableToken({ read, freshnessMs: 1000, now: () => 0 });
+    await expect(token()).rejects.toThrow("down");
+    expect(await renewToken(undefined)).toBe(false);
+    isDown = false;
+    expect(await token()).toBe("token");
   });
 
   test("when the API server refuses it, and the call is made once more, a write too", async () => {
@@ -272,13 +327,19 @@ describe("what is wrong is one sentence without the secret", () => {
   });
 
   test("no service account", async () => {
-    await expect(inClusterAccess("https://a", "/none")).rejects.toThrow(/^\/none\/ca\.crt cannot be read \(ENOENT\)/);
+    const error = await inClusterAccess("https://a", "/none").catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 0, reason: "NoCredentials", isOutcomeKnown: true, cause: { code: "ENOENT" } });
+    expect(error.message).toMatch(/^\/none\/ca\.crt cannot be read \(ENOENT\): give the pod a service account/);
   });
 
   test("the EKS cluster is being made", async () => {
-    answers.push([200, { cluster: { status: "CREATING" } }]);
     const settings = parseCluster({ EKS_CLUSTER: "prod", AWS_REGION: "eu-central-1" });
-    await expect(accessOf(settings, access)).rejects.toThrow(/prod in eu-central-1 has no endpoint yet/);
+    for (const answer of [{}, { cluster: { status: "CREATING" } }, { cluster: { endpoint: "https://a" } }]) {
+      answers.push([200, answer]);
+      const error = await accessOf(settings, access).catch((thrown) => thrown);
+      expect(error).toMatchObject({ code: 0, reason: "NoCredentials", isOutcomeKnown: true });
+      expect(error.message).toMatch(/prod in eu-central-1 has no endpoint yet/);
+    }
   });
 });
 

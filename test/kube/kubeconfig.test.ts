@@ -1,15 +1,17 @@
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { delimiter, join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { createCertificates } from "../../infra/local/certificates.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { KubeError } from "../../shared/kube/error.ts";
-import { kubeconfigAccess } from "../../shared/kube/kubeconfig.ts";
+import { kubeconfigAccess, kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
 import { NAMESPACES } from "../../shared/kube/port.ts";
+import { hideSecret, withoutSecrets } from "../../shared/log.ts";
+import { closeServers, serve } from "./servers.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -17,8 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-async function write(text: string): Promise<string> {
-  const path = join(folder, "config");
+async function write(text: string, name = "config"): Promise<string> {
+  const path = join(folder, name);
   await writeFile(path, text);
   return path;
 }
@@ -58,7 +60,7 @@ describe("a kubeconfig becomes access", () => {
   it("with certificates beside the file, insecure, and a fixed token", async () => {
     await writeFile(join(folder, "ca.crt"), "CA FILE");
     const path = await write(
-      kubeconfig({ token: "secret" }, { "certificate-authority": "ca.crt", "insecure-skip-tls-verify": true }),
+      kubeconfig({ token: "secret\n" }, { "certificate-authority": "ca.crt", "insecure-skip-tls-verify": true }),
     );
     const access = await kubeconfigAccess(path);
     expect(access).toMatchObject({ certificateAuthority: "CA FILE", isInsecure: true });
@@ -73,7 +75,141 @@ describe("a kubeconfig becomes access", () => {
   });
 });
 
+/** One file's part of a kubeconfig: each is named like the file, its server too. */
+function partOf(name: string, more: object = {}): Promise<string> {
+  const part = {
+    contexts: [{ name, context: { cluster: name, user: name, namespace: `${name}-space` } }],
+    clusters: [{ name, cluster: { server: `https://${name}` } }],
+    users: [{ name, user: {} }],
+    ...more,
+  };
+  return write(JSON.stringify(part), name);
+}
+
+describe("which context", () => {
+  it("the current one, and the one that is named", async () => {
+    const path = await partOf("one", { "current-context": "one" });
+    expect(await kubeconfigNamespace(path)).toBe("one-space");
+    const both = [path, await partOf("two")].join(delimiter);
+    expect(await kubeconfigAccess(both, "two")).toMatchObject({ server: "https://two" });
+    expect(await kubeconfigNamespace(both, "two")).toBe("two-space");
+  });
+
+  it("that of the first file that has one", async () => {
+    const parts = [
+      await partOf("a"),
+      "",
+      await partOf("b", { "current-context": "b" }),
+      await partOf("c", { "current-context": "c" }),
+    ];
+    expect(await kubeconfigAccess(parts.join(delimiter))).toMatchObject({ server: "https://b" });
+  });
+
+  it("what several files name alike is the first one's, as with kubectl", async () => {
+    const alike = async (name: string, server: string) => write(kubeconfig({ token: name }, { server }), name);
+    const paths = [await alike("first", "https://first"), await alike("second", "https://second")].join(delimiter);
+    const access = await kubeconfigAccess(paths);
+    expect([access.server, await access.token?.()]).toEqual(["https://first", "first"]);
+  });
+
+  it("one without a namespace names none", async () => {
+    for (const context of [
+      { cluster: "c", user: "u" },
+      { cluster: "c", user: "u", namespace: "" },
+    ]) {
+      const contexts = [{ name: "here", context }];
+      expect(await kubeconfigNamespace(await write(JSON.stringify({ "current-context": "here", contexts })))).toBe(
+        undefined,
+      );
+    }
+    expect(await kubeconfigNamespace(await write("contexts: []"))).toBeUndefined();
+  });
+});
+
+describe("without a path", () => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
+  it("it is ~/.kube/config", async () => {
+    const home = join(folder, "home");
+    vi.stubEnv("HOME", home);
+    vi.stubEnv("KUBECONFIG", "");
+    const message = "the kubeconfig ~/.kube/config does not exist and this is no pod with a service account";
+    await expect(kubeconfigAccess(undefined)).rejects.toThrow(message);
+    await mkdir(join(home, ".kube"), { recursive: true });
+    await write(kubeconfig({}, { server: "https://at-home" }), "home/.kube/config");
+    expect(await kubeconfigAccess(undefined)).toMatchObject({ server: "https://at-home" });
+    expect(await kubeconfigAccess(await write(kubeconfig({})))).toMatchObject({ server: "https://api.example:6443" });
+  });
+
+  it("a file's context may be named like client-node's last resort", async () => {
+    const contexts = [{ name: "loaded-context", context: { cluster: "c", user: "u", namespace: "shop" } }];
+    const path = await write(JSON.stringify({ "current-context": "loaded-context", contexts }));
+    expect(await kubeconfigNamespace(path)).toBe("shop");
+  });
+});
+
+describe("a token", () => {
+  const renewed = async (before: string, after: string | undefined) => {
+    const path = await write(kubeconfig({ token: before }));
+    const { token, renewToken } = await kubeconfigAccess(path);
+    await (after === undefined ? rm(path) : write(after));
+    return [await renewToken?.(before), await token?.()];
+  };
+
+  it("that is refused is read again, and is another one or not", async () => {
+    expect(await renewed("first", kubeconfig({ token: "second" }))).toEqual([true, "second"]);
+    expect(await renewed("first", kubeconfig({ token: "first" }))).toEqual([false, "first"]);
+    expect(await renewed("first", kubeconfig({}))).toEqual([false, undefined]);
+  });
+
+  it("serves on when the file is gone; a plugin that came in its place and fails is said", async () => {
+    expect(await renewed("first", undefined)).toEqual([false, "first"]);
+    const plugin = kubeconfig({ exec: { command: "no-such-plugin", args: [] } });
+    await expect(renewed("first", plugin)).rejects.toThrow("no-such-plugin");
+  });
+
+  it("is not looked for when none was refused", async () => {
+    const path = await write(kubeconfig({}));
+    const { renewToken } = await kubeconfigAccess(path);
+    await write(kubeconfig({ token: "new" }));
+    expect(await renewToken?.(undefined)).toBe(false);
+  });
+
+  it("and a client's key are not shown in any text from then on", async () => {
+    const [first, second, key] = ["the-first-token-ever", "the-second-token-ever", "the-key-of-a-client"];
+    const path = await write(kubeconfig({ token: first, "client-key-data": base64(key) }));
+    const { renewToken } = await kubeconfigAccess(path);
+    await write(kubeconfig({ token: second }));
+    await renewToken?.(first);
+    expect(withoutSecrets(`${first} ${second} ${key} and no more`)).toBe(
+      "[not shown] [not shown] [not shown] and no more",
+    );
+  });
+
+  it("is hidden again whenever it is used, however many others came since", async () => {
+    const token = "a-token-that-is-long-in-use";
+    const access = await kubeconfigAccess(await write(kubeconfig({ token })));
+    for (let index = 0; index < 500; index++) hideSecret(`another-secret-${index}`);
+    expect(withoutSecrets(token)).toBe(token);
+    await access.token?.();
+    expect(withoutSecrets(token)).toBe("[not shown]");
+  });
+
+  it("does not travel in the clear", async () => {
+    const access = await kubeconfigAccess(await write(kubeconfig({ token: "secret" }, { server: "http://plain" })));
+    expect(access).toMatchObject({ server: "http://plain" });
+    expect(await access.token?.()).toBeUndefined();
+  });
+});
+
 describe("what is wrong with it is one sentence", () => {
+  /** A plugin's trouble is with credentials, all else with the file. */
+  const reasonOf = (message: string) => (/plugin|session/.test(message) ? "NoCredentials" : "InvalidKubeconfig");
+  const pieces = { cluster: { name: "c", cluster: { server: "https://a" } }, user: { name: "u", user: {} } };
+  const here = { "current-context": "here", contexts: [{ name: "here", context: { cluster: "c", user: "u" } }] };
+
   it.each([
     { name: "no such file", text: undefined, message: "there is no file" },
     { name: "not YAML", text: "a: [", message: "is not YAML" },
@@ -83,6 +219,23 @@ describe("what is wrong with it is one sentence", () => {
       name: "a context that is not there",
       text: "current-context: prod\ncontexts: []\n",
       message: "has no context prod",
+    },
+    { name: "nothing", text: "null", message: "is not a kubeconfig: it has no clusters, users and contexts" },
+    {
+      name: "a context without its cluster",
+      text: JSON.stringify({ ...here, users: [pieces.user] }),
+      message: "has no cluster c, which its context here names",
+    },
+    {
+      name: "a context without its user",
+      text: JSON.stringify({ ...here, clusters: [pieces.cluster] }),
+      message: "has no user u, which its context here names",
+    },
+    { name: "impersonation", text: kubeconfig({ as: "admin" }), message: "impersonates a user" },
+    {
+      name: "a plugin that fails without a word",
+      text: kubeconfig({ exec: { command: process.execPath, args: ["-e", "process.exit(1)"] } }),
+      message: "cannot be had: its plugin failed without a word",
     },
     { name: "a server that is no URL", text: kubeconfig({}, { server: "nowhere" }), message: "is no URL: nowhere" },
     { name: "a proxy", text: kubeconfig({}, { "proxy-url": "http://proxy" }), message: "proxy-url" },
@@ -103,9 +256,25 @@ describe("what is wrong with it is one sentence", () => {
     const path = text === undefined ? join(folder, "missing") : await write(text);
     const error = await kubeconfigAccess(path).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(KubeError);
+    expect(error).toMatchObject({ code: 0, isOutcomeKnown: true, reason: reasonOf(message) });
     expect(error.message).toContain(path);
     expect(error.message).toContain(message);
     expect(error.message).not.toContain("\n");
+  });
+});
+
+it("a folder is no kubeconfig, nor is what lies below a file", async () => {
+  await expect(kubeconfigAccess(folder)).rejects.toThrow(/ cannot be used: EISDIR/);
+  const file = await write(kubeconfig({}));
+  await expect(kubeconfigAccess(join(file, "config"))).rejects.toThrow(/ cannot be used: ENOTDIR/);
+});
+
+it("a context that is asked for and not there is told with those that are", async () => {
+  const paths = [await partOf("one"), await partOf("two")].join(delimiter);
+  await expect(kubeconfigAccess(paths, "three")).rejects.toMatchObject({
+    reason: "InvalidKubeconfig",
+    isOutcomeKnown: true,
+    message: expect.stringMatching(/ has no context three: it has one, two$/),
   });
 });
 
@@ -127,5 +296,30 @@ describe("a connection is kept", () => {
     expect(await connect(path)).toBe(await connect(path));
     server.closeAllConnections();
     server.close();
+  });
+
+  it("while others than its token are refused, and no longer than it takes to be refused", async () => {
+    let code = 403;
+    const server = await serve((_, response) => response.writeHead(code).end("no"));
+    const path = await write(kubeconfig({}, { server }), "kept");
+    const [first, other] = [await connect(path), await connect({ kind: "kubeconfig", path, context: "here" })];
+    const ask = (cluster: typeof first) => cluster.get(NAMESPACES, { name: "shop" }).catch((error) => error.code);
+    expect(await ask(first)).toBe(403);
+    expect(await connect(path)).toBe(first);
+    code = 401;
+    expect(await ask(first)).toBe(401);
+    const second = await connect(path);
+    expect(second).not.toBe(first);
+    expect(await ask(first)).toBe(401);
+    expect(await connect(path)).toBe(second);
+    expect(await connect({ kind: "kubeconfig", path, context: "here" })).toBe(other);
+    closeServers();
+  });
+
+  it("unless it could not be had", async () => {
+    const path = await write("a: [", "mended");
+    await expect(connect(path)).rejects.toThrow("is not YAML");
+    await write(kubeconfig({}), "mended");
+    await expect(connect(path)).resolves.toBeDefined();
   });
 });

@@ -23,6 +23,7 @@ const SHAPES: readonly (readonly [string, string])[] = [
   ["as API servers print it", JSON.stringify({ kind: "PodList", apiVersion: "v1", metadata: METADATA, items: ITEMS })],
   ["with its items first", JSON.stringify({ items: ITEMS, kind: "PodList", apiVersion: "v1", metadata: METADATA })],
   ["indented", JSON.stringify({ kind: "PodList", apiVersion: "v1", metadata: METADATA, items: ITEMS }, undefined, 2)],
+  ["with a member whose name is empty", JSON.stringify({ "": "", items: ITEMS })],
   [
     "with another list before",
     JSON.stringify({ others: [{ items: [1] }], kind: "PodList", apiVersion: "v1", metadata: METADATA, items: ITEMS }),
@@ -49,6 +50,7 @@ describe("a list that is read item by item", () => {
 
   it.each([
     ["that is empty", '{"items":[],"kind":"PodList"}', { items: [], kind: "PodList" }],
+    ["whose items are an object", '{"items":{"a":{"b":1}}}', { items: { a: { b: 1 } } }],
     ["that has none", '{"kind":"PodList","items":null}', { kind: "PodList", items: null }],
   ])("of one %s", async (_, text, rest) => {
     expect(await readList(piecesOf(text, 4), (item) => item)).toEqual({ rest, kept: [] });
@@ -63,6 +65,26 @@ describe("a list that is read item by item", () => {
     ["is empty", ""],
   ])("that %s is a SyntaxError", async (_, text) => {
     await expect(readList(piecesOf(text, 6), (item) => item)).rejects.toThrow(SyntaxError);
+  });
+
+  it("that is no JSON is not read any further", async () => {
+    const body = new Readable({ read: () => undefined });
+    body.push('{"items":[{"a":}');
+    await expect(readList(body, (item) => item)).rejects.toThrow(SyntaxError);
+    expect(body.destroyed).toBe(true);
+  });
+
+  it("that nobody reads yet begins to flow", async () => {
+    const { kept } = await readList(piecesOf('{"items":[{}]}', 6).pause(), (item) => item);
+    expect(kept).toEqual([{}]);
+  });
+
+  it("that is closed before its end fails", async () => {
+    const body = new Readable({ read: () => undefined });
+    const reading = readList(body, (item) => item);
+    body.push('{"items":[');
+    body.destroy();
+    await expect(reading).rejects.toThrow("closed");
   });
 
   it("that breaks off fails as its stream does", async () => {

@@ -30,12 +30,18 @@ test.each<[string, boolean, number, number]>([
 ])("%s: %s", (_, isSaid, from, until) => {
   const lines = said(jwt({ iat: NOW_SECONDS + from, exp: NOW_SECONDS + until }));
   const end = new Date(1000 * (NOW_SECONDS + until)).toISOString();
-  expect(lines).toMatchObject(isSaid ? [{ level: "error", accessEndsAt: end }] : []);
+  expect(lines).toMatchObject(
+    isSaid
+      ? [{ level: "error", message: expect.stringContaining("put a new one in its place"), accessEndsAt: end }]
+      : [],
+  );
 });
 
 test.each([
   ["no JWT", "abc"],
   ["none that says when it ends", jwt({ iat: NOW_SECONDS })],
+  ["none that says when it began", jwt({ exp: NOW_SECONDS + 1 })],
+  ["one with a text for its beginning", jwt({ iat: "1", exp: NOW_SECONDS + 1 })],
   ["one with a text for a time", jwt({ iat: "1", exp: "2" })],
   ["one that is null", `x.${Buffer.from("null").toString("base64url")}.y`],
   ["nothing", ""],

@@ -160,6 +160,7 @@ describe("the template", () => {
       "Invocations",
       "MissedPods",
       "Throttles",
+      "Unread",
     ]);
     const aboutNone = alarms.filter(({ MetricName }) => MetricName === "Invocations");
     expect(aboutNone).toMatchObject([{ TreatMissingData: "breaching", ComparisonOperator: "LessThanThreshold" }]);

@@ -108,6 +108,7 @@ describe("what Prometheus reads", () => {
     isDryRun: false,
     problems: [],
     notReached: [],
+    unread: [],
     calls: { "PATCH pods": 2, "LIST pods": 1 },
     ...rest,
     sidecarSets: names.map((name) => ({

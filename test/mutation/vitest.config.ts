@@ -1,13 +1,18 @@
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { MUTATED, PARTS, type Part } from "./parts.ts";
 
-/** What Stryker runs against each mutant: the tests of the core, its vectors in small lots, properties cut short. */
+const { tests, leftOut = [], slow = [], setup = [] }: Part = PARTS[MUTATED];
+
+/** What Stryker runs against each mutant. */
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, "../.."),
-    include: ["test/core/**/*.test.ts", "test/mutation/vectors.test.ts"],
-    setupFiles: ["test/mutation/short-properties.ts"],
+    include: [...tests],
+    exclude: [...leftOut],
+    setupFiles: [...setup],
     isolate: false,
+    ...(slow.length > 0 ? { testNamePattern: new RegExp(`^(?!.*(?:${slow.join("|")}))`) } : {}),
     testTimeout: 10_000,
     passWithNoTests: false,
   },

@@ -1,4 +1,5 @@
 /** A rollout as a cluster shows it half way: pods on nodes and in namespaces, updated in batches, some of them in trouble. */
+
 import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
@@ -9,9 +10,11 @@ import {
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { EventObject } from "../../shared/core/report/event-line.ts";
 import type { ReportSubject } from "../../shared/core/report.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { UNTOUCHED } from "../support/rollout-fixture.ts";
 
 export const NOW = "2026-03-02T10:20:00Z";
-export const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system" };
+export const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS };
 const RELEASED = Date.parse("2026-03-02T10:00:00Z");
 
 export interface Story {
@@ -42,7 +45,7 @@ const timeOf = (seconds: number) => new Date(RELEASED + seconds * 1000).toISOStr
 export function rolloutOf(story: Story): ReportSubject {
   const sidecarSet = sidecarSetOf(story);
   const pods = Array.from({ length: story.pods }, (_, index) => podOf(story, index));
-  const observation = { sidecarSet, pods, revisions: revisionsOf(story), taken: [], reserved: new Set<string>() };
+  const observation = { sidecarSet, pods, revisions: revisionsOf(story), ...UNTOUCHED };
   return { observation, events: eventsOf(story), missed: new Set(), lastPass: NOW };
 }
 

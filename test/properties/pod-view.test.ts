@@ -10,11 +10,14 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PodView } from "../../shared/controller/pod-view.ts";
 import { decide } from "../../shared/core/decide.ts";
 import type { Sequence } from "../../shared/core/lib/sequence.ts";
+import { NOTHING_RESERVED } from "../../shared/core/upgrade/ledger.ts";
 import { projectPod } from "../../shared/core/upgrade/project-pod.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { UNTOUCHED } from "../support/rollout-fixture.ts";
 import { holds } from "./holds.ts";
 import { rollouts } from "./rollouts.ts";
 
-const CONTEXT = { now: "2026-01-02T03:04:05Z", kruiseNamespace: "kruise-system" };
+const CONTEXT = { now: "2026-01-02T03:04:05Z", kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS };
 const ANNOTATIONS = {
   plain: [],
   ordinals: [FOLLOW_ORDINALS_ANNOTATION],
@@ -81,10 +84,11 @@ function uidOf({ metadata }: Pod): string {
 }
 
 test("a decision is the same on a view, which makes its pods when they are asked for, and on a list of records", () => {
-  const context = fc.record(
-    { isStrict: fc.boolean(), isReservedForThis: fc.boolean(), room: fc.nat(5) },
-    { noNullPrototype: true, requiredKeys: [] },
-  );
+  const context = fc.record({
+    StrictMaxUnavailable: fc.boolean(),
+    areForThis: fc.boolean(),
+    room: fc.oneof(fc.nat(5), fc.constant(NOTHING_RESERVED.room)),
+  });
   const given = fc.tuple(rollouts, fc.constantFrom(...KINDS), someNews, context);
   holds(given, ["upgrades", "flips", "holds", "comes back", ...KINDS], ([rollout, kind, news, options], seen) => {
     const sidecarSet = annotated(rollout.sidecarSet, kind);
@@ -92,11 +96,10 @@ test("a decision is the same on a view, which makes its pods when they are asked
     const view = viewOf(sidecarSet, pods, news);
     const records = recordsOf(sidecarSet, pods, news);
     expect([...view.pods]).toStrictEqual(records);
-    const decided = (of: Sequence<Pod>) =>
-      decide(
-        { sidecarSet, pods: of, revisions: [], taken: [], reserved: rollout.reserved },
-        { ...CONTEXT, ...options },
-      );
+    const { StrictMaxUnavailable, ...reserved } = options;
+    const observed = { sidecarSet, revisions: [], ...UNTOUCHED, reserved: { uids: rollout.reserved, ...reserved } };
+    const settings = { ...CONTEXT.settings, StrictMaxUnavailable };
+    const decided = (of: Sequence<Pod>) => decide({ ...observed, pods: of }, { ...CONTEXT, settings });
     const onList = decided(records);
     expect(decided(view.glimpses)).toStrictEqual(onList);
     expect(decided(view.pods)).toStrictEqual(onList);

@@ -3,14 +3,15 @@ import { describe, expect, test } from "vitest";
 import type { IntOrString, Pod } from "../../shared/api/kubernetes.ts";
 import { type Decision, decide } from "../../shared/core/decide.ts";
 import type { Action } from "../../shared/core/lib/action.ts";
-import { podOf, sidecarSetOf } from "../support/rollout-fixture.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { podOf, reservedFor, sidecarSetOf, UNTOUCHED } from "../support/rollout-fixture.ts";
 import { holds } from "./holds.ts";
 import { type Facts, type Rollout, rollouts } from "./rollouts.ts";
 
-const CONTEXT = { now: "2026-01-02T03:04:05Z", kruiseNamespace: "kruise-system" };
+const CONTEXT = { now: "2026-01-02T03:04:05Z", kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS };
 
 function decided({ sidecarSet, reserved }: Rollout, pods: readonly Pod[]): Decision {
-  return decide({ sidecarSet, pods, revisions: [], taken: [], reserved }, CONTEXT);
+  return decide({ sidecarSet, pods, revisions: [], ...UNTOUCHED, reserved: reservedFor(reserved) }, CONTEXT);
 }
 
 type PatchPod = Extract<Action, { kind: "PatchPod" }>;
@@ -204,8 +205,8 @@ describe("a plan", () => {
       podOf({ name: `p${index}`, labels: { zone }, creationTimestamp: `2025-01-01T00:00:0${index}Z` }),
     );
     const select = (list: readonly Pod[]) => {
-      const observed = { sidecarSet: sidecarSetOf({ updateStrategy }), pods: list, revisions: [], taken: [] };
-      return namesOf(patches(decide({ ...observed, reserved: new Set() }, CONTEXT), "upgrade"));
+      const observed = { sidecarSet: sidecarSetOf({ updateStrategy }), pods: list, revisions: [], ...UNTOUCHED };
+      return namesOf(patches(decide(observed, CONTEXT), "upgrade"));
     };
     expect(select(pods)).not.toEqual(select(pods.toReversed()));
   });

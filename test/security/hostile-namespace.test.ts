@@ -1,4 +1,5 @@
 /** A tenant who may create pods, and have them look like anything, against a rollout of pods of other namespaces too. */
+
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
@@ -6,8 +7,9 @@ import { HALT_ON_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../shared/api/na
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type Decision, decide } from "../../shared/core/decide.ts";
 import { newRevision } from "../../shared/core/revision/new-revision.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
-import { NEW_HASH, NOW, podOf, sidecarSetOf, takenDown } from "../support/rollout-fixture.ts";
+import { NEW_HASH, NOW, podOf, sidecarSetOf, takenDown, UNTOUCHED } from "../support/rollout-fixture.ts";
 
 const COUNT = 500;
 const [SOON, BEFORE] = ["2025-06-01T00:00:20Z", "2025-05-01T00:00:00Z"];
@@ -68,8 +70,8 @@ function decided(pods: readonly Pod[], limit: string): Decision {
   const annotations = { ...SET.metadata?.annotations, [HALT_ON_ANNOTATION]: limit, [UNDO_ON_HALT_ANNOTATION]: "true" };
   const sidecarSet: SidecarSet = { ...SET, metadata: { ...SET.metadata, annotations } };
   return decide(
-    { sidecarSet, pods, revisions: [REVISION], taken: [], reserved: new Set() },
-    { now: NOW, kruiseNamespace: "kruise-system" },
+    { sidecarSet, pods, revisions: [REVISION], ...UNTOUCHED },
+    { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS },
   );
 }
 
@@ -110,8 +112,12 @@ test("two namespaces of which pods were taken down do", () => {
 test("pods that are never ready use the budget of all, as in OpenKruise, and those that are down are updated at no cost", () => {
   const updated = (pods: readonly Pod[]) => {
     const sidecarSet = sidecarSetOf({ ...SET.spec, updateStrategy: { maxUnavailable: 1 } });
-    const observation = { sidecarSet, pods, revisions: [REVISION], taken: [], reserved: new Set<string>() };
-    const { actions } = decide(observation, { now: NOW, kruiseNamespace: "kruise-system" });
+    const observation = { sidecarSet, pods, revisions: [REVISION], ...UNTOUCHED };
+    const { actions } = decide(observation, {
+      now: NOW,
+      kruiseNamespace: "kruise-system",
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+    });
     return actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
   };
   const neverReady = placed(podOf({ hash: NEW_HASH, image: "reg/sc:v2", isReady: false }), "tenant", 0);

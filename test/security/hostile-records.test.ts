@@ -1,4 +1,5 @@
 /** What a tenant may write into the annotations of one pod, where passes keep their records: no rollout fails by it. */
+
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -14,8 +15,17 @@ import {
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { decide } from "../../shared/core/decide.ts";
 import { newRevision } from "../../shared/core/revision/new-revision.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
-import { hotPodOf, hotSidecarSetOf, NEW_HASH, NOW, podOf, sidecarSetOf } from "../support/rollout-fixture.ts";
+import {
+  hotPodOf,
+  hotSidecarSetOf,
+  NEW_HASH,
+  NOW,
+  podOf,
+  sidecarSetOf,
+  UNTOUCHED,
+} from "../support/rollout-fixture.ts";
 
 const KEYS = [
   HASH_ANNOTATION,
@@ -71,8 +81,12 @@ function placed(pod: Pod, name: string, more: Readonly<Record<string, string>> =
 
 /** Of a decision. */
 function patches(sidecarSet: SidecarSet, pods: readonly Pod[]) {
-  const observation = { sidecarSet, pods, revisions: [revisionOf(sidecarSet)], taken: [], reserved: new Set<string>() };
-  const { actions } = decide(observation, { now: NOW, kruiseNamespace: "kruise-system" });
+  const observation = { sidecarSet, pods, revisions: [revisionOf(sidecarSet)], ...UNTOUCHED };
+  const { actions } = decide(observation, {
+    now: NOW,
+    kruiseNamespace: "kruise-system",
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+  });
   return actions.flatMap((action) => (action.kind === "PatchPod" ? [action] : []));
 }
 

@@ -3,7 +3,7 @@ import { readCallLimits, readConfig, readQueue } from "../../shared/config.ts";
 import { ConfigError } from "../../shared/config-error.ts";
 import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/ordered-set/gates.ts";
 
-const GATES = Object.keys(readConfig({}).featureGates).join(", ");
+const GATES = ["AllAlpha", "AllBeta", ...Object.keys(readConfig({}).featureGates)].join(", ");
 
 describe("readConfig", () => {
   test("an empty environment gives the defaults", () => {
@@ -18,6 +18,7 @@ describe("readConfig", () => {
         ResourcesDeletionProtection: false,
         SidecarSetPatchPodMetadataDefaultsAllowed: false,
         SidecarTerminator: false,
+        SidecarTerminatorByPhase: false,
         SkipUpgradableCondition: false,
         InPlaceResize: false,
         NativeSidecarInPlaceUpdate: false,
@@ -67,6 +68,67 @@ describe("readConfig", () => {
     ["FEATURE_GATES", "toString=true", `FEATURE_GATES names toString, which is none of ${GATES}.`],
   ])("%s=%s is refused in one sentence", (variable, value, sentence) => {
     expect(() => readConfig({ [variable]: value })).toThrow(new ConfigError(sentence));
+  });
+});
+
+describe("FEATURE_GATES", () => {
+  const gatesOf = (text: string) => readConfig({ FEATURE_GATES: text }).featureGates;
+  const changed = (text: string) => {
+    const before = new Map(Object.entries(gatesOf("")));
+    return Object.entries(gatesOf(text)).flatMap(([gate, isOn]) => (before.get(gate) === isOn ? [] : [gate]));
+  };
+  const ALPHA = [
+    "EnableSortSidecarContainerByName",
+    "KruisePodReadinessGate",
+    "PreparingUpdateAsUpdate",
+    "SidecarSetPatchPodMetadataDefaultsAllowed",
+    "SidecarTerminator",
+    "StatefulSetAutoResizePVCGate",
+    "StatefulSetStartOrdinal",
+    "TemplateNoDefaults",
+  ];
+
+  test("AllAlpha and AllBeta are OpenKruise's gates of that stage, and none of ours", () => {
+    expect(changed("AllAlpha=true").toSorted()).toEqual(ALPHA);
+    expect(changed("AllAlpha=true,AllBeta=true").toSorted()).toEqual(
+      [...ALPHA, "ResourcesDeletionProtection"].toSorted(),
+    );
+    expect(changed("AllBeta=false").toSorted()).toEqual([
+      "InPlaceUpdateEnvFromMetadata",
+      "KruiseDaemon",
+      "PodIndexLabel",
+      "StatefulSetAutoDeletePVC",
+    ]);
+    expect(changed("AllAlpha=false")).toEqual([]);
+  });
+
+  test("what is said of one gate goes before that, wherever it stands", () => {
+    const but = (gate: string) => ALPHA.filter((one) => one !== gate);
+    expect(changed("AllAlpha=true,SidecarTerminator=false").toSorted()).toEqual(but("SidecarTerminator"));
+    expect(changed("TemplateNoDefaults=false,AllAlpha=true").toSorted()).toEqual(but("TemplateNoDefaults"));
+  });
+
+  test("without KruiseDaemon those that need it are off, as in OpenKruise", () => {
+    expect(changed("SidecarTerminator=true,InPlaceUpdateEnvFromMetadata=true,KruiseDaemon=false").toSorted()).toEqual([
+      "InPlaceUpdateEnvFromMetadata",
+      "KruiseDaemon",
+    ]);
+  });
+
+  test("OpenKruise's gates for what is not served here may be off", () => {
+    expect(changed("EnableExternalCerts=false,WorkloadSpread=false,PodWebhook=true")).toEqual([]);
+  });
+
+  test.each([
+    [
+      "WorkloadSpread=true",
+      "FEATURE_GATES turns WorkloadSpread on, a gate of OpenKruise's for what is not served here.",
+    ],
+    ["PodWebhook=false", "FEATURE_GATES turns PodWebhook off: leave the pod webhook out of the registration instead."],
+    ["AllAlpha=1", 'FEATURE_GATES sets AllAlpha to "1", which is neither true nor false.'],
+    ["AllGamma=true", `FEATURE_GATES names AllGamma, which is none of ${GATES}.`],
+  ])("%s is refused in one sentence", (text, sentence) => {
+    expect(() => gatesOf(text)).toThrow(new ConfigError(sentence));
   });
 });
 

@@ -8,8 +8,19 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
+import { NOTHING_RESERVED, type Reserved } from "../../shared/core/upgrade/ledger.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 
 export const NOW = "2025-06-01T00:00:00Z";
+/** Of an observation: no pass is writing, and nothing of nodes matters. */
+export const UNTOUCHED = { taken: [], reserved: NOTHING_RESERVED, kubelets: new Map(), isResizeServed: false } as const;
+
+/** Of pods that hold a reservation, for whichever release. */
+export function reservedFor(uids: Iterable<string>): Reserved {
+  return { ...NOTHING_RESERVED, uids: new Set(uids), areForThis: false };
+}
+
+export const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS } as const;
 export const OLD_HASH = "old";
 export const NEW_HASH = "new";
 

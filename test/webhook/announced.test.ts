@@ -81,6 +81,14 @@ describe("what was announced may still be stored", () => {
     expect([...known.names]).toEqual([]);
   });
 
+  test("however long ago it was announced by the clock of another, within reason", () => {
+    const known = new Announced();
+    const seenAt = NOW + 3 * MINUTE;
+    known.take(announced([["a", "9", "u"]]), seenAt);
+    known.settle(stored({ a: ["9", "u"] }), { now: seenAt + 1, isList: false });
+    expect([...known.names]).toEqual(["a"]);
+  });
+
   test("an answer from before it was admitted is no answer", () => {
     const known = new Announced();
     known.take(announced([["a", "10", "u"]]), NOW);

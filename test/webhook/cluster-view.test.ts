@@ -103,6 +103,11 @@ describe("the list of SidecarSets", () => {
     expect(lists.every(({ limit }) => limit === 500)).toBe(true);
   });
 
+  test("is a consistent one: with a resourceVersion, such as 0, API servers answer from what they happen to know", async () => {
+    await view.listSidecarSets();
+    expect(lists.map(({ limit, continue: _, ...rest }) => rest)).toEqual([{}, {}, {}]);
+  });
+
   test("is read once for fifty pods at a time", async () => {
     await Promise.all(Array.from({ length: 50 }, () => view.listSidecarSets()));
     expect(lists).toHaveLength(3);

@@ -45,6 +45,22 @@ const hint = (hash: string, generation = 1) => ({
 
 const relabelled = { ...sidecarSet("h1"), metadata: { ...sidecarSet("h1").metadata, labels: { team: "a" } } };
 
+// A Lambda function is frozen as soon as it has answered.
+test.each(["a SidecarSet", "a pod"])("the answer about %s waits until the hint is given", async (subject) => {
+  const given = Promise.withResolvers<void>();
+  let isAnswered = false;
+  const { ofSidecarSets, ofPods } = fixture(() => given.promise);
+  const metadata = { name: "web", annotations: { [INJECTED_LIST_ANNOTATION]: "proxy" } };
+  const admit = subject === "a pod" ? ofPods : ofSidecarSets(() => ALLOWED);
+  const answering = Promise.resolve(admit(subject === "a pod" ? updated({ metadata }) : created)).then(() => {
+    isAnswered = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(isAnswered).toBe(false);
+  given.resolve();
+  await answering;
+});
+
 describe("a SidecarSet's hint", () => {
   test.each<[string, AdmissionRequest, object[]]>([
     ["is given for a new one", created, [hint("h1")]],

@@ -1,13 +1,16 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, request } from "node:https";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { tickUntilAborted } from "../../functions/ticker.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/app.ts";
 import { serveHttps } from "../../shared/webhook/https-server.ts";
+import { PATIENT } from "../support/patient.ts";
 import { writeTlsFiles } from "./cluster.ts";
 
 const silent = createLog("error", () => undefined);
@@ -73,6 +76,28 @@ test("without a certificate it speaks plain HTTP, where no client's certificate 
   await server.close();
 });
 
+test("what was held of requests that were broken off makes room for others", async () => {
+  const app = webhookApp({
+    log: silent,
+    isKnown: async () => true,
+    admissions: { "/allow": () => ({ kind: "allowed" }) },
+  });
+  const server = await serveHttps(app, { host: "127.0.0.1", port: 0 });
+  const [promised, sent] = [7 * 1024 * 1024, "x".repeat(6 * 1024 * 1024)];
+  const head = `POST /allow HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${promised}\r\n\r\n`;
+  // As many as may be held at once, in 64 MiB.
+  for (let broken = 0; broken < 10; broken++) {
+    const socket = connect(server.port, "127.0.0.1").on("error", () => undefined);
+    await new Promise((resolve) => socket.write(head + sent, resolve));
+    socket.destroy();
+  }
+  const headers = { "content-type": "application/json" };
+  const init = { method: "POST", headers, body: review.padEnd(promised) };
+  const status = async () => (await fetch(`http://127.0.0.1:${server.port}/allow`, init)).status;
+  await expect.poll(status, PATIENT).toBe(200);
+  await server.close();
+});
+
 test("an idle connection is kept for longer than an API server keeps it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-test-"));
   const tls = await writeTlsFiles(folder);
@@ -105,6 +130,7 @@ test("ticks come one after the other, go on after a failure, and end when told t
   await tickUntilAborted({
     connect,
     kruiseNamespace: "kruise-system",
+    settings: DEFAULT_ROLLOUT_SETTINGS,
     tickMs: 1,
     log: createLog("info", (line) => lines.push(line)),
     onReport: undefined,

@@ -1,13 +1,15 @@
 /** The registration that is kept up to date never leaves out a pod that a stored SidecarSet matches: every order of calls. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject, LabelSelector } from "../../shared/api/kubernetes.ts";
-import { SIDECARSET_V1BETA1, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
+import { FORMER_WEBHOOK_CONFIGURATION, SIDECARSET_V1BETA1, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { systemClock } from "../../shared/controller/clock.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { callCondition, widenedBySidecarSet } from "../../shared/core/match/call-condition.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { readPodRegistration } from "../../shared/kube/pod-registration.ts";
 import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS, SIDECARSETS } from "../../shared/kube/port.ts";
@@ -18,6 +20,7 @@ const HOUR_MS = 3_600_000;
 const WEB: LabelSelector = { matchLabels: { app: "web" } };
 const API: LabelSelector = { matchLabels: { app: "api" } };
 const key = { name: WEBHOOK_CONFIGURATION };
+const formerKey = { name: FORMER_WEBHOOK_CONFIGURATION };
 
 let local: TestCluster;
 let cluster: Cluster;
@@ -29,7 +32,7 @@ afterAll(() => local?.close());
 beforeEach(async () => {
   const { items } = await cluster.list<SidecarSet>(SIDECARSETS);
   for (const { metadata } of items) await cluster.delete(SIDECARSETS, { name: metadata?.name ?? "" });
-  await cluster.delete(MUTATING_WEBHOOK_CONFIGURATIONS, key).catch(() => undefined);
+  for (const one of [key, formerKey]) await cluster.delete(MUTATING_WEBHOOK_CONFIGURATIONS, one).catch(() => undefined);
 });
 
 function sidecarSet(name: string, selector?: LabelSelector): SidecarSet {
@@ -38,11 +41,12 @@ function sidecarSet(name: string, selector?: LabelSelector): SidecarSet {
 }
 
 /** Without a condition, all pods are asked about. */
-async function register(condition: string | undefined): Promise<void> {
+async function register(condition: string | undefined, { name } = key): Promise<void> {
   const url = "https://127.0.0.1:1";
   const [mutating] = webhookConfigurations({ url }, { podCondition: condition });
   const none = {
     webhooks: mutating?.webhooks.filter((webhook) => (webhook as { name: string }).name === "mpod.kb.io"),
+    metadata: { name },
   };
   await cluster.create(MUTATING_WEBHOOK_CONFIGURATIONS, { ...mutating, ...none } as KubernetesObject);
 }
@@ -71,6 +75,7 @@ const pass = (on: Cluster, clock = systemClock, dryRun = false) =>
   runPass(on, {
     kruiseNamespace: KRUISE_NAMESPACE,
     deadlineMs: 10_000,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
     follow: false,
     withoutSidecarSets: true,
     isKeepingRegistration: true,
@@ -123,6 +128,19 @@ describe("one after the other", () => {
     });
   });
 
+  test("a pass with gate KruisePodReadinessGate has every pod asked about: each gets the readiness gate", async () => {
+    await register(callCondition([]));
+    const gated = {
+      kruiseNamespace: KRUISE_NAMESPACE,
+      deadlineMs: 10_000,
+      follow: false,
+      settings: { ...DEFAULT_ROLLOUT_SETTINGS, KruisePodReadinessGate: true },
+    };
+    const { registration } = await runPass(cluster, { ...gated, isKeepingRegistration: true });
+    expect(registration).toEqual({ asks: "about every pod", isChanged: true });
+    expect(await condition()).toBeUndefined();
+  });
+
   test("a dry run, a refusal, a deletion and an update with the same selector write nothing", async () => {
     await register(callCondition([]));
     const before = await cluster.get(MUTATING_WEBHOOK_CONFIGURATIONS, key);
@@ -168,6 +186,64 @@ describe("one after the other", () => {
     await cluster.create(SIDECARSETS, sidecarSet("two", WEB));
     const { problems } = await pass(reader);
     expect(problems).toEqual([expect.stringContaining("infra/rbac/optional/webhook-configuration.yaml")]);
+  });
+});
+
+describe("that was installed under its former name", () => {
+  const former = async () => {
+    const stored = await cluster.get<KubernetesObject & { readonly webhooks?: readonly object[] }>(
+      MUTATING_WEBHOOK_CONFIGURATIONS,
+      formerKey,
+    );
+    return stored.webhooks ?? [];
+  };
+
+  test("is kept up to date as long as there is none of the new name", async () => {
+    await register(callCondition([]), formerKey);
+    await admit(cluster, sidecarSet("one", WEB));
+    expect([await asksAbout(WEB), await asksAbout(API)]).toEqual([true, false]);
+    await cluster.delete(SIDECARSETS, { name: "one" });
+    await cluster.create(SIDECARSETS, sidecarSet("two", API));
+    await pass(cluster, later(HOUR_MS));
+    expect([await asksAbout(WEB), await asksAbout(API), (await former()).length]).toEqual([false, true, 1]);
+  });
+
+  test("is emptied once the new one asks about every pod that it asked about", async () => {
+    await register(callCondition([sidecarSet("one", WEB)]), formerKey);
+    await cluster.create(SIDECARSETS, sidecarSet("one", WEB));
+    await register(callCondition([]));
+    expect((await pass(cluster)).registration).toEqual({ asks: "about pods that SidecarSets match", isChanged: true });
+    expect([await asksAbout(WEB), (await former()).length]).toEqual([true, 1]);
+    expect((await pass(cluster, systemClock, true)).registration?.planned).toEqual([
+      `empty the registration of the former name, ${FORMER_WEBHOOK_CONFIGURATION}`,
+    ]);
+    expect(await former()).toHaveLength(1);
+    expect((await pass(cluster)).registration?.isChanged).toBe(true);
+    expect([await asksAbout(WEB), await former()]).toEqual([true, []]);
+    expect((await pass(cluster)).registration?.isChanged).toBe(false);
+  });
+
+  test("is not emptied while a SidecarSet that was admitted in reliance on it may yet be stored", async () => {
+    await register(callCondition([]), formerKey);
+    await admit(cluster, sidecarSet("one", WEB));
+    await register(callCondition([sidecarSet("one", WEB)]));
+    await pass(cluster);
+    expect(await former()).toHaveLength(1);
+    await pass(cluster, later(6 * 60_000));
+    expect(await former()).toEqual([]);
+  });
+
+  test("is not emptied when somebody wrote it after the pass had looked", async () => {
+    await register(callCondition([]), formerKey);
+    await register(callCondition([]));
+    const list: Cluster["list"] = async (resource, options) => {
+      const body = { metadata: { labels: { a: "b" } } };
+      if (resource === SIDECARSETS)
+        await cluster.patch(MUTATING_WEBHOOK_CONFIGURATIONS, formerKey, { type: "merge", body });
+      return cluster.list(resource, options);
+    };
+    await pass({ ...cluster, list });
+    expect(await former()).toHaveLength(1);
   });
 });
 
@@ -253,8 +329,8 @@ test("in every order of an admission, a pass and the deletion of its like, a sto
     { name: "known", condition: callCondition([sidecarSet("old", WEB)]), selector: WEB },
     { name: "unknown", condition: callCondition([]), selector: API },
   ];
-  // An admission reads, writes and stores; a pass reads, lists, and writes if it has to.
-  const all = orders({ admission: 3, pass: 3, deletion: 1 });
+  // An admission reads, writes and stores; a pass reads under both names, lists, and writes if it has to.
+  const all = orders({ admission: 3, pass: 4, deletion: 1 });
   const missed: string[] = [];
   for (const start of starts) for (const turns of all) missed.push(...(await missedIn(start, turns)));
   process.stdout.write(`registration: ${starts.length * all.length} orders of calls\n`);

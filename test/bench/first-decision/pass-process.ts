@@ -1,5 +1,7 @@
 /** Reads a list of SidecarSets in a process of its own: bare, page by page, or as a pass does until it has decided on the first. */
+
 import { runPass } from "../../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { answerCalls } from "../process/answer-calls.ts";
@@ -59,6 +61,7 @@ async function run({ kind, api }: FirstPlan): Promise<First> {
   } else
     await runPass(cluster, {
       kruiseNamespace: "kruise-system",
+      settings: DEFAULT_ROLLOUT_SETTINGS,
       follow: true,
       deadlineMs: DEADLINE_MS,
       signal: over.signal,

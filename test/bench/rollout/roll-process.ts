@@ -1,12 +1,13 @@
 /** One rollout in a process of its own: by a pass of ours, or by a bare loop that patches every pod. */
+
 import { keepHeapSmall } from "../../../functions/heap.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { readConfig } from "../../../shared/config.ts";
 import { systemClock } from "../../../shared/controller/clock.ts";
 import { mapLimited } from "../../../shared/controller/concurrency.ts";
 import { listAll } from "../../../shared/controller/observe.ts";
 import { runPass } from "../../../shared/controller/pass.ts";
 import type { SidecarSetReport } from "../../../shared/controller/report.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";
@@ -105,7 +106,7 @@ async function run(plan: RollPlan): Promise<Roll> {
   const options = { kruiseNamespace: "kruise-system", follow: true, deadlineMs: DEADLINE_MS };
   const { sidecarSets } = await runPass(cluster, {
     ...options,
-    inPlaceGates: { ...readConfig({}).featureGates, SkipUpgradableCondition: plan.isConditionSkipped },
+    settings: { ...DEFAULT_ROLLOUT_SETTINGS, SkipUpgradableCondition: plan.isConditionSkipped },
   });
   const [report] = sidecarSets;
   if (report === undefined) throw new Error("no SidecarSet was rolled out");

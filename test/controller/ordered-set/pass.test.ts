@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ConfigMap, Pod } from "../../../shared/api/kubernetes.ts";
-import { CLAIMS, type Cluster, CONFIG_MAPS, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import { setTimeout } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { ConfigMap, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
+import { CLAIMS, type Cluster, CONFIG_MAPS, LEASES, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { sendRaw } from "../../contract/raw.ts";
+import { PATIENT } from "../../support/patient.ts";
 import { faultyCluster } from "../faults.ts";
+import { fastClock, isRunning } from "../fixture.ts";
 import {
   createSet,
   images,
@@ -69,6 +72,59 @@ describe("a following pass", () => {
     expect((await settle(cluster, "cache")).tally).toMatchObject({ created: 0, deleted: 0 });
     const after = await readPods(cluster, "cache");
     expect([images(after), after.map(({ metadata }) => metadata?.uid)]).toEqual([["app:2", "app:2"], before]);
+  });
+
+  it("restarts containers that read a changed label into their environment, in place and without a daemon", async () => {
+    const fieldRef = { fieldPath: "metadata.labels['release']" };
+    const env = [{ name: "RELEASE", valueFrom: { fieldRef } }];
+    const reader = {
+      metadata: { labels: { app: "reader", release: "1" } },
+      spec: {
+        containers: [
+          { name: "main", image: "app:1", env },
+          { name: "other", image: "other:1" },
+        ],
+        readinessGates: [{ conditionType: "InPlaceUpdateReady" }],
+      },
+    };
+    await createSet(cluster, "reader", {
+      replicas: 2,
+      template: reader,
+      updateStrategy: { type: "RollingUpdate", rollingUpdate: { podUpdatePolicy: "InPlaceIfPossible" } },
+    });
+    await settle(cluster, "reader");
+    const before = (await readPods(cluster, "reader")).map(({ metadata }) => metadata?.uid);
+    const update = async (release: string) => {
+      await patchSpec(cluster, "reader", { template: { metadata: { labels: { release } } } });
+      expect(await settle(cluster, "reader")).toMatchObject({
+        stop: "settled",
+        why: "2 of 2 pods, 2 ready, 2 updated",
+        tally: { created: 0, deleted: 0 },
+      });
+      const pods = await readPods(cluster, "reader");
+      expect(pods.map(({ metadata }) => metadata?.uid)).toEqual(before);
+      expect(pods.map(({ metadata }) => metadata?.labels?.["release"])).toEqual([release, release]);
+      const restarts = pods.map(({ status }) => status?.containerStatuses?.map(({ restartCount }) => restartCount));
+      return [images(pods)[0], images(pods)[1], ...restarts];
+    };
+    const alias = "docker.io/library/app:1";
+    expect(await update("2")).toEqual([alias, alias, [1, 0], [1, 0]]);
+    expect(await update("3")).toEqual(["app:1", "app:1", [2, 0], [2, 0]]);
+  });
+
+  it("gives pods the finalizers of a new template in place", async () => {
+    await createSet(cluster, "final", {
+      replicas: 1,
+      updateStrategy: { type: "RollingUpdate", rollingUpdate: { podUpdatePolicy: "InPlaceOnly" } },
+    });
+    await settle(cluster, "final");
+    const update = async (finalizers: readonly string[]) => {
+      await patchSpec(cluster, "final", { template: { metadata: { finalizers } } });
+      expect(await settle(cluster, "final")).toMatchObject({ stop: "settled", tally: { created: 0, deleted: 0 } });
+      return (await readPods(cluster, "final")).map(({ metadata }) => metadata?.finalizers);
+    };
+    expect(await update(["example.com/a"])).toEqual([["example.com/a"]]);
+    expect(await update(["example.com/b"])).toEqual([["example.com/b"]]);
   });
 
   it("gives pods their claims, and keeps them", async () => {
@@ -156,6 +212,55 @@ describe("a pass", () => {
     await settle(cluster, "loose", { follow: false });
     expect((await cluster.get<Pod>(PODS, keyOf("loose-0"))).metadata?.ownerReferences ?? []).toEqual([]);
   });
+});
+
+it("news are news although their resourceVersions have a digit more than the list's", async () => {
+  const fresh = await startSetCluster();
+  const { cluster, local } = fresh;
+  const gated = template("digits");
+  const readinessGates = [{ conditionType: "example.com/go" }];
+  await createSet(cluster, "digits", { replicas: 1, template: { ...gated, spec: { ...gated.spec, readinessGates } } });
+  const settled = settle(cluster, "digits", { clock: fastClock(20), deadlineMs: 300_000 });
+  await vi.waitFor(async () => expect(isRunning(await cluster.get<Pod>(PODS, keyOf("digits-0")))).toBe(true), PATIENT);
+  // The pass has nothing to do any more but to wait.
+  await setTimeout(1_000);
+  const { resourceVersion: listed } = (await cluster.list(PODS)).metadata;
+  const filler = await cluster.create<ConfigMap>(CONFIG_MAPS, { metadata: keyOf("filler") });
+  for (let version = filler.metadata?.resourceVersion, at = 0; version?.length === listed.length; at++) {
+    const body = { data: { at: String(at) } };
+    version = (await cluster.patch(CONFIG_MAPS, keyOf("filler"), { type: "merge", body })).metadata?.resourceVersion;
+  }
+  const conditions = [{ type: "example.com/go", status: "True" }];
+  const key = keyOf("digits-0");
+  await cluster.patch(PODS, key, { type: "strategic", body: { status: { conditions } } }, { subresource: "status" });
+  expect(await settled).toMatchObject({ stop: "settled" });
+  await local.close();
+});
+
+it("a Lease is given back, and held by nobody, although it was being renewed when the pass ended", async () => {
+  await pass(cluster, { follow: false });
+  const renewed = Promise.withResolvers<void>();
+  let writes = 0;
+  const slow: Cluster = {
+    ...cluster,
+    // The pass ends once it is renewed, which it learns a moment later.
+    list: async (resource, options) => {
+      if (resource === PODS) await renewed.promise;
+      return await cluster.list(resource, options);
+    },
+    patch: async (resource, key, patch, options) => {
+      const written = await cluster.patch(resource, key, patch, options);
+      if (resource !== LEASES || ++writes !== 2) return written as never;
+      renewed.resolve();
+      await setTimeout(1_000);
+      return written as never;
+    },
+  };
+  const report = await pass(slow, { clock: fastClock(100), deadlineMs: 600_000, follow: false });
+  expect(report.problems).toEqual([]);
+  const { items } = await cluster.list<KubernetesObject & { readonly spec?: object }>(LEASES);
+  expect(items.map(({ spec }) => spec)).toMatchObject([{ holderIdentity: "" }]);
+  expect(writes).toBe(3);
 });
 
 it("a set is scaled by its scale subresource", async () => {

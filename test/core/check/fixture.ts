@@ -1,4 +1,5 @@
 /** An installation in order, for checks that something is wrong with it. */
+
 import { sidecarSetCrd } from "../../../infra/crd/sidecarset-crd.ts";
 import { webhookConfigurations } from "../../../infra/webhooks/webhook-configurations.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
@@ -14,6 +15,7 @@ import type {
 } from "../../../shared/core/check/facts.ts";
 import type { FindingId } from "../../../shared/core/check/finding.ts";
 import { callCondition } from "../../../shared/core/match/call-condition.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
 import { podOf } from "../../support/rollout-fixture.ts";
 
 export const NOW = "2025-06-01T00:00:00Z";
@@ -121,7 +123,9 @@ export const IN_ORDER: Facts = {
     { account: "sidecarset-reconciler", what: "create configmaps", role: "launch-order", isAllowed: false },
   ]),
   optionalObjects: seen({ "container-recreate": 0 }),
-  isStrict: false,
+  settings: DEFAULT_ROLLOUT_SETTINGS,
+  kubelets: seen(new Map()),
+  isResizeServed: seen(false),
 };
 
 /** Every webhook of this name is changed so. */

@@ -1,4 +1,5 @@
 /** Installations with trouble at the address, or with somebody else at work. */
+import { FORMER_WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
 import type { Facts, WebhookConfiguration } from "../../../shared/core/check/facts.ts";
 import { IN_ORDER, type Row, seen, valueIn, withCertificate, withProbe, withWebhook } from "./fixture.ts";
 
@@ -33,6 +34,10 @@ const alsoMutating = (more: WebhookConfiguration): Facts => ({
   ...IN_ORDER,
   mutating: seen([...valueIn(IN_ORDER.mutating), more]),
 });
+
+/** As it was registered before its name was changed. */
+const [CURRENT] = valueIn(IN_ORDER.mutating);
+const FORMER: WebhookConfiguration = { ...CURRENT, metadata: { name: FORMER_WEBHOOK_CONFIGURATION } };
 
 export const ADDRESSES: readonly Row[] = [
   [
@@ -86,5 +91,12 @@ export const ADDRESSES: readonly Row[] = [
   ],
   ["OpenKruiseWebhooksLeft", "its webhooks without it", alsoMutating(THEIRS), /kruise-mutating-webhook-configuration/],
   ["InjectedTwice", "with it", { ...alsoMutating(THEIRS), managers: seen([MANAGER]) }, /2 webhooks inject/],
+  [
+    "FormerNameRegistered",
+    "it alone",
+    { ...IN_ORDER, mutating: seen([FORMER]) },
+    /API servers call it after most others/,
+  ],
+  ["FormerNameRegistered", "beside the new one", alsoMutating(FORMER), /injected twice/],
   ["OtherPodWebhooks", "a mesh", alsoMutating(MESH), /mesh\/mesh\.example\.com/],
 ];

@@ -272,20 +272,24 @@ test("a request and a pod of which little is known are planned for", () => {
   const plan = planRecreation(request, pod, NOW);
   expect([plan.images, plan.status.phase]).toEqual([[], "Recreating"]);
   const seen = planRecreation(request, { ...pod, status: { containerStatuses: [OLD("a")] } }, NOW);
-  expect(JSON.parse(seen.annotations[RECREATED] ?? "")).toEqual({ a: { request: "", image: GOOD } });
+  expect(JSON.parse(seen.annotations[RECREATED] ?? "")).toEqual({
+    a: { request: "", image: GOOD, containerID: "old-a" },
+  });
 });
 
 test("what a pod remembers is read where it says something", () => {
   const good = { request: "r", image: "i" };
+  const whole = { ...good, containerID: "c" };
   const said = {
     good,
+    whole,
     number: 3,
     none: null,
     noImage: { request: "r" },
     noRequest: { image: "i" },
     odd: { request: 1, image: "i" },
   };
-  expect(recreatedBy(podOf({}, [], said))).toEqual({ good });
+  expect(recreatedBy(podOf({}, [], said))).toEqual({ good, whole });
   expect(recreatedBy({ metadata: { annotations: { [RECREATED]: "[" } }, spec: { containers: [] } })).toEqual({});
   expect(recreatedBy({ metadata: {}, spec: { containers: [] } })).toEqual({});
   expect(recreatedBy({ spec: { containers: [] } })).toEqual({});

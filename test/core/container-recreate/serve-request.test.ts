@@ -113,11 +113,47 @@ describe("a request that has its turn", () => {
     expect(kinds).toEqual(["AddFinalizer", "PatchPodConditions", "PatchRequestStatus"]);
   });
 
-  test("is over past its deadline, whatever its pod is", () => {
-    const late = requestOf("p", { spec: { ...requestOf("p").spec, activeDeadlineSeconds: 60 } });
-    expect(said(late, podOf({ a: GOOD, b: GOOD }))).toEqual([
-      "Completed, recreating has exceeded the activeDeadlineSeconds",
-    ]);
+  describe("with a deadline", () => {
+    const pod = podOf({ a: GOOD, b: GOOD });
+    const BEGUN = ["write a,b", "Recreating, a Recreating, b Recreating"];
+    const OVER = ["Completed, recreating has exceeded the activeDeadlineSeconds"];
+    const limited = (activeDeadlineSeconds: number, status?: ContainerRecreateRequest["status"]) =>
+      requestOf("p", { spec: { ...requestOf("p").spec, activeDeadlineSeconds }, ...(status ? { status } : {}) });
+    const takenUp = (lastTransitionTime: string) =>
+      ({
+        phase: "Recreating",
+        conditions: [{ type: "TakenUp", status: "True", reason: "TakenUp", message: "", lastTransitionTime }],
+      }) as const;
+    const made = (request: ContainerRecreateRequest, creationTimestamp: string) => ({
+      ...request,
+      metadata: { ...request.metadata, creationTimestamp },
+    });
+
+    const rows: readonly [sentence: string, request: ContainerRecreateRequest, expected: readonly string[]][] = [
+      ["is begun though no pass came to it in time", limited(3), BEGUN],
+      ["is begun though its turn came late", limited(3, { phase: "Pending", message: "waits" }), BEGUN],
+      ["goes on for its time from there", limited(30, takenUp("2025-06-01T00:00:31Z")), BEGUN],
+      ["is over then", limited(30, takenUp("2025-06-01T00:00:30Z")), OVER],
+      ["that was begun before that was written down goes by its age", limited(60, { phase: "Recreating" }), OVER],
+      ["is not begun after an hour", made(limited(3), "2025-05-31T23:01:00Z"), OVER],
+      ["is begun within it", made(limited(3), "2025-05-31T23:01:01Z"), BEGUN],
+      ["of hours is begun within them", made(limited(7_200), "2025-05-31T22:01:01Z"), BEGUN],
+    ];
+    test.each(rows)("%s", (_, request, expected) => {
+      expect(said(request, pod)).toEqual(expected);
+    });
+
+    test("says when it was taken up, and goes by that later", () => {
+      const statusAt = (request: ContainerRecreateRequest, now: string) =>
+        serveRequest(request, pod, now).flatMap((action) =>
+          action.kind === "PatchRequestStatus" ? [action.status] : [],
+        )[0];
+      const status = statusAt(limited(3), NOW);
+      expect(status?.conditions).toMatchObject([{ type: "TakenUp", status: "True", lastTransitionTime: NOW }]);
+      expect(statusAt(limited(3, status), "2025-06-01T00:01:02Z")?.completionTime).toBeUndefined();
+      expect(statusAt(limited(3, status), "2025-06-01T00:01:03Z")?.message).toContain("activeDeadlineSeconds");
+      expect(statusAt(requestOf("p"), NOW)?.conditions).toBeUndefined();
+    });
   });
 
   test("that waited says so no more", () => {
@@ -129,6 +165,50 @@ describe("a request that has its turn", () => {
     const { status } = ended({ ttlSecondsAfterFinished: 600 });
     expect(statusAction({ ...requestOf("p"), ...(status ? { status } : {}) }, status ?? { phase: "" })).toEqual([]);
     expect(statusAction(requestOf("p"), { phase: "" })).toHaveLength(1);
+  });
+
+  test("is left as it is where the API server has it in the order of the alphabet", () => {
+    const stored = {
+      containerRecreateStates: [{ isKilled: true, name: "a", phase: "Recreating" }],
+      phase: "Recreating",
+    };
+    const { containerRecreateStates: [state] = [] } = stored;
+    const wanted = {
+      phase: "Recreating",
+      containerRecreateStates: [{ name: "a", phase: "Recreating", isKilled: true }],
+    };
+    expect(state?.phase).toBe("Recreating");
+    expect(statusAction(requestOf("p", { status: stored as never }), wanted as never)).toEqual([]);
+  });
+
+  test("has not succeeded while the container still runs that its image was taken from, which is another than at first", () => {
+    const forced = strategy({ forceRecreate: true });
+    const restarted = {
+      ...requestOf("p").spec,
+      ...forced.spec,
+      containers: [{ name: "a", statusContext: { containerID: "older-a" } }],
+    };
+    const request: ContainerRecreateRequest = { ...forced, spec: restarted };
+    const before = podOf({ a: GOOD });
+    const running = (pod: Pod, containerID: string): Pod => ({
+      ...pod,
+      status: {
+        containerStatuses: [
+          {
+            name: "a",
+            ready: true,
+            containerID,
+            restartCount: 1,
+            state: { running: { startedAt: "2025-06-01T00:00:30Z" } },
+          },
+        ],
+      },
+    });
+    const actions = serveRequest(request, running(before, "old-a"), NOW);
+    const annotations = actions.flatMap((action) => (action.kind === "PatchImages" ? [action.annotations] : []))[0];
+    const written = podOf({ a: `${GOOD}:latest` }, annotations);
+    expect(said(request, running(written, "old-a"))).toEqual(["Recreating, a Recreating"]);
+    expect(said(request, running(written, "new-a"))).toEqual(["Completed, a Succeeded"]);
   });
 
   const ended = (spec: object, metadata: object = {}): ContainerRecreateRequest => ({
@@ -165,7 +245,7 @@ describe("a request that has its turn", () => {
     const actions = serveRequest(requestOf("p"), podOf({ a: GOOD }, { [RECREATED]: recreated }), NOW);
     const [patch] = actions.flatMap((action) => (action.kind === "PatchImages" ? [action] : []));
     expect(JSON.parse(patch?.annotations[RECREATED] ?? "")).toEqual({
-      a: { request: "request-p", image: "registry.example/x:7" },
+      a: { request: "request-p", image: "registry.example/x:7", containerID: "old-a" },
     });
   });
 });

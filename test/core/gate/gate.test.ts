@@ -5,9 +5,11 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { decide } from "../../../shared/core/decide.ts";
 import { asLastAnswered, gateAnswer, gateOf, gateProblem, newlyWanted } from "../../../shared/core/gate/gate.ts";
 import { reportOnSidecarSet } from "../../../shared/core/report.ts";
-import { NOW, podOf, sidecarSetOf, takenDown } from "../../support/rollout-fixture.ts";
+import { NOTHING_RESERVED } from "../../../shared/core/upgrade/ledger.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+import { NOW, podOf, reservedFor, sidecarSetOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
-const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system" };
+const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS };
 const FREEZE = "the gate at gate.example says no: freeze";
 
 function setWith(annotations: Readonly<Record<string, string>>, refusal?: string): SidecarSet {
@@ -25,8 +27,8 @@ const observe = (sidecarSet: SidecarSet, pods: readonly Pod[] = PODS, reserved: 
   sidecarSet,
   pods,
   revisions: [],
-  taken: [],
-  reserved: new Set(reserved),
+  ...UNTOUCHED,
+  reserved: reservedFor(reserved),
 });
 
 test.each([
@@ -72,14 +74,14 @@ describe("whoever looks on", () => {
     ["heeds no no of a gate that is gone", setWith({}, FREEZE), "budget", 2],
   ])("%s", (_what, set, hold, selected) => {
     const observation = observe(set);
-    const { summary, actions } = asLastAnswered(set, decide(observation, CONTEXT), observation.reserved);
+    const { summary, actions } = asLastAnswered(set, decide(observation, CONTEXT), observation.reserved.uids);
     expect([summary.hold, summary.selected]).toEqual([hold, selected]);
     expect(actions.filter(({ kind }) => kind === "PatchPod")).toHaveLength(selected);
   });
 
   test("sees nothing of what there is no room for either, where a gate said no", () => {
     const set = gated(FREEZE);
-    const decision = decide(observe(set), { ...CONTEXT, room: 1 });
+    const decision = decide({ ...observe(set), reserved: { ...NOTHING_RESERVED, room: 1 } }, CONTEXT);
     expect(decision.summary).toMatchObject({ selected: 2, beyondRoom: 1 });
     const { summary, actions } = asLastAnswered(set, decision, new Set());
     expect([summary.hold, summary.selected, summary.beyondRoom]).toEqual(["gate", 0, undefined]);

@@ -23,7 +23,7 @@ const REVISIONS = [revisionOf("reg/sc:vulnerable", 1), revisionOf("reg/sc:fixed"
 
 function stateOf(namespace: string, hash: string, isReady = true) {
   const pod = podOf({ name: `${namespace}-${hash}`, hash, isReady });
-  return podStateOf({ ...pod, metadata: { ...pod.metadata, namespace } }, UNDOING);
+  return podStateOf({ ...pod, metadata: { ...pod.metadata, namespace } }, UNDOING, undefined);
 }
 const FAILING = [stateOf("shop", NEW_HASH, false), stateOf("web", NEW_HASH, false)];
 

@@ -1,4 +1,5 @@
 /** Which pods have a say about a rollout, and which have none. */
+
 import { expect, test } from "vitest";
 import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
 import {
@@ -12,7 +13,8 @@ import { type Decision, decide } from "../../../shared/core/decide.ts";
 import { testimonyOf } from "../../../shared/core/halt/witnesses.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { newRevision } from "../../../shared/core/revision/new-revision.ts";
-import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf, takenDown } from "../../support/rollout-fixture.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const FAILS = { waiting: { reason: "CrashLoopBackOff" } } as const;
 const status = (name: string, state?: ContainerStatus["state"]): ContainerStatus => ({
@@ -48,7 +50,7 @@ test.each<[string, Pod, number, number]>([
   ["nobody knows since when it is not ready", notReadySince(takenDown(failing("p", "sc"))), 0, 1],
   ["it is not updated", takenDown(podOf({ isReady: false, statuses: [status("main"), status("sc", FAILS)] })), 0, 0],
 ])("when %s", (_, pod, witnesses, upgraded) => {
-  const testimony = testimonyOf(SET, [podStateOf(pod, SET)]);
+  const testimony = testimonyOf(SET, [podStateOf(pod, SET, undefined)]);
   expect([testimony.witnesses.length, testimony.upgraded]).toEqual([witnesses, upgraded]);
 });
 
@@ -73,8 +75,8 @@ const BEFORE: typeof RECORDED = {
 };
 const decided = (sidecarSet: SidecarSet, pods: readonly Pod[]): Decision =>
   decide(
-    { sidecarSet, pods, revisions: [BEFORE], taken: [], reserved: new Set() },
-    { now: NOW, kruiseNamespace: "kruise-system" },
+    { sidecarSet, pods, revisions: [BEFORE], ...UNTOUCHED },
+    { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS },
   );
 const FINE = podOf({ name: "fine", hash: NEW_HASH, image: "reg/sc:v2" });
 const OLD = podOf({ name: "old" });

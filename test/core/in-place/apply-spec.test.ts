@@ -17,7 +17,7 @@ const waitingFor = (name: string, key: string): Container => ({
 });
 
 function apply(containers: readonly Container[], spec: Partial<Spec>, pod: Partial<Pod> = {}, state = STATE) {
-  const after = applySpec({ spec: { containers }, ...pod }, { ...NOTHING, ...spec }, state, NOW);
+  const after = applySpec({ spec: { containers }, ...pod }, { ...NOTHING, ...spec }, state, { now: NOW });
   const recorded: InPlaceState = JSON.parse(after.metadata?.annotations?.[IN_PLACE_STATE_ANNOTATION] ?? "{}");
   return { after, recorded };
 }

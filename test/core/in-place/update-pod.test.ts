@@ -77,16 +77,32 @@ describe("calculateSpec", () => {
     expect(spec({}, after) !== undefined).toBe(isInPlace);
   });
 
-  test("lists in the metadata cannot be merged", () => {
-    const withFinalizers = (finalizers: readonly string[]): ControllerRevision => ({
+  test("other lists in the metadata than finalizers cannot be merged", () => {
+    const owned = (ownerReferences: readonly object[]): ControllerRevision => ({
+      revision: 1,
+      data: { spec: { template: { metadata: { ownerReferences }, spec: { containers: [A] } } } },
+    });
+    expect(calculateSpec(owned([]), owned([{ uid: "1" }]), OPTIONS)).toBeUndefined();
+    expect(calculateSpec(owned([{ uid: "1" }]), owned([]), OPTIONS)).toBeDefined();
+  });
+
+  test.each<[readonly string[], readonly string[], readonly string[] | undefined]>([
+    [[], ["a/a"], ["their/own", "a/a"]],
+    [["a/a"], ["a/a", "a/b"], ["a/a", "their/own", "a/b"]],
+    [["a/a"], ["a/b"], ["their/own", "a/b"]],
+    [["a/a", "a/b"], ["a/b"], ["a/b", "their/own"]],
+    [["a/a"], [], undefined],
+  ])("finalizers %j of a template become %j in place, beside the pod's own", (before, after, left) => {
+    const revision = (name: string, finalizers: readonly string[]): ControllerRevision => ({
+      metadata: { name },
       revision: 1,
       data: { spec: { template: { metadata: { finalizers }, spec: { containers: [A] } } } },
     });
-    const [before, after] = [
-      { revision: 1, data: { spec: { template: { metadata: {}, spec: { containers: [A] } } } } },
-      withFinalizers(["f"]),
-    ];
-    expect(calculateSpec(before, after, OPTIONS)).toBeUndefined();
+    const pod = podAt([A]);
+    const finalizers = [...before, "their/own"];
+    const revisions = { before: revision("old", before), after: revision("new", after) };
+    const step = updatePod({ ...pod, metadata: { ...pod.metadata, finalizers } }, revisions, OPTIONS, CONTEXT);
+    expect(podOf(step).metadata?.finalizers).toEqual(left);
   });
 
   test("resources do not move the class where an init container keeps it", () => {

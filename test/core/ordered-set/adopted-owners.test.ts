@@ -8,8 +8,9 @@ const { controller: _, blockOwnerDeletion: __, ...bare } = owner;
 
 test.each([
   ["nobody's is owned from then on", [], [owner]],
-  ["somebody else's keeps that owner", [other], [other, owner]],
+  ["somebody else's keeps that owner", [other], [owner, other]],
   ["one that it owns without control is controlled", [bare, other], [owner, other]],
+  ["that stands where it stood", [other, bare], [other, owner]],
 ])("what a set adopts: %s", (_case, ownerReferences, owners) => {
   expect(adoptedOwners({ metadata: { ownerReferences } }, owner)).toEqual(owners);
 });

@@ -201,6 +201,40 @@ describe("the plan of an ordered set", () => {
     expect([problem, steps]).toEqual([expect.stringMatching(/InPlaceOnly but Pod db-2/), []]);
   });
 
+  describe("of a label that a container reads into its environment", () => {
+    const env = [{ name: "X", valueFrom: { fieldRef: { fieldPath: "metadata.labels['x']" } } }];
+    const reading = (x: string, podUpdatePolicy: string, image: string) => {
+      const spec = { containers: [{ name: "main", image, env }] };
+      return setOf({ ...rolling({ podUpdatePolicy }), template: { metadata: { labels: { app: "db", x } }, spec } });
+    };
+    const planned = (podUpdatePolicy: string, image: string) => {
+      const before = reading("1", podUpdatePolicy, image);
+      const pods = [0, 1, 2].map((ordinal) => {
+        const pod = running(before, ordinal);
+        const containerStatuses = (pod.status?.containerStatuses ?? []).map((status) => ({
+          ...status,
+          containerID: `containerd://${ordinal}`,
+        }));
+        return { ...pod, status: { ...pod.status, containerStatuses } };
+      });
+      return plan(reading("2", podUpdatePolicy, image), { before, pods });
+    };
+
+    it("restarts pods in place, one after the other", () => {
+      const { steps, isComplete } = planned("InPlaceOnly", "app:1");
+      expect([steps.map(text), isComplete]).toEqual([["0s update db-2", "5s update db-1", "10s update db-0"], true]);
+    });
+
+    it("makes new pods where the image has no other way to be written, or says so", () => {
+      const image = "registry.example/app:1";
+      const { steps, isComplete } = planned("InPlaceIfPossible", image);
+      expect([steps.map(text)[0], isComplete]).toEqual(["0s replace db-2", true]);
+      expect(planned("InPlaceOnly", image).problem).toMatch(
+        /InPlaceOnly but Pod db-2 .*: container main reads changed/,
+      );
+    });
+  });
+
   it("says that there is more than was asked for", () => {
     const { isCutShort, steps } = plan(setOf({}, "app:2"), { options: { maxSteps: 2 } });
     expect([isCutShort, steps.length]).toEqual([true, 2]);

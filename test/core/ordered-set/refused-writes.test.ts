@@ -47,6 +47,20 @@ describe("a write that the cluster refuses", () => {
     expect(status?.conditions).toMatchObject([{ type: "FailedCreatePod", status: "True" }]);
   });
 
+  test("the reading of a claim: an event says which pod it is for, and a condition what went wrong", () => {
+    const fails = { verb: "get", resource: "persistentvolumeclaims", name: "data-db-0" };
+    const { failure, events, status } = pass({ set: setOf({ volumeClaimTemplates: [CLAIM] }), fails });
+    const refusal = `${REFUSED}get persistentvolumeclaims data-db-0`;
+    const text = `failed to retrieve PVC data-db-0: ${refusal}`;
+    expect(failure).toBe(text);
+    expect(events).toEqual([
+      `Warning FailedCreate default/db: create Claim data-db-0 for Pod db-0 in StatefulSet db failed error: ${refusal}`,
+      `Warning FailedCreate default/db: create Pod db-0 in StatefulSet db failed error: ${text}`,
+    ]);
+    const message = `StatefulPodControl failed to create Pod error: ${text}`;
+    expect(status?.conditions).toMatchObject([{ type: "FailedCreatePod", status: "True", message }]);
+  });
+
   test("of a larger claim: an event says which pod it is for", () => {
     const set = setOf({
       volumeClaimTemplates: [{ ...CLAIM, spec: { resources: { requests: { storage: "2Gi" } } } }],
@@ -142,6 +156,37 @@ describe("a write that the cluster refuses", () => {
     expect(failure).toContain(REFUSED);
     expect(revisions).toHaveLength(3);
   });
+});
+
+test("a pod that can't be created: old revisions go all the same, so that they do not pile up meanwhile", () => {
+  const old = [1, 2, 3].map((number) => ({
+    ...revisionOfSet(setOf({}, `old:${number}`), number),
+    kind: "ControllerRevision",
+  }));
+  const set = setOf({ revisionHistoryLimit: 1 });
+  const { failure, revisions } = pass({
+    set,
+    revisions: old,
+    fails: { verb: "create", resource: "pods", name: "db-0" },
+  });
+  expect(failure).toContain(REFUSED);
+  expect(revisions.sort()).toEqual([old[2]?.metadata?.name, revisionOfSet(set, 4).metadata?.name].sort());
+});
+
+test.each([
+  ["is on its way out", { deletionTimestamp: NOW }, "db has just been deleted"],
+  ["was deleted and created again", { uid: "set-2" }, "original StatefulSet shop/db is gone"],
+])("nothing is adopted for a set that %s since it was read", (_, change, why) => {
+  const set = setOf();
+  const { metadata, ...orphan } = podOf(set, 0);
+  const { ownerReferences: __, ...free } = metadata ?? {};
+  const pod = { ...orphan, metadata: free, kind: "Pod" } as Pod;
+  const cluster = new SetCluster("db", false);
+  const stored = { ...set, metadata: { ...set.metadata, ...change } };
+  for (const object of [stored, pod]) cluster.add(object);
+  const seen = { set, pods: [pod], revisions: [], gates: DEFAULT_ORDERED_SET_GATES, now: NOW };
+  expect(cluster.run(reconcileSet(seen), NOW).failure?.message).toBe(why);
+  expect(cluster.list<Pod>("Pod").map(({ metadata: left }) => left?.ownerReferences)).toEqual([undefined]);
 });
 
 test("a scale budget that nobody can read ends the pass, with its status", () => {

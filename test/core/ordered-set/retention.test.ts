@@ -35,3 +35,20 @@ test("a claim of an earlier pod holds up the next one unless it is retained in s
   const claims = [{ metadata: { name: "data-db-0", namespace: "shop", ownerReferences } }];
   expect(podWrites(planSet(seenOf(lax, [], [revisionOfSet(lax, 1)]), { claims }).writes)).toEqual([]);
 });
+
+test("a claim goes with its pod from before the pod is deleted: whoever ends in between leaves none behind", () => {
+  const claims = [0, 1].map((ordinal) => ({ metadata: { name: `data-db-${ordinal}`, namespace: "shop" } }));
+  const { writes } = planSet(seenOf(set, [podOf(set, 0), podOf(set, 1)], [revisionOfSet(set, 1)]), { claims });
+  const kinds = writes.map(({ kind }) => kind).filter((kind) => kind === "UpdateClaim" || kind === "DeletePod");
+  expect(kinds).toEqual(["UpdateClaim", "DeletePod"]);
+});
+
+test("a claim whose pod is wanted again is no longer that pod's", () => {
+  const pod = podOf(set, 0);
+  const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "db-0", uid: pod.metadata?.uid ?? "" }];
+  const claims = [{ metadata: { name: "data-db-0", namespace: "shop", ownerReferences } }];
+  const { writes } = planSet(seenOf(set, [pod], [revisionOfSet(set, 1)]), { claims });
+  expect(writes.filter(({ kind }) => kind === "UpdateClaim")).toMatchObject([
+    { after: { metadata: { name: "data-db-0", ownerReferences: [] } } },
+  ]);
+});

@@ -7,6 +7,18 @@ const at = (ordinal: number, revision: string) =>
   podOf(set, ordinal, { labels: { "controller-revision-hash": revision } });
 const slots = [at(0, "db-new"), at(1, "new"), at(2, "old"), at(3, "")];
 
+test("without order, a pod whose hook is waited for counts as updated where the gate says so", () => {
+  const labels = { "controller-revision-hash": "old", "lifecycle.apps.kruise.io/state": "PreparingUpdate" };
+  const pods = [at(0, "old"), podOf(set, 1, { labels }), at(2, "old")];
+  const target = { strategy: { unorderedUpdate: {} }, revision: "db-new", replicas: 3 };
+  const orderOf = (isPreparingUpdated: boolean) =>
+    updateOrder(pods, { ...target, isPreparingUpdated }).map((pod) => pods.indexOf(pod));
+  expect([orderOf(false), orderOf(true)]).toEqual([
+    [2, 1, 0],
+    [1, 2, 0],
+  ]);
+});
+
 test.each([
   ["without order, a pod with the revision's hash alone is updated already", { unorderedUpdate: {} }, [1, 0, 3, 2]],
   ["in order, all of them are looked at", {}, [3, 2, 1, 0]],

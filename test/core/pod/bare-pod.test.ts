@@ -44,8 +44,8 @@ describe("a pod with neither metadata nor status", () => {
 
   test("has the hash that a SidecarSet without one has", () => {
     const state = { pod: BARE, isUpdated: true, isConsistent: true, isReady: false };
-    expect(podStateOf(BARE, NAMELESS)).toEqual(state);
-    expect(podStateOf(BARE, { metadata: {}, spec: {} })).toEqual(state);
+    expect(podStateOf(BARE, NAMELESS, undefined)).toEqual(state);
+    expect(podStateOf(BARE, { metadata: {}, spec: {} }, undefined)).toEqual(state);
     expect(isUpgradable(BARE, NAMELESS)).toBe(true);
     const metadata = { annotations: { "kruise.io/sidecarset-hash-without-image": "h" } };
     expect(isUpgradable(BARE, { metadata, spec: {} })).toBe(false);

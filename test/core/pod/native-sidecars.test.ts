@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { decide } from "../../../shared/core/decide.ts";
 import { nativeStateOf } from "../../../shared/core/pod/native-sidecars.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
+import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const SET: SidecarSet = sidecarSetOf({
   selector: {},
@@ -52,9 +52,9 @@ function podWith(facts: Facts = {}): Pod {
 }
 
 function decideOn(pod: Pod, kubelets: ReadonlyMap<string, string> | undefined) {
-  const observation = { sidecarSet: SET, pods: [pod], revisions: [], taken: [], reserved: new Set<string>() };
-  const context = { now: NOW, kruiseNamespace: "kruise-system", ...(kubelets ? { inPlace: { kubelets } } : {}) };
-  const { actions, summary } = decide(observation, context);
+  const observation = { sidecarSet: SET, pods: [pod], revisions: [], ...UNTOUCHED, kubelets: kubelets ?? new Map() };
+  const settings = { ...CONTEXT.settings, NativeSidecarInPlaceUpdate: kubelets !== undefined };
+  const { actions, summary } = decide(observation, { ...CONTEXT, settings });
   return { patch: actions.find((action) => action.kind === "PatchPod"), summary };
 }
 
@@ -119,8 +119,8 @@ describe("an updated pod is what it should be", () => {
     ["not while the kubelet says nothing of it", { statuses: [] }, false],
   ])("%s", (_what, facts, isConsistent) => {
     const pod = podWith({ image: "proxy:v2", hash: "new", ...facts });
-    expect(podStateOf(pod, SET, { kubelets: KUBELETS })).toMatchObject({ isUpdated: true, isConsistent });
-    expect(podStateOf(pod, SET).isConsistent).toBe(true);
+    expect(podStateOf(pod, SET, KUBELETS)).toMatchObject({ isUpdated: true, isConsistent });
+    expect(podStateOf(pod, SET, undefined).isConsistent).toBe(true);
   });
 
   it("by digest where the image has one", () => {

@@ -9,6 +9,7 @@ import {
 } from "../../../shared/core/sidecar-terminator/job-sidecars.ts";
 import {
   finishPod,
+  planEnding,
   planTermination,
   type TerminationAction,
   terminationRequestName,
@@ -288,5 +289,60 @@ test("a container of the job itself is never touched, and nothing is done before
       return action.kind === "CreateRequest" ? action.request.spec.containers.map(({ name }) => name) : [];
     });
     expect(touched.filter((name) => mains.has(name))).toEqual([]);
+  });
+});
+
+describe("without a daemon, the sidecars of a job", () => {
+  const DONE: Given = { exitCode: 0 };
+  const ending = (pod: Pod, { node = NODE, isPhaseFirst = false } = {}) => {
+    const plan = planEnding(pod, { node, isPhaseFirst, now: NOW });
+    return plan.kind === "plan"
+      ? [...plan.actions.map(said), ...plan.left.map((name) => `left ${name}`)]
+      : [plan.message];
+  };
+  const plain: Given = { env: [NORMAL] };
+  const ignoring: Given = { env: [NORMAL, IGNORING] };
+  const swappable: Given = { env: [NORMAL, BY_IMAGE] };
+  const rows: readonly [
+    sentence: string,
+    containers: readonly Given[],
+    safe: readonly string[],
+    first: readonly string[],
+  ][] = [
+    ["that are nothing but sidecars are left", [DONE, plain], ["left c1"], ["Succeeded"]],
+    ["whose exit code shall not count end with the pod", [DONE, ignoring], ["Succeeded"], ["Succeeded"]],
+    ["fail with the job", [{ exitCode: 1 }, ignoring], ["Failed"], ["Failed"]],
+    ["that have an image to end by get it", [DONE, swappable], ["swap c1→exit:1"], ["swap c1→exit:1"]],
+    ["wait for each other", [DONE, ignoring, plain], ["left c2"], ["Succeeded"]],
+    ["wait for an image that ends", [DONE, ignoring, swappable], ["swap c2→exit:1"], ["swap c2→exit:1"]],
+    [
+      "that others waited for have ended",
+      [DONE, ignoring, { ...swappable, exitCode: 0 }],
+      ["Succeeded"],
+      ["Succeeded"],
+    ],
+    ["that asked for an image alone are left, as by OpenKruise", [DONE, { env: [BY_IMAGE] }], [], []],
+    ["are left alone while the job runs", [{}, plain], [], []],
+  ];
+  test.each(rows)("%s", (_, containers, safe, first) => {
+    expect(ending(podOf(containers))).toEqual(safe);
+    expect(ending(podOf(containers), { isPhaseFirst: true })).toEqual(first);
+  });
+
+  test("on a virtual kubelet get an image, or are left as by OpenKruise", () => {
+    const node = VIRTUAL;
+    expect(ending(podOf([DONE, swappable]), { node })).toEqual(["swap c1→exit:1"]);
+    expect(ending(podOf([DONE, plain]), { node })).toEqual([]);
+  });
+
+  test("are not given their image twice", () => {
+    const pod = podOf([DONE, swappable]);
+    const containers = pod.spec.containers.map((container) => ({ ...container, image: "exit:1" }));
+    expect(ending({ ...pod, spec: { ...pod.spec, containers } })).toEqual([]);
+  });
+
+  test("can't be judged without their node", () => {
+    const plan = planEnding(podOf([DONE, plain]), { node: undefined, isPhaseFirst: false, now: NOW });
+    expect(plan).toEqual({ kind: "refused", message: 'nodes "n" not found' });
   });
 });

@@ -10,7 +10,7 @@ const states = [
   podOf({ name: "old-down", isReady: false }),
   podOf({ name: "new", hash: NEW_HASH }),
   podOf({ name: "new-down", hash: NEW_HASH, isReady: false }),
-].map((pod) => podStateOf(pod, sidecarSet));
+].map((pod) => podStateOf(pod, sidecarSet, undefined));
 
 describe("calculateStatus", () => {
   test("counts", () => {

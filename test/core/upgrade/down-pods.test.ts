@@ -16,7 +16,7 @@ function updated(changes: Readonly<Record<string, Partial<ContainerStatus>>> = {
 }
 
 function down(pods: readonly Pod[], limit = 3) {
-  const seen = pods.map((pod) => podStateOf(projectPod(pod, SET), SET));
+  const seen = pods.map((pod) => podStateOf(projectPod(pod, SET), SET, undefined));
   return downPods(SET, seen, limit).map(({ namespace, name, why }) => `${namespace}/${name} (${why})`);
 }
 

@@ -85,7 +85,9 @@ describe("the ledger as a ConfigMap", () => {
 
 describe("rule 4: what is freed", () => {
   it.each([
-    { name: "seen at another resourceVersion: freed", seen: [["uid-a", "8"]], kept: 0 },
+    { name: "seen at a later resourceVersion: freed", seen: [["uid-a", "8"]], kept: 0 },
+    { name: "seen at a later one of more digits: freed", seen: [["uid-a", "10"]], kept: 0 },
+    { name: "seen at an older one, by a replica that lags behind: kept", seen: [["uid-a", "6"]], kept: 1 },
     { name: "gone: freed", seen: [["uid-a", null]], kept: 0 },
     { name: "seen at the reserved resourceVersion: kept", seen: [["uid-a", "7"]], kept: 1 },
     { name: "not looked for: kept", seen: [], kept: 1 },

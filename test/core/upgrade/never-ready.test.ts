@@ -1,13 +1,24 @@
 /** Which pods use no budget where a SidecarSet ignores those that were never ready. */
+
 import { describe, expect, test } from "vitest";
 import type { Pod, PodStatus } from "../../../shared/api/kubernetes.ts";
 import { IGNORE_NEVER_READY_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { type DecideContext, decide } from "../../../shared/core/decide.ts";
+import { decide } from "../../../shared/core/decide.ts";
 import { annotationProblems } from "../../../shared/core/halt/annotation-problems.ts";
 import { isNeverReady } from "../../../shared/core/pod/was-ready.ts";
 import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
-import { NEW_HASH, NOW, podOf, sidecarSetOf, takenDown } from "../../support/rollout-fixture.ts";
+import type { RolloutSettings } from "../../../shared/core/upgrade/rollout-settings.ts";
+import {
+  CONTEXT,
+  NEW_HASH,
+  NOW,
+  podOf,
+  reservedFor,
+  sidecarSetOf,
+  takenDown,
+  UNTOUCHED,
+} from "../../support/rollout-fixture.ts";
 
 const START = "2025-05-31T20:00:00Z";
 const LATER = "2025-05-31T20:00:02Z";
@@ -68,10 +79,10 @@ describe("two pods of a tenant that are never ready", () => {
   const others = ["a", "b", "c"].map((name) => podOf({ name }));
   const old = { ...podOf({ name: "old", isReady: false }), status: { startTime: START, conditions: [] } };
 
-  function decided(set: SidecarSet, pods: readonly Pod[], context: Partial<DecideContext> = {}) {
+  function decided(set: SidecarSet, pods: readonly Pod[], gates: Partial<RolloutSettings> = {}) {
     const observed = pods.map((pod) => projectPod(pod, set));
-    const observation = { sidecarSet: set, pods: observed, revisions: [], taken: [], reserved: new Set<string>() };
-    const { summary } = decide(observation, { now: NOW, kruiseNamespace: "kruise-system", ...context });
+    const observation = { sidecarSet: set, pods: observed, revisions: [], ...UNTOUCHED };
+    const { summary } = decide(observation, { ...CONTEXT, settings: { ...CONTEXT.settings, ...gates } });
     return { used: summary.used, selected: summary.selected, down: summary.down.map(({ name }) => name) };
   }
 
@@ -91,7 +102,7 @@ describe("two pods of a tenant that are never ready", () => {
   });
 
   test("are ignored where every pod that is down counts, too", () => {
-    const strict = { isStrict: true };
+    const strict = { StrictMaxUnavailable: true };
     expect(decided(setWith("true"), [...never, old, ...others], strict)).toEqual({ used: 0, selected: 2, down: [] });
     expect(decided(setWith(undefined, 3), [...never, old, ...others], strict).used).toBe(3);
   });
@@ -99,8 +110,8 @@ describe("two pods of a tenant that are never ready", () => {
   test("use budget while they are reserved", () => {
     const set = setWith("true");
     const pods = [...never, ...others].map((pod) => projectPod(pod, set));
-    const observation = { sidecarSet: set, pods, revisions: [], taken: [], reserved: new Set(["uid-n1"]) };
-    expect(decide(observation, { now: NOW, kruiseNamespace: "kruise-system" }).summary.used).toBe(1);
+    const observation = { sidecarSet: set, pods, revisions: [], ...UNTOUCHED, reserved: reservedFor(["uid-n1"]) };
+    expect(decide(observation, CONTEXT).summary.used).toBe(1);
   });
 });
 

@@ -8,9 +8,17 @@ import { planRollout } from "../../../shared/core/plan.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
 import { selectPods } from "../../../shared/core/upgrade/select.ts";
-import { NEW_HASH, NOW, type PodFacts, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
+import {
+  CONTEXT,
+  NEW_HASH,
+  NOW,
+  type PodFacts,
+  podOf,
+  reservedFor,
+  sidecarSetOf,
+  UNTOUCHED,
+} from "../../support/rollout-fixture.ts";
 
-const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system" };
 const UPDATED: PodFacts = { hash: NEW_HASH, image: "reg/sc:v2" };
 const BROKEN: PodFacts = { ...UPDATED, isReady: false };
 const EVERY = { matchExpressions: [{ key: "app", operator: "DoesNotExist" as const }] };
@@ -37,8 +45,8 @@ function following(updateStrategy: UpdateStrategy = {}, value = "true"): Sidecar
 
 function observe(sidecarSet: SidecarSet, pods: readonly Pod[], reserved: readonly string[] = []): Observation {
   const projected = pods.map((pod) => projectPod(pod, sidecarSet));
-  const uids = new Set(reserved.map((name) => `uid-${name}`));
-  return { sidecarSet, pods: projected, revisions: [], taken: [], reserved: uids };
+  const uids = reserved.map((name) => `uid-${name}`);
+  return { sidecarSet, pods: projected, revisions: [], ...UNTOUCHED, reserved: reservedFor(uids) };
 }
 
 /** Pods that the next batch takes. */
@@ -187,8 +195,8 @@ describe("a rollout that follows ordinals takes", () => {
 /** How many pods it looked at. */
 function judgeTurn(pods: readonly Pod[], reserved: ReadonlySet<string>): number {
   const set = following({ maxUnavailable: 9 });
-  const states = pods.map((pod) => podStateOf(pod, set));
-  const { selected } = selectPods(set, states, { reserved, isStrict: false });
+  const states = pods.map((pod) => podStateOf(pod, set, undefined));
+  const { selected } = selectPods(set, states, { reserved, StrictMaxUnavailable: false });
   expect(selected.length).toBeLessThanOrEqual(1);
   const [one] = selected;
   if (!one) return 0;
@@ -209,10 +217,9 @@ describe("a pod of a StatefulSet is told", () => {
     registrations: [{ name: "mpod.kb.io" }],
     sidecarSets: [],
     revisions: [],
-    claims: { reserved: new Set<string>(), isStrict: false },
-    now: NOW,
+    ...UNTOUCHED,
+    ...CONTEXT,
     lastPass: NOW,
-    kruiseNamespace: "kruise-system",
   };
   const ROWS: readonly (readonly [string, string, readonly Pod[], string])[] = [
     ["who of its set comes first", "a-0", A, "3 of 3 that wait: default/a-2 of the same set comes first"],

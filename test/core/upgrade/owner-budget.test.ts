@@ -6,10 +6,11 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { decide } from "../../../shared/core/decide.ts";
 import { type PodState, podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
 import { selectPods } from "../../../shared/core/upgrade/select.ts";
-import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
+import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
-const FREE = { reserved: new Set<string>(), isStrict: false };
+const FREE = { reserved: new Set<string>(), StrictMaxUnavailable: false };
 
 function setWith(perOwner: string | undefined, maxUnavailable = 100): SidecarSet {
   const set = sidecarSetOf({ selector: {}, updateStrategy: { maxUnavailable } });
@@ -35,7 +36,7 @@ const podWith = ({ owner, isReady = true, isUpdated = false }: Facts, index: num
   };
 };
 const statesOf = (set: SidecarSet, facts: readonly Facts[]) =>
-  facts.map((one, index) => podStateOf(projectPod(podWith(one, index), set), set));
+  facts.map((one, index) => podStateOf(projectPod(podWith(one, index), set), set, undefined));
 const ownerOf = ({ pod }: PodState) => pod.metadata?.ownerReferences?.[0]?.name ?? "";
 const many = (count: number, facts: Facts) => Array.from({ length: count }, () => facts);
 
@@ -71,7 +72,7 @@ describe("with a budget of one owner", () => {
     const set = setWith("1");
     const states = statesOf(set, many(3, { owner: "a" }));
     const names = (reserved: readonly string[], isReservedForThis = false) =>
-      selectPods(set, states, { reserved: new Set(reserved), isStrict: false, isReservedForThis })
+      selectPods(set, states, { reserved: new Set(reserved), StrictMaxUnavailable: false, isReservedForThis })
         .selected.map(({ pod }) => pod.metadata?.uid)
         .sort();
     expect(names(["u1"])).toEqual(["u1"]);
@@ -82,8 +83,12 @@ describe("with a budget of one owner", () => {
   test("those who wait are told whom for", () => {
     const set = setWith("1");
     const pods = [{ owner: "a", isReady: false, isUpdated: true }, ...many(2, { owner: "a" })].map(podWith);
-    const observation = { sidecarSet: set, pods, revisions: [], taken: [], reserved: new Set<string>() };
-    const { summary } = decide(observation, { now: NOW, kruiseNamespace: "kruise-system" });
+    const observation = { sidecarSet: set, pods, revisions: [], ...UNTOUCHED };
+    const { summary } = decide(observation, {
+      now: NOW,
+      kruiseNamespace: "kruise-system",
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+    });
     expect(summary.hold).toBe("ownerBudget");
     expect(summary.owners).toEqual({
       waiting: 2,
@@ -96,10 +101,13 @@ describe("with a budget of one owner", () => {
       sidecarSet: setWith("1 or 2"),
       pods: [podWith({ owner: "a" }, 0)],
       revisions: [],
-      taken: [],
-      reserved: new Set<string>(),
+      ...UNTOUCHED,
     };
-    const { summary, halt } = decide(observation, { now: NOW, kruiseNamespace: "kruise-system" });
+    const { summary, halt } = decide(observation, {
+      now: NOW,
+      kruiseNamespace: "kruise-system",
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+    });
     expect(summary.hold).toBe("unreadable");
     expect(halt).toBe(
       `the annotation ${OWNER_BUDGET_ANNOTATION} says 1 or 2: write a number of pods or a share, such as 1 or 25%`,
@@ -118,7 +126,7 @@ describe("with a budget of one owner", () => {
           const set = setWith(String(limit));
           const states = statesOf(set, facts);
           const reserved = new Set(held.map((index) => `u${index}`));
-          const { selected } = selectPods(set, states, { reserved, isStrict: false });
+          const { selected } = selectPods(set, states, { reserved, StrictMaxUnavailable: false });
           for (const [owner, own] of Map.groupBy(states, ownerOf)) {
             if (owner === "") continue;
             const isCounted = (state: PodState) => !state.isReady || reserved.has(state.pod.metadata?.uid ?? "");

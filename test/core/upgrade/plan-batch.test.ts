@@ -6,12 +6,12 @@ import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { planBatch, planFlips } from "../../../shared/core/upgrade/plan-batch.ts";
 import { hotPodOf, hotSidecarSetOf, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
-const NO_CLAIMS = { reserved: new Set<string>(), isStrict: false };
+const NO_CLAIMS = { reserved: new Set<string>(), StrictMaxUnavailable: false };
 const FACTS = { now: NOW, latestRevision: "ss-2" };
 const AT_P = { namespace: "default", name: "p", uid: "uid-p", resourceVersion: "7" };
 
 function batch(pods: readonly Pod[], sidecarSet: SidecarSet = sidecarSetOf()) {
-  const states: readonly PodState[] = pods.map((pod) => podStateOf(pod, sidecarSet));
+  const states: readonly PodState[] = pods.map((pod) => podStateOf(pod, sidecarSet, undefined));
   return planBatch(sidecarSet, states, NO_CLAIMS, FACTS);
 }
 
@@ -92,8 +92,8 @@ describe("a batch", () => {
     ["for all where there is room", [], 3, { planned: ["a", "b", "c"], beyondRoom: 0 }],
   ])("is planned %s", (_what, reserved, room, expected) => {
     const sidecarSet = sidecarSetOf({ updateStrategy: { maxUnavailable: 3 } });
-    const states = ["a", "b", "c"].map((name) => podStateOf(podOf({ name }), sidecarSet));
-    const claims = { reserved: new Set(reserved.map((name) => `uid-${name}`)), isStrict: false };
+    const states = ["a", "b", "c"].map((name) => podStateOf(podOf({ name }), sidecarSet, undefined));
+    const claims = { reserved: new Set(reserved.map((name) => `uid-${name}`)), StrictMaxUnavailable: false };
     const found = planBatch(sidecarSet, states, claims, { ...FACTS, room });
     const patched: readonly string[] = found.actions.flatMap((action) =>
       action.kind === "PatchPod" ? [action.pod.name] : [],
@@ -117,7 +117,7 @@ test("a flip patches the pod and records an event for it", () => {
   const pods = [hotPodOf(["m:1", "m:2"], "mesh-2"), hotPodOf(["reg/empty:1", "m:2"], "mesh-2", { name: "through" })];
   const actions = planFlips(
     sidecarSet,
-    pods.map((pod) => podStateOf(pod, sidecarSet)),
+    pods.map((pod) => podStateOf(pod, sidecarSet, undefined)),
     NOW,
   );
   expect(actions).toMatchObject([

@@ -7,7 +7,7 @@ import { traceUpdate } from "../../../shared/core/explain/trace-update.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { revisionData } from "../../../shared/core/revision/revision-data.ts";
 import { resizeStanding } from "../../../shared/core/upgrade/resize.ts";
-import { NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
+import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const SMALL = { requests: { cpu: "100m", memory: "64Mi" }, limits: { memory: "64Mi" } };
 const LARGE = { requests: { cpu: "200m", memory: "128Mi" }, limits: { memory: "128Mi" } };
@@ -60,13 +60,11 @@ function podWith({ wanted = SMALL, has = wanted, mark, isUpdated = false, condit
   };
 }
 
+const SETTINGS = { ...CONTEXT.settings, InPlaceResize: true };
+
 function decideOn(sidecarSet: SidecarSet, pods: readonly Pod[], made = revisionOf(SMALL), canResize = true) {
-  const observation = { sidecarSet, pods, revisions: [made], taken: [], reserved: new Set<string>() };
-  const { actions, summary, status } = decide(observation, {
-    now: NOW,
-    kruiseNamespace: "kruise-system",
-    inPlace: { canResize },
-  });
+  const observation = { sidecarSet, pods, revisions: [made], ...UNTOUCHED, isResizeServed: canResize };
+  const { actions, summary, status } = decide(observation, { ...CONTEXT, settings: SETTINGS });
   return { patches: actions.filter((action) => action.kind === "PatchPod"), summary, status };
 }
 
@@ -223,7 +221,7 @@ describe("a pod whose resources change says what it waits for", () => {
     ["not where nobody resized it", setWith(SMALL), { wanted: LARGE, isUpdated: true }, undefined],
   ];
   it.each(rows)("%s", (_, set, facts, expected) => {
-    expect(resizeStanding(podStateOf(podWith(facts), set), set)).toBe(expected);
+    expect(resizeStanding(podStateOf(podWith(facts), set, undefined), set)).toBe(expected);
   });
 
   it.each([
@@ -233,8 +231,10 @@ describe("a pod whose resources change says what it waits for", () => {
     const facts = {
       pods: [],
       revisions: [revisionOf(SMALL)],
-      claims: { reserved: new Set<string>(), isStrict: false },
-      now: NOW,
+      ...UNTOUCHED,
+      isResizeServed: true,
+      ...CONTEXT,
+      settings: SETTINGS,
     };
     const pod = podWith({ ...ofLarge, conditions: pending(reason) });
     const [outdated, step] = traceUpdate(pod, setWith(LARGE), facts);

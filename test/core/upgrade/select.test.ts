@@ -7,7 +7,7 @@ import type { Claims } from "../../../shared/core/upgrade/budget.ts";
 import { selectPods } from "../../../shared/core/upgrade/select.ts";
 import { NEW_HASH, OLD_HASH, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
-const NONE: Claims = { reserved: new Set(), isStrict: false };
+const NONE: Claims = { reserved: new Set(), StrictMaxUnavailable: false };
 const CREATED = "2025-01-01T00:00:";
 
 const anyPod = record({
@@ -51,7 +51,7 @@ const anyStrategy = record({
 
 function select(pods: readonly Pod[], updateStrategy: UpdateStrategy, claims = NONE) {
   const sidecarSet = sidecarSetOf({ updateStrategy });
-  const states = pods.map((pod) => podStateOf(pod, sidecarSet));
+  const states = pods.map((pod) => podStateOf(pod, sidecarSet, undefined));
   return { states, ...selectPods(sidecarSet, states, claims) };
 }
 
@@ -112,7 +112,10 @@ describe("selectPods", () => {
     assert(
       property(anyPods, anyStrategy, array(integer({ min: 0, max: 39 })), (pods, strategy, indexes) => {
         const reserved = new Set(indexes.map((index) => `uid-p${index}`));
-        const { states, selected, used, maxUnavailable } = select(pods, strategy, { reserved, isStrict: false });
+        const { states, selected, used, maxUnavailable } = select(pods, strategy, {
+          reserved,
+          StrictMaxUnavailable: false,
+        });
         const isHeld = (state: PodState) => reserved.has(uidOf(state));
         const down = states.filter((state) => state.isUpdated && !state.isReady);
         expect(used).toBe(new Set([...down, ...states.filter(isHeld)]).size);
@@ -126,8 +129,11 @@ describe("selectPods", () => {
   test("what is taken once is taken again while its reservation stands", () => {
     assert(
       property(anyPods, anyStrategy, boolean(), (pods, strategy, isStrict) => {
-        const { selected } = select(pods, strategy, { ...NONE, isStrict });
-        const again = select(pods, strategy, { reserved: new Set(selected.map(uidOf)), isStrict });
+        const { selected } = select(pods, strategy, { ...NONE, StrictMaxUnavailable: isStrict });
+        const again = select(pods, strategy, {
+          reserved: new Set(selected.map(uidOf)),
+          StrictMaxUnavailable: isStrict,
+        });
         expect(namesOf(again.selected)).toEqual(namesOf(selected));
       }),
       { numRuns: 500 },
@@ -138,7 +144,10 @@ describe("selectPods", () => {
     assert(
       property(anyPods, anyStrategy, array(integer({ min: 0, max: 39 })), (pods, strategy, indexes) => {
         const reserved = new Set(indexes.map((index) => `uid-p${index}`));
-        const { states, selected, used, maxUnavailable } = select(pods, strategy, { reserved, isStrict: true });
+        const { states, selected, used, maxUnavailable } = select(pods, strategy, {
+          reserved,
+          StrictMaxUnavailable: true,
+        });
         const down = states.filter((state) => !state.isReady);
         expect(used).toBe(new Set([...down, ...states.filter((state) => reserved.has(uidOf(state)))]).size);
         const after = new Set([...down, ...selected]).size;
@@ -181,13 +190,16 @@ describe("selectPods, line by line", () => {
 
   test("a pod that cannot be taken is passed over and costs nothing", () => {
     const sidecarSet = sidecarSetOf({ updateStrategy: { maxUnavailable: 1 } });
-    const states = [ready("a"), ready("b"), ready("c")].map((pod) => podStateOf(pod, sidecarSet));
+    const states = [ready("a"), ready("b"), ready("c")].map((pod) => podStateOf(pod, sidecarSet, undefined));
     const { selected, blocked } = selectPods(sidecarSet, states, NONE, ({ pod }) => pod.metadata?.name !== "a");
     expect([namesOf(selected), blocked]).toEqual([["b"], 1]);
   });
 
   test("a smaller budget lets go of the reserved ones, but for those that are down anyway", () => {
-    const held = (...names: string[]) => ({ reserved: new Set(names.map((name) => `uid-${name}`)), isStrict: false });
+    const held = (...names: string[]) => ({
+      reserved: new Set(names.map((name) => `uid-${name}`)),
+      StrictMaxUnavailable: false,
+    });
     const pods = [ready("a"), ready("b"), ready("c"), down("d")];
     const two = select(pods, { maxUnavailable: 2 }, held("a", "b", "c", "d"));
     expect([namesOf(two.selected), two.blocked]).toEqual([["d"], 3]);
@@ -199,13 +211,13 @@ describe("selectPods, line by line", () => {
 
   test("pods that count again after a rollback take the place of reserved ones", () => {
     const updated = ["x", "y"].map((name) => podOf({ name, hash: NEW_HASH, isReady: false }));
-    const reserved = { reserved: new Set(["uid-a"]), isStrict: false };
+    const reserved = { reserved: new Set(["uid-a"]), StrictMaxUnavailable: false };
     expect(select([...updated, ready("a")], { maxUnavailable: 2 }, reserved).selected).toEqual([]);
     expect(namesOf(select([...updated, ready("a")], { maxUnavailable: 3 }, reserved).selected)).toEqual(["a"]);
   });
 
   test("strictly, old pods that are down use budget, and are upgraded all the same", () => {
-    const strict = { ...NONE, isStrict: true };
+    const strict = { ...NONE, StrictMaxUnavailable: true };
     const { selected, used, blocked } = select([ready("a"), ready("b"), down("c")], { maxUnavailable: 1 }, strict);
     expect([namesOf(selected), used, blocked]).toEqual([["c"], 1, 2]);
     expect(namesOf(select([ready("a"), ready("b")], { maxUnavailable: 1 }, strict).selected)).toEqual(["a"]);
@@ -231,7 +243,7 @@ describe("selectPods, of pods about which little is known", () => {
     spec: { containers: [] },
   });
   const waitingOf = (pods: readonly Pod[], updateStrategy: UpdateStrategy) => {
-    const states = pods.map((pod) => podStateOf(pod, { spec: {} }));
+    const states = pods.map((pod) => podStateOf(pod, { spec: {} }, undefined));
     const old = states.map((state) => ({ ...state, isUpdated: false }));
     const { waiting } = selectPods({ spec: { updateStrategy } }, old, NONE);
     return Array.from(waiting, ({ pod }) => pod.metadata?.uid);

@@ -134,8 +134,7 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
     tickUntilAborted({
       connect: await identify("sidecarset-reconciler"),
       kruiseNamespace: config.kruiseNamespace,
-      isEndingJobs: true,
-      inPlaceGates: config.featureGates,
+      settings: { ...config.featureGates, SidecarTerminator: true, KruisePodReadinessGate: true },
       gates: options.batchGates,
       isKeepingRegistration,
       tickMs: TICK_MS,

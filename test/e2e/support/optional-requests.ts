@@ -10,7 +10,8 @@ const RECREATE = "/apis/apps.kruise.io/v1beta1/namespaces/default/containerrecre
 const STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses";
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${ADMISSION}/mutatingwebhookconfigurations`;
-const OURS = "sidecarset-mutating-webhook-configuration";
+const OURS = "kruise-sidecarset-mutating-webhook-configuration";
+const FORMER = "sidecarset-mutating-webhook-configuration";
 
 export interface Request {
   /** absent: the reconciler's */
@@ -99,7 +100,7 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     forbids: [remove("/apis/apps.kruise.io/v1beta1/sidecarsets/undone"), remove(`${PODS}/kept`)],
   },
   "webhook-configuration": {
-    permits: [get(`${MUTATING}/${OURS}`), patch(`${MUTATING}/${OURS}`)],
+    permits: [OURS, FORMER].flatMap((name) => [get(`${MUTATING}/${name}`), patch(`${MUTATING}/${name}`)]),
     forbids: [
       get(`${MUTATING}/other`),
       patch(`${MUTATING}/other`),

@@ -1,10 +1,12 @@
 /** Our reconciler, as `serve` runs it, with a fault proxy on its way to the API server; the webhooks go straight. */
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tickUntilAborted } from "../../../functions/ticker.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import type { PassReport } from "../../../shared/controller/report.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
 import { connect } from "../../../shared/kube/connect.ts";
 import { createLog } from "../../../shared/log.ts";
 import type { RawTarget } from "../../contract/raw.ts";
@@ -40,6 +42,7 @@ export async function startProxiedReconciler(admin: RawTarget): Promise<ProxiedR
   const ticks = tickUntilAborted({
     connect: () => connect(file),
     kruiseNamespace: KRUISE_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
     tickMs: TICK_MS,
     log: createLog("error", (line) => void errors.push(line)),
     onReport: (report) => reports.push(report),

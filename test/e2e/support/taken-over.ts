@@ -1,4 +1,5 @@
 /** Our reconciler, with the role we ship for it, in a cluster that OpenKruise left behind. */
+
 import type { ConfigMap, KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
@@ -7,6 +8,7 @@ import { runPass } from "../../../shared/controller/pass.ts";
 import type { PassReport } from "../../../shared/controller/report.ts";
 import { convertSidecarSet } from "../../../shared/core/conversion.ts";
 import { ledgerName } from "../../../shared/core/upgrade/ledger.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
 import { type Cluster, CONTROLLER_REVISIONS, PODS, type Resource, SIDECARSETS } from "../../../shared/kube/port.ts";
 import type { RawTarget } from "../../contract/raw.ts";
 import { withoutNoise } from "../../runner/clean.ts";
@@ -120,7 +122,13 @@ export class TakenOver {
         return patched as never;
       },
     };
-    const options = { deadlineMs: 60_000, kruiseNamespace: KRUISE_NAMESPACE, sidecarSet, follow: false };
+    const options = {
+      deadlineMs: 60_000,
+      kruiseNamespace: KRUISE_NAMESPACE,
+      sidecarSet,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      follow: false,
+    };
     const report = await runPass(through(recording), { ...options, clock: standing(now) });
     return { report, events, podWrites, ...(status ? { status } : {}) };
   }
@@ -131,6 +139,7 @@ export class TakenOver {
       deadlineMs: 60_000,
       kruiseNamespace: KRUISE_NAMESPACE,
       sidecarSet,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
       follow: true,
     });
   }
@@ -172,7 +181,13 @@ function standing(now: string): Clock {
 
 /** What OpenKruise has in a status. */
 export function countsOf(sidecarSet: SidecarSet | undefined): SidecarSetStatus | undefined {
-  const { conditions: _c, selection: _s, ...counts } = sidecarSet?.status ?? {};
+  const {
+    conditions: _c,
+    selection: _s,
+    ledgerNamespace: _l,
+    observedAnnotations: _o,
+    ...counts
+  } = sidecarSet?.status ?? {};
   return sidecarSet?.status && counts;
 }
 

@@ -1,4 +1,5 @@
 /** A cluster in memory, as far as whole reconciles need one: `decide` is run over it and its actions are carried out. */
+
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -14,6 +15,8 @@ import type { Action } from "../../../shared/core/lib/action.ts";
 import { compareUtf8 } from "../../../shared/core/lib/go-json.ts";
 import { selectorMatches } from "../../../shared/core/lib/label-selector.ts";
 import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+import { UNTOUCHED } from "../../support/rollout-fixture.ts";
 import { withCondition, withPlan } from "./pod-update.ts";
 
 export interface RecordedEvent {
@@ -88,10 +91,10 @@ export class ReconcileCluster {
           sidecarSet,
           pods: this.observePods(sidecarSet),
           revisions: this.list(name, when),
+          ...UNTOUCHED,
           taken,
-          reserved: new Set(),
         },
-        when,
+        { ...when, settings: DEFAULT_ROLLOUT_SETTINGS, areConditionsLeft: true },
       );
       const inTheWay = this.findInTheWay(decision);
       if (!inTheWay) {

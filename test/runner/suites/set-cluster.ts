@@ -124,6 +124,8 @@ export class SetCluster {
   }
 
   private read(kind: Kind, name: string): Reply {
+    const refusal = this.isInjected("get", kind, name);
+    if (refusal) return refusal;
     const isSnapshot = kind === "Pod" || kind === "PersistentVolumeClaim";
     const objects = (isSnapshot ? this.snapshot?.[kind] : undefined) ?? this.objects[kind];
     const object = objects.get(name);

@@ -26,7 +26,7 @@ interface Expected {
 /** What the reference's predicates say about one pod. */
 export function predicatesOf(pod: Pod, sidecarSet: SidecarSet) {
   const name = sidecarSet.metadata?.name ?? "";
-  const state = podStateOf(pod, sidecarSet);
+  const state = podStateOf(pod, sidecarSet, undefined);
   const containers = [...sidecarContainerNames(sidecarSet)];
   return {
     canUpgrade: isUpgradable(pod, sidecarSet),
@@ -44,7 +44,7 @@ export function predicatesOf(pod: Pod, sidecarSet: SidecarSet) {
 export function statusSuite(input: Input, expected: Expected): readonly Difference[] {
   const { sidecarSet } = input;
   const pods = input.pods.map((pod) => projectPod(pod, sidecarSet));
-  const states = pods.map((pod) => podStateOf(pod, sidecarSet));
+  const states = pods.map((pod) => podStateOf(pod, sidecarSet, undefined));
   const latest = { name: input.latestRevisionName, collisionCount: input.collisionCount ?? 0 };
   const status = calculateStatus(sidecarSet, states, latest);
   const perPod = pods.map((pod) => ({

@@ -31,12 +31,12 @@ function nameOf({ metadata }: Pod): string {
 }
 
 export function upgradeSelectSuite({ sidecarSet, pods }: Input, expected: Answer): readonly Difference[] {
-  const states = pods.map((pod) => podStateOf(projectPod(pod, sidecarSet), sidecarSet));
+  const states = pods.map((pod) => podStateOf(projectPod(pod, sidecarSet), sidecarSet, undefined));
   const indexes = (list: readonly Pod[]) => list.map((pod) => states.findIndex((state) => state.pod === pod));
   const waiting = states.filter((state) => classify(state, sidecarSet) === "waiting");
   const sorted = Array.from(sortByDefault(waiting), ({ pod }) => pod);
   const prioritized = prioritize(sorted, sidecarSet.spec.updateStrategy?.priorityStrategy);
-  const selection = selectPods(sidecarSet, states, { reserved: new Set(), isStrict: false });
+  const selection = selectPods(sidecarSet, states, { reserved: new Set(), StrictMaxUnavailable: false });
   const selected = selection.selected.map(({ pod }) => pod);
   const notUpgradable = Array.from(selection.notUpgradable, ({ pod }) => pod);
   const answer: Expected = {

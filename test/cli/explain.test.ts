@@ -1,0 +1,117 @@
+/** `explain` of pods and workloads, as a new user asks. */
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
+import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
+import { type Outcome, runHere } from "./run-cli.ts";
+
+const SETS = 12;
+const DEPLOYMENTS: Resource = { group: "apps", version: "v1", plural: "deployments", namespaced: true };
+const STATEFUL: Resource = { ...DEPLOYMENTS, plural: "statefulsets" };
+
+let cluster: ServedCluster;
+const explain = (...args: readonly string[]): Promise<Outcome> =>
+  runHere(["explain", "--kubeconfig", cluster.kubeconfig, ...args]);
+
+const template = (app: string) => ({
+  metadata: { labels: { app } },
+  spec: { containers: [{ name: "main", image: "nginx:1" }] },
+});
+const createWorkload = (resource: Resource, kind: string, name: string, app: string) =>
+  cluster.client.create(resource, {
+    apiVersion: "apps/v1",
+    kind,
+    metadata: { name, namespace: "shop" },
+    spec: { replicas: 2, selector: { matchLabels: { app } }, template: template(app) },
+  } as never);
+
+beforeAll(async () => {
+  cluster = await startServedCluster(1_000);
+  await cluster.client.create(NAMESPACES, { metadata: { name: "shop" } });
+  await cluster.client.create(NAMESPACES, { metadata: { name: "plane", labels: { "control-plane": "x" } } });
+  for (let number = 1; number <= SETS; number++)
+    await cluster.client.create<SidecarSet>(SIDECARSETS, {
+      apiVersion: "apps.kruise.io/v1beta1",
+      kind: "SidecarSet",
+      metadata: { name: `agent-${number}` },
+      spec: {
+        selector: { matchLabels: { app: `svc-${number}` } },
+        containers: [{ name: "agent", image: "agent:1" }],
+      },
+    } as SidecarSet);
+  for (const namespace of ["shop", "plane"])
+    await cluster.client.create<Pod>(PODS, {
+      kind: "Pod",
+      metadata: { name: "lost", namespace, labels: { app: "svc7" } },
+      spec: template("x").spec,
+    } as Pod);
+  await createWorkload(DEPLOYMENTS, "Deployment", "web", "svc-3");
+  await createWorkload(DEPLOYMENTS, "Deployment", "plain", "plain");
+  await createWorkload(STATEFUL, "StatefulSet", "db", "svc-4");
+});
+afterAll(() => cluster?.close());
+
+describe("explain pod", () => {
+  it("that no selector matches tells the nearest SidecarSets, and what each misses", async () => {
+    const { code, stdout, stderr } = await explain("pod/shop/lost");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(
+      /^No SidecarSet is meant for pod shop\/lost\nThe nearest of 12:\nSidecarSet agent-7\n {2}✗ SelectorNotMatched: .+ app is svc7, wanted svc-7\n/,
+    );
+    expect(stdout.match(/^SidecarSet /gm)).toHaveLength(3);
+  });
+
+  it("of a namespace that is left out says so before that", async () => {
+    const { stdout } = await explain("pod/plane/lost");
+    expect(stdout).toMatch(/^No SidecarSet is meant for pod plane\/lost\n {2}✗ NamespaceExcluded: .+namespace plane\n/);
+  });
+
+  it("tells programs the same", async () => {
+    const { stdout } = await explain("pod/plane/lost", "-o", "json");
+    expect(JSON.parse(stdout)).toMatchObject({
+      sidecarSets: [],
+      of: SETS,
+      webhook: { reason: "NamespaceExcluded" },
+      nearest: [{ sidecarSet: "agent-7", steps: [{ reason: "SelectorNotMatched" }] }, {}, {}],
+    });
+  });
+});
+
+describe("explain NAME", () => {
+  it("is a SidecarSet's", async () => {
+    expect((await explain("agent-3")).stdout).toMatch(/^SidecarSet agent-3\n/);
+  });
+
+  it.each(["deployment/web", "deploy/web", "deployments.apps/web", "deployment/shop/web"])("takes %s", async (text) => {
+    await vi.waitFor(async () => {
+      const { stdout } = await explain(text, "-n", "shop");
+      expect(stdout).toMatch(
+        /^deployment\/web in the namespace shop, SidecarSet agent-3: new pods\n {2}✓ WebhookAsked: .+\n {2}✓ SelectorMatched: .+\nPods that run: 2\n {2}✓ UpdatedAndReady: 2 of 2 pods, such as web-/,
+      );
+    }, PATIENT);
+  });
+
+  it.each(["statefulset/db", "sts/db", "statefulset.apps/db"])("finds out which kind %s is", async (text) => {
+    expect((await explain(text, "-n", "shop")).stdout).toMatch(
+      /^statefulset\/db in the namespace shop, SidecarSet agent-4/,
+    );
+  });
+
+  it("of a workload that no SidecarSet is meant for tells the nearest", async () => {
+    expect((await explain("deployment/plain", "-n", "shop")).stdout).toMatch(
+      /^No SidecarSet is meant for deployment\/plain in the namespace shop\nThe nearest of 12:\n/,
+    );
+  });
+
+  it.each([
+    ["deployment/none", 2, /^there is no deployment\/none in the namespace shop/],
+    ["nothing", 2, /^there is no SidecarSet nothing/],
+    ["deployment/", 2, /^deployment\/: write the name of a SidecarSet, pod\/NAME/],
+    ["pod/a/b/c", 2, /^pod\/a\/b\/c: write/],
+  ])("says what is wrong with %s", async (text, exit, sentence) => {
+    const { code, stderr } = await explain(text, "-n", "shop");
+    expect([code, stderr]).toEqual([exit, expect.stringMatching(sentence)]);
+  });
+});

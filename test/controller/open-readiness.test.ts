@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Pod, PodCondition } from "../../shared/api/kubernetes.ts";
+import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
+import {
+  fastClock,
+  injectedPod,
+  isReady,
+  KRUISE_NAMESPACE,
+  NAMESPACE,
+  release,
+  sidecarSet,
+  startTestCluster,
+  type TestCluster,
+} from "./fixture.ts";
+
+let test: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+});
+afterAll(() => test.close());
+
+const options = (more: Partial<PassOptions> = {}): PassOptions => ({
+  deadlineMs: 60_000,
+  kruiseNamespace: KRUISE_NAMESPACE,
+  follow: false,
+  settings: { ...DEFAULT_ROLLOUT_SETTINGS, KruisePodReadinessGate: true },
+  clock: fastClock(5),
+  ...more,
+});
+
+const readPod = (name: string) => cluster.get<Pod>(PODS, { namespace: NAMESPACE, name });
+
+async function gateOf(name: string): Promise<PodCondition | undefined> {
+  return (await readPod(name)).status?.conditions?.find(({ type }) => type === "KruisePodReady");
+}
+
+/** As the pod webhook leaves it with gate KruisePodReadinessGate. */
+function createGated(name: string): Promise<Pod> {
+  const spec = {
+    containers: [{ name: "app", image: "registry.example/app:1" }],
+    readinessGates: [{ conditionType: "KruisePodReady" }],
+  };
+  return cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: NAMESPACE }, spec });
+}
+
+/** Once nothing but the gate keeps it from being ready. */
+async function deployGated(name: string): Promise<void> {
+  await createGated(name);
+  await vi.waitFor(async () => {
+    const { status } = await readPod(name);
+    expect(status?.phase).toBe("Running");
+    expect(status?.conditions?.find(({ type }) => type === "ContainersReady")?.status).toBe("True");
+  }, PATIENT);
+}
+
+const holdUnready = (name: string) => {
+  const held = { type: "KruisePodReady", status: "False", message: '[{"userAgent":"somebody","key":"shop/held"}]' };
+  const body = { status: { conditions: [held] } };
+  return cluster.patch(PODS, { namespace: NAMESPACE, name }, { type: "strategic", body }, { subresource: "status" });
+};
+
+describe("a pass and pods that wait for the readiness gate of KruisePodReadinessGate", () => {
+  it("gives a pod of any owner the condition, and the pod becomes ready", async () => {
+    await deployGated("any");
+    expect(isReady(await readPod("any"))).toBe(false);
+    const { readiness, problems } = await runPass(cluster, options());
+    expect(problems).toEqual([]);
+    expect(readiness).toEqual({ opened: 1 });
+    expect(await gateOf("any")).toMatchObject({ status: "True" });
+    await vi.waitFor(async () => expect(isReady(await readPod("any"))).toBe(true), PATIENT);
+    const again = await runPass(cluster, options());
+    expect(again.readiness).toEqual({ opened: 0 });
+    expect(again.calls["PATCH pods/status"]).toBeUndefined();
+  });
+
+  it("does so although the pod is written to meanwhile, and then leaves it to whoever holds it unready", async () => {
+    await deployGated("moved");
+    await deployGated("held");
+    const interrupted: Cluster = {
+      ...cluster,
+      patch: async (resource, key, patch, how) => {
+        if (key.name === "held" && (await gateOf("held")) === undefined) await holdUnready("held");
+        const isFirst = (await readPod("moved")).metadata?.labels === undefined;
+        const body = { metadata: { labels: { moved: "yes" } } };
+        if (key.name === "moved" && isFirst) await cluster.patch(PODS, key, { type: "merge", body });
+        return await cluster.patch(resource, key, patch, how);
+      },
+    };
+    const { readiness, problems } = await runPass(interrupted, options());
+    expect(problems).toEqual([]);
+    expect(readiness).toEqual({ opened: 1 });
+    expect(await gateOf("moved")).toMatchObject({ status: "True" });
+    expect(await gateOf("held")).toMatchObject({ status: "False", message: expect.stringContaining("somebody") });
+  });
+
+  it("asks and writes nothing without its gate; a dry run says what it would do", async () => {
+    await deployGated("off");
+    const { readiness, calls } = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS }));
+    expect(readiness).toBeUndefined();
+    // The one that looks for pods that wait for their launch order.
+    expect(calls["LIST pods"]).toBe(1);
+    const planned = (await runPass(cluster, options({ dryRun: true }))).readiness?.planned;
+    expect(planned).toEqual(["give pod shop/off the condition KruisePodReady"]);
+    expect(await gateOf("off")).toBeUndefined();
+  });
+
+  it("looks after pods that are created while it follows a rollout, without another list of all pods", async () => {
+    const set = "long";
+    await cluster.create(SIDECARSETS, sidecarSet(set, 1, { maxUnavailable: 1 }));
+    await cluster.create(PODS, injectedPod(set, "long-0"));
+    await vi.waitFor(async () => expect(isReady(await readPod("long-0"))).toBe(true), PATIENT);
+    await release(cluster, set, 2, { image: "registry.example/proxy:never-ready" });
+    const abort = new AbortController();
+    let lists = 0;
+    const counted: Cluster = {
+      ...cluster,
+      list: (resource, how) => {
+        if (resource === PODS && how?.fieldSelector?.includes("!=Succeeded")) lists++;
+        return cluster.list(resource, how);
+      },
+    };
+    const pass = runPass(
+      counted,
+      options({ follow: true, deadlineMs: 600_000, signal: abort.signal, clock: fastClock(2) }),
+    );
+    await vi.waitFor(async () => expect(isReady(await readPod("long-0"))).toBe(false), PATIENT);
+    await createGated("young");
+    await vi.waitFor(async () => expect(isReady(await readPod("young"))).toBe(true), PATIENT);
+    abort.abort();
+    const { readiness, problems } = await pass;
+    expect(problems).toEqual([]);
+    expect(readiness?.opened).toBeGreaterThan(0);
+    expect(lists).toBe(1);
+  });
+
+  it("says in one sentence what it may not do, however many pods wait", async () => {
+    await deployGated("denied-0");
+    await deployGated("denied-1");
+    const denied: Cluster = {
+      ...cluster,
+      patch: async (resource, key, patch, how) => {
+        if (how?.subresource !== "status") return await cluster.patch(resource, key, patch, how);
+        throw new KubeError("the fence says no", { code: 403, reason: "Forbidden" });
+      },
+    };
+    const { readiness, problems } = await runPass(denied, options());
+    expect(readiness).toEqual({ opened: 0 });
+    expect(problems).toEqual([
+      "2 pods such as shop/denied-0 stay unready for want of the condition KruisePodReady: the fence says no; infra/rbac/optional/container-recreate.yaml grants what is missing",
+    ]);
+  });
+});

@@ -1,0 +1,63 @@
+import { expect, it } from "vitest";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { noPages, readPages } from "../../shared/controller/pages.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, type ListOptions, PODS, type Resource } from "../../shared/kube/port.ts";
+
+const named = (name: string) => ({ metadata: { name } });
+
+/** An API server with a list of two pages, whose token expires this often before the second one is read. */
+function expiring(times: number) {
+  const asked: string[] = [];
+  const list = async (_: Resource, options: ListOptions = {}) => {
+    asked.push(options.continue ?? "first");
+    if (options.continue === undefined)
+      return { metadata: { resourceVersion: "7", continue: "more" }, items: [named("a"), named("b")] };
+    if (asked.filter((token) => token === "more").length <= times)
+      throw new KubeError("the continue token is too old", { code: 410, reason: "Expired" });
+    return { metadata: { resourceVersion: "7" }, items: [named("c")] };
+  };
+  return { asked, cluster: { list } as unknown as Cluster };
+}
+
+const listing = {
+  resource: PODS,
+  options: {},
+  keep: ({ metadata }: KubernetesObject) => (metadata?.name === "b" ? undefined : metadata?.name),
+};
+
+it("reads all pages, and keeps what it is told to", async () => {
+  const { asked, cluster } = expiring(0);
+  const pages = await readPages(cluster, listing, noPages<string>());
+  expect(pages).toEqual({ items: ["a", "c"], resourceVersion: "7", token: undefined, isComplete: true });
+  expect(asked).toEqual(["first", "more"]);
+});
+
+it("begins a list again whose token has expired, and has nothing twice", async () => {
+  const { asked, cluster } = expiring(2);
+  expect((await readPages(cluster, listing, noPages<string>())).items).toEqual(["a", "c"]);
+  expect(asked).toEqual(["first", "more", "first", "more", "first", "more"]);
+});
+
+it("gives up in the end, with nothing that is too old to go on with", async () => {
+  const { asked, cluster } = expiring(9);
+  const pages = noPages<string>();
+  await expect(readPages(cluster, listing, pages)).rejects.toMatchObject({ code: 410 });
+  expect(pages).toEqual(noPages());
+  expect(asked).toHaveLength(6);
+});
+
+it("goes on where it was broken off between two pages", async () => {
+  const { asked, cluster } = expiring(0);
+  let over = false;
+  const pages = noPages<string>();
+  const keep = (item: KubernetesObject) => {
+    over = true;
+    return listing.keep(item);
+  };
+  await readPages(cluster, { ...listing, keep, isOver: () => over }, pages);
+  expect(pages).toMatchObject({ items: ["a"], token: "more", isComplete: false });
+  await readPages(cluster, listing, pages);
+  expect(pages).toMatchObject({ items: ["a", "c"], isComplete: true });
+  expect(asked).toEqual(["first", "more"]);
+});

@@ -1,0 +1,56 @@
+/** A request whose deadline is shorter than the time between two passes is tried all the same. */
+
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { containerRecreateRequestCrd } from "../../infra/crd/container-recreate-request-crd.ts";
+import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { systemClock } from "../../shared/controller/clock.ts";
+import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
+import { isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+
+let local: TestCluster;
+beforeAll(async () => {
+  local = await startTestCluster();
+  const group = "apiextensions.k8s.io";
+  const definitions = { group, version: "v1", plural: "customresourcedefinitions", namespaced: false };
+  await local.cluster.create(definitions, containerRecreateRequestCrd());
+});
+afterAll(() => local?.close());
+
+const MINUTE_MS = 60_000;
+
+it("by the pass a minute later, which has the deadline's time for it", async () => {
+  const { cluster } = local;
+  const key = { namespace: NAMESPACE, name: "late" };
+  const spec = { containers: [{ name: "app", image: "registry.example/app:1" }] };
+  await cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata: key, spec });
+  const running = await vi.waitFor(async () => {
+    const pod = await cluster.get<Pod>(PODS, key);
+    if (!isReady(pod)) throw new Error("it is not ready");
+    return pod;
+  }, PATIENT);
+  const [app] = running.status?.containerStatuses ?? [];
+  const statusContext = { containerID: app?.containerID ?? "", restartCount: app?.restartCount ?? 0 };
+  await cluster.create<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "ContainerRecreateRequest",
+    metadata: { ...key, labels: { "crr.apps.kruise.io/pod-uid": running.metadata?.uid ?? "" } },
+    spec: { podName: "late", containers: [{ name: "app", statusContext }], activeDeadlineSeconds: 5 },
+  });
+  const clock = { ...systemClock, epochMs: () => Date.now() + MINUTE_MS };
+  await runPass(cluster, {
+    kruiseNamespace: KRUISE_NAMESPACE,
+    deadlineMs: 20_000,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    follow: true,
+    withoutSidecarSets: true,
+    clock,
+  });
+  const { status } = await cluster.get<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, key);
+  expect(status).toMatchObject({ phase: "Completed", containerRecreateStates: [{ name: "app", phase: "Succeeded" }] });
+  expect(status?.message ?? "").toBe("");
+  expect((await cluster.get<Pod>(PODS, key)).status?.containerStatuses?.[0]?.restartCount).toBe(1);
+});

@@ -1,0 +1,127 @@
+/** Passes over ContainerRecreateRequests as their webhook leaves them, while nobody else serves any. */
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { containerRecreateRequestCrd } from "../../infra/crd/container-recreate-request-crd.ts";
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { actOnRequest } from "../../shared/controller/recreate-act.ts";
+import { admitContainerRecreateRequest } from "../../shared/core/admit-container-recreate-request.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, CONTAINER_RECREATE_REQUESTS, NODES, PODS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
+import { fastClock, isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+
+let test: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+  const definitions = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+  await cluster.create({ ...definitions, namespaced: false }, containerRecreateRequestCrd());
+});
+afterAll(() => test?.close());
+
+const NAMES = ["first", "second", "third"];
+
+const pass = async (through: Cluster, more: Partial<PassOptions> = {}) =>
+  await runPass(through, {
+    deadlineMs: 600_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    follow: true,
+    clock: fastClock(20),
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    ...more,
+  });
+
+/** A pod that is ready, and a request for its containers, one after the other. */
+async function prepare(name: string, metadata: object = {}): Promise<ContainerRecreateRequest> {
+  const key = { namespace: NAMESPACE, name };
+  const containers = NAMES.map((container) => ({ name: container, image: `registry.example/${container}:1` }));
+  await cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata: key, spec: { containers } });
+  const pod = await vi.waitFor(async () => {
+    const found = await cluster.get<Pod>(PODS, key);
+    expect(isReady(found)).toBe(true);
+    return found;
+  }, PATIENT);
+  const object = {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "ContainerRecreateRequest",
+    metadata: { ...key, ...metadata },
+    spec: { podName: name, containers: NAMES.map((one) => ({ name: one })), strategy: { orderedRecreate: true } },
+  };
+  const group = { group: "apps.kruise.io", version: "v1beta1" };
+  const review = {
+    uid: "u",
+    operation: "CREATE",
+    resource: { ...group, resource: "containerrecreaterequests" },
+    object,
+  };
+  const node = await cluster.get<KubernetesObject>(NODES, { name: pod.spec.nodeName ?? "" });
+  const view = { pod, node, gates: { KruiseDaemon: true } };
+  const admission = admitContainerRecreateRequest(review as unknown as AdmissionRequest, view);
+  if (admission.kind !== "allowed") throw new Error(admission.message);
+  return await cluster.create(CONTAINER_RECREATE_REQUESTS, admission.object as ContainerRecreateRequest);
+}
+
+const readRequest = (name: string) =>
+  cluster.get<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, { namespace: NAMESPACE, name });
+
+const refusing = (isRefused: (resource: object, name: string) => boolean): Cluster => ({
+  ...cluster,
+  patch: (resource, key, patch, options) =>
+    isRefused(resource, key.name)
+      ? Promise.reject(new KubeError("no", { code: 403, reason: "Forbidden" }))
+      : cluster.patch(resource, key, patch, options),
+});
+
+it("goes on as long as anything moves, however long that takes", async () => {
+  await prepare("long");
+  let passedMs = 0;
+  const clock = fastClock(5);
+  const later = { ...clock, now: () => clock.now() + passedMs };
+  const slow: Cluster = {
+    ...cluster,
+    patch: async (resource, ...rest) => {
+      const written = await cluster.patch(resource, ...rest);
+      if (resource === PODS) passedMs += 40_000;
+      return written as never;
+    },
+  };
+  const { recreations } = await pass(slow, { clock: later });
+  expect(recreations).toMatchObject({ recreated: 3, completed: 1 });
+});
+
+it("tells what is forbidden and which role permits it, counts nothing of it, and serves the others", async () => {
+  for (const name of ["forbidden", "permitted"]) await prepare(name);
+  const { recreations, problems } = await pass(refusing((resource, name) => resource === PODS && name === "forbidden"));
+  expect(problems).toEqual([
+    "ContainerRecreateRequest shop/forbidden: no; infra/rbac/optional/container-recreate.yaml grants what is missing",
+  ]);
+  expect(recreations).toMatchObject({ recreated: 3, completed: 1 });
+  await cluster.delete(CONTAINER_RECREATE_REQUESTS, { namespace: NAMESPACE, name: "forbidden" });
+});
+
+it("leaves to others what is theirs: finalizers, and what was written since", async () => {
+  const created = await prepare("shared", { finalizers: ["example.com/keep"] });
+  const on = (request: ContainerRecreateRequest, action: Parameters<typeof actOnRequest>[2]) =>
+    actOnRequest(cluster, { request, pod: undefined }, action);
+  const held = await on(created, { kind: "AddFinalizer" });
+  expect(held?.request.metadata?.finalizers).toEqual(["example.com/keep", expect.stringMatching(/unready-acquired/)]);
+  const waits = await on(held?.request ?? created, {
+    kind: "PatchRequestStatus",
+    status: { phase: "Pending", message: "waits" },
+  });
+  const begun = await on(waits?.request ?? created, { kind: "PatchRequestStatus", status: { phase: "Recreating" } });
+  expect(begun?.request.status).toEqual({ phase: "Recreating" });
+  const released = await on(begun?.request ?? created, { kind: "RemoveFinalizer" });
+  expect(released?.request.metadata?.finalizers).toEqual(["example.com/keep"]);
+  const another = { ...created, metadata: { ...created.metadata, uid: "another" } };
+  await expect(on(created, { kind: "AddFinalizer" })).rejects.toMatchObject({ code: 409 });
+  await expect(on(created, { kind: "Deactivate" })).rejects.toMatchObject({ code: 409 });
+  const failed = { kind: "PatchRequestStatus", status: { phase: "Failed" } } as const;
+  await expect(on(created, failed)).rejects.toMatchObject({ code: 409 });
+  await expect(on(another, { kind: "DeleteRequest" })).rejects.toMatchObject({ code: 409 });
+  expect(await readRequest("shared")).toEqual(released?.request);
+});

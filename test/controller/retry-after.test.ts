@@ -1,0 +1,84 @@
+/** What an API server has refused, and asked to wait with, is not sent again before that time, by no part of a pass. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { systemClock } from "../../shared/controller/clock.ts";
+import { meteredCluster } from "../../shared/controller/metered.ts";
+import { RetryAfter } from "../../shared/controller/retry-after.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
+import { faultyCluster } from "./faults.ts";
+import { startTestCluster, type TestCluster } from "./fixture.ts";
+
+const WAIT_MS = 1_000;
+
+let test: TestCluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+});
+afterAll(() => test?.close());
+
+/** The first call is refused, and asked to come again in a second. */
+function busyAtFirst(endsInMs = 60_000) {
+  const server = faultyCluster(test.cluster, "tooManyRequests", (index) => index === 0);
+  const over = new AbortController();
+  const times = { clock: systemClock, endsAtMs: systemClock.now() + endsInMs, over: over.signal };
+  const cluster = meteredCluster(server, { ...times, calls: {} });
+  return { cluster, server, end: () => over.abort() };
+}
+
+async function elapsedMs(work: () => Promise<unknown>): Promise<number> {
+  const beganMs = systemClock.now();
+  await work();
+  return systemClock.now() - beganMs;
+}
+
+const DEFAULT = { name: "default" };
+const MAP = { namespace: "default", name: "map" };
+const CALLS: Readonly<Record<string, (cluster: Cluster) => Promise<unknown>>> = {
+  get: (cluster) => cluster.get(NAMESPACES, DEFAULT),
+  list: (cluster) => cluster.list(PODS, { labelSelector: "app=web" }),
+  create: (cluster) => cluster.create(CONFIG_MAPS, { apiVersion: "v1", kind: "ConfigMap", metadata: MAP }),
+  patch: (cluster) => cluster.patch(NAMESPACES, DEFAULT, { type: "merge", body: { metadata: { labels: { a: "b" } } } }),
+};
+
+it.concurrent.each(Object.entries(CALLS))("a %s", async (_, call) => {
+  const { cluster, server, end } = busyAtFirst();
+  await expect(call(cluster)).rejects.toMatchObject({ code: 429, retryAfterSeconds: 1 });
+  // Whatever else is asked for does not wait.
+  expect(await elapsedMs(() => cluster.get(NAMESPACES, { name: "kube-system" }))).toBeLessThan(WAIT_MS / 2);
+  expect(await elapsedMs(() => call(cluster))).toBeGreaterThan(0.8 * WAIT_MS);
+  expect(await elapsedMs(() => cluster.get(NAMESPACES, DEFAULT))).toBeLessThan(WAIT_MS / 2);
+  expect(server.calls).toHaveLength(4);
+  end();
+});
+
+it("nothing is sent once the pass is over", async () => {
+  const { cluster, server, end } = busyAtFirst(WAIT_MS / 2);
+  const get = () => cluster.get(NAMESPACES, DEFAULT);
+  await expect(get()).rejects.toMatchObject({ code: 429 });
+  await expect(get()).rejects.toMatchObject({ reason: "DeadlineExceeded" });
+  end();
+  await systemClock.sleep(WAIT_MS);
+  expect(server.calls).toHaveLength(1);
+});
+
+it("of several under way, the one that was told last says how long", async () => {
+  let now = 0;
+  const answer = Promise.withResolvers<void>();
+  const slept: number[] = [];
+  const sleep = async (ms: number) => {
+    slept.push(ms);
+    // The answer to what was sent before comes shortly before the end.
+    now += ms - 100;
+    answer.resolve();
+    await late.catch(() => undefined);
+    now += 100;
+  };
+  const retryAfter = new RetryAfter({ ...systemClock, now: () => now, sleep }, new AbortController().signal);
+  const refuse = async () => {
+    throw new KubeError("slow", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 1 });
+  };
+  const late = retryAfter.heed("key", () => answer.promise.then(refuse));
+  await expect(retryAfter.heed("key", refuse)).rejects.toMatchObject({ code: 429 });
+  expect(await retryAfter.heed("key", async () => now)).toBeGreaterThanOrEqual(1_900);
+  expect(slept).toEqual([1_000, 900]);
+});

@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import type { LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
+import { nearestSets } from "../../../shared/core/explain/nearest-sets.ts";
+import { editDistance } from "../../../shared/core/lib/edit-distance.ts";
+
+const POD: Pod = {
+  metadata: { name: "web-0", namespace: "shop", labels: { app: "webb", tier: "front" } },
+  spec: { containers: [] },
+};
+const SHOP = { metadata: { name: "shop", labels: { "kubernetes.io/metadata.name": "shop", team: "red" } } };
+const setOf = (name: string, spec: SidecarSetSpec): SidecarSet => ({ metadata: { name }, spec });
+const byLabels = (name: string, matchLabels: LabelSelector["matchLabels"]) =>
+  setOf(name, { selector: { matchLabels: matchLabels ?? {} } });
+const told = (sets: readonly SidecarSet[]) =>
+  nearestSets(POD, SHOP, sets).map(({ sidecarSet, steps }) => [sidecarSet, ...steps.map(({ message }) => message)]);
+
+describe("the nearest SidecarSets to a pod that none is meant for", () => {
+  it("are those that miss the fewest requirements, at most three", () => {
+    const sets = [
+      byLabels("both", { app: "x", tier: "y" }),
+      byLabels("one", { app: "x", tier: "front" }),
+      byLabels("three", { app: "x", tier: "y", zone: "z" }),
+      byLabels("four", { app: "x", tier: "y", zone: "z", more: "m" }),
+    ];
+    expect(told(sets).map(([name]) => name)).toEqual(["one", "both", "three"]);
+  });
+
+  it("of as many, those whose value differs in a letter, then in all, then whose label is absent", () => {
+    const sets = [
+      byLabels("absent", { zone: "a" }),
+      byLabels("other", { app: "kafka" }),
+      byLabels("typo", { app: "web" }),
+    ];
+    expect(told(sets).map(([name]) => name)).toEqual(["typo", "other", "absent"]);
+  });
+
+  it.each<readonly [string, SidecarSetSpec, readonly RegExp[]]>([
+    ["a label's value", { selector: { matchLabels: { app: "web" } } }, [/: app is webb, wanted web$/]],
+    [
+      "several labels",
+      { selector: { matchLabels: { app: "web", zone: "a" } } },
+      [/: app is webb, wanted web; zone is absent, wanted a$/],
+    ],
+    [
+      "an expression",
+      { selector: { matchExpressions: [{ key: "tier", operator: "NotIn", values: ["front", "edge"] }] } },
+      [/: tier is front, wanted NotIn front, edge$/],
+    ],
+    [
+      "its namespaces",
+      { selector: { matchLabels: { app: "webb" } }, namespaceSelector: { matchLabels: { team: "blue" } } },
+      [/^namespaceSelector does not select the namespace shop: team is red, wanted blue$/],
+    ],
+    [
+      "both",
+      { selector: { matchLabels: { app: "web" } }, namespaceSelector: { matchLabels: { team: "blue" } } },
+      [/pod's labels: app is/, /namespace shop: team is/],
+    ],
+    ["that it has no selector", {}, [/has no selector/]],
+  ])("say %s", (_, spec, messages) => {
+    const [[name, ...texts] = []] = told([setOf("a", spec)]);
+    expect(name).toBe("a");
+    expect(texts).toEqual(messages.map((one) => expect.stringMatching(one)));
+  });
+
+  it("say so where the namespace cannot be read", () => {
+    const spec = { selector: { matchLabels: { app: "webb" } }, namespaceSelector: { matchLabels: { team: "blue" } } };
+    const [near] = nearestSets(POD, undefined, [setOf("a", spec)]);
+    expect(near?.steps.map(({ message }) => message)).toEqual([expect.stringMatching(/its labels cannot be read$/)]);
+  });
+});
+
+describe("two words", () => {
+  it.each([
+    ["web", "web", 0],
+    ["web", "webb", 1],
+    ["web", "wob", 1],
+    ["", "abc", 3],
+    ["kitten", "sitting", 3],
+  ])("%s and %s are %i letters apart", (a, b, distance) => {
+    expect([editDistance(a, b), editDistance(b, a)]).toEqual([distance, distance]);
+  });
+});

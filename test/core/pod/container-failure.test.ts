@@ -1,0 +1,78 @@
+/** "Does this container fail?" has one answer: every reader is asked about every reason that the table has. */
+import { describe, expect, it } from "vitest";
+import { progressOf } from "../../../functions/cli/progress.ts";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { checkInstallation } from "../../../shared/core/check.ts";
+import { decide } from "../../../shared/core/decide.ts";
+import { explainPod, explainSidecarSet } from "../../../shared/core/explain.ts";
+import { isBroken } from "../../../shared/core/ordered-set/trace-state.ts";
+import { planRollout } from "../../../shared/core/plan.ts";
+import { CONTAINER_REASONS, type ContainerReason } from "../../../shared/core/pod/container-failure.ts";
+import { reportOnSidecarSet } from "../../../shared/core/report.ts";
+import { CONTEXT, NOW, podOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
+import { LABELS, SET, updatedPod, withSets } from "../check/fixture.ts";
+
+const OLD = podOf({ name: "old", labels: LABELS, withoutImage: hashWithoutImage() });
+
+function hashWithoutImage(): string {
+  return SET.metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";
+}
+
+/** Taken down by the rollout: its sidecar waits, or has ended, for that reason. */
+function downPod(reason: string, where: "waiting" | "terminated"): Pod {
+  const statuses = [
+    { name: "main", ready: true },
+    { name: "sc", ready: false, state: { [where]: { reason } } },
+  ];
+  return takenDown(updatedPod(SET, { isReady: false, statuses }));
+}
+
+type Reader = (pod: Pod, observation: Parameters<typeof decide>[0]) => boolean;
+
+const factsOf = (pods: readonly Pod[]) => ({
+  pods,
+  revisions: [],
+  ...UNTOUCHED,
+  lastPass: NOW,
+  namespace: { metadata: { name: "default" } },
+  registrations: undefined,
+  sidecarSets: [SET],
+  ...CONTEXT,
+});
+
+/** Says whether the pod fails, as it puts it. */
+const READERS: Readonly<Record<string, Reader>> = {
+  "the pass, and with it a halt": (_, observation) => decide(observation, CONTEXT).failing.length > 0,
+  "plan, which expects no such pod back": (_, observation) =>
+    planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5 }).after.hold === "budget",
+  "explain of the pod": (pod) =>
+    explainPod(pod, SET, factsOf([pod, OLD])).some(
+      ({ reason }) => reason === "ImagePullError" || reason === "ContainerFailing",
+    ),
+  "explain of the SidecarSet": (pod) =>
+    explainSidecarSet(SET, factsOf([pod, OLD])).find(({ reason }) => reason === "BudgetUsed")?.verdict === "stop",
+  "the page": (_, observation) =>
+    reportOnSidecarSet({ observation, events: [], missed: new Set(), lastPass: NOW }, CONTEXT).reasons.some(
+      ({ title }) => title === "1 pod cannot start the current version",
+    ),
+  check: (pod) => checkInstallation(withSets([SET], [pod, OLD])).findings.some(({ id }) => id === "RolloutBlocked"),
+  "explain of a StatefulSet": isBroken,
+};
+
+const REASONS = Object.keys(CONTAINER_REASONS) as readonly ContainerReason[];
+
+describe.each(["waiting", "terminated"] as const)("a sidecar that is %s", (where) => {
+  describe.each([...REASONS, "SomethingElse"])("for %s", (reason) => {
+    const pod = downPod(reason, where);
+    const observation = { sidecarSet: SET, pods: [pod, OLD], revisions: [], ...UNTOUCHED };
+    const { comesBack } = { ...CONTAINER_REASONS, SomethingElse: { comesBack: "soon" } }[reason] ?? {};
+
+    it.each(Object.keys(READERS))("is told of alike by %s", (reader) => {
+      expect(READERS[reader]?.(pod, observation)).toBe(comesBack !== "soon");
+    });
+
+    it("ends a watch of the status when nothing but a person helps", () => {
+      expect(progressOf(SET, factsOf([pod, OLD])).isStopped === true).toBe(comesBack === "no");
+    });
+  });
+});

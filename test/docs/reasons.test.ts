@@ -1,0 +1,49 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { REASONS } from "../../shared/core/explain/step.ts";
+import { SET_REASONS } from "../../shared/core/ordered-set/set-reasons.ts";
+import { CONDITION_REASONS } from "../../shared/core/set-conditions/condition-reasons.ts";
+
+const FILE = "docs/reasons.md";
+
+/** Heading of a part → heading of a reason → the paragraph below it. */
+const parts = new Map(
+  readFileSync(FILE, "utf8")
+    .split(/^## /m)
+    .slice(1)
+    .map((part) => [
+      part.split("\n")[0] ?? "",
+      new Map([...part.matchAll(/^### (.+)\n\n(.+)$/gm)].map(([, name = "", text = ""]) => [name, text])),
+    ]),
+);
+
+const EXPECTED: Readonly<Record<string, readonly string[]>> = {
+  "What explain and the page say": REASONS,
+  "What explain says of ordered sets": SET_REASONS.filter((reason) => !(REASONS as readonly string[]).includes(reason)),
+  "What conditions say": [...new Set<string>(Object.values(CONDITION_REASONS).flat())],
+};
+
+describe(FILE, () => {
+  it("has these parts", () => {
+    expect([...parts.keys()]).toEqual(Object.keys(EXPECTED));
+  });
+
+  it.each(Object.entries(EXPECTED))("%s: every reason there is, and no other", (part, reasons) => {
+    const told = [...(parts.get(part)?.keys() ?? [])];
+    expect(told.toSorted()).toEqual([...reasons].toSorted());
+    expect(told.length).toBeGreaterThan(10);
+  });
+
+  it.each(Object.entries(EXPECTED).flatMap(([part, reasons]) => reasons.map((reason) => [reason, part] as const)))(
+    "says what %s means",
+    (reason, part) => {
+      expect(parts.get(part)?.get(reason)?.length).toBeGreaterThan(30);
+    },
+  );
+
+  it("says of conditions which of them give a reason", () => {
+    for (const [type, reasons] of Object.entries(CONDITION_REASONS))
+      for (const reason of reasons)
+        expect(parts.get("What conditions say")?.get(reason), reason).toContain(`\`${type}\``);
+  });
+});

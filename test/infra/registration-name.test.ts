@@ -1,0 +1,123 @@
+/** The pod webhook is called where OpenKruise's is, and a change of its registration's name leaves no pod without sidecars. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { installation } from "../../infra/manifests.ts";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
+
+/** What others register for pods, under the names of their own manifests. */
+const OTHERS = [
+  "aws-load-balancer-webhook",
+  "cert-manager-webhook",
+  "gatekeeper-mutating-webhook-configuration",
+  "istio-sidecar-injector",
+  "kyverno-resource-mutating-webhook-cfg",
+  "linkerd-proxy-injector-webhook-config",
+  "pod-identity-webhook",
+  "vault-agent-injector-cfg",
+];
+const OPENKRUISE = "kruise-mutating-webhook-configuration";
+const FORMER = "sidecarset-mutating-webhook-configuration";
+
+const registrations = installation({ url: "https://webhooks.example.com" }).filter(
+  ({ kind }) => kind === "MutatingWebhookConfiguration",
+);
+const named = ({ metadata }: KubernetesObject) => metadata?.name ?? "";
+const isEmpty = (one: KubernetesObject) => !("webhooks" in one);
+
+test("API servers call ours after those that they call before OpenKruise's, and before all others", () => {
+  const [ours = ""] = registrations.map(named);
+  expect(OTHERS.map((name) => [name, name < ours])).toEqual(OTHERS.map((name) => [name, name < OPENKRUISE]));
+  expect(OTHERS.filter((name) => name > ours)).toContain("kyverno-resource-mutating-webhook-cfg");
+  expect(ours).not.toBe(OPENKRUISE);
+});
+
+test("an installation empties the registration of the former name once the new one is there", () => {
+  expect(registrations.map((one) => [named(one) === FORMER, isEmpty(one)])).toEqual([
+    [false, false],
+    [true, true],
+  ]);
+});
+
+let served: ServedCluster;
+beforeAll(async () => {
+  served = await startServedCluster();
+  await served.client.create(SIDECARSETS, {
+    apiVersion: SIDECARSET_V1BETA1,
+    kind: "SidecarSet",
+    metadata: { name: "log-agent" },
+    spec: {
+      selector: { matchLabels: { app: "web" } },
+      containers: [{ name: "log-agent", image: "log-agent:1", volumeMounts: [{ name: "logs", mountPath: "/logs" }] }],
+      initContainers: [{ name: "prepare", image: "prepare:1", podInjectPolicy: "BeforeAppContainer" }],
+      volumes: [{ name: "logs", emptyDir: {} }],
+    },
+  } as KubernetesObject);
+});
+afterAll(() => served?.close());
+
+/** A pod that is created now, without what differs between two pods. */
+async function newPod(name: string): Promise<object> {
+  const spec = { containers: [{ name: "app", image: "app:1" }], nodeName: "none", automountServiceAccountToken: false };
+  const metadata = { name, namespace: "default", labels: { app: "web" } };
+  const { metadata: stored, spec: injected } = await served.client.create(PODS, {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata,
+    spec,
+  } as Pod);
+  const { "kruise.io/sidecarset-hash": hash, ...annotations } = { ...stored?.annotations };
+  // When it was injected stands in there.
+  expect(hash).toContain("log-agent");
+  return { annotations, spec: injected };
+}
+
+const whichSaw = (pod: string, webhook: string) =>
+  served.local.admissions().filter((call) => call.name === pod && call.webhook === webhook);
+
+test("pods get their sidecars, once, at every moment in which the registration changes its name", async () => {
+  const { client } = served;
+  const [ours, emptied] = registrations;
+  if (!ours || !emptied) throw new Error("an installation registers both");
+  const stored = await client.get<KubernetesObject & { readonly webhooks: readonly object[] }>(
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    { name: named(ours) },
+  );
+  const { webhooks } = stored;
+  // As a former version installed it.
+  await client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: FORMER }, { type: "merge", body: { webhooks } });
+  await client.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: named(ours) });
+  const before = await newPod("before");
+  expect(JSON.stringify(before)).toContain("log-agent:1");
+
+  await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, { ...ours, webhooks } as KubernetesObject);
+  expect(await newPod("both")).toEqual(before);
+  expect(whichSaw("both", "mpod.kb.io")).toHaveLength(2);
+
+  // What `kubectl apply` makes of an object whose last one had them.
+  await client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: FORMER }, { type: "merge", body: { webhooks: null } });
+  expect(await newPod("after")).toEqual(before);
+  expect(whichSaw("after", "mpod.kb.io")).toHaveLength(1);
+});
+
+test("a policy engine sees pods with their sidecars", async () => {
+  await served.client.create(MUTATING_WEBHOOK_CONFIGURATIONS, {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name: "kyverno-resource-mutating-webhook-cfg" },
+    webhooks: [
+      {
+        name: "mutate.kyverno.svc",
+        clientConfig: { url: "https://127.0.0.1:1" },
+        rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+        sideEffects: "None",
+        admissionReviewVersions: ["v1"],
+        failurePolicy: "Ignore",
+      },
+    ],
+  } as KubernetesObject);
+  await newPod("judged");
+  const [call] = whichSaw("judged", "mutate.kyverno.svc");
+  expect(JSON.stringify(call?.object)).toContain("log-agent:1");
+});

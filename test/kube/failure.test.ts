@@ -1,0 +1,173 @@
+/** What happened on the way to an API server, as one sentence that says where, and what to do. */
+import { describe, expect, it } from "vitest";
+import { KubeError } from "../../shared/kube/error.ts";
+import { connectionFailure, refusal, timeoutFailure, unreadableAnswer } from "../../shared/kube/failure.ts";
+
+const SERVER = "https://api.example:6443";
+const attempt = (isSent = true) => ({ method: "GET", url: new URL(`${SERVER}/api/v1/pods?limit=5`), isSent });
+const errorOf = (code: string) => Object.assign(new Error("as Node says it"), { code });
+
+describe("a connection that fails", () => {
+  it.each([
+    ["ECONNREFUSED", "ConnectionRefused", `nobody listens on ${SERVER}: check the server address`],
+    ["ENOTFOUND", "NameNotFound", `the host name of ${SERVER} cannot be resolved`],
+    ["EAI_AGAIN", "NameNotFound", `the host name of ${SERVER} cannot be resolved`],
+    ["EHOSTUNREACH", "Unreachable", `${SERVER} cannot be reached: check routes`],
+    ["ENETUNREACH", "Unreachable", `${SERVER} cannot be reached: check routes`],
+    ["ETIMEDOUT", "Unreachable", `${SERVER} cannot be reached: check routes`],
+    ["EPROTO", "NotTLS", `${SERVER} does not speak TLS as expected`],
+    ["ERR_SSL_WRONG_VERSION_NUMBER", "NotTLS", `${SERVER} does not speak TLS as expected`],
+    ["HPE_INVALID_CONSTANT", "NotHTTP", `${SERVER} does not speak HTTP`],
+    ["CERT_HAS_EXPIRED", "CertificateNotTrusted", `the certificate of ${SERVER} has expired: renew it`],
+    ["ERR_TLS_CERT_ALTNAME_INVALID", "CertificateNotTrusted", "is not for this host name"],
+    ["DEPTH_ZERO_SELF_SIGNED_CERT", "CertificateNotTrusted", "not signed by the certificate authority"],
+    ["SELF_SIGNED_CERT_IN_CHAIN", "CertificateNotTrusted", "not signed by the certificate authority"],
+    ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "CertificateNotTrusted", "not signed by the certificate authority"],
+    ["UNABLE_TO_GET_ISSUER_CERT", "CertificateNotTrusted", "not signed by the certificate authority"],
+    ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "CertificateNotTrusted", "not signed by the certificate authority"],
+    ["CERT_SIGNATURE_FAILURE", "CertificateNotTrusted", "not signed by the certificate authority"],
+    ["CERT_UNTRUSTED", "CertificateNotTrusted", "not signed by the certificate authority"],
+    ["ERR_SSL_TLSV1_ALERT_BAD_CERTIFICATE", "TLS", `TLS with ${SERVER} failed (ERR_SSL_TLSV1_ALERT_BAD_CERTIFICATE)`],
+    ["ERR_TLS_HANDSHAKE_TIMEOUT", "TLS", `TLS with ${SERVER} failed`],
+    ["ERR_OSSL_PEM_NO_START_LINE", "TLS", `TLS with ${SERVER} failed`],
+    ["ECONNRESET", "ConnectionReset", `${SERVER} closed the connection before it had answered`],
+    ["EPIPE", "ConnectionReset", `${SERVER} closed the connection before it had answered`],
+    ["EOTHER", "ConnectionFailed", `no answer from ${SERVER}: as Node says it`],
+    ["EOTHER_ERR_SSL", "ConnectionFailed", `no answer from ${SERVER}: as Node says it`],
+  ])("%s is %s", (code, reason, sentence) => {
+    const cause = errorOf(code);
+    for (const one of [cause, new AggregateError([cause, errorOf("EPIPE")])]) {
+      const error = connectionFailure(one, attempt());
+      expect(error).toMatchObject({ code: 0, reason, isOutcomeKnown: false, cause: one });
+      if (one === cause) expect(error.message).toContain(`GET /api/v1/pods: `);
+      if (one === cause) expect(error.message).toContain(sentence);
+    }
+  });
+
+  it.each([
+    ["an Error without a code", new Error("hm"), "hm"],
+    ["a text", "hm", "hm"],
+    ["an object that is no Error", { code: "EPIPE" }, "[object Object]"],
+    ["several of none", new AggregateError([], "hm"), "hm"],
+  ])("%s is told as it is", (_, cause, text) => {
+    const error = connectionFailure(cause, attempt());
+    expect([error.reason, error.message]).toEqual([
+      "ConnectionFailed",
+      `GET /api/v1/pods: no answer from ${SERVER}: ${text}`,
+    ]);
+  });
+
+  it("has changed nothing unless the request was sent", () => {
+    expect(connectionFailure(errorOf("EPIPE"), attempt(false)).isOutcomeKnown).toBe(true);
+  });
+
+  it("that is told already stays as it is", () => {
+    const told = new KubeError("told", { code: 0, reason: "Timeout" });
+    expect(connectionFailure(told, attempt())).toBe(told);
+  });
+});
+
+it.each([
+  [true, `GET /api/v1/pods: ${SERVER} did not answer within 50 ms`],
+  [false, `GET /api/v1/pods: ${SERVER} did not accept a connection within 50 ms`],
+])("no answer in time, sent: %s", (isSent, message) => {
+  const error = timeoutFailure(attempt(isSent), 50);
+  expect(error).toMatchObject({ code: 0, reason: "Timeout", isOutcomeKnown: !isSent, message });
+});
+
+it("an answer that cannot be read leaves open what became of the request", () => {
+  const cause = new Error("cut");
+  expect(unreadableAnswer(attempt(), 201, "ends in the middle", cause)).toMatchObject({
+    code: 201,
+    reason: "UnreadableAnswer",
+    isOutcomeKnown: false,
+    message: `GET /api/v1/pods: the answer of ${SERVER} ends in the middle`,
+    cause,
+  });
+});
+
+describe("a refusal", () => {
+  const statusOf = (more: object) => JSON.stringify({ kind: "Status", ...more });
+
+  it.each([
+    [400, "BadRequest"],
+    [401, "Unauthorized"],
+    [403, "Forbidden"],
+    [409, "Conflict"],
+    [410, "Expired"],
+    [413, "RequestEntityTooLarge"],
+    [422, "Invalid"],
+    [429, "TooManyRequests"],
+    [500, "InternalError"],
+    [503, "ServiceUnavailable"],
+    [504, "Timeout"],
+    [418, "Unknown"],
+  ])("with %i and no Status is %s", (code, reason) => {
+    const error = refusal(attempt(), code, "no", undefined);
+    expect(error).toMatchObject({ code, reason, retryAfterSeconds: undefined, isOutcomeKnown: code < 500 });
+    expect(error.cause).toBe(`GET ${SERVER}/api/v1/pods?limit=5 answered ${code}`);
+  });
+
+  it("of a path that is not served names the path", () => {
+    expect(refusal(attempt(), 404, "404 page not found\n", undefined)).toMatchObject({
+      reason: "NotFound",
+      message: `${SERVER} does not know /api/v1/pods: is the custom resource definition installed?`,
+    });
+    const status = statusOf({ code: 404, message: "404 page not found" });
+    expect(refusal(attempt(), 404, status, undefined).message).toContain("does not know /api/v1/pods");
+    const quoted = "no 404 page not found";
+    expect(refusal(attempt(), 404, statusOf({ code: 404, message: quoted }), undefined).message).toBe(quoted);
+    expect(refusal(attempt(), 403, "404 page not found", undefined).message).toBe("404 page not found");
+  });
+
+  it("believes its Status more than its code", () => {
+    const status = { kind: "Status", code: 409, reason: "Conflict", message: "changed" };
+    const error = refusal(attempt(), 500, JSON.stringify(status), undefined);
+    expect(error).toMatchObject({ code: 409, reason: "Conflict", message: "changed", cause: status });
+  });
+
+  it.each([
+    ["null", "null"],
+    ["a text", '"Status"'],
+    ["a list", "[]"],
+    ["another kind", '{"kind":"Pod"}'],
+    ["none", '{"message":"odd"}'],
+    ["of no kind", '{"kind":"status","message":"odd"}'],
+  ])("whose body is %s has no Status: its text is shown", (_, body) => {
+    expect(refusal(attempt(), 409, body, undefined)).toMatchObject({ reason: "Conflict", message: body });
+  });
+
+  it("without a word says so, with a long one cuts it, on one line", () => {
+    const said = (body: string) => refusal(attempt(), 403, body, undefined).message;
+    expect(said("")).toBe(`GET /api/v1/pods: ${SERVER} answered 403 without a reason`);
+    expect(said(" a\n \t b ")).toBe("a b");
+    expect(said("x".repeat(200))).toBe("x".repeat(200));
+    expect(said("x".repeat(201))).toBe(`${"x".repeat(200)}…`);
+  });
+
+  it("404 of a proxy quotes it", () => {
+    const said = (body: string) => refusal(attempt(), 404, body, undefined);
+    expect(said("<html> lost </html>")).toMatchObject({ code: 502, reason: "UnreadableAnswer" });
+    expect(said("<html> lost </html>").message).toMatch(/ stand between\? <html> lost <\/html>$/);
+    expect(said("").message).toMatch(/ stand between\? nothing$/);
+  });
+
+  it.each([
+    ["5", 5],
+    ["123456", 123_456],
+    ["1234567", undefined],
+    ["Wed, 21 Oct 2026 07:28:00 GMT", undefined],
+    ["5 s", undefined],
+    ["in 5", undefined],
+    ["", undefined],
+    [undefined, undefined],
+  ])("with Retry-After: %s asks for %s s", (header, seconds) => {
+    expect(refusal(attempt(), 429, "slow down", header).retryAfterSeconds).toBe(seconds);
+  });
+
+  it("asks for the wait of its Status rather", () => {
+    const status = statusOf({ code: 429, details: { retryAfterSeconds: 7 } });
+    expect(refusal(attempt(), 429, status, "5").retryAfterSeconds).toBe(7);
+    expect(refusal(attempt(), 429, statusOf({ code: 429, details: {} }), "5").retryAfterSeconds).toBe(5);
+  });
+});

@@ -1,0 +1,103 @@
+/** What the webhooks of recreations and ordered sets read of the cluster to decide, and when they read nothing. */
+import { describe, expect, test } from "vitest";
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import { readConfig } from "../../shared/config.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
+import { containerRecreateAdmission } from "../../shared/webhook/container-recreate-admission.ts";
+import { statefulSetValidation } from "../../shared/webhook/stateful-set-validation.ts";
+
+type Stored = Readonly<Record<string, object | number>>;
+
+/** Answers with what is stored, or with an error of that code. */
+function clusterOf(stored: Stored) {
+  const asked: string[] = [];
+  const answer = async (key: string) => {
+    asked.push(key);
+    const found = stored[key] ?? 404;
+    if (typeof found === "number") throw new KubeError(key, { code: found, reason: "Unknown" });
+    return found;
+  };
+  const cluster = {
+    get: ({ plural }: { plural: string }, { namespace, name }: { namespace?: string; name: string }) =>
+      answer([plural, namespace, name].filter(Boolean).join("/")),
+    list: ({ plural }: { plural: string }) => answer(plural),
+  } as unknown as Cluster;
+  return { asked, connect: async () => cluster };
+}
+
+function requestOf(operation: AdmissionRequest["operation"], object: object): AdmissionRequest {
+  const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "any" };
+  const kind = { group: "apps.kruise.io", version: "v1beta1", kind: "Any" };
+  return { uid: "u", operation, kind, resource, namespace: "shop", object, oldObject: object } as AdmissionRequest;
+}
+
+const gates = (text: string) => readConfig({ FEATURE_GATES: text }).featureGates;
+
+describe("of a recreation", () => {
+  const POD = "pods/shop/web";
+  const wish = {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "ContainerRecreateRequest",
+    metadata: { name: "a", namespace: "shop" },
+    spec: { podName: "web", containers: [{ name: "main" }] },
+  };
+  const podOn = (nodeName?: string) => ({
+    metadata: { name: "web", namespace: "shop", uid: "u" },
+    spec: { containers: [{ name: "main", image: "a:1" }], ...(nodeName ? { nodeName } : {}) },
+    status: { phase: "Running", containerStatuses: [{ name: "main", containerID: "c" }] },
+  });
+  const decided = async (stored: Stored, features = "KruiseDaemon=true", request = requestOf("CREATE", wish)) => {
+    const { asked, connect } = clusterOf(stored);
+    const admission = await containerRecreateAdmission({ connect, featureGates: gates(features) })(request);
+    return { asked, admission };
+  };
+
+  test("the pod and its node", async () => {
+    const { asked, admission } = await decided({ [POD]: podOn("n1"), "nodes/n1": { metadata: { name: "n1" } } });
+    expect(asked).toEqual([POD, "nodes/n1"]);
+    expect(admission.kind).toBe("allowed");
+  });
+
+  test("the pod alone where that is on no node", async () => {
+    expect((await decided({ [POD]: podOn() })).asked).toEqual([POD]);
+  });
+
+  test("nothing more where there is no such pod: it is refused", async () => {
+    const { asked, admission } = await decided({});
+    expect([asked, admission.kind]).toEqual([[POD], "denied"]);
+  });
+
+  test("nothing where its feature is off, or nothing is created", async () => {
+    expect((await decided({ [POD]: podOn("n1") }, "KruiseDaemon=false")).asked).toEqual([]);
+    const update = requestOf("UPDATE", wish);
+    expect((await decided({ [POD]: podOn("n1") }, "KruiseDaemon=true", update)).asked).toEqual([]);
+  });
+
+  test("a node that is gone is none, and one that cannot be read is no decision", async () => {
+    expect((await decided({ [POD]: podOn("n1") })).asked).toEqual([POD, "nodes/n1"]);
+    await expect(decided({ [POD]: 503 })).rejects.toMatchObject({ code: 503 });
+    await expect(decided({ [POD]: podOn("n1"), "nodes/n1": 403 })).rejects.toMatchObject({ code: 403 });
+  });
+});
+
+describe("of an ordered set", () => {
+  const askedBy = async (operation: AdmissionRequest["operation"], features: string) => {
+    const { asked, connect } = clusterOf({ storageclasses: { items: [] } });
+    await statefulSetValidation({ connect, featureGates: gates(features) })(requestOf(operation, {}));
+    return asked;
+  };
+
+  test("StorageClasses, where claims may grow and a set is changed, and else nothing", async () => {
+    expect(await askedBy("UPDATE", "StatefulSetAutoResizePVCGate=true")).toEqual(["storageclasses"]);
+    expect(await askedBy("UPDATE", "StatefulSetAutoResizePVCGate=false")).toEqual([]);
+    expect(await askedBy("CREATE", "StatefulSetAutoResizePVCGate=true")).toEqual([]);
+  });
+
+  test("a cluster that cannot be read is no decision", async () => {
+    const { connect } = clusterOf({ storageclasses: 503 });
+    const featureGates = gates("StatefulSetAutoResizePVCGate=true");
+    const validate = statefulSetValidation({ connect, featureGates });
+    await expect(validate(requestOf("UPDATE", {}))).rejects.toMatchObject({ code: 503 });
+  });
+});
