@@ -38,6 +38,8 @@ interface Evictions {
   isStale: boolean;
   /** nobody is to be tried any more */
   isOver: boolean;
+  /** a swap was lost: what is reserved now is not known, so nothing may be written any more by what was looked at */
+  isOutdated: boolean;
 }
 
 interface Wanted extends PodState {
@@ -46,13 +48,24 @@ interface Wanted extends PodState {
 }
 
 /**
- * How many were. PodDisruptionBudgets hold: a pod that one keeps is left for a later pass, and the next in line has its
- * place. `look` is that of a round that has just ended, so its ledger says what may be written to at this moment.
+ * How many were, and whether `look` holds no more. PodDisruptionBudgets hold: a pod that one keeps is left for a later
+ * pass, and the next in line has its place. `look` is that of a round that has just ended, so its ledger says what may be
+ * written to at this moment.
  */
-export async function evictMissed(context: RolloutContext, look: Look): Promise<number> {
-  const evictions: Evictions = { evicted: 0, tried: new Set(), keptOwners: new Set(), isStale: false, isOver: false };
+export async function evictMissed(
+  context: RolloutContext,
+  look: Look,
+): Promise<Pick<Evictions, "evicted" | "isOutdated">> {
+  const evictions: Evictions = {
+    evicted: 0,
+    tried: new Set(),
+    keptOwners: new Set(),
+    isStale: false,
+    isOver: false,
+    isOutdated: false,
+  };
   while (!evictions.isOver && evictions.tried.size < MOST_TRIED) await evictNext(context, look, evictions);
-  return evictions.evicted;
+  return evictions;
 }
 
 /** As many as there is room for now. */
@@ -77,10 +90,8 @@ async function evictThese(
   evictions: Evictions,
 ): Promise<void> {
   const { ledger, added } = alsoReserved(look.stored.ledger, wanted, subjectOf(look.sidecarSet));
-  if (added.length === 0 || !(await swap(context, look, ledger))) {
-    evictions.isOver = true;
-    return;
-  }
+  evictions.isOver ||= added.length === 0;
+  if (evictions.isOver || !(await swap(context, look, evictions, ledger))) return;
   const open = new Set<Reservation>();
   for (const reservation of added) {
     const outcome = await attempt(() => evict(context.cluster, reservation));
@@ -89,8 +100,7 @@ async function evictThese(
     if (evictions.isOver) break;
   }
   const closed = new Set(added.filter((one) => !open.has(one)));
-  // Lost: then somebody else has the ledger, and fences what is left.
-  if (!(await swap(context, look, withoutThese(look.stored.ledger, closed)))) evictions.isOver = true;
+  await swap(context, look, evictions, withoutThese(look.stored.ledger, closed));
 }
 
 interface Tried {
@@ -140,10 +150,12 @@ async function readWantedOne(context: RolloutContext, look: Look, planned: Pod):
   return { namespace, name, uid, resourceVersion: pod.metadata?.resourceVersion ?? "", owner };
 }
 
-async function swap(context: RolloutContext, look: Look, next: Ledger): Promise<boolean> {
+/** False: lost. Then whoever looks next, or has the ledger now, fences what is left. */
+async function swap(context: RolloutContext, look: Look, evictions: Evictions, next: Ledger): Promise<boolean> {
   const place = { namespace: context.kruiseNamespace, owner: look.sidecarSet };
   const stored = await swapLedger(context.cluster, place, look.stored, next);
   if (stored) look.stored = stored;
+  else evictions.isOver = evictions.isOutdated = true;
   return stored !== undefined;
 }
 

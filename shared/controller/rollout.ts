@@ -183,8 +183,8 @@ function isManyInFlight({ decision, reserved }: RoundResult): boolean {
   return inFlight > MANY_IN_FLIGHT && inFlight > decision.summary.matched * SHARE_IN_FLIGHT;
 }
 
-function stopOf({ decision, reserved }: RoundResult): Stop | undefined {
-  return reserved > 0 || isUnderWay(decision.summary) ? undefined : "settled";
+function stopOf({ decision, reserved, isOutdated }: RoundResult): Stop | undefined {
+  return reserved > 0 || isOutdated || isUnderWay(decision.summary) ? undefined : "settled";
 }
 
 function isUnderWay({ hold, updated, updatedReady, used, selected }: Summary): boolean {

@@ -30,7 +30,7 @@ export interface RoundResult {
   readonly reserved: number;
   /** every pod that there was room for carries its patch, and the decision has more of them */
   readonly isMoreToWrite: boolean;
-  /** the SidecarSet said something else before all pods were written to */
+  /** a new look is needed: the SidecarSet said something else before all pods were written to, or the ledger may */
   readonly isOutdated: boolean;
   /** the status has changed, but was written just now */
   readonly isStatusOwed: boolean;

@@ -222,10 +222,11 @@ async function begin(service: Service, context: RolloutContext, name: string): P
     const begun = await beginRollout(context, name);
     if (typeof begun === "string") return { report: reportOn(context, name, begun) };
     const { look } = begun;
-    const evicted = await evictMissed(context, look);
+    const { evicted, isOutdated } = await evictMissed(context, look);
     if (evicted > 0) context.tally.evicted = (context.tally.evicted ?? 0) + evicted;
     const reserved = look.stored.ledger.reservations.length;
-    const progress = { look, result: { ...begun.result, reserved } };
+    const result = { ...begun.result, reserved, isOutdated: begun.result.isOutdated || isOutdated };
+    const progress = { look, result };
     return { report: reportOn(context, name, "oneRound", progress), progress };
   } catch (error) {
     return failed(context, name, error);

@@ -364,6 +364,58 @@ describe("evictions beside a rollout", () => {
     expect((await pass("slower")).report?.tally.evicted).toBe(1);
   });
 
+  describe("a swap of the ledger whose answer is lost is followed by a new look", () => {
+    const kept = new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" });
+    const lost = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
+
+    /** Every eviction is refused; the answer to the first write of the ledger that `isLost` is about does not come. */
+    function losing(isLost: (patch: string) => boolean): Cluster {
+      let count = 0;
+      return {
+        ...cluster,
+        create: (resource, object, options) =>
+          options?.subresource === "eviction" ? Promise.reject(kept) : cluster.create(resource, object, options),
+        patch: async (resource, key, patch, options) => {
+          const answer = await cluster.patch(resource, key, patch, options);
+          if (resource === CONFIG_MAPS && isLost(JSON.stringify(patch)) && count++ === 0) throw lost;
+          return answer as never;
+        },
+      };
+    }
+
+    const follow = async (name: string, through: Cluster) => {
+      const report = await runPass(through, {
+        kruiseNamespace: KRUISE_NAMESPACE,
+        deadlineMs: 20_000,
+        settings: DEFAULT_ROLLOUT_SETTINGS,
+        follow: true,
+        sidecarSet: name,
+      });
+      return report.sidecarSets[0];
+    };
+
+    test("what it freed is not written to", async () => {
+      await prepare("freed");
+      let isReserved = false;
+      const frees = (patch: string) => {
+        const isFreeing = isReserved && !patch.includes(`${NAMESPACE}/freed-`);
+        isReserved ||= patch.includes(`${NAMESPACE}/freed-`);
+        return isFreeing;
+      };
+      const before = await readPods(cluster, "freed");
+      expect(await follow("freed", losing(frees))).toMatchObject({ stop: "settled", tally: { fenced: 0 } });
+      expect(await readPods(cluster, "freed")).toEqual(before);
+      expect(await reservations("freed")).toBe("");
+    });
+
+    test("what it reserved is not left behind", async () => {
+      await prepare("reserved");
+      const reserves = (patch: string) => patch.includes(`${NAMESPACE}/reserved-`);
+      expect(await follow("reserved", losing(reserves))).toMatchObject({ stop: "settled", tally: { fenced: 1 } });
+      expect(await reservations("reserved")).toBe("");
+    });
+  });
+
   test("what has its sidecars by the time that it is read is left", async () => {
     await prepare("injected");
     const annotations = { "kruise.io/sidecarset-injected-list": "injected" };
