@@ -7,15 +7,21 @@ type Selection = NonNullable<SidecarSetStatus["selection"]>;
 /**
  * Since it was made, unless it was changed. What a change changed is not recorded anywhere, so the first time that it
  * is looked at counts from its last write, and from then on every other selection counts from when it is first seen.
- * `now` in RFC3339. Never too early, but for pods whose labels were changed.
+ * `now` in RFC3339, by a clock that may be slow: what the API server's clock says is later counts then. Never too early,
+ * but for pods whose labels were changed.
  */
 export function selectionOf({ metadata, spec, status }: SidecarSet, now: string): Selection {
   const digest = digestOf(spec);
-  if (status?.selection !== undefined)
-    return status.selection.digest === digest ? status.selection : { digest, since: now };
+  if (status?.selection?.digest === digest) return status.selection;
   const isUnchanged = metadata?.generation === undefined || metadata.generation <= 1;
-  const since = isUnchanged ? metadata?.creationTimestamp : lastSpecWrite(metadata);
-  return { digest, since: since ?? now };
+  const written = isUnchanged ? metadata?.creationTimestamp : lastSpecWrite(metadata);
+  if (written && status?.selection === undefined) return { digest, since: written };
+  const since = [now, written, metadata?.creationTimestamp].flatMap((time) => time ?? []).reduce(later);
+  return { digest, since };
+}
+
+function later(a: string, b: string): string {
+  return a > b ? a : b;
 }
 
 /** Of specs that are the same objects: they never change. */

@@ -80,6 +80,15 @@ describe("a SidecarSet selects what it does since", () => {
     expect(since(made({ generation: 2 }))).toBe(NOW);
   });
 
+  test("no earlier than it was made or last written, where the clock of whoever looks is slow", () => {
+    const sinceBy = (sidecarSet: SidecarSet) => selectionOf(sidecarSet, "2025-12-31T23:00:00Z").since;
+    const status = { selection: { digest: "another", since: SINCE } };
+    const managedFields = [fields("2026-01-03T00:00:00Z", { "f:spec": {} })];
+    expect(sinceBy(made({ generation: 2 }))).toBe(SINCE);
+    expect(sinceBy(made({ generation: 2 }, status))).toBe(SINCE);
+    expect(sinceBy(made({ generation: 2, managedFields }, status))).toBe("2026-01-03T00:00:00Z");
+  });
+
   test("it was first seen so, whatever else has changed since, and anew when the selection changes", () => {
     const selection = selectionOf(made({}), NOW);
     const status = { selection };
