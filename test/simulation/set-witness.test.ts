@@ -18,6 +18,13 @@ function podOf(name: string, version: number, state: "running" | "down"): Pod {
   return { ...pod, metadata, status: { ...status, conditions: withReady({ ...pod, status }, isReady, 0) } } as Pod;
 }
 
+const bare = (name: string) => {
+  const { metadata } = injectedPod({ namespace: "shop", name, uid: name }, []);
+  return { metadata: { ...metadata, resourceVersion: "1" } };
+};
+
+const write = (object: object) => ({ object, isRemoved: false }) as unknown as Write;
+
 /** The world of one SidecarSet; `log` is what was found wrong. */
 function scene(isStrict = false) {
   const log: string[] = [];
@@ -28,7 +35,6 @@ function scene(isStrict = false) {
   const namespaces = new NamespaceWitness(clock);
   const report = (_: Write, why: string) => log.push(why);
   const witness = new SetWitness({ set: SET, isStrict, pods: all, namespaces, clock, report });
-  const write = (object: object) => ({ object, isRemoved: false }) as unknown as Write;
   let generation = 0;
   /** A new spec, for pods of this tier only; reservations are made under it from now on. */
   const release = (version: number, maxUnavailable: number, tier?: string, partition = 0) => {
@@ -189,5 +195,33 @@ describe("the judge of partitions", () => {
     later();
     upgrade("c", 2);
     expect(log).toEqual(["leaves 1 old pods, the partition keeps 3"]);
+  });
+});
+
+describe("the judge of fences", () => {
+  /** A pod without sidecars, or with them, whose reservation this pass has freed. */
+  function freed(by: string, wish: { readonly isInjected: boolean }) {
+    const clock = () => 0;
+    const namespaces = new NamespaceWitness(clock);
+    const witness = new SetWitness({ set: SET, isStrict: false, pods: () => [], namespaces, clock, report: () => {} });
+    const pod = { ...podOf("a", 1, "running"), ...(wish.isInjected ? {} : bare("a")) };
+    const reservation = { namespace: "shop", name: "a", uid: "a", resourceVersion: "1", generation: 1, revision: "" };
+    const ledger = (reservations: readonly (typeof reservation)[]) => ({
+      data: formatLedger({ uid: "set", generation: 1, reservations }),
+    });
+    witness.seeLedger({ ...write(ledger([reservation])), userAgent: by });
+    const isLateFence = (fencer: string) => witness.isLateFence({ ...write({}), userAgent: fencer }, pod);
+    const before = isLateFence("pass-2");
+    witness.seeLedger({ ...write(ledger([])), userAgent: by });
+    return { before, isLateFence };
+  }
+
+  it("lets one come late for an eviction that another pass has freed, not for one that its own has", () => {
+    const { before, isLateFence } = freed("pass-1", { isInjected: false });
+    expect([before, isLateFence("pass-2"), isLateFence("pass-1")]).toEqual([false, true, false]);
+  });
+
+  it("lets none come late for a patch", () => {
+    expect(freed("pass-1", { isInjected: true }).isLateFence("pass-2")).toBe(false);
   });
 });

@@ -13,7 +13,7 @@ import type { Write } from "./api-server.ts";
 import { DownWitness } from "./down-witness.ts";
 import { evictionProblem, isMeant } from "./evictions.ts";
 import type { NamespaceWitness } from "./namespace-witness.ts";
-import { hashOfPod, isPodReady, isWorking, type SetPlan } from "./objects.ts";
+import { hashOfPod, isInjected, isPodReady, isWorking, type SetPlan } from "./objects.ts";
 import { ordinalViolation } from "./ordinals.ts";
 import { OwnerWitness } from "./owner-witness.ts";
 import { budgetOf, type Grant, partitionNow, permissionsOf, type Spec, selects } from "./permission.ts";
@@ -65,6 +65,8 @@ export class SetWitness {
   readonly #changes: PodChanges;
   /** "uid version" → when the pass had begun that reserved it: what is older it has seen */
   #since: ReadonlyMap<string, number> = new Map();
+  /** "uid version" → who took it out of the ledger */
+  readonly #freed = new Map<string, Set<string>>();
 
   constructor(options: SetWitnessOptions) {
     this.#options = options;
@@ -80,6 +82,16 @@ export class SetWitness {
   reservationOf({ metadata }: Pod): Reservation | undefined {
     const { uid, resourceVersion } = metadata ?? {};
     return this.#ledger.reservations.find((one) => one.uid === uid && one.resourceVersion === resourceVersion);
+  }
+
+  /**
+   * The fence of a pod that is reserved no more, and is still what it was: then an eviction was freed that nobody has
+   * sent, or that was refused. Another pass had read the ledger before; whoever freed it knows better.
+   */
+  isLateFence({ userAgent }: Write, pod: Pod): boolean {
+    const { uid = "", resourceVersion = "" } = pod.metadata ?? {};
+    const freed = this.#freed.get(stateOf({ uid, resourceVersion })) ?? [];
+    return !isInjected(pod, this.#options.set.name) && [...freed].some((by) => by !== userAgent);
   }
 
   seeSpec({ object, isRemoved }: Write): void {
@@ -123,9 +135,16 @@ export class SetWitness {
     const isNew = write.previous === undefined;
     if (!isNew && ledger.uid === this.#ledger.uid && ledger.generation < this.#ledger.generation)
       this.#options.report(write, "takes the ledger's generation back");
+    this.#noteFreed(write, ledger);
     this.#ledger = ledger;
     const since = ledger.reservations.map((one) => [stateOf(one), this.#since.get(stateOf(one)) ?? began] as const);
     this.#since = new Map(since);
+  }
+
+  #noteFreed({ userAgent }: Write, { reservations }: Ledger): void {
+    const kept = new Set(reservations.map(stateOf));
+    for (const state of this.#ledger.reservations.map(stateOf).filter((one) => !kept.has(one)))
+      this.#freed.set(state, (this.#freed.get(state) ?? new Set()).add(userAgent));
   }
 
   /** It has other labels. */

@@ -155,9 +155,11 @@ export class Witness {
     const sets = change.kind === "fence" ? [...this.#sets.values()] : [this.#setOf(change.set)];
     const holder = sets.find((set) => set.reservationOf(previous));
     const reservation = holder?.reservationOf(previous);
+    const isLateFence = change.kind === "fence" && !holder && sets.some((set) => set.isLateFence(write, previous));
+    if (change.kind === "fence") this.fences++;
+    if (isLateFence) return;
     if (!holder || !reservation)
       return void this.#report(write, `has no reservation at ${previous.metadata?.resourceVersion}`);
-    if (change.kind === "fence") this.fences++;
     if (change.kind === "flip") this.flips++;
     if (change.kind === "upgrade") {
       this.upgrades++;

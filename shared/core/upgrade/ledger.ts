@@ -7,7 +7,9 @@
  * 3. A pod is written to only while it is reserved, on condition that it still has the reserved resourceVersion.
  * 4. A reservation is freed only when its pod is seen at a later resourceVersion, or gone. One that is no longer wanted
  *    is fenced: a write that changes nothing but an annotation, so that a late patch fails. So are reserved ones that a
- *    smaller budget, or a release that others carry already, leaves no room for.
+ *    smaller budget, or a release that others carry already, leaves no room for. An eviction is sent once, by the pass that
+ *    reserved it: refused, or never sent, it is freed with its pod as it was. All that may come late then is the fence of
+ *    another pass that had read the ledger before.
  * 5. The ledger names the SidecarSet's generation. observedGeneration is written only when the ledger names it and
  *    nothing is reserved under an older one.
  */
