@@ -128,10 +128,10 @@ export class Approver {
     return injected.length > 0 && !isEnding;
   }
 
-  /** Where the last word was no, the report says why nothing goes on. */
+  /** Where the last word was no, the report says why nothing goes on: by that, unless the SidecarSet itself is gone. */
   ends(process: string, { sidecarSets }: PassReport): void {
-    for (const { name, why, summary, generation } of sidecarSets) {
-      if (summary?.hold !== "gate") continue;
+    for (const { name, stop, why, summary, generation } of sidecarSets) {
+      if (stop === "gone" || summary?.hold !== "gate") continue;
       const reason = this.#refusalOf(process, name, generation);
       if (reason === undefined) this.#options.violated(`${process} stops ${name} by a no that nobody has said: ${why}`);
       else if (!why.includes(reason))

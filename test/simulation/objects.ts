@@ -145,7 +145,8 @@ export function injectedPod(
       creationTimestamp: "2026-01-01T00:00:00Z",
       ...place,
       labels,
-      ownerReferences: place.name.startsWith("stray-") ? [] : [ownerOf(place)],
+      // An API server stores no empty list.
+      ...(place.name.startsWith("stray-") ? {} : { ownerReferences: [ownerOf(place)] }),
       annotations,
     },
     spec: { nodeName: "node-1", containers: [main, ...injections.flatMap(containersOf)] },
