@@ -3,8 +3,8 @@
  * is reserved in the ledger as a patch is: other passes count it as down, and a late one lands under no later spec.
  */
 import type { KubernetesObject, Pod } from "../api/kubernetes.ts";
+import { mayHaveMissed } from "../core/missed-injection/missed-pods.ts";
 import { planEvictions } from "../core/missed-injection/plan-evictions.ts";
-import { isInjected } from "../core/pod/is-matched.ts";
 import { isRunningAndReady } from "../core/pod/is-ready.ts";
 import {
   alsoReserved,
@@ -34,7 +34,7 @@ interface Evictions {
   readonly tried: Set<string>;
   /** uids of controllers, one of whose pods is kept by a PodDisruptionBudget: the others would fare no better */
   readonly keptOwners: Set<string>;
-  /** one was not what it had been, so perhaps it is down: nobody gets its place */
+  /** one was not what it had been, so perhaps it is down, or was gone at once, and counts no more: nobody gets its place */
   isStale: boolean;
   /** nobody is to be tried any more */
   isOver: boolean;
@@ -97,6 +97,7 @@ async function evictThese(
     const outcome = await attempt(() => evict(context.cluster, reservation));
     count(context, evictions, { reservation, wanted, outcome });
     if (await mayStillLand(context, look, reservation, outcome)) open.add(reservation);
+    evictions.isStale ||= look.observed.view.versionOf(reservation.uid) === null;
     if (evictions.isOver) break;
   }
   const closed = new Set(added.filter((one) => !open.has(one)));
@@ -137,13 +138,13 @@ async function readWanted(
 }
 
 /**
- * undefined: it is not what it was, or would not come back without a controller. One that was down cost nothing: where it
- * is ready by now, it would.
+ * undefined: it has not missed anything any more, or would not come back without a controller. One that was down cost
+ * nothing: where it is ready by now, it would.
  */
 async function readWantedOne(context: RolloutContext, look: Look, planned: Pod): Promise<Wanted | undefined> {
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = planned.metadata ?? {};
   const pod = await readPod(context, look, { namespace, name, uid, resourceVersion });
-  if (!pod || pod.metadata?.deletionTimestamp || isInjected(pod, look.sidecarSet.metadata?.name ?? ""))
+  if (!pod || !look.observed.scope.isSelected(pod) || mayHaveMissed([pod], look.sidecarSet, "").length === 0)
     return undefined;
   const owner = pod.metadata?.ownerReferences?.find(({ controller }) => controller === true)?.uid;
   if (owner === undefined || (isRunningAndReady(pod) && !isRunningAndReady(planned))) return undefined;

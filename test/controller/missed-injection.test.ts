@@ -430,6 +430,45 @@ describe("evictions beside a rollout", () => {
     expect([calls["GET pods"], calls["CREATE pods/eviction"]]).toEqual([2, undefined]);
   });
 
+  test("what is not selected any more by the time that it is read, or is to be let be, is left", async () => {
+    await prepare("let-be");
+    const changes = [{ labels: { app: "taken-out" } }, { annotations: { "sidecarset.kruise.io/inject": "false" } }];
+    const later: Cluster = {
+      ...cluster,
+      get: async (resource, of) => {
+        const metadata = resource === PODS ? changes.shift() : undefined;
+        if (metadata) await cluster.patch(PODS, of, { type: "merge", body: { metadata } });
+        return await cluster.get(resource, of);
+      },
+    };
+    const { calls } = await pass("let-be", later);
+    expect([calls["GET pods"], calls["CREATE pods/eviction"]]).toEqual([2, undefined]);
+  });
+
+  test("the place of one that is gone at once is nobody else's before it has been made anew", async () => {
+    await prepare("at-once");
+    const more = { spec: { updateStrategy: { maxUnavailable: 3 } } };
+    await cluster.patch(SIDECARSETS, { name: "at-once" }, { type: "merge", body: more });
+    const labels = { app: "at-once", tier: "other" };
+    const containers = [{ name: "main", image: "registry.example/main:1" }];
+    const template = { metadata: { labels }, spec: { containers, terminationGracePeriodSeconds: 0 } };
+    const spec = { replicas: 5, selector: { matchLabels: labels }, template };
+    await cluster.create(REPLICA_SETS, {
+      metadata: { namespace: NAMESPACE, name: "zz-at-once" },
+      spec,
+    } as KubernetesObject);
+    await vi.waitFor(async () => expect(await readyPods("at-once")).toHaveLength(9), PATIENT);
+    const kept = new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" });
+    const guarded: Cluster = {
+      ...cluster,
+      create: (resource, object, options) =>
+        options?.subresource === "eviction" && !object.metadata?.name?.startsWith("zz-")
+          ? Promise.reject(kept)
+          : cluster.create(resource, object, options),
+    };
+    expect((await pass("at-once", guarded)).report?.tally.evicted).toBe(1);
+  });
+
   test("once one is forbidden no other is tried", async () => {
     await prepare("forbidden");
     const more = { spec: { updateStrategy: { maxUnavailable: 2 } } };
