@@ -41,12 +41,16 @@ export function readFormerRegistration(cluster: Cluster): Promise<PodRegistratio
 }
 
 async function readNamed(cluster: Cluster, name: string): Promise<PodRegistration | undefined> {
+  const stored = await readStored(cluster, name);
+  const webhook = stored?.webhooks?.find(({ name }) => name === POD_WEBHOOK);
+  const condition = webhook?.matchConditions?.find(({ name }) => name === NEEDS_WEBHOOK_CONDITION)?.expression;
+  const reliedOnAt = stored?.metadata?.annotations?.[RELIED_ON_ANNOTATION];
+  return stored && webhook ? { condition, reliedOnAt, stored } : undefined;
+}
+
+async function readStored(cluster: Cluster, name: string): Promise<Configuration | undefined> {
   try {
-    const stored = await cluster.get<Configuration>(MUTATING_WEBHOOK_CONFIGURATIONS, { name });
-    const webhook = stored.webhooks?.find(({ name }) => name === POD_WEBHOOK);
-    const condition = webhook?.matchConditions?.find(({ name }) => name === NEEDS_WEBHOOK_CONDITION)?.expression;
-    const reliedOnAt = stored.metadata?.annotations?.[RELIED_ON_ANNOTATION];
-    return webhook ? { condition, reliedOnAt, stored } : undefined;
+    return await cluster.get<Configuration>(MUTATING_WEBHOOK_CONFIGURATIONS, { name });
   } catch (error) {
     if (isKubeError(error, 404)) return undefined;
     throw error;
@@ -92,12 +96,14 @@ async function patchAsRead(
     await cluster.patch<Configuration>(MUTATING_WEBHOOK_CONFIGURATIONS, key, { type: "json", operations });
     return undefined;
   } catch (error) {
-    if (isKubeError(error) && (isConflict(error) || !error.isOutcomeKnown)) return error;
+    if (isKubeError(error) && (!error.isOutcomeKnown || (await hasMoved(cluster, metadata, error)))) return error;
     throw error;
   }
 }
 
-/** 422 is how an API server answers a JSON patch whose test fails. */
-function isConflict(error: KubeError): boolean {
-  return isKubeError(error, 404, 409, 422);
+/** 422 is how an API server answers a JSON patch whose test fails, and how a policy refuses. */
+async function hasMoved(cluster: Cluster, read: Configuration["metadata"], error: KubeError): Promise<boolean> {
+  if (!isKubeError(error, 422)) return isKubeError(error, 404, 409);
+  const now = await readStored(cluster, read?.name ?? "");
+  return now?.metadata?.resourceVersion !== read?.resourceVersion;
 }

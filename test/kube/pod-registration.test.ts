@@ -155,6 +155,14 @@ describe("a registration that is written", () => {
     expect(await writePodRegistration(cluster, before, next)).toMatchObject({ code: 404 });
   });
 
+  it("is the one that was read, and a policy refuses the write: that is no race", async () => {
+    await register([webhook(POD_WEBHOOK, [OURS])]);
+    const patch = () => Promise.reject(new KubeError("a policy denies it", { code: 422, reason: "Invalid" }));
+    const next = { condition: "true", reliedOnAt: undefined };
+    const writing = writePodRegistration({ ...cluster, patch }, await readStored(), next);
+    await expect(writing).rejects.toMatchObject({ message: "a policy denies it" });
+  });
+
   it.each([
     { code: 409, isToldAs: "answer" },
     { code: 500, isToldAs: "answer" },
