@@ -99,8 +99,10 @@ async function store(context: RolloutContext, look: Look, plan: LedgerPlan, kept
   const stored = await swapLedger(context.cluster, place, look.stored, ledger);
   if (!stored) return false;
   look.stored = stored;
+  // Pods that missed their sidecars may be evicted by what was looked at.
+  const mayWriteToPods = ledger.reservations.length > 0 || look.missed?.length !== 0;
   // One that was deleted knew perhaps of a newer generation, which the status has shown. From here on others find this one.
-  return !isNew || ledger.reservations.length === 0 || (await readSame(context, look)) !== undefined;
+  return !isNew || !mayWriteToPods || (await readSame(context, look)) !== undefined;
 }
 
 /** The same event is recorded once a pass, and only for what was done, or for a flip that was refused. */

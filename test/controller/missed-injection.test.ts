@@ -250,6 +250,33 @@ describe("evictions beside a rollout", () => {
     expect(await uids("late-eviction")).toEqual(before);
   });
 
+  test("nothing is evicted by a spec of before once the status shows another, though the ledger was deleted", async () => {
+    const name = "forgotten";
+    await prepare(name);
+    const kept = new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" });
+    const guarded: Cluster = {
+      ...cluster,
+      create: (resource, object, options) =>
+        options?.subresource === "eviction" ? Promise.reject(kept) : cluster.create(resource, object, options),
+    };
+    await pass(name, guarded);
+    const before = await uids(name);
+    const ledger = { namespace: KRUISE_NAMESPACE, name: `sidecarset-ledger-${name}` };
+    await cluster.delete(CONFIG_MAPS, ledger);
+    const frozen = faultyCluster(cluster, "freeze", (_, call) => call === "CREATE configmaps");
+    const late = pass(name, frozen);
+    await frozen.struck;
+    const pause = { spec: { updateStrategy: { paused: true } } };
+    await cluster.patch(SIDECARSETS, { name }, { type: "merge", body: pause });
+    await pass(name);
+    const { metadata, status } = await readSet(cluster, name);
+    expect(status?.observedGeneration).toBe(metadata?.generation);
+    await cluster.delete(CONFIG_MAPS, ledger);
+    frozen.thaw();
+    expect((await late).report?.tally.evicted).toBeUndefined();
+    expect(await uids(name)).toEqual(before);
+  });
+
   test("one whose answer did not come stays reserved, and is fenced by the next pass", async () => {
     await prepare("unanswered");
     const before = await uids("unanswered");
