@@ -173,7 +173,7 @@ describe("a pass and the pods of jobs", () => {
   });
 
   it("leaves a pod that has changed since it was listed, until it is looked at again", async () => {
-    await deployJob("changed", DONE);
+    await deployJob("changed", DONE, [NORMAL, IGNORING]);
     const body = { metadata: { annotations: { changed: "since" } } };
     const slow: Cluster = {
       ...cluster,
@@ -194,7 +194,7 @@ describe("a pass and the pods of jobs", () => {
     const abort = new AbortController();
     const pass = runPass(cluster, options({ follow: true, signal: abort.signal, deadlineMs: 600_000 }));
     await vi.waitFor(async () => expect((await readSet(cluster, "busy")).status?.updatedPods).toBe(1), PATIENT);
-    await deployJob("meanwhile", DONE);
+    await deployJob("meanwhile", DONE, [NORMAL, IGNORING]);
     await vi.waitFor(async () => expect((await readPod("meanwhile")).status?.phase).toBe("Succeeded"), PATIENT);
     abort.abort();
     expect((await pass).terminations?.finished).toBe(1);
