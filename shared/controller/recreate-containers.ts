@@ -64,11 +64,11 @@ async function round(recreating: Recreating): Promise<boolean> {
   const taken = chosen.slice(0, MAX_CHOSEN);
   const over = requests.filter(isOver);
   report.waiting = waiting.length + chosen.length - taken.length;
-  await mapLimited([...over, ...taken], REQUESTS_AT_ONCE, (request) =>
+  const ends = await mapLimited([...over, ...taken], REQUESTS_AT_ONCE, (request) =>
     isolated(recreating, request, () => serveOne(recreating, request)),
   );
   await mapLimited(waiting, REQUESTS_AT_ONCE, (one) => isolated(recreating, one.request, () => wait(service, one)));
-  return chosen.length > 0 || waiting.some(({ isBrief }) => isBrief);
+  return chosen.length > 0 || ends.includes("changed") || waiting.some(({ isBrief }) => isBrief);
 }
 
 function isOver({ metadata, status }: ContainerRecreateRequest): boolean {
@@ -87,14 +87,16 @@ async function isolated(
   { service }: Recreating,
   { metadata }: ContainerRecreateRequest,
   work: () => Promise<void>,
-): Promise<void> {
+): Promise<"changed" | undefined> {
   try {
     await work();
   } catch (error) {
-    if (isKubeError(error, 404, 409)) return;
+    if (isKubeError(error, 409)) return "changed";
+    if (isKubeError(error, 404)) return undefined;
     const help = isKubeError(error, 403) ? "; infra/rbac/optional/container-recreate.yaml grants what is missing" : "";
     note(service, `ContainerRecreateRequest ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}${help}`);
   }
+  return undefined;
 }
 
 async function wait({ cluster }: Service, { request, why }: Waiting): Promise<void> {

@@ -4,6 +4,7 @@ import { containerRecreateRequestCrd } from "../../infra/crd/container-recreate-
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { POD_READY_CONDITION, RECREATE_POD_UID_LABEL, UNREADY_ACQUIRED } from "../../shared/api/names.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { actOnRequest } from "../../shared/controller/recreate-act.ts";
 import { admitContainerRecreateRequest } from "../../shared/core/admit-container-recreate-request.ts";
@@ -101,6 +102,44 @@ it("tells what is forbidden and which role permits it, counts nothing of it, and
   ]);
   expect(recreations).toMatchObject({ recreated: 3, completed: 1 });
   await cluster.delete(CONTAINER_RECREATE_REQUESTS, { namespace: NAMESPACE, name: "forbidden" });
+});
+
+it("lets a pod go that somebody else wrote to just then: it is looked at once more", async () => {
+  const key = { namespace: NAMESPACE, name: "held" };
+  const spec = {
+    containers: [{ name: "app", image: "registry.example/app:1" }],
+    readinessGates: [{ conditionType: POD_READY_CONDITION }],
+  };
+  const made = await cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata: key, spec });
+  const message = JSON.stringify([{ userAgent: "ContainerRecreateRequest", key: `${NAMESPACE}/held` }]);
+  const conditions = [{ type: POD_READY_CONDITION, status: "False", message }];
+  await cluster.patch(PODS, key, { type: "strategic", body: { status: { conditions } } }, { subresource: "status" });
+  await cluster.create<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "ContainerRecreateRequest",
+    metadata: {
+      ...key,
+      labels: { [RECREATE_POD_UID_LABEL]: made.metadata?.uid ?? "" },
+      finalizers: [UNREADY_ACQUIRED],
+    },
+    spec: { podName: "held", containers: [{ name: "app" }] },
+  });
+  const over = { status: { phase: "Completed", completionTime: "2026-01-10T00:00:00Z" } };
+  await cluster.patch(CONTAINER_RECREATE_REQUESTS, key, { type: "merge", body: over }, { subresource: "status" });
+  let isBusy = true;
+  const busy: Cluster = {
+    ...cluster,
+    patch: async (resource, ...rest) => {
+      const body = { metadata: { annotations: { written: "by another" } } };
+      if (resource === PODS && isBusy) await cluster.patch(PODS, key, { type: "merge", body });
+      if (resource === PODS) isBusy = false;
+      return cluster.patch(resource, ...rest);
+    },
+  };
+  expect((await pass(busy)).problems).toEqual([]);
+  expect((await readRequest("held")).metadata?.finalizers ?? []).toEqual([]);
+  const { status } = await cluster.get<Pod>(PODS, key);
+  expect(status?.conditions?.find(({ type }) => type === POD_READY_CONDITION)?.status).toBe("True");
 });
 
 it("leaves to others what is theirs: finalizers, and what was written since", async () => {
