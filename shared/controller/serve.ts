@@ -113,7 +113,8 @@ export async function serve(service: Service, names: readonly string[]): Promise
 /** The next pass begins with the first one that began too late in this one. */
 function cursorOf({ cursor, notReached }: Service, turns: Turns): string {
   const begun = [...turns.order];
-  const first = begun.findIndex((name) => notReached.includes(name));
+  const late = new Set(notReached);
+  const first = begun.findIndex((name) => late.has(name));
   return begun[first - 1] ?? cursor;
 }
 
