@@ -33,7 +33,8 @@ export class LeaseWitness {
     const now = isRemoved ? undefined : this.#held(object as unknown as KubernetesObject, userAgent);
     this.#last = now;
     if (!last || !now || last.holder === "" || now.holder === "" || last.holder === now.holder) return undefined;
-    const ageMs = now.atMs - last.renewedMs;
+    // By the clock of whoever takes it, of which its own word is a little later than when it looked.
+    const ageMs = Math.abs(now.renewedMs - last.renewedMs);
     const isKept = last.isTimely && now.isTimely && ageMs < HOLDS_MS - 1_000;
     return isKept ? `takes the Lease that ${last.writer} renewed ${Math.round(ageMs)} ms ago` : undefined;
   }
