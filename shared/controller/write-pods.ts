@@ -9,6 +9,7 @@ import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.
 import { mapPaced, Pace } from "./paced.ts";
 import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 import { backOff, isBusy, noteProblem, waitMsOf } from "./pod-trouble.ts";
+import { isDue, noteRefused } from "./refusals.ts";
 import { SpecCheck } from "./spec-check.ts";
 import { setCondition } from "./write-condition.ts";
 
@@ -35,9 +36,10 @@ export async function writePods(
   const conditions = decision.actions.filter((action) => action.kind === "PatchPodCondition");
   const conditionOf = new Map(conditions.map((condition) => [condition.pod.uid, condition]));
   const isPatch = new Set(patches.map(({ pod }) => pod.uid));
-  const granted = patches.filter(({ pod }) => plan.granted.has(pod.uid));
+  const granted = patches.filter(({ pod }) => plan.granted.has(pod.uid) && isDue(context, pod));
   if (granted.length > 0) context.tally.batches++;
-  await mapLimited(plan.fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
+  const fenced = plan.fenced.filter((reservation) => isDue(context, reservation));
+  await mapLimited(fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
   const done = new Set<string>();
   const refused = new Map<string, string>();
   const pace = paces.get(context) ?? new Pace(WRITES_AT_ONCE, context.clock, context.endsAtMs);
@@ -103,6 +105,7 @@ async function learn(
       look.observed.view.remove(state.uid, null);
       return false;
     case "refused":
+      if (!isBusy(outcome)) noteRefused(context, state);
       await backOff(context, state, outcome);
       return false;
     case "conflict":
@@ -111,7 +114,10 @@ async function learn(
       const pod = await readPod(context, look, state);
       const isUntouched = pod?.metadata?.resourceVersion === state.resourceVersion;
       // Still what it was: then it was not another writer that made the API server refuse.
-      if (isUntouched && outcome.error.code === 422) noteProblem(context, state, outcome.error.message);
+      if (isUntouched && outcome.error.code === 422) {
+        noteRefused(context, state);
+        noteProblem(context, state, outcome.error.message);
+      }
       return pod !== undefined && patch !== undefined && isPatched(pod, patch);
     }
     default:
