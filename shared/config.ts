@@ -4,9 +4,10 @@ import { type AuthenticationSettings, parseAuthentication } from "./authenticati
 import type { AwsAccess, Queue } from "./aws/access.ts";
 import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
-import { type FeatureGates, parseFeatureGates } from "./feature-gates.ts";
+import { DEFAULT_FEATURE_GATES, type FeatureGates } from "./feature-gates.ts";
 import { type GateHost, parseGateHosts } from "./gate-settings.ts";
 import { type CallLimits, DEFAULT_CALL_LIMITS } from "./kube/rate-limit.ts";
+import { featureGatesProblem, parseFeatureGates } from "./parse-feature-gates.ts";
 
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -35,10 +36,17 @@ export function readConfig(env: Environment = process.env): Config {
   return {
     kruiseNamespace: parseNamespace("POD_NAMESPACE", env["POD_NAMESPACE"] || KRUISE_NAMESPACE),
     freshnessMs: parseFreshness("VIEW_FRESHNESS_MS", env["VIEW_FRESHNESS_MS"] || "0"),
-    featureGates: parseFeatureGates("FEATURE_GATES", env["FEATURE_GATES"] ?? ""),
+    featureGates: readFeatureGates(env["FEATURE_GATES"]),
     isKeepingRegistration: parseFlag("KEEP_REGISTRATION", env["KEEP_REGISTRATION"] || "false"),
     logLevel: readLogLevel(env),
   };
+}
+
+function readFeatureGates(text: string | undefined): FeatureGates {
+  if (!text) return DEFAULT_FEATURE_GATES;
+  const problem = featureGatesProblem(text, DEFAULT_FEATURE_GATES);
+  if (problem !== undefined) throw new ConfigError(`FEATURE_GATES ${problem}`);
+  return parseFeatureGates(text, DEFAULT_FEATURE_GATES);
 }
 
 /** @throws ConfigError */

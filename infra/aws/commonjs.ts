@@ -19,8 +19,12 @@ export interface CommonJsBundle {
 }
 
 type Outputs = Metafile["outputs"];
-/** The code of a file of the bundle; undefined: it stays a file of its own. */
-type CodeOf = (file: string) => string | undefined;
+interface Members {
+  /** of a file of the bundle; undefined: it stays a file of its own */
+  readonly codeOf: (file: string) => string | undefined;
+  /** false: they have run already, and one of which nothing is used is left out */
+  readonly sideEffects: boolean;
+}
 
 const INDEX = "index.js";
 
@@ -31,14 +35,16 @@ export async function toCommonJs({ outputFiles, metafile: { outputs } }: SplitBu
   const parts = [...eager]
     .filter((file) => file !== INDEX)
     .map((file) => `export * as ${partOf(file)} from "./${file}";`);
-  const index = await bundle(`export * from "./${INDEX}";${parts.join("")}`, (file) =>
-    eager.has(file) ? texts.get(file) : undefined,
-  );
+  const index = await bundle(`export * from "./${INDEX}";${parts.join("")}`, {
+    sideEffects: true,
+    codeOf: (file) => (eager.has(file) ? texts.get(file) : undefined),
+  });
   const lazy = new Map<string, string>();
   for (const file of [...texts.keys()].filter((name) => !eager.has(name))) {
-    const code = await bundle(texts.get(file) ?? "", (other) =>
-      eager.has(other) ? sharedPart(other, outputs) : undefined,
-    );
+    const code = await bundle(texts.get(file) ?? "", {
+      sideEffects: false,
+      codeOf: (other) => (eager.has(other) ? sharedPart(other, outputs) : undefined),
+    });
     lazy.set(file, code);
   }
   return { eager: index, lazy };
@@ -63,7 +69,7 @@ function sharedPart(file: string, outputs: Outputs): string {
   return `const {${names}}=require("./${INDEX}").${partOf(file)};export {${names}}`;
 }
 
-async function bundle(contents: string, codeOf: CodeOf): Promise<string> {
+async function bundle(contents: string, members: Members): Promise<string> {
   const { outputFiles } = await build({
     stdin: { contents },
     bundle: true,
@@ -73,20 +79,21 @@ async function bundle(contents: string, codeOf: CodeOf): Promise<string> {
     format: "cjs",
     // What is imported later is CommonJS as well: Node's own import() would hide its default export.
     supported: { "dynamic-import": false },
-    plugins: [inMemory(codeOf)],
+    plugins: [inMemory(members)],
     logLevel: "warning",
+    logOverride: { "ignored-bare-import": "silent" },
     write: false,
   });
   return outputFiles[0]?.text ?? "";
 }
 
-function inMemory(codeOf: CodeOf): Plugin {
+function inMemory({ codeOf, sideEffects }: Members): Plugin {
   return {
     name: "in-memory",
     setup({ onResolve, onLoad }) {
       onResolve({ filter: /^\.\/.*[.]js$/ }, ({ path, kind }) => {
         const isMember = kind === "import-statement" && codeOf(basename(path)) !== undefined;
-        return isMember ? { path: basename(path), namespace: "in-memory" } : { path, external: true };
+        return isMember ? { path: basename(path), namespace: "in-memory", sideEffects } : { path, external: true };
       });
       onLoad({ filter: /./, namespace: "in-memory" }, ({ path }) => ({ contents: codeOf(path) ?? "" }));
     },

@@ -19,6 +19,11 @@ const DEFERRED: readonly Deferred[] = [
     needed: "callers by a load balancer",
   },
   {
+    module: "shared/parse-feature-gates.ts",
+    functions: ["mutate-pod", "validate-sidecarset"],
+    needed: "functions whose FEATURE_GATES is set",
+  },
+  {
     module: "shared/core/lib/regular-expression.ts",
     functions: ["mutate-pod", "validate-sidecarset"],
     needed: "SidecarSets with a regular expression",

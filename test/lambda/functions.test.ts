@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type BundleSize, bundle, FUNCTIONS } from "../../infra/build.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
 import { SIDECARSETS as SIDECARSET_RESOURCE } from "../../shared/kube/port.ts";
@@ -172,6 +172,28 @@ describe("a bundle is small", () => {
 });
 
 describe("what is loaded late decides as what is there at once", () => {
+  /** The handler that a cold start with these gates makes. */
+  async function loadWithGates(name: string, gates: string): Promise<Handler> {
+    const folder = join(directory, name);
+    await bundle("mutate-pod", folder);
+    vi.stubEnv("FEATURE_GATES", gates);
+    try {
+      return ((await import(pathToFileURL(join(folder, "index.js")).href)) as { handler: Handler }).handler;
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  }
+
+  test("mutate-pod: feature gates, while the function starts", async () => {
+    const handler = await loadWithGates("gated", "KruisePodReadinessGate=true");
+    const { body = "" } = await handler(event("/mutate-pod", review(pod, ["", "v1", "pods"])));
+    const patch = Buffer.from(JSON.parse(body).response.patch, "base64").toString();
+    expect(patch).toContain('"/spec/readinessGates"');
+    await expect(loadWithGates("misspelt", "PodReadinessGate=true")).rejects.toThrow(
+      "FEATURE_GATES names PodReadinessGate, which is none of",
+    );
+  });
+
   const selector = { matchLabels: { app: "late" } };
   const agent = { name: "agent", image: "agent:1" };
   const derived = {
