@@ -11,8 +11,8 @@ import { planRollout } from "../../shared/core/plan.ts";
 import { isBeyondHelp } from "../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../shared/core/pod/is-ready.ts";
 import type { PodState } from "../../shared/core/pod/pod-state.ts";
-import { isDown } from "../../shared/core/upgrade/budget.ts";
-import { sceneOf } from "../../shared/core/upgrade/observed-states.ts";
+import { usesBudget } from "../../shared/core/upgrade/budget.ts";
+import { type Scene, sceneOf } from "../../shared/core/upgrade/observed-states.ts";
 
 export interface Progress {
   readonly summary: Summary;
@@ -30,9 +30,11 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const { pods, reserved } = facts;
   const observation = { ...facts, sidecarSet };
   const { summary, halt, undo } = asLastAnswered(sidecarSet, decide(observation, facts), reserved.uids);
-  const { states } = sceneOf(observation, facts);
+  const scene = sceneOf(observation, facts);
+  const { states } = scene;
   const isHalted = halt !== undefined && undo === undefined;
-  if (isHalted || (summary.hold === "budget" && isStuck(states))) return { summary, isStopped: true };
+  if (isHalted || (summary.hold === "budget" && summary.selected === 0 && isStuck(scene)))
+    return { summary, isStopped: true };
   const readyAfterSeconds = usualSeconds(sidecarSet, states);
   const isOver = summary.updated === summary.updatedReady && summary.selected === 0 && summary.hold !== "budget";
   if (readyAfterSeconds === undefined || isOver || pods.length > MAX_PODS) return { summary };
@@ -41,9 +43,10 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
 }
 
 /** No pod that holds the budget comes back by itself. */
-function isStuck(states: Sequence<PodState>): boolean {
-  const down = where(states, (state) => state.isUpdated && isDown(state));
-  return down.length > 0 && down.every(({ pod }) => isBeyondHelp(pod));
+function isStuck({ states, claims }: Scene): boolean {
+  const holding = where(states, (state) => usesBudget(state, claims));
+  const isLost = ({ pod }: PodState) => isBeyondHelp(pod) && !claims.reserved.has(pod.metadata?.uid ?? "");
+  return holding.length > 0 && !claims.evicted && holding.every(isLost);
 }
 
 /** The median time from a pod's update until it was ready. */

@@ -44,10 +44,12 @@ export interface Claims {
 }
 
 /** Pods that were upgraded and are not back yet, or are reserved for it, and evicted ones. Old pods that are down use no budget, but for the gate. */
-export function usedBudget(pods: Sequence<PodState>, { reserved, StrictMaxUnavailable, evicted = 0 }: Claims): number {
-  const countsDown = ({ isUpdated }: PodState) => isUpdated || StrictMaxUnavailable;
-  const isUsing = (state: PodState) => isReserved(state, reserved) || (countsDown(state) && isDown(state));
-  return evicted + countOf(pods, isUsing);
+export function usedBudget(pods: Sequence<PodState>, claims: Claims): number {
+  return (claims.evicted ?? 0) + countOf(pods, (state) => usesBudget(state, claims));
+}
+
+export function usesBudget(state: PodState, { reserved, StrictMaxUnavailable }: Claims): boolean {
+  return isReserved(state, reserved) || ((state.isUpdated || StrictMaxUnavailable) && isDown(state));
 }
 
 /** It uses budget once it is updated. */
