@@ -10,7 +10,7 @@ import type { Stop } from "../report.ts";
 import type { Limits } from "../rollout.ts";
 import { signatureOf } from "./pod-signature.ts";
 import { LookAgain } from "./set-act.ts";
-import { listOptions, lookAtSet, orUndefined, type SetContext } from "./set-look.ts";
+import { listOptions, lookAtSet, orUndefined, type SetContext, type SetLook } from "./set-look.ts";
 import { type SetRound, setRound } from "./set-round.ts";
 
 /** News come in bursts. */
@@ -63,7 +63,9 @@ async function restart({ clock, tally }: SetContext, attempt: number): Promise<v
 
 interface Following {
   progress: SetProgress;
-  readonly feed: EventFeed<Pod>;
+  feed: EventFeed<Pod>;
+  /** what has happened since is in no feed */
+  isFeedLost: boolean;
   /** name → what was seen of the pod last */
   readonly known: Map<string, string>;
   /** when anything last came nearer to the end */
@@ -77,11 +79,10 @@ export async function followSet(
   first: SetProgress,
   limits: Limits,
 ): Promise<{ readonly stop: Stop; readonly progress: SetProgress }> {
-  const { set, resourceVersion } = first.round.look;
-  const feed = openFeed<Pod>(context, PODS, { ...listOptions(set, context.key.namespace), resourceVersion });
   const following: Following = {
     progress: first,
-    feed,
+    feed: openFeedFrom(context, first.round.look),
+    isFeedLost: false,
     known: new Map(),
     movedAtMs: context.clock.now(),
     restarts: 0,
@@ -93,8 +94,12 @@ export async function followSet(
       if (stop) return { stop, progress: following.progress };
     }
   } finally {
-    feed.close();
+    following.feed.close();
   }
+}
+
+function openFeedFrom(context: SetContext, { set, resourceVersion }: SetLook): EventFeed<Pod> {
+  return openFeed<Pod>(context, PODS, { ...listOptions(set, context.key.namespace), resourceVersion });
 }
 
 async function step(context: SetContext, following: Following, limits: Limits): Promise<Stop | undefined> {
@@ -105,6 +110,7 @@ async function step(context: SetContext, following: Following, limits: Limits): 
   // What the selector does not show is looked for where something was in the way.
   const look = await lookAtSet(context, following.restarts > 0);
   if (!look) return "gone";
+  reopenLostFeed(context, following, look);
   const next = await attemptRound(() => setRound(context, look));
   if (!next) {
     following.restarts++;
@@ -117,6 +123,13 @@ async function step(context: SetContext, following: Following, limits: Limits): 
   following.progress = next;
   learn(following);
   return undefined;
+}
+
+function reopenLostFeed(context: SetContext, following: Following, look: SetLook): void {
+  if (!following.isFeedLost) return;
+  following.feed.close();
+  following.feed = openFeedFrom(context, look);
+  following.isFeedLost = false;
 }
 
 /** True when another round is worth it: pods changed, time has passed that they were to be given, or the set changed. */
@@ -133,16 +146,20 @@ async function hasNews(context: SetContext, following: Following, limits: Limits
   return reserved > 0 || written > 0 || requeueAfterSeconds > 0 || (await isOtherSet(context, following.progress));
 }
 
-/** True also when the feed is lost, so that only a new look tells. */
+/** True also when the feed is lost, so that only a new look tells; where no watch is to be had, such looks take its place. */
 async function havePodsChanged(context: SetContext, following: Following, limits: Limits, waitMs: number) {
   const { clock } = context;
   const { feed } = following;
   const untilMs = clock.now() + leftMs(context, limits, waitMs);
   for (;;) {
-    const isFed = await feed.wait(Math.max(0, untilMs - clock.now()), limits.signal);
+    if (!(await feed.wait(Math.max(0, untilMs - clock.now()), limits.signal))) {
+      following.isFeedLost = true;
+      await clock.sleep(Math.max(0, untilMs - clock.now()), limits.signal);
+      return true;
+    }
     await clock.sleep(GATHER_MS, limits.signal);
     const news = feed.take().filter(({ type, object }) => isNews(following, type, object));
-    if (!isFed || news.length > 0) return true;
+    if (news.length > 0) return true;
     if (clock.now() >= untilMs || limits.signal?.aborted) return false;
   }
 }

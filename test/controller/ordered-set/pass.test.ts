@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { ConfigMap, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
+import { KubeError } from "../../../shared/kube/error.ts";
 import { CLAIMS, type Cluster, CONFIG_MAPS, LEASES, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { sendRaw } from "../../contract/raw.ts";
 import { PATIENT } from "../../support/patient.ts";
@@ -235,6 +236,31 @@ it("news are news although their resourceVersions have a digit more than the lis
   await cluster.patch(PODS, key, { type: "strategic", body: { status: { conditions } } }, { subresource: "status" });
   expect(await settled).toMatchObject({ stop: "settled" });
   await local.close();
+});
+
+it("lists take the place of a watch that is not to be had, and are two seconds apart", async () => {
+  const gated = template("unwatched");
+  const readinessGates = [{ conditionType: "example.com/go" }];
+  await createSet(cluster, "unwatched", {
+    replicas: 1,
+    template: { ...gated, spec: { ...gated.spec, readinessGates } },
+  });
+  await settle(cluster, "unwatched", { follow: false });
+  let lists = 0;
+  const unwatched: Cluster = {
+    ...cluster,
+    list: (resource, options) => {
+      if (resource === PODS) lists++;
+      return cluster.list(resource, options);
+    },
+    watch: () => {
+      throw new KubeError("too old resource version", { code: 410, reason: "Expired", isOutcomeKnown: true });
+    },
+  };
+  const report = await settle(unwatched, "unwatched", { clock: fastClock(20), deadlineMs: 30_000 });
+  expect(report.stop).toBe("deadline");
+  expect(lists).toBeGreaterThan(5);
+  expect(lists).toBeLessThanOrEqual(16);
 });
 
 it("a Lease is given back, and held by nobody, although it was being renewed when the pass ended", async () => {
