@@ -15,7 +15,8 @@ interface Pending extends Announcement {
 interface Settling {
   /** epoch milliseconds, by our clock */
   readonly now: number;
-  readonly isList: boolean;
+  /** names that were read one by one; all others are known from a list, which may be from before */
+  readonly singly: ReadonlySet<string>;
 }
 
 export class Announced {
@@ -27,6 +28,17 @@ export class Announced {
   /** Names of those that were admitted, and perhaps not stored yet. */
   get names(): ReadonlySet<string> {
     return new Set([...this.#pending.values()].map(({ name }) => name));
+  }
+
+  /**
+   * Names to be read one by one: all, or, where there are more than `most`, as many of those that can't be stored any
+   * more unless they are by now. Only such a read shows that.
+   */
+  namesToRead(now: number, most: number): ReadonlySet<string> {
+    const { names } = this;
+    if (names.size <= most) return names;
+    const late = [...this.#pending.values()].filter((one) => isLate(one, now)).map(({ name }) => name);
+    return new Set([...new Set(late)].slice(0, most));
   }
 
   /** The newest resourceVersion that one of them replaces: a list from before that tells nothing of them. "": none. */
@@ -54,18 +66,20 @@ export class Announced {
 
   /**
    * Drops what can't be stored any more, having been, or because it would replace what is no longer there.
-   * @param sidecarSet under a name as it was read after the announcements were, undefined: none; in a list, which may
-   *   be from before, a creation is known by its uid alone
+   * @param sidecarSet under a name as it was read after the announcements were, undefined: none; where a list shows it,
+   *   a creation is known by its uid alone
    * @returns uids of those that were there when they were announced, and are no more
    * @throws KubeError where that is from before the announced write was admitted
    */
-  settle(sidecarSet: (name: string) => SidecarSet | undefined, { now, isList }: Settling): readonly string[] {
+  settle(sidecarSet: (name: string) => SidecarSet | undefined, { now, singly }: Settling): readonly string[] {
     const gone: string[] = [];
     for (const one of this.#pending.values()) {
-      const { uid = "", resourceVersion: version = "" } = sidecarSet(one.name)?.metadata ?? {};
+      const { uid, version } = identityOf(sidecarSet(one.name));
       if (isOlder(version, one.from)) throw olderState(version, one.from);
-      const isOver = isReplaced(one, { uid, version, isList });
-      if (isOver || isLate(one, { now, isList })) this.#pending.delete(one.sequence);
+      const isSingle = singly.has(one.name);
+      const isOver = isReplaced(one, { uid, version, isSingle });
+      const isDropped = isOver || (isSingle && isLate(one, now));
+      if (isDropped) this.#pending.delete(one.sequence);
       if (isOver && isAnother(one, uid)) gone.push(one.uid);
     }
     return gone;
@@ -85,14 +99,20 @@ export class Announced {
   }
 }
 
+function identityOf(sidecarSet: SidecarSet | undefined) {
+  const { uid = "", resourceVersion: version = "" } = sidecarSet?.metadata ?? {};
+  return { uid, version };
+}
+
 interface Read {
   readonly uid: string;
   readonly version: string;
-  readonly isList: boolean;
+  /** by itself, not in a list */
+  readonly isSingle: boolean;
 }
 
 function isReplaced({ from, uid }: Pending, read: Read): boolean {
-  const isCreatedLater = read.isList && from === "" && read.uid !== uid;
+  const isCreatedLater = !read.isSingle && from === "" && read.uid !== uid;
   return read.version !== from && !isCreatedLater;
 }
 
@@ -100,8 +120,7 @@ function isAnother({ from, uid }: Pending, found: string): boolean {
   return from !== "" && found !== uid;
 }
 
-function isLate({ seenAt, at }: Pending, { now, isList }: Settling): boolean {
-  if (isList) return false;
+function isLate({ seenAt, at }: Pending, now: number): boolean {
   return now - seenAt > LANDS_MS || now - at > VERY_LONG_AGO_MS;
 }
 

@@ -43,15 +43,14 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
 
   const list = async (cluster: Cluster) => {
     const listed = await view.list(cluster, announced.newest);
-    view.isWithout(announced.settle(namedIn(listed), { now: options.now(), isList: true }));
+    view.isWithout(announced.settle(namedIn(listed), { now: options.now(), singly: NO_NAMES }));
     isListed = true;
   };
   /** What an API server lists may be older than what it answers about a single one. */
   const readPending = async (cluster: Cluster) => {
-    const { names } = announced;
-    const isMany = names.size > MAX_SINGLE_READS;
-    const read = await view.readSingly(cluster, isMany ? NO_NAMES : names);
-    view.isWithout(announced.settle(namedIn(read), { now: options.now(), isList: isMany }));
+    const singly = announced.namesToRead(options.now(), MAX_SINGLE_READS);
+    const read = await view.readSingly(cluster, singly);
+    view.isWithout(announced.settle(namedIn(read), { now: options.now(), singly }));
     return read;
   };
   const catchUp = async (cluster: Cluster, { announcements }: Notice) => {

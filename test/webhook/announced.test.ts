@@ -26,8 +26,10 @@ const stored = (versions: Readonly<Record<string, readonly [string, string]>>) =
   const [resourceVersion = "", uid = ""] = versions[name] ?? [];
   return resourceVersion === "" ? undefined : ({ metadata: { name, uid, resourceVersion } } as SidecarSet);
 };
-const single = { now: NOW, isList: false };
-const listed = { now: NOW, isList: true };
+const A: ReadonlySet<string> = new Set("a");
+const NONE: ReadonlySet<string> = new Set();
+const single = { now: NOW, singly: A };
+const listed = { now: NOW, singly: NONE };
 
 describe("what was announced may still be stored", () => {
   test.each([
@@ -71,21 +73,40 @@ describe("what was announced may still be stored", () => {
     const known = new Announced();
     known.take(announced([["a", "9", "u"]]), NOW);
     const unchanged = stored({ a: ["9", "u"] });
-    known.settle(unchanged, { now: NOW + LANDS_MS, isList: false });
+    known.settle(unchanged, { now: NOW + LANDS_MS, singly: A });
     expect([...known.names]).toEqual(["a"]);
     known.take(announced([["a", "9", "u"]]), NOW + LANDS_MS + 1);
     expect([...known.names]).toEqual(["a"]);
-    known.settle(unchanged, { now: NOW + LANDS_MS + 1, isList: true });
+    known.settle(unchanged, { now: NOW + LANDS_MS + 1, singly: NONE });
     expect([...known.names]).toEqual(["a"]);
-    known.settle(unchanged, { now: NOW + LANDS_MS + 1, isList: false });
+    known.settle(unchanged, { now: NOW + LANDS_MS + 1, singly: A });
     expect([...known.names]).toEqual([]);
+  });
+
+  test("where there are many, those that are late are read one by one, a few at a time, until none is left", () => {
+    const known = new Announced();
+    const rows = ["a", "b", "c", "d", "e"].map((name) => [name, "9", name] as const);
+    known.take(announced(rows), NOW);
+    const unchanged = stored(Object.fromEntries(rows.map(([name, version, uid]) => [name, [version, uid] as const])));
+    expect(known.namesToRead(NOW, 5)).toEqual(new Set("abcde"));
+    expect(known.namesToRead(NOW + LANDS_MS, 2)).toEqual(NONE);
+    const now = NOW + LANDS_MS + 1;
+    known.settle(unchanged, { now, singly: NONE });
+    expect(known.names.size).toBe(5);
+    const read: string[] = [];
+    for (let turn = 0; known.names.size > 0 && turn < 5; turn++) {
+      const singly = known.namesToRead(now, 2);
+      read.push([...singly].join(""));
+      known.settle(unchanged, { now, singly });
+    }
+    expect(read).toEqual(["ab", "cd", "e"]);
   });
 
   test("however long ago it was announced by the clock of another, within reason", () => {
     const known = new Announced();
     const seenAt = NOW + 3 * MINUTE;
     known.take(announced([["a", "9", "u"]]), seenAt);
-    known.settle(stored({ a: ["9", "u"] }), { now: seenAt + 1, isList: false });
+    known.settle(stored({ a: ["9", "u"] }), { now: seenAt + 1, singly: A });
     expect([...known.names]).toEqual(["a"]);
   });
 
