@@ -84,9 +84,12 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
     return next;
   };
 
+  /** By whichever clock says more: one that was set back must not keep an old value for an hour. */
+  const isTooOld = ({ wall, steady: began }: Moment) => !(Math.max(now() - wall, steady() - began) <= STALE_MS);
+
   const readAgain = async (): Promise<Fresh<T>> => {
     const reading = beginNext();
-    if (last === undefined || !(now() - last.begun.wall <= STALE_MS)) return { value: await reading };
+    if (last === undefined || isTooOld(last.begun)) return { value: await reading };
     return orStale(reading, last.fresh.value);
   };
 

@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 import { fresh } from "../../shared/webhook/fresh.ts";
 
 /** A source whose readings end when told to, and a clock that moves when told to. */
-function source(freshnessMs: number) {
+function source(freshnessMs: number, steady?: () => number) {
   const pending: { resolve(value: number): void; reject(error: Error): void }[] = [];
   let clock = 0;
   let [underWay, most] = [0, 0];
   const get = fresh({
     holdsForMs: () => freshnessMs,
-    clocks: { now: () => clock },
+    clocks: { now: () => clock, ...(steady ? { steady } : {}) },
     read: () => {
       most = Math.max(most, ++underWay);
       return new Promise<number>((resolve, reject) => pending.push({ resolve, reject })).finally(() => underWay--);
@@ -110,6 +110,25 @@ describe("a value read from the cluster", () => {
     await end(1, error);
     expect(await stale).toEqual({ value: 1, staleBecause: error });
     at(300_001);
+    const none = expect(get()).rejects.toBe(error);
+    await end(2, error);
+    await none;
+  });
+
+  test("serves five minutes longer and no more although the clock was set back", async () => {
+    let steady = 0;
+    const { get, end, at } = source(1000, () => steady);
+    at(3_600_000);
+    const first = get();
+    await end(0, 1);
+    await first;
+    const error = new Error("refused");
+    at(1_000);
+    steady = 300_000;
+    const stale = get();
+    await end(1, error);
+    expect(await stale).toEqual({ value: 1, staleBecause: error });
+    steady = 300_001;
     const none = expect(get()).rejects.toBe(error);
     await end(2, error);
     await none;
