@@ -8,7 +8,6 @@ import { standstillOf } from "../halt/standstill.ts";
 import { parseUpgradeRecords } from "../hash/pod-records.ts";
 import { counted } from "../lib/counted.ts";
 import { selectorMatches } from "../lib/label-selector.ts";
-import { countOf } from "../lib/sequence.ts";
 import { failureOf, failureText, isStartedSoon, waitingReasonOf } from "../pod/container-failure.ts";
 import { isConsistent } from "../pod/is-consistent.ts";
 import { isRunningAndReady } from "../pod/is-ready.ts";
@@ -22,11 +21,11 @@ import { immutableFields } from "../upgrade/immutable-fields.ts";
 import { type Observed, sceneOf, stateReader } from "../upgrade/observed-states.ts";
 import { outOfTurn } from "../upgrade/ordinal-turn.ts";
 import { ownerInTheWay } from "../upgrade/owner-budget.ts";
-import { nextBatch, planShrinks } from "../upgrade/plan-batch.ts";
 import { planUpgrade } from "../upgrade/plan-upgrade.ts";
 import { resizeStanding } from "../upgrade/resize.ts";
 import type { RolloutSettings } from "../upgrade/rollout-settings.ts";
-import { budgetText, shareText } from "./budget-text.ts";
+import { shareText } from "./budget-text.ts";
+import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 import { traceNext, traceStandstill } from "./trace-care.ts";
 
@@ -59,11 +58,16 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
     ];
   if (strategy?.paused)
     return [outdated, stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${nameOf(sidecarSet)}`)];
-  const still = traceStill(sidecarSet, facts) ?? traceUnproven(sidecarSet, facts);
+  const shared = sharedFacts(
+    sidecarSet,
+    facts,
+    () => traceStill(sidecarSet, facts) ?? traceUnproven(sidecarSet, facts),
+  );
+  const still = shared.still();
   if (still) return [outdated, still];
   if (resize !== undefined) return [outdated, resizeStep(resize)];
   const own = traceOwn(state, sidecarSet, facts);
-  return [outdated, ...(own ? [own] : traceTurn(pod, sidecarSet, facts))];
+  return [outdated, ...(own ? [own] : traceTurn(pod, sidecarSet, { reserved: facts.reserved, shared }))];
 }
 
 function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
@@ -192,20 +196,21 @@ function traceOwn(
   return stop("UpdateRefused", `the pod is left alone: ${plan.message}`, `mend that, or ${renewalHint([pod])}`);
 }
 
+interface Turn {
+  readonly reserved: UpdateFacts["reserved"];
+  readonly shared: SharedFacts;
+}
+
 /** What of the others is in the way. */
-function traceTurn(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): readonly Step[] {
-  const { reserved, settings, now } = facts;
-  const uid = pod.metadata?.uid ?? "";
-  const observed = { ...facts, sidecarSet };
-  const { states, claims } = sceneOf(observed, facts);
+function traceTurn(pod: Pod, sidecarSet: SidecarSet, { reserved, shared }: Turn): readonly Step[] {
+  const uid = uidOf(pod);
   if (reserved.uids.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
-  const flips = countOf(states, (state) => canFlip(state.pod, sidecarSet));
+  const [flips, shrinks] = [shared.flips(), shared.shrinks()];
   if (flips > 0)
     return [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)];
-  const shrinks = planShrinks(states).length;
   if (shrinks > 0) return [traceShrinks(shrinks)];
-  const { selection } = nextBatch(observed, { states, claims }, { now, latestRevision: "", settings });
-  const place = [...selection.waiting].findIndex((state) => state.pod.metadata?.uid === uid) + 1;
+  const selection = shared.selection();
+  const place = shared.places().get(uid) ?? 0;
   const ofAll = `${place} of ${selection.waiting.length} that wait`;
   const first = selection.waiting.length - selection.kept;
   if (place > first)
@@ -216,15 +221,15 @@ function traceTurn(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): readon
         `sidecarset promote ${nameOf(sidecarSet)} when the updated ones are fine`,
       ),
     ];
-  if (selection.selected.some((state) => state.pod.metadata?.uid === uid))
-    return [traceNext(sidecarSet, `the pod is ${ofAll}, the next pass updates it`)];
+  if (shared.next().has(uid)) return [traceNext(sidecarSet, `the pod is ${ofAll}, the next pass updates it`)];
+  const { states, claims } = shared.scene();
   // Those before it are refused, so that it waits for the gate and not for them to come back.
   if (isRefused(sidecarSet, selection.selected, claims)) return [traceNext(sidecarSet, `the pod is ${ofAll}`)];
   const order = selection.turn && outOfTurn(pod, selection.turn);
   if (order !== undefined) return [wait("OrderOfSets", `the pod is ${ofAll}: ${order}`)];
   const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, claims }, pod);
   if (owner !== undefined) return [wait("OwnerBudgetUsed", `the pod is ${ofAll}; ${owner}`)];
-  return [wait("BudgetUsed", `the pod is ${ofAll}; ${budgetText(sidecarSet, [...states], selection)}`)];
+  return [wait("BudgetUsed", `the pod is ${ofAll}; ${shared.budget()}`)];
 }
 
 export function traceShrinks(count: number): Step {
@@ -233,7 +238,11 @@ export function traceShrinks(count: number): Step {
 
 /** The gate said no to pods that are next, and are not reserved yet. */
 function isRefused(sidecarSet: SidecarSet, next: Iterable<PodState>, { reserved }: Claims): boolean {
-  return lastRefusal(sidecarSet) !== undefined && [...next].some(({ pod }) => !reserved.has(pod.metadata?.uid ?? ""));
+  return lastRefusal(sidecarSet) !== undefined && [...next].some(({ pod }) => !reserved.has(uidOf(pod)));
+}
+
+function uidOf({ metadata }: Pod): string {
+  return metadata?.uid ?? "";
 }
 
 function nameOf({ metadata }: SidecarSet): string {
