@@ -18,11 +18,15 @@ import type { Screen } from "./screen.ts";
 import type { Session } from "./session.ts";
 import { showSteps } from "./show-steps.ts";
 
-export interface Wanted {
-  readonly namespace: string;
-  readonly name: string;
+/** Which SidecarSets are told of: those that are meant for the pod, unless it says otherwise. */
+export interface Choice {
   readonly only: string | undefined;
   readonly isAll: boolean;
+}
+
+interface Wanted extends Choice {
+  readonly namespace: string;
+  readonly name: string;
 }
 
 /** What rules are read from, whichever SidecarSet they are of. */
@@ -51,7 +55,7 @@ export async function tellPod(session: Session, cluster: Cluster, wanted: Wanted
   const pod = await findPod(cluster, wanted);
   if (pod === undefined) return await tellMissing(session, cluster, wanted);
   const around = await readSurroundings(cluster, namespace);
-  const meant = meantFor(pod, around, wanted);
+  const meant = meantFor([pod], around, wanted);
   const traces: Trace[] = [];
   for (const { metadata } of meant) {
     const { sidecarSet, facts } = await readFacts(session, cluster, metadata?.name ?? "");
@@ -70,16 +74,20 @@ export async function tellPod(session: Session, cluster: Cluster, wanted: Wanted
 }
 
 /** @throws CliError when `only` names none */
-function meantFor(pod: Pod, { sidecarSets, namespace }: Surroundings, wanted: Wanted): readonly SidecarSet[] {
-  const { only, isAll } = wanted;
-  if (only === undefined) return sidecarSets.filter((one) => isAll || isRelated(pod, one, namespace));
+export function meantFor(
+  pods: readonly Pod[],
+  { sidecarSets, namespace }: Surroundings,
+  { only, isAll }: Choice,
+): readonly SidecarSet[] {
+  if (only === undefined)
+    return sidecarSets.filter((one) => isAll || pods.some((pod) => isRelated(pod, one, namespace)));
   const named = sidecarSets.filter(({ metadata }) => metadata?.name === only);
   if (named.length > 0) return named;
   throw new CliError(`there is no SidecarSet ${only}; sidecarset status lists those that there are`);
 }
 
 /** It is meant for the pod, or has been. */
-export function isRelated(pod: Pod, sidecarSet: SidecarSet, namespace: Namespace | undefined): boolean {
+function isRelated(pod: Pod, sidecarSet: SidecarSet, namespace: Namespace | undefined): boolean {
   const subject = { namespace, podLabels: pod.metadata?.labels };
   return isInjected(pod, sidecarSet.metadata?.name ?? "") || matches(sidecarSet, subject) !== false;
 }

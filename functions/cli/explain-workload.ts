@@ -13,7 +13,7 @@ import { podOf } from "../../shared/core/preview.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, type Resource } from "../../shared/kube/port.ts";
 import { CliError } from "../cli-error.ts";
-import { isRelated, nearestOf, readSurroundings, type Surroundings, showNearest } from "./explain-pod.ts";
+import { type Choice, meantFor, nearestOf, readSurroundings, type Surroundings, showNearest } from "./explain-pod.ts";
 import { readFacts } from "./read-set.ts";
 import type { Session } from "./session.ts";
 import { showSteps } from "./show-steps.ts";
@@ -60,8 +60,10 @@ interface Trace {
   readonly pods: readonly Step[];
 }
 
-export async function tellWorkload(session: Session, cluster: Cluster, target: WorkloadTarget): Promise<void> {
-  const { namespace = await session.namespace(), name, workload } = target;
+type Wanted = WorkloadTarget & Choice & { readonly namespace: string };
+
+export async function tellWorkload(session: Session, cluster: Cluster, target: Wanted): Promise<void> {
+  const { namespace, name, workload } = target;
   const object = await readWorkload(cluster, target, namespace);
   const template = podOf({ ...object, metadata: { name, namespace } });
   if (template === undefined) throw new CliError(`${workload} has no pod template`);
@@ -69,7 +71,7 @@ export async function tellWorkload(session: Session, cluster: Cluster, target: W
     readPods(cluster, object, { namespace, workload }),
     readSurroundings(cluster, namespace),
   ]);
-  const traces = await traceAll(session, cluster, { template, pods, around });
+  const traces = await traceAll(session, cluster, { template, pods, around, choice: target });
   const nearest = traces.length === 0 ? nearestOf(template, around) : undefined;
   const what = `${workload} in the namespace ${namespace}`;
   session.print({ workload, namespace, sidecarSets: traces, ...nearest }, (screen) => {
@@ -85,14 +87,12 @@ interface Subject {
   readonly template: Pod;
   readonly pods: readonly Pod[];
   readonly around: Surroundings;
+  readonly choice: Choice;
 }
 
-async function traceAll(session: Session, cluster: Cluster, { template, pods, around }: Subject) {
-  const related = around.sidecarSets.filter((one) =>
-    [template, ...pods].some((pod) => isRelated(pod, one, around.namespace)),
-  );
+async function traceAll(session: Session, cluster: Cluster, { template, pods, around, choice }: Subject) {
   const traces: Trace[] = [];
-  for (const { metadata } of related) {
+  for (const { metadata } of meantFor([template, ...pods], around, choice)) {
     const { sidecarSet, facts } = await readFacts(session, cluster, metadata?.name ?? "");
     const all = { ...facts, ...around };
     const running = pods.map((pod) => ({

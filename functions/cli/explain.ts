@@ -29,8 +29,8 @@ export const EXPLAIN: Command = {
     },
   ],
   options: [
-    { flags: "--sidecarset <NAME>", about: "of a pod: only this SidecarSet" },
-    { flags: "--all", about: "of a pod: also SidecarSets whose selector does not match it" },
+    { flags: "--sidecarset <NAME>", about: "of a pod or workload: only this SidecarSet" },
+    { flags: "--all", about: "of a pod or workload: also SidecarSets whose selector does not match it" },
   ],
   outputs: ["table", "json", "yaml"],
   examples: [
@@ -45,10 +45,11 @@ export const EXPLAIN: Command = {
     const target = await settled(session, cluster, input.argument(0));
     if (target.kind === "statefulset") await tellOrderedSet(session, cluster, target);
     else if (target.kind === "sidecarset") await tellSet(session, cluster, target.name);
-    else if (target.kind === "workload") await tellWorkload(session, cluster, target);
     else {
+      const choice = { isAll: input.isSet("all"), only: input.text("sidecarset") };
       const { name, namespace = await session.namespace() } = target;
-      await tellPod(session, cluster, { namespace, name, isAll: input.isSet("all"), only: input.text("sidecarset") });
+      if (target.kind === "workload") await tellWorkload(session, cluster, { ...target, namespace, ...choice });
+      else await tellPod(session, cluster, { namespace, name, ...choice });
     }
     return 0;
   },

@@ -63,11 +63,20 @@ export async function readFacts(
   await readSet(cluster, name);
   const { kruiseNamespace } = session;
   const settings = await session.passSettings(cluster);
-  const read = await readObservation({ cluster, clock: systemClock, kruiseNamespace, settings }, name, changed);
+  const context = { cluster, clock: systemClock, kruiseNamespace, settings };
+  const read = await readObservation(context, name, changed).catch((error: unknown) => {
+    throw named(error, name);
+  });
   if (!read) throw new CliError(`SidecarSet ${name} has just been deleted; look again with sidecarset status`);
   const { sidecarSet, ...observed } = read.observation;
   const lastPass = await readLastPass(cluster, kruiseNamespace);
   return { sidecarSet, facts: { ...observed, ...read.context, lastPass } };
+}
+
+/** A command may be about several. */
+function named(error: unknown, name: string): unknown {
+  if (isKubeError(error) || !(error instanceof Error)) return error;
+  return new Error(`SidecarSet ${name}: ${error.message}`, { cause: error });
 }
 
 /** When a pass renewed its Lease last, RFC3339; undefined: there is none, or it may not be read. `name`: of the Lease; absent: that of rollouts. */

@@ -99,19 +99,41 @@ describe("explain NAME", () => {
     );
   });
 
+  it("of a workload tells of the SidecarSet that is asked about, or of all", async () => {
+    const only = await explain("deployment/web", "-n", "shop", "--sidecarset", "agent-5");
+    expect(only.stdout).toMatch(
+      /^deployment\/web in the namespace shop, SidecarSet agent-5: new pods\n.+\n {2}✗ SelectorNotMatched: /,
+    );
+    expect(only.stdout).not.toContain("agent-3:");
+    const { stdout } = await explain("deployment/web", "-n", "shop", "--all");
+    expect(stdout.match(/: new pods$/gm)).toHaveLength(SETS);
+  });
+
+  it("names the SidecarSet that cannot be told of", async () => {
+    const body = { status: { ledgerNamespace: "elsewhere" } };
+    await cluster.client.patch(SIDECARSETS, { name: "agent-9" }, { type: "merge", body }, { subresource: "status" });
+    const { code, stderr } = await explain("agent-9");
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^SidecarSet agent-9: its ledger is kept in namespace elsewhere/),
+    ]);
+    await cluster.client.delete(SIDECARSETS, { name: "agent-9" });
+  });
+
   it("of a workload that no SidecarSet is meant for tells the nearest", async () => {
     expect((await explain("deployment/plain", "-n", "shop")).stdout).toMatch(
-      /^No SidecarSet is meant for deployment\/plain in the namespace shop\nThe nearest of 12:\n/,
+      /^No SidecarSet is meant for deployment\/plain in the namespace shop\nThe nearest of 11:\n/,
     );
   });
 
   it.each([
     ["deployment/none", 2, /^there is no deployment\/none in the namespace shop/],
+    ["deployment/web --sidecarset nope", 2, /^there is no SidecarSet nope; sidecarset status lists/],
     ["nothing", 2, /^there is no SidecarSet nothing/],
     ["deployment/", 2, /^deployment\/: write the name of a SidecarSet, pod\/NAME/],
     ["pod/a/b/c", 2, /^pod\/a\/b\/c: write/],
   ])("says what is wrong with %s", async (text, exit, sentence) => {
-    const { code, stderr } = await explain(text, "-n", "shop");
+    const { code, stderr } = await explain(...text.split(" "), "-n", "shop");
     expect([code, stderr]).toEqual([exit, expect.stringMatching(sentence)]);
   });
 });
