@@ -23,7 +23,8 @@ export function checkCoverage(facts: Facts, { pods }: Registrations): readonly F
   return [
     ...pods.flatMap((one) => checkSystem(one, namespaces)),
     ...sets.flatMap((one) => checkSet(one, pods, namespaces)),
-    ...pods.flatMap((one) => checkConditions(one, sets)),
+    ...checkStale(pods, sets, facts),
+    ...pods.flatMap((one) => checkConditions(one, sets, facts)),
   ];
 }
 
@@ -111,17 +112,38 @@ function implies(selector: LabelSelector | undefined, wanted: LabelSelector): bo
   return Object.entries(wanted.matchLabels ?? {}).every(([key, value]) => selector?.matchLabels?.[key] === value);
 }
 
-function checkConditions({ webhook, configuration }: Registered, sets: readonly SidecarSet[]): readonly Finding[] {
+/** Pods that one of the registrations asks about are asked about. */
+function checkStale(pods: readonly Registered[], sets: readonly SidecarSet[], { settings }: Facts): readonly Finding[] {
+  const conditions = pods.map(conditionOf);
+  const isLeftOut = (one: SidecarSet) =>
+    conditions.every((known) => known !== undefined && widenedBySidecarSet(known, one) !== known);
+  return [
+    ...sets.filter(isLeftOut).map(staleFor),
+    ...where(
+      settings.KruisePodReadinessGate && !conditions.includes(undefined),
+      finding(
+        "ConditionStale",
+        "registration",
+        "FEATURE_GATES has KruisePodReadinessGate, which is for every pod, and API servers do not ask about those that no SidecarSet is meant for",
+        "print it again with sidecarset webhooks, without --from-cluster, and apply it, or set KEEP_REGISTRATION",
+      ),
+    ),
+  ];
+}
+
+function conditionOf({ webhook }: Registered): string | undefined {
+  return webhook.matchConditions?.find(({ name }) => name === NEEDS_WEBHOOK_CONDITION)?.expression;
+}
+
+function checkConditions(one: Registered, sets: readonly SidecarSet[], { settings }: Facts): readonly Finding[] {
+  const { webhook, configuration } = one;
   const about = `webhook ${configuration}/${webhook.name}`;
   const conditions = webhook.matchConditions ?? [];
-  const condition = conditions.find(({ name }) => name === NEEDS_WEBHOOK_CONDITION)?.expression;
   const known = [NEEDS_WEBHOOK_CONDITION, NO_MIRROR_PODS.name];
   const foreign = conditions.map(({ name }) => name).filter((name) => !known.includes(name));
-  const stale = condition === undefined ? [] : sets.filter((one) => widenedBySidecarSet(condition, one) !== condition);
-  const could =
-    condition === undefined && leavesNothingOut(webhook.objectSelector) && sets.length > 0 && callCondition(sets);
+  const isWhole = conditionOf(one) === undefined && leavesNothingOut(webhook.objectSelector);
+  const could = isWhole && !settings.KruisePodReadinessGate && sets.length > 0 && callCondition(sets);
   return [
-    ...stale.map(staleFor),
     ...where(
       foreign.length > 0,
       finding(

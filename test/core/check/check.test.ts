@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { Facts } from "../../../shared/core/check/facts.ts";
 import { SEVERITIES } from "../../../shared/core/check/finding.ts";
 import { checkInstallation } from "../../../shared/core/check.ts";
-import { IN_ORDER } from "./fixture.ts";
+import { IN_ORDER, seen, setOf, valueIn, withWebhook } from "./fixture.ts";
 import { ADDRESSES } from "./rows-address.ts";
 import { CLUSTER } from "./rows-cluster.ts";
-import { REGISTRATION } from "./rows-registration.ts";
+import { REGISTRATION, withGate } from "./rows-registration.ts";
 import { SETS } from "./rows-sets.ts";
 
 const ALL = [...REGISTRATION, ...ADDRESSES, ...CLUSTER, ...SETS];
@@ -39,6 +39,21 @@ describe("what is wrong is found", () => {
 
   it.each(ALL.filter(([id]) => id !== "FailsOpen"))("%s, and not where it is in order: %s", (id) => {
     expect(idsIn(IN_ORDER)).not.toContain(id);
+  });
+
+  it("not where every pod is asked about because every pod is to have a readiness gate", () => {
+    const asked = withWebhook(IN_ORDER, "mpod.kb.io", { matchConditions: [] });
+    expect(idsIn(asked)).toContain("EveryPodAsked");
+    expect(idsIn(withGate(asked))).not.toContain("EveryPodAsked");
+    expect(idsIn(withGate(asked))).not.toContain("ConditionStale");
+  });
+
+  it("not where another registration asks about the pods that one leaves out", () => {
+    const late = { ...IN_ORDER, sidecarSets: seen([setOf("ss", { selector: { matchLabels: { app: "new" } } })]) };
+    const [whole] = valueIn(withWebhook(late, "mpod.kb.io", { matchConditions: [] }).mutating);
+    const both = { ...late, mutating: seen([...valueIn(late.mutating), ...(whole ? [whole] : [])]) };
+    expect(idsIn(late)).toContain("ConditionStale");
+    expect(idsIn(both)).not.toContain("ConditionStale");
   });
 
   it("each of them, and at least 25", () => {

@@ -1,8 +1,14 @@
 /** Installations whose registration has something wrong with it. */
+import type { Facts } from "../../../shared/core/check/facts.ts";
 import { IN_ORDER, type Row, seen, setOf, withSets, withWebhook } from "./fixture.ts";
 
 const POD = "mpod.kb.io";
 const withoutSetWebhook = { ...IN_ORDER, validating: seen([]) };
+
+export const withGate = (facts: Facts): Facts => ({
+  ...facts,
+  settings: { ...facts.settings, KruisePodReadinessGate: true },
+});
 
 export const REGISTRATION: readonly Row[] = [
   [
@@ -72,6 +78,12 @@ export const REGISTRATION: readonly Row[] = [
     "the condition was made for another one",
     { ...IN_ORDER, sidecarSets: seen([setOf("ss", { selector: { matchLabels: { app: "new" } } })]) },
     /made before the SidecarSet/,
+  ],
+  [
+    "ConditionStale",
+    "every pod is to get a readiness gate",
+    withGate(IN_ORDER),
+    /KruisePodReadinessGate, which is for every pod/,
   ],
   [
     "ConditionUnknown",
