@@ -6,11 +6,16 @@ import type { WebhookAddress } from "../infra/webhooks/address.ts";
 import { statusHintsWebhook } from "../infra/webhooks/status-hints.ts";
 import type { RegistrationOptions } from "../infra/webhooks/webhook-configurations.ts";
 import type { SidecarSet } from "../shared/api/sidecarset.ts";
-import { readConfig } from "../shared/config.ts";
 import { listAll } from "../shared/controller/observe.ts";
 import { callCondition } from "../shared/core/match/call-condition.ts";
 import { type Cluster, SIDECARSETS } from "../shared/kube/port.ts";
 import { CliError } from "./cli-error.ts";
+
+interface AskedCluster {
+  readonly cluster: Cluster;
+  /** gate KruisePodReadinessGate, here or of the passes there */
+  readonly gatesEveryPod: boolean;
+}
 
 export interface WebhooksOptions {
   /** where the webhooks answer */
@@ -24,7 +29,7 @@ export interface WebhooksOptions {
   readonly likeOpenKruise: boolean;
   readonly failurePolicy?: string | undefined;
   /** Only pods that the cluster's SidecarSets of this moment, or a launch order, may be meant for are asked about. */
-  readonly fromCluster?: (() => Promise<Cluster>) | undefined;
+  readonly fromCluster?: (() => Promise<AskedCluster>) | undefined;
   /** Also: pods that turn ready, or fail, are told of. */
   readonly statusHints: boolean;
   /** Of an installation: without the policies around the reconciler. */
@@ -134,10 +139,10 @@ async function registrationOf(options: WebhooksOptions): Promise<RegistrationOpt
 }
 
 /** @throws CliError where the condition would have to let every pod through: better said than hidden. */
-async function conditionOf(cluster: Cluster): Promise<string> {
-  if (readConfig().featureGates.KruisePodReadinessGate)
+async function conditionOf({ cluster, gatesEveryPod }: AskedCluster): Promise<string> {
+  if (gatesEveryPod)
     throw new CliError(
-      "--from-cluster: FEATURE_GATES gives every pod a readiness gate (KruisePodReadinessGate), so every pod has to be asked about; leave the option out",
+      "--from-cluster: FEATURE_GATES, here or of the passes, gives every pod a readiness gate (KruisePodReadinessGate), so every pod has to be asked about; leave the option out",
     );
   const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (sidecarSet) => sidecarSet);
   const condition = callCondition(items);

@@ -1,4 +1,5 @@
 /** `webhooks`: what to register in a cluster, as YAML. */
+import { readConfig } from "../../shared/config.ts";
 import { printWebhooks, type WebhooksOptions } from "../webhooks.ts";
 import type { Command, Input } from "./command.ts";
 import type { Session } from "./session.ts";
@@ -37,8 +38,15 @@ export function registrationOf(input: Input, session: Session): WebhooksOptions 
     caBundle: input.text("ca-bundle"),
     pathSecrets: input.text("path-secrets"),
     failurePolicy: input.text("failure-policy"),
-    fromCluster: input.isSet("from-cluster") ? () => session.cluster() : undefined,
+    fromCluster: input.isSet("from-cluster") ? () => askCluster(session) : undefined,
     likeOpenKruise: input.isSet("like-openkruise"),
     statusHints: input.isSet("status-hints"),
   };
+}
+
+/** Webhooks and passes share their gates, and a Lease tells those of the passes; what is set here may not be there yet. */
+async function askCluster(session: Session) {
+  const cluster = await session.cluster();
+  const { KruisePodReadinessGate: isOfPasses } = await session.passSettings(cluster);
+  return { cluster, gatesEveryPod: isOfPasses || readConfig().featureGates.KruisePodReadinessGate };
 }

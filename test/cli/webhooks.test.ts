@@ -9,7 +9,7 @@ import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.
 import { installation } from "../../infra/manifests.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { connect } from "../../shared/kube/connect.ts";
-import { type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import { LEASES, NAMESPACES, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { registeredPath } from "../../shared/webhook/path-secret.ts";
 import { PATIENT } from "../support/patient.ts";
 import { runCli } from "./run-cli.ts";
@@ -86,14 +86,23 @@ test("from a cluster: a condition on what its SidecarSets select", async () => {
   expect((await webhooks())[0]?.matchConditions).toHaveLength(1);
 });
 
+const NEEDS_ALL = { code: 2, stdout: "", stderr: expect.stringContaining("every pod has to be asked about") };
+const fromCluster = (env = {}) =>
+  runCli(["webhooks", "--url", URL, "--from-cluster", "--kubeconfig", path("kubeconfig")], env);
+
 test("from a cluster: no condition where every pod gets a readiness gate", async () => {
-  const env = { FEATURE_GATES: "KruisePodReadinessGate=true" };
-  const printed = await runCli(["webhooks", "--url", URL, "--from-cluster", "--kubeconfig", path("kubeconfig")], env);
-  expect(printed).toMatchObject({
-    code: 2,
-    stdout: "",
-    stderr: expect.stringContaining("every pod has to be asked about"),
-  });
+  expect(await fromCluster({ FEATURE_GATES: "KruisePodReadinessGate=true" })).toMatchObject(NEEDS_ALL);
+});
+
+test("from a cluster: no condition where its passes say that every pod gets one, whatever is set here", async () => {
+  const client = await connect(path("kubeconfig"));
+  const namespace = "kruise-system";
+  await client.create(NAMESPACES, { metadata: { name: namespace } });
+  const annotations = { "sidecarset.kruise.io/feature-gates": "KruisePodReadinessGate=true" };
+  await client.create(LEASES, { metadata: { namespace, name: "sidecarset-rollout", annotations } });
+  expect(await fromCluster()).toMatchObject(NEEDS_ALL);
+  await client.delete(LEASES, { namespace, name: "sidecarset-rollout" });
+  expect(await fromCluster()).toMatchObject({ code: 0, stderr: "" });
 });
 
 test("--status-hints adds what tells of pods that turn ready", async () => {
