@@ -24,8 +24,8 @@ export const DIFF: Command = {
     if (given === undefined) throw new CliError("-f is missing: the file of the changed SidecarSet, or - for stdin");
     const cluster = await session.cluster();
     const { sidecarSet: before, facts } = await readFacts(session, cluster, name);
-    const { revisions } = facts;
-    requireValid(given.sidecarSet, before, given.place, { sidecarSets: await listSets(cluster), revisions });
+    const { revisions, settings } = facts;
+    requireValid(given.sidecarSet, before, given.place, { sidecarSets: await listSets(cluster), revisions, settings });
     const after = { ...given.sidecarSet, metadata: { ...before.metadata, ...given.sidecarSet.metadata } };
     const { facts: then } = await readFacts(session, cluster, name, after);
     const diff = diffSidecarSets({ ...then, before, after, pods: ofEither(facts.pods, then.pods) });

@@ -4,6 +4,7 @@ import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../shar
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { readConfig } from "../../shared/config.ts";
+import type { RolloutSettings } from "../../shared/core/upgrade/rollout-settings.ts";
 import { validateSidecarSet } from "../../shared/core/validate-sidecarset.ts";
 import { CliError } from "../cli-error.ts";
 import { storedSidecarSet } from "../library/stored-sidecarset.ts";
@@ -28,6 +29,8 @@ export interface Neighbours {
   readonly sidecarSets: readonly SidecarSet[];
   readonly revisions: readonly ControllerRevision[];
   readonly configMaps?: readonly ConfigMap[];
+  /** of the passes, which run with the gates of the webhooks; absent: FEATURE_GATES here */
+  readonly settings?: RolloutSettings;
 }
 
 /** @throws CliError with every field error, as the webhook would refuse it */
@@ -35,9 +38,10 @@ export function requireValid(
   sidecarSet: SidecarSet,
   before: SidecarSet | undefined,
   place: string,
-  { sidecarSets, revisions, configMaps = [] }: Neighbours,
+  { sidecarSets, revisions, configMaps = [], settings }: Neighbours,
 ): void {
-  const { kruiseNamespace, featureGates } = readConfig();
+  const { kruiseNamespace, featureGates: own } = readConfig();
+  const featureGates = { ...own, ...settings };
   const request = {
     ...requestOf(sidecarSet, before ? "UPDATE" : "CREATE"),
     ...(before ? { oldObject: before } : {}),

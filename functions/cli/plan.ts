@@ -5,6 +5,7 @@ import { explain } from "../../shared/controller/explain.ts";
 import type { SidecarSetReport } from "../../shared/controller/report.ts";
 import { counted } from "../../shared/core/lib/counted.ts";
 import type { PlannedStep, RolloutPlan } from "../../shared/core/plan.ts";
+import type { RolloutSettings } from "../../shared/core/upgrade/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../tick.ts";
 import type { Command, Input } from "./command.ts";
@@ -46,13 +47,14 @@ export const PLAN: Command = {
     if (target.kind === "statefulset") return planOrderedSet(input, session, target);
     const { name } = target;
     const cluster = await session.cluster();
-    const wish = await wishOf(input, cluster, name);
+    const settings = await session.passSettings(cluster);
+    const wish = await wishOf(input, cluster, { name, settings });
     const report = await runTick(cluster, {
       deadlineMs: DEADLINE_MS,
       dryRun: true,
       sidecarSet: name,
       plan: wish,
-      settings: await session.passSettings(cluster),
+      settings,
     });
     const trouble = troubleOf(report);
     for (const sentence of trouble) session.screen.warn(sentence);
@@ -67,13 +69,18 @@ export const PLAN: Command = {
 /** Somebody wrote that into the SidecarSet. */
 const HELD_ON_PURPOSE: ReadonlySet<string> = new Set(["partition", "paused", "NotUpdate"]);
 
-async function wishOf(input: Input, cluster: Cluster, name: string) {
+interface Wanted {
+  readonly name: string;
+  readonly settings: RolloutSettings;
+}
+
+async function wishOf(input: Input, cluster: Cluster, { name, settings }: Wanted) {
   const readyAfterSeconds = (input.durationMs("ready-after") ?? 5_000) / 1000;
   const before = await readSet(cluster, name);
   const given = await readGivenSet(input.list("filename"), name);
   if (given === undefined) return { readyAfterSeconds };
   const sidecarSets: readonly SidecarSet[] = await listSets(cluster);
-  requireValid(given.sidecarSet, before, given.place, { sidecarSets, revisions: [] });
+  requireValid(given.sidecarSet, before, given.place, { sidecarSets, revisions: [], settings });
   return { readyAfterSeconds, sidecarSet: given.sidecarSet };
 }
 

@@ -127,8 +127,11 @@ async function pass(sidecarSet: string, dryRun: boolean) {
   return report.sidecarSets[0];
 }
 
+/** FEATURE_GATES where readers run. */
+let gatesHere = GATES;
+
 async function cli(...args: readonly string[]): Promise<string> {
-  vi.stubEnv("FEATURE_GATES", GATES);
+  vi.stubEnv("FEATURE_GATES", gatesHere);
   const { stdout, stderr } = await runHere([...args, "--kubeconfig", join(folder, "kubeconfig")]);
   expect(stderr).toBe("");
   return stdout;
@@ -140,6 +143,8 @@ const json = async (...args: readonly string[]) => JSON.parse(await cli(...args,
 const READERS: Readonly<Record<string, (name: string) => Promise<boolean>>> = {
   "the pass": async (name) => (await pass(name, true))?.summary?.notUpgradable === 0,
   plan: async (name) => (await json("plan", name)).sidecarSets[0].plan.steps.length > 0,
+  "plan of a change": async (name) =>
+    (await json("plan", name, "-f", join(folder, `${name}.yaml`))).sidecarSets[0].plan.isComplete,
   "plan, in the end": async (name) => (await json("plan", name)).sidecarSets[0].plan.isComplete,
   diff: async (name) => (await json("diff", name, "-f", join(folder, `${name}.yaml`))).pods[0].kind === "inPlace",
   status: async (name) => (await json("status", name)).summary.notUpgradable === 0,
@@ -196,13 +201,23 @@ describe("the gates of the last pass", () => {
       withoutSidecarSets: true,
       memory: newPassMemory(),
     });
-  afterEach(() => cluster.delete(LEASES, LEASE));
+  afterEach(() => {
+    gatesHere = GATES;
+    return cluster.delete(LEASES, LEASE);
+  });
 
   it("are what readers go by, whatever the environment here says", async () => {
     vi.stubEnv("FEATURE_GATES", "");
     await passOverNone(SETTINGS);
     expect(await status()).toEqual({ notUpgradable: 0, stderr: "" });
     expect(await cli("status", "resized", "-o", "json")).toContain('"notUpgradable": 0');
+  });
+
+  it.each(Object.keys(READERS))("are those that %s goes by", async (reader) => {
+    gatesHere = "";
+    await passOverNone(SETTINGS);
+    expect(await READERS[reader]?.("resized")).toBe(true);
+    expect(await READERS[reader]?.("native")).toBe(false);
   });
 
   it("win over others here, which is said", async () => {
