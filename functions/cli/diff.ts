@@ -4,8 +4,8 @@ import type { Effect } from "../../shared/core/diff/spec-changes.ts";
 import { diffSidecarSets, type PodFate, type SidecarSetDiff } from "../../shared/core/diff.ts";
 import { CliError } from "../cli-error.ts";
 import type { Command } from "./command.ts";
-import { readGivenSet, requireValid } from "./given-set.ts";
-import { listSets, readFacts } from "./read-set.ts";
+import { readGivenSet, readNeighbours, requireValid } from "./given-set.ts";
+import { readFacts } from "./read-set.ts";
 import type { Color, Screen } from "./screen.ts";
 import { wrap } from "./table.ts";
 
@@ -24,8 +24,7 @@ export const DIFF: Command = {
     if (given === undefined) throw new CliError("-f is missing: the file of the changed SidecarSet, or - for stdin");
     const cluster = await session.cluster();
     const { sidecarSet: before, facts } = await readFacts(session, cluster, name);
-    const { revisions, settings } = facts;
-    requireValid(given.sidecarSet, before, given.place, { sidecarSets: await listSets(cluster), revisions, settings });
+    requireValid(given.sidecarSet, before, given.place, await readNeighbours(session, cluster, given.sidecarSet));
     const after = { ...given.sidecarSet, metadata: { ...before.metadata, ...given.sidecarSet.metadata } };
     const { facts: then } = await readFacts(session, cluster, name, after);
     const diff = diffSidecarSets({ ...then, before, after, pods: ofEither(facts.pods, then.pods) });

@@ -4,11 +4,18 @@ import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../shar
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { readConfig } from "../../shared/config.ts";
+import { listRevisions } from "../../shared/controller/observe.ts";
 import type { RolloutSettings } from "../../shared/core/upgrade/rollout-settings.ts";
 import { validateSidecarSet } from "../../shared/core/validate-sidecarset.ts";
+import { isKubeError } from "../../shared/kube/error.ts";
+import { type Cluster, CONFIG_MAPS } from "../../shared/kube/port.ts";
 import { CliError } from "../cli-error.ts";
 import { storedSidecarSet } from "../library/stored-sidecarset.ts";
 import { type ReadObject, readObjects } from "./read-objects.ts";
+import { listSets } from "./read-set.ts";
+import type { Session } from "./session.ts";
+
+const WHITELIST = "kruise-configuration";
 
 export function isSidecarSet({ kind, apiVersion }: KubernetesObject): boolean {
   return kind === SIDECARSET_KIND && (apiVersion === SIDECARSET_V1BETA1 || apiVersion === SIDECARSET_V1ALPHA1);
@@ -28,9 +35,31 @@ export interface Neighbours {
   /** of the cluster */
   readonly sidecarSets: readonly SidecarSet[];
   readonly revisions: readonly ControllerRevision[];
-  readonly configMaps?: readonly ConfigMap[];
+  /** the whitelist of patchPodMetadata among them */
+  readonly configMaps: readonly ConfigMap[];
   /** of the passes, which run with the gates of the webhooks; absent: FEATURE_GATES here */
   readonly settings?: RolloutSettings;
+}
+
+/** What the webhook reads beside it. @throws KubeError */
+export async function readNeighbours(session: Session, cluster: Cluster, { metadata, spec }: SidecarSet) {
+  const { kruiseNamespace: namespace } = session;
+  const [sidecarSets, revisions, whitelist, settings] = await Promise.all([
+    listSets(cluster),
+    listRevisions(cluster, namespace, metadata?.name ?? ""),
+    spec.patchPodMetadata === undefined ? undefined : readWhitelist(cluster, namespace),
+    session.passSettings(cluster),
+  ]);
+  return { sidecarSets, revisions, configMaps: whitelist ? [whitelist] : [], settings } satisfies Neighbours;
+}
+
+async function readWhitelist(cluster: Cluster, namespace: string): Promise<ConfigMap | undefined> {
+  try {
+    return await cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: WHITELIST });
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
 }
 
 /** @throws CliError with every field error, as the webhook would refuse it */
@@ -38,7 +67,7 @@ export function requireValid(
   sidecarSet: SidecarSet,
   before: SidecarSet | undefined,
   place: string,
-  { sidecarSets, revisions, configMaps = [], settings }: Neighbours,
+  { sidecarSets, revisions, configMaps, settings }: Neighbours,
 ): void {
   const { kruiseNamespace, featureGates: own } = readConfig();
   const featureGates = { ...own, ...settings };

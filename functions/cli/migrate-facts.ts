@@ -16,6 +16,7 @@ import {
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
 import { all, count, DEFINITIONS, DEPLOYMENTS, look, readManagers, VALIDATING } from "./check-facts.ts";
+import type { Neighbours } from "./given-set.ts";
 import type { Session } from "./session.ts";
 
 const DAEMON = "kruise-daemon";
@@ -30,8 +31,13 @@ interface Kind extends Definition {
   };
 }
 
+export interface ReadMigrationFacts extends MigrationFacts {
+  /** what the webhook reads beside a SidecarSet */
+  readonly neighbours: Pick<Neighbours, "revisions" | "configMaps">;
+}
+
 /** @throws KubeError when the cluster is not reached at all */
-export async function readMigrationFacts(session: Session): Promise<MigrationFacts> {
+export async function readMigrationFacts(session: Session): Promise<ReadMigrationFacts> {
   const { kruiseNamespace: namespace } = session;
   const cluster = await session.cluster();
   const unseen: string[] = [];
@@ -61,17 +67,19 @@ export async function readMigrationFacts(session: Session): Promise<MigrationFac
   const conversionOf = (plural: string) =>
     kinds.find(({ spec }) => spec?.names?.plural === plural)?.spec?.conversion?.webhook?.clientConfig;
   const configurations = [...seen("mutating webhooks", mutating), ...seen("validating webhooks", validating)];
+  const neighbours = { revisions: seen("revisions", revisions), configMaps: seen("ledgers", configMaps) };
   return {
     kruiseNamespace: namespace,
+    neighbours,
     managers: seen<Workload>("deployments", managers),
     daemons: seen("daemonsets", daemons),
     ...ownersOf(configurations),
     kinds: await mapLimited(kinds, COUNTS_AT_ONCE, (kind) => countKind(cluster, kind)),
     sidecarSets: seen("SidecarSets", sidecarSets),
     pods: "value" in pods ? pods.value : 0,
-    revisions: seen("revisions", revisions).length,
+    revisions: neighbours.revisions.length,
     namespaces: seen("namespaces", namespaces),
-    ledgers: seen("ledgers", configMaps).filter(({ metadata }) => metadata?.name?.startsWith(LEDGER)),
+    ledgers: neighbours.configMaps.filter(({ metadata }) => metadata?.name?.startsWith(LEDGER)),
     conversion: conversionOf("sidecarsets"),
     setConversion: conversionOf("statefulsets"),
     unseen,

@@ -1,13 +1,12 @@
 /** `migrate`: the way from OpenKruise and back, as a plan made of what the cluster has. Writes nothing. */
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
-import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { planFromKruise } from "../../shared/core/migrate/from-kruise.ts";
 import type { Migration } from "../../shared/core/migrate/migration.ts";
 import { planToKruise } from "../../shared/core/migrate/to-kruise.ts";
 import { CliError } from "../cli-error.ts";
 import type { Command } from "./command.ts";
 import { requireValid, storedForm } from "./given-set.ts";
-import { readMigrationFacts } from "./migrate-facts.ts";
+import { type ReadMigrationFacts, readMigrationFacts } from "./migrate-facts.ts";
 import type { Color, Screen } from "./screen.ts";
 import type { Session } from "./session.ts";
 import { wrap } from "./table.ts";
@@ -40,7 +39,7 @@ export const FROM_KRUISE: Command = {
       ...(caBundle === undefined ? {} : { caBundle }),
       ...(pathSecrets === undefined ? {} : { pathSecrets }),
     };
-    return tell(planFromKruise(facts, options, problemsOf(facts.sidecarSets)), session);
+    return tell(planFromKruise(facts, options, problemsOf(facts)), session);
   },
 };
 
@@ -62,12 +61,12 @@ function urlOf(url: string | undefined): string {
 }
 
 /** SidecarSets that our webhook would refuse or hash in another way: neither comes of an installation in order. */
-function problemsOf(sidecarSets: readonly SidecarSet[]): readonly string[] {
+function problemsOf({ sidecarSets, neighbours }: ReadMigrationFacts): readonly string[] {
   return sidecarSets.flatMap((one) => {
     const place = `SidecarSet ${one.metadata?.name}`;
     try {
       const stored = storedForm({ object: one, place });
-      requireValid(stored, one, place, { sidecarSets, revisions: [] });
+      requireValid(stored, one, place, { sidecarSets, ...neighbours });
       const [wanted, has] = [stored, one].map(({ metadata }) => metadata?.annotations?.[HASH_ANNOTATION]);
       if (wanted === has) return [];
       return [

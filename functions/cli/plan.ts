@@ -1,19 +1,18 @@
 /** `plan`: a rollout, step by step, until it is done or held up. */
 
-import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { explain } from "../../shared/controller/explain.ts";
 import type { SidecarSetReport } from "../../shared/controller/report.ts";
 import { counted } from "../../shared/core/lib/counted.ts";
 import type { PlannedStep, RolloutPlan } from "../../shared/core/plan.ts";
-import type { RolloutSettings } from "../../shared/core/upgrade/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../tick.ts";
 import type { Command, Input } from "./command.ts";
 import { duration } from "./duration.ts";
-import { readGivenSet, requireValid } from "./given-set.ts";
+import { readGivenSet, readNeighbours, requireValid } from "./given-set.ts";
 import { planOrderedSet } from "./ordered-set/plan.ts";
-import { listSets, readSet } from "./read-set.ts";
+import { readSet } from "./read-set.ts";
 import type { Part, Screen } from "./screen.ts";
+import type { Session } from "./session.ts";
 import { printTable, wrap } from "./table.ts";
 import { TARGET_ARGUMENT, targetOf } from "./target.ts";
 
@@ -47,14 +46,13 @@ export const PLAN: Command = {
     if (target.kind === "statefulset") return planOrderedSet(input, session, target);
     const { name } = target;
     const cluster = await session.cluster();
-    const settings = await session.passSettings(cluster);
-    const wish = await wishOf(input, cluster, { name, settings });
+    const wish = await wishOf(input, session, cluster, name);
     const report = await runTick(cluster, {
       deadlineMs: DEADLINE_MS,
       dryRun: true,
       sidecarSet: name,
       plan: wish,
-      settings,
+      settings: await session.passSettings(cluster),
     });
     const trouble = troubleOf(report);
     for (const sentence of trouble) session.screen.warn(sentence);
@@ -69,18 +67,12 @@ export const PLAN: Command = {
 /** Somebody wrote that into the SidecarSet. */
 const HELD_ON_PURPOSE: ReadonlySet<string> = new Set(["partition", "paused", "NotUpdate"]);
 
-interface Wanted {
-  readonly name: string;
-  readonly settings: RolloutSettings;
-}
-
-async function wishOf(input: Input, cluster: Cluster, { name, settings }: Wanted) {
+async function wishOf(input: Input, session: Session, cluster: Cluster, name: string) {
   const readyAfterSeconds = (input.durationMs("ready-after") ?? 5_000) / 1000;
   const before = await readSet(cluster, name);
   const given = await readGivenSet(input.list("filename"), name);
   if (given === undefined) return { readyAfterSeconds };
-  const sidecarSets: readonly SidecarSet[] = await listSets(cluster);
-  requireValid(given.sidecarSet, before, given.place, { sidecarSets, revisions: [], settings });
+  requireValid(given.sidecarSet, before, given.place, await readNeighbours(session, cluster, given.sidecarSet));
   return { readyAfterSeconds, sidecarSet: given.sidecarSet };
 }
 

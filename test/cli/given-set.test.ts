@@ -1,0 +1,85 @@
+/** A SidecarSet in a file, or of OpenKruise's, is checked as the webhook would check it: with all that the webhook reads. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { stringify } from "yaml";
+import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
+import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { CONFIG_MAPS, CONTROLLER_REVISIONS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { fastClock, KRUISE_NAMESPACE, startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import { runHere } from "./run-cli.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const NAME = "agent";
+let test: TestCluster;
+let folder: string;
+let revisionName = "";
+
+const manifest = (spec: object = {}) => ({
+  apiVersion: SIDECARSET_V1BETA1,
+  kind: "SidecarSet",
+  metadata: { name: NAME },
+  spec: { selector: { matchLabels: { app: NAME } }, containers: [{ name: "agent", image: "agent:1" }], ...spec },
+});
+const pinned = (name: string) => ({ injectionStrategy: { revision: { revisionName: name, policy: "Always" } } });
+const annotating = (key: string) => ({ patchPodMetadata: [{ annotations: { [key]: "x" }, patchPolicy: "Overwrite" }] });
+
+async function cli(spec: object, ...args: readonly string[]) {
+  const file = join(folder, "given.yaml");
+  await writeFile(file, stringify(manifest(spec)));
+  return await runHere([...args, NAME, "-f", file, "--kubeconfig", join(folder, "kubeconfig")]);
+}
+
+beforeAll(async () => {
+  test = await startTestCluster();
+  folder = await mkdtemp(join(tmpdir(), "given-"));
+  await writeFile(join(folder, "kubeconfig"), test.kubeconfig);
+  const { cluster } = test;
+  await cluster.create<SidecarSet>(SIDECARSETS, storedSidecarSet(manifest()));
+  const options = { deadlineMs: 20_000, kruiseNamespace: KRUISE_NAMESPACE, settings: DEFAULT_ROLLOUT_SETTINGS };
+  await runPass(cluster, { ...options, follow: false, dryRun: false, sidecarSet: NAME, clock: fastClock(20) });
+  const { items } = await cluster.list(CONTROLLER_REVISIONS, { namespace: KRUISE_NAMESPACE });
+  revisionName = items[0]?.metadata?.name ?? "";
+  expect(revisionName).toMatch(/^agent-/);
+  const rules = [{ allowedAnnotationKeyExprs: ["^allowed/"] }];
+  await cluster.create(CONFIG_MAPS, {
+    metadata: { namespace: KRUISE_NAMESPACE, name: "kruise-configuration" },
+    data: { SidecarSet_PatchPodMetadata_WhiteList: JSON.stringify({ rules }) },
+  } as never);
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+  await test.close();
+});
+
+describe.each(["diff", "plan"])("%s", (command) => {
+  it("finds the revision that is pinned, and misses one that is not there", async () => {
+    expect(await cli(pinned(revisionName), command)).toMatchObject({ code: 0, stderr: "" });
+    expect(await cli(pinned("agent-none"), command)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`"agent-none" not found`),
+    });
+  });
+
+  it("goes by the whitelist of annotations", async () => {
+    expect(await cli(annotating("allowed/key"), command)).toMatchObject({ code: 0, stderr: "" });
+    expect((await cli(annotating("other/key"), command)).code).toBe(2);
+  });
+});
+
+it("migrate from-kruise has nothing to mend of a SidecarSet that OpenKruise's webhook admits", async () => {
+  const stored = storedSidecarSet(manifest({ ...pinned(revisionName), ...annotating("allowed/key") }));
+  const { metadata, spec } = stored;
+  const body = { metadata: { annotations: metadata?.annotations }, spec };
+  await test.cluster.patch<SidecarSet>(SIDECARSETS, { name: NAME }, { type: "merge", body });
+  const { stdout } = await runHere([
+    ...["migrate", "from-kruise", "-o", "json"],
+    ...["--url", "https://webhooks.example.com", "--kubeconfig", join(folder, "kubeconfig")],
+  ]);
+  expect(JSON.parse(stdout).blocks.filter((one: string) => one.includes(NAME))).toEqual([]);
+});
