@@ -1,8 +1,23 @@
 /** The same cases on both clusters: what the embedded one does wrong ends differently here. */
+import { expect, it } from "vitest";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { describeContract } from "../contract/contract.ts";
+import { DEFINITIONS } from "../contract/gadgets.ts";
 import { localTarget } from "../contract/local-target.ts";
 import { SUBJECTS } from "../contract/subjects.ts";
+import { apiServer } from "./support/access.ts";
+import { clusterOf } from "./support/clients.ts";
 import { contractTarget } from "./support/contract-target.ts";
 
 describeContract("kube-apiserver", async () => contractTarget(), SUBJECTS);
+
+it("leaves no definition behind: one that can't go keeps every namespace from going", async () => {
+  const cluster = clusterOf(apiServer());
+  const left = async () => {
+    const { items } = await cluster.list<KubernetesObject>(DEFINITIONS, {});
+    return items.flatMap(({ metadata }) => (metadata?.name?.startsWith("gadgets.") ? [metadata.name] : []));
+  };
+  await expect.poll(left, { timeout: 60_000 }).toEqual([]);
+});
+
 describeContract("the embedded cluster", localTarget, SUBJECTS);
