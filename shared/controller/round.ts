@@ -1,7 +1,7 @@
 import { RESET_CONTAINER_FAILED_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../api/names.ts";
 import type { Decision } from "../core/decide.ts";
 import type { Action } from "../core/lib/action.ts";
-import { isSteeredAlike, steeringDigest } from "../core/steering.ts";
+import { steeringDigest } from "../core/steering.ts";
 import {
   isGenerationObservable,
   isSameLedger,
@@ -101,14 +101,8 @@ async function store(context: RolloutContext, look: Look, plan: LedgerPlan, kept
   look.stored = stored;
   // Pods that missed their sidecars may be evicted by what was looked at.
   const mayWriteToPods = ledger.reservations.length > 0 || look.missed?.length !== 0;
-  if (!isNew || !mayWriteToPods) return true;
-  // One that was deleted knew perhaps of a newer generation, or of other annotations, and the status has shown them. From
-  // here on others find this one.
-  const same = await readSame(context, look);
-  if (same && isSteeredAlike(same, look.sidecarSet)) return true;
-  // Nothing was written to a pod yet, and whoever goes on would take what is reserved for allowed.
-  await swapLedger(context.cluster, place, stored, { ...ledger, reservations: [] });
-  return false;
+  // One that was deleted knew perhaps of a newer generation, which the status has shown. From here on others find this one.
+  return !isNew || !mayWriteToPods || (await readSame(context, look)) !== undefined;
 }
 
 /** The same event is recorded once a pass, and only for what was done, or for a flip that was refused. */

@@ -2,7 +2,6 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
-import { GATE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
@@ -140,25 +139,6 @@ describe("a ledger that is deleted while something is reserved", () => {
     await cluster.delete(CONFIG_MAPS, keyOf(name));
     frozen.thaw();
     expect((await late).sidecarSets).toMatchObject([{ stop: "settled" }]);
-    expect(versionsOf(await readPods(cluster, name))).toEqual(["1", "1", "1"]);
-  });
-
-  it("nor of annotations that the status has shown", async () => {
-    const name = "steered";
-    await deploy(cluster, name, 3, { maxUnavailable: 1 });
-    await runPass(cluster, options(name));
-    await release(cluster, name, 2, { maxUnavailable: 1 });
-    await cluster.delete(CONFIG_MAPS, keyOf(name));
-    const frozen = faultyCluster(cluster, "freeze", (_, call) => call === "CREATE configmaps");
-    const late = runPass(frozen, options(name));
-    await frozen.struck;
-    const annotations = { [GATE_ANNOTATION]: "https://gate.example/never" };
-    await cluster.patch(SIDECARSETS, { name }, { type: "merge", body: { metadata: { annotations } } });
-    await runPass(cluster, options(name));
-    expect((await readSet(cluster, name)).status?.observedAnnotations).toEqual(annotations);
-    await cluster.delete(CONFIG_MAPS, keyOf(name));
-    frozen.thaw();
-    await late;
     expect(versionsOf(await readPods(cluster, name))).toEqual(["1", "1", "1"]);
   });
 
