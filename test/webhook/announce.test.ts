@@ -65,6 +65,16 @@ describe("a write of a SidecarSet", () => {
     ["a creation", { operation: "CREATE", object: object(undefined, "new"), oldObject: null }, [[1, "web", ""]]],
     ["a change", {}, [[1, "web", "7"]]],
     ["a deletion", { operation: "DELETE", object: null }, [[1, "web", "7"]]],
+    [
+      "a change of an annotation alone, in the same generation",
+      {
+        object: {
+          metadata: { name: "web", uid: "set-1", resourceVersion: "7", generation: 3, annotations: { a: "b" } },
+        },
+        oldObject: { metadata: { name: "web", uid: "set-1", resourceVersion: "7", generation: 3 } },
+      },
+      [[1, "web", "7"]],
+    ],
     ["another latest revision", { subResource: "status" }, [[1, "web", "7"]]],
     ["a change of nothing", { object: object("7", "old") }, []],
     ["a dry run", { dryRun: true }, []],

@@ -52,3 +52,15 @@ test("a claim whose pod is wanted again is no longer that pod's", () => {
     { after: { metadata: { name: "data-db-0", ownerReferences: [] } } },
   ]);
 });
+
+test("a claim of an earlier set of this name is told apart by uid, as the garbage collector does", () => {
+  const policy = { whenDeleted: "Delete", whenScaled: "Retain" };
+  const strict = setOf({ ...set.spec, persistentVolumeClaimRetentionPolicy: policy });
+  const former = { apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet", name: "db", uid: "former" };
+  const metadata = { name: "data-db-0", namespace: "shop", ownerReferences: [former] };
+  const seen = seenOf(strict, [podOf(strict, 0)], [revisionOfSet(strict, 1)]);
+  const { writes } = planSet(seen, { claims: [{ metadata }] });
+  expect(writes.filter(({ kind }) => kind === "UpdateClaim")).toMatchObject([
+    { after: { metadata: { ownerReferences: [former, { ...former, uid: strict.metadata?.uid }] } } },
+  ]);
+});

@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { signatureOf } from "../../../shared/controller/ordered-set/pod-signature.ts";
+
+type Change = { readonly metadata?: object; readonly status?: object };
+
+const UPDATING = { "apps.kruise.io/inplace-update-state": "{}" };
+
+function pod({ metadata, status }: Change = {}): Pod {
+  return {
+    metadata: { name: "db-0", namespace: "shop", uid: "u", labels: { app: "db" }, ...metadata },
+    spec: { containers: [{ name: "main", image: "app:1" }] },
+    status: { phase: "Running", conditions: [{ type: "Ready", status: "False" }], ...status },
+  };
+}
+
+const runs = (imageID: string) => ({
+  containerStatuses: [{ name: "main", image: "app:1", imageID, containerID: "c" }],
+});
+
+describe("what a node reports of a pod is news to its set", () => {
+  test.each<[string, Change, Change]>([
+    ["it is ready", {}, { status: { conditions: [{ type: "Ready", status: "True" }] } }],
+    ["it has failed, and was not ready before", {}, { status: { phase: "Failed" } }],
+    ["it has succeeded, and was not ready before", {}, { status: { phase: "Succeeded" } }],
+    ["it is another pod", {}, { metadata: { uid: "other" } }],
+    ["it is on its way out", {}, { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }],
+    ["it has another label", {}, { metadata: { labels: { app: "other" } } }],
+    ["it has another annotation", {}, { metadata: { annotations: { a: "b" } } }],
+    ["it has a finalizer", {}, { metadata: { finalizers: ["example.com/keep"] } }],
+    [
+      "its new image runs, while it is updated in place",
+      { metadata: { annotations: UPDATING }, status: runs("old") },
+      { metadata: { annotations: UPDATING }, status: runs("new") },
+    ],
+  ])("when %s", (_, before, after) => {
+    expect(signatureOf(pod(after))).not.toBe(signatureOf(pod(before)));
+  });
+
+  test.each<[string, Change, Change]>([
+    ["its image runs, and it is not updated", { status: runs("old") }, { status: runs("new") }],
+    [
+      "a condition has another message",
+      {},
+      { status: { conditions: [{ type: "Ready", status: "False", message: "m" }] } },
+    ],
+    ["it has another resourceVersion", {}, { metadata: { resourceVersion: "2" } }],
+  ])("not when %s", (_, before, after) => {
+    expect(signatureOf(pod(after))).toBe(signatureOf(pod(before)));
+  });
+});
