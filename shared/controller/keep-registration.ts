@@ -22,8 +22,10 @@ import { messageOf, note, type Service } from "./serve.ts";
  */
 const RELIED_MS = 5 * 60_000;
 
+export type RegistrationService = Pick<Service, "cluster" | "clock" | "isDryRun" | "settings" | "problems">;
+
 /** Undefined where there is no registration of ours. Trouble stands in the service's problems. */
-export async function keepRegistration(service: Service): Promise<RegistrationReport | undefined> {
+export async function keepRegistration(service: RegistrationService): Promise<RegistrationReport | undefined> {
   try {
     return await keep(service);
   } catch (error) {
@@ -37,7 +39,12 @@ export async function keepRegistration(service: Service): Promise<RegistrationRe
  * The registration is read first: a SidecarSet that is not in the list is admitted after that, which moves the
  * registration's version, or was admitted a moment before, which it says.
  */
-async function keep({ cluster, clock, isDryRun, settings }: Service): Promise<RegistrationReport | undefined> {
+async function keep({
+  cluster,
+  clock,
+  isDryRun,
+  settings,
+}: RegistrationService): Promise<RegistrationReport | undefined> {
   const former = await readFormerRegistration(cluster);
   const registration = await readPodRegistration(cluster);
   if (registration === undefined) return undefined;

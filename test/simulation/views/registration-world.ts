@@ -11,8 +11,8 @@ import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { NEEDS_WEBHOOK_CONDITION, POD_WEBHOOK, WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { keepRegistration } from "../../../shared/controller/keep-registration.ts";
-import type { Service } from "../../../shared/controller/serve.ts";
 import { callCondition } from "../../../shared/core/match/call-condition.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { widening } from "../../../shared/webhook/widen-registration.ts";
 import { ApiServer } from "../api-server.ts";
@@ -192,13 +192,13 @@ export class RegistrationWorld {
     for (;;) {
       await this.#sleep(this.#isCalm ? 60_000 : this.#chance.pick([1_000, 10_000, 60_000]));
       const process = this.#newProcess("pass");
-      const service = {
+      void keepRegistration({
         cluster: connectProcess(this.#site, process),
         clock: process.clock,
         isDryRun: false,
-        problems: [] as string[],
-      };
-      void keepRegistration(service as unknown as Service);
+        settings: DEFAULT_ROLLOUT_SETTINGS,
+        problems: [],
+      });
     }
   }
 
