@@ -130,14 +130,14 @@ describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
     }
   };
 
-  it("has a request here for each verb that it permits", () => {
+  it("has a request here for each verb and name that it permits", () => {
     const verbs = objects.flatMap(({ rules = [] }) =>
       // Nobody asks for these: an admission plugin looks whether finalizers may be changed when owners are set, and
       // the fence whether a feature may be used.
-      rules.flatMap(({ resources, verbs: all }) =>
+      rules.flatMap(({ resources, verbs: all, resourceNames = ["any"] }) =>
         ["statefulsets/finalizers", "features"].some((one) => resources.includes(one))
           ? []
-          : resources.flatMap(() => all),
+          : resources.flatMap(() => resourceNames.flatMap(() => all)),
       ),
     );
     expect([...permits, ...fenced].map(({ verb }) => verb).toSorted()).toEqual(verbs.toSorted());

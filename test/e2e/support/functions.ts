@@ -134,7 +134,8 @@ export async function startFunctions(admin: RawTarget, options: FunctionsOptions
     tickUntilAborted({
       connect: await identify("sidecarset-reconciler"),
       kruiseNamespace: config.kruiseNamespace,
-      settings: { ...config.featureGates, SidecarTerminator: true, KruisePodReadinessGate: true },
+      // A readiness gate is for every pod, so that every pod has to be asked about.
+      settings: { ...config.featureGates, SidecarTerminator: true, KruisePodReadinessGate: !isKeepingRegistration },
       gates: options.batchGates,
       isKeepingRegistration,
       tickMs: TICK_MS,
