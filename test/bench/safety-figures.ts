@@ -127,6 +127,26 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
+    what: "bugs planted with a fresh eye that unit tests or the simulation find at the first try",
+    by: "soak",
+    from: "planted",
+    pick: at("byEither"),
+    of: at("measured"),
+    // 80 % of them
+    atLeast: 12,
+    isMain: true,
+  },
+  {
+    what: "bugs planted with a fresh eye that the simulation finds at the first try, of those it can reach",
+    by: "soak",
+    from: "planted",
+    pick: at("bySimulation"),
+    of: at("reachable"),
+    // 60 % of them
+    atLeast: 8,
+    isMain: true,
+  },
+  {
     what: "broken bodies that the webhooks answer badly",
     by: "CI",
     from: "simulation.fuzz",

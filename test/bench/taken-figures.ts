@@ -52,10 +52,15 @@ function withoutChunks(soak: Json): Json {
   );
 }
 
+/** Which bug was found by what stays in its own file. */
+function withoutBugs({ bugs: _, ...planted }: Json): Json {
+  return planted;
+}
+
 /** By their names in figures.json; what was not measured is not among them, so that older figures stay. */
 export async function takenFigures(): Promise<Json> {
-  const [bench, simulation, soak] = await Promise.all(
-    ["reports/bench.json", "reports/simulation.json", "docs/soak.json"].map(reportAt),
+  const [bench, simulation, soak, planted] = await Promise.all(
+    ["reports/bench.json", "reports/simulation.json", "docs/soak.json", "docs/planted.json"].map(reportAt),
   );
   return {
     ...bench,
@@ -63,5 +68,6 @@ export async function takenFigures(): Promise<Json> {
     ...(await realControlPlane()),
     ...(simulation ? { simulation } : {}),
     ...(soak ? { soak: withoutChunks(soak) } : {}),
+    ...(planted ? { planted: withoutBugs(planted) } : {}),
   };
 }
