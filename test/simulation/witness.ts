@@ -1,5 +1,6 @@
 /** Looks at every write as it lands, and says which promise it breaks. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { PassMemory } from "../../shared/controller/pass.ts";
 import { type Ledger, ledgerName } from "../../shared/core/upgrade/ledger.ts";
 import type { Write } from "./api-server.ts";
 import { EventWitness } from "./event-witness.ts";
@@ -37,6 +38,8 @@ export class Witness {
   readonly #unhindered = new Set<string>();
   /** how much was written by when, where lists lag */
   readonly #writtenBy: { readonly atMs: number; readonly writes: number }[] = [];
+  /** since when a process has been reading what its next pass may go on with */
+  readonly #reading = new WeakMap<PassMemory, number>();
   /** when each pass began */
   readonly #began = new Map<string, number>();
   /** pod writes of passes that were looked at */
@@ -67,12 +70,18 @@ export class Witness {
     return this.#setOf(set).ledger;
   }
 
-  /** What is older than this it has seen when it writes. */
-  passStarts(name: string, isUnhindered: boolean): void {
+  /**
+   * What is older than this it has seen when it writes. A pass goes on with the lists that the one before it in the same
+   * process had begun to read, and these show what was then.
+   */
+  passStarts(name: string, isUnhindered: boolean, memory: PassMemory): void {
     if (isUnhindered) this.#unhindered.add(name);
     const { nowMs, lagMs } = this.#options;
-    const began = this.#writtenBy.findLast(({ atMs }) => atMs < nowMs() - lagMs)?.writes ?? 0;
-    this.#began.set(name, lagMs === 0 ? this.writes : began);
+    const lagged = this.#writtenBy.findLast(({ atMs }) => atMs < nowMs() - lagMs)?.writes ?? 0;
+    const now = lagMs === 0 ? this.writes : lagged;
+    const began = memory.readings.size > 0 ? (this.#reading.get(memory) ?? now) : now;
+    this.#reading.set(memory, began);
+    this.#began.set(name, began);
   }
 
   see(write: Write): void {

@@ -198,7 +198,7 @@ export class World {
     };
     if (this.#running++ > 0) countFault(counts, "overlapping passes");
     this.say(`${name} starts`);
-    this.witness.passStarts(name, this.#isCalm && sidecarSet === undefined);
+    this.witness.passStarts(name, this.#isCalm && sidecarSet === undefined, process.memory);
     const ending = work({ cluster: connectProcess(site, process), options, process });
     ending.then(
       (ended) => {
