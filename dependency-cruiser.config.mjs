@@ -1,5 +1,46 @@
-/** Import directions: functions → {webhook, controller, kube, config, log} → core → api. Run by `npm run check:imports`. */
+/** Import directions: functions → {webhook, controller, kube, settings} → core → go → api, and within a layer from the rooms above to those below. Run by `npm run check:imports`. */
 const only = (name, from, to, comment) => ({ name, severity: "error", comment, from, to });
+
+/** Rooms of a layer, from the lowest: none imports one that comes after it. */
+const ROOMS = {
+  "shared/core": [
+    "admission",
+    "pod",
+    "sidecarset",
+    "launch-priority",
+    "container-recreate",
+    "sidecar-terminator",
+    "injection",
+    "rollout",
+    "inspect",
+    "statefulset",
+  ],
+  "shared/controller": [
+    "loop",
+    "pod-store",
+    "rollout",
+    "container-recreate",
+    "launch-priority",
+    "sidecar-terminator",
+    "statefulset",
+  ],
+  "shared/webhook": ["server", "view", "review", "handlers"],
+};
+/** Whether a SidecarSet is valid includes what its steering annotations say, which the rollout reads. */
+const UPWARD = "^shared/core/sidecarset/validate[.]ts$";
+
+const roomRules = Object.entries(ROOMS).flatMap(([layer, rooms]) =>
+  rooms
+    .slice(0, -1)
+    .map((room, index) =>
+      only(
+        `${layer.replace("shared/", "")}-${room}-is-below`,
+        { path: `^${layer}/${room}/`, pathNot: UPWARD },
+        { path: `^${layer}/(${rooms.slice(index + 1).join("|")})/` },
+        "A room knows only those below it.",
+      ),
+    ),
+);
 
 export default {
   forbidden: [
@@ -12,28 +53,34 @@ export default {
     ),
     only("api-imports-nothing", { path: "^shared/api" }, { pathNot: "^shared/api" }, "The leaf."),
     only(
+      "go-is-low",
+      { path: "^shared/go" },
+      { pathNot: "^shared/(go|api)|^node_modules/re2js|^(node:)?crypto$" },
+      "Go's laws, nothing of ours.",
+    ),
+    only(
       "core-is-pure",
       { path: "^shared/core" },
-      { pathNot: "^shared/(core|api)|^node_modules/re2js|^(node:)?crypto$" },
+      { pathNot: "^shared/(core|go|api)|^node_modules/re2js|^(node:)?crypto$" },
       "No I/O in core.",
     ),
-    only("core-lib-is-low", { path: "^shared/core/lib" }, { path: "^shared/core/(?!lib)" }, "lib knows no decision."),
     only(
-      "core-middle",
-      { path: "^shared/core/(hash|match|defaults)" },
-      { path: "^shared/core/(inject|upgrade|revision|status|validate|[^/]+[.]ts)" },
-      "hash, match, defaults sit below.",
-    ),
-    only(
-      "core-stories-on-top",
+      "core-top-is-leaf",
+      { path: "^shared/core/[^/]+[.]ts$" },
       { path: "^shared/core/[^/]+/" },
-      { path: "^shared/core/[^/]+[.]ts" },
-      "Only the shell calls the stories.",
+      "What every room speaks of: actions and the ledger.",
     ),
+    only(
+      "controller-rooms-below-passes",
+      { path: "^shared/controller/[^/]+/" },
+      { path: "^shared/controller/[^/]+[.]ts$" },
+      "Only functions call the passes.",
+    ),
+    ...roomRules,
     only(
       "library-is-pure",
       { path: "^functions/library" },
-      { pathNot: "^functions/library|^shared/(core|api)|^shared/webhook/response[.]ts$" },
+      { pathNot: "^functions/library|^shared/(core|go|api)|^shared/webhook/review/response[.]ts$" },
       "The library does no I/O.",
     ),
     only("shell-below-functions", { path: "^shared" }, { path: "^(functions|infra|test)" }, "shared never looks up."),
@@ -51,7 +98,7 @@ export default {
     ),
     only(
       "hono-for-pages",
-      { path: "^(shared|infra|functions)", pathNot: "^functions/(pages|ui|serve-metrics)" },
+      { path: "^(shared|infra|functions)", pathNot: "^functions/server/(pages|ui|metrics)" },
       { path: "^node_modules/hono" },
       "Reviews do not pay for a router.",
     ),
@@ -71,7 +118,7 @@ export default {
     only(
       "kube-is-low",
       { path: "^shared/kube" },
-      { path: "^shared/(webhook|controller|core)" },
+      { path: "^shared/(webhook|controller|core|go)" },
       "The client decides nothing.",
     ),
     only(
@@ -84,7 +131,7 @@ export default {
       name: "mutate-sidecarset-has-no-client",
       severity: "error",
       comment: "It decides from the review alone, so it starts in milliseconds.",
-      from: { path: "^functions/(mutate-sidecarset|convert-sidecarset)[.]ts$" },
+      from: { path: "^functions/lambda/(mutate-sidecarset|convert-sidecarset)[.]ts$" },
       to: { path: "^shared/kube/(client|connect)|client-node", reachable: true },
     },
   ],

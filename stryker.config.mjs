@@ -6,7 +6,7 @@ export default {
   testRunner: "vitest",
   plugins: ["@stryker-mutator/vitest-runner"],
   vitest: { configFile: "test/mutation/vitest.config.ts", related: false },
-  mutate: [`shared/${MUTATED}/**/*.ts`],
+  mutate: (MUTATED === "core" ? ["core", "go"] : [MUTATED]).map((layer) => `shared/${layer}/**/*.ts`),
   ignorePatterns: ["/*", "!/shared", "!/functions", "!/infra", "!/test", "!/package.json", "!/tsconfig.json"],
   coverageAnalysis: "perTest",
   ignoreStatic: true,

@@ -1,8 +1,8 @@
 /** The command line: its words are in functions/cli. */
 import { basename } from "node:path";
 import manifest from "../package.json" with { type: "json" };
-import { mayColor } from "../shared/config.ts";
-import { COMMANDS } from "./cli/commands.ts";
+import { mayColor } from "../shared/settings/config.ts";
+import { COMMANDS } from "./cli/commands/index.ts";
 import { runProgram } from "./cli/program.ts";
 
 /** Whoever reads us may stop reading at any time, as `head` does. */

@@ -6,7 +6,7 @@ import { type BuildResult, build, type Metafile } from "esbuild";
 import { reachable, toCommonJs } from "./aws/commonjs.ts";
 import { deferredModules, deferredName } from "./aws/deferred.ts";
 
-/** Files in functions/; each has a function in serverless.yml. */
+/** Files in functions/lambda/; each has a function in serverless.yml. */
 export const FUNCTIONS = [
   "mutate-pod",
   "mutate-sidecarset",
@@ -48,7 +48,7 @@ async function bundleWithDeferred(name: string): Promise<BuildResult<{ write: fa
     const { plugin, met } = deferredModules(name);
     const result = await build({
       entryPoints: [
-        { in: `functions/${name}.ts`, out: "index" },
+        { in: `functions/lambda/${name}.ts`, out: "index" },
         ...entries.map((path) => ({ in: path, out: deferredName(path) })),
       ],
       outdir: "dist",

@@ -4,8 +4,8 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { manifestFiles, optionalFiles, registrationsLikeOpenKruise } from "../shared/install/manifests.ts";
 import { chartFiles, readChartSource } from "./helm/chart.ts";
-import { manifestFiles, optionalFiles, registrationsLikeOpenKruise } from "./manifests.ts";
 
 const { values } = parseArgs({ options: { "like-openkruise": { type: "boolean", default: false } } });
 

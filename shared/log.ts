@@ -1,7 +1,8 @@
 /** One JSON line per event: the only writer to stdout of the functions. */
-import type { LogLevel } from "./config.ts";
-import { withUnseenEscaped } from "./core/lib/unseen.ts";
-import { millisecondText } from "./time-text.ts";
+
+import { withUnseenEscaped } from "./go/unseen.ts";
+import type { LogLevel } from "./settings/config.ts";
+import { millisecondText } from "./settings/time-text.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
 

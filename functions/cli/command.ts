@@ -1,5 +1,5 @@
 /** What a command of the command line is: its words, what it takes, and what it does. */
-import { CliError } from "../cli-error.ts";
+import { CliError } from "./error.ts";
 import type { Output, Session } from "./session.ts";
 
 /** What may stand in the place of a word, for shell completion. */

@@ -1,10 +1,10 @@
 /** Makes a command line of the commands: parsing, help, and what is said when something is wrong. */
 import { Argument, Command as Commander, CommanderError, Option } from "commander";
 import { isKubeError } from "../../shared/kube/error.ts";
-import { CliError } from "../cli-error.ts";
 import { type Command, Input } from "./command.ts";
-import { createScreen, type Screen } from "./screen.ts";
+import { CliError } from "./error.ts";
 import { type GlobalOptions, Session } from "./session.ts";
+import { createScreen, type Screen } from "./terminal/screen.ts";
 
 export interface ProgramOptions {
   /** as it was called: `sidecarset`, or `kubectl sidecarset` */

@@ -1,17 +1,17 @@
 /** What every command has at hand: the screen, the cluster that was asked for, and the form of its answer. */
 
 import { stringify } from "yaml";
-import type { ClusterSettings } from "../../shared/cluster-settings.ts";
-import { readAwsAccess, readCluster, readConfig } from "../../shared/config.ts";
-import type { RolloutSettings } from "../../shared/core/upgrade/rollout-settings.ts";
+import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import { accessOf, connect } from "../../shared/kube/connect.ts";
 import { kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import type { ClusterAccess } from "../../shared/kube/transport.ts";
 import { withoutSecrets } from "../../shared/log.ts";
-import { CliError } from "../cli-error.ts";
-import { readPassSettings } from "./pass-settings.ts";
-import type { Screen } from "./screen.ts";
+import type { ClusterSettings } from "../../shared/settings/cluster-settings.ts";
+import { readAwsAccess, readCluster, readConfig } from "../../shared/settings/config.ts";
+import { CliError } from "./error.ts";
+import { readPassSettings } from "./input/pass-settings.ts";
+import type { Screen } from "./terminal/screen.ts";
 
 /** Formats that -o takes; `table` is what people read. */
 export type Output = "table" | "json" | "yaml" | "diff" | "patch";

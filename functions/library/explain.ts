@@ -2,9 +2,9 @@
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import type { PodRegistration } from "../../shared/core/explain/registration.ts";
-import type { Step } from "../../shared/core/explain/step.ts";
-import { explainPod, explainSidecarSet } from "../../shared/core/explain.ts";
+import { explainPod, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
+import type { PodRegistration } from "../../shared/core/inspect/explain/registration.ts";
+import type { Step } from "../../shared/core/inspect/explain/step.ts";
 import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 

@@ -1,7 +1,8 @@
 /** The library: how passes run in the cluster that is asked about, as far as that changes what they do. */
-import type { Observation } from "../../shared/core/decide.ts";
-import { NOTHING_RESERVED } from "../../shared/core/upgrade/ledger.ts";
-import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/upgrade/rollout-settings.ts";
+
+import { NOTHING_RESERVED } from "../../shared/core/ledger.ts";
+import type { Observation } from "../../shared/core/rollout/decide.ts";
+import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 
 export interface PassInput {
   /** FEATURE_GATES of the passes; absent, as each that is left out: off */

@@ -1,7 +1,7 @@
 /** The library: a rollout step by step until its end. Objects in, values out, no I/O. */
 import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
-import { planRollout, type RolloutPlan } from "../../shared/core/plan.ts";
+import { planRollout, type RolloutPlan } from "../../shared/core/rollout/plan/plan.ts";
 import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 

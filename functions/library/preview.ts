@@ -1,8 +1,8 @@
 /** The library: a pod as it would be stored, with its sidecars. Objects in, values out, no I/O. */
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
-import { podOf, previewPod } from "../../shared/core/preview.ts";
-import { admissionResponse } from "../../shared/webhook/response.ts";
+import { podOf, previewPod } from "../../shared/core/injection/preview.ts";
+import { admissionResponse } from "../../shared/webhook/review/response.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 
 export interface PreviewInput {

@@ -3,8 +3,8 @@ import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_KIND, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
-import { convertSidecarSet } from "../../shared/core/conversion.ts";
+import { convertSidecarSet } from "../../shared/core/sidecarset/convert.ts";
+import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
 
 /** @throws TypeError that says in one sentence what is wrong */
 export function storedSidecarSet(object: KubernetesObject): SidecarSet {

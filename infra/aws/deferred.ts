@@ -14,73 +14,73 @@ interface Deferred {
 /** Each exports functions only; they stay synchronous. */
 const DEFERRED: readonly Deferred[] = [
   {
-    module: "functions/load-balancer.ts",
+    module: "functions/lambda/load-balancer.ts",
     functions: ["mutate-pod", "mutate-sidecarset", "convert-sidecarset", "validate-sidecarset"],
     needed: "callers by a load balancer",
   },
   {
-    module: "shared/parse-feature-gates.ts",
+    module: "shared/settings/parse-feature-gates.ts",
     functions: ["mutate-pod", "validate-sidecarset"],
     needed: "functions whose FEATURE_GATES is set",
   },
   {
-    module: "shared/core/lib/regular-expression.ts",
+    module: "shared/go/regular-expression.ts",
     functions: ["mutate-pod", "validate-sidecarset"],
     needed: "SidecarSets with a regular expression",
   },
   {
-    module: "shared/core/inject/resources-policy.ts",
+    module: "shared/core/injection/resources-policy.ts",
     functions: ["mutate-pod"],
     needed: "pods whose sidecar has a resourcesPolicy",
   },
   {
-    module: "shared/core/revision/choose-revision.ts",
+    module: "shared/core/sidecarset/revision/choose-revision.ts",
     functions: ["mutate-pod"],
     needed: "pods that get a revision other than the newest",
   },
   {
-    module: "shared/core/inject/decode-pod.ts",
+    module: "shared/core/injection/decode-pod.ts",
     functions: ["mutate-pod"],
     needed: "pods with unusual quantities, and what is no pod",
   },
   {
-    module: "shared/core/lib/decode-go.ts",
+    module: "shared/go/types/decode-go.ts",
     functions: ["mutate-pod"],
     needed: "pods with unusual quantities, what is no pod, and revisions",
   },
   {
-    module: "shared/core/inject/hot-upgrade.ts",
+    module: "shared/core/injection/hot-upgrade.ts",
     functions: ["mutate-pod"],
     needed: "sidecars that are upgraded hot",
   },
   {
-    module: "shared/core/lib/rfc3339.ts",
+    module: "shared/go/rfc3339.ts",
     functions: ["mutate-pod"],
     needed: "pods that are created with the annotations of an injection",
   },
   {
-    module: "shared/core/lib/json-problem.ts",
+    module: "shared/go/json/json-problem.ts",
     functions: ["mutate-pod"],
     needed: "pods that are created with the annotations of an injection",
   },
-  { module: "shared/core/lib/field-error.ts", functions: ["mutate-pod"], needed: "pods that are refused" },
+  { module: "shared/go/field-error.ts", functions: ["mutate-pod"], needed: "pods that are refused" },
   {
-    module: "shared/core/inject/launch-priority.ts",
+    module: "shared/core/launch-priority/barriers.ts",
     functions: ["mutate-pod"],
     needed: "pods whose containers start in an order",
   },
   {
-    module: "shared/core/inject/share-volumes.ts",
+    module: "shared/core/injection/share-volumes.ts",
     functions: ["mutate-pod"],
     needed: "sidecars that share mounts or devices",
   },
   {
-    module: "shared/core/inject/transfer-env.ts",
+    module: "shared/core/injection/transfer-env.ts",
     functions: ["mutate-pod"],
     needed: "sidecars with transferEnv",
   },
   {
-    module: "shared/core/lib/label-name.ts",
+    module: "shared/go/label-name.ts",
     functions: ["mutate-pod"],
     needed: "transferred env variables that read a label or an annotation",
   },
@@ -90,16 +90,16 @@ const DEFERRED: readonly Deferred[] = [
     needed: "SidecarSets with patchPodMetadata",
   },
   {
-    module: "shared/webhook/revision-lookup.ts",
+    module: "shared/webhook/view/revision-lookup.ts",
     functions: ["mutate-pod"],
     needed: "SidecarSets with injectionStrategy.revision",
   },
   {
-    module: "shared/webhook/align.ts",
+    module: "shared/webhook/review/align.ts",
     functions: ["mutate-pod"],
     needed: "pods that are given containers in more than one place",
   },
-  { module: "shared/webhook/client-certificate.ts", functions: ["mutate-pod"], needed: "mutual TLS" },
+  { module: "shared/webhook/server/client-certificate.ts", functions: ["mutate-pod"], needed: "mutual TLS" },
   {
     module: "shared/kube/failure.ts",
     functions: ["mutate-pod", "validate-sidecarset"],
@@ -111,7 +111,7 @@ const DEFERRED: readonly Deferred[] = [
     needed: "passes, which keep little of a long list",
   },
   {
-    module: "shared/core/validate-stateful-set.ts",
+    module: "shared/core/statefulset/validate.ts",
     functions: ["validate-sidecarset"],
     needed: "ordered sets",
   },

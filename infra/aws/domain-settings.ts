@@ -1,6 +1,6 @@
 /** What the parameters of a domain say, checked against how callers prove who they are. */
-import type { AuthenticationMode } from "../../shared/authentication-settings.ts";
-import { ConfigError } from "../../shared/config-error.ts";
+import type { AuthenticationMode } from "../../shared/settings/authentication-settings.ts";
+import { ConfigError } from "../../shared/settings/config-error.ts";
 
 export interface Domain {
   readonly name: string;

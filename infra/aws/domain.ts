@@ -12,7 +12,7 @@ import {
   secretPath,
   VALIDATE_SIDECARSET_PATH,
   VALIDATE_STATEFUL_SET_PATH,
-} from "../../shared/webhook/paths.ts";
+} from "../../shared/webhook/server/paths.ts";
 import type { Domain } from "./domain-settings.ts";
 import { functionId, functionName } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";

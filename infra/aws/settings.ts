@@ -1,7 +1,7 @@
 /** What `--param="NAME=VALUE"` of a deployment says, checked: a bad value is one sentence. */
-import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/authentication-settings.ts";
-import { ConfigError } from "../../shared/config-error.ts";
-import { parseSecretReference } from "../../shared/secret/reference.ts";
+import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/settings/authentication-settings.ts";
+import { ConfigError } from "../../shared/settings/config-error.ts";
+import { parseSecretReference } from "../../shared/settings/reference.ts";
 import { type Domain, readDomain } from "./domain-settings.ts";
 
 /** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */

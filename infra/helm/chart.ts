@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { parseAllDocuments, stringify } from "yaml";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { manifestFiles, optionalFiles } from "../manifests.ts";
+import { manifestFiles, optionalFiles } from "../../shared/install/manifests.ts";
 
 const CHART = "infra/helm/sidecarset";
 
@@ -113,7 +113,7 @@ function serveTemplate(deployment: string, version: string): string {
   return deployment.replaceAll(image, "image: {{ .Values.serve.image }}");
 }
 
-/** As `clientConfig` of infra/webhooks/address.ts: a Service of the cluster is named as one. */
+/** As `clientConfig` of shared/install/webhooks/address.ts: a Service of the cluster is named as one. */
 const CLIENT_CONFIG = `{{- define "sidecarset.clientConfig" -}}
 {{- $own := ternary "https://sidecarset-serve.kruise-system.svc" "" .values.serve.enabled -}}
 {{- $url := index .values.urls .path | default .values.url | default $own | required "url is missing: where the webhooks answer, such as --set url=https://webhooks.example.com" | trimSuffix "/" -}}

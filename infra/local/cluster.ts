@@ -1,20 +1,20 @@
 /** A whole Kubernetes cluster in this process, served over real HTTPS on 127.0.0.1. */
 import { randomBytes } from "node:crypto";
-import { type Api, component, internalCall, type User } from "./api.ts";
-import { NAMESPACE, NODE } from "./built-in-kinds.ts";
-import { createCertificates } from "./certificates.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { runControlPlane } from "./control-plane.ts";
-import { createObject } from "./create.ts";
-import { createHistory, type RecordedAdmission, type RecordedWrite } from "./history.ts";
-import { serveHttps } from "./https-server.ts";
-import { type ImageBehaviour, imageBehaviour } from "./image.ts";
-import { type Access, kubeconfigText } from "./kubeconfig.ts";
-import type { KubeletSettings } from "./kubelet-settings.ts";
-import { nodeObject } from "./nodes.ts";
-import { timestamp } from "./object.ts";
-import { createRegistry } from "./registry.ts";
-import { Store } from "./store.ts";
+import { runControlPlane } from "./controllers/control-plane.ts";
+import { createCertificates } from "./http/certificates.ts";
+import { serveHttps } from "./http/https-server.ts";
+import { type Access, kubeconfigText } from "./http/kubeconfig.ts";
+import { NAMESPACE, NODE } from "./kinds/built-in-kinds.ts";
+import { createRegistry } from "./kinds/registry.ts";
+import { type ImageBehaviour, imageBehaviour } from "./kubelet/image.ts";
+import type { KubeletSettings } from "./kubelet/kubelet-settings.ts";
+import { nodeObject } from "./kubelet/nodes.ts";
+import { type Api, component, internalCall, type User } from "./storage/api.ts";
+import { createObject } from "./storage/create.ts";
+import { createHistory, type RecordedAdmission, type RecordedWrite } from "./storage/history.ts";
+import { timestamp } from "./storage/object.ts";
+import { Store } from "./storage/store.ts";
 
 export interface LocalClusterOptions {
   /** default: a free one */

@@ -1,6 +1,6 @@
 /** Reads one secret from SSM's parameters or from Secrets Manager. */
 import { hideSecret } from "../log.ts";
-import type { SecretReference } from "../secret/reference.ts";
+import type { SecretReference } from "../settings/reference.ts";
 import type { AwsAccess } from "./access.ts";
 import { AwsError, awsJson } from "./signed-request.ts";
 

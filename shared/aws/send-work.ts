@@ -1,5 +1,5 @@
 /** Puts work into the queue of rollouts. */
-import { type Message, messageOf, type Work } from "../core/fan-out/work.ts";
+import { type Message, messageOf, type Work } from "../core/rollout/queue/work.ts";
 import type { AwsAccess, Queue } from "./access.ts";
 import { AwsError, awsJson } from "./signed-request.ts";
 

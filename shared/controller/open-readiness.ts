@@ -1,16 +1,16 @@
 /** Gives pods the condition that gate KruisePodReadinessGate has them wait for, whoever owns them: nothing else does. */
 import type { Pod } from "../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../api/names.ts";
-import { withOpenGate } from "../core/ordered-set/open-gate.ts";
 import { conditionOf } from "../core/pod/conditions.ts";
+import { withOpenGate } from "../core/statefulset/pods/open-gate.ts";
 import { isKubeError } from "../kube/error.ts";
 import { PODS } from "../kube/port.ts";
-import { timestamp } from "./clock.ts";
-import { mapLimited } from "./concurrency.ts";
-import { openFeed } from "./event-feed.ts";
-import { listAll } from "./observe.ts";
-import type { ReadinessReport } from "./report.ts";
-import { messageOf, note, type Service } from "./serve.ts";
+import { timestamp } from "./loop/clock.ts";
+import { mapLimited } from "./loop/concurrency.ts";
+import { openFeed } from "./loop/event-feed.ts";
+import { listAll } from "./rollout/observe.ts";
+import type { ReadinessReport } from "./rollout/report.ts";
+import { messageOf, note, type Service } from "./rollout/turns.ts";
 
 /** No field says that a pod waits for its gate. */
 const UNFINISHED = { fieldSelector: "status.phase!=Succeeded,status.phase!=Failed" };

@@ -1,20 +1,20 @@
 /** One pass over all SidecarSets, each on its own, within a deadline. */
-import type { RolloutSettings } from "../core/upgrade/rollout-settings.ts";
+import type { RolloutSettings } from "../core/rollout/rollout-settings.ts";
 import { isKubeError } from "../kube/error.ts";
 import type { Cluster } from "../kube/port.ts";
-import { type Clock, systemClock, timestamp } from "./clock.ts";
-import { type PlanWish, READY_AFTER_SECONDS } from "./dry-run.ts";
-import type { Gates } from "./gates.ts";
-import { keepRegistration } from "./keep-registration.ts";
-import { launchPods } from "./launch-pods.ts";
-import { type LeaseSite, type LeaseState, type OverPasses, readLease, renewLease, takeLease } from "./lease.ts";
-import { type Calls, meteredCluster } from "./metered.ts";
+import { recreateContainers } from "./container-recreate/recreate-containers.ts";
+import { launchPods } from "./launch-priority/launch-pods.ts";
+import { type Clock, systemClock, timestamp } from "./loop/clock.ts";
+import { type LeaseSite, type LeaseState, type OverPasses, readLease, renewLease, takeLease } from "./loop/lease.ts";
+import { type Calls, meteredCluster } from "./loop/metered.ts";
 import { openReadiness } from "./open-readiness.ts";
-import type { Readings } from "./reading.ts";
-import { recreateContainers } from "./recreate-containers.ts";
-import type { PassReport } from "./report.ts";
-import { type Listed, listSidecarSets, messageOf, note, type Service, serve } from "./serve.ts";
-import { terminateSidecars } from "./terminate-sidecars.ts";
+import { type PlanWish, READY_AFTER_SECONDS } from "./rollout/dry-run.ts";
+import type { Gates } from "./rollout/gates.ts";
+import { keepRegistration } from "./rollout/keep-registration.ts";
+import type { Readings } from "./rollout/reading.ts";
+import type { PassReport } from "./rollout/report.ts";
+import { type Listed, listSidecarSets, messageOf, note, type Service, serve } from "./rollout/turns.ts";
+import { terminateSidecars } from "./sidecar-terminator/terminate-sidecars.ts";
 
 export interface PassOptions {
   /** how long the pass may take, from its beginning */

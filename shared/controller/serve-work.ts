@@ -1,14 +1,14 @@
 /** Serves one message of the queue: waits until what it tells of can be seen, and runs a pass for what it is about. */
 import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
-import { isDue } from "../core/fan-out/due-work.ts";
-import { seenFrom, tickWork, type Work } from "../core/fan-out/work.ts";
+import { isDue } from "../core/rollout/queue/due-work.ts";
+import { seenFrom, tickWork, type Work } from "../core/rollout/queue/work.ts";
 import { isKubeError } from "../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../kube/port.ts";
-import { type Clock, systemClock } from "./clock.ts";
-import { listAll } from "./observe.ts";
+import { type Clock, systemClock } from "./loop/clock.ts";
 import { type PassOptions, runPass } from "./pass.ts";
-import type { PassReport } from "./report.ts";
+import { listAll } from "./rollout/observe.ts";
+import type { PassReport } from "./rollout/report.ts";
 
 /** SidecarSet → when the last pass began that looked at it and ended well. May be lost: then more is done than has to be. */
 export type Served = Map<string, number>;

@@ -1,7 +1,7 @@
 /** The way to an API server, as settings say it; what each way needs is loaded when it is the one. */
 import type { AwsAccess } from "../aws/access.ts";
-import type { ClusterSettings } from "../cluster-settings.ts";
-import { readAwsAccess, readCallLimits } from "../config.ts";
+import type { ClusterSettings } from "../settings/cluster-settings.ts";
+import { readAwsAccess, readCallLimits } from "../settings/config.ts";
 import { connectCluster } from "./client.ts";
 import type { Cluster } from "./port.ts";
 import type { ClusterAccess, RequestRecord } from "./transport.ts";

@@ -1,7 +1,7 @@
 /** The way to the API server of an EKS cluster, as our AWS role: the token is a signed question to STS who we are. */
 import type { AwsAccess, AwsCredentials } from "../aws/access.ts";
 import { awsJson, serviceHost, signQuery } from "../aws/signed-request.ts";
-import type { ClusterAddress, ClusterSettings } from "../cluster-settings.ts";
+import type { ClusterAddress, ClusterSettings } from "../settings/cluster-settings.ts";
 import { KubeError } from "./error.ts";
 import { renewableToken } from "./renewable-token.ts";
 import type { ClusterAccess } from "./transport.ts";

@@ -1,8 +1,8 @@
 /** The way to an API server with a service account's token that is kept in a file, SSM or Secrets Manager. */
 import type { AwsAccess } from "../aws/access.ts";
-import type { ClusterSettings } from "../cluster-settings.ts";
 import { createLog } from "../log.ts";
-import { readText } from "../secret/secret-source.ts";
+import type { ClusterSettings } from "../settings/cluster-settings.ts";
+import { readText } from "../settings/secret-source.ts";
 import { renewableToken } from "./renewable-token.ts";
 import { tellOfEnd } from "./token-end.ts";
 import type { ClusterAccess } from "./transport.ts";

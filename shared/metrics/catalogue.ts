@@ -1,5 +1,5 @@
 /** Every number that is told of passes: what it counts, and where a report has it. */
-import type { PassReport, SidecarSetReport } from "../controller/report.ts";
+import type { PassReport, SidecarSetReport } from "../controller/rollout/report.ts";
 
 interface Metric<T> {
   /** in CloudWatch; Prometheus calls it sidecarset_ and the same in snake case */

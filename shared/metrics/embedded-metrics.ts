@@ -1,5 +1,5 @@
 /** Numbers of a pass inside a line of the log, from which CloudWatch makes metrics of them (Embedded Metric Format). */
-import type { PassReport } from "../controller/report.ts";
+import type { PassReport } from "../controller/rollout/report.ts";
 import type { LogFields } from "../log.ts";
 import { PASS_METRICS, SIDECARSET_METRICS } from "./catalogue.ts";
 

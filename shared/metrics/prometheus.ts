@@ -1,5 +1,5 @@
 /** Numbers of a process that serves, as Prometheus reads them. Source: Prometheus, text-based exposition format 0.0.4. */
-import type { PassReport } from "../controller/report.ts";
+import type { PassReport } from "../controller/rollout/report.ts";
 import { PASS_METRICS, prometheusName, SIDECARSET_METRICS } from "./catalogue.ts";
 
 export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";

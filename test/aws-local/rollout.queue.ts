@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SQSEvent } from "aws-lambda";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { handler } from "../../functions/rollout.ts";
+import { handler } from "../../functions/lambda/rollout.ts";
 import { queue as queueResources } from "../../infra/aws/queue.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { sendWork } from "../../shared/aws/send-work.ts";
-import { tickWork, type Work } from "../../shared/core/fan-out/work.ts";
+import { tickWork, type Work } from "../../shared/core/rollout/queue/work.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,

@@ -2,14 +2,14 @@
 
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { admitPod, type PodAdmissionView, revisionsWanted } from "../../shared/core/admit-pod.ts";
-import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
-import { decide } from "../../shared/core/decide.ts";
-import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
-import { diff } from "../../shared/webhook/json-patch.ts";
-import { admissionResponse } from "../../shared/webhook/response.ts";
-import { readAdmissionReview } from "../../shared/webhook/review.ts";
+import { admitPod, type PodAdmissionView, revisionsWanted } from "../../shared/core/injection/admit-pod.ts";
+import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
+import { decide } from "../../shared/core/rollout/decide.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
+import { diff } from "../../shared/webhook/review/json-patch.ts";
+import { admissionResponse } from "../../shared/webhook/review/response.ts";
+import { readAdmissionReview } from "../../shared/webhook/review/review.ts";
 import { UNTOUCHED } from "../support/rollout-fixture.ts";
 import { NAMESPACE, reviewBody, rolloutPods, sidecarSetRequest, sidecarSets, sidecarSetsToScan } from "./fixture.ts";
 import { growthExponent, type Measured, measure, median, type Subject } from "./measure.ts";

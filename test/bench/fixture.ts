@@ -2,7 +2,7 @@
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
+import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
 
 export const NAMESPACE: Namespace = {
   metadata: { name: "shop", labels: { "kubernetes.io/metadata.name": "shop" } },

@@ -4,13 +4,13 @@ import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bundle } from "../../infra/build.ts";
-import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
 import type { LocalCluster } from "../../infra/local/cluster.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
+import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
+import { sidecarSetCrd } from "../../shared/install/crd/sidecarset-crd.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
-import { registeredPath } from "../../shared/webhook/path-secret.ts";
+import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { admissionReview, httpEvent } from "../lambda/http-event.ts";
 import type { FunctionOptions } from "../lambda/runtime-process.ts";
 

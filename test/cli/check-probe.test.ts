@@ -3,8 +3,8 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { generate } from "selfsigned";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { probe } from "../../functions/cli/check-probe.ts";
-import type { Handshake, Probe } from "../../shared/core/check/facts.ts";
+import { probe } from "../../functions/cli/input/check-probe.ts";
+import type { Handshake, Probe } from "../../shared/core/inspect/check/facts.ts";
 
 const DAY_MS = 86_400_000;
 const SECRET = "s".repeat(43);

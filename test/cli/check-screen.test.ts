@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { showReport } from "../../functions/cli/check.ts";
-import { createScreen, widthOf } from "../../functions/cli/screen.ts";
-import { checkInstallation } from "../../shared/core/check.ts";
+import { showReport } from "../../functions/cli/commands/check.ts";
+import { createScreen, widthOf } from "../../functions/cli/terminal/screen.ts";
+import { checkInstallation } from "../../shared/core/inspect/check/check.ts";
 import { IN_ORDER, setOf, withSets } from "../core/check/fixture.ts";
 import { ADDRESSES } from "../core/check/rows-address.ts";
 import { CLUSTER } from "../core/check/rows-cluster.ts";

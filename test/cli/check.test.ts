@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import type { CheckReport } from "../../shared/core/check.ts";
+import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
 import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";

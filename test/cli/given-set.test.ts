@@ -8,7 +8,7 @@ import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { CONFIG_MAPS, CONTROLLER_REVISIONS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { fastClock, KRUISE_NAMESPACE, startTestCluster, type TestCluster } from "../controller/fixture.ts";
 import { runHere } from "./run-cli.ts";

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { stringify } from "yaml";
-import { handler } from "../../functions/ordered-set.ts";
-import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
+import { handler } from "../../functions/lambda/ordered-set.ts";
 import type { StatefulSetSpec } from "../../shared/api/stateful-set.ts";
-import type { SetPassReport } from "../../shared/controller/ordered-set/set-report.ts";
+import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
+import { sidecarSetCrd } from "../../shared/install/crd/sidecarset-crd.ts";
 import { PODS, type Resource, STATEFUL_SETS } from "../../shared/kube/port.ts";
 import {
   createSet,
@@ -230,10 +230,10 @@ describe("pause, resume, undo, history and status", () => {
   it("a change that rests on an older look is refused in a sentence", async () => {
     const target = await made("raced", { replicas: 1 });
     const { cluster } = world;
-    const real = await import("../../functions/cli/ordered-set/change-ordered-set.ts");
+    const real = await import("../../functions/cli/statefulset/change-ordered-set.ts");
     const { Session } = await import("../../functions/cli/session.ts");
     const { Input } = await import("../../functions/cli/command.ts");
-    const { createScreen } = await import("../../functions/cli/screen.ts");
+    const { createScreen } = await import("../../functions/cli/terminal/screen.ts");
     const before = await readSet(cluster, "raced");
     await out("pause", target);
     const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: false });
@@ -252,10 +252,10 @@ describe("pause, resume, undo, history and status", () => {
     const body = { status: { ...before.status, collisionCount: 7 } };
     const key = { namespace: "shop", name: "busy" };
     await world.cluster.patch(STATEFUL_SETS, key, { type: "merge", body }, { subresource: "status" });
-    const { changeOrderedSet } = await import("../../functions/cli/ordered-set/change-ordered-set.ts");
+    const { changeOrderedSet } = await import("../../functions/cli/statefulset/change-ordered-set.ts");
     const { Session } = await import("../../functions/cli/session.ts");
     const { Input } = await import("../../functions/cli/command.ts");
-    const { createScreen } = await import("../../functions/cli/screen.ts");
+    const { createScreen } = await import("../../functions/cli/terminal/screen.ts");
     const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: false });
     const session = new Session(screen, { kubeconfig }, ["table"]);
     const after = { ...before, spec: { ...before.spec, replicas: 2 } };

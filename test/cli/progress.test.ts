@@ -1,9 +1,9 @@
 /** When a watch of a rollout ends because nothing but a person helps any more. */
 import { expect, it } from "vitest";
-import { progressOf } from "../../functions/cli/progress.ts";
+import { progressOf } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import type { SetFacts } from "../../shared/core/explain.ts";
+import type { SetFacts } from "../../shared/core/inspect/explain/explain.ts";
 import { LABELS, setOf, updatedPod } from "../core/check/fixture.ts";
 import { CONTEXT, NOW, podOf, reservedFor, takenDown, UNTOUCHED } from "../support/rollout-fixture.ts";
 

@@ -14,7 +14,7 @@ import {
 } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, LEASES, NODES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   allReady,

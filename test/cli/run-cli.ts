@@ -1,7 +1,7 @@
 /** Runs the command line as a user does. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { COMMANDS } from "../../functions/cli/commands.ts";
+import { COMMANDS } from "../../functions/cli/commands/index.ts";
 import { runProgram } from "../../functions/cli/program.ts";
 
 const CLI = fileURLToPath(new URL("../../functions/cli.mjs", import.meta.url));

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
-import { installation } from "../../infra/manifests.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { installation } from "../../shared/install/manifests.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { LEASES, NAMESPACES, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
-import { registeredPath } from "../../shared/webhook/path-secret.ts";
+import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { PATIENT } from "../support/patient.ts";
 import { runCli } from "./run-cli.ts";
 

@@ -2,12 +2,12 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { systemClock } from "../../shared/controller/clock.ts";
-import { mapPaced, Pace } from "../../shared/controller/paced.ts";
+import { systemClock } from "../../shared/controller/loop/clock.ts";
+import { mapPaced, Pace } from "../../shared/controller/loop/paced.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { serveWork } from "../../shared/controller/serve-work.ts";
-import { tickWork } from "../../shared/core/fan-out/work.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { tickWork } from "../../shared/core/rollout/queue/work.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, LEASES, SIDECARSETS } from "../../shared/kube/port.ts";
 import { deploy, KRUISE_NAMESPACE, release, startTestCluster, type TestCluster } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { openFeed } from "../../shared/controller/event-feed.ts";
+import { openFeed } from "../../shared/controller/loop/event-feed.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, type WatchEvent, type WatchOptions } from "../../shared/kube/port.ts";
 import { fastClock } from "./fixture.ts";

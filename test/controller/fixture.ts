@@ -12,7 +12,7 @@ import {
   SIDECARSET_V1BETA1,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import type { Clock } from "../../shared/controller/clock.ts";
+import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SQSEvent } from "aws-lambda";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { handler as dryRun } from "../../functions/dry-run.ts";
-import { handler as rollout } from "../../functions/rollout.ts";
+import { handler as dryRun } from "../../functions/lambda/dry-run.ts";
+import { handler as rollout } from "../../functions/lambda/rollout.ts";
 import { missedPodsFilter } from "../../infra/aws/alarms.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import { startLocalCluster } from "../../infra/local/cluster.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { messageOf, tickWork } from "../../shared/core/fan-out/work.ts";
+import { messageOf, tickWork } from "../../shared/core/rollout/queue/work.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,

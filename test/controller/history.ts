@@ -1,5 +1,5 @@
 /** What passes may never do, looked for in everything that was written to the cluster. */
-import type { RecordedWrite } from "../../infra/local/history.ts";
+import type { RecordedWrite } from "../../infra/local/storage/history.ts";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import {
@@ -8,7 +8,7 @@ import {
   type Ledger,
   ledgerName,
   parseLedger,
-} from "../../shared/core/upgrade/ledger.ts";
+} from "../../shared/core/ledger.ts";
 import { isReady, isRunning } from "./fixture.ts";
 
 /**

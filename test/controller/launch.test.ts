@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
-import { nextStep, takeStep } from "../../shared/controller/launch-step.ts";
+import { nextStep, takeStep } from "../../shared/controller/launch-priority/launch-step.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import { initializeLaunchPriority } from "../../shared/core/inject/launch-priority.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { initializeLaunchPriority } from "../../shared/core/launch-priority/barriers.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { readLedger, swapLedger } from "../../shared/controller/ledger-store.ts";
-import { EMPTY_LEDGER, type Ledger } from "../../shared/core/upgrade/ledger.ts";
+import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { EMPTY_LEDGER, type Ledger } from "../../shared/core/ledger.ts";
 import { type Cluster, CONFIG_MAPS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { faultyCluster } from "./faults.ts";
 import { KRUISE_NAMESPACE, sidecarSet, startTestCluster, type TestCluster } from "./fixture.ts";

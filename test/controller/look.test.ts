@@ -1,11 +1,11 @@
 /** What a look learns of pods: of one that is read by name whether it is the SidecarSet's at all, of lists where a watch goes on. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { type Look, lookAt, type RolloutContext, readPod } from "../../shared/controller/look.ts";
-import { observePods } from "../../shared/controller/observe.ts";
-import { openPodFeed } from "../../shared/controller/pod-feed.ts";
-import { newTally } from "../../shared/controller/report.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { type Look, lookAt, type RolloutContext, readPod } from "../../shared/controller/rollout/look.ts";
+import { observePods } from "../../shared/controller/rollout/observe.ts";
+import { openPodFeed } from "../../shared/controller/rollout/pod-feed.ts";
+import { newTally } from "../../shared/controller/rollout/report.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
 import {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { type Clock, systemClock } from "../../shared/controller/clock.ts";
-import { mapPaced, Pace } from "../../shared/controller/paced.ts";
+import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
+import { mapPaced, Pace } from "../../shared/controller/loop/paced.ts";
 
 const items = Array.from({ length: 1_000 }, (_, index) => index);
 const WAIT_MS = 50;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { noPages, readPages } from "../../shared/controller/pages.ts";
+import { noPages, readPages } from "../../shared/controller/loop/pages.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, type ListOptions, PODS, type Resource } from "../../shared/kube/port.ts";
 

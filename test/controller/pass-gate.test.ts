@@ -1,13 +1,13 @@
 /** Which pods of a batch need a gate's yes. */
 import { expect, test } from "vitest";
 import { GATE_ANNOTATION } from "../../shared/api/names.ts";
-import { systemClock } from "../../shared/controller/clock.ts";
-import type { Look, RolloutContext } from "../../shared/controller/look.ts";
-import { passGate } from "../../shared/controller/pass-gate.ts";
-import { type Decision, decide } from "../../shared/core/decide.ts";
-import type { GateRequest } from "../../shared/core/gate/gate.ts";
-import type { Reservation } from "../../shared/core/upgrade/ledger.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { systemClock } from "../../shared/controller/loop/clock.ts";
+import type { Look, RolloutContext } from "../../shared/controller/rollout/look.ts";
+import { passGate } from "../../shared/controller/rollout/pass-gate.ts";
+import type { Reservation } from "../../shared/core/ledger.ts";
+import type { GateRequest } from "../../shared/core/rollout/approval.ts";
+import { type Decision, decide } from "../../shared/core/rollout/decide.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { NOW, podOf, reservedFor, sidecarSetOf, UNTOUCHED } from "../support/rollout-fixture.ts";
 
 const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS };

@@ -8,7 +8,7 @@ import {
   type PatchPod,
   patchedPod,
   podPatch,
-} from "../../shared/controller/pod-patch.ts";
+} from "../../shared/controller/rollout/pod-patch.ts";
 import type { Patch } from "../../shared/kube/port.ts";
 
 const state = { namespace: "shop", name: "a", uid: "u", resourceVersion: "7" };

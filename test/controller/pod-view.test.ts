@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { PodView } from "../../shared/controller/pod-view.ts";
-import { isLater } from "../../shared/core/lib/resource-version.ts";
+import { PodView } from "../../shared/controller/pod-store/pod-view.ts";
+import { isLater } from "../../shared/go/resource-version.ts";
 
 const pod = (resourceVersion: string, image = "app:1"): Pod => ({
   metadata: { namespace: "shop", name: "a", uid: "u", resourceVersion },

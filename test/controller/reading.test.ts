@@ -1,13 +1,13 @@
 /** What happens where a pass is too short to read the pods of a SidecarSet. */
 
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { logReport } from "../../functions/rollout-log.ts";
+import { logReport } from "../../functions/lambda/rollout-log.ts";
 import { logFilters } from "../../infra/aws/alarms.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
-import type { Clock } from "../../shared/controller/clock.ts";
+import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { newPassMemory, type PassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import type { PassReport } from "../../shared/controller/report.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, LEASES, type ListOptions, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
 import {

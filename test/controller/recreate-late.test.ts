@@ -1,12 +1,12 @@
 /** A request whose deadline is shorter than the time between two passes is tried all the same. */
 
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { containerRecreateRequestCrd } from "../../infra/crd/container-recreate-request-crd.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { systemClock } from "../../shared/controller/clock.ts";
+import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { runPass } from "../../shared/controller/pass.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
 import { CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
 import { isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";

@@ -1,14 +1,14 @@
 /** Passes over ContainerRecreateRequests as their webhook leaves them, while nobody else serves any. */
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { containerRecreateRequestCrd } from "../../infra/crd/container-recreate-request-crd.ts";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { POD_READY_CONDITION, RECREATE_POD_UID_LABEL, UNREADY_ACQUIRED } from "../../shared/api/names.ts";
+import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import { actOnRequest } from "../../shared/controller/recreate-act.ts";
-import { admitContainerRecreateRequest } from "../../shared/core/admit-container-recreate-request.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { admitContainerRecreateRequest } from "../../shared/core/container-recreate/admit.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, NODES, PODS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";

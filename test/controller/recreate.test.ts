@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { install, type Stage, setStage } from "../../infra/demo/stage.ts";
-import { recreateInstallation } from "../../infra/manifests.ts";
+import { install, type Stage, setStage } from "../../functions/demo/stage.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod, PodSpec } from "../../shared/api/kubernetes.ts";
+import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
 import { runPass } from "../../shared/controller/pass.ts";
-import { actOnRequest } from "../../shared/controller/recreate-act.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { recreateInstallation } from "../../shared/install/manifests.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
 import { isReady } from "./fixture.ts";

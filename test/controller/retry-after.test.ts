@@ -1,8 +1,8 @@
 /** What an API server has refused, and asked to wait with, is not sent again before that time, by no part of a pass. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { systemClock } from "../../shared/controller/clock.ts";
-import { meteredCluster } from "../../shared/controller/metered.ts";
-import { RetryAfter } from "../../shared/controller/retry-after.ts";
+import { systemClock } from "../../shared/controller/loop/clock.ts";
+import { meteredCluster } from "../../shared/controller/loop/metered.ts";
+import { RetryAfter } from "../../shared/controller/loop/retry-after.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import { faultyCluster } from "./faults.ts";

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { type Clock, systemClock } from "../../shared/controller/clock.ts";
+import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
 import { failureOf, listWork, type Served, serveWork } from "../../shared/controller/serve-work.ts";
-import { launchNews, podNews, seenFrom, tickWork, type Work } from "../../shared/core/fan-out/work.ts";
-import { initializeLaunchPriority } from "../../shared/core/inject/launch-priority.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { initializeLaunchPriority } from "../../shared/core/launch-priority/barriers.ts";
+import { launchNews, podNews, seenFrom, tickWork, type Work } from "../../shared/core/rollout/queue/work.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {

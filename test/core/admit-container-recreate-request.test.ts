@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { admitContainerRecreateRequest, podWanted } from "../../shared/core/admit-container-recreate-request.ts";
+import { admitContainerRecreateRequest, podWanted } from "../../shared/core/container-recreate/admit.ts";
 
 const RESOURCE = { group: "apps.kruise.io", version: "v1beta1", resource: "containerrecreaterequests" };
 const GATES = { KruiseDaemon: true };

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { admitPod, revisionsWanted } from "../../shared/core/admit-pod.ts";
-import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+import { admitPod, revisionsWanted } from "../../shared/core/injection/admit-pod.ts";
+import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 
 const NAMESPACE = { metadata: { name: "shop", labels: { "kubernetes.io/metadata.name": "shop" } } };
 const CONTEXT = { now: "2026-01-02T03:04:05.678Z", random: () => 0.5, kruiseNamespace: "kruise-system", gates: {} };

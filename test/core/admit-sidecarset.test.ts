@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
-import { parseJson } from "../../shared/core/lib/json-number.ts";
+import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
+import { parseJson } from "../../shared/go/json/json-number.ts";
 
 const META = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", metadata: { name: "s" } };
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
-import { type CompileOptions, compileSidecarSet } from "../../shared/core/compile.ts";
+import { type CompileOptions, compileSidecarSet } from "../../shared/core/injection/compile/compile.ts";
 
 const OPTIONS: CompileOptions = {
   now: "2026-03-01T01:00:00.5+01:00",

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
-import { convertSidecarSet } from "../../shared/core/conversion.ts";
+import { convertSidecarSet } from "../../shared/core/sidecarset/convert.ts";
 
 const LABEL = "apps.kruise.io/sidecarset-custom-version";
 

@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import { type Decision, decide, type Observation } from "../../shared/core/decide.ts";
-import { projectPod } from "../../shared/core/upgrade/project-pod.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { type Decision, decide, type Observation } from "../../shared/core/rollout/decide.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { projectPod } from "../../shared/core/rollout/upgrade/project-pod.ts";
 import { ReconcileCluster } from "../runner/suites/reconcile-cluster.ts";
 import {
   hotPodOf,

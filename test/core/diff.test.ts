@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
-import { specChanges } from "../../shared/core/diff/spec-changes.ts";
-import { diffSidecarSets } from "../../shared/core/diff.ts";
-import { sidecarSetHash, sidecarSetHashWithoutImage } from "../../shared/core/hash/sidecarset-hash.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { diffSidecarSets } from "../../shared/core/inspect/diff/diff.ts";
+import { specChanges } from "../../shared/core/inspect/diff/spec-changes.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { sidecarSetHash, sidecarSetHashWithoutImage } from "../../shared/core/sidecarset/hash/sidecarset-hash.ts";
 import { podOf, sidecarSetOf } from "../support/rollout-fixture.ts";
 
 const AGENT = { name: "sc", image: "reg/sc:v1" };

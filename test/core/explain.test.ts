@@ -2,9 +2,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
-import { REASONS, type Step } from "../../shared/core/explain/step.ts";
-import { explainPod, explainSidecarSet } from "../../shared/core/explain.ts";
-import { newRevision } from "../../shared/core/revision/new-revision.ts";
+import { explainPod, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
+import { REASONS, type Step } from "../../shared/core/inspect/explain/step.ts";
+import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
 import {
   CONTEXT,
   hotPodOf,

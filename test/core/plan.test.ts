@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import { planRollout, type RolloutPlan } from "../../shared/core/plan.ts";
+import { planRollout, type RolloutPlan } from "../../shared/core/rollout/plan/plan.ts";
 import {
   CONTEXT,
   hotPodOf,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
-import { podOf, previewPod } from "../../shared/core/preview.ts";
+import { podOf, previewPod } from "../../shared/core/injection/preview.ts";
 import { sidecarSetOf } from "../support/rollout-fixture.ts";
 
 const CONTEXT = { now: "2026-01-02T03:04:05Z", random: () => 0.3, kruiseNamespace: "kruise-system", gates: {} };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import type { SetDetail } from "../../shared/core/report/content.ts";
-import { listSidecarSets, type ReportSubject, reportOnSidecarSet } from "../../shared/core/report.ts";
+import type { SetDetail } from "../../shared/core/inspect/report/content.ts";
+import { listSidecarSets, type ReportSubject, reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
 import { CONTEXT, rolloutOf, type Story } from "../page/fixture.ts";
 
 const HALF_WAY: Story = { pods: 20, updated: 8, batch: 2, strategy: { maxUnavailable: 2 } };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
-import { type SidecarSetView, validateSidecarSet } from "../../shared/core/validate-sidecarset.ts";
+import { type SidecarSetView, validateSidecarSet } from "../../shared/core/sidecarset/validate.ts";
 
 const VIEW: SidecarSetView = {
   sidecarSets: [],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { StatefulSet } from "../../shared/api/stateful-set.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/ordered-set/gates.ts";
-import { validateStatefulSet } from "../../shared/core/validate-stateful-set.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/statefulset/gates.ts";
+import { validateStatefulSet } from "../../shared/core/statefulset/validate.ts";
 import { setOf } from "./ordered-set/fixture.ts";
 
 const gates = { ...DEFAULT_ORDERED_SET_GATES, ResourcesDeletionProtection: true };

@@ -22,7 +22,11 @@ describe("README", () => {
   });
 
   it("shows settings that config.ts reads, and all of them", () => {
-    const files = ["shared/config.ts", "shared/authentication-settings.ts", "shared/cluster-settings.ts"];
+    const files = [
+      "shared/settings/config.ts",
+      "shared/settings/authentication-settings.ts",
+      "shared/settings/cluster-settings.ts",
+    ];
     const source = files.map((file) => readFileSync(file, "utf8")).join("\n");
     const names = [...source.matchAll(/(?:env\[|, )"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION|METRICS)"/g)].map(
       ([, name = ""]) => name,

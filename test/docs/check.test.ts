@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { type FindingId, finding, SEVERITIES } from "../../shared/core/check/finding.ts";
+import { type FindingId, finding, SEVERITIES } from "../../shared/core/inspect/check/finding.ts";
 
 const FILE = "docs/check.md";
 const text = readFileSync(FILE, "utf8");

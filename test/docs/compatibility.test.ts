@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { readConfig } from "../../shared/config.ts";
-import { admitPod } from "../../shared/core/admit-pod.ts";
-import { evaluateResourceExpression } from "../../shared/core/lib/resource-expression.ts";
-import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
-import { planUpgrade } from "../../shared/core/upgrade/plan-upgrade.ts";
+import { admitPod } from "../../shared/core/injection/admit-pod.ts";
+import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
+import { planUpgrade } from "../../shared/core/rollout/upgrade/plan-upgrade.ts";
+import { evaluateResourceExpression } from "../../shared/go/quantity/resource-expression.ts";
+import { readConfig } from "../../shared/settings/config.ts";
 import { podOf, sidecarSetOf } from "../support/rollout-fixture.ts";
 
 const PAGE = "docs/compatibility.md";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { showMigration } from "../../functions/cli/migrate.ts";
-import { createScreen } from "../../functions/cli/screen.ts";
-import { planFromKruise } from "../../shared/core/migrate/from-kruise.ts";
+import { showMigration } from "../../functions/cli/commands/migrate.ts";
+import { createScreen } from "../../functions/cli/terminal/screen.ts";
+import { planFromKruise } from "../../shared/core/inspect/migrate/from-kruise.ts";
 import { FACTS, URL } from "../core/migrate/fixture.ts";
 
 const text = readFileSync("docs/migration.md", "utf8");

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { REASONS } from "../../shared/core/explain/step.ts";
-import { SET_REASONS } from "../../shared/core/ordered-set/set-reasons.ts";
-import { CONDITION_REASONS } from "../../shared/core/set-conditions/condition-reasons.ts";
+import { REASONS } from "../../shared/core/inspect/explain/step.ts";
+import { CONDITION_REASONS } from "../../shared/core/rollout/conditions/condition-reasons.ts";
+import { SET_REASONS } from "../../shared/core/statefulset/explain/set-reasons.ts";
 
 const FILE = "docs/reasons.md";
 

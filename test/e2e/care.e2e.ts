@@ -15,11 +15,11 @@ import {
   UNDO_ON_HALT_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { StatusCondition } from "../../shared/api/sidecarset.ts";
-import type { Gates } from "../../shared/controller/gates.ts";
-import type { GateRequest } from "../../shared/core/gate/gate.ts";
-import { gateAsker } from "../../shared/gate/gate-asker.ts";
-import { parseGateHosts } from "../../shared/gate-settings.ts";
+import { gateAsker } from "../../shared/approval/gate-asker.ts";
+import type { Gates } from "../../shared/controller/rollout/gates.ts";
+import type { GateRequest } from "../../shared/core/rollout/approval.ts";
 import type { JsonPatchOperation, Resource } from "../../shared/kube/port.ts";
+import { parseGateHosts } from "../../shared/settings/gate-settings.ts";
 import { runHere } from "../cli/run-cli.ts";
 import { apiServer } from "./support/access.ts";
 import { writeKubeconfig } from "./support/clients.ts";

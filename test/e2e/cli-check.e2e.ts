@@ -7,8 +7,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
-import type { CheckReport } from "../../shared/core/check.ts";
-import type { Migration } from "../../shared/core/migrate/migration.ts";
+import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
+import type { Migration } from "../../shared/core/inspect/migrate/migration.ts";
 import {
   type Cluster,
   MUTATING_WEBHOOK_CONFIGURATIONS,

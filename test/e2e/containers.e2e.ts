@@ -1,9 +1,9 @@
 /** Containers of pods on a real control plane, with the roles we ship: started in an order, replaced alone, ended with their job. */
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
-import { recreateInstallation } from "../../infra/manifests.ts";
-import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { recreateInstallation } from "../../shared/install/manifests.ts";
+import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
 import { CONFIG_MAPS, CONTAINER_RECREATE_REQUESTS, PODS, type Resource } from "../../shared/kube/port.ts";
 import { apiServer } from "./support/access.ts";
 import { clusterOf } from "./support/clients.ts";

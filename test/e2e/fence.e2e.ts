@@ -1,7 +1,7 @@
 /** What the policies around the reconciler refuse on a real API server, although its roles would let it do anything. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
 import { type RawAnswer, type RawTarget, sendRaw } from "../contract/raw.ts";
 import { addAttacks } from "../support/attacks.ts";
 import { controlPlane } from "./support/access.ts";

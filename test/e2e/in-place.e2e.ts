@@ -1,9 +1,9 @@
 /** Pods of an ordered set get a new template in place where it allows that, on a real control plane, and new ones where not. */
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
-import { orderedSetInstallation } from "../../infra/manifests.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
-import { runSetPass } from "../../shared/controller/ordered-set/set-pass.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/ordered-set/gates.ts";
+import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/statefulset/gates.ts";
+import { orderedSetInstallation } from "../../shared/install/manifests.ts";
 import { type Cluster, type JsonPatchOperation, STATEFUL_SETS } from "../../shared/kube/port.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf } from "./support/clients.ts";

@@ -1,13 +1,13 @@
 /** The registration that follows the SidecarSets: every pod that is created right after its SidecarSet is asked about. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION, KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { systemClock } from "../../shared/controller/clock.ts";
+import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { runPass } from "../../shared/controller/pass.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
 import { readPodRegistration } from "../../shared/kube/pod-registration.ts";
 import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { controlPlane } from "./support/access.ts";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
-import { clusterView } from "../../shared/webhook/cluster-view.ts";
+import { clusterView } from "../../shared/webhook/view/cluster-view.ts";
 import { controlPlane } from "./support/access.ts";
 import { clusterOf } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";

@@ -1,10 +1,10 @@
 /** Ordered sets beside the built-in StatefulSet controller: same spec, same events, same kubelet; same pods in the same order. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { tickSetsUntilAborted } from "../../functions/ordered-set-ticker.ts";
-import type { ApiObject } from "../../infra/local/object.ts";
-import { orderedSetInstallation } from "../../infra/manifests.ts";
+import { tickSetsUntilAborted } from "../../functions/server/statefulset-ticker.ts";
+import type { ApiObject } from "../../infra/local/storage/object.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/ordered-set/gates.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/statefulset/gates.ts";
+import { orderedSetInstallation } from "../../shared/install/manifests.ts";
 import { CLAIMS, type Cluster, PODS, type Resource } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
 import { controlPlane } from "./support/access.ts";

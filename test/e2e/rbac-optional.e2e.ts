@@ -1,10 +1,10 @@
 /** What each role beside the base ones permits when it is applied, alone: that and nothing more. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerRecreateRequestCrd } from "../../infra/crd/container-recreate-request-crd.ts";
-import { statefulSetCrd } from "../../infra/crd/stateful-set-crd.ts";
-import { optionalAccess } from "../../infra/rbac/optional-access.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
+import { statefulSetCrd } from "../../shared/install/crd/stateful-set-crd.ts";
+import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
 import { type Cluster, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type RawTarget, sendRaw } from "../contract/raw.ts";
 import { controlPlane } from "./support/access.ts";

@@ -1,9 +1,9 @@
 /** That the roles we ship suffice, and that none of their rules can be done without. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { accessObjects } from "../../infra/rbac/access.ts";
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
-import { ledgerName } from "../../shared/core/upgrade/ledger.ts";
+import { ledgerName } from "../../shared/core/ledger.ts";
+import { accessObjects } from "../../shared/install/rbac/access.ts";
 import { type Cluster, CONFIG_MAPS, PODS, type Resource } from "../../shared/kube/port.ts";
 import { controlPlane } from "./support/access.ts";
 import { readAudit } from "./support/audit.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startServer } from "../../functions/serve.ts";
+import { startServer } from "../../functions/server/serve.ts";
 import { runCli } from "../cli/run-cli.ts";
 import { apiServer } from "./support/access.ts";
 import { asServiceAccount, writeKubeconfig } from "./support/clients.ts";

@@ -2,7 +2,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
-import { parseUpgradeRecords } from "../../shared/core/hash/pod-records.ts";
+import { parseUpgradeRecords } from "../../shared/core/pod/pod-records.ts";
 import { CONTROLLER_REVISIONS } from "../../shared/kube/port.ts";
 import { sendRaw } from "../contract/raw.ts";
 import { apiServer } from "./support/access.ts";

@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
-import { parseUpgradeRecords } from "../../shared/core/hash/pod-records.ts";
+import { parseUpgradeRecords } from "../../shared/core/pod/pod-records.ts";
 import { type FaultyCluster, faultyCluster } from "../controller/faults.ts";
 import { compareRound, type Reconciled, revisionViews } from "../runner/suites/reconcile.ts";
 import type { ReconcileCluster } from "../runner/suites/reconcile-cluster.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createAlarm } from "../../functions/alarm.ts";
+import { createAlarm } from "../../functions/server/alarm.ts";
 
 const LONG_MS = 60_000;
 const never = new AbortController().signal;

@@ -1,15 +1,15 @@
 /** The webhooks over a cluster with two SidecarSets, as a plain function. */
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { readConfig } from "../../shared/config.ts";
-import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
-import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
+import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
 import { createLog } from "../../shared/log.ts";
-import { webhookApp } from "../../shared/webhook/app.ts";
-import type { ClusterView } from "../../shared/webhook/cluster-view.ts";
-import { answerConversions } from "../../shared/webhook/conversion.ts";
-import { podAdmission } from "../../shared/webhook/pod-admission.ts";
-import { convertSidecarSets } from "../../shared/webhook/sidecarset-conversion.ts";
-import { sidecarSetValidation } from "../../shared/webhook/sidecarset-validation.ts";
+import { readConfig } from "../../shared/settings/config.ts";
+import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
+import { convertSidecarSets } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
+import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
+import { webhookApp } from "../../shared/webhook/review/app.ts";
+import { answerConversions } from "../../shared/webhook/review/conversion.ts";
+import type { ClusterView } from "../../shared/webhook/view/cluster-view.ts";
 
 const { featureGates, kruiseNamespace } = readConfig({});
 

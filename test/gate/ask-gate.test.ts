@@ -2,11 +2,11 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ConfigError } from "../../shared/config-error.ts";
-import { mayConnect } from "../../shared/gate/addresses.ts";
-import type { Resolve } from "../../shared/gate/ask-gate.ts";
-import { gateAsker } from "../../shared/gate/gate-asker.ts";
-import { parseGateHosts } from "../../shared/gate-settings.ts";
+import { mayConnect } from "../../shared/approval/addresses.ts";
+import type { Resolve } from "../../shared/approval/ask-gate.ts";
+import { gateAsker } from "../../shared/approval/gate-asker.ts";
+import { ConfigError } from "../../shared/settings/config-error.ts";
+import { parseGateHosts } from "../../shared/settings/gate-settings.ts";
 
 const REQUEST = {
   sidecarSet: { name: "agent", uid: "u", generation: 2 },

@@ -7,7 +7,7 @@ import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
 import { template } from "../../infra/aws/template.ts";
 import { FUNCTIONS } from "../../infra/build.ts";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
-import * as WEBHOOK_PATHS from "../../shared/webhook/paths.ts";
+import * as WEBHOOK_PATHS from "../../shared/webhook/server/paths.ts";
 import { MAX_RECEIVES, VISIBILITY_MS } from "../simulation/queue/fifo.ts";
 
 const PATHS = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:paths-AbCdEf";

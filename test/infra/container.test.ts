@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { accessObjects } from "../../infra/rbac/access.ts";
-import { clientConfig } from "../../infra/webhooks/address.ts";
-import { registeredPath } from "../../shared/webhook/path-secret.ts";
+import { accessObjects } from "../../shared/install/rbac/access.ts";
+import { clientConfig } from "../../shared/install/webhooks/address.ts";
+import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { runCli } from "../cli/run-cli.ts";
 
 interface Container {

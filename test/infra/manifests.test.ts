@@ -1,17 +1,17 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { containerRecreateRequestSchema } from "../../infra/crd/container-recreate-request-schema.ts";
-import type { Schema } from "../../infra/crd/schema.ts";
-import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
-import { statefulSetCrd } from "../../infra/crd/stateful-set-crd.ts";
-import { statefulSetSchema } from "../../infra/crd/stateful-set-schema.ts";
-import { installation, manifestFiles, optionalFiles } from "../../infra/manifests.ts";
-import { type AccessObject, accessObjects } from "../../infra/rbac/access.ts";
-import { fenceObjects } from "../../infra/rbac/fence.ts";
-import { optionalAccess } from "../../infra/rbac/optional-access.ts";
-import { webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { containerRecreateRequestSchema } from "../../shared/install/crd/container-recreate-request-schema.ts";
+import type { Schema } from "../../shared/install/crd/schema.ts";
+import { sidecarSetCrd } from "../../shared/install/crd/sidecarset-crd.ts";
+import { statefulSetCrd } from "../../shared/install/crd/stateful-set-crd.ts";
+import { statefulSetSchema } from "../../shared/install/crd/stateful-set-schema.ts";
+import { fenceObjects } from "../../shared/install/fence/fence.ts";
+import { installation, manifestFiles, optionalFiles } from "../../shared/install/manifests.ts";
+import { type AccessObject, accessObjects } from "../../shared/install/rbac/access.ts";
+import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
+import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
 
 const address = { url: "https://webhooks.example.com/", caBundle: "Q0E=" };
 

@@ -1,8 +1,8 @@
 /** The pod webhook is called where OpenKruise's is, and a change of its registration's name leaves no pod without sidecars. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { installation } from "../../infra/manifests.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import { installation } from "../../shared/install/manifests.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 

@@ -1,7 +1,7 @@
 import { evaluate } from "@marcbachmann/cel-js";
 import { describe, expect, test } from "vitest";
-import { statusHintsWebhook } from "../../infra/webhooks/status-hints.ts";
 import { CONTAINER_REASONS } from "../../shared/core/pod/container-failure.ts";
+import { statusHintsWebhook } from "../../shared/install/webhooks/status-hints.ts";
 
 const [webhook] = statusHintsWebhook({ url: "https://webhooks.example.com" }).webhooks as readonly {
   readonly matchConditions: readonly { readonly expression: string }[];

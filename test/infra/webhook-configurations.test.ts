@@ -2,8 +2,11 @@ import { spawnSync } from "node:child_process";
 import { evaluate } from "@marcbachmann/cel-js";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { type RegistrationOptions, webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
-import { selectorMatches } from "../../shared/core/lib/label-selector.ts";
+import { selectorMatches } from "../../shared/go/label-selector.ts";
+import {
+  type RegistrationOptions,
+  webhookConfigurations,
+} from "../../shared/install/webhooks/webhook-configurations.ts";
 
 /** OpenKruise's registrations, written out with what the API server fills in. */
 const FILLED_IN = { matchPolicy: "Equivalent", timeoutSeconds: 10 };

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { featureFiles, valueName } from "../../infra/helm/chart.ts";
-import { installation, optionalFiles } from "../../infra/manifests.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
-import { pathSecretOf } from "../../shared/webhook/path-secret.ts";
-import * as PATHS from "../../shared/webhook/paths.ts";
+import { installation, optionalFiles } from "../../shared/install/manifests.ts";
+import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
+import * as PATHS from "../../shared/webhook/server/paths.ts";
 import { objectsIn, ROOT, run } from "./run.ts";
 
 /** What an installation differs in. */

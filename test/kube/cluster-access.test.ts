@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { AwsAccess } from "../../shared/aws/access.ts";
-import { type ClusterSettings, parseCluster } from "../../shared/cluster-settings.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { accessOf, connect } from "../../shared/kube/connect.ts";
 import { eksToken } from "../../shared/kube/eks.ts";
@@ -15,6 +14,7 @@ import { inClusterAccess } from "../../shared/kube/in-cluster.ts";
 import { NAMESPACES } from "../../shared/kube/port.ts";
 import { renewableToken } from "../../shared/kube/renewable-token.ts";
 import { withoutSecrets } from "../../shared/log.ts";
+import { type ClusterSettings, parseCluster } from "../../shared/settings/cluster-settings.ts";
 
 const credentials = {
   accessKeyId: "AKIDEXAMPLE",

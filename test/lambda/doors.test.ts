@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ALBEvent, APIGatewayProxyEventV2 } from "aws-lambda";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { lambdaWebhook } from "../../functions/lambda-http.ts";
+import { lambdaWebhook } from "../../functions/lambda/http.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
-import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
-import { answerConversions } from "../../shared/webhook/conversion.ts";
-import { registeredPath } from "../../shared/webhook/path-secret.ts";
-import { convertSidecarSets } from "../../shared/webhook/sidecarset-conversion.ts";
+import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
+import { convertSidecarSets } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
+import { answerConversions } from "../../shared/webhook/review/conversion.ts";
+import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { commonName, createAuthority } from "../webhook/certificates.ts";
 import {
   type DoorRequest,

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type BundleSize, bundle, FUNCTIONS } from "../../infra/build.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
 import { SIDECARSETS as SIDECARSET_RESOURCE } from "../../shared/kube/port.ts";
-import { registeredPath } from "../../shared/webhook/path-secret.ts";
+import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 
 type Handler = (event: APIGatewayProxyEventV2) => Promise<APIGatewayProxyStructuredResultV2>;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { parseJson } from "../../shared/core/lib/json-number.ts";
+import { parseJson } from "../../shared/go/json/json-number.ts";
 import { formatDifference } from "../runner/compare.ts";
 import { controllerSuites } from "../runner/controller.ts";
 import { pending } from "../runner/pending.ts";

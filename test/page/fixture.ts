@@ -8,9 +8,9 @@ import {
   INJECTED_LIST_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import type { EventObject } from "../../shared/core/report/event-line.ts";
-import type { ReportSubject } from "../../shared/core/report.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import type { EventObject } from "../../shared/core/inspect/report/event-line.ts";
+import type { ReportSubject } from "../../shared/core/inspect/report/report.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { UNTOUCHED } from "../support/rollout-fixture.ts";
 
 export const NOW = "2026-03-02T10:20:00Z";

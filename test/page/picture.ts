@@ -1,6 +1,6 @@
 /** Takes the picture in docs/report.png: `node test/page/picture.ts`. */
 import { fileURLToPath } from "node:url";
-import { renderPage } from "../../shared/core/report/page.ts";
+import { renderPage } from "../../shared/core/inspect/report/page.ts";
 import { openFile, startBrowser } from "./browser.ts";
 import { contentOf, TROUBLED } from "./subjects.ts";
 

@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ReportContent, SetDetail } from "../../shared/core/report/content.ts";
-import { renderPage } from "../../shared/core/report/page.ts";
+import type { ReportContent, SetDetail } from "../../shared/core/inspect/report/content.ts";
+import { renderPage } from "../../shared/core/inspect/report/page.ts";
 import { addAttacks } from "../support/attacks.ts";
 import { openFile, startBrowser } from "./browser.ts";
 import { PAYLOADS } from "./payloads.ts";

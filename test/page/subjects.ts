@@ -1,7 +1,7 @@
 /** Pages about rollouts of several kinds, with what they are made from. */
 
-import type { ReportContent } from "../../shared/core/report/content.ts";
-import { listSidecarSets, type ReportSubject, reportOnSidecarSet } from "../../shared/core/report.ts";
+import type { ReportContent } from "../../shared/core/inspect/report/content.ts";
+import { listSidecarSets, type ReportSubject, reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
 import { CONTEXT, NOW, rolloutOf, type Story } from "./fixture.ts";
 
 export function contentOf(...stories: readonly Story[]): ReportContent {

@@ -7,7 +7,7 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
-import { mapLimited } from "../../shared/controller/concurrency.ts";
+import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
 import { findBug, type PlantedBug, plantBug } from "../simulation/planted-bug.ts";
 import { SIMULATIONS, type Simulation } from "../simulation/simulations.ts";
 import { readOptions } from "../support/read-options.ts";
@@ -19,11 +19,11 @@ const TESTS = ["core", "controller", "webhook", "kube", "vectors.test.ts"];
 const LEFT_OUT = ["serve", "ui", "hint-in-process"].map((name) => `test/webhook/${name}.test.ts`);
 /** What begins first, since it is likely to find a bug there, and which simulations run such code. */
 const AREAS: readonly Area[] = [
-  { path: /ordered-set/, tests: ["core/ordered-set", "controller/ordered-set"], simulations: ["ordered"] },
+  { path: /statefulset/, tests: ["core/ordered-set", "controller/ordered-set"], simulations: ["ordered"] },
   { path: /^shared\/webhook|registration/, tests: ["webhook", "controller"], simulations: ["views"] },
-  { path: /serve-work|fan-out|shared\/aws/, tests: ["controller"], simulations: ["queue"] },
+  { path: /serve-work|rollout\/queue|shared\/aws/, tests: ["controller"], simulations: ["queue"] },
   { path: /^shared\/kube/, tests: ["kube"], simulations: ["rollout", "views", "ordered"] },
-  { path: /^shared\/core\/match/, tests: ["core"], simulations: ["rollout", "views"] },
+  { path: /^shared\/core\/injection/, tests: ["core"], simulations: ["rollout", "views"] },
   { path: /^shared\/core/, tests: ["core"], simulations: ["rollout", "queue"] },
   { path: /./, tests: ["controller"], simulations: ["rollout", "queue"] },
 ];

@@ -1,9 +1,9 @@
 import fastJsonPatch from "fast-json-patch";
 import { expect, test } from "vitest";
 import type { Container, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
-import { parseJson } from "../../shared/core/lib/json-number.ts";
+import { parseJson } from "../../shared/go/json/json-number.ts";
 import type { JsonPatchOperation } from "../../shared/kube/port.ts";
-import { admissionResponse } from "../../shared/webhook/response.ts";
+import { admissionResponse } from "../../shared/webhook/review/response.ts";
 import { admission, podRequest } from "./admission.ts";
 import { type Scene, scenes } from "./arbitraries.ts";
 import { holds } from "./holds.ts";

@@ -1,9 +1,9 @@
 /** Admission of a generated pod. */
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { admitPod } from "../../shared/core/admit-pod.ts";
-import type { Admission } from "../../shared/core/lib/admission.ts";
-import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+import type { Admission } from "../../shared/core/admission/admission.ts";
+import { admitPod } from "../../shared/core/injection/admit-pod.ts";
+import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { KRUISE_NAMESPACE, NAMESPACE, type Scene } from "./arbitraries.ts";
 
 interface Circumstances {

@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { mutateSidecarSet } from "../../shared/core/admit-sidecarset.ts";
-import { newRevision } from "../../shared/core/revision/new-revision.ts";
+import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
+import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
 import { limits, mountsOf, pick, pods, some, variables } from "./pods.ts";
 
 export const KRUISE_NAMESPACE = "kruise-system";

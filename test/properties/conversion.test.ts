@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { convertSidecarSet } from "../../shared/core/conversion.ts";
+import { convertSidecarSet } from "../../shared/core/sidecarset/convert.ts";
 import { defaulted, sidecarSet } from "./arbitraries.ts";
 import { holds } from "./holds.ts";
 

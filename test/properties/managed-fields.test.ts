@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readAdmissionReview } from "../../shared/webhook/review.ts";
+import { readAdmissionReview } from "../../shared/webhook/review/review.ts";
 import { holds } from "./holds.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

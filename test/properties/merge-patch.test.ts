@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mergePatch } from "../../shared/core/lib/merge-patch.ts";
+import { mergePatch } from "../../shared/go/json/merge-patch.ts";
 import { holds } from "./holds.ts";
 
 /** JSON whose objects remember the order and the text of what they hold. */

@@ -7,12 +7,12 @@ import {
   OWNER_BUDGET_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { PodView } from "../../shared/controller/pod-view.ts";
-import { decide } from "../../shared/core/decide.ts";
-import type { Sequence } from "../../shared/core/lib/sequence.ts";
-import { NOTHING_RESERVED } from "../../shared/core/upgrade/ledger.ts";
-import { projectPod } from "../../shared/core/upgrade/project-pod.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { PodView } from "../../shared/controller/pod-store/pod-view.ts";
+import { NOTHING_RESERVED } from "../../shared/core/ledger.ts";
+import { decide } from "../../shared/core/rollout/decide.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { projectPod } from "../../shared/core/rollout/upgrade/project-pod.ts";
+import type { Sequence } from "../../shared/go/sequence.ts";
 import { UNTOUCHED } from "../support/rollout-fixture.ts";
 import { holds } from "./holds.ts";
 import { rollouts } from "./rollouts.ts";

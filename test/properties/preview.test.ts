@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { previewPod } from "../../shared/core/preview.ts";
-import { admissionResponse } from "../../shared/webhook/response.ts";
+import { previewPod } from "../../shared/core/injection/preview.ts";
+import { admissionResponse } from "../../shared/webhook/review/response.ts";
 import { admission, podRequest } from "./admission.ts";
 import { KRUISE_NAMESPACE, NAMESPACE, scenes } from "./arbitraries.ts";
 import { holds } from "./holds.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { formatQuantity, parseQuantity } from "../../shared/core/lib/quantity.ts";
+import { formatQuantity, parseQuantity } from "../../shared/go/quantity/quantity.ts";
 import { holds } from "./holds.ts";
 
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { IntOrString, Pod } from "../../shared/api/kubernetes.ts";
-import { type Decision, decide } from "../../shared/core/decide.ts";
-import type { Action } from "../../shared/core/lib/action.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import type { Action } from "../../shared/core/actions.ts";
+import { type Decision, decide } from "../../shared/core/rollout/decide.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { podOf, reservedFor, sidecarSetOf, UNTOUCHED } from "../support/rollout-fixture.ts";
 import { holds } from "./holds.ts";
 import { type Facts, type Rollout, rollouts } from "./rollouts.ts";

@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import type { IntOrString, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import { planUpgrade } from "../../shared/core/upgrade/plan-upgrade.ts";
-import { projectPod } from "../../shared/core/upgrade/project-pod.ts";
+import { planUpgrade } from "../../shared/core/rollout/upgrade/plan-upgrade.ts";
+import { projectPod } from "../../shared/core/rollout/upgrade/project-pod.ts";
 import { admitted } from "./admission.ts";
 import { defaulted } from "./arbitraries.ts";
 

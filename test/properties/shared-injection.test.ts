@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { admissionResponse } from "../../shared/webhook/response.ts";
+import { admissionResponse } from "../../shared/webhook/review/response.ts";
 import { deepFreeze } from "../support/deep-freeze.ts";
 import { admission, podRequest } from "./admission.ts";
 import { type Scene, scenes } from "./arbitraries.ts";

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
-import { parseJson } from "../../shared/core/lib/json-number.ts";
+import { parseJson } from "../../shared/go/json/json-number.ts";
 import { deepFreeze } from "../support/deep-freeze.ts";
 import type { Difference } from "./compare.ts";
 import { controllerSuites } from "./controller.ts";

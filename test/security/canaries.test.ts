@@ -3,8 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseAuthentication } from "../../shared/authentication-settings.ts";
-import { parseCluster } from "../../shared/cluster-settings.ts";
+import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
+import { parseCluster } from "../../shared/settings/cluster-settings.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { writeCanaries } from "./canaries.ts";
 

@@ -1,6 +1,6 @@
 /** Addresses at which no gate may be, hidden in every form that a network takes there all the same. */
 import { expect, test } from "vitest";
-import { mayConnect } from "../../shared/gate/addresses.ts";
+import { mayConnect } from "../../shared/approval/addresses.ts";
 import { seededChance } from "../simulation/chance.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 

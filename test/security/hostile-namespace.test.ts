@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import { HALT_ON_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { type Decision, decide } from "../../shared/core/decide.ts";
-import { newRevision } from "../../shared/core/revision/new-revision.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { type Decision, decide } from "../../shared/core/rollout/decide.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { NEW_HASH, NOW, podOf, sidecarSetOf, takenDown, UNTOUCHED } from "../support/rollout-fixture.ts";
 

@@ -1,11 +1,11 @@
 /** What one pod may cost: its webhook decides at once, and others wait as long. */
 import { expect, test } from "vitest";
-import { readConfig } from "../../shared/config.ts";
-import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { createLog } from "../../shared/log.ts";
-import { webhookApp } from "../../shared/webhook/app.ts";
-import type { ClusterView } from "../../shared/webhook/cluster-view.ts";
-import { podAdmission } from "../../shared/webhook/pod-admission.ts";
+import { readConfig } from "../../shared/settings/config.ts";
+import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
+import { webhookApp } from "../../shared/webhook/review/app.ts";
+import type { ClusterView } from "../../shared/webhook/view/cluster-view.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { type HostilePod, hostilePods, madeUpPods, SIDECARSETS } from "./hostile-pods.ts";
 

@@ -13,9 +13,9 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { decide } from "../../shared/core/decide.ts";
-import { newRevision } from "../../shared/core/revision/new-revision.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { decide } from "../../shared/core/rollout/decide.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import {
   hotPodOf,

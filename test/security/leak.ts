@@ -2,18 +2,18 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { logCrashes } from "../../functions/crash.ts";
-import { parseAuthentication } from "../../shared/authentication-settings.ts";
-import { parseCluster } from "../../shared/cluster-settings.ts";
+import { logCrashes } from "../../functions/server/crash.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { accessOf } from "../../shared/kube/connect.ts";
 import { eksToken } from "../../shared/kube/eks.ts";
 import { inClusterAccess } from "../../shared/kube/in-cluster.ts";
 import { NAMESPACES } from "../../shared/kube/port.ts";
 import { createLog, type Log } from "../../shared/log.ts";
-import { webhookApp } from "../../shared/webhook/app.ts";
-import { authenticator } from "../../shared/webhook/authenticate.ts";
-import { registeredPath } from "../../shared/webhook/path-secret.ts";
+import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
+import { parseCluster } from "../../shared/settings/cluster-settings.ts";
+import { webhookApp } from "../../shared/webhook/review/app.ts";
+import { authenticator } from "../../shared/webhook/server/authenticate.ts";
+import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import type { Learned } from "./canaries.ts";
 
 const [folder = "", how = ""] = process.argv.slice(2);

@@ -1,11 +1,12 @@
 /** A process of its own that serves the pod webhook as `serve` does, with the SidecarSets that take most; prints its port. */
-import { readConfig } from "../../shared/config.ts";
-import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+
+import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { createLog } from "../../shared/log.ts";
-import { webhookApp } from "../../shared/webhook/app.ts";
-import type { ClusterView } from "../../shared/webhook/cluster-view.ts";
-import { serveHttps } from "../../shared/webhook/https-server.ts";
-import { podAdmission } from "../../shared/webhook/pod-admission.ts";
+import { readConfig } from "../../shared/settings/config.ts";
+import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
+import { webhookApp } from "../../shared/webhook/review/app.ts";
+import { serveHttps } from "../../shared/webhook/server/https-server.ts";
+import type { ClusterView } from "../../shared/webhook/view/cluster-view.ts";
 import { SIDECARSETS } from "./hostile-pods.ts";
 
 const { featureGates, kruiseNamespace } = readConfig({});

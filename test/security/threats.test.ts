@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { readConfig } from "../../shared/config.ts";
-import { admitPod } from "../../shared/core/admit-pod.ts";
-import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+import { admitPod } from "../../shared/core/injection/admit-pod.ts";
+import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { createLog } from "../../shared/log.ts";
-import { webhookApp } from "../../shared/webhook/app.ts";
+import { readConfig } from "../../shared/settings/config.ts";
+import { webhookApp } from "../../shared/webhook/review/app.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 
 const AGENT = {

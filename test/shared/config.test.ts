@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { readCallLimits, readConfig, readQueue } from "../../shared/config.ts";
-import { ConfigError } from "../../shared/config-error.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/ordered-set/gates.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/statefulset/gates.ts";
+import { readCallLimits, readConfig, readQueue } from "../../shared/settings/config.ts";
+import { ConfigError } from "../../shared/settings/config-error.ts";
 
 const GATES = ["AllAlpha", "AllBeta", ...Object.keys(readConfig({}).featureGates)].join(", ");
 

@@ -2,16 +2,17 @@
  * PATCH by a short way: what the embedded cluster's `patchObject` does, without decoding, defaulting and validating
  * again what was decoded, defaulted and validated when it was stored. Several times as fast; held to the same contract.
  */
-import type { Api, Call } from "../../infra/local/api.ts";
-import { type FieldError, forbiddenField, invalid } from "../../infra/local/field-error.ts";
-import { isEqual, isObject } from "../../infra/local/json.ts";
-import { applyJsonPatch } from "../../infra/local/json-patch.ts";
-import { applyMergePatch } from "../../infra/local/merge-patch.ts";
-import { type ApiObject, storageKey } from "../../infra/local/object.ts";
-import { badRequest, conflict, MODIFIED, notFound, unprocessable } from "../../infra/local/status-error.ts";
-import { applyStrategicPatch } from "../../infra/local/strategic-patch.ts";
-import { strategyOf } from "../../infra/local/strategy.ts";
-import { commit, commitRemoval, throwFieldErrors } from "../../infra/local/write.ts";
+
+import { type FieldError, forbiddenField, invalid } from "../../infra/local/kinds/field-error.ts";
+import { strategyOf } from "../../infra/local/kinds/strategy.ts";
+import { applyJsonPatch } from "../../infra/local/patch/json-patch.ts";
+import { applyMergePatch } from "../../infra/local/patch/merge-patch.ts";
+import { applyStrategicPatch } from "../../infra/local/patch/strategic-patch.ts";
+import type { Api, Call } from "../../infra/local/storage/api.ts";
+import { isEqual, isObject } from "../../infra/local/storage/json.ts";
+import { type ApiObject, storageKey } from "../../infra/local/storage/object.ts";
+import { badRequest, conflict, MODIFIED, notFound, unprocessable } from "../../infra/local/storage/status-error.ts";
+import { commit, commitRemoval, throwFieldErrors } from "../../infra/local/storage/write.ts";
 import type { Patch } from "../../shared/kube/port.ts";
 
 /** Answers the object as it is stored then. Throws StatusError. */

@@ -1,9 +1,9 @@
 /** Who has to allow each batch: says yes, no, nothing for long, or nothing at all. Looks at whether passes wait for it. */
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
-import type { Gates } from "../../shared/controller/gates.ts";
-import type { PassReport } from "../../shared/controller/report.ts";
-import { type GateAnswer, type GateRequest, gateAnswer, no } from "../../shared/core/gate/gate.ts";
-import { type Ledger, parseLedger, type Reservation } from "../../shared/core/upgrade/ledger.ts";
+import type { Gates } from "../../shared/controller/rollout/gates.ts";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import { type Ledger, parseLedger, type Reservation } from "../../shared/core/ledger.ts";
+import { type GateAnswer, type GateRequest, gateAnswer, no } from "../../shared/core/rollout/approval.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
 import type { Chance } from "./chance.ts";

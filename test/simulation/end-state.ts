@@ -2,7 +2,7 @@
 import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import type { Ledger } from "../../shared/core/upgrade/ledger.ts";
+import type { Ledger } from "../../shared/core/ledger.ts";
 import { CONTROLLER_REVISIONS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
 import { leftBehind } from "./evictions.ts";

@@ -1,6 +1,6 @@
 /** The Cluster port of one process: every call takes its time, and may go wrong on the way there or back. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { isLater } from "../../shared/core/lib/resource-version.ts";
+import { isLater } from "../../shared/go/resource-version.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import {
   type Cluster,

@@ -1,5 +1,5 @@
 /** Looks at one pass from outside: what it sends, and what it says of itself when it ends. */
-import type { PassReport } from "../../shared/controller/report.ts";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 
 /** What an API server asks to wait is heeded up to here. */

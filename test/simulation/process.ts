@@ -1,5 +1,5 @@
 /** A process that runs passes: has a clock of its own, and can be killed, or frozen and thawed, between any two awaits. */
-import type { Clock } from "../../shared/controller/clock.ts";
+import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { newPassMemory, type PassMemory } from "../../shared/controller/pass.ts";
 import type { Chance } from "./chance.ts";
 import type { Timeline } from "./scheduler.ts";

@@ -1,7 +1,7 @@
 /** The judge of budgets by itself: what counts as taken down, for how long, and how many may be. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { formatLedger } from "../../shared/core/upgrade/ledger.ts";
+import { formatLedger } from "../../shared/core/ledger.ts";
 import type { Write } from "./api-server.ts";
 import { NamespaceWitness } from "./namespace-witness.ts";
 import { injectedPod, runningStatus, type SetPlan, sidecarSetOf, withReady } from "./objects.ts";

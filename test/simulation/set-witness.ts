@@ -8,7 +8,7 @@ import {
   type Ledger,
   parseLedger,
   type Reservation,
-} from "../../shared/core/upgrade/ledger.ts";
+} from "../../shared/core/ledger.ts";
 import type { Write } from "./api-server.ts";
 import { DownWitness } from "./down-witness.ts";
 import { evictionProblem, isMeant } from "./evictions.ts";

@@ -1,7 +1,7 @@
 /** Ticks a minute apart over many pods in an untroubled world: how many a rollout takes, what one costs that has nothing to do, and how one ends. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import type { PassReport } from "../../shared/controller/report.ts";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { imageOf, isWorking } from "./objects.ts";
 import { type Scenario, scenarioOf } from "./scenario.ts";

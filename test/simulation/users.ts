@@ -1,6 +1,6 @@
 /** Those who write the SidecarSet and the pods, at the worst of times. */
 import type { Namespace, Pod } from "../../shared/api/kubernetes.ts";
-import { ledgerName } from "../../shared/core/upgrade/ledger.ts";
+import { ledgerName } from "../../shared/core/ledger.ts";
 import { CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { Chance } from "./chance.ts";

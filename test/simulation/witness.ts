@@ -1,7 +1,7 @@
 /** Looks at every write as it lands, and says which promise it breaks. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { PassMemory } from "../../shared/controller/pass.ts";
-import { type Ledger, ledgerName } from "../../shared/core/upgrade/ledger.ts";
+import { type Ledger, ledgerName } from "../../shared/core/ledger.ts";
 import type { Write } from "./api-server.ts";
 import { EventWitness } from "./event-witness.ts";
 import { LeaseWitness } from "./lease-witness.ts";

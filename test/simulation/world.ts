@@ -2,8 +2,8 @@
 
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { type PassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import type { PassReport } from "../../shared/controller/report.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import { ApiServer, type Write } from "./api-server.ts";
 import { Approver } from "./approver.ts";

@@ -1,10 +1,10 @@
 /** What is left of a pod's JSON once Go has read it and printed it, as far as injection can change it. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { decodeGo } from "../../shared/core/lib/decode-go.ts";
-import { type GoType, list, struct } from "../../shared/core/lib/go-type.ts";
-import { CONTAINER_FIELDS } from "../../shared/core/lib/go-types-container.ts";
-import { OBJECT_META } from "../../shared/core/lib/go-types-meta.ts";
-import { VOLUME } from "../../shared/core/lib/go-types-volume.ts";
+import { CONTAINER_FIELDS } from "../../shared/go/types/container.ts";
+import { decodeGo } from "../../shared/go/types/decode-go.ts";
+import { type GoType, list, struct } from "../../shared/go/types/go-type.ts";
+import { OBJECT_META } from "../../shared/go/types/meta.ts";
+import { VOLUME } from "../../shared/go/types/volume.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

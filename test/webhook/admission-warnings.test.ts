@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { warnOfReplaced, warnOfSharing } from "../../shared/webhook/admission-warnings.ts";
+import { warnOfReplaced, warnOfSharing } from "../../shared/webhook/review/admission-warnings.ts";
 
 const requestOf = (object: object): AdmissionRequest => ({
   uid: "u",

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import type { Admission } from "../../shared/core/lib/admission.ts";
+import type { Admission } from "../../shared/core/admission/admission.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster, JsonPatchOperation, Patch } from "../../shared/kube/port.ts";
-import { announcing } from "../../shared/webhook/announce.ts";
-import { ANNOUNCE_WAIT_MS, LEASE_MS, MAX_ANNOUNCEMENTS, readNotice } from "../../shared/webhook/announcements.ts";
+import { announcing } from "../../shared/webhook/handlers/announce.ts";
+import { ANNOUNCE_WAIT_MS, LEASE_MS, MAX_ANNOUNCEMENTS, readNotice } from "../../shared/webhook/view/announcements.ts";
 
 /** One ConfigMap, as an API server keeps it. */
 let stored: { metadata: { uid: string; resourceVersion: string }; data?: Record<string, string> } | undefined;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { Announced } from "../../shared/webhook/announced.ts";
-import { type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS, NONE_YET } from "../../shared/webhook/announcements.ts";
+import { Announced } from "../../shared/webhook/view/announced.ts";
+import { type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS, NONE_YET } from "../../shared/webhook/view/announcements.ts";
 
 const MINUTE = 60_000;
 const NOW = 1_000 * MINUTE;

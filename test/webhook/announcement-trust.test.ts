@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
-import { isEveryWriteAnnounced } from "../../shared/core/match/announced-writes.ts";
+import { isEveryWriteAnnounced } from "../../shared/core/injection/match/announced-writes.ts";
+import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster, Resource } from "../../shared/kube/port.ts";
-import { IN_FORCE_MS, trustedNotice } from "../../shared/webhook/announcement-trust.ts";
-import { LANDS_MS } from "../../shared/webhook/announcements.ts";
+import { IN_FORCE_MS, trustedNotice } from "../../shared/webhook/view/announcement-trust.ts";
+import { LANDS_MS } from "../../shared/webhook/view/announcements.ts";
 
 type Webhooks = Parameters<typeof isEveryWriteAnnounced>[0];
 

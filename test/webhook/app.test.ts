@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fastJsonPatch from "fast-json-patch";
 import { describe, expect, test } from "vitest";
 import type { AdmissionRequest, AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
-import { invalid, required } from "../../shared/core/lib/field-error.ts";
+import { invalid, required } from "../../shared/go/field-error.ts";
 import { createLog } from "../../shared/log.ts";
-import { type Admit, webhookApp } from "../../shared/webhook/app.ts";
-import { answerConversions } from "../../shared/webhook/conversion.ts";
+import { type Admit, webhookApp } from "../../shared/webhook/review/app.ts";
+import { answerConversions } from "../../shared/webhook/review/conversion.ts";
 
 const lines: string[] = [];
 const log = createLog("info", (line) => lines.push(line));

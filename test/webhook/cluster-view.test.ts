@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { sidecarSetCrd } from "../../infra/crd/sidecarset-crd.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
-import { kruiseNamespace } from "../../infra/rbac/access.ts";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { readConfig } from "../../shared/config.ts";
-import { indexSidecarSets } from "../../shared/core/match/sidecarset-index.ts";
+import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
+import { sidecarSetCrd } from "../../shared/install/crd/sidecarset-crd.ts";
+import { kruiseNamespace } from "../../shared/install/rbac/access.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import {
@@ -17,9 +16,10 @@ import {
   NAMESPACES,
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
-import { type ClusterView, clusterView } from "../../shared/webhook/cluster-view.ts";
-import { podAdmission } from "../../shared/webhook/pod-admission.ts";
-import { sidecarSetValidation } from "../../shared/webhook/sidecarset-validation.ts";
+import { readConfig } from "../../shared/settings/config.ts";
+import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
+import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
+import { type ClusterView, clusterView } from "../../shared/webhook/view/cluster-view.ts";
 import { resourceOf } from "../support/resource-of.ts";
 
 const CRDS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", namespaced: false };

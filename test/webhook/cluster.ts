@@ -4,12 +4,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
-import { type Server, startServer } from "../../functions/serve.ts";
+import { type Server, startServer } from "../../functions/server/serve.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
-import { installation } from "../../infra/manifests.ts";
-import { parseAuthentication } from "../../shared/authentication-settings.ts";
+import { installation } from "../../shared/install/manifests.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
+import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
 import { resourceOf } from "../support/resource-of.ts";
 
 interface TlsFiles {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fresh } from "../../shared/webhook/fresh.ts";
+import { fresh } from "../../shared/webhook/view/fresh.ts";
 
 /** A source whose readings end when told to, and a clock that moves when told to. */
 function source(freshnessMs: number, steady?: () => number) {

@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
-import type { Work } from "../../shared/core/fan-out/work.ts";
-import type { Admission } from "../../shared/core/lib/admission.ts";
+import type { Admission } from "../../shared/core/admission/admission.ts";
+import type { Work } from "../../shared/core/rollout/queue/work.ts";
 import { createLog } from "../../shared/log.ts";
-import { hints, type Tell } from "../../shared/webhook/hints.ts";
+import { hints, type Tell } from "../../shared/webhook/handlers/hints.ts";
 
 const ALLOWED: Admission = { kind: "allowed" };
 const DENIED: Admission = { kind: "denied", code: 422, reason: "Invalid", message: "no" };

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type AuthenticationMode, parseAuthentication } from "../../shared/authentication-settings.ts";
 import { createLog } from "../../shared/log.ts";
-import { webhookApp } from "../../shared/webhook/app.ts";
-import { authenticator } from "../../shared/webhook/authenticate.ts";
-import { serveHttps, type WebhookServer } from "../../shared/webhook/https-server.ts";
-import { registeredPath } from "../../shared/webhook/path-secret.ts";
+import { type AuthenticationMode, parseAuthentication } from "../../shared/settings/authentication-settings.ts";
+import { webhookApp } from "../../shared/webhook/review/app.ts";
+import { authenticator } from "../../shared/webhook/server/authenticate.ts";
+import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
+import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { type ClientCertificate, commonName, createAuthority } from "./certificates.ts";
 import { writePathSecret, writeTlsFiles } from "./cluster.ts";
 

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { tickUntilAborted } from "../../functions/ticker.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { tickUntilAborted } from "../../functions/server/ticker.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { createLog } from "../../shared/log.ts";
-import { webhookApp } from "../../shared/webhook/app.ts";
-import { serveHttps } from "../../shared/webhook/https-server.ts";
+import { webhookApp } from "../../shared/webhook/review/app.ts";
+import { serveHttps } from "../../shared/webhook/server/https-server.ts";
 import { PATIENT } from "../support/patient.ts";
 import { writeTlsFiles } from "./cluster.ts";
 

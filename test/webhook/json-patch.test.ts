@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import fastJsonPatch from "fast-json-patch";
 import { describe, expect, test } from "vitest";
-import { parseJson } from "../../shared/core/lib/json-number.ts";
+import { parseJson } from "../../shared/go/json/json-number.ts";
 import type { JsonPatchOperation } from "../../shared/kube/port.ts";
-import { diff } from "../../shared/webhook/json-patch.ts";
+import { diff } from "../../shared/webhook/review/json-patch.ts";
 
 /** The oracle: another implementation of RFC 6902 applies our patch. */
 function applied(document: unknown, patch: readonly JsonPatchOperation[]): unknown {

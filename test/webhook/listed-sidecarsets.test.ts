@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
-import { listSidecarSets, RELIST_MS } from "../../shared/webhook/listed-sidecarsets.ts";
+import { listSidecarSets, RELIST_MS } from "../../shared/webhook/view/listed-sidecarsets.ts";
 
 const one = (name: string, resourceVersion: string): SidecarSet => ({
   metadata: { name, uid: `uid-${name}`, resourceVersion },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sizeProblem } from "../../shared/webhook/object-size.ts";
+import { sizeProblem } from "../../shared/webhook/review/object-size.ts";
 
 const deep = (levels: number): unknown => (levels === 0 ? "x" : { a: deep(levels - 1) });
 

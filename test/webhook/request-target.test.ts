@@ -1,6 +1,6 @@
 /** Which requests are answered by no port of ours, whoever sent them. */
 import { expect, test } from "vitest";
-import { targetRefusal } from "../../shared/webhook/request-target.ts";
+import { targetRefusal } from "../../shared/webhook/server/request-target.ts";
 
 test.each([
   ["GET", "/"],

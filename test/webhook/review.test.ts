@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { isRawNumber } from "../../shared/core/lib/json-number.ts";
-import { readAdmissionReview } from "../../shared/webhook/review.ts";
+import { isRawNumber } from "../../shared/go/json/json-number.ts";
+import { readAdmissionReview } from "../../shared/webhook/review/review.ts";
 
 const BIG = "9007199254740993";
 

@@ -5,7 +5,7 @@ import { request } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startServer } from "../../functions/serve.ts";
+import { startServer } from "../../functions/server/serve.ts";
 import type { AdmissionReview } from "../../shared/api/admission.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -16,8 +16,8 @@ import {
 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
-import { pathSecretOf } from "../../shared/webhook/path-secret.ts";
-import { ServerError } from "../../shared/webhook/server-error.ts";
+import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
+import { ServerError } from "../../shared/webhook/server/server-error.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";
 
 let cluster: ServedCluster;

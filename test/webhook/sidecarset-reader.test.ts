@@ -1,12 +1,12 @@
 /** What pods are admitted with after a time in which writes of SidecarSets were not announced. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../../shared/api/names.ts";
+import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, SIDECARSETS, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../shared/kube/port.ts";
-import { LEASE_MS } from "../../shared/webhook/announcements.ts";
-import { sidecarSetReader } from "../../shared/webhook/sidecarset-reader.ts";
+import { LEASE_MS } from "../../shared/webhook/view/announcements.ts";
+import { sidecarSetReader } from "../../shared/webhook/view/sidecarset-reader.ts";
 import { KRUISE_NAMESPACE, sidecarSet, startTestCluster, type TestCluster } from "../controller/fixture.ts";
 
 const MINUTE = 60_000;

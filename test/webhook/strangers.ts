@@ -1,8 +1,8 @@
 /** Requests that almost prove who they are: each is to be refused in every mode. */
 
 import { X509Certificate } from "node:crypto";
-import type { HttpRequest } from "../../shared/webhook/http.ts";
-import { pathSecretOf, registeredPath } from "../../shared/webhook/path-secret.ts";
+import type { HttpRequest } from "../../shared/webhook/server/http.ts";
+import { pathSecretOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { seededChance } from "../simulation/chance.ts";
 import { commonName, createAuthority } from "./certificates.ts";
 

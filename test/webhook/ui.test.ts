@@ -3,11 +3,11 @@ import { readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Server, startServer } from "../../functions/serve.ts";
+import { type Server, startServer } from "../../functions/server/serve.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
-import { registeredPath } from "../../shared/webhook/path-secret.ts";
+import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { runCli } from "../cli/run-cli.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";
 

@@ -1,11 +1,11 @@
 /** What the webhooks of recreations and ordered sets read of the cluster to decide, and when they read nothing. */
 import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
-import { readConfig } from "../../shared/config.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
-import { containerRecreateAdmission } from "../../shared/webhook/container-recreate-admission.ts";
-import { statefulSetValidation } from "../../shared/webhook/stateful-set-validation.ts";
+import { readConfig } from "../../shared/settings/config.ts";
+import { containerRecreateAdmission } from "../../shared/webhook/handlers/container-recreate-admission.ts";
+import { statefulSetValidation } from "../../shared/webhook/handlers/stateful-set-validation.ts";
 
 type Stored = Readonly<Record<string, object | number>>;
 

@@ -1,19 +1,19 @@
 /** The registration that is kept up to date never leaves out a pod that a stored SidecarSet matches: every order of calls. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { webhookConfigurations } from "../../infra/webhooks/webhook-configurations.ts";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject, LabelSelector } from "../../shared/api/kubernetes.ts";
 import { FORMER_WEBHOOK_CONFIGURATION, SIDECARSET_V1BETA1, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { systemClock } from "../../shared/controller/clock.ts";
+import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { runPass } from "../../shared/controller/pass.ts";
-import { callCondition, widenedBySidecarSet } from "../../shared/core/match/call-condition.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/upgrade/rollout-settings.ts";
+import { callCondition, widenedBySidecarSet } from "../../shared/core/injection/match/call-condition.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { readPodRegistration } from "../../shared/kube/pod-registration.ts";
 import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS, SIDECARSETS } from "../../shared/kube/port.ts";
-import { widening } from "../../shared/webhook/widen-registration.ts";
+import { widening } from "../../shared/webhook/handlers/widen-registration.ts";
 import { KRUISE_NAMESPACE, startTestCluster, type TestCluster } from "../controller/fixture.ts";
 
 const HOUR_MS = 3_600_000;

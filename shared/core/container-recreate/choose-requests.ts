@@ -1,9 +1,9 @@
 /** Decides which requests may recreate containers now: one for each pod, and of a batch no more than it allows. */
 import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
 import { RECREATE_BATCH_LABEL, RECREATE_MAX_UNAVAILABLE_ANNOTATION, RECREATE_POD_UID_LABEL } from "../../api/names.ts";
-import { compareUtf8 } from "../lib/go-json.ts";
-import { scaleIntOrPercent } from "../lib/int-or-percent.ts";
-import { secondsBetween } from "../lib/seconds-between.ts";
+import { scaleIntOrPercent } from "../../go/int-or-percent.ts";
+import { compareUtf8 } from "../../go/json/go-json.ts";
+import { secondsBetween } from "../../go/seconds-between.ts";
 
 /** Requests that are made at the same time are all there before the first of them begins. */
 const BATCH_SECONDS = 2;

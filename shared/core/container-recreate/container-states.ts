@@ -5,7 +5,7 @@ import type {
   ContainerStatusSnapshot,
   RecreatedContainer,
 } from "../../api/container-recreate-request.ts";
-import { secondsBetween } from "../lib/seconds-between.ts";
+import { secondsBetween } from "../../go/seconds-between.ts";
 
 /** What a container is seen to be right now. */
 export interface SeenContainer {

@@ -5,7 +5,7 @@ import type {
   RecreateCondition,
 } from "../../api/container-recreate-request.ts";
 import { RECREATE_TAKEN_UP_CONDITION } from "../../api/names.ts";
-import { secondsBetween } from "../lib/seconds-between.ts";
+import { secondsBetween } from "../../go/seconds-between.ts";
 
 /** What nobody came to for so long, and past its deadline, nobody expects any more. */
 const LATEST_START_SECONDS = 3_600;

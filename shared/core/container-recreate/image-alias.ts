@@ -1,6 +1,6 @@
 /** Decides how the image of a container can be written in another way that means the same: a kubelet restarts it then. */
 import type { ContainerStatus } from "../../api/kubernetes.ts";
-import { type ImageReference, parseImageReference } from "../lib/image-reference.ts";
+import { type ImageReference, parseImageReference } from "../../go/image-reference.ts";
 
 export type ImageAlias =
   | { readonly kind: "alias"; readonly image: string }

@@ -6,8 +6,8 @@ import type {
 } from "../../api/container-recreate-request.ts";
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { RECREATE_IMAGE_ANNOTATION } from "../../api/names.ts";
-import type { ImageChange } from "../lib/action.ts";
-import { secondsBetween } from "../lib/seconds-between.ts";
+import { secondsBetween } from "../../go/seconds-between.ts";
+import type { ImageChange } from "../actions.ts";
 import { containerStates, type SeenContainer } from "./container-states.ts";
 import { aliasOf, type ImageAlias } from "./image-alias.ts";
 import { type Recreated, recreatedBy, withRecreated } from "./recreated-containers.ts";

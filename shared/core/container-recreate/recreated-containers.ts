@@ -1,9 +1,9 @@
 /** Decides what a pod remembers of containers that were recreated: by which request, and their images as first written. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { RECREATED_CONTAINERS_ANNOTATION } from "../../api/names.ts";
-import type { ImageChange } from "../lib/action.ts";
-import { sortedGoJson } from "../lib/go-json.ts";
-import { isJsonObject, jsonObjectOf } from "../lib/json-object.ts";
+import { sortedGoJson } from "../../go/json/go-json.ts";
+import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
+import type { ImageChange } from "../actions.ts";
 
 interface RecreatedContainer {
   readonly request: string;

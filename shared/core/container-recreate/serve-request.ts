@@ -2,7 +2,7 @@
 import type { ContainerRecreateRequest, ContainerRecreateRequestStatus } from "../../api/container-recreate-request.ts";
 import type { Pod } from "../../api/kubernetes.ts";
 import { RECREATE_POD_UID_LABEL } from "../../api/names.ts";
-import { sortedGoJson } from "../lib/go-json.ts";
+import { sortedGoJson } from "../../go/json/go-json.ts";
 import { takenUp } from "./deadline.ts";
 import { planRecreation, type RecreationPlan } from "./plan-recreation.ts";
 import { type RequestAction, trackRequest } from "./track-request.ts";

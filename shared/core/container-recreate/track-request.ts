@@ -13,8 +13,8 @@ import {
   RECREATE_REQUEST_KIND,
   UNREADY_ACQUIRED,
 } from "../../api/names.ts";
-import { sortedGoJson } from "../lib/go-json.ts";
-import { secondsBetween } from "../lib/seconds-between.ts";
+import { sortedGoJson } from "../../go/json/go-json.ts";
+import { secondsBetween } from "../../go/seconds-between.ts";
 import { type Holder, hasHoldGate, hold, release } from "../pod/unready-hold.ts";
 
 /** In this order; each may come true alone when the next one is cut off. */

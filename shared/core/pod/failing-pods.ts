@@ -2,10 +2,10 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { parseUpgradeRecords } from "../hash/pod-records.ts";
-import { compareUtf8 } from "../lib/go-json.ts";
-import { type Sequence, where } from "../lib/sequence.ts";
+import { compareUtf8 } from "../../go/json/go-json.ts";
+import { type Sequence, where } from "../../go/sequence.ts";
 import { failureOf, failureText } from "./container-failure.ts";
+import { parseUpgradeRecords } from "./pod-records.ts";
 import type { PodState } from "./pod-state.ts";
 
 export interface FailingPod {

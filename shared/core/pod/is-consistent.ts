@@ -1,6 +1,6 @@
 /** Decides whether the containers of a pod run what its spec says, as far as a status can tell. */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
-import { parseImageReference } from "../lib/image-reference.ts";
+import { parseImageReference } from "../../go/image-reference.ts";
 import { lastContainerStatuses, NO_STATUSES } from "./update-state.ts";
 
 /**

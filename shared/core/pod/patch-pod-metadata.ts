@@ -1,6 +1,6 @@
 /** Decides what spec.patchPodMetadata makes of a pod's annotations, patch by patch. */
 import type { PatchPodMetadata } from "../../api/sidecarset.ts";
-import { mergePatch } from "../lib/merge-patch.ts";
+import { mergePatch } from "../../go/json/merge-patch.ts";
 
 type Annotations = Readonly<Record<string, string>>;
 

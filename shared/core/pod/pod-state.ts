@@ -3,12 +3,12 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UPGRADABLE_CONDITION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { recordedHash } from "../hash/recorded-hash.ts";
-import type { ResourceChange } from "../lib/action.ts";
-import { isIgnored } from "../upgrade/never-ready.ts";
+import type { ResourceChange } from "../actions.ts";
 import { isConsistent } from "./is-consistent.ts";
 import { isReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
+import { isIgnored } from "./never-ready.ts";
+import { recordedHash } from "./recorded-hash.ts";
 import { sidecarContainerNames } from "./sidecar-containers.ts";
 
 /**

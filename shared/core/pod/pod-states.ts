@@ -1,7 +1,7 @@
 /** Where each matched pod of a SidecarSet stands, found out once for a decision and kept in a byte for each. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { each, type Sequence } from "../lib/sequence.ts";
+import { each, type Sequence } from "../../go/sequence.ts";
 import { isMatched } from "./is-matched.ts";
 import type { NativeState } from "./native-sidecars.ts";
 import type { PodState, ResizeState } from "./pod-state.ts";

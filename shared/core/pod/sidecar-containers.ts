@@ -3,7 +3,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { WORKING_HOT_UPGRADE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
-import { jsonObjectOf } from "../lib/json-object.ts";
+import { jsonObjectOf } from "../../go/json/json-object.ts";
 
 /** The two containers that one hot-upgrade sidecar has in a pod. */
 export interface Slots {

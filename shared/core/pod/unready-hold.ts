@@ -1,8 +1,8 @@
 /** Decides how somebody holds a pod unready, beside others that do the same. */
 import type { Pod, PodCondition } from "../../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../../api/names.ts";
-import { compareUtf8, goJson } from "../lib/go-json.ts";
-import { isJsonObject, jsonOf } from "../lib/json-object.ts";
+import { compareUtf8, goJson } from "../../go/json/go-json.ts";
+import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
 import { conditionOf, setReady } from "./conditions.ts";
 
 /** Who holds the pod, as the condition's message lists them. */

@@ -2,9 +2,9 @@
 
 import type { Pod } from "../../api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
-import { byText } from "../lib/by-text.ts";
-import { isJsonObject, jsonOf } from "../lib/json-object.ts";
-import { utcSeconds } from "../lib/rfc3339.ts";
+import { byText } from "../../go/by-text.ts";
+import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
+import { utcSeconds } from "../../go/rfc3339.ts";
 
 /** By container name; `{}` for a container that had no status then. */
 export type LastContainerStatuses = Readonly<Record<string, { readonly imageID?: string }>>;

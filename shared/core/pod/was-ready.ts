@@ -2,10 +2,10 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { parseUpgradeRecords } from "../hash/pod-records.ts";
-import { isJsonObject, jsonObjectOf } from "../lib/json-object.ts";
-import { secondsBetween } from "../lib/seconds-between.ts";
+import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
+import { secondsBetween } from "../../go/seconds-between.ts";
 import { readyCondition } from "./is-ready.ts";
+import { parseUpgradeRecords } from "./pod-records.ts";
 
 /** Clocks of nodes and of passes may differ by so much. */
 const SKEW_SECONDS = 60;

@@ -1,6 +1,6 @@
 /** Decides which workload pods belong to, and which command has them recreated. */
 import type { Pod } from "../../api/kubernetes.ts";
-import { counted } from "../lib/counted.ts";
+import { counted } from "../../go/counted.ts";
 
 /** A controller, as kubectl names it. */
 interface Workload {

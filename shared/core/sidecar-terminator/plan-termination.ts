@@ -9,7 +9,7 @@ import {
   SIDECARSET_V1BETA1,
   VIRTUAL_KUBELET,
 } from "../../api/names.ts";
-import type { ImageChange } from "../lib/action.ts";
+import type { ImageChange } from "../actions.ts";
 import {
   areSuccessful,
   areTerminated,

@@ -1,7 +1,7 @@
 /** Reads a list of SidecarSets in a process of its own: bare, page by page, or as a pass does until it has decided on the first. */
 
 import { runPass } from "../../../shared/controller/pass.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { answerCalls } from "../process/answer-calls.ts";

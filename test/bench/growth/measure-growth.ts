@@ -4,7 +4,7 @@ import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { newPassMemory, runPass } from "../../../shared/controller/pass.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { injectedPod, NAMESPACE, sidecarSet } from "../../controller/fixture.ts";
 import { growthExponent } from "../measure.ts";
 import { type StoredCluster, storedCluster } from "./stored-cluster.ts";

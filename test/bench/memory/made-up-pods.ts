@@ -1,5 +1,5 @@
 /** As many pods as are asked for, made up when they are asked for; kept are only those that were written to. */
-import { applyJsonPatch } from "../../../infra/local/json-patch.ts";
+import { applyJsonPatch } from "../../../infra/local/patch/json-patch.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { rolloutPod } from "../fixture.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bundle } from "../../../infra/build.ts";
-import type { PassReport } from "../../../shared/controller/report.ts";
+import type { PassReport } from "../../../shared/controller/rollout/report.ts";
 import { startFunction } from "../../lambda/runtime-process.ts";
 import { slope } from "../measure.ts";
 import type { MadeUpApi } from "../process/made-up-api.ts";

@@ -1,6 +1,6 @@
 /** Objects that an API server keeps by their path, for what a pass reads and writes beside pods. */
-import { applyJsonPatch } from "../../../infra/local/json-patch.ts";
-import { applyMergePatch } from "../../../infra/local/merge-patch.ts";
+import { applyJsonPatch } from "../../../infra/local/patch/json-patch.ts";
+import { applyMergePatch } from "../../../infra/local/patch/merge-patch.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 
 export interface SmallObjects {

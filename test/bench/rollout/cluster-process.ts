@@ -1,11 +1,11 @@
 /** A cluster with one SidecarSet and as many ready pods as are asked for, which tells what was asked of it. */
 
-import { sidecarSetCrd } from "../../../infra/crd/sidecarset-crd.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { mapLimited } from "../../../shared/controller/concurrency.ts";
-import { listAll } from "../../../shared/controller/observe.ts";
-import { mutateSidecarSet } from "../../../shared/core/admit-sidecarset.ts";
+import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
+import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { mutateSidecarSet } from "../../../shared/core/sidecarset/mutate.ts";
+import { sidecarSetCrd } from "../../../shared/install/crd/sidecarset-crd.ts";
 import { PODS, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { until } from "../../e2e/support/until.ts";
 import { rolloutPod, sidecarSetRequest } from "../fixture.ts";

@@ -1,8 +1,8 @@
 /** A real control plane (etcd, kube-apiserver, controllers, scheduler) with nodes that cost little, and the reconciler's own account. */
 import { open } from "node:fs/promises";
-import { accessObjects, kruiseNamespace, RECONCILER } from "../../../infra/rbac/access.ts";
 import type { Container } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
+import { accessObjects, kruiseNamespace, RECONCILER } from "../../../shared/install/rbac/access.ts";
 import { type RawTarget, sendRaw } from "../../contract/raw.ts";
 import type { AuditEvent } from "../../e2e/support/audit.ts";
 import { asServiceAccount } from "../../e2e/support/clients.ts";

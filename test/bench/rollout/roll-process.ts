@@ -1,13 +1,13 @@
 /** One rollout in a process of its own: by a pass of ours, or by a bare loop that patches every pod. */
 
-import { keepHeapSmall } from "../../../functions/heap.ts";
+import { keepHeapSmall } from "../../../functions/lambda/heap.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { systemClock } from "../../../shared/controller/clock.ts";
-import { mapLimited } from "../../../shared/controller/concurrency.ts";
-import { listAll } from "../../../shared/controller/observe.ts";
+import { systemClock } from "../../../shared/controller/loop/clock.ts";
+import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
 import { runPass } from "../../../shared/controller/pass.ts";
-import type { SidecarSetReport } from "../../../shared/controller/report.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";

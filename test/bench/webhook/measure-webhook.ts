@@ -3,9 +3,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createCertificates } from "../../../infra/local/certificates.ts";
-import { kubeconfigText } from "../../../infra/local/kubeconfig.ts";
-import { registeredPath } from "../../../shared/webhook/path-secret.ts";
+import { createCertificates } from "../../../infra/local/http/certificates.ts";
+import { kubeconfigText } from "../../../infra/local/http/kubeconfig.ts";
+import { registeredPath } from "../../../shared/webhook/server/path-secret.ts";
 import { reviewBody } from "../fixture.ts";
 import { median } from "../measure.ts";
 import type { MadeUpApi } from "../process/made-up-api.ts";

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { createServer, request } from "node:https";
 import type { AddressInfo } from "node:net";
-import { startServer } from "../../../functions/serve.ts";
+import { startServer } from "../../../functions/server/serve.ts";
 import { createBatchedLog } from "../../../shared/log.ts";
 import { answerCalls } from "../process/answer-calls.ts";
 

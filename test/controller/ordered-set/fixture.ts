@@ -1,15 +1,16 @@
 /** Ordered sets, their pods and what became of them, on the embedded cluster. */
-import { statefulSetCrd } from "../../../infra/crd/stateful-set-crd.ts";
+
 import { type LocalCluster, startLocalCluster } from "../../../infra/local/cluster.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
-import { runSetPass, type SetPassOptions } from "../../../shared/controller/ordered-set/set-pass.ts";
-import type { SetPassReport, SetReport } from "../../../shared/controller/ordered-set/set-report.ts";
-import { decodeGo } from "../../../shared/core/lib/decode-go.ts";
-import { STATEFUL_SET } from "../../../shared/core/lib/go-types-stateful-set.ts";
-import { defaultSet } from "../../../shared/core/ordered-set/default-set.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
+import { runSetPass, type SetPassOptions } from "../../../shared/controller/statefulset/pass.ts";
+import type { SetPassReport, SetReport } from "../../../shared/controller/statefulset/report.ts";
 import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
+import { defaultSet } from "../../../shared/core/statefulset/admission/default-set.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { decodeGo } from "../../../shared/go/types/decode-go.ts";
+import { STATEFUL_SET } from "../../../shared/go/types/stateful-set.ts";
+import { statefulSetCrd } from "../../../shared/install/crd/stateful-set-crd.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 

@@ -1,10 +1,10 @@
 /** Ordered sets that OpenKruise stored as v1alpha1, before v1beta1 was there, are served by our definition. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { statefulSetCrd } from "../../../infra/crd/stateful-set-crd.ts";
 import { type LocalCluster, startLocalCluster } from "../../../infra/local/cluster.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { planFromKruise } from "../../../shared/core/migrate/from-kruise.ts";
+import { planFromKruise } from "../../../shared/core/inspect/migrate/from-kruise.ts";
+import { statefulSetCrd } from "../../../shared/install/crd/stateful-set-crd.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { FACTS, kind, URL } from "../../core/migrate/fixture.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { signatureOf } from "../../../shared/controller/ordered-set/pod-signature.ts";
+import { signatureOf } from "../../../shared/controller/statefulset/pod-signature.ts";
 
 type Change = { readonly metadata?: object; readonly status?: object };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Facts } from "../../../shared/core/check/facts.ts";
-import { SEVERITIES } from "../../../shared/core/check/finding.ts";
-import { checkInstallation } from "../../../shared/core/check.ts";
+import { checkInstallation } from "../../../shared/core/inspect/check/check.ts";
+import type { Facts } from "../../../shared/core/inspect/check/facts.ts";
+import { SEVERITIES } from "../../../shared/core/inspect/check/finding.ts";
 import { IN_ORDER, seen, setOf, valueIn, withWebhook } from "./fixture.ts";
 import { ADDRESSES } from "./rows-address.ts";
 import { CLUSTER } from "./rows-cluster.ts";

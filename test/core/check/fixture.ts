@@ -1,10 +1,8 @@
 /** An installation in order, for checks that something is wrong with it. */
 
-import { sidecarSetCrd } from "../../../infra/crd/sidecarset-crd.ts";
-import { webhookConfigurations } from "../../../infra/webhooks/webhook-configurations.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { mutateSidecarSet } from "../../../shared/core/admit-sidecarset.ts";
+import { callCondition } from "../../../shared/core/injection/match/call-condition.ts";
 import type {
   Definition,
   Facts,
@@ -12,10 +10,12 @@ import type {
   Seen,
   Webhook,
   WebhookConfiguration,
-} from "../../../shared/core/check/facts.ts";
-import type { FindingId } from "../../../shared/core/check/finding.ts";
-import { callCondition } from "../../../shared/core/match/call-condition.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+} from "../../../shared/core/inspect/check/facts.ts";
+import type { FindingId } from "../../../shared/core/inspect/check/finding.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
+import { mutateSidecarSet } from "../../../shared/core/sidecarset/mutate.ts";
+import { sidecarSetCrd } from "../../../shared/install/crd/sidecarset-crd.ts";
+import { webhookConfigurations } from "../../../shared/install/webhooks/webhook-configurations.ts";
 import { podOf } from "../../support/rollout-fixture.ts";
 
 export const NOW = "2025-06-01T00:00:00Z";

@@ -1,6 +1,6 @@
 /** Installations with trouble in the definition, the rights or the passes. */
-import type { Facts } from "../../../shared/core/check/facts.ts";
-import { formatLedger } from "../../../shared/core/upgrade/ledger.ts";
+import type { Facts } from "../../../shared/core/inspect/check/facts.ts";
+import { formatLedger } from "../../../shared/core/ledger.ts";
 import { IN_ORDER, managed, NOW, type Row, SET, seen, updatedPod, withDefinition } from "./fixture.ts";
 
 const ledgerOf = (name: string, count: number, time = NOW) => ({

@@ -1,5 +1,5 @@
 /** Installations whose registration has something wrong with it. */
-import type { Facts } from "../../../shared/core/check/facts.ts";
+import type { Facts } from "../../../shared/core/inspect/check/facts.ts";
 import { IN_ORDER, type Row, seen, setOf, withSets, withWebhook } from "./fixture.ts";
 
 const POD = "mpod.kb.io";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { nearestSets } from "../../../shared/core/explain/nearest-sets.ts";
-import { editDistance } from "../../../shared/core/lib/edit-distance.ts";
+import { nearestSets } from "../../../shared/core/inspect/explain/nearest-sets.ts";
+import { editDistance } from "../../../shared/go/edit-distance.ts";
 
 const POD: Pod = {
   metadata: { name: "web-0", namespace: "shop", labels: { app: "webb", tier: "front" } },

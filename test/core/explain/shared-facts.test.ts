@@ -1,7 +1,7 @@
 /** Explaining every pod of a workload looks at the rollout once, and says what it says of each of them alone. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { explainPod } from "../../../shared/core/explain.ts";
+import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
 import { CONTEXT, NOW, podOf, sidecarSetOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const LABELS = { app: "web" };

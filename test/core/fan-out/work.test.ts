@@ -9,7 +9,7 @@ import {
   subjectOfWork,
   tickWork,
   type Work,
-} from "../../../shared/core/fan-out/work.ts";
+} from "../../../shared/core/rollout/queue/work.ts";
 
 /** What SQS takes as an id of a group or of a message. */
 const SQS_ID = /^[A-Za-z0-9!"#$%&'()*+,./:;<=>?@[\\\]^_`{|}~-]{1,128}$/;

@@ -1,7 +1,7 @@
 /** When a rollout stops, and who has a say about it. */
 import { describe, expect, test } from "vitest";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { haltOf } from "../../../shared/core/halt/halt.ts";
+import { haltOf } from "../../../shared/core/rollout/halt/halt.ts";
 
 const set = (value?: string): SidecarSet => ({
   metadata: {

@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../../shared/api/names.ts";
-import { planUndo } from "../../../shared/core/halt/undo.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { newRevision } from "../../../shared/core/revision/new-revision.ts";
+import { planUndo } from "../../../shared/core/rollout/halt/undo.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
 import { NEW_HASH, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const SET = sidecarSetOf();

@@ -9,11 +9,11 @@ import {
   UNDO_ON_HALT_ANNOTATION,
 } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { type Decision, decide } from "../../../shared/core/decide.ts";
-import { testimonyOf } from "../../../shared/core/halt/witnesses.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { newRevision } from "../../../shared/core/revision/new-revision.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+import { type Decision, decide } from "../../../shared/core/rollout/decide.ts";
+import { testimonyOf } from "../../../shared/core/rollout/halt/witnesses.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
 import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const FAILS = { waiting: { reason: "CrashLoopBackOff" } } as const;

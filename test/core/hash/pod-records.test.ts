@@ -4,7 +4,7 @@ import {
   formatUpgradeRecords,
   parseUpgradeRecords,
   type UpgradeRecords,
-} from "../../../shared/core/hash/pod-records.ts";
+} from "../../../shared/core/pod/pod-records.ts";
 
 const RECORD =
   '{"updateTimestamp":"2026-01-02T03:04:05Z","hash":"h","sidecarSetName":"a","sidecarList":["x"],"controllerRevision":"a-1"}';

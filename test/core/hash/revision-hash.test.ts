@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { revisionHash } from "../../../shared/core/hash/revision-hash.ts";
+import { revisionHash } from "../../../shared/core/sidecarset/hash/revision-hash.ts";
 
 describe("revisionHash", () => {
   it("hashes nothing to FNV's offset basis, 2166136261", () => expect(revisionHash("", undefined)).toBe("65bb57b6b5"));

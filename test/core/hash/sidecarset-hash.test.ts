@@ -1,10 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SidecarContainer, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { safeEncode } from "../../../shared/core/hash/safe-encode.ts";
-import { hashInput, sidecarSetHash, sidecarSetHashWithoutImage } from "../../../shared/core/hash/sidecarset-hash.ts";
-import { decodeGo } from "../../../shared/core/lib/decode-go.ts";
-import { SIDECAR_SET_SPEC } from "../../../shared/core/lib/go-types-sidecarset.ts";
+import { safeEncode } from "../../../shared/core/sidecarset/hash/safe-encode.ts";
+import {
+  hashInput,
+  sidecarSetHash,
+  sidecarSetHashWithoutImage,
+} from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
+import { decodeGo } from "../../../shared/go/types/decode-go.ts";
+import { SIDECAR_SET_SPEC } from "../../../shared/go/types/sidecarset.ts";
 
 function typed(spec: unknown): SidecarSetSpec {
   const decoded = decodeGo(SIDECAR_SET_SPEC, spec);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Container, Pod } from "../../../shared/api/kubernetes.ts";
 import { IN_PLACE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
-import { applySpec } from "../../../shared/core/in-place/apply-spec.ts";
-import type { InPlaceState } from "../../../shared/core/in-place/update-spec.ts";
+import { applySpec } from "../../../shared/core/statefulset/in-place/apply-spec.ts";
+import type { InPlaceState } from "../../../shared/core/statefulset/in-place/update-spec.ts";
 import { NOW } from "../../support/rollout-fixture.ts";
 
 type Spec = Parameters<typeof applySpec>[1];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
-import { type CalculateOptions, calculateSpec } from "../../../shared/core/in-place/calculate-spec.ts";
+import { type CalculateOptions, calculateSpec } from "../../../shared/core/statefulset/in-place/calculate-spec.ts";
 
 const OPTIONS: CalculateOptions = {
   gracePeriodSeconds: 0,

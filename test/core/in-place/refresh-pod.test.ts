@@ -5,8 +5,8 @@ import {
   IN_PLACE_READY_CONDITION,
   IN_PLACE_STATE_ANNOTATION,
 } from "../../../shared/api/names.ts";
-import { whyNotCompleted } from "../../../shared/core/in-place/update-completed.ts";
-import { refreshPod, updatePod } from "../../../shared/core/in-place/update-pod.ts";
+import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
+import { refreshPod, updatePod } from "../../../shared/core/statefulset/in-place/update-pod.ts";
 import { NOW } from "../../support/rollout-fixture.ts";
 
 const CONTEXT = { now: NOW, revisionLabel: "rev" };

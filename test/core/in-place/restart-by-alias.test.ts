@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Container, ContainerStatus, ControllerRevision, Labels, Pod } from "../../../shared/api/kubernetes.ts";
 import { IN_PLACE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
-import { isRestartUnderWay } from "../../../shared/core/in-place/restart-by-alias.ts";
-import { whyNotCompleted } from "../../../shared/core/in-place/update-completed.ts";
-import { type InPlaceStep, refreshPod, updatePod } from "../../../shared/core/in-place/update-pod.ts";
+import { isRestartUnderWay } from "../../../shared/core/statefulset/in-place/restart-by-alias.ts";
+import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
+import { type InPlaceStep, refreshPod, updatePod } from "../../../shared/core/statefulset/in-place/update-pod.ts";
 import { NOW } from "../../support/rollout-fixture.ts";
 
 const CONTEXT = { now: NOW, revisionLabel: "rev", restartsByAlias: true };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { areHashesConsistent, hasRuntimeMeta } from "../../../shared/core/in-place/runtime-meta.ts";
-import { whyBatchNotCompleted, whyNotCompleted } from "../../../shared/core/in-place/update-completed.ts";
-import type { InPlaceState } from "../../../shared/core/in-place/update-spec.ts";
+import { areHashesConsistent, hasRuntimeMeta } from "../../../shared/core/statefulset/in-place/runtime-meta.ts";
+import { whyBatchNotCompleted, whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
+import type { InPlaceState } from "../../../shared/core/statefulset/in-place/update-spec.ts";
 
 const META = "apps.kruise.io/runtime-containers-meta";
 

@@ -5,10 +5,10 @@ import {
   IN_PLACE_READY_CONDITION,
   IN_PLACE_STATE_ANNOTATION,
 } from "../../../shared/api/names.ts";
-import { type CalculateOptions, calculateSpec } from "../../../shared/core/in-place/calculate-spec.ts";
-import { qosClassOf } from "../../../shared/core/in-place/qos-class.ts";
-import { whyNotCompleted } from "../../../shared/core/in-place/update-completed.ts";
-import { type InPlaceStep, refreshPod, updatePod } from "../../../shared/core/in-place/update-pod.ts";
+import { type CalculateOptions, calculateSpec } from "../../../shared/core/statefulset/in-place/calculate-spec.ts";
+import { qosClassOf } from "../../../shared/core/statefulset/in-place/qos-class.ts";
+import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
+import { type InPlaceStep, refreshPod, updatePod } from "../../../shared/core/statefulset/in-place/update-pod.ts";
 import { NOW } from "../../support/rollout-fixture.ts";
 
 const OPTIONS: CalculateOptions = {

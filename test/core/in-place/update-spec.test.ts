@@ -1,8 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { metadataReferences } from "../../../shared/core/in-place/metadata-references.ts";
-import { isSame, qosClassOf } from "../../../shared/core/in-place/qos-class.ts";
-import { readGrace, readState, storedSpec, type UpdateSpec } from "../../../shared/core/in-place/update-spec.ts";
+import { metadataReferences } from "../../../shared/core/statefulset/in-place/metadata-references.ts";
+import { isSame, qosClassOf } from "../../../shared/core/statefulset/in-place/qos-class.ts";
+import {
+  readGrace,
+  readState,
+  storedSpec,
+  type UpdateSpec,
+} from "../../../shared/core/statefulset/in-place/update-spec.ts";
 
 const STATE = "apps.kruise.io/inplace-update-state";
 const OLD_STATE = "inplace-update-state";

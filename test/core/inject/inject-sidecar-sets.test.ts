@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { type InjectionOptions, injectSidecarSets } from "../../../shared/core/inject/inject-sidecar-sets.ts";
-import { Refusal } from "../../../shared/core/lib/refusal.ts";
+import { Refusal } from "../../../shared/core/admission/refusal.ts";
+import { type InjectionOptions, injectSidecarSets } from "../../../shared/core/injection/inject-sidecar-sets.ts";
 
 const OPTIONS: InjectionOptions = { now: "2026-01-02T03:04:05Z", namespace: "shop", sortContainersByName: false };
 const IS_INJECTED = { name: "IS_INJECTED", value: "true" };

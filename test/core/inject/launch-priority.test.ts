@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { initializeLaunchPriority } from "../../../shared/core/inject/launch-priority.ts";
-import { Refusal } from "../../../shared/core/lib/refusal.ts";
+import { Refusal } from "../../../shared/core/admission/refusal.ts";
+import { initializeLaunchPriority } from "../../../shared/core/launch-priority/barriers.ts";
 
 function pod(values: readonly (string | undefined)[], metadata: Pod["metadata"] = { name: "p" }): Pod {
   const containers = values.map((value, index) => ({

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { podProblem } from "../../../shared/core/inject/pod-problem.ts";
-import { decodeGo } from "../../../shared/core/lib/decode-go.ts";
-import { QUANTITY as QUANTITY_TYPE } from "../../../shared/core/lib/go-type.ts";
-import { parseJson } from "../../../shared/core/lib/json-number.ts";
+import { podProblem } from "../../../shared/core/injection/pod-problem.ts";
+import { parseJson } from "../../../shared/go/json/json-number.ts";
+import { decodeGo } from "../../../shared/go/types/decode-go.ts";
+import { QUANTITY as QUANTITY_TYPE } from "../../../shared/go/types/go-type.ts";
 
 /** Every place that is read, with `@` where a value can stand. */
 const TEXTS = [

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { PodSpec, ResourceRequirements } from "../../../shared/api/kubernetes.ts";
 import type { ResourcesPolicy } from "../../../shared/api/sidecarset.ts";
-import { resourcesByPolicy } from "../../../shared/core/inject/resources-policy.ts";
-import { Refusal } from "../../../shared/core/lib/refusal.ts";
+import { Refusal } from "../../../shared/core/admission/refusal.ts";
+import { resourcesByPolicy } from "../../../shared/core/injection/resources-policy.ts";
 
 const SPEC: PodSpec = {
   initContainers: [

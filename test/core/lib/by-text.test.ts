@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { byText } from "../../../shared/core/lib/by-text.ts";
+import { byText } from "../../../shared/go/by-text.ts";
 
 test("a text is read once, for one owner at a time, unless it is long or many have come since", () => {
   const asked: string[] = [];

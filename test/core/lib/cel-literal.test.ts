@@ -1,6 +1,6 @@
 /** JSON values in CEL, as Kubernetes compiles it. */
 import { describe, expect, it } from "vitest";
-import { celLiteral, celMap, celText, celTexts } from "../../../shared/core/lib/cel-literal.ts";
+import { celLiteral, celMap, celText, celTexts } from "../../../shared/go/json/cel-literal.ts";
 
 describe("a value is written in CEL", () => {
   it.each<[string, unknown, string]>([

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { counted } from "../../../shared/core/lib/counted.ts";
+import { counted } from "../../../shared/go/counted.ts";
 
 it.each([
   [0, "0 pods are down"],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { decodeGo } from "../../../shared/core/lib/decode-go.ts";
-import { goJson } from "../../../shared/core/lib/go-json.ts";
+import { goJson } from "../../../shared/go/json/go-json.ts";
+import { parseJson } from "../../../shared/go/json/json-number.ts";
+import { decodeGo } from "../../../shared/go/types/decode-go.ts";
 import {
   always,
   BOOLEAN,
@@ -19,9 +20,8 @@ import {
   STRING,
   struct,
   TIME,
-} from "../../../shared/core/lib/go-type.ts";
-import { SIDECAR_SET } from "../../../shared/core/lib/go-types-sidecarset.ts";
-import { parseJson } from "../../../shared/core/lib/json-number.ts";
+} from "../../../shared/go/types/go-type.ts";
+import { SIDECAR_SET } from "../../../shared/go/types/sidecarset.ts";
 
 const INNER = struct({ b: optional(STRING), a: always(INT32) });
 

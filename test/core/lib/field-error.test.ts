@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from "vitest";
-import type { FieldError } from "../../../shared/core/lib/admission.ts";
 import {
   duplicate,
+  type FieldError,
   forbidden,
   invalid,
   notFound,
@@ -11,7 +11,7 @@ import {
   quote,
   required,
   tooLong,
-} from "../../../shared/core/lib/field-error.ts";
+} from "../../../shared/go/field-error.ts";
 
 describe("a field error prints as apimachinery prints it", () => {
   const rows: readonly (readonly [string, FieldError, string])[] = [

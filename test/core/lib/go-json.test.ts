@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compareUtf8, goJson, sortedGoJson } from "../../../shared/core/lib/go-json.ts";
-import { parseJson } from "../../../shared/core/lib/json-number.ts";
+import { compareUtf8, goJson, sortedGoJson } from "../../../shared/go/json/go-json.ts";
+import { parseJson } from "../../../shared/go/json/json-number.ts";
 
 describe("goJson", () => {
   const rows: readonly (readonly [string, unknown, string])[] = [

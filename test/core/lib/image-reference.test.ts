@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseImageReference } from "../../../shared/core/lib/image-reference.ts";
+import { parseImageReference } from "../../../shared/go/image-reference.ts";
 
 const HEX = "a9286defaba7b3a519d585ba0e37d0b2cbee74ebfe590960b0b1d6a5e97d1e1d";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../shared/core/lib/int-or-percent.ts";
+import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../shared/go/int-or-percent.ts";
 
 describe("scaleIntOrPercent", () => {
   test.each([

@@ -1,6 +1,6 @@
 import { assert, jsonValue, property } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { diffJson } from "../../../shared/core/lib/json-diff.ts";
+import { diffJson } from "../../../shared/go/json/json-diff.ts";
 
 describe("diffJson", () => {
   test("a value does not differ from itself", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isRawNumber, parseJson } from "../../../shared/core/lib/json-number.ts";
+import { isRawNumber, parseJson } from "../../../shared/go/json/json-number.ts";
 
 describe("parseJson", () => {
   const kept: readonly (readonly [string, string])[] = [

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { jsonProblem } from "../../../shared/core/lib/json-problem.ts";
+import { jsonProblem } from "../../../shared/go/json/json-problem.ts";
 
 /** Written by golden/json.go: texts, and what Go's encoding/json says of them; nothing of those that are JSON. */
 const golden: readonly (readonly [text: string, message: string])[] = JSON.parse(

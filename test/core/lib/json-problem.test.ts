@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { jsonProblem } from "../../../shared/core/lib/json-problem.ts";
+import { jsonProblem } from "../../../shared/go/json/json-problem.ts";
 
 describe("what is wrong with a JSON text", () => {
   const rows: readonly (readonly [string, string])[] = [

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { jsonObjectOf, jsonOf } from "../../../shared/core/lib/json-object.ts";
-import { elementsOf, isJson, membersOf } from "../../../shared/core/lib/json-text.ts";
+import { jsonObjectOf, jsonOf } from "../../../shared/go/json/json-object.ts";
+import { elementsOf, isJson, membersOf } from "../../../shared/go/json/json-text.ts";
 
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 

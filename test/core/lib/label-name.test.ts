@@ -9,7 +9,7 @@ import {
   portNameErrors,
   qualifiedNameErrors,
   rangeErrors,
-} from "../../../shared/core/lib/label-name.ts";
+} from "../../../shared/go/label-name.ts";
 
 const long = (length: number): string => "a".repeat(length);
 

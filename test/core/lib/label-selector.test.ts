@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LabelSelector, Labels } from "../../../shared/api/kubernetes.ts";
-import { isEmptySelector, selectorMatches } from "../../../shared/core/lib/label-selector.ts";
+import { isEmptySelector, selectorMatches } from "../../../shared/go/label-selector.ts";
 
 function requirement(operator: string, ...values: readonly string[]): LabelSelector {
   return { matchExpressions: [{ key: "app", operator, values }] };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mergePatch } from "../../../shared/core/lib/merge-patch.ts";
+import { mergePatch } from "../../../shared/go/json/merge-patch.ts";
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { pdqsort } from "../../../shared/core/lib/pdqsort.ts";
+import { pdqsort } from "../../../shared/go/pdqsort.ts";
 
 interface Golden {
   readonly sizes: readonly number[];

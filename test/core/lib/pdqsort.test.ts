@@ -1,6 +1,6 @@
 import { array, check, integer, nat, property } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { pdqsort } from "../../../shared/core/lib/pdqsort.ts";
+import { pdqsort } from "../../../shared/go/pdqsort.ts";
 
 interface Item {
   readonly key: number;

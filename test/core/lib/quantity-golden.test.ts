@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { formatQuantity, parseQuantity, readQuantity } from "../../../shared/core/lib/quantity.ts";
+import { formatQuantity, parseQuantity, readQuantity } from "../../../shared/go/quantity/quantity.ts";
 import {
   addQuantities,
   compareQuantities,
   integerValue,
   milliValue,
   roundUpToMilli,
-} from "../../../shared/core/lib/quantity-arithmetic.ts";
+} from "../../../shared/go/quantity/quantity-arithmetic.ts";
 
 interface Row {
   readonly text: string;

@@ -7,7 +7,7 @@ import {
   parseQuantity,
   readFieldQuantity,
   readQuantity,
-} from "../../../shared/core/lib/quantity.ts";
+} from "../../../shared/go/quantity/quantity.ts";
 import {
   addQuantities,
   compareQuantities,
@@ -15,7 +15,7 @@ import {
   milliValue,
   quantityOfMilli,
   roundUpToMilli,
-} from "../../../shared/core/lib/quantity-arithmetic.ts";
+} from "../../../shared/go/quantity/quantity-arithmetic.ts";
 
 function parsed(text: string | number): ParsedQuantity {
   const quantity = parseQuantity(text);

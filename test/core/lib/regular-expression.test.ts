@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { compileRegularExpression } from "../../../shared/core/lib/regular-expression.ts";
+import { compileRegularExpression } from "../../../shared/go/regular-expression.ts";
 
 function isMatch(pattern: string, text: string): boolean {
   const compiled = compileRegularExpression(pattern);

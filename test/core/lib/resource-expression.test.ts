@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { formatQuantity, parseQuantity } from "../../../shared/core/lib/quantity.ts";
-import { evaluateResourceExpression } from "../../../shared/core/lib/resource-expression.ts";
-import { type ExpressionValue, toInt64 } from "../../../shared/core/lib/resource-expression-arithmetic.ts";
+import { formatQuantity, parseQuantity } from "../../../shared/go/quantity/quantity.ts";
+import { evaluateResourceExpression } from "../../../shared/go/quantity/resource-expression.ts";
+import { type ExpressionValue, toInt64 } from "../../../shared/go/quantity/resource-expression-arithmetic.ts";
 
 function quantity(text: string): ExpressionValue {
   const parsed = parseQuantity(text);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { storedTime, utcSeconds } from "../../../shared/core/lib/rfc3339.ts";
+import { storedTime, utcSeconds } from "../../../shared/go/rfc3339.ts";
 
 describe("a timestamp as Kubernetes prints it", () => {
   const rows: readonly [sentence: string, text: string, printed: string | undefined][] = [

@@ -1,6 +1,6 @@
 import { assert, date, property } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addSeconds, secondsBetween, storedSeconds } from "../../../shared/core/lib/seconds-between.ts";
+import { addSeconds, secondsBetween, storedSeconds } from "../../../shared/go/seconds-between.ts";
 
 const anyTime = date({
   min: new Date("0001-01-01T00:00:00Z"),

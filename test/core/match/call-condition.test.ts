@@ -2,7 +2,7 @@ import { evaluate } from "@marcbachmann/cel-js";
 import { describe, expect, test } from "vitest";
 import type { LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { callCondition, widenedBy, widenedBySidecarSet } from "../../../shared/core/match/call-condition.ts";
+import { callCondition, widenedBy, widenedBySidecarSet } from "../../../shared/core/injection/match/call-condition.ts";
 
 const NAMESPACE_NAME = "kubernetes.io/metadata.name";
 const WEB: LabelSelector = { matchLabels: { app: "web" } };

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LabelSelector } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { compareUtf8 } from "../../../shared/core/lib/go-json.ts";
-import { matches } from "../../../shared/core/match/matches.ts";
-import { namespaceKeys } from "../../../shared/core/match/namespace-keys.ts";
-import { candidates, indexSidecarSets } from "../../../shared/core/match/sidecarset-index.ts";
+import { matches } from "../../../shared/core/injection/match/matches.ts";
+import { namespaceKeys } from "../../../shared/core/injection/match/namespace-keys.ts";
+import { candidates, indexSidecarSets } from "../../../shared/core/injection/match/sidecarset-index.ts";
+import { compareUtf8 } from "../../../shared/go/json/go-json.ts";
 
 const NAMESPACE_NAME = "kubernetes.io/metadata.name";
 

@@ -1,5 +1,5 @@
 /** A cluster that OpenKruise manages, with nothing in it that only OpenKruise serves. */
-import type { CountedKind, MigrationFacts, Workload } from "../../../shared/core/migrate/inventory.ts";
+import type { CountedKind, MigrationFacts, Workload } from "../../../shared/core/inspect/migrate/inventory.ts";
 import { SET } from "../check/fixture.ts";
 
 const MANAGER: Workload = {

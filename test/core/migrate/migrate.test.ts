@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { planFromKruise } from "../../../shared/core/migrate/from-kruise.ts";
-import type { MigrationFacts } from "../../../shared/core/migrate/inventory.ts";
-import type { Migration } from "../../../shared/core/migrate/migration.ts";
-import { planToKruise } from "../../../shared/core/migrate/to-kruise.ts";
-import { formatLedger } from "../../../shared/core/upgrade/ledger.ts";
+import { planFromKruise } from "../../../shared/core/inspect/migrate/from-kruise.ts";
+import type { MigrationFacts } from "../../../shared/core/inspect/migrate/inventory.ts";
+import type { Migration } from "../../../shared/core/inspect/migrate/migration.ts";
+import { planToKruise } from "../../../shared/core/inspect/migrate/to-kruise.ts";
+import { formatLedger } from "../../../shared/core/ledger.ts";
 import { SET } from "../check/fixture.ts";
 import { FACTS, kind, URL } from "./fixture.ts";
 

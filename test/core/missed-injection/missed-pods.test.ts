@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
-import { mayHaveMissed, missedPods } from "../../../shared/core/missed-injection/missed-pods.ts";
-import { selectionOf } from "../../../shared/core/missed-injection/selection.ts";
+import { mayHaveMissed, missedPods } from "../../../shared/core/injection/missed/missed-pods.ts";
+import { selectionOf } from "../../../shared/core/rollout/missed/selection.ts";
 
 const SINCE = "2026-01-01T00:00:10Z";
 const LATER = "2026-01-01T00:00:11Z";

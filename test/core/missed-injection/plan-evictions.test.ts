@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
-import { planEvictions } from "../../../shared/core/missed-injection/plan-evictions.ts";
+import { planEvictions } from "../../../shared/core/rollout/missed/plan-evictions.ts";
 
 type Kind = "ready" | "down" | "going" | "finished";
 

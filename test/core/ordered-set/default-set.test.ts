@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { mutateStatefulSet } from "../../../shared/core/admit-stateful-set.ts";
-import { defaultSet } from "../../../shared/core/ordered-set/default-set.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
+import { defaultSet } from "../../../shared/core/statefulset/admission/default-set.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { mutateStatefulSet } from "../../../shared/core/statefulset/mutate.ts";
 import { setOf } from "./fixture.ts";
 
 const HTTP = { path: "/", scheme: "HTTP", port: 80 };

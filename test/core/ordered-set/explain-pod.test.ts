@@ -2,11 +2,11 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { IN_PLACE_STATE_ANNOTATION, LIFECYCLE_STATE_LABEL } from "../../../shared/api/names.ts";
 import type { RollingUpdateStatefulSet, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
-import { planSet } from "../../../shared/core/ordered-set/plan-set.ts";
-import type { SetObservation } from "../../../shared/core/ordered-set/reconcile.ts";
-import { SET_REASONS, type SetStep } from "../../../shared/core/ordered-set/set-reasons.ts";
-import { explainSetPod } from "../../../shared/core/ordered-set/trace-pod.ts";
-import { explainWholeSet } from "../../../shared/core/ordered-set/trace-set.ts";
+import { SET_REASONS, type SetStep } from "../../../shared/core/statefulset/explain/set-reasons.ts";
+import { explainSetPod } from "../../../shared/core/statefulset/explain/trace-pod.ts";
+import { explainWholeSet } from "../../../shared/core/statefulset/explain/trace-set.ts";
+import { planSet } from "../../../shared/core/statefulset/plan/plan-set.ts";
+import type { SetObservation } from "../../../shared/core/statefulset/reconcile.ts";
 import { NOW, podOf, revisionOfSet, seenOf, setOf } from "./fixture.ts";
 
 const OLD = setOf();

@@ -1,11 +1,11 @@
 /** Ordered sets and their pods, as a pass sees them. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
-import { DEFAULT_ORDERED_SET_GATES, type OrderedSetGates } from "../../../shared/core/ordered-set/gates.ts";
-import { newPod } from "../../../shared/core/ordered-set/identity.ts";
-import { newSetRevision } from "../../../shared/core/ordered-set/new-revision.ts";
-import type { SetObservation } from "../../../shared/core/ordered-set/reconcile.ts";
-import type { Request } from "../../../shared/core/ordered-set/step.ts";
+import { DEFAULT_ORDERED_SET_GATES, type OrderedSetGates } from "../../../shared/core/statefulset/gates.ts";
+import { newPod } from "../../../shared/core/statefulset/pods/identity.ts";
+import type { SetObservation } from "../../../shared/core/statefulset/reconcile.ts";
+import { newSetRevision } from "../../../shared/core/statefulset/revisions/new-revision.ts";
+import type { Request } from "../../../shared/core/statefulset/step.ts";
 
 export const NOW = "2026-01-01T00:00:00Z";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { claimsOf } from "../../../shared/core/ordered-set/claims.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
-import { newPod } from "../../../shared/core/ordered-set/identity.ts";
+import { claimsOf } from "../../../shared/core/statefulset/claims/claims.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { newPod } from "../../../shared/core/statefulset/pods/identity.ts";
 import { setOf } from "./fixture.ts";
 
 test.each([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { ordinalRange } from "../../../shared/core/ordered-set/ordinals.ts";
-import { setErrors } from "../../../shared/core/ordered-set/validate-set.ts";
+import { setErrors } from "../../../shared/core/statefulset/admission/validate-set.ts";
+import { ordinalRange } from "../../../shared/core/statefulset/pods/ordinals.ts";
 import { setOf } from "./fixture.ts";
 
 const MOST = "9223372036854775807";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { atLeastOne } from "../../../shared/core/ordered-set/rolling-update.ts";
+import { atLeastOne } from "../../../shared/core/statefulset/rolling-update.ts";
 
 test.each([
   [2, 2],

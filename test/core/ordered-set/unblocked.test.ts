@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { planSet } from "../../../shared/core/ordered-set/plan-set.ts";
-import type { SetObservation } from "../../../shared/core/ordered-set/reconcile.ts";
+import { planSet } from "../../../shared/core/statefulset/plan/plan-set.ts";
+import type { SetObservation } from "../../../shared/core/statefulset/reconcile.ts";
 import { podOf, podWrites, revisionOfSet, seenOf, setOf } from "./fixture.ts";
 
 const before = setOf();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { setErrors } from "../../../shared/core/ordered-set/validate-set.ts";
+import { setErrors } from "../../../shared/core/statefulset/admission/validate-set.ts";
 import { setOf } from "./fixture.ts";
 
 test.each([

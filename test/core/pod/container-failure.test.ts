@@ -1,14 +1,14 @@
 /** "Does this container fail?" has one answer: every reader is asked about every reason that the table has. */
 import { describe, expect, it } from "vitest";
-import { progressOf } from "../../../functions/cli/progress.ts";
+import { progressOf } from "../../../functions/cli/input/progress.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { checkInstallation } from "../../../shared/core/check.ts";
-import { decide } from "../../../shared/core/decide.ts";
-import { explainPod, explainSidecarSet } from "../../../shared/core/explain.ts";
-import { isBroken } from "../../../shared/core/ordered-set/trace-state.ts";
-import { planRollout } from "../../../shared/core/plan.ts";
+import { checkInstallation } from "../../../shared/core/inspect/check/check.ts";
+import { explainPod, explainSidecarSet } from "../../../shared/core/inspect/explain/explain.ts";
+import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.ts";
 import { CONTAINER_REASONS, type ContainerReason } from "../../../shared/core/pod/container-failure.ts";
-import { reportOnSidecarSet } from "../../../shared/core/report.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
+import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
+import { isBroken } from "../../../shared/core/statefulset/explain/trace-state.ts";
 import { CONTEXT, NOW, podOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 import { LABELS, SET, updatedPod, withSets } from "../check/fixture.ts";
 

@@ -2,9 +2,9 @@
 import { describe, expect, it } from "vitest";
 import type { Container, ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { decide } from "../../../shared/core/decide.ts";
 import { nativeStateOf } from "../../../shared/core/pod/native-sidecars.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
 import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const SET: SidecarSet = sidecarSetOf({

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { Refusal } from "../../../shared/core/lib/refusal.ts";
-import { chooseRevision } from "../../../shared/core/revision/choose-revision.ts";
-import { restoreRevision } from "../../../shared/core/revision/restore-revision.ts";
-import { wantedRevision } from "../../../shared/core/revision/wanted-revision.ts";
+import { Refusal } from "../../../shared/core/admission/refusal.ts";
+import { chooseRevision } from "../../../shared/core/sidecarset/revision/choose-revision.ts";
+import { restoreRevision } from "../../../shared/core/sidecarset/revision/restore-revision.ts";
+import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";
 
 const DATA = { spec: { containers: [{ name: "agent", image: "agent:1" }] } };
 const NAMESPACE = "kruise-system";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
-import { Refusal } from "../../../shared/core/lib/refusal.ts";
-import { chooseRevision } from "../../../shared/core/revision/choose-revision.ts";
-import { wantedRevision } from "../../../shared/core/revision/wanted-revision.ts";
+import { Refusal } from "../../../shared/core/admission/refusal.ts";
+import { chooseRevision } from "../../../shared/core/sidecarset/revision/choose-revision.ts";
+import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";
 
 function revision(name: string, image: string, number: number, customVersion: string): ControllerRevision {
   const labels = { "kruise.io/sidecarset-name": "log", "apps.kruise.io/sidecarset-custom-version": customVersion };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { newRevision } from "../../../shared/core/revision/new-revision.ts";
-import { planHistory } from "../../../shared/core/revision/plan-history.ts";
+import { planHistory } from "../../../shared/core/rollout/history/plan-history.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
 
 const NAMESPACE = "kruise-system";
 const HASH_LABEL = "controller.kubernetes.io/hash";

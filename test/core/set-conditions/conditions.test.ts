@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SidecarSet, StatusCondition } from "../../../shared/api/sidecarset.ts";
-import { conditionsOf, type Standing } from "../../../shared/core/set-conditions/conditions.ts";
-import type { RolloutStanding } from "../../../shared/core/set-conditions/progress.ts";
+import { conditionsOf, type Standing } from "../../../shared/core/rollout/conditions/conditions.ts";
+import type { RolloutStanding } from "../../../shared/core/rollout/conditions/progress.ts";
 
 const NOW = "2026-01-01T00:00:00Z";
 const EARLIER = "2025-12-31T00:00:00Z";

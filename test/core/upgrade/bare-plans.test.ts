@@ -3,13 +3,13 @@ import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts"
 import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
-import { downPods } from "../../../shared/core/upgrade/down-pods.ts";
-import { canFlip, isServing, slotsToEmpty, targetSlot } from "../../../shared/core/upgrade/hot-slot.ts";
-import { immutableFields } from "../../../shared/core/upgrade/immutable-fields.ts";
-import { planUpgrade } from "../../../shared/core/upgrade/plan-upgrade.ts";
-import { imageChanges } from "../../../shared/core/upgrade/pod-change.ts";
-import { prioritize } from "../../../shared/core/upgrade/prioritize.ts";
-import { recordState } from "../../../shared/core/upgrade/record-upgrade.ts";
+import { downPods } from "../../../shared/core/rollout/select/down-pods.ts";
+import { prioritize } from "../../../shared/core/rollout/select/prioritize.ts";
+import { canFlip, isServing, slotsToEmpty, targetSlot } from "../../../shared/core/rollout/upgrade/hot-slot.ts";
+import { immutableFields } from "../../../shared/core/rollout/upgrade/immutable-fields.ts";
+import { planUpgrade } from "../../../shared/core/rollout/upgrade/plan-upgrade.ts";
+import { imageChanges } from "../../../shared/core/rollout/upgrade/pod-change.ts";
+import { recordState } from "../../../shared/core/rollout/upgrade/record-upgrade.ts";
 
 const BARE: Pod = { spec: { containers: [] } };
 const NAMELESS: SidecarSet = { spec: {} };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { downPods } from "../../../shared/core/upgrade/down-pods.ts";
-import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
+import { downPods } from "../../../shared/core/rollout/select/down-pods.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { NEW_HASH, podOf, sidecarSetOf, statusesOf } from "../../support/rollout-fixture.ts";
 
 const SET = sidecarSetOf();

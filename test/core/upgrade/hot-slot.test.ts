@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION, WORKING_HOT_UPGRADE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarContainer } from "../../../shared/api/sidecarset.ts";
-import { canFlip, slotsToEmpty, targetSlot } from "../../../shared/core/upgrade/hot-slot.ts";
+import { canFlip, slotsToEmpty, targetSlot } from "../../../shared/core/rollout/upgrade/hot-slot.ts";
 import { hotPodOf, hotSidecarSetOf, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const EMPTY = "reg/empty:1";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { sidecarSetHashWithoutImage } from "../../../shared/core/hash/sidecarset-hash.ts";
-import { newRevision } from "../../../shared/core/revision/new-revision.ts";
-import { immutableFields } from "../../../shared/core/upgrade/immutable-fields.ts";
+import { immutableFields } from "../../../shared/core/rollout/upgrade/immutable-fields.ts";
+import { sidecarSetHashWithoutImage } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
 import { podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const AGENT: SidecarContainer = { name: "agent", image: "agent:v1", env: [{ name: "A", value: "1" }] };

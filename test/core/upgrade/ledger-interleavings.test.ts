@@ -17,7 +17,7 @@ import {
   reconcileLedger,
   type Subject,
   withReservations,
-} from "../../../shared/core/upgrade/ledger.ts";
+} from "../../../shared/core/ledger.ts";
 
 interface Pod {
   readonly version: number;

@@ -12,7 +12,7 @@ import {
   type Reservation,
   reconcileLedger,
   withReservations,
-} from "../../../shared/core/upgrade/ledger.ts";
+} from "../../../shared/core/ledger.ts";
 
 const pod = (name: string, resourceVersion = "7"): PodState => ({
   namespace: "shop",

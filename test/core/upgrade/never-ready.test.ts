@@ -4,11 +4,11 @@ import { describe, expect, test } from "vitest";
 import type { Pod, PodStatus } from "../../../shared/api/kubernetes.ts";
 import { IGNORE_NEVER_READY_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { decide } from "../../../shared/core/decide.ts";
-import { annotationProblems } from "../../../shared/core/halt/annotation-problems.ts";
 import { isNeverReady } from "../../../shared/core/pod/was-ready.ts";
-import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
-import type { RolloutSettings } from "../../../shared/core/upgrade/rollout-settings.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
+import { annotationProblems } from "../../../shared/core/rollout/halt/annotation-problems.ts";
+import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import {
   CONTEXT,
   NEW_HASH,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { podOrder } from "../../../shared/core/upgrade/order.ts";
+import { podOrder } from "../../../shared/core/rollout/select/order.ts";
 
 const EARLY = "2025-01-01T00:00:00Z";
 const LATE = "2025-01-02T00:00:00Z";

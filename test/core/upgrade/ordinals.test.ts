@@ -2,12 +2,12 @@ import { array, assert, boolean, constantFrom, property, record } from "fast-che
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
-import { decide, type Observation } from "../../../shared/core/decide.ts";
-import { explainPod, explainSidecarSet } from "../../../shared/core/explain.ts";
-import { planRollout } from "../../../shared/core/plan.ts";
+import { explainPod, explainSidecarSet } from "../../../shared/core/inspect/explain/explain.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
-import { selectPods } from "../../../shared/core/upgrade/select.ts";
+import { decide, type Observation } from "../../../shared/core/rollout/decide.ts";
+import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
+import { selectPods } from "../../../shared/core/rollout/select/select.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import {
   CONTEXT,
   NEW_HASH,

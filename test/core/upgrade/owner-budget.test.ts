@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { OWNER_BUDGET_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { decide } from "../../../shared/core/decide.ts";
 import { type PodState, podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
-import { selectPods } from "../../../shared/core/upgrade/select.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
+import { selectPods } from "../../../shared/core/rollout/select/select.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const FREE = { reserved: new Set<string>(), StrictMaxUnavailable: false };

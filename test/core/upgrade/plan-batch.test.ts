@@ -3,7 +3,7 @@ import type { Pod, PodCondition } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { planBatch, planFlips } from "../../../shared/core/upgrade/plan-batch.ts";
+import { planBatch, planFlips } from "../../../shared/core/rollout/upgrade/plan-batch.ts";
 import { hotPodOf, hotSidecarSetOf, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const NO_CLAIMS = { reserved: new Set<string>(), StrictMaxUnavailable: false };

@@ -8,7 +8,7 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../../shared/api/names.ts";
 import type { PatchPodMetadata, SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { planFlip, planUpgrade } from "../../../shared/core/upgrade/plan-upgrade.ts";
+import { planFlip, planUpgrade } from "../../../shared/core/rollout/upgrade/plan-upgrade.ts";
 import { hotPodOf, hotSidecarSetOf, NEW_HASH, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const FACTS = { now: NOW, latestRevision: "ss-2" };

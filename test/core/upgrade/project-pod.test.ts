@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const OURS = {

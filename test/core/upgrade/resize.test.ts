@@ -2,11 +2,11 @@
 import { describe, expect, it } from "vitest";
 import type { ControllerRevision, Pod, PodCondition, ResourceRequirements } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { decide } from "../../../shared/core/decide.ts";
-import { traceUpdate } from "../../../shared/core/explain/trace-update.ts";
+import { traceUpdate } from "../../../shared/core/inspect/explain/trace-update.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { revisionData } from "../../../shared/core/revision/revision-data.ts";
-import { resizeStanding } from "../../../shared/core/upgrade/resize.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
+import { resizeStanding } from "../../../shared/core/rollout/upgrade/resize.ts";
+import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const SMALL = { requests: { cpu: "100m", memory: "64Mi" }, limits: { memory: "64Mi" } };

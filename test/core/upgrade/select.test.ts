@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { IntOrString, Pod } from "../../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { type PodState, podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import type { Claims } from "../../../shared/core/upgrade/budget.ts";
-import { selectPods } from "../../../shared/core/upgrade/select.ts";
+import type { Claims } from "../../../shared/core/rollout/select/budget.ts";
+import { selectPods } from "../../../shared/core/rollout/select/select.ts";
 import { NEW_HASH, OLD_HASH, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const NONE: Claims = { reserved: new Set(), StrictMaxUnavailable: false };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { PatchPodMetadata, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { validateConflicts } from "../../../shared/core/validate/conflict.ts";
+import { validateConflicts } from "../../../shared/core/sidecarset/validate/conflict.ts";
 import { container, errorsOf, other, sidecarSet } from "./fixture.ts";
 
 const TAKEN = 'spec.containers: Invalid value: "agent": container agent already exist in other';

@@ -1,7 +1,7 @@
 /** A SidecarSet that is valid, to be changed in one place, and the errors of what comes of it. */
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { printFieldError } from "../../../shared/core/lib/field-error.ts";
-import { sidecarSetErrors, type ValidationView } from "../../../shared/core/validate/sidecarset.ts";
+import { sidecarSetErrors, type ValidationView } from "../../../shared/core/sidecarset/validate/sidecarset.ts";
+import { printFieldError } from "../../../shared/go/field-error.ts";
 
 export const AGENT: SidecarContainer & Record<string, unknown> = {
   name: "agent",

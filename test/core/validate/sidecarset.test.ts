@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ConfigMap, ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import type { ValidationView } from "../../../shared/core/validate/sidecarset.ts";
+import type { ValidationView } from "../../../shared/core/sidecarset/validate/sidecarset.ts";
 import { AGENT, container, errorsOf, other, sidecarSet } from "./fixture.ts";
 
 function whitelist(text: string): ConfigMap {

@@ -2,9 +2,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { install, type Stage } from "../../../infra/demo/stage.ts";
-import { orderedSetInstallation } from "../../../infra/manifests.ts";
+import { install, type Stage } from "../../../functions/demo/stage.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
+import { orderedSetInstallation } from "../../../shared/install/manifests.ts";
 import { STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { until } from "../../e2e/support/until.ts";
 

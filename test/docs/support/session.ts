@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { COMMANDS } from "../../../functions/cli/commands.ts";
+import { COMMANDS } from "../../../functions/cli/commands/index.ts";
 import { runProgram } from "../../../functions/cli/program.ts";
 
 export const COLUMNS = 88;

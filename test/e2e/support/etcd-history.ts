@@ -4,9 +4,9 @@
  */
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
-import type { ApiObject } from "../../../infra/local/object.ts";
-import { fromProtobuf } from "../../../infra/local/protobuf.ts";
-import { MESSAGES } from "../../../infra/local/protobuf-messages.ts";
+import { fromProtobuf } from "../../../infra/local/http/protobuf.ts";
+import { MESSAGES } from "../../../infra/local/http/protobuf-messages.ts";
+import type { ApiObject } from "../../../infra/local/storage/object.ts";
 
 export interface StoredVersion {
   /** resourceVersion */

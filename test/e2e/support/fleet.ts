@@ -1,10 +1,10 @@
 /** Several small rollouts side by side, each in a namespace of its own, and what etcd says about how they went. */
 import { expect } from "vitest";
-import { replay } from "../../../infra/demo/summary.ts";
+import { replay } from "../../../functions/demo/summary.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { parseUpgradeRecords } from "../../../shared/core/hash/pod-records.ts";
+import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import { PODS } from "../../../shared/kube/port.ts";
 import { controlPlane } from "./access.ts";
 import { podVersions, type StoredVersion } from "./etcd-history.ts";

@@ -1,6 +1,6 @@
 /** Every object of a kind and every change to one, for as long as it is wanted. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ApiObject } from "../../../infra/local/object.ts";
+import type { ApiObject } from "../../../infra/local/storage/object.ts";
 import type { Cluster, Resource } from "../../../shared/kube/port.ts";
 
 const WATCH_SECONDS = 300;

@@ -2,8 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
-import { accessObjects, kruiseNamespace } from "../../../infra/rbac/access.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { accessObjects, kruiseNamespace } from "../../../shared/install/rbac/access.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { isKubeError, KubeError } from "../../../shared/kube/error.ts";
 import { kubeconfigAccess } from "../../../shared/kube/kubeconfig.ts";

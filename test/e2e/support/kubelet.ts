@@ -1,12 +1,12 @@
 /** Nodes of a real API server whose kubelet is the embedded cluster's stand-in. */
 import { systemClock } from "../../../infra/local/clock.ts";
-import { configProblem } from "../../../infra/local/container-config.ts";
-import { imageBehaviour } from "../../../infra/local/image.ts";
-import { asText, type JsonObject, objectsIn, textAt } from "../../../infra/local/json.ts";
-import type { KubeletSettings } from "../../../infra/local/kubelet-settings.ts";
-import { nodeObject } from "../../../infra/local/nodes.ts";
-import { type ApiObject, keyOf, timestamp } from "../../../infra/local/object.ts";
-import { type PodApi, PodWorker } from "../../../infra/local/pod-worker.ts";
+import { configProblem } from "../../../infra/local/kubelet/container-config.ts";
+import { imageBehaviour } from "../../../infra/local/kubelet/image.ts";
+import type { KubeletSettings } from "../../../infra/local/kubelet/kubelet-settings.ts";
+import { nodeObject } from "../../../infra/local/kubelet/nodes.ts";
+import { type PodApi, PodWorker } from "../../../infra/local/kubelet/pod-worker.ts";
+import { asText, type JsonObject, objectsIn, textAt } from "../../../infra/local/storage/json.ts";
+import { type ApiObject, keyOf, timestamp } from "../../../infra/local/storage/object.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS, type Resource } from "../../../shared/kube/port.ts";

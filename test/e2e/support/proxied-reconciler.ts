@@ -3,10 +3,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { tickUntilAborted } from "../../../functions/ticker.ts";
+import { tickUntilAborted } from "../../../functions/server/ticker.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
-import type { PassReport } from "../../../shared/controller/report.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+import type { PassReport } from "../../../shared/controller/rollout/report.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { connect } from "../../../shared/kube/connect.ts";
 import { createLog } from "../../../shared/log.ts";
 import type { RawTarget } from "../../contract/raw.ts";

@@ -1,12 +1,12 @@
 /** One scenario: a namespace, a SidecarSet that selects its pods, workloads, and what came of them. */
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
-import { type RolloutRecord, replay } from "../../../infra/demo/summary.ts";
+import { type RolloutRecord, replay } from "../../../functions/demo/summary.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import type { SidecarSetReport } from "../../../shared/controller/report.ts";
-import { parseUpgradeRecords } from "../../../shared/core/hash/pod-records.ts";
+import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
+import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import {
   type Cluster,
   type JsonPatchOperation,

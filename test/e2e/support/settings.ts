@@ -3,8 +3,8 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { createCertificates } from "../../../infra/local/certificates.ts";
-import { kubeconfigText } from "../../../infra/local/kubeconfig.ts";
+import { createCertificates } from "../../../infra/local/http/certificates.ts";
+import { kubeconfigText } from "../../../infra/local/http/kubeconfig.ts";
 import {
   admissionFile,
   type Credential,

@@ -1,5 +1,5 @@
 /** Two sets with the same spec, one for the built-in controller and one for ours, and everything that became of their pods. */
-import type { ApiObject } from "../../../infra/local/object.ts";
+import type { ApiObject } from "../../../infra/local/storage/object.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import {

@@ -3,12 +3,12 @@
 import type { ConfigMap, KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
-import { type Clock, systemClock } from "../../../shared/controller/clock.ts";
+import { type Clock, systemClock } from "../../../shared/controller/loop/clock.ts";
 import { runPass } from "../../../shared/controller/pass.ts";
-import type { PassReport } from "../../../shared/controller/report.ts";
-import { convertSidecarSet } from "../../../shared/core/conversion.ts";
-import { ledgerName } from "../../../shared/core/upgrade/ledger.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+import type { PassReport } from "../../../shared/controller/rollout/report.ts";
+import { ledgerName } from "../../../shared/core/ledger.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
+import { convertSidecarSet } from "../../../shared/core/sidecarset/convert.ts";
 import { type Cluster, CONTROLLER_REVISIONS, PODS, type Resource, SIDECARSETS } from "../../../shared/kube/port.ts";
 import type { RawTarget } from "../../contract/raw.ts";
 import { withoutNoise } from "../../runner/clean.ts";

@@ -1,7 +1,7 @@
 /** Admission of ContainerRecreateRequests, in both versions. */
 import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
-import { admitContainerRecreateRequest, podWanted } from "../../../shared/core/admit-container-recreate-request.ts";
+import { admitContainerRecreateRequest, podWanted } from "../../../shared/core/container-recreate/admit.ts";
 import { withoutNoise } from "../clean.ts";
 import { compare, type Difference } from "../compare.ts";
 import type { VectorCase } from "../suite.ts";

@@ -1,15 +1,15 @@
 /** Small pure functions of the reference: one row per kind. */
 import type { LabelSelector, Labels, Quantity } from "../../../shared/api/kubernetes.ts";
-import { defaultImagePullPolicy } from "../../../shared/core/defaults/image-pull-policy.ts";
-import { revisionHash } from "../../../shared/core/hash/revision-hash.ts";
-import { goJson } from "../../../shared/core/lib/go-json.ts";
-import { isEmptySelector, selectorMatches } from "../../../shared/core/lib/label-selector.ts";
-import { mergePatch } from "../../../shared/core/lib/merge-patch.ts";
-import { formatQuantity, parseQuantity, readQuantity } from "../../../shared/core/lib/quantity.ts";
-import { integerValue, milliValue, roundUpToMilli } from "../../../shared/core/lib/quantity-arithmetic.ts";
-import { evaluateResourceExpression } from "../../../shared/core/lib/resource-expression.ts";
-import type { ExpressionValue } from "../../../shared/core/lib/resource-expression-arithmetic.ts";
-import { selectorsOverlap } from "../../../shared/core/lib/selector-overlap.ts";
+import { defaultImagePullPolicy } from "../../../shared/core/sidecarset/defaults/image-pull-policy.ts";
+import { revisionHash } from "../../../shared/core/sidecarset/hash/revision-hash.ts";
+import { goJson } from "../../../shared/go/json/go-json.ts";
+import { mergePatch } from "../../../shared/go/json/merge-patch.ts";
+import { isEmptySelector, selectorMatches } from "../../../shared/go/label-selector.ts";
+import { formatQuantity, parseQuantity, readQuantity } from "../../../shared/go/quantity/quantity.ts";
+import { integerValue, milliValue, roundUpToMilli } from "../../../shared/go/quantity/quantity-arithmetic.ts";
+import { evaluateResourceExpression } from "../../../shared/go/quantity/resource-expression.ts";
+import type { ExpressionValue } from "../../../shared/go/quantity/resource-expression-arithmetic.ts";
+import { selectorsOverlap } from "../../../shared/go/selector-overlap.ts";
 import { compare, type Difference } from "../compare.ts";
 
 function quantity({ value }: { readonly value: string }): unknown {

@@ -1,8 +1,8 @@
 /** The generic in-place engine: what an update consists of, and how a pod goes through it step by step. */
 import type { ControllerRevision, Labels, Pod, PodCondition, PodStatus } from "../../../shared/api/kubernetes.ts";
-import { type CalculateOptions, calculateSpec } from "../../../shared/core/in-place/calculate-spec.ts";
-import { whyNotCompleted } from "../../../shared/core/in-place/update-completed.ts";
-import { type InPlaceStep, refreshPod, updatePod } from "../../../shared/core/in-place/update-pod.ts";
+import { type CalculateOptions, calculateSpec } from "../../../shared/core/statefulset/in-place/calculate-spec.ts";
+import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
+import { type InPlaceStep, refreshPod, updatePod } from "../../../shared/core/statefulset/in-place/update-pod.ts";
 import { compare, type Difference } from "../compare.ts";
 
 type Step =

@@ -1,11 +1,11 @@
 /** Which pods a SidecarSet is for. */
 import type { KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL } from "../../../shared/api/names.ts";
-import { selectorMatches } from "../../../shared/core/lib/label-selector.ts";
-import { matches } from "../../../shared/core/match/matches.ts";
-import { namespaceKeys } from "../../../shared/core/match/namespace-keys.ts";
-import { candidates, indexSidecarSets } from "../../../shared/core/match/sidecarset-index.ts";
+import { matches } from "../../../shared/core/injection/match/matches.ts";
+import { namespaceKeys } from "../../../shared/core/injection/match/namespace-keys.ts";
+import { candidates, indexSidecarSets } from "../../../shared/core/injection/match/sidecarset-index.ts";
 import { isActive } from "../../../shared/core/pod/is-matched.ts";
+import { selectorMatches } from "../../../shared/go/label-selector.ts";
 import { compare, type Difference } from "../compare.ts";
 import { admit, hubSidecarSet } from "./pod-request.ts";
 

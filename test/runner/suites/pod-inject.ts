@@ -1,6 +1,6 @@
 /** Pod injection and launch priority: the pod afterwards, or why it is refused. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
-import type { Admission } from "../../../shared/core/lib/admission.ts";
+import type { Admission } from "../../../shared/core/admission/admission.ts";
 import { goPod } from "../../support/go-pod.ts";
 import { compare, type Difference } from "../compare.ts";
 import type { VectorCase } from "../suite.ts";

@@ -3,10 +3,10 @@ import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { admitPod, type PodAdmissionView } from "../../../shared/core/admit-pod.ts";
-import { convertSidecarSet } from "../../../shared/core/conversion.ts";
-import type { Admission } from "../../../shared/core/lib/admission.ts";
-import { indexSidecarSets } from "../../../shared/core/match/sidecarset-index.ts";
+import type { Admission } from "../../../shared/core/admission/admission.ts";
+import { admitPod, type PodAdmissionView } from "../../../shared/core/injection/admit-pod.ts";
+import { indexSidecarSets } from "../../../shared/core/injection/match/sidecarset-index.ts";
+import { convertSidecarSet } from "../../../shared/core/sidecarset/convert.ts";
 
 export interface PodInput {
   readonly operation: string;

@@ -1,13 +1,13 @@
 /** One in-place upgrade, condition or flip of one pod, and what its status says afterwards, tick by tick. */
 import type { Namespace, Pod, PodCondition, PodStatus } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { matches } from "../../../shared/core/match/matches.ts";
+import { matches } from "../../../shared/core/injection/match/matches.ts";
 import { isHotUpgrade } from "../../../shared/core/pod/sidecar-containers.ts";
-import { isServing, slotsToEmpty } from "../../../shared/core/upgrade/hot-slot.ts";
-import { planFlip, planUpgrade } from "../../../shared/core/upgrade/plan-upgrade.ts";
-import type { PodPlan } from "../../../shared/core/upgrade/pod-change.ts";
-import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
-import { planCondition } from "../../../shared/core/upgrade/upgradable-condition.ts";
+import { isServing, slotsToEmpty } from "../../../shared/core/rollout/upgrade/hot-slot.ts";
+import { planFlip, planUpgrade } from "../../../shared/core/rollout/upgrade/plan-upgrade.ts";
+import type { PodPlan } from "../../../shared/core/rollout/upgrade/pod-change.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
+import { planCondition } from "../../../shared/core/rollout/upgrade/upgradable-condition.ts";
 import { compare, type Difference } from "../compare.ts";
 import { predicatesOf } from "./status.ts";
 

@@ -10,12 +10,12 @@ import type {
 } from "../../../shared/api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
-import { type Decision, decide } from "../../../shared/core/decide.ts";
-import type { Action } from "../../../shared/core/lib/action.ts";
-import { compareUtf8 } from "../../../shared/core/lib/go-json.ts";
-import { selectorMatches } from "../../../shared/core/lib/label-selector.ts";
-import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+import type { Action } from "../../../shared/core/actions.ts";
+import { type Decision, decide } from "../../../shared/core/rollout/decide.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
+import { compareUtf8 } from "../../../shared/go/json/go-json.ts";
+import { selectorMatches } from "../../../shared/go/label-selector.ts";
 import { UNTOUCHED } from "../../support/rollout-fixture.ts";
 import { withCondition, withPlan } from "./pod-update.ts";
 

@@ -8,7 +8,7 @@ import type {
 } from "../../../shared/api/kubernetes.ts";
 import { UPGRADABLE_CONDITION } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
-import { sortedGoJson } from "../../../shared/core/lib/go-json.ts";
+import { sortedGoJson } from "../../../shared/go/json/go-json.ts";
 import { compare, type Difference } from "../compare.ts";
 import { comparable } from "./pod-update.ts";
 import { keyOf, ReconcileCluster, type RecordedEvent } from "./reconcile-cluster.ts";

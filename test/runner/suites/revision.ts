@@ -1,11 +1,11 @@
 /** Hashes of a SidecarSet, the revision recorded of it, and what an old revision of it restores to. */
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { sidecarSetHash, sidecarSetHashWithoutImage } from "../../../shared/core/hash/sidecarset-hash.ts";
-import { decodeGo } from "../../../shared/core/lib/decode-go.ts";
-import { SIDECAR_SET_SPEC } from "../../../shared/core/lib/go-types-sidecarset.ts";
-import { newRevision } from "../../../shared/core/revision/new-revision.ts";
-import { restoreRevision } from "../../../shared/core/revision/restore-revision.ts";
-import { revisionText } from "../../../shared/core/revision/revision-data.ts";
+import { sidecarSetHash, sidecarSetHashWithoutImage } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
+import { restoreRevision } from "../../../shared/core/sidecarset/revision/restore-revision.ts";
+import { revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { decodeGo } from "../../../shared/go/types/decode-go.ts";
+import { SIDECAR_SET_SPEC } from "../../../shared/go/types/sidecarset.ts";
 import { withoutNoise } from "../clean.ts";
 import { compare, type Difference } from "../compare.ts";
 

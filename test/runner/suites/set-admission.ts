@@ -2,10 +2,10 @@
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_GROUP } from "../../../shared/api/names.ts";
 import type { StorageClass } from "../../../shared/api/stateful-set.ts";
-import { mutateStatefulSet, type StatefulSetGates } from "../../../shared/core/admit-stateful-set.ts";
-import type { FieldError } from "../../../shared/core/lib/admission.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
-import { validateStatefulSet } from "../../../shared/core/validate-stateful-set.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { mutateStatefulSet, type StatefulSetGates } from "../../../shared/core/statefulset/mutate.ts";
+import { validateStatefulSet } from "../../../shared/core/statefulset/validate.ts";
+import type { FieldError } from "../../../shared/go/field-error.ts";
 import { withoutNoise } from "../clean.ts";
 import { compare, type Difference } from "../compare.ts";
 

@@ -1,19 +1,19 @@
 /** Single rules of a set: ordinals, names, the pod of an ordinal, revisions, the order of an update. */
 import type { ControllerRevision, IntOrString, Labels, Pod } from "../../../shared/api/kubernetes.ts";
 import type { RollingUpdateStatefulSet, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
-import { goJson } from "../../../shared/core/lib/go-json.ts";
-import { parseJson } from "../../../shared/core/lib/json-number.ts";
-import { claimsOf, hasClaimVolumes } from "../../../shared/core/ordered-set/claims.ts";
-import { DEFAULT_ORDERED_SET_GATES, type OrderedSetGates } from "../../../shared/core/ordered-set/gates.ts";
-import { hasIdentity, newPod } from "../../../shared/core/ordered-set/identity.ts";
-import { withLifecycleState } from "../../../shared/core/ordered-set/lifecycle.ts";
-import { newSetRevision } from "../../../shared/core/ordered-set/new-revision.ts";
-import { isInRange, ordinalRange } from "../../../shared/core/ordered-set/ordinals.ts";
-import { restoreTemplate } from "../../../shared/core/ordered-set/revision-data.ts";
-import { updateOrder } from "../../../shared/core/ordered-set/update-order.ts";
 import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
-import { isSameRevision } from "../../../shared/core/revision/compare-revisions.ts";
-import { revisionText } from "../../../shared/core/revision/revision-data.ts";
+import { isSameRevision } from "../../../shared/core/sidecarset/revision/compare-revisions.ts";
+import { revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { claimsOf, hasClaimVolumes } from "../../../shared/core/statefulset/claims/claims.ts";
+import { DEFAULT_ORDERED_SET_GATES, type OrderedSetGates } from "../../../shared/core/statefulset/gates.ts";
+import { hasIdentity, newPod } from "../../../shared/core/statefulset/pods/identity.ts";
+import { withLifecycleState } from "../../../shared/core/statefulset/pods/lifecycle.ts";
+import { isInRange, ordinalRange } from "../../../shared/core/statefulset/pods/ordinals.ts";
+import { newSetRevision } from "../../../shared/core/statefulset/revisions/new-revision.ts";
+import { restoreTemplate } from "../../../shared/core/statefulset/revisions/revision-data.ts";
+import { updateOrder } from "../../../shared/core/statefulset/update-order.ts";
+import { goJson } from "../../../shared/go/json/go-json.ts";
+import { parseJson } from "../../../shared/go/json/json-number.ts";
 import { withoutNoise } from "../clean.ts";
 import { compare, type Difference } from "../compare.ts";
 

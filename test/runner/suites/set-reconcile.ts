@@ -8,10 +8,10 @@ import type {
   PodStatus,
 } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { selectorMatches } from "../../../shared/core/lib/label-selector.ts";
-import { DEFAULT_ORDERED_SET_GATES, type OrderedSetGates } from "../../../shared/core/ordered-set/gates.ts";
-import { reconcileSet } from "../../../shared/core/ordered-set/reconcile.ts";
-import { revisionText } from "../../../shared/core/revision/revision-data.ts";
+import { revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { DEFAULT_ORDERED_SET_GATES, type OrderedSetGates } from "../../../shared/core/statefulset/gates.ts";
+import { reconcileSet } from "../../../shared/core/statefulset/reconcile.ts";
+import { selectorMatches } from "../../../shared/go/label-selector.ts";
 import { withoutNoise } from "../clean.ts";
 import { compare, type Difference } from "../compare.ts";
 import { type FailNext, nameOf, SetCluster } from "./set-cluster.ts";

@@ -1,7 +1,7 @@
 /** Conversion between the two API versions. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
-import { convertSidecarSet } from "../../../shared/core/conversion.ts";
+import { convertSidecarSet } from "../../../shared/core/sidecarset/convert.ts";
 import { compare, type Difference } from "../compare.ts";
 
 interface Input {

@@ -2,10 +2,10 @@
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { mutateSidecarSet } from "../../../shared/core/admit-sidecarset.ts";
-import { hashInput } from "../../../shared/core/hash/sidecarset-hash.ts";
-import { decodeGo } from "../../../shared/core/lib/decode-go.ts";
-import { SIDECAR_SET } from "../../../shared/core/lib/go-types-sidecarset.ts";
+import { hashInput } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
+import { mutateSidecarSet } from "../../../shared/core/sidecarset/mutate.ts";
+import { decodeGo } from "../../../shared/go/types/decode-go.ts";
+import { SIDECAR_SET } from "../../../shared/go/types/sidecarset.ts";
 import { compare, type Difference } from "../compare.ts";
 
 interface Input {

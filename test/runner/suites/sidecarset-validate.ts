@@ -1,8 +1,9 @@
 /** The validating webhook for SidecarSets: the decision, and every field error with its value where that is a scalar. */
 import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, SIDECARSET_GROUP } from "../../../shared/api/names.ts";
-import type { Admission, FieldError } from "../../../shared/core/lib/admission.ts";
-import { validateSidecarSet } from "../../../shared/core/validate-sidecarset.ts";
+import type { Admission } from "../../../shared/core/admission/admission.ts";
+import { validateSidecarSet } from "../../../shared/core/sidecarset/validate.ts";
+import type { FieldError } from "../../../shared/go/field-error.ts";
 import { compare, type Difference } from "../compare.ts";
 
 interface Input {

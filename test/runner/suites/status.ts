@@ -5,9 +5,9 @@ import { isConsistent } from "../../../shared/core/pod/is-consistent.ts";
 import { hasAllSidecars, isActive, isInjected } from "../../../shared/core/pod/is-matched.ts";
 import { isUpgradable, podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { sidecarContainerNames } from "../../../shared/core/pod/sidecar-containers.ts";
-import { calculateStatus } from "../../../shared/core/status/calculate-status.ts";
-import { hasSettled } from "../../../shared/core/upgrade/classify.ts";
-import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
+import { hasSettled } from "../../../shared/core/rollout/select/classify.ts";
+import { calculateStatus } from "../../../shared/core/rollout/status.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { compare, type Difference } from "../compare.ts";
 
 interface Input {

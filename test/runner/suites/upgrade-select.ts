@@ -2,10 +2,10 @@
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { classify } from "../../../shared/core/upgrade/classify.ts";
-import { prioritize } from "../../../shared/core/upgrade/prioritize.ts";
-import { projectPod } from "../../../shared/core/upgrade/project-pod.ts";
-import { selectPods, sortByDefault } from "../../../shared/core/upgrade/select.ts";
+import { classify } from "../../../shared/core/rollout/select/classify.ts";
+import { prioritize } from "../../../shared/core/rollout/select/prioritize.ts";
+import { selectPods, sortByDefault } from "../../../shared/core/rollout/select/select.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { compare, type Difference } from "../compare.ts";
 
 interface Input {

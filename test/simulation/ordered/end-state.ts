@@ -1,7 +1,7 @@
 /** What is still missing from the state that the set asks for, once nothing goes wrong any more. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
-import type { Ledger } from "../../../shared/core/upgrade/ledger.ts";
+import type { Ledger } from "../../../shared/core/ledger.ts";
 import { CLAIMS, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import type { ApiServer } from "../api-server.ts";
 import { conditionIn, desiredOrdinals, imageIn, isServing, NAMESPACE, ordinalOf, SET } from "./objects.ts";

@@ -7,7 +7,7 @@ import {
   type Ledger,
   parseLedger,
   type Reservation,
-} from "../../../shared/core/upgrade/ledger.ts";
+} from "../../../shared/core/ledger.ts";
 import type { Write } from "../api-server.ts";
 import { creationProblems, type Sight, staleness } from "./creation.ts";
 import { budgetOf, conditionIn, desiredOrdinals, imageIn, isOrdered, isServing, ordinalOf } from "./objects.ts";

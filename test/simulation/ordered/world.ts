@@ -1,9 +1,9 @@
 /** One world with an ordered set: built from a scenario, run to its end, judged on the way. */
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { runSetPass } from "../../../shared/controller/ordered-set/set-pass.ts";
-import type { SetPassReport } from "../../../shared/controller/ordered-set/set-report.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/ordered-set/gates.ts";
+import { runSetPass } from "../../../shared/controller/statefulset/pass.ts";
+import type { SetPassReport } from "../../../shared/controller/statefulset/report.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { CLAIMS, type Cluster, NAMESPACES, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { ApiServer, type Write } from "../api-server.ts";
 import { seededChance } from "../chance.ts";

@@ -1,5 +1,5 @@
 /** The protocol in the small: pods, one ledger, ticks that may stop anywhere, and writes that arrive whenever they like. */
-import { EMPTY_LEDGER, type Ledger } from "../../../shared/core/upgrade/ledger.ts";
+import { EMPTY_LEDGER, type Ledger } from "../../../shared/core/ledger.ts";
 
 /** One generation of the SidecarSet. */
 export interface Spec {

@@ -1,6 +1,5 @@
 /** What may happen next: to pods, by users, by ticks. The rules of the ledger and of the budget are the real ones. */
-import type { PodState as CorePod } from "../../../shared/core/pod/pod-state.ts";
-import { type Claims, takeWithin, usedBudget } from "../../../shared/core/upgrade/budget.ts";
+
 import {
   areReservedFor,
   isGenerationObservable,
@@ -10,7 +9,9 @@ import {
   reconcileLedger,
   type Subject,
   withReservations,
-} from "../../../shared/core/upgrade/ledger.ts";
+} from "../../../shared/core/ledger.ts";
+import type { PodState as CorePod } from "../../../shared/core/pod/pod-state.ts";
+import { type Claims, takeWithin, usedBudget } from "../../../shared/core/rollout/select/budget.ts";
 import { type Flying, OLD, type Pod, type Setting, type Spec, type State, type Stored, type Tick } from "./state.ts";
 
 export interface Step {

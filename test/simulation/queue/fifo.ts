@@ -1,5 +1,5 @@
 /** A FIFO queue that hands its messages to functions, as SQS does: groups in order, ids that count once, failures that come back. */
-import type { Message } from "../../../shared/core/fan-out/work.ts";
+import type { Message } from "../../../shared/core/rollout/queue/work.ts";
 import type { Timeline } from "../scheduler.ts";
 
 /** infra/aws/queue.ts */

@@ -10,11 +10,11 @@ import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { newPassMemory, type PassMemory, runPass } from "../../../shared/controller/pass.ts";
 import { failureOf, listWork, type Served, serveWork } from "../../../shared/controller/serve-work.ts";
-import { messageOf, parseWork, type Work } from "../../../shared/core/fan-out/work.ts";
+import { messageOf, parseWork, type Work } from "../../../shared/core/rollout/queue/work.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";
 import { createLog } from "../../../shared/log.ts";
-import { hints } from "../../../shared/webhook/hints.ts";
+import { hints } from "../../../shared/webhook/handlers/hints.ts";
 import { type Chance, seededChance } from "../chance.ts";
 import { finalViolations } from "../end-state.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "../plans.ts";
@@ -51,7 +51,7 @@ interface Environment {
 
 /** serverless.yml */
 const LIMIT_MS = 58_000;
-/** functions/rollout.ts */
+/** functions/lambda/rollout.ts */
 const REPORT_MS = 1_000;
 const MINUTE_MS = 60_000;
 /** No two machines are further apart. */
@@ -226,7 +226,7 @@ export class QueueWorld {
     }
   }
 
-  /** As functions/rollout.ts does by schedule. */
+  /** As functions/lambda/rollout.ts does by schedule. */
   async #fill(at: number): Promise<void> {
     const plan = { ...this.#planOf(NOBODY), deadlineMs: LIMIT_MS - REPORT_MS };
     await this.#world.start({ plan }, async ({ cluster, options: { sidecarSet: _, ...options } }) => {
@@ -296,7 +296,7 @@ export class QueueWorld {
     return { served: new Map(), memory: newPassMemory(), skewMs };
   }
 
-  /** As functions/rollout.ts does with a message, and Lambda with a function whose time is up. */
+  /** As functions/lambda/rollout.ts does with a message, and Lambda with a function whose time is up. */
   async #serve(kept: Kept, { served, memory, skewMs }: Environment): Promise<boolean | "killed"> {
     const { scheduler } = this.#world;
     const work = parseWork(kept.message.MessageBody);

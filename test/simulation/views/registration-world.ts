@@ -5,16 +5,16 @@
  * the end about no others.
  */
 import { evaluate } from "@marcbachmann/cel-js";
-import { webhookConfigurations } from "../../../infra/webhooks/webhook-configurations.ts";
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { NEEDS_WEBHOOK_CONDITION, POD_WEBHOOK, WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { keepRegistration } from "../../../shared/controller/keep-registration.ts";
-import { callCondition } from "../../../shared/core/match/call-condition.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/upgrade/rollout-settings.ts";
+import { keepRegistration } from "../../../shared/controller/rollout/keep-registration.ts";
+import { callCondition } from "../../../shared/core/injection/match/call-condition.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
+import { webhookConfigurations } from "../../../shared/install/webhooks/webhook-configurations.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, SIDECARSETS } from "../../../shared/kube/port.ts";
-import { widening } from "../../../shared/webhook/widen-registration.ts";
+import { widening } from "../../../shared/webhook/handlers/widen-registration.ts";
 import { ApiServer } from "../api-server.ts";
 import { type Chance, seededChance } from "../chance.ts";
 import { NETWORK_FAULTS, type NetworkFault } from "../faults.ts";

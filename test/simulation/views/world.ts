@@ -3,10 +3,11 @@
  * servers lag, processes stop and go on, clocks differ, people delete the ConfigMap. The judge: what was answered before
  * a pod's creation began is what the pod is admitted with, or the admission says that it may not be.
  */
-import { webhookConfigurations } from "../../../infra/webhooks/webhook-configurations.ts";
+
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP, KRUISE_NAMESPACE, VALIDATING_CONFIGURATION } from "../../../shared/api/names.ts";
+import { webhookConfigurations } from "../../../shared/install/webhooks/webhook-configurations.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
 import {
   type Cluster,
@@ -15,10 +16,10 @@ import {
   SIDECARSETS,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from "../../../shared/kube/port.ts";
-import { announcing } from "../../../shared/webhook/announce.ts";
-import { IN_FORCE_MS } from "../../../shared/webhook/announcement-trust.ts";
-import type { Admit } from "../../../shared/webhook/app.ts";
-import { type ClusterView, clusterView } from "../../../shared/webhook/cluster-view.ts";
+import { announcing } from "../../../shared/webhook/handlers/announce.ts";
+import type { Admit } from "../../../shared/webhook/review/app.ts";
+import { IN_FORCE_MS } from "../../../shared/webhook/view/announcement-trust.ts";
+import { type ClusterView, clusterView } from "../../../shared/webhook/view/cluster-view.ts";
 import { type Chance, seededChance } from "../chance.ts";
 import { Scheduler } from "../scheduler.ts";
 import type { SeedResult } from "../seeds-main.ts";

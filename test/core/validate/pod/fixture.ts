@@ -1,7 +1,7 @@
 /** What Kubernetes would say of one volume, or of one container, in a pod that is fine otherwise. */
 import type { SidecarSetSpec } from "../../../../shared/api/sidecarset.ts";
-import { printFieldError } from "../../../../shared/core/lib/field-error.ts";
-import { validatePod } from "../../../../shared/core/validate/pod/pod.ts";
+import { validatePod } from "../../../../shared/core/pod/validate/pod.ts";
+import { printFieldError } from "../../../../shared/go/field-error.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 

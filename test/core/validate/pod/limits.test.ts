@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SidecarSetSpec } from "../../../../shared/api/sidecarset.ts";
-import { printFieldError } from "../../../../shared/core/lib/field-error.ts";
-import { validatePod } from "../../../../shared/core/validate/pod/pod.ts";
+import { validatePod } from "../../../../shared/core/pod/validate/pod.ts";
+import { printFieldError } from "../../../../shared/go/field-error.ts";
 import { errorsOfContainer, errorsOfVolume, type Fields } from "./fixture.ts";
 
 const x = (length: number) => "x".repeat(length);

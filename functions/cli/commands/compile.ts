@@ -1,0 +1,101 @@
+/** `compile`: what injects a SidecarSet while no webhook answers, as YAML. */
+import type { ControllerRevision, KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { compileSidecarSet } from "../../../shared/core/injection/compile/compile.ts";
+import type { NotExpressible } from "../../../shared/core/injection/compile/not-expressible.ts";
+import { type Cluster, CONTROLLER_REVISIONS } from "../../../shared/kube/port.ts";
+import { readConfig } from "../../../shared/settings/config.ts";
+import type { Command, Input } from "../command.ts";
+import { CliError } from "../error.ts";
+import { readGivenSet } from "../input/given-set.ts";
+import { listSets, nowText, readSet } from "../input/read-set.ts";
+import { type Session, toYaml } from "../session.ts";
+
+/** Exit code when something is left out. */
+const PARTLY = 3;
+
+function failurePolicyOf(given: string): "Ignore" | "Fail" {
+  if (given === "Ignore" || given === "Fail") return given;
+  throw new CliError(`--failure-policy ${given}: write Ignore (the default) or Fail`);
+}
+
+/** Of a SidecarSet that says which revision new pods get. */
+async function revisionsOf(
+  cluster: Cluster,
+  { metadata, spec }: SidecarSet,
+  namespace: string,
+): Promise<readonly ControllerRevision[]> {
+  if (spec.injectionStrategy?.revision === undefined) return [];
+  const options = { namespace, labelSelector: `${SIDECARSET_NAME_LABEL}=${metadata?.name}` };
+  return (await listAll<ControllerRevision, ControllerRevision>(cluster, CONTROLLER_REVISIONS, options, (one) => one))
+    .items;
+}
+
+interface Source {
+  readonly sidecarSet: SidecarSet;
+  readonly others: readonly SidecarSet[];
+  readonly revisions: readonly ControllerRevision[];
+}
+
+/** From a file nothing of the cluster is asked for; canaries are not known there. */
+async function readSource(input: Input, session: Session): Promise<Source> {
+  const name = input.argument(0);
+  const given = await readGivenSet(input.list("filename"), name);
+  if (given) return { sidecarSet: given.sidecarSet, others: [], revisions: [] };
+  const cluster = await session.cluster();
+  const sidecarSet = await readSet(cluster, name);
+  const revisions = await revisionsOf(cluster, sidecarSet, session.kruiseNamespace);
+  return { sidecarSet, others: await listSets(cluster), revisions };
+}
+
+function sentence({ field, reason, effect }: NotExpressible): string {
+  return `${field}: ${reason}; ${effect}`;
+}
+
+function asText(objects: readonly KubernetesObject[], notExpressible: readonly NotExpressible[]): string {
+  const comments = notExpressible.map((one) => `# not expressible: ${sentence(one)}\n`).join("");
+  return comments + objects.map(toYaml).join("---\n");
+}
+
+export const COMPILE: Command = {
+  name: "compile",
+  group: "Install it",
+  summary: "a policy that injects a SidecarSet without any webhook, as YAML for kubectl apply",
+  details:
+    "The API server injects by it while the webhook is down. It is a copy of the SidecarSet: compile again after each change. What a policy cannot do is told on stderr, field by field.",
+  arguments: [{ name: "<NAME>", about: "of the SidecarSet", completion: "sidecarset" }],
+  options: [
+    {
+      flags: "-f, --filename <FILE>",
+      about: "the SidecarSet as this file has it; the cluster is not asked",
+      isList: true,
+    },
+    { flags: "--to <TARGET>", about: "map: MutatingAdmissionPolicy, Kubernetes 1.36 or newer", choices: ["map"] },
+    {
+      flags: "--failure-policy <POLICY>",
+      about: "what becomes of pods that the policy fails on: Ignore (default) or Fail",
+    },
+  ],
+  examples: [
+    "sidecarset compile --to map log-agent | kubectl apply -f -",
+    "sidecarset compile --to map log-agent -f log-agent.yaml > policy.yaml   # nothing is asked of a cluster",
+  ],
+  exits: [`${PARTLY}  some of the SidecarSet is left out, or all of it`],
+  run: async (input, session) => {
+    input.required("to");
+    const { featureGates, kruiseNamespace } = readConfig();
+    const { sidecarSet, ...neighbours } = await readSource(input, session);
+    const { objects, notExpressible } = compileSidecarSet(sidecarSet, {
+      now: nowText(),
+      kruiseNamespace,
+      failurePolicy: failurePolicyOf(input.text("failure-policy") ?? "Ignore"),
+      sortContainersByName: featureGates.EnableSortSidecarContainerByName,
+      ...neighbours,
+    });
+    for (const one of notExpressible) session.screen.warn(sentence(one));
+    if (objects.length > 0) session.screen.text(asText(objects, notExpressible));
+    return notExpressible.length > 0 ? PARTLY : 0;
+  },
+};

@@ -1,0 +1,54 @@
+/** Every command, in the order in which the help tells of them. */
+
+import type { Command } from "../command.ts";
+import { PATH_SECRETS } from "../input/path-secrets.ts";
+import { CHECK } from "./check.ts";
+import { COMPILE } from "./compile.ts";
+import { COMPLETION, completeWords } from "./completion.ts";
+import { DEMO } from "./demo.ts";
+import { DIFF } from "./diff.ts";
+import { EXPLAIN } from "./explain.ts";
+import { INSTALL, UNINSTALL } from "./install.ts";
+import { FROM_KRUISE, TO_KRUISE } from "./migrate.ts";
+import { PAUSE, RESUME } from "./pause.ts";
+import { PLAN } from "./plan.ts";
+import { PODS_COMMAND } from "./pods.ts";
+import { PREVIEW } from "./preview.ts";
+import { PROMOTE } from "./promote.ts";
+import { REPORT } from "./report.ts";
+import { SERVE } from "./serve.ts";
+import { SET_IMAGE } from "./set-image.ts";
+import { STATUS } from "./status.ts";
+import { TICK } from "./tick.ts";
+import { ABORT, HISTORY, UNDO } from "./undo.ts";
+import { WEBHOOKS } from "./webhooks.ts";
+
+export const COMMANDS: readonly Command[] = [
+  PREVIEW,
+  DIFF,
+  PLAN,
+  EXPLAIN,
+  STATUS,
+  PODS_COMMAND,
+  PAUSE,
+  RESUME,
+  PROMOTE,
+  ABORT,
+  UNDO,
+  HISTORY,
+  SET_IMAGE,
+  REPORT,
+  CHECK,
+  INSTALL,
+  UNINSTALL,
+  WEBHOOKS,
+  PATH_SECRETS,
+  FROM_KRUISE,
+  TO_KRUISE,
+  COMPLETION,
+  COMPILE,
+  DEMO,
+  SERVE,
+  TICK,
+  completeWords(() => COMMANDS),
+];

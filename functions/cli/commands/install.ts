@@ -1,0 +1,56 @@
+/** `install` and `uninstall`: everything that a cluster needs, and what to take away again, as YAML. */
+
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { installation } from "../../../shared/install/manifests.ts";
+import type { Command } from "../command.ts";
+import { printInstallation, printObjects } from "../manifests.ts";
+import { REGISTRATION_OPTIONS, registrationOf } from "./webhooks.ts";
+
+export const INSTALL: Command = {
+  name: "install",
+  group: "Install it",
+  summary: "everything a cluster needs, as YAML for kubectl apply: namespace, roles, policies, definition, webhooks",
+  details: "The functions themselves run outside of the cluster: docs/deploy.md. Nothing is written but to stdout.",
+  options: [
+    ...REGISTRATION_OPTIONS,
+    {
+      flags: "--without-fence",
+      about: "leave out the policies by which API servers refuse the reconciler what no rollout writes",
+    },
+    {
+      flags: "--fence-annotations <KEYS>",
+      about: "what SidecarSets may patch into pods that run: example.com/mesh,logs.example.com/ (a prefix ends with /)",
+    },
+  ],
+  examples: ["sidecarset install --url https://webhooks.example.com | kubectl apply -f -"],
+  run: async (input, session) => {
+    const fence = { isUnfenced: input.isSet("without-fence"), fenceAnnotations: input.text("fence-annotations") };
+    session.screen.text(await printInstallation({ ...registrationOf(input, session), ...fence }));
+    return 0;
+  },
+};
+
+/** Any will do: what is deleted is named, not described. */
+const ADDRESS = { url: "https://sidecarset-webhooks.invalid" };
+
+export const UNINSTALL: Command = {
+  name: "uninstall",
+  group: "Install it",
+  summary: "what to take away again, as YAML for kubectl delete: webhooks and roles",
+  details:
+    "Pods keep the sidecars that they have. SidecarSets, their revisions and the namespace stay, unless --all is given: the definition takes every SidecarSet with it.",
+  options: [{ flags: "--all", about: "the definition, every SidecarSet, and the namespace too" }],
+  examples: ["sidecarset uninstall | kubectl delete --ignore-not-found -f -"],
+  run: async (input, session) => {
+    const isKept = ({ kind }: KubernetesObject) => kind === "CustomResourceDefinition" || kind === "Namespace";
+    const objects = installation(ADDRESS).filter((one) => input.isSet("all") || !isKept(one));
+    // Who is asked goes first: what answers would be missed.
+    const names = objects.toReversed().map(({ apiVersion, kind, metadata: { name, namespace } = {} }) => ({
+      apiVersion,
+      kind,
+      metadata: { name, ...(namespace ? { namespace } : {}) },
+    }));
+    session.screen.text(printObjects(names));
+    return 0;
+  },
+};

@@ -1,0 +1,112 @@
+/** `migrate`: the way from OpenKruise and back, as a plan made of what the cluster has. Writes nothing. */
+import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
+import { planFromKruise } from "../../../shared/core/inspect/migrate/from-kruise.ts";
+import type { Migration } from "../../../shared/core/inspect/migrate/migration.ts";
+import { planToKruise } from "../../../shared/core/inspect/migrate/to-kruise.ts";
+import type { Command } from "../command.ts";
+import { CliError } from "../error.ts";
+import { requireValid, storedForm } from "../input/given-set.ts";
+import { type ReadMigrationFacts, readMigrationFacts } from "../input/migrate-facts.ts";
+import type { Session } from "../session.ts";
+import type { Color, Screen } from "../terminal/screen.ts";
+import { wrap } from "../terminal/table.ts";
+
+const BLOCKED = 3;
+
+const COMMON = {
+  group: "Install it",
+  outputs: ["table", "json", "yaml"],
+  exits: [`${BLOCKED} something has to be mended first`],
+} as const;
+
+export const FROM_KRUISE: Command = {
+  ...COMMON,
+  name: "migrate from-kruise",
+  summary: "how to move from OpenKruise's manager to these functions: a plan, nothing is written",
+  details:
+    "Says what there is, what stays the same, what changes, what to beware of, and every line to run, each with the one that takes it back. No pod restarts. docs/migration.md tells the why.",
+  options: [
+    { flags: "--url <URL>", about: "where the webhooks answer, https" },
+    { flags: "--ca-bundle <FILE>", about: "as of `webhooks`; its name stands in the lines" },
+    { flags: "--path-secrets <FILE>", about: "as of `webhooks`; its name stands in the lines" },
+  ],
+  examples: ["sidecarset migrate from-kruise --url https://webhooks.example.com"],
+  run: async (input, session) => {
+    const [caBundle, pathSecrets] = [input.text("ca-bundle"), input.text("path-secrets")];
+    const facts = await readMigrationFacts(session);
+    const options = {
+      url: urlOf(input.text("url")),
+      ...(caBundle === undefined ? {} : { caBundle }),
+      ...(pathSecrets === undefined ? {} : { pathSecrets }),
+    };
+    return tell(planFromKruise(facts, options, problemsOf(facts)), session);
+  },
+};
+
+export const TO_KRUISE: Command = {
+  ...COMMON,
+  name: "migrate to-kruise",
+  summary: "how to move back to OpenKruise's manager: a plan, nothing is written",
+  details: "No pod restarts: hashes, annotations and revisions are OpenKruise's own. docs/migration.md tells the why.",
+  examples: ["sidecarset migrate to-kruise"],
+  run: async (_input, session) => tell(planToKruise(await readMigrationFacts(session)), session),
+};
+
+const PLACEHOLDER = "https://HOST";
+
+function urlOf(url: string | undefined): string {
+  if (url === undefined) return PLACEHOLDER;
+  if (URL.canParse(url) && new URL(url).protocol === "https:") return url;
+  throw new CliError(`--url ${url}: API servers call https only; write for example https://webhooks.example.com`);
+}
+
+/** SidecarSets that our webhook would refuse or hash in another way: neither comes of an installation in order. */
+function problemsOf({ sidecarSets, neighbours }: ReadMigrationFacts): readonly string[] {
+  return sidecarSets.flatMap((one) => {
+    const place = `SidecarSet ${one.metadata?.name}`;
+    try {
+      const stored = storedForm({ object: one, place });
+      requireValid(stored, one, place, { sidecarSets, ...neighbours });
+      const [wanted, has] = [stored, one].map(({ metadata }) => metadata?.annotations?.[HASH_ANNOTATION]);
+      if (wanted === has) return [];
+      return [
+        `${place} has a hash that is not that of its content, so that all of its pods would count as old: change it once while OpenKruise's webhook is there`,
+      ];
+    } catch (error) {
+      if (error instanceof CliError) return [error.message];
+      throw error;
+    }
+  });
+}
+
+function tell(migration: Migration, session: Session): number {
+  session.print(migration, (screen) => showMigration(migration, screen));
+  return migration.blocks.length > 0 ? BLOCKED : 0;
+}
+
+export function showMigration({ found, blocks, same, changes, risks, steps }: Migration, screen: Screen): void {
+  showList(screen, "Found", found);
+  showList(screen, "To be mended first", blocks, "red");
+  showList(screen, "Stays the same", same);
+  showList(screen, "Changes", changes);
+  showList(screen, "Beware", risks, "yellow");
+  if (steps.length > 0) screen.line({ text: "Steps", color: "bold" });
+  for (const [index, { what, commands, back }] of steps.entries()) {
+    const [first = "", ...rest] = wrap(what, screen.width, 4);
+    screen.line({ text: String(index + 1).padStart(2), color: "bold" }, `. ${first}`);
+    for (const line of rest) screen.line(line);
+    // Never broken: they are to be copied.
+    for (const command of commands) screen.line({ text: `    ${command}`, color: "cyan" });
+    for (const command of back) screen.line({ text: `    # back: ${command}`, color: "dim" });
+  }
+  screen.line({ text: "Nothing was written.", color: "dim" });
+}
+
+function showList(screen: Screen, title: string, lines: readonly string[], color?: Color): void {
+  if (lines.length === 0) return;
+  screen.line({ text: title, color: "bold" });
+  for (const text of lines) {
+    const [first = "", ...rest] = wrap(text, screen.width, 2);
+    for (const line of [`- ${first}`, ...rest]) screen.line(color ? { text: line, color } : line);
+  }
+}

@@ -1,0 +1,48 @@
+/** `pause` and `resume`. */
+
+import type { Command, Input } from "../command.ts";
+import { changeSet, DRY_RUN } from "../input/change-set.ts";
+import { readSet } from "../input/read-set.ts";
+import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
+import type { Session } from "../session.ts";
+import { pauseOrderedSet } from "../statefulset/pause.ts";
+
+const COMMON = {
+  group: "During a rollout",
+  arguments: [TARGET_ARGUMENT],
+  options: [DRY_RUN],
+  outputs: ["table", "json", "yaml"],
+} as const;
+
+export const PAUSE: Command = {
+  ...COMMON,
+  name: "pause",
+  summary: "stop a rollout where it is",
+  details:
+    "Once status.observedGeneration shows the change, no pod is updated any more. New pods get the newest version all the same.",
+  examples: ["sidecarset pause log-agent", "sidecarset pause statefulset.apps.kruise.io/db -n shop"],
+  run: (input, session) => setPaused(input, session, true),
+};
+
+export const RESUME: Command = {
+  ...COMMON,
+  name: "resume",
+  summary: "go on with a paused rollout",
+  examples: ["sidecarset resume log-agent"],
+  run: (input, session) => setPaused(input, session, false),
+};
+
+async function setPaused(input: Input, session: Session, paused: boolean): Promise<number> {
+  const target = targetOf(input.argument(0));
+  if (target.kind === "statefulset") return pauseOrderedSet(input, session, { target, paused });
+  const { name } = target;
+  const cluster = await session.cluster();
+  const sidecarSet = await readSet(cluster, name);
+  if ((sidecarSet.spec.updateStrategy?.paused ?? false) === paused) {
+    session.screen.line(`${name}: ${paused ? "is paused already" : "is not paused"}`);
+    return 0;
+  }
+  const change = { spec: { updateStrategy: { paused } }, text: paused ? "paused" : "resumed" };
+  await changeSet(input, session, cluster, { sidecarSet, change });
+  return 0;
+}

@@ -1,0 +1,149 @@
+/** `plan`: a rollout, step by step, until it is done or held up. */
+
+import { explain } from "../../../shared/controller/rollout/explain.ts";
+import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
+import type { PlannedStep, RolloutPlan } from "../../../shared/core/rollout/plan/plan.ts";
+import { counted } from "../../../shared/go/counted.ts";
+import type { Cluster } from "../../../shared/kube/port.ts";
+import { runTick, troubleOf } from "../../server/tick.ts";
+import type { Command, Input } from "../command.ts";
+import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.ts";
+import { readSet } from "../input/read-set.ts";
+import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
+import type { Session } from "../session.ts";
+import { planOrderedSet } from "../statefulset/plan.ts";
+import { duration } from "../terminal/duration.ts";
+import type { Part, Screen } from "../terminal/screen.ts";
+import { printTable, wrap } from "../terminal/table.ts";
+
+const NOT_DONE = 3;
+const DEADLINE_MS = 300_000;
+
+export const PLAN: Command = {
+  name: "plan",
+  group: "Before a change",
+  summary: "the rollout step by step until its end: which pods, in which order, under which limit, how long",
+  details:
+    "The decisions are those of the rollout itself; nodes are simulated, and take --ready-after for every pod. Nothing is written. -o json is what the dry run of the rollout function answers.",
+  arguments: [TARGET_ARGUMENT],
+  options: [
+    { flags: "-f, --filename <FILE>", about: "as if this were stored; - is stdin", isList: true },
+    {
+      flags: "--ready-after <DURATION>",
+      about: "how long a pod is not ready after its images were changed; default: 5s",
+    },
+    { flags: "--pods", about: "every pod of every step by name" },
+  ],
+  outputs: ["table", "json", "yaml"],
+  examples: [
+    "sidecarset plan log-agent",
+    "sidecarset plan log-agent -f log-agent.yaml --ready-after 30s",
+    "sidecarset plan statefulset.apps.kruise.io/db -n shop",
+  ],
+  exits: ["3 pods would be left behind, and not because the strategy says so"],
+  run: async (input, session) => {
+    const target = targetOf(input.argument(0));
+    if (target.kind === "statefulset") return planOrderedSet(input, session, target);
+    const { name } = target;
+    const cluster = await session.cluster();
+    const wish = await wishOf(input, session, cluster, name);
+    const report = await runTick(cluster, {
+      deadlineMs: DEADLINE_MS,
+      dryRun: true,
+      sidecarSet: name,
+      plan: wish,
+      settings: await session.passSettings(cluster),
+    });
+    const trouble = troubleOf(report);
+    for (const sentence of trouble) session.screen.warn(sentence);
+    const [set] = report.sidecarSets;
+    if (trouble.length > 0 || set?.plan === undefined) return 1;
+    const { plan } = set;
+    session.print(report, (screen) => show(set, plan, { screen, hasPods: input.isSet("pods") }));
+    return plan.isComplete || HELD_ON_PURPOSE.has(plan.after.hold) ? 0 : NOT_DONE;
+  },
+};
+
+/** Somebody wrote that into the SidecarSet. */
+const HELD_ON_PURPOSE: ReadonlySet<string> = new Set(["partition", "paused", "NotUpdate"]);
+
+async function wishOf(input: Input, session: Session, cluster: Cluster, name: string) {
+  const readyAfterSeconds = (input.durationMs("ready-after") ?? 5_000) / 1000;
+  const before = await readSet(cluster, name);
+  const given = await readGivenSet(input.list("filename"), name);
+  if (given === undefined) return { readyAfterSeconds };
+  requireValid(given.sidecarSet, before, given.place, await readNeighbours(session, cluster, given.sidecarSet));
+  return { readyAfterSeconds, sidecarSet: given.sidecarSet };
+}
+
+interface Form {
+  readonly screen: Screen;
+  readonly hasPods: boolean;
+}
+
+function show({ name }: SidecarSetReport, plan: RolloutPlan, form: Form): void {
+  const { screen } = form;
+  const { steps, before, after, seconds, isComplete, isCutShort } = plan;
+  screen.line(
+    { text: `SidecarSet ${name}`, color: "bold" },
+    `: ${before.updated} of ${counted(before.matched, "pod")} updated now`,
+  );
+  if (steps.length === 0) screen.line("Nothing would be done.");
+  else showSteps(plan, form);
+  const pods = steps.reduce((sum, step) => sum + (step.purpose === "upgrade" ? step.pods.length : 0), 0);
+  const taken =
+    steps.length === 0
+      ? ""
+      : `${counted(pods, "pod")} in ${counted(steps.length, "step")}, ${duration(seconds)}, ${downText(plan)}. `;
+  const end = isComplete ? "All are updated and ready then." : `Then: ${explain("oneRound", after)}.`;
+  const text = `${taken}${isCutShort ? "There are more steps than are shown. " : ""}${end}`;
+  for (const line of wrap(text, screen.width)) screen.line({ text: line, color: isComplete ? "green" : "yellow" });
+}
+
+/** OpenKruise counts pods with the new release: those that were down before are updated for nothing, and are down all the same. */
+function downText({ steps, before, downBefore }: RolloutPlan): string {
+  const most = Math.max(before.used, ...steps.map(({ down }) => down));
+  const limit = Math.max(...steps.map(({ maxUnavailable }) => maxUnavailable));
+  const text = `at most ${most} unavailable at once`;
+  if (most <= limit) return text;
+  if (downBefore === 0) return `${text}, though maxUnavailable is ${limit}`;
+  const already = counted(downBefore, "pod is", "pods are");
+  return `${text}, though maxUnavailable is ${limit}: ${already} down already, and neither they nor their update use any of it`;
+}
+
+const ROWS_AT_ONCE = 40;
+
+/** A long plan shows its beginning and its end. */
+function showSteps({ steps, readyAfterSeconds, gate }: RolloutPlan, { screen, hasPods }: Form): void {
+  const rows = steps.map((step): readonly Part[] => rowOf(step));
+  const half = ROWS_AT_ONCE / 2;
+  const hidden = rows.length - ROWS_AT_ONCE;
+  const isLong = hidden > 0 && !hasPods;
+  const dots: readonly Part[] = ["…", "", "", { text: `${hidden} more steps (-o json has all)`, color: "dim" }];
+  const shown = isLong ? [...rows.slice(0, half), dots, ...rows.slice(-half)] : rows;
+  screen.line({ text: `Every pod is taken to be ready again after ${duration(readyAfterSeconds)}.`, color: "dim" });
+  if (gate !== undefined)
+    screen.line({ text: `The gate at ${gate} is taken to allow every step; it is not asked.`, color: "dim" });
+  printTable(screen, ["AT", "UPDATED", "DOWN/MAX", "PODS"], shown);
+  if (!hasPods) return;
+  for (const [index, { atSeconds, pods }] of steps.entries()) {
+    screen.line({ text: `Step ${index + 1}, at ${duration(atSeconds)}`, color: "bold" });
+    for (const { namespace, name, images } of pods) {
+      const change = images.map(({ container, from, to }) => `${container} ${from} → ${to}`).join(", ");
+      screen.line(`  ${namespace}/${name}  ${change}`);
+    }
+  }
+}
+
+const DONE_TO: Readonly<Record<PlannedStep["purpose"], string>> = {
+  upgrade: "",
+  flip: ": empty the old container",
+  resize: ": change cpu and memory",
+};
+
+function rowOf({ atSeconds, purpose, pods, updated, down, maxUnavailable }: PlannedStep): readonly Part[] {
+  const [first] = pods;
+  const others = pods.length > 1 ? ` and ${pods.length - 1} more` : "";
+  const what = `${first?.namespace}/${first?.name}${others}`;
+  return [duration(atSeconds), String(updated), `${down}/${maxUnavailable}`, `${what}${DONE_TO[purpose]}`];
+}

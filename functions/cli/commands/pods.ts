@@ -1,0 +1,60 @@
+/** `pods`: which pod runs which revision. */
+
+import type { Command } from "../command.ts";
+import { CliError } from "../error.ts";
+import { type PodRow, podRows } from "../input/pod-rows.ts";
+import { listSets, readFacts } from "../input/read-set.ts";
+import type { Part } from "../terminal/screen.ts";
+import { printTable } from "../terminal/table.ts";
+import { stateOf } from "./status.ts";
+
+export const PODS_COMMAND: Command = {
+  name: "pods",
+  group: "During a rollout",
+  summary: "which pod runs which revision and images",
+  arguments: [{ name: "[NAME]", about: "of one SidecarSet; default: all", completion: "sidecarset" }],
+  options: [{ flags: "--state <STATE>", about: "only these", choices: ["updated", "old", "unready"] }],
+  outputs: ["table", "json", "yaml"],
+  examples: ["sidecarset pods log-agent", "sidecarset pods -n shop", "sidecarset pods log-agent --state unready"],
+  run: async (input, session) => {
+    const cluster = await session.cluster();
+    const [name] = input.arguments;
+    const names = name === undefined ? (await listSets(cluster)).map(({ metadata }) => metadata?.name ?? "") : [name];
+    const rows: (PodRow & { readonly sidecarSet: string })[] = [];
+    for (const one of names) {
+      const { sidecarSet, facts } = await readFacts(session, cluster, one);
+      rows.push(...podRows({ sidecarSet, facts }).map((row) => ({ sidecarSet: one, ...row })));
+    }
+    const shown = rows.filter((row) => isShown(row, input.text("state"), session.givenNamespace));
+    session.print(shown, (screen) => {
+      const ofAll = name === undefined ? ["SIDECARSET"] : [];
+      const cells = shown.map((row): readonly Part[] => [
+        row.namespace,
+        row.name,
+        ...(name === undefined ? [row.sidecarSet] : []),
+        row.revision,
+        stateOf(row),
+        Object.values(row.images).join(", "),
+      ]);
+      if (cells.length === 0) screen.line("No such pods.");
+      else printTable(screen, ["NAMESPACE", "POD", ...ofAll, "REVISION", "STATE", "IMAGES"], cells, "POD");
+    });
+    return 0;
+  },
+};
+
+function isShown({ namespace, isUpdated, isReady }: PodRow, state: string | undefined, only: string | undefined) {
+  if (only !== undefined && namespace !== only) return false;
+  switch (state) {
+    case undefined:
+      return true;
+    case "updated":
+      return isUpdated;
+    case "old":
+      return !isUpdated;
+    case "unready":
+      return !isReady;
+    default:
+      throw new CliError(`--state ${state}: write updated, old or unready`);
+  }
+}

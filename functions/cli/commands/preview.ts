@@ -1,0 +1,128 @@
+/** `preview`: a pod as it would be stored, with its sidecars. */
+import type { ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { listRevisions } from "../../../shared/controller/rollout/observe.ts";
+import { type Preview, podOf, previewPod } from "../../../shared/core/injection/preview.ts";
+import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";
+import type { Cluster } from "../../../shared/kube/port.ts";
+import { readConfig } from "../../../shared/settings/config.ts";
+import { admissionResponse } from "../../../shared/webhook/review/response.ts";
+import type { Command } from "../command.ts";
+import { CliError } from "../error.ts";
+import { isSidecarSet, storedForm } from "../input/given-set.ts";
+import { type ReadObject, readObjects } from "../input/read-objects.ts";
+import { listSets, nowText, readNamespace } from "../input/read-set.ts";
+import { type Output, type Session, toYaml } from "../session.ts";
+import { diffLines } from "../terminal/text-diff.ts";
+
+const REFUSED = 3;
+
+export const PREVIEW: Command = {
+  name: "preview",
+  group: "Before a change",
+  summary: "a pod after injection, as YAML or as a diff",
+  details:
+    "Takes pods, and the pods of whatever has a pod template. SidecarSets in the files take part as if they were stored; without any, or with --cluster, so do those of the cluster. The patch is the webhook's own, byte for byte. What the API server adds to a pod before it asks the webhook (defaults, the service account's volume) is not there.",
+  options: [
+    { flags: "-f, --filename <FILE>", about: "pods, workloads, SidecarSets, Namespaces; - is stdin", isList: true },
+    { flags: "--cluster", about: "the cluster's SidecarSets too; those in the files take their place" },
+  ],
+  outputs: ["yaml", "diff", "json", "patch"],
+  examples: [
+    "sidecarset preview -f web.yaml -f log-agent.yaml -o diff   # no cluster is asked",
+    "kubectl create deployment web --image nginx --dry-run=client -o yaml | sidecarset preview -f -",
+  ],
+  exits: ["3 the webhook would refuse a pod"],
+  run: async (input, session) => {
+    const files = input.list("filename");
+    if (files.length === 0) throw new CliError("-f is missing: the file of a pod or workload, or - for stdin");
+    const objects = await readObjects(files);
+    const given = objects.filter(({ object }) => isSidecarSet(object)).map(storedForm);
+    const cluster = given.length === 0 || input.isSet("cluster") ? await session.cluster() : undefined;
+    const known = await neighbours(session, given, cluster);
+    const previews = [];
+    for (const one of objects.filter(({ object }) => !isSidecarSet(object) && object.kind !== "Namespace"))
+      previews.push(await previewOne(one, session, { ...known, objects, cluster }));
+    if (previews.length === 0)
+      throw new CliError(`${files.join(", ")}: no pod and nothing with a pod template in there; add one with -f`);
+    for (const [index, one] of previews.entries()) show(one, index, session);
+    return previews.some(({ pod }) => pod === undefined) ? REFUSED : 0;
+  },
+};
+
+interface Known {
+  readonly sidecarSets: readonly SidecarSet[];
+  readonly revisions: readonly ControllerRevision[];
+}
+
+async function neighbours(
+  session: Session,
+  given: readonly SidecarSet[],
+  cluster: Cluster | undefined,
+): Promise<Known> {
+  if (cluster === undefined) return { sidecarSets: given, revisions: [] };
+  const names = new Set(given.map(({ metadata }) => metadata?.name));
+  const others = (await listSets(cluster)).filter(({ metadata }) => !names.has(metadata?.name));
+  const sidecarSets = [...given, ...others];
+  const pinned = sidecarSets.flatMap((one) => (wantedRevision(one) ? [one.metadata?.name ?? ""] : []));
+  const revisions = await Promise.all(pinned.map((name) => listRevisions(cluster, session.kruiseNamespace, name)));
+  return { sidecarSets, revisions: revisions.flat() };
+}
+
+interface World extends Known {
+  readonly objects: readonly ReadObject[];
+  readonly cluster: Cluster | undefined;
+}
+
+async function previewOne({ object, place }: ReadObject, session: Session, world: World): Promise<Preview> {
+  const pod = podOf(object);
+  if (pod === undefined)
+    throw new CliError(`${place}: a ${object.kind ?? "object without a kind"} has no pod template; leave it out`);
+  const namespace =
+    pod.metadata?.namespace || session.givenNamespace || (await defaultNamespace(session, world.cluster));
+  const { kruiseNamespace, featureGates: gates } = readConfig();
+  const { sidecarSets, revisions } = world;
+  return previewPod(
+    { pod, namespace, namespaceObject: await namespaceNamed(namespace, world), sidecarSets, revisions },
+    { now: nowText(), random: Math.random, kruiseNamespace, gates },
+  );
+}
+
+function defaultNamespace(session: Session, cluster: Cluster | undefined): Promise<string> | string {
+  return cluster === undefined ? "default" : session.namespace();
+}
+
+async function namespaceNamed(name: string, { objects, cluster }: World): Promise<Namespace | undefined> {
+  const given = objects.find(({ object: { kind, metadata } }) => kind === "Namespace" && metadata?.name === name);
+  if (given === undefined) return cluster && readNamespace(cluster, name);
+  const { metadata } = given.object;
+  return {
+    ...given.object,
+    metadata: { ...metadata, labels: { "kubernetes.io/metadata.name": name, ...metadata?.labels } },
+  };
+}
+
+function show(preview: Preview, index: number, session: Session): void {
+  const { admission, pod, injected } = preview;
+  const { screen, output } = session;
+  if (admission.kind === "denied") {
+    screen.warn(`the webhook would refuse the pod: ${admission.message}`);
+    return;
+  }
+  if (injected.length === 0)
+    screen.warn("no SidecarSet is meant for this pod; sidecarset explain tells why of one that runs");
+  const separator = index > 0 && output === "yaml" ? "---\n" : "";
+  if (output === "diff") showDiff(preview, session);
+  else screen.text(`${separator}${textOf(preview, pod as KubernetesObject, output)}`);
+}
+
+function textOf({ admission, request }: Preview, pod: KubernetesObject, output: Output): string {
+  if (output === "json") return `${JSON.stringify(pod, null, 2)}\n`;
+  if (output === "yaml") return toYaml(pod);
+  const { patch } = admissionResponse(request, admission);
+  return `${patch === undefined ? "[]" : Buffer.from(patch, "base64").toString()}\n`;
+}
+
+function showDiff({ request, pod }: Preview, { screen }: Session): void {
+  for (const part of diffLines(toYaml(request.object), toYaml(pod))) screen.line(part);
+}

@@ -1,0 +1,72 @@
+/** `promote`: fewer pods stay at the old version, down to none. */
+
+import type { IntOrString } from "../../../shared/api/kubernetes.ts";
+import { isMatched } from "../../../shared/core/pod/is-matched.ts";
+import { partitionOf } from "../../../shared/core/rollout/select/budget.ts";
+import { counted } from "../../../shared/go/counted.ts";
+import { scaleIntOrPercent } from "../../../shared/go/int-or-percent.ts";
+import type { Command, Input } from "../command.ts";
+import { CliError } from "../error.ts";
+import { changeSet, DRY_RUN } from "../input/change-set.ts";
+import { readFacts } from "../input/read-set.ts";
+
+export const PROMOTE: Command = {
+  name: "promote",
+  group: "During a rollout",
+  summary: "lower the partition, to 0 or by a step, so that more pods are updated",
+  arguments: [{ name: "<NAME>", about: "of the SidecarSet", completion: "sidecarset" }],
+  options: [
+    { flags: "--to <PARTITION>", about: "pods, or a share as in 30%, that stay old; default: 0" },
+    { flags: "--step <PODS>", about: "so many pods, or such a share of all, more than now" },
+    DRY_RUN,
+  ],
+  outputs: ["table", "json", "yaml"],
+  examples: [
+    "sidecarset promote log-agent",
+    "sidecarset promote log-agent --step 10%",
+    "sidecarset promote log-agent --to 5",
+  ],
+  run: async (input, session) => {
+    const name = input.argument(0);
+    const cluster = await session.cluster();
+    const { sidecarSet, facts } = await readFacts(session, cluster, name);
+    const total = facts.pods.filter((pod) => isMatched(pod, sidecarSet)).length;
+    const strategy = sidecarSet.spec.updateStrategy;
+    const [before, kept] = [strategy?.partition ?? 0, partitionOf(strategy, total)];
+    const partition = wantedPartition(input, kept, total);
+    const keptAfter = partitionOf({ ...strategy, partition }, total);
+    if (keptAfter > kept)
+      throw new CliError(
+        `--to ${partition} keeps ${keptAfter} of ${counted(total, "pod")} old, more than the ${kept} of now; to hold a rollout up use pause`,
+      );
+    if (String(partition) === String(before)) {
+      session.screen.line(`${name}: the partition is ${before} already`);
+      return 0;
+    }
+    const notes = [
+      ...(strategy?.paused ? ["The rollout is paused: nothing moves before sidecarset resume."] : []),
+      ...(strategy?.type === "NotUpdate" ? ["The update strategy is NotUpdate: nothing moves."] : []),
+    ];
+    const text = `partition ${before} → ${partition}: ${keptAfter} of ${counted(total, "pod")} stay at the old version`;
+    const change = { spec: { updateStrategy: { partition } }, text, notes };
+    await changeSet(input, session, cluster, { sidecarSet, change });
+    return 0;
+  },
+};
+
+function wantedPartition(input: Input, kept: number, total: number): IntOrString {
+  const [to, step] = [input.text("to"), input.text("step")];
+  if (to !== undefined && step !== undefined) throw new CliError("choose one of --to and --step");
+  if (step !== undefined) {
+    const pods = scaleIntOrPercent(countOf("step", step), total) ?? 0;
+    if (pods === 0) throw new CliError(`--step ${step} is no pod of ${total}; write a larger one`);
+    return Math.max(0, kept - pods);
+  }
+  return to === undefined ? 0 : countOf("to", to);
+}
+
+function countOf(option: string, text: string): IntOrString {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  if (/^\d{1,3}%$/.test(text) && Number.parseInt(text, 10) <= 100) return text;
+  throw new CliError(`--${option} ${text}: write a number of pods, or a share such as 10%`);
+}

@@ -1,0 +1,85 @@
+/** `serve`: every webhook on one port, and passes on a timer. */
+import { resolve } from "node:path";
+import type { SecretReference } from "../../../shared/settings/reference.ts";
+import { authenticationOf, secretsAt } from "../../server/authentication.ts";
+import type { Command, Input } from "../command.ts";
+import { CliError } from "../error.ts";
+
+export const SERVE: Command = {
+  name: "serve",
+  group: "Try it and run it",
+  summary: "every webhook on one HTTPS port, and rollout passes on a timer",
+  details: "API servers prove who they are in one of the ways of docs/authentication.md.",
+  options: [
+    { flags: "--port <PORT>", about: "0 is any free one" },
+    { flags: "--host <ADDRESS>", about: "default: all of this machine" },
+    { flags: "--tls-cert <FILE>", about: "certificate, PEM" },
+    { flags: "--tls-key <FILE>", about: "its key, PEM" },
+    { flags: "--no-tls", about: "plain HTTP, behind somebody who ends TLS" },
+    { flags: "--tick <DURATION>", about: "from one pass to the next, or never; default: 10s" },
+    { flags: "--path-secrets <FILE>", about: "secrets of paths, one a line" },
+    { flags: "--bearer-tokens <FILE>", about: "tokens, one a line" },
+    { flags: "--client-ca <FILE>", about: "who signs client certificates, PEM" },
+    { flags: "--client-names <NAMES>", about: "their names, separated by commas" },
+    { flags: "--ui-secrets <FILE>", about: "secrets of the page's path, one a line: https://HOST:PORT/s/SECRET/ui" },
+    { flags: "--metrics-port <PORT>", about: "plain HTTP with /metrics for Prometheus; default: none" },
+    { flags: "--insecure", about: "lets everybody in" },
+  ],
+  examples: ["sidecarset serve --port 9443 --tls-cert tls.crt --tls-key tls.key --path-secrets path-secrets"],
+  run: async (input, session) => {
+    const uiSecrets = input.text("ui-secrets");
+    const metricsPort = input.text("metrics-port");
+    const options = {
+      ...(session.kubeconfig === undefined ? {} : { kubeconfig: session.kubeconfig }),
+      port: portNumber("port", input.required("port")),
+      ...(metricsPort === undefined ? {} : { metricsPort: portNumber("metrics-port", metricsPort) }),
+      ...tlsOf(input),
+      ...(input.text("tick") === "never" ? {} : { tickMs: restOf(input, "tick") ?? 10_000 }),
+      authentication: authenticationOf({
+        "client-ca": input.text("client-ca"),
+        "client-names": input.text("client-names"),
+        "bearer-tokens": input.text("bearer-tokens"),
+        "path-secrets": input.text("path-secrets"),
+        insecure: input.isSet("insecure"),
+      }),
+      ...(uiSecrets === undefined ? {} : { uiSecrets: pageSecretsOf(uiSecrets, input.text("path-secrets")) }),
+      ...(input.text("host") === undefined ? {} : { host: input.required("host") }),
+      ...(input.text("client-ca") === undefined ? {} : { clientCa: input.required("client-ca") }),
+    };
+    const { serveUntilSignal } = await import("../../server/serve.ts");
+    await serveUntilSignal(options);
+    return 0;
+  },
+};
+
+const LEAST_REST_MS = 1_000;
+
+/** From one pass to the next; undefined: nobody has said. @throws CliError */
+export function restOf(input: Input, option: string): number | undefined {
+  const restMs = input.durationMs(option);
+  if (restMs === undefined || restMs >= LEAST_REST_MS) return restMs;
+  const given = `--${option} ${input.text(option)}`;
+  throw new CliError(`${given}: passes would ask the API server without a rest; write 1s or more, or never`);
+}
+
+function pageSecretsOf(place: string, ofWebhooks: string | undefined): SecretReference {
+  if (ofWebhooks === undefined || resolve(place) !== resolve(ofWebhooks)) return secretsAt("ui-secrets", place);
+  throw new CliError(
+    "--ui-secrets and --path-secrets name the same file: API servers' secret would open the page; give the page one of its own",
+  );
+}
+
+/** @throws CliError */
+export function portNumber(option: string, text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new CliError(`--${option} ${text}: not a port number; write one between 0 (any free port) and 65535`);
+}
+
+/** Plain HTTP is for those who ask for it; no client shows a certificate there. */
+function tlsOf(input: Input) {
+  if (!input.isUnset("tls")) return { tlsCert: input.required("tls-cert"), tlsKey: input.required("tls-key") };
+  const odd = ["tls-cert", "tls-key", "client-ca"].find((option) => input.text(option) !== undefined);
+  if (odd !== undefined) throw new CliError(`--no-tls and --${odd} exclude each other`);
+  return {};
+}

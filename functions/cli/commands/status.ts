@@ -1,0 +1,171 @@
+/** `status`: SidecarSets, their revisions and pods, and how far a rollout is. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { explain } from "../../../shared/controller/rollout/explain.ts";
+import type { Cluster } from "../../../shared/kube/port.ts";
+import type { Command, Input } from "../command.ts";
+import { type PodRow, podRows } from "../input/pod-rows.ts";
+import { type Progress, progressOf } from "../input/progress.ts";
+import { listSets, readFacts } from "../input/read-set.ts";
+import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
+import type { Session } from "../session.ts";
+import { tellSetStatus } from "../statefulset/status.ts";
+import { bar } from "../terminal/bar.ts";
+import { duration } from "../terminal/duration.ts";
+import { imagesText } from "../terminal/revision-text.ts";
+import type { Part, Screen } from "../terminal/screen.ts";
+import { printTable, wrap } from "../terminal/table.ts";
+import { showTree } from "../terminal/tree.ts";
+
+const NOT_DONE = 3;
+const WATCH_MS = 2_000;
+
+export const STATUS: Command = {
+  name: "status",
+  group: "During a rollout",
+  summary: "SidecarSets, their revisions and pods with images and states, progress and how long it will take",
+  arguments: [
+    { ...TARGET_ARGUMENT, name: "[NAME]", about: `${TARGET_ARGUMENT.about}; default: a line for each SidecarSet` },
+  ],
+  options: [
+    { flags: "-w, --watch", about: "look again until the rollout is done, or waits for somebody" },
+    { flags: "--timeout <DURATION>", about: "how long to watch; default: as long as it takes" },
+    { flags: "--pods", about: "every pod, not only a few of each revision" },
+  ],
+  outputs: ["table", "json", "yaml"],
+  examples: [
+    "sidecarset status",
+    "sidecarset status log-agent",
+    "sidecarset status log-agent -w --timeout 10m",
+    "sidecarset status statefulset.apps.kruise.io/db -n shop",
+  ],
+  exits: ["3 watched, and it was not done in the end"],
+  run: async (input, session) => {
+    const [given] = input.arguments;
+    const target = given === undefined ? undefined : targetOf(given);
+    if (target?.kind === "statefulset") return tellSetStatus(input, session, target);
+    const cluster = await session.cluster();
+    const name = target?.name;
+    if (name === undefined) return showAll(session, await listSets(cluster));
+    if (!input.isSet("watch")) {
+      const status = await readStatus(session, cluster, name);
+      session.print(dataOf(status), (screen) => showOne(status, screen, input.isSet("pods")));
+      return 0;
+    }
+    return watch(input, session, { cluster, name });
+  },
+};
+
+interface SetStatus {
+  readonly sidecarSet: SidecarSet;
+  readonly progress: Progress;
+  readonly rows: readonly PodRow[];
+  readonly revisions: readonly ControllerRevision[];
+}
+
+async function readStatus(session: Session, cluster: Cluster, name: string): Promise<SetStatus> {
+  const { sidecarSet, facts } = await readFacts(session, cluster, name);
+  const rows = podRows({ sidecarSet, facts });
+  return { sidecarSet, progress: progressOf(sidecarSet, facts), rows, revisions: facts.revisions };
+}
+
+function dataOf({ sidecarSet, progress, rows }: SetStatus) {
+  return { name: sidecarSet.metadata?.name, why: explain("oneRound", progress.summary), ...progress, pods: rows };
+}
+
+function showAll(session: Session, sets: readonly SidecarSet[]): number {
+  const rows = sets.map(({ metadata, spec, status = {} }) => ({
+    name: metadata?.name ?? "",
+    matched: status.matchedPods ?? 0,
+    updated: status.updatedPods ?? 0,
+    ready: status.readyPods ?? 0,
+    isSeen: (status.observedGeneration ?? 0) >= (metadata?.generation ?? 0),
+    isPaused: spec.updateStrategy?.paused === true,
+  }));
+  session.print(rows, (screen) => {
+    if (rows.length === 0) return screen.line("The cluster has no SidecarSets.");
+    const cells = rows.map(({ name, matched, updated, ready, isSeen, isPaused }): readonly Part[] => [
+      name,
+      `${updated}/${matched}`,
+      String(ready),
+      isPaused ? { text: "paused", color: "yellow" } : isSeen ? standOf(updated, matched) : "change not seen yet",
+    ]);
+    return printTable(screen, ["NAME", "UPDATED", "READY", "STATE"], cells);
+  });
+  return 0;
+}
+
+function standOf(updated: number, matched: number): Part {
+  if (matched === 0) return { text: "no pods", color: "dim" };
+  return updated === matched ? { text: "done", color: "green" } : { text: "under way", color: "yellow" };
+}
+
+function showOne({ sidecarSet, progress, rows, revisions }: SetStatus, screen: Screen, hasAll: boolean): void {
+  const { summary, etaSeconds } = progress;
+  const eta = etaSeconds === undefined ? "" : `  about ${duration(etaSeconds)} left`;
+  screen.line(
+    { text: sidecarSet.metadata?.name ?? "", color: "bold" },
+    "  ",
+    ...bar(summary.updatedReady, summary.updated, summary.matched),
+    eta,
+  );
+  for (const line of wrap(explain("oneRound", summary), screen.width)) screen.line(line);
+  const pods = rows.map((row) => ({ ...row, label: `${row.namespace}/${row.name}`, state: stateOf(row) }));
+  showTree({ revisions, pods, imagesOf: imagesText, hasAll }, screen);
+}
+
+export function stateOf({ state, isReady, isUpdated }: PodRow): Part {
+  if (!isUpdated) return { text: state, color: "yellow" };
+  return { text: state, color: isReady ? "green" : "red" };
+}
+
+interface Watched {
+  readonly cluster: Cluster;
+  readonly name: string;
+}
+
+/** On a terminal the tree is drawn anew; elsewhere a line tells of each change. */
+async function watch(input: Input, session: Session, { cluster, name }: Watched): Promise<number> {
+  const timeoutMs = input.durationMs("timeout") ?? Number.POSITIVE_INFINITY;
+  const endsAt = performance.now() + timeoutMs;
+  let last = "";
+  for (;;) {
+    const status = await readStatus(session, cluster, name);
+    last = showChange(status, session, last, input.isSet("pods"));
+    const code = codeOf(status) ?? (performance.now() > endsAt ? NOT_DONE : undefined);
+    if (code !== undefined) return code;
+    await sleep(WATCH_MS);
+  }
+}
+
+/** undefined: it goes on by itself. */
+function codeOf(status: SetStatus): number | undefined {
+  const { summary, isStopped } = status.progress;
+  const { hold } = summary;
+  if (isDone(status) || (hold === "partition" && isStill(status))) return 0;
+  return isStopped || hold === "paused" || hold === "NotUpdate" ? NOT_DONE : undefined;
+}
+
+function showChange(status: SetStatus, { screen, output }: Session, last: string, hasAll: boolean): string {
+  const why = explain("oneRound", status.progress.summary);
+  if (output !== "table" && why !== last) screen.text(`${JSON.stringify(dataOf(status))}\n`);
+  if (output !== "table") return why;
+  if (screen.isTerminal) {
+    screen.clear();
+    showOne(status, screen, hasAll);
+  } else if (why !== last) screen.line(why);
+  return why;
+}
+
+function isDone({ progress: { summary }, sidecarSet }: SetStatus): boolean {
+  const { metadata, status } = sidecarSet;
+  const isSeen = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
+  return isSeen && summary.updated === summary.matched && summary.updatedReady === summary.updated;
+}
+
+/** Nothing is under way. */
+function isStill({ progress: { summary } }: SetStatus): boolean {
+  return summary.selected === 0 && summary.updated === summary.updatedReady;
+}

@@ -1,0 +1,157 @@
+/** `undo`, `abort` and `history`: back to what a revision recorded. */
+import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-controlled-by.ts";
+import { recordedFields } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import type { Command } from "../command.ts";
+import { CliError } from "../error.ts";
+import { type Change, changeSet, DRY_RUN } from "../input/change-set.ts";
+import { podRows } from "../input/pod-rows.ts";
+import { type ReadSet, readFacts } from "../input/read-set.ts";
+import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
+import { tellHistory, undoOrderedSet } from "../statefulset/undo.ts";
+import { imagesText } from "../terminal/revision-text.ts";
+import type { Part } from "../terminal/screen.ts";
+import { printTable } from "../terminal/table.ts";
+
+const COMMON = {
+  group: "During a rollout",
+  arguments: [{ name: "<NAME>", about: "of the SidecarSet", completion: "sidecarset" }],
+  outputs: ["table", "json", "yaml"],
+} as const;
+
+export const UNDO: Command = {
+  ...COMMON,
+  arguments: [TARGET_ARGUMENT],
+  name: "undo",
+  summary: "make the SidecarSet what it was, by the previous revision or another one",
+  details:
+    "Containers, volumes, pull secrets and patched metadata are those of the revision, of an ordered set the pod template, as with kubectl rollout undo; selectors and strategies stay as they are now. Pods go back as any rollout goes: within partition and maxUnavailable.",
+  options: [{ flags: "--to-revision <NUMBER>", about: "as history shows them; default: the previous one" }, DRY_RUN],
+  examples: [
+    "sidecarset undo log-agent",
+    "sidecarset undo log-agent --to-revision 3 --dry-run",
+    "sidecarset undo statefulset.apps.kruise.io/db -n shop",
+  ],
+  run: async (input, session) => {
+    const target = targetOf(input.argument(0));
+    if (target.kind === "statefulset") return undoOrderedSet(input, session, target);
+    const cluster = await session.cluster();
+    const read = await readFacts(session, cluster, target.name);
+    const revision = revisionFor(read, input.number("to-revision", 1));
+    const { updateStrategy } = read.sidecarSet.spec;
+    const notes = [
+      ...(updateStrategy?.paused ? ["The rollout is paused: pods go back after sidecarset resume."] : []),
+      ...(isAbsent(updateStrategy?.partition)
+        ? []
+        : [`The partition is ${updateStrategy?.partition}: so many pods stay as they are.`]),
+    ];
+    await changeSet(input, session, cluster, { sidecarSet: read.sidecarSet, change: { ...changeTo(revision), notes } });
+    return 0;
+  },
+};
+
+export const ABORT: Command = {
+  ...COMMON,
+  name: "abort",
+  summary: "give a rollout up: the pods that are updated go back to what the others have",
+  details:
+    "The SidecarSet becomes the revision that most of the pods run that are not updated yet; pause and partition are taken away, so that all go back, within maxUnavailable.",
+  options: [DRY_RUN],
+  examples: ["sidecarset abort log-agent"],
+  run: async (input, session) => {
+    const cluster = await session.cluster();
+    const read = await readFacts(session, cluster, input.argument(0));
+    const { spec, text } = changeTo(revisionOfOthers(read));
+    const strategy = { updateStrategy: { paused: false, partition: 0 } };
+    const change: Change = { spec: { ...spec, ...strategy }, text: `aborted, ${text}` };
+    await changeSet(input, session, cluster, { sidecarSet: read.sidecarSet, change });
+    return 0;
+  },
+};
+
+export const HISTORY: Command = {
+  ...COMMON,
+  arguments: [TARGET_ARGUMENT],
+  name: "history",
+  summary: "the revisions that are kept, their images, and how many pods run them",
+  examples: ["sidecarset history log-agent"],
+  run: async (input, session) => {
+    const target = targetOf(input.argument(0));
+    if (target.kind === "statefulset") return tellHistory(session, target);
+    const read = await readFacts(session, await session.cluster(), target.name);
+    const { sidecarSet, facts } = read;
+    const pods = podRows({ sidecarSet, facts });
+    const rows = newestFirst(read).map((one) => ({
+      revision: one.revision,
+      name: one.metadata?.name ?? "",
+      created: one.metadata?.creationTimestamp ?? "",
+      images: imagesText(one),
+      pods: pods.filter(({ revision }) => revision === one.metadata?.name).length,
+      isCurrent: isCurrent(one, sidecarSet),
+    }));
+    session.print(rows, (screen) => {
+      const cells = rows.map(({ revision, name, created, images, pods, isCurrent }): readonly Part[] => [
+        isCurrent ? { text: `${revision} *`, color: "green" } : String(revision),
+        name,
+        created,
+        String(pods),
+        images,
+      ]);
+      if (cells.length === 0) screen.line("No pass has recorded a revision yet.");
+      else printTable(screen, ["REVISION", "NAME", "CREATED", "PODS", "IMAGES"], cells);
+    });
+    return 0;
+  },
+};
+
+/** Of the SidecarSet's own. */
+function newestFirst({ sidecarSet, facts }: ReadSet): readonly ControllerRevision[] {
+  const own = facts.revisions.filter((revision) => isControlledBy(revision, sidecarSet));
+  return own.toSorted((a, b) => b.revision - a.revision);
+}
+
+function isCurrent({ metadata }: ControllerRevision, sidecarSet: SidecarSet): boolean {
+  return metadata?.annotations?.[HASH_ANNOTATION] === sidecarSet.metadata?.annotations?.[HASH_ANNOTATION];
+}
+
+function revisionFor(read: ReadSet, wanted: number | undefined): ControllerRevision {
+  const { sidecarSet } = read;
+  const all = newestFirst(read);
+  const numbers = all.map(({ revision }) => revision).join(", ");
+  if (wanted !== undefined) {
+    const found = all.find(({ revision }) => revision === wanted);
+    if (found) return found;
+    throw new CliError(`--to-revision ${wanted}: there is no such revision, but ${numbers || "none at all"}`);
+  }
+  const previous = all.find((one) => !isCurrent(one, sidecarSet));
+  if (previous) return previous;
+  throw new CliError(
+    `SidecarSet ${sidecarSet.metadata?.name} has no previous revision; sidecarset history shows what there is`,
+  );
+}
+
+/** That of most pods that are not updated. */
+function revisionOfOthers(read: ReadSet): ControllerRevision {
+  const { sidecarSet, facts } = read;
+  const old = podRows({ sidecarSet, facts }).filter(({ isUpdated }) => !isUpdated);
+  const count = (name: string) => old.filter(({ revision }) => revision === name).length;
+  const [most] = newestFirst(read).toSorted((a, b) => count(b.metadata?.name ?? "") - count(a.metadata?.name ?? ""));
+  if (most !== undefined && count(most.metadata?.name ?? "") > 0) return most;
+  const name = sidecarSet.metadata?.name;
+  throw new CliError(
+    old.length === 0
+      ? `no rollout of ${name} is under way, all pods are updated; sidecarset undo goes back to the previous revision`
+      : `no revision is left of what the other pods of ${name} run; name one: sidecarset undo ${name} --to-revision NUMBER`,
+  );
+}
+
+/** The recorded fields; null where there was nothing. */
+function changeTo(revision: ControllerRevision): Change {
+  return { spec: recordedFields(revision), text: `back to revision ${revision.revision} (${imagesText(revision)})` };
+}
+
+function isAbsent(partition: unknown): boolean {
+  return partition === undefined || partition === 0 || partition === "0%";
+}

@@ -1,0 +1,92 @@
+/** A change to a SidecarSet, or to another object, that lands only if nobody else changed it since it was read. */
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import type { RecordedSpec } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
+import { type Cluster, type PatchOptions, SIDECARSETS } from "../../../shared/kube/port.ts";
+import type { Input } from "../command.ts";
+import { CliError } from "../error.ts";
+import type { Session } from "../session.ts";
+
+export interface Change {
+  readonly spec: RecordedSpec;
+  /** what was done, as in "log-agent: paused" */
+  readonly text: string;
+  /** what to know about it, one sentence each */
+  readonly notes?: readonly string[];
+}
+
+export const DRY_RUN = {
+  flags: "--dry-run",
+  about: "let the API server and the webhooks judge the change, and store nothing",
+};
+
+/** With --dry-run the API server checks it, webhooks included, and stores nothing. */
+export async function changeSet(input: Input, session: Session, cluster: Cluster, given: ChangeOf): Promise<void> {
+  const { sidecarSet, change } = given;
+  const { name = "", uid } = sidecarSet.metadata ?? {};
+  const read = () => cluster.get<SidecarSet>(SIDECARSETS, { name });
+  const store = (resourceVersion: string | undefined, options: PatchOptions) => {
+    const body = { metadata: { uid, resourceVersion }, spec: change.spec };
+    return cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body }, options);
+  };
+  const subject = { sidecarSet: name };
+  await storeChange(input, session, {
+    title: `SidecarSet ${name}`,
+    name,
+    subject,
+    change,
+    before: sidecarSet,
+    read,
+    store,
+  });
+}
+
+interface StoredChange {
+  readonly title: string;
+  readonly name: string;
+  /** in the JSON */
+  readonly subject: Readonly<Record<string, string>>;
+  readonly change: Pick<Change, "text" | "notes">;
+  /** what the change rests on */
+  readonly before: KubernetesObject;
+  readonly read: () => Promise<KubernetesObject>;
+  /** a patch on condition that the object has this version */
+  readonly store: (resourceVersion: string | undefined, options: PatchOptions) => Promise<KubernetesObject>;
+}
+
+/** While a rollout is under way its status is written every second. */
+const MAX_TRIES = 10;
+
+export async function storeChange(input: Input, session: Session, given: StoredChange): Promise<void> {
+  const { name, subject, change } = given;
+  const dryRun = input.isSet("dry-run");
+  const stored = await storeUnlessChanged(given, { dryRun });
+  const { text, notes = [] } = change;
+  const result = { ...subject, change: text, dryRun, notes, generation: stored.metadata?.generation };
+  session.print(result, (screen) => {
+    screen.line(`${name}: ${text}${dryRun ? " (dry run, nothing is stored)" : ""}`);
+    for (const note of notes) screen.line({ text: note, color: "yellow" });
+  });
+}
+
+/** A version that moved with the status alone is no reason to give up: what is wanted has its own count. */
+async function storeUnlessChanged(given: StoredChange, options: PatchOptions): Promise<KubernetesObject> {
+  let { metadata } = given.before;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await given.store(metadata?.resourceVersion, options);
+    } catch (error) {
+      if (!isKubeError(error, 409)) throw error;
+      const now = (await given.read()).metadata;
+      if (tries === MAX_TRIES || now?.uid !== metadata?.uid || now?.generation !== metadata?.generation)
+        throw new CliError(`${given.title} was changed by somebody else just now; look at it again, then repeat`);
+      metadata = now;
+    }
+  }
+}
+
+export interface ChangeOf {
+  readonly sidecarSet: SidecarSet;
+  readonly change: Change;
+}

@@ -1,0 +1,234 @@
+/** Looks at everything that a check is about. What may not be looked at stands there with the reason. */
+
+import type {
+  ConfigMap,
+  ControllerRevision,
+  KubernetesObject,
+  Namespace,
+  Pod,
+} from "../../../shared/api/kubernetes.ts";
+import { CONTAINER_PRIORITY_ENV, HASH_ANNOTATION, TERMINATE_SIDECAR_ENV } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
+import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
+import { readLease } from "../../../shared/controller/loop/lease.ts";
+import { listKubelets, NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
+import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { isResizeServed } from "../../../shared/controller/rollout/resize-served.ts";
+import type {
+  Definition,
+  Deployment,
+  Facts,
+  SchemaNode,
+  Seen,
+  Trial,
+  WebhookConfiguration,
+} from "../../../shared/core/inspect/check/facts.ts";
+import { addressesOf } from "../../../shared/core/inspect/check/probe.ts";
+import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
+import { sidecarSetCrd } from "../../../shared/install/crd/sidecarset-crd.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
+import {
+  type Cluster,
+  CONFIG_MAPS,
+  CONTAINER_RECREATE_REQUESTS,
+  CONTROLLER_REVISIONS,
+  type ListOptions,
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  NAMESPACES,
+  PODS,
+  type Resource,
+  SIDECARSETS,
+  STATEFUL_SETS,
+} from "../../../shared/kube/port.ts";
+import { readServerFacts } from "../../../shared/kube/server-facts.ts";
+import type { Session } from "../session.ts";
+import { probe } from "./check-probe.ts";
+import { askRights } from "./check-rights.ts";
+
+export const DEPLOYMENTS: Resource = { group: "apps", version: "v1", plural: "deployments", namespaced: true };
+export const DEFINITIONS: Resource = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
+export const VALIDATING: Resource = { ...MUTATING_WEBHOOK_CONFIGURATIONS, plural: "validatingwebhookconfigurations" };
+const MANAGER = "kruise-controller-manager";
+const PROBES_AT_ONCE = 4;
+
+/** @throws KubeError when the cluster is not reached at all */
+export async function readCheckFacts(session: Session): Promise<Facts> {
+  const server = await readServer(session);
+  const cluster = await session.cluster();
+  const { kruiseNamespace } = session;
+  const settings = await session.passSettings(cluster);
+  const registered = await readRegistered(cluster);
+  const [stored, inPlace, trial, rights, optionalObjects, probes] = await Promise.all([
+    readStored(cluster, kruiseNamespace, settings),
+    readInPlace(cluster, settings),
+    look(() => tryOut(cluster)),
+    look(() => askRights(cluster)),
+    look(() => countOptional(cluster)),
+    mapLimited(addressesOf(registered), PROBES_AT_ONCE, probe),
+  ]);
+  return {
+    now: timestamp(systemClock),
+    kruiseNamespace,
+    ...server,
+    ...registered,
+    ...stored,
+    ownSchema: ownSchema(),
+    trial,
+    probes,
+    rights,
+    optionalObjects,
+    settings,
+    ...inPlace,
+  };
+}
+
+/** A refusal is something that was found out; a cluster that is not there is not. */
+export async function look<T>(read: () => Promise<T>): Promise<Seen<T>> {
+  try {
+    return { value: await read() };
+  } catch (error) {
+    if (isKubeError(error) && error.code >= 400) return { why: error.message };
+    throw error;
+  }
+}
+
+async function readServer(session: Session): Promise<Pick<Facts, "version" | "skewSeconds">> {
+  const seen = await look(async () => readServerFacts(await session.access(), systemClock.epochMs));
+  if ("why" in seen) return { version: seen, skewSeconds: seen };
+  const { version, skewSeconds } = seen.value;
+  return {
+    version: { value: version },
+    skewSeconds: skewSeconds === undefined ? { why: "its answers have no date" } : { value: skewSeconds },
+  };
+}
+
+export function all<T extends KubernetesObject>(
+  cluster: Cluster,
+  resource: Resource,
+  options: ListOptions = {},
+): Promise<Seen<readonly T[]>> {
+  return look(async () => (await listAll<T, T>(cluster, resource, options, (one) => one)).items);
+}
+
+async function readRegistered(cluster: Cluster): Promise<Pick<Facts, "mutating" | "validating" | "definition">> {
+  const [mutating, validating, definition] = await Promise.all([
+    all<WebhookConfiguration>(cluster, MUTATING_WEBHOOK_CONFIGURATIONS),
+    all<WebhookConfiguration>(cluster, VALIDATING),
+    look(() => readDefinition(cluster)),
+  ]);
+  return { mutating, validating, definition };
+}
+
+/** undefined: there is none */
+async function readDefinition(cluster: Cluster): Promise<Definition | undefined> {
+  try {
+    return await cluster.get<Definition>(DEFINITIONS, { name: "sidecarsets.apps.kruise.io" });
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+type Stored = Pick<Facts, "sidecarSets" | "namespaces" | "pods" | "revisions" | "configMaps" | "lastPass" | "managers">;
+
+/** What passes need to know only with these gates. */
+async function readInPlace(
+  cluster: Cluster,
+  { NativeSidecarInPlaceUpdate, InPlaceResize }: RolloutSettings,
+): Promise<Pick<Facts, "kubelets" | "isResizeServed">> {
+  return {
+    kubelets: await look(async () => (NativeSidecarInPlaceUpdate ? await listKubelets(cluster) : NO_KUBELETS)),
+    isResizeServed: await look(async () => InPlaceResize && (await isResizeServed(cluster))),
+  };
+}
+
+async function readStored(cluster: Cluster, namespace: string, { InPlaceResize }: RolloutSettings): Promise<Stored> {
+  const shrunk = (pod: Pod) => shrink(pod, InPlaceResize);
+  const [sidecarSets, namespaces, pods, revisions, configMaps, lastPass, managers] = await Promise.all([
+    all<SidecarSet>(cluster, SIDECARSETS),
+    all<Namespace>(cluster, NAMESPACES),
+    look(async () => (await listAll<Pod, Pod>(cluster, PODS, {}, shrunk)).items),
+    all<ControllerRevision>(cluster, CONTROLLER_REVISIONS, { namespace }),
+    all<ConfigMap>(cluster, CONFIG_MAPS, { namespace }),
+    look(() => readLastPass(cluster, namespace)),
+    readManagers(cluster),
+  ]);
+  return { sidecarSets, namespaces, pods, revisions, configMaps, lastPass, managers };
+}
+
+/** OpenKruise's, wherever they are. */
+export function readManagers(cluster: Cluster): Promise<Seen<readonly Deployment[]>> {
+  return all<Deployment>(cluster, DEPLOYMENTS, { fieldSelector: `metadata.name=${MANAGER}` });
+}
+
+async function readLastPass(cluster: Cluster, namespace: string): Promise<string | undefined> {
+  const { stored } = await readLease({ cluster, clock: systemClock, namespace, over: new Set() });
+  return stored?.spec?.renewTime;
+}
+
+/** By the role that serves them. A definition that is not there has none. */
+async function countOptional(cluster: Cluster): Promise<Readonly<Record<string, number>>> {
+  const [recreate, sets] = await Promise.all(
+    [CONTAINER_RECREATE_REQUESTS, STATEFUL_SETS].map((resource) =>
+      count(cluster, resource).catch((error: unknown) => {
+        if (isKubeError(error, 404)) return 0;
+        throw error;
+      }),
+    ),
+  );
+  return { "container-recreate": recreate ?? 0, "ordered-sets": sets ?? 0 };
+}
+
+/** One item is read, the API server counts the others. */
+export async function count(cluster: Cluster, resource: Resource): Promise<number> {
+  const { items, metadata } = await cluster.list(resource, { limit: 1 });
+  return items.length + (metadata.remainingItemCount ?? 0);
+}
+
+const TELLING_ENV: ReadonlySet<string> = new Set([CONTAINER_PRIORITY_ENV, TERMINATE_SIDECAR_ENV]);
+
+/** As a pass shrinks it, with the variables that tell of optional features. */
+function shrink(pod: Pod, withResources: boolean): Pod {
+  const small = projectPod(pod, undefined, withResources);
+  const containers = small.spec.containers.map((container, index) => {
+    const env = (pod.spec.containers[index]?.env ?? []).filter(({ name }) => TELLING_ENV.has(name));
+    return env.length === 0 ? container : { ...container, env: env.map(({ name }) => ({ name })) };
+  });
+  return { ...small, spec: { ...small.spec, containers } };
+}
+
+const TRIAL = {
+  apiVersion: "apps.kruise.io/v1beta1",
+  kind: "SidecarSet",
+  metadata: { name: "sidecarset-check-of-the-webhooks" },
+  spec: {
+    selector: { matchLabels: { "sidecarset.kruise.io/check": "none" } },
+    containers: [{ name: "sidecarset-check", image: "check:1" }],
+  },
+};
+
+/** A SidecarSet that is created in a dry run: API servers ask the webhooks, and store nothing. */
+async function tryOut(cluster: Cluster): Promise<Trial> {
+  try {
+    const { metadata } = await cluster.create<KubernetesObject>(SIDECARSETS, TRIAL, { dryRun: true });
+    return { kind: metadata?.annotations?.[HASH_ANNOTATION] === undefined ? "untouched" : "admitted" };
+  } catch (error) {
+    if (!isKubeError(error)) throw error;
+    if (/failed calling webhook/.test(error.message)) return { kind: "unanswered", message: error.message };
+    // It is in order but for the defaults that our other webhook gives.
+    if (/"vsidecarset[.]kb[.]io" denied the request/.test(error.message)) return { kind: "untouched" };
+    throw error;
+  }
+}
+
+function ownSchema(): SchemaNode {
+  const { spec } = sidecarSetCrd({ url: "https://sidecarset-webhooks.invalid" }) as Definition;
+  return spec?.versions?.find(({ name }) => name === "v1beta1")?.schema?.openAPIV3Schema ?? {};
+}

@@ -1,0 +1,103 @@
+/** A SidecarSet out of a file, as the webhook would have it stored: with defaults and hashes, and valid. */
+import type { AdmissionRequest } from "../../../shared/api/admission.ts";
+import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { listRevisions } from "../../../shared/controller/rollout/observe.ts";
+import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
+import { validateSidecarSet } from "../../../shared/core/sidecarset/validate.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
+import { type Cluster, CONFIG_MAPS } from "../../../shared/kube/port.ts";
+import { readConfig } from "../../../shared/settings/config.ts";
+import { storedSidecarSet } from "../../library/stored-sidecarset.ts";
+import { CliError } from "../error.ts";
+import type { Session } from "../session.ts";
+import { type ReadObject, readObjects } from "./read-objects.ts";
+import { listSets } from "./read-set.ts";
+
+const WHITELIST = "kruise-configuration";
+
+export function isSidecarSet({ kind, apiVersion }: KubernetesObject): boolean {
+  return kind === SIDECARSET_KIND && (apiVersion === SIDECARSET_V1BETA1 || apiVersion === SIDECARSET_V1ALPHA1);
+}
+
+/** With defaults and hashes. @throws CliError that says where it is wrong */
+export function storedForm({ object, place }: ReadObject): SidecarSet {
+  try {
+    return storedSidecarSet(object);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new CliError(`${place}: ${cause.message}; correct it there`, { cause });
+  }
+}
+
+export interface Neighbours {
+  /** of the cluster */
+  readonly sidecarSets: readonly SidecarSet[];
+  readonly revisions: readonly ControllerRevision[];
+  /** the whitelist of patchPodMetadata among them */
+  readonly configMaps: readonly ConfigMap[];
+  /** of the passes, which run with the gates of the webhooks; absent: FEATURE_GATES here */
+  readonly settings?: RolloutSettings;
+}
+
+/** What the webhook reads beside it. @throws KubeError */
+export async function readNeighbours(session: Session, cluster: Cluster, { metadata, spec }: SidecarSet) {
+  const { kruiseNamespace: namespace } = session;
+  const [sidecarSets, revisions, whitelist, settings] = await Promise.all([
+    listSets(cluster),
+    listRevisions(cluster, namespace, metadata?.name ?? ""),
+    spec.patchPodMetadata === undefined ? undefined : readWhitelist(cluster, namespace),
+    session.passSettings(cluster),
+  ]);
+  return { sidecarSets, revisions, configMaps: whitelist ? [whitelist] : [], settings } satisfies Neighbours;
+}
+
+async function readWhitelist(cluster: Cluster, namespace: string): Promise<ConfigMap | undefined> {
+  try {
+    return await cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: WHITELIST });
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+/** @throws CliError with every field error, as the webhook would refuse it */
+export function requireValid(
+  sidecarSet: SidecarSet,
+  before: SidecarSet | undefined,
+  place: string,
+  { sidecarSets, revisions, configMaps, settings }: Neighbours,
+): void {
+  const { kruiseNamespace, featureGates: own } = readConfig();
+  const featureGates = { ...own, ...settings };
+  const request = {
+    ...requestOf(sidecarSet, before ? "UPDATE" : "CREATE"),
+    ...(before ? { oldObject: before } : {}),
+  };
+  const view = { sidecarSets, controllerRevisions: revisions, configMaps, kruiseNamespace, featureGates };
+  const admission = validateSidecarSet(request, view);
+  if (admission.kind === "denied") throw new CliError(`${place}: ${admission.message}; correct it there`);
+}
+
+function requestOf(object: KubernetesObject, operation: "CREATE" | "UPDATE"): AdmissionRequest {
+  const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
+  return { uid: "preview", resource, operation, object };
+}
+
+/** The one SidecarSet that files hold under this name; undefined: no file was given. @throws CliError */
+export async function readGivenSet(
+  files: readonly string[],
+  name: string,
+): Promise<{ readonly sidecarSet: SidecarSet; readonly place: string } | undefined> {
+  if (files.length === 0) return undefined;
+  const found = (await readObjects(files)).filter(({ object }) => isSidecarSet(object));
+  const named = found.filter(({ object }) => object.metadata?.name === name);
+  const [only, second] = named;
+  if (only === undefined) {
+    const others = found.map(({ object }) => object.metadata?.name ?? "(no name)").join(", ");
+    throw new CliError(`${files.join(", ")}: no SidecarSet ${name} in there${others ? `, but ${others}` : ""}`);
+  }
+  if (second !== undefined) throw new CliError(`${second.place}: SidecarSet ${name} is given twice; leave one out`);
+  return { sidecarSet: storedForm(only), place: only.place };
+}

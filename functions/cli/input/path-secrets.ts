@@ -1,0 +1,45 @@
+/** `path-secrets`: the secret of each webhook's path, for what registers them elsewhere. */
+
+import { ANNOUNCE_SIDECARSET_PATH } from "../../../shared/api/names.ts";
+import { pathSecretOf } from "../../../shared/webhook/server/path-secret.ts";
+import * as PATHS from "../../../shared/webhook/server/paths.ts";
+import type { Command } from "../command.ts";
+import { CliError } from "../error.ts";
+import { readPathSecret } from "../manifests.ts";
+import { toYaml } from "../session.ts";
+
+const ALL = [
+  ...Object.values(PATHS).flatMap((path) => (typeof path === "string" ? [path] : [])),
+  ANNOUNCE_SIDECARSET_PATH,
+];
+
+export const PATH_SECRETS: Command = {
+  name: "path-secrets",
+  group: "Install it",
+  summary: "the secret of each webhook's path, made from the one that is kept",
+  details:
+    "For Helm, Terraform and kustomize (docs/install.md): they get to know these, and not the one that is kept. With a PATH its secret alone.",
+  arguments: [{ name: "[PATH]", about: "of a webhook, such as /mutate-pod", completion: "none" }],
+  options: [{ flags: "--path-secrets <FILE>", about: "the secret that is kept is its first line" }],
+  outputs: ["yaml", "json"],
+  examples: [
+    "sidecarset path-secrets --path-secrets path-secrets > values.yaml",
+    "sidecarset path-secrets --path-secrets path-secrets /convert",
+  ],
+  run: async (input, session) => {
+    const secret = await readPathSecret(input.required("path-secrets"));
+    const [path] = input.arguments;
+    if (path !== undefined && !ALL.includes(path))
+      throw new CliError(`${path}: no webhook has this path; write one of ${ALL.join(", ")}`);
+    if (path !== undefined) session.screen.text(`${pathSecretOf(secret, path)}\n`);
+    else {
+      const pathSecrets = Object.fromEntries(ALL.toSorted().map((one) => [one, pathSecretOf(secret, one)]));
+      session.screen.text(session.output === "json" ? toJson({ pathSecrets }) : toYaml({ pathSecrets }));
+    }
+    return 0;
+  },
+};
+
+function toJson(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

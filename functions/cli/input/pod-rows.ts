@@ -1,0 +1,75 @@
+/** Which revision each pod of a SidecarSet runs, and how it stands there. */
+import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
+import type { PodState } from "../../../shared/core/pod/pod-state.ts";
+import { sidecarContainerNames } from "../../../shared/core/pod/sidecar-containers.ts";
+import { classify } from "../../../shared/core/rollout/select/classify.ts";
+import { downPods } from "../../../shared/core/rollout/select/down-pods.ts";
+import { sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
+import type { ReadSet } from "./read-set.ts";
+
+export interface PodRow {
+  readonly namespace: string;
+  readonly name: string;
+  readonly node: string;
+  /** name of the ControllerRevision; "" where none is left that tells */
+  readonly revision: string;
+  readonly isUpdated: boolean;
+  readonly isReady: boolean;
+  /** such as `ready`, `waiting for its turn`, `agent: ImagePullBackOff` */
+  readonly state: string;
+  /** of the sidecar containers: name → image */
+  readonly images: Readonly<Record<string, string>>;
+}
+
+/** Of the pods that take part in rollouts, by namespace and name. */
+export function podRows({ sidecarSet, facts }: ReadSet): readonly PodRow[] {
+  const names = new Map(
+    facts.revisions.map((one) => [one.metadata?.annotations?.[HASH_ANNOTATION] ?? "", nameOf(one)]),
+  );
+  return [...sceneOf({ ...facts, sidecarSet }, facts).states]
+    .map((state) => rowOf(state, sidecarSet, names))
+    .toSorted((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name));
+}
+
+function rowOf(state: PodState, sidecarSet: SidecarSet, names: ReadonlyMap<string, string>): PodRow {
+  const { pod, isUpdated, isConsistent, isReady } = state;
+  const { namespace = "", name = "", annotations } = pod.metadata ?? {};
+  const record = parseUpgradeRecords(annotations?.[HASH_ANNOTATION]).records[nameOf(sidecarSet)];
+  const sidecars = sidecarContainerNames(sidecarSet);
+  const images = pod.spec.containers.filter((one) => sidecars.has(one.name)).map((one) => [one.name, one.image ?? ""]);
+  return {
+    namespace,
+    name,
+    node: pod.spec.nodeName ?? "",
+    revision: names.get(record?.hash ?? "") ?? record?.controllerRevision ?? "",
+    isUpdated,
+    isReady: isReady && isConsistent,
+    state: stateText(state, sidecarSet),
+    images: Object.fromEntries(images),
+  };
+}
+
+function stateText(state: PodState, sidecarSet: SidecarSet): string {
+  if (state.isUpdated) return downPods(sidecarSet, [state], 1)[0]?.why ?? "ready";
+  switch (classify(state, sidecarSet)) {
+    case "notSelected":
+      return "left out by updateStrategy.selector";
+    case "notUpgradable":
+      return state.native?.hindrance ?? "must be made anew";
+    case "inFlight":
+      return "previous update under way";
+    default:
+      return state.isReady ? "waiting for its turn" : "not ready, waiting for its turn";
+  }
+}
+
+function nameOf({ metadata }: { readonly metadata?: { readonly name?: string } }): string {
+  return metadata?.name ?? "";
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

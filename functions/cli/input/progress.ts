@@ -1,0 +1,63 @@
+/** How far a rollout is, and how long the rest will take, judged by the pods that are through. */
+import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import type { SetFacts } from "../../../shared/core/inspect/explain/explain.ts";
+import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
+import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
+import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
+import type { PodState } from "../../../shared/core/pod/pod-state.ts";
+import { asLastAnswered } from "../../../shared/core/rollout/approval.ts";
+import { decide, type Summary } from "../../../shared/core/rollout/decide.ts";
+import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
+import { usesBudget } from "../../../shared/core/rollout/select/budget.ts";
+import { type Scene, sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
+import { secondsBetween } from "../../../shared/go/seconds-between.ts";
+import { type Sequence, where } from "../../../shared/go/sequence.ts";
+
+export interface Progress {
+  readonly summary: Summary;
+  /** it goes on only when somebody does something: it was stopped, or no pod that holds the budget comes back */
+  readonly isStopped?: true;
+  /** until all that may be updated are; undefined: no pod is through yet that could tell, or nothing is left */
+  readonly etaSeconds?: number;
+}
+
+/** More than this is not worth a simulation at every look. */
+const MAX_STEPS = 500;
+const MAX_PODS = 2_000;
+
+export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
+  const { pods, reserved } = facts;
+  const observation = { ...facts, sidecarSet };
+  const { summary, halt, undo } = asLastAnswered(sidecarSet, decide(observation, facts), reserved.uids);
+  const scene = sceneOf(observation, facts);
+  const { states } = scene;
+  const isHalted = halt !== undefined && undo === undefined;
+  if (isHalted || (summary.hold === "budget" && summary.selected === 0 && isStuck(scene)))
+    return { summary, isStopped: true };
+  const readyAfterSeconds = usualSeconds(sidecarSet, states);
+  const isOver = summary.updated === summary.updatedReady && summary.selected === 0 && summary.hold !== "budget";
+  if (readyAfterSeconds === undefined || isOver || pods.length > MAX_PODS) return { summary };
+  const plan = planRollout(observation, { ...facts, readyAfterSeconds, maxSteps: MAX_STEPS });
+  return plan.isCutShort ? { summary } : { summary, etaSeconds: plan.seconds };
+}
+
+/** No pod that holds the budget comes back by itself. */
+function isStuck({ states, claims }: Scene): boolean {
+  const holding = where(states, (state) => usesBudget(state, claims));
+  const isLost = ({ pod }: PodState) => isBeyondHelp(pod) && !claims.reserved.has(pod.metadata?.uid ?? "");
+  return holding.length > 0 && !claims.evicted && holding.every(isLost);
+}
+
+/** The median time from a pod's update until it was ready. */
+function usualSeconds(sidecarSet: SidecarSet, states: Sequence<PodState>): number | undefined {
+  const name = sidecarSet.metadata?.name ?? "";
+  const times = [...states].flatMap(({ pod, isUpdated, isReady }) => {
+    const at = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]).records[name]?.updateTimestamp;
+    const ready = readyCondition(pod)?.lastTransitionTime;
+    if (!isUpdated || !isReady || !at || !ready) return [];
+    const seconds = secondsBetween(at, ready);
+    return seconds === undefined || seconds < 0 ? [] : [Math.max(1, seconds)];
+  });
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)];
+}

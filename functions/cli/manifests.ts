@@ -1,0 +1,153 @@
+/** What to register in a cluster so that its API server calls the webhooks: as YAML, for kubectl apply. */
+import { readFile } from "node:fs/promises";
+import { stringify } from "yaml";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { listAll } from "../../shared/controller/rollout/observe.ts";
+import { callCondition } from "../../shared/core/injection/match/call-condition.ts";
+import { installation, registrations } from "../../shared/install/manifests.ts";
+import type { WebhookAddress } from "../../shared/install/webhooks/address.ts";
+import { statusHintsWebhook } from "../../shared/install/webhooks/status-hints.ts";
+import type { RegistrationOptions } from "../../shared/install/webhooks/webhook-configurations.ts";
+import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
+import { CliError } from "./error.ts";
+
+interface AskedCluster {
+  readonly cluster: Cluster;
+  /** gate KruisePodReadinessGate, here or of the passes there */
+  readonly gatesEveryPod: boolean;
+}
+
+export interface WebhooksOptions {
+  /** where the webhooks answer */
+  readonly url: string;
+  /** PATH=URL, for webhooks that answer elsewhere */
+  readonly urlsOf?: readonly string[];
+  /** file: PEM of the certificate authority; absent: one that API servers trust anyway */
+  readonly caBundle?: string | undefined;
+  /** file: the first line is the secret of the path */
+  readonly pathSecrets?: string | undefined;
+  readonly likeOpenKruise: boolean;
+  readonly failurePolicy?: string | undefined;
+  /** Only pods that the cluster's SidecarSets of this moment, or a launch order, may be meant for are asked about. */
+  readonly fromCluster?: (() => Promise<AskedCluster>) | undefined;
+  /** Also: pods that turn ready, or fail, are told of. */
+  readonly statusHints: boolean;
+  /** Of an installation: without the policies around the reconciler. */
+  readonly isUnfenced?: boolean;
+  /** Of those policies: keys and prefixes, separated by commas. */
+  readonly fenceAnnotations?: string | undefined;
+}
+
+const ANNOTATION = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
+
+/** Of a path, as `serve` and the functions take it. */
+const SECRET = /^[A-Za-z0-9_-]{43}$/;
+
+/** @throws CliError, or KubeError when the cluster can't be asked */
+export async function printWebhooks(options: WebhooksOptions): Promise<string> {
+  const address = await addressOf(options);
+  const configurations = [
+    ...registrations(address, await registrationOf(options)),
+    ...(options.statusHints ? [statusHintsWebhook(address)] : []),
+  ];
+  return printObjects(configurations);
+}
+
+/** Everything that a cluster needs, in the order to apply it in. @throws as `printWebhooks` */
+export async function printInstallation(options: WebhooksOptions): Promise<string> {
+  const address = await addressOf(options);
+  const hints = options.statusHints ? [statusHintsWebhook(address)] : [];
+  const fence = { isUnfenced: options.isUnfenced ?? false, fenceAnnotations: listedIn(options.fenceAnnotations) };
+  return printObjects([...installation(address, { ...(await registrationOf(options)), ...fence }), ...hints]);
+}
+
+function listedIn(text = ""): readonly string[] {
+  const keys = text.split(",").flatMap((key) => key.trim() || []);
+  const odd = keys.find((key) => !ANNOTATION.test(key));
+  if (odd === undefined) return keys;
+  throw new CliError(
+    `--fence-annotations ${odd}: write keys such as example.com/mesh, or prefixes such as example.com/`,
+  );
+}
+
+export function printObjects(objects: readonly object[]): string {
+  return objects.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
+}
+
+async function addressOf(options: WebhooksOptions): Promise<WebhookAddress> {
+  const [caBundle, pathSecret] = [await caOf(options.caBundle), await secretOf(options.pathSecrets)];
+  return {
+    url: urlOf(options.url),
+    urls: Object.fromEntries((options.urlsOf ?? []).map(placeOf)),
+    ...(caBundle === undefined ? {} : { caBundle }),
+    ...(pathSecret === undefined ? {} : { pathSecret }),
+  };
+}
+
+function urlOf(url: string): string {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed?.protocol === "https:" && parsed.search === "" && parsed.hash === "" && !url.includes("@")) return url;
+  throw new CliError(`--url ${url}: API servers call https only; write for example https://webhooks.example.com`);
+}
+
+function placeOf(text: string): readonly [string, string] {
+  const at = text.indexOf("=");
+  const [path, url] = [text.slice(0, Math.max(0, at)), text.slice(at + 1)];
+  if (path.startsWith("/")) return [path, urlOf(url)];
+  throw new CliError(`--url-of ${text}: write PATH=URL, for example /mutate-pod=https://webhooks.example.com`);
+}
+
+async function contentOf(option: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (cause) {
+    throw new CliError(`--${option} ${file}: the file cannot be read (${(cause as Error).message.split(",")[0]})`, {
+      cause,
+    });
+  }
+}
+
+async function caOf(file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const text = await contentOf("ca-bundle", file);
+  if (text.includes("-----BEGIN CERTIFICATE-----")) return Buffer.from(text).toString("base64");
+  throw new CliError(`--ca-bundle ${file}: there is no certificate in this file; it must be PEM`);
+}
+
+async function secretOf(file: string | undefined): Promise<string | undefined> {
+  return file === undefined ? undefined : await readPathSecret(file);
+}
+
+/** From which the secret of each path is made. @throws CliError */
+export async function readPathSecret(file: string): Promise<string> {
+  const [secret = ""] = (await contentOf("path-secrets", file)).split(/\r?\n/).flatMap((line) => line.trim() || []);
+  if (SECRET.test(secret)) return secret;
+  throw new CliError(`--path-secrets ${file}: the first line is no secret of 43 characters (docs/authentication.md)`);
+}
+
+async function registrationOf(options: WebhooksOptions): Promise<RegistrationOptions> {
+  const { likeOpenKruise, failurePolicy, fromCluster } = options;
+  if (failurePolicy !== undefined && failurePolicy !== "Ignore" && failurePolicy !== "Fail")
+    throw new CliError(`--failure-policy ${failurePolicy}: write Ignore (the default) or Fail`);
+  if (likeOpenKruise && fromCluster)
+    throw new CliError("choose one of --like-openkruise and --from-cluster: OpenKruise asks about every pod");
+  return {
+    likeOpenKruise,
+    ...(failurePolicy === undefined ? {} : { podFailurePolicy: failurePolicy }),
+    ...(fromCluster ? { podCondition: await conditionOf(await fromCluster()) } : {}),
+  };
+}
+
+/** @throws CliError where the condition would have to let every pod through: better said than hidden. */
+async function conditionOf({ cluster, gatesEveryPod }: AskedCluster): Promise<string> {
+  if (gatesEveryPod)
+    throw new CliError(
+      "--from-cluster: FEATURE_GATES, here or of the passes, gives every pod a readiness gate (KruisePodReadinessGate), so every pod has to be asked about; leave the option out",
+    );
+  const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (sidecarSet) => sidecarSet);
+  const condition = callCondition(items);
+  if (condition !== undefined) return condition;
+  throw new CliError(
+    `--from-cluster: the ${items.length} SidecarSets cannot be told from other pods in one condition (too many of them, or one with a selector that the API server cannot evaluate); leave the option out`,
+  );
+}

@@ -1,0 +1,30 @@
+/** `pause` and `resume` of an ordered set. */
+import type { Input } from "../command.ts";
+import type { SetTarget } from "../input/target.ts";
+import type { Session } from "../session.ts";
+import { changeOrderedSet } from "./change-ordered-set.ts";
+import { keyOf, readSetNamed } from "./read-ordered-set.ts";
+
+export interface PauseOptions {
+  readonly target: SetTarget;
+  readonly paused: boolean;
+}
+
+export async function pauseOrderedSet(
+  input: Input,
+  session: Session,
+  { target, paused }: PauseOptions,
+): Promise<number> {
+  const cluster = await session.cluster();
+  const set = await readSetNamed(cluster, await keyOf(session, target));
+  const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
+  if ((rollingUpdate?.paused ?? false) === paused) {
+    session.screen.line(`${target.name}: ${paused ? "is paused already" : "is not paused"}`);
+    return 0;
+  }
+  const strategy = { ...set.spec.updateStrategy, rollingUpdate: { ...rollingUpdate, paused } };
+  const after = { ...set, spec: { ...set.spec, updateStrategy: strategy } };
+  const notes = type === "OnDelete" ? ["The update strategy is OnDelete: pods are updated when they are deleted."] : [];
+  await changeOrderedSet(input, session, cluster, { before: set, after, text: paused ? "paused" : "resumed", notes });
+  return 0;
+}

@@ -1,0 +1,106 @@
+/** Reads what the cluster knows about an ordered set, as a pass does. */
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
+import { systemClock } from "../../../shared/controller/loop/clock.ts";
+import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import {
+  lookAtSet,
+  observationOf,
+  type SetContext,
+  type SetKey,
+  type SetLook,
+  seeReserved,
+  subjectOf,
+} from "../../../shared/controller/statefulset/look.ts";
+import { SET_LEASE } from "../../../shared/controller/statefulset/pass.ts";
+import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
+import { reconcileLedger } from "../../../shared/core/ledger.ts";
+import type { SetExplanationFacts } from "../../../shared/core/statefulset/explain/set-reasons.ts";
+import { planSet } from "../../../shared/core/statefulset/plan/plan-set.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
+import { type Cluster, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import { readConfig } from "../../../shared/settings/config.ts";
+import { CliError } from "../error.ts";
+import { readLastPass } from "../input/read-set.ts";
+import { SET_KIND, type SetTarget } from "../input/target.ts";
+import type { Session } from "../session.ts";
+
+const BUILT_IN: Resource = { group: "apps", version: "v1", plural: "statefulsets", namespaced: true };
+
+export interface OrderedSet extends SetExplanationFacts {
+  readonly key: SetKey;
+  readonly set: StatefulSet;
+  readonly look: SetLook;
+}
+
+export async function keyOf(session: Session, { name, namespace }: SetTarget): Promise<SetKey> {
+  return { namespace: namespace ?? (await session.namespace()), name };
+}
+
+/** @throws CliError when there is none, saying what there is */
+export async function readSetNamed(cluster: Cluster, key: SetKey): Promise<StatefulSet> {
+  try {
+    return await cluster.get<StatefulSet>(STATEFUL_SETS, key);
+  } catch (error) {
+    if (!isKubeError(error, 404)) throw error;
+    throw await missing(cluster, key);
+  }
+}
+
+async function missing(cluster: Cluster, { namespace, name }: SetKey): Promise<CliError> {
+  const there = await listOrderedSets(cluster, namespace);
+  const what = `there is no ${SET_KIND} ${name} in the namespace ${namespace}`;
+  if (await isBuiltIn(cluster, { namespace, name }))
+    return new CliError(
+      `${what}, but a StatefulSet of apps/v1: its own controller runs it, and kubectl rollout is for it`,
+    );
+  const names = there.map(({ metadata }) => metadata?.name ?? "").slice(0, 5);
+  const others = names.length === 0 ? "there is none" : `there are ${names.join(", ")}`;
+  return new CliError(`${what}, ${others}; choose another namespace with -n`);
+}
+
+/** Who may not ask is told no more. */
+async function isBuiltIn(cluster: Cluster, key: SetKey): Promise<boolean> {
+  try {
+    await cluster.get<KubernetesObject>(BUILT_IN, key);
+    return true;
+  } catch (error) {
+    if (isKubeError(error, 403, 404)) return false;
+    throw error;
+  }
+}
+
+/** @throws CliError where the cluster has no such kind */
+export async function listOrderedSets(cluster: Cluster, namespace: string): Promise<readonly StatefulSet[]> {
+  try {
+    const { items } = await listAll<StatefulSet, StatefulSet>(cluster, STATEFUL_SETS, { namespace }, (one) => one);
+    return items;
+  } catch (error) {
+    if (!isKubeError(error, 404)) throw error;
+    throw new CliError(
+      `the cluster knows no StatefulSets of apps.kruise.io; kubectl apply -f infra/crd/statefulsets.yaml makes it`,
+    );
+  }
+}
+
+/** @throws CliError when there is none */
+export async function readOrderedSet(session: Session, cluster: Cluster, target: SetTarget): Promise<OrderedSet> {
+  const key = await keyOf(session, target);
+  await readSetNamed(cluster, key);
+  const found = await findOrderedSet(session, cluster, key);
+  if (found) return found;
+  throw new CliError(`${SET_KIND} ${key.name} has just been deleted; look again`);
+}
+
+/** undefined: there is none. */
+export async function findOrderedSet(session: Session, cluster: Cluster, key: SetKey): Promise<OrderedSet | undefined> {
+  const { featureGates: gates } = readConfig();
+  const context: SetContext = { cluster, clock: systemClock, gates, key, tally: newSetTally(), told: new Set() };
+  const look = await lookAtSet(context, true);
+  if (!look) return undefined;
+  const reserved = await seeReserved(context, look);
+  const kept = reconcileLedger(look.stored.ledger, reserved, subjectOf(look.set))?.kept ?? [];
+  const seen = observationOf(context, look, new Set(kept.map(({ uid }) => uid)));
+  const lastPass = await readLastPass(cluster, session.kruiseNamespace, SET_LEASE);
+  return { key, set: look.set, look, seen, plan: planSet(seen, look), lastPass };
+}

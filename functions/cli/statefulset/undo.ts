@@ -1,0 +1,103 @@
+/** `undo` and `history` of an ordered set: back to the pod template that a revision recorded. */
+import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
+import { compareRevisions, isOwn, isSameRevision } from "../../../shared/core/sidecarset/revision/compare-revisions.ts";
+import { isBroken, isMonotonic } from "../../../shared/core/statefulset/explain/trace-state.ts";
+import { revisionOf } from "../../../shared/core/statefulset/pods/pod-phase.ts";
+import { newSetRevision } from "../../../shared/core/statefulset/revisions/new-revision.ts";
+import { restoreTemplate } from "../../../shared/core/statefulset/revisions/revision-data.ts";
+import { counted } from "../../../shared/go/counted.ts";
+import type { Input } from "../command.ts";
+import { CliError } from "../error.ts";
+import { SET_KIND, type SetTarget } from "../input/target.ts";
+import type { Session } from "../session.ts";
+import type { Part } from "../terminal/screen.ts";
+import { printTable } from "../terminal/table.ts";
+import { changeOrderedSet } from "./change-ordered-set.ts";
+import { type OrderedSet, readOrderedSet } from "./read-ordered-set.ts";
+import { templateImages } from "./template-images.ts";
+
+export async function undoOrderedSet(input: Input, session: Session, target: SetTarget): Promise<number> {
+  const cluster = await session.cluster();
+  const facts = await readOrderedSet(session, cluster, target);
+  const { set } = facts;
+  const revision = revisionFor(facts, input.number("to-revision", 1));
+  if (isCurrent(facts, revision)) {
+    session.screen.line(`${target.name}: has the pod template of revision ${revision.revision} already`);
+    return 0;
+  }
+  const text = `back to revision ${revision.revision} (${templateImages(revision)})`;
+  const after = restoreTemplate(set, revision);
+  await changeOrderedSet(input, session, cluster, { before: set, after, text, notes: notesOf(facts, revision) });
+  return 0;
+}
+
+/** What keeps pods from going back by themselves. */
+function notesOf({ set, seen }: OrderedSet, { metadata }: ControllerRevision): readonly string[] {
+  const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
+  const partition = rollingUpdate?.partition ?? 0;
+  const isKept = isMonotonic(seen) && !seen.gates.StatefulSetUnblocked && type !== "OnDelete";
+  const isLost = (pod: Pod) => isBroken(pod) && revisionOf(pod) !== metadata?.name;
+  const lost = isKept ? seen.pods.filter(isLost).map((pod) => pod.metadata?.name) : [];
+  return [
+    ...(type === "OnDelete" ? ["The update strategy is OnDelete: pods go back when somebody deletes them."] : []),
+    ...(rollingUpdate?.paused
+      ? [`The update is paused: pods go back after sidecarset resume ${SET_KIND}/${set.metadata?.name}.`]
+      : []),
+    ...(partition > 0 ? [`The partition is ${partition}: so many pods stay as they are.`] : []),
+    ...(lost.length > 0
+      ? [
+          `A set that keeps order never updates a pod that is not ready: kubectl delete pod ${lost.join(" ")} lets it go on.`,
+        ]
+      : []),
+  ];
+}
+
+export async function tellHistory(session: Session, target: SetTarget): Promise<number> {
+  const facts = await readOrderedSet(session, await session.cluster(), target);
+  const rows = newestFirst(facts).map((one) => ({
+    revision: one.revision,
+    name: one.metadata?.name ?? "",
+    created: one.metadata?.creationTimestamp ?? "",
+    images: templateImages(one),
+    pods: facts.seen.pods.filter((pod) => revisionOf(pod) === one.metadata?.name).length,
+    isCurrent: isCurrent(facts, one),
+  }));
+  session.print(rows, (screen) => {
+    const cells = rows.map(({ revision, name, created, images, pods, isCurrent }): readonly Part[] => [
+      isCurrent ? { text: `${revision} *`, color: "green" } : String(revision),
+      name,
+      created,
+      String(pods),
+      images,
+    ]);
+    if (cells.length === 0) screen.line("No pass has recorded a revision yet.");
+    else printTable(screen, ["REVISION", "NAME", "CREATED", "PODS", "IMAGES"], cells);
+  });
+  return 0;
+}
+
+function newestFirst({ set, look }: OrderedSet): readonly ControllerRevision[] {
+  return look.revisions.filter((one) => isOwn(one, set)).toSorted((a, b) => compareRevisions(b, a));
+}
+
+/** It records the pod template of now. */
+function isCurrent({ set }: OrderedSet, revision: ControllerRevision): boolean {
+  return isSameRevision(revision, newSetRevision(set, revision.revision, set.status?.collisionCount ?? 0));
+}
+
+function revisionFor(facts: OrderedSet, wanted: number | undefined): ControllerRevision {
+  const all = newestFirst(facts);
+  const { name } = facts.key;
+  if (wanted !== undefined) {
+    const found = all.find(({ revision }) => revision === wanted);
+    if (found) return found;
+    const numbers = all.map(({ revision }) => revision).join(", ");
+    throw new CliError(`--to-revision ${wanted}: there is no such revision, but ${numbers || "none at all"}`);
+  }
+  const previous = all.find((one) => !isCurrent(facts, one));
+  if (previous) return previous;
+  const there = counted(all.length, "revision");
+  throw new CliError(
+    `${SET_KIND} ${name} has no previous revision, of ${there}; sidecarset history shows what there is`,
+  );
+}

@@ -1,0 +1,97 @@
+/** Tables and paragraphs that fit into the width there is. */
+
+import { withUnseenEscaped } from "../../../shared/go/unseen.ts";
+import type { Part, Screen } from "./screen.ts";
+import { widthOf } from "./screen.ts";
+
+const GAP = 2;
+/** Narrower than this nothing can be read in a column. */
+const LEAST = 6;
+
+/** Columns as wide as they need; where that is too wide the widest are cut, but for the one that is called `whole`. */
+export function printTable(
+  screen: Screen,
+  head: readonly string[],
+  rows: readonly (readonly Part[])[],
+  whole?: string,
+): void {
+  const cells = [head.map((text): Part => ({ text, color: "bold" })), ...rows];
+  const widths = narrowed(widthsOf(cells), screen.width, head.indexOf(whole ?? ""));
+  for (const row of cells) {
+    const last = row.length - 1;
+    screen.line(
+      ...row.flatMap((part, index) =>
+        index === last ? [cut(part, widths[index] ?? 0)] : [padded(part, widths[index] ?? 0)],
+      ),
+    );
+  }
+}
+
+/** Indented and broken at spaces; the first line has no indent, since its place is taken. */
+export function wrap(text: string, width: number, indent = 0): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const next = line === "" ? word : `${line} ${word}`;
+    if (widthOf(next) > width - indent && line !== "") {
+      lines.push(line);
+      line = word;
+    } else line = next;
+  }
+  const pad = " ".repeat(indent);
+  return [...lines, line].map((one, index) => (index === 0 ? one : pad + one));
+}
+
+function textOf(part: Part): string {
+  return withUnseenEscaped(typeof part === "string" ? part : part.text);
+}
+
+function widthsOf(cells: readonly (readonly Part[])[]): number[] {
+  const columns = cells[0]?.length ?? 0;
+  return Array.from({ length: columns }, (_, index) =>
+    cells.reduce((most, row) => Math.max(most, widthOf(textOf(row[index] ?? ""))), 0),
+  );
+}
+
+function narrowed(widths: readonly number[], width: number, whole: number): readonly number[] {
+  const fitted = [...widths];
+  let excess = fitted.reduce((sum, one) => sum + one, 0) + GAP * (fitted.length - 1) - width;
+  while (excess > 0) {
+    const left = fitted.map((one, index) => (index === whole ? 0 : one));
+    const widest = left.indexOf(Math.max(...left));
+    if ((left[widest] ?? 0) <= LEAST) break;
+    fitted[widest] = (fitted[widest] ?? 0) - 1;
+    excess--;
+  }
+  return fitted;
+}
+
+/** In the middle: what names differ in is often their end. */
+function cut(part: Part, width: number): Part {
+  const text = textOf(part);
+  if (widthOf(text) <= width) return part;
+  const tail = Math.floor((width - 1) / 2);
+  const characters = [...text];
+  const [begin, end] = [fitting(characters, width - 1 - tail), fitting(characters.toReversed(), tail)];
+  return withText(part, `${begin.join("")}…${end.toReversed().join("")}`);
+}
+
+/** As many of the first as have room. */
+function fitting(characters: readonly string[], width: number): readonly string[] {
+  const fitted: string[] = [];
+  for (const character of characters) {
+    if (widthOf([...fitted, character].join("")) > width) break;
+    fitted.push(character);
+  }
+  return fitted;
+}
+
+function padded(part: Part, width: number): Part {
+  const short = cut(part, width);
+  const text = textOf(short);
+  return withText(short, text + " ".repeat(Math.max(0, width - widthOf(text)) + GAP));
+}
+
+function withText(part: Part, text: string): Part {
+  return typeof part === "string" ? text : { ...part, text };
+}

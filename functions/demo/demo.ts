@@ -1,0 +1,151 @@
+/** `npm run demo`: injection and a rollout on an embedded cluster, told line by line and summed up from the API's record. */
+
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { counted } from "../../shared/go/counted.ts";
+import { type Manifest, readManifests } from "./manifests.ts";
+import { nextImage } from "./next-image.ts";
+import { type ProgressView, progressView } from "./progress.ts";
+import {
+  applyAll,
+  changeImages,
+  followTicks,
+  look,
+  promote,
+  type Scene,
+  showUntil,
+  untilPodsStand,
+} from "./rollout.ts";
+import { type Stage, setStage } from "./stage.ts";
+import { replay } from "./summary.ts";
+
+export interface DemoOptions {
+  /** the summary as one JSON object on stdout, everything else on stderr */
+  readonly json: boolean;
+  /** stays until SIGINT or SIGTERM, for kubectl */
+  readonly keep: boolean;
+  /** manifest files; none: the sample */
+  readonly files: readonly string[];
+}
+
+interface DemoSummary {
+  readonly pods: number;
+  readonly injected: number;
+  readonly updated: number;
+  readonly updatedReady: number;
+  readonly ticks: number;
+  /** rounds of the ticks that wrote to pods */
+  readonly batches: number;
+  readonly maxUnavailable: number;
+  readonly maxUnavailableObserved: number;
+  readonly appContainerRestarts: number;
+  /** by our functions alone, since the start */
+  readonly apiCalls: Readonly<Record<string, number>>;
+  readonly seconds: number;
+}
+
+/** Of a rollout that cannot end, as that of an image nobody can pull. */
+const ROLLOUT_TIMEOUT_MS = 30_000;
+const FUNCTIONS_USER_AGENT = "sidecarset-serverless";
+const SAMPLE = ["log-agent.yaml", "web.yaml"].map((name) => fileURLToPath(new URL(name, import.meta.url)));
+
+async function inject(stage: Stage, view: ProgressView, manifests: readonly Manifest[]): Promise<Scene> {
+  await applyAll(stage, manifests);
+  const scene = await untilPodsStand(stage);
+  const { pods, injected, ready } = scene.counts;
+  view.note(
+    `Injected ${injected} of ${counted(pods, "pod")} as ${pods === 1 ? "it was" : "they were"} created, ${ready} ready. One of them:`,
+  );
+  const example = scene.pods.find(({ metadata }) => metadata?.annotations?.["kruise.io/sidecarset-injected-list"]);
+  for (const { name, image } of example?.spec.containers ?? []) view.note(`  ${name.padEnd(12)}${image}`);
+  return scene;
+}
+
+async function rollOut(stage: Stage, view: ProgressView, scene: Scene): Promise<void> {
+  const deadline = performance.now() + ROLLOUT_TIMEOUT_MS;
+  for (const change of await changeImages(stage, scene)) view.note(`\n${change}`);
+  let isDone = await followTicks(stage, view, deadline);
+  view.done();
+  for (const step of await promote(stage, await look(stage))) {
+    view.note(`\nThe partition keeps the others. Promote ${step}`);
+    isDone = await followTicks(stage, view, deadline);
+    view.done();
+  }
+  if (!isDone)
+    view.note("\nThe rollout is not over, and the demo does not wait longer for it. Here is how far it came.");
+}
+
+async function summarise(
+  stage: Stage,
+  since: { sequence: number; tick: number; startedMs: number },
+): Promise<DemoSummary> {
+  const { sidecarSets, counts } = await look(stage);
+  const { pods, injected, updated, updatedReady } = counts;
+  const reports = stage.reports.slice(since.tick);
+  const record = replay(stage.local.history(), since.sequence, sidecarSets);
+  return {
+    pods,
+    injected,
+    updated,
+    updatedReady,
+    ticks: reports.length,
+    batches: reports.flatMap(({ sidecarSets: sets }) => sets).reduce((sum, { tally }) => sum + tally.batches, 0),
+    ...record,
+    apiCalls: stage.local.apiCalls(FUNCTIONS_USER_AGENT),
+    seconds: Math.round((performance.now() - since.startedMs) / 100) / 10,
+  };
+}
+
+function tell(view: ProgressView, summary: DemoSummary): void {
+  const { apiCalls, ...rest } = summary;
+  view.note(`
+Summary, from the API server's own record
+  pods                     ${rest.pods}
+  injected                 ${rest.injected}
+  updated                  ${rest.updated}, ${rest.updatedReady} of them ready
+  batches                  ${rest.batches}, in ${counted(rest.ticks, "tick")}
+  unavailable at once      ${rest.maxUnavailableObserved} at most, ${rest.maxUnavailable} allowed
+  app container restarts   ${rest.appContainerRestarts}
+  time                     ${rest.seconds} s
+  API calls`);
+  for (const [call, count] of Object.entries(apiCalls).sort()) view.note(`    ${call.padEnd(27)}${count}`);
+}
+
+async function stay(stage: Stage, view: ProgressView): Promise<void> {
+  const { sidecarSets } = await look(stage);
+  const [first] = sidecarSets;
+  const image = nextImage(first?.spec.containers?.[0]?.image ?? "");
+  const patch = JSON.stringify([{ op: "replace", path: "/spec/containers/0/image", value: image }]);
+  view.note(`
+The cluster stays until Ctrl-C. In another terminal:
+  export KUBECONFIG=${stage.kubeconfig}
+  kubectl get pods
+The next rollout:
+  kubectl patch sidecarset ${first?.metadata?.name} --type=json -p '${patch}'
+`);
+  const stop = new AbortController();
+  const signalled = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]).then(() => stop.abort());
+  await Promise.all([signalled, showUntil(stage, view, stop.signal)]);
+}
+
+/** @throws CliError for what the caller can mend, KubeError when the cluster refuses a manifest */
+export async function runDemo({ json, keep, files }: DemoOptions): Promise<void> {
+  const startedMs = performance.now();
+  const view = progressView(json ? process.stderr : process.stdout);
+  const manifests = await readManifests(files.length > 0 ? files : SAMPLE);
+  const stage = await setStage();
+  try {
+    view.note(
+      `An embedded cluster at ${stage.local.url}\nOur webhooks are registered there, and a tick runs every second.`,
+    );
+    const scene = await inject(stage, view, manifests);
+    const since = { sequence: stage.local.history().at(-1)?.sequence ?? 0, tick: stage.reports.length, startedMs };
+    await rollOut(stage, view, scene);
+    const summary = await summarise(stage, since);
+    tell(view, summary);
+    if (json) process.stdout.write(`${JSON.stringify(summary)}\n`);
+    if (keep) await stay(stage, view);
+  } finally {
+    await stage.close();
+  }
+}

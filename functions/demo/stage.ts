@@ -1,0 +1,104 @@
+/** Sets the scene: an embedded cluster, our webhooks and ticks served for it over HTTPS, and everything registered there. */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generate } from "selfsigned";
+import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import { installation } from "../../shared/install/manifests.ts";
+import type { WebhookAddress } from "../../shared/install/webhooks/address.ts";
+import { connectCluster } from "../../shared/kube/client.ts";
+import type { Cluster, Resource } from "../../shared/kube/port.ts";
+import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
+import { startServer } from "../server/serve.ts";
+
+export interface Stage {
+  /** our own way to the cluster, counted apart from the functions' */
+  readonly client: Cluster;
+  readonly local: LocalCluster;
+  readonly kubeconfig: string;
+  /** where the API server finds the webhooks */
+  readonly address: WebhookAddress;
+  /** one for each tick so far, oldest first */
+  readonly reports: readonly PassReport[];
+  close(): Promise<void>;
+}
+
+const TICK_MS = 1_000;
+
+async function writeCertificate(folder: string) {
+  const { cert, private: key } = await generate([{ name: "commonName", value: "sidecarset-webhooks" }], {
+    keyType: "ec",
+    algorithm: "sha256",
+    extensions: [
+      { name: "basicConstraints", cA: true },
+      { name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] },
+    ],
+  });
+  const paths = { tlsCert: join(folder, "tls.crt"), tlsKey: join(folder, "tls.key") };
+  await writeFile(paths.tlsCert, cert);
+  await writeFile(paths.tlsKey, key, { mode: 0o600 });
+  return { ...paths, caBundle: Buffer.from(cert).toString("base64") };
+}
+
+/** Every kind that we install has a plural by English rules. */
+function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  const plural = `${kind.toLowerCase()}s`.replace(/ys$/, "ies");
+  return { group, version, plural, namespaced: metadata?.namespace !== undefined };
+}
+
+/** Who calls our webhooks proves it by a path that nobody can guess. */
+async function writePathSecret(folder: string) {
+  const pathSecret = randomBytes(32).toString("base64url");
+  const path = join(folder, "path-secrets");
+  await writeFile(path, `${pathSecret}\n`, { mode: 0o600 });
+  return { pathSecret, authentication: parseAuthentication({ AUTHENTICATION: "secret-path", PATH_SECRETS: path }) };
+}
+
+/** Creates them in this order. */
+export async function install(client: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
+  for (const object of objects) {
+    await client.create(resourceOf(object), object);
+  }
+}
+
+async function openStage(folder: string): Promise<Stage> {
+  const local = await startLocalCluster();
+  const kubeconfig = join(folder, "kubeconfig");
+  await writeFile(kubeconfig, local.kubeconfig(), { mode: 0o600 });
+  const { caBundle, ...tls } = await writeCertificate(folder);
+  const { pathSecret, authentication } = await writePathSecret(folder);
+  const reports: PassReport[] = [];
+  const server = await startServer({
+    kubeconfig,
+    ...tls,
+    authentication,
+    host: "127.0.0.1",
+    port: 0,
+    tickMs: TICK_MS,
+    onReport: (report) => reports.push(report),
+  });
+  const client = connectCluster({
+    server: local.url,
+    certificateAuthority: local.caCertificate,
+    token: async () => local.token,
+    userAgent: "sidecarset-demo",
+  });
+  const address = { url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret };
+  // Fail: nothing of what is shown may hang on how busy the machine is.
+  await install(client, installation(address, { podFailurePolicy: "Fail" }));
+  const close = async () => {
+    await server.close();
+    await local.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { client, local, kubeconfig, address, reports, close };
+}
+
+/** Everything listens on 127.0.0.1, on free ports, and is gone after `close`. */
+export async function setStage(): Promise<Stage> {
+  return openStage(await mkdtemp(join(tmpdir(), "sidecarset-demo-")));
+}

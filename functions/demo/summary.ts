@@ -1,0 +1,108 @@
+/** Says how a rollout went, from the API server's own record of what was written, not from our report of it. */
+
+import type { RecordedWrite } from "../../infra/local/storage/history.ts";
+import type { Container, Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION, IS_INJECTED_ENV } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { parseUpgradeRecords } from "../../shared/core/pod/pod-records.ts";
+import { maxUnavailableOf } from "../../shared/core/rollout/select/budget.ts";
+
+export interface PodCounts {
+  readonly pods: number;
+  readonly injected: number;
+  readonly updated: number;
+  readonly updatedReady: number;
+  readonly ready: number;
+  readonly unavailable: number;
+}
+
+export interface RolloutRecord {
+  /** in pods, the sum over all SidecarSets */
+  readonly maxUnavailable: number;
+  /** the most pods that were unavailable at once, after any single write */
+  readonly maxUnavailableObserved: number;
+  readonly appContainerRestarts: number;
+}
+
+const isInjectedContainer = ({ env }: Container) => env?.some(({ name }) => name === IS_INJECTED_ENV) === true;
+
+const injectedBy = (pod: Pod): readonly string[] =>
+  (pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION] ?? "").split(",").filter((name) => name !== "");
+
+function isReady(pod: Pod): boolean {
+  return pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
+}
+
+/** Not ready, or about to restart a container: the spec asks for another image than the one that runs. */
+function isUnavailable(pod: Pod): boolean {
+  const running = new Map(pod.status?.containerStatuses?.map(({ name, image }) => [name, image]));
+  return !isReady(pod) || pod.spec.containers.some(({ name, image }) => running.get(name) !== image);
+}
+
+function isUpdated(pod: Pod, hashes: ReadonlyMap<string, string>): boolean {
+  const names = injectedBy(pod);
+  const { records } = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]);
+  return names.length > 0 && names.every((name) => records[name]?.hash === hashes.get(name));
+}
+
+/** Where the pods stand now. A pod that no SidecarSet was injected into is counted in `pods` alone. */
+export function countPods(pods: readonly Pod[], sidecarSets: readonly SidecarSet[]): PodCounts {
+  const hashes = new Map(
+    sidecarSets.map(({ metadata }) => [metadata?.name ?? "", metadata?.annotations?.[HASH_ANNOTATION] ?? ""]),
+  );
+  const injected = pods.filter((pod) => injectedBy(pod).length > 0);
+  const updated = injected.filter((pod) => isUpdated(pod, hashes));
+  return {
+    pods: pods.length,
+    injected: injected.length,
+    updated: updated.length,
+    updatedReady: updated.filter((pod) => !isUnavailable(pod)).length,
+    ready: pods.filter(isReady).length,
+    unavailable: injected.filter(isUnavailable).length,
+  };
+}
+
+/** In pods, the budgets of all SidecarSets together. */
+export function maxUnavailableSum(sidecarSets: readonly SidecarSet[], pods: readonly Pod[]): number {
+  const matched = (name: string) => pods.filter((pod) => injectedBy(pod).includes(name)).length;
+  return sidecarSets
+    .map((set) => maxUnavailableOf(set.spec.updateStrategy, matched(set.metadata?.name ?? "")))
+    .reduce((sum, each) => sum + each, 0);
+}
+
+function appRestarts(pod: Pod): number {
+  const sidecars = new Set(pod.spec.containers.filter(isInjectedContainer).map(({ name }) => name));
+  return (pod.status?.containerStatuses ?? [])
+    .filter(({ name }) => !sidecars.has(name))
+    .reduce((sum, { restartCount = 0 }) => sum + restartCount, 0);
+}
+
+/**
+ * Replays every write of a pod and looks at all of them after each.
+ * @param since sequence number of the last write before the rollout; earlier writes set the scene, they are not judged
+ */
+export function replay(
+  writes: readonly Pick<RecordedWrite, "sequence" | "group" | "resource" | "object" | "isRemoved">[],
+  since: number,
+  sidecarSets: readonly SidecarSet[],
+): RolloutRecord {
+  const pods = new Map<string, Pod>();
+  const unavailable = new Set<string>();
+  const restarts = new Map<string, number>();
+  let maxUnavailableObserved = 0;
+  for (const write of writes.filter(({ group, resource }) => group === "" && resource === "pods")) {
+    const pod = write.object as unknown as Pod;
+    const uid = pod.metadata?.uid ?? "";
+    restarts.set(uid, appRestarts(pod));
+    pods.set(uid, pod);
+    if (write.isRemoved) pods.delete(uid);
+    if (!write.isRemoved && injectedBy(pod).length > 0 && isUnavailable(pod)) unavailable.add(uid);
+    else unavailable.delete(uid);
+    if (write.sequence > since) maxUnavailableObserved = Math.max(maxUnavailableObserved, unavailable.size);
+  }
+  return {
+    maxUnavailable: maxUnavailableSum(sidecarSets, [...pods.values()]),
+    maxUnavailableObserved,
+    appContainerRestarts: [...restarts.values()].reduce((sum, each) => sum + each, 0),
+  };
+}

@@ -1,0 +1,94 @@
+/** What an application load balancer hands over for an HTTP request, and what it wants back. */
+import type { X509Certificate } from "node:crypto";
+import type { ALBEvent } from "aws-lambda";
+import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";
+import { certificateIn } from "../../shared/webhook/server/client-certificate.ts";
+import type { HttpAnswer, HttpRequest } from "../../shared/webhook/server/http.ts";
+import { bytesAsJson, decode, type HttpResult, toResult } from "./body.ts";
+
+/** Of the JSON that carries the answer, with room for what stands around its body. */
+const MAX_LOAD_BALANCER_BYTES = 1_000_000 - 2_000;
+
+/** From a listener that verifies client certificates: the certificate, percent-encoded. */
+const LEAF_HEADER = "x-amzn-mtls-clientcert-leaf";
+
+/** Node's own Request and Response load a whole HTTP client at their first use: most of a cold start. */
+export function fromLoadBalancer(event: ALBEvent, settings: AuthenticationSettings): HttpRequest {
+  const { httpMethod: method, path } = event;
+  const { clientCertificateFrom: source, loadBalancerListener: listener } = settings;
+  const headers = byLowerCase(joined(event.headers, event.multiValueHeaders));
+  const query = joined(event.queryStringParameters, event.multiValueQueryStringParameters)
+    .map(([name, value]) => `${name}=${value}`)
+    .join("&");
+  return {
+    method,
+    path,
+    query,
+    headers,
+    clientCertificate: () => (source === "load-balancer" ? loadBalancerCertificate(event, listener) : undefined),
+    readBody: async (maxBytes) => decode(event, maxBytes),
+    canCarry: (body) => bytesAsJson(body) <= MAX_LOAD_BALANCER_BYTES,
+  };
+}
+
+export function toLoadBalancerResult({ multiValueHeaders }: ALBEvent, answer: HttpAnswer): HttpResult {
+  const { headers, ...result } = toResult(answer);
+  if (multiValueHeaders === undefined) return { headers, ...result };
+  return { ...result, multiValueHeaders: Object.fromEntries(Object.entries(answer.headers).map(([k, v]) => [k, [v]])) };
+}
+
+type Values = Readonly<Record<string, string | undefined>> | undefined;
+type MultiValues = Readonly<Record<string, readonly string[] | undefined>> | undefined;
+
+/** A load balancer sends either of the two, as its target group is set. A name that comes twice can't prove anything. */
+function joined(values: Values, multiValues: MultiValues): readonly (readonly [string, string])[] {
+  const multi = Object.entries(multiValues ?? {}).map(([name, list]) => [name, list?.join(", ") ?? ""] as const);
+  return [...multi, ...Object.entries(values ?? {}).map(([name, value]) => [name, value ?? ""] as const)];
+}
+
+/** Names in several cases are one name that comes several times. */
+function byLowerCase(entries: readonly (readonly [string, string])[]): Readonly<Record<string, string>> {
+  const all = new Map<string, string>();
+  for (const [name, value] of entries) {
+    const known = all.get(name.toLowerCase());
+    all.set(name.toLowerCase(), known === undefined ? value : `${known}, ${value}`);
+  }
+  return Object.fromEntries(all);
+}
+
+type Event = Pick<ALBEvent, "requestContext" | "headers" | "multiValueHeaders">;
+
+/**
+ * Every value that the event has for a name in lower case. A load balancer sends one form of headers, as its target group
+ * is set; who sends both, or a name in two cases, has several values.
+ */
+function valuesOf({ headers, multiValueHeaders }: Event, wanted: string): readonly (string | undefined)[] {
+  const all = [...Object.entries(multiValueHeaders ?? {}), ...Object.entries(headers ?? {})];
+  return all.flatMap(([name, value]) => (name.toLowerCase() === wanted ? (value ?? "") : []));
+}
+
+function only(event: Event, wanted: string): string | undefined {
+  const [value, ...others] = valuesOf(event, wanted);
+  return others.length === 0 ? value : undefined;
+}
+
+/** A target group may stand behind several listeners, of which another lets anybody write the header. */
+function isFrom(event: Event, listener: string): boolean {
+  const { elb } = event.requestContext as Partial<ALBEvent["requestContext"]>;
+  const from = `${elb?.targetGroupArn}:${only(event, "x-forwarded-port")}`;
+  return from === listener && only(event, "x-forwarded-proto") === "https";
+}
+
+/** undefined: nothing is proven. */
+function loadBalancerCertificate(event: Event, listener: string | undefined): X509Certificate | undefined {
+  if (listener === undefined || !isFrom(event, listener)) return undefined;
+  return certificateIn(decoded(only(event, LEAF_HEADER)));
+}
+
+function decoded(text: string | undefined): string | undefined {
+  try {
+    return text === undefined ? undefined : decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,17 @@
+/** Lambda: sidecars for new pods. */
+
+import { connect } from "../../shared/kube/connect.ts";
+import { readCluster, readConfig } from "../../shared/settings/config.ts";
+import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
+import { MUTATE_POD_PATH } from "../../shared/webhook/server/paths.ts";
+import { clusterView } from "../../shared/webhook/view/cluster-view.ts";
+import { lambdaWebhook } from "./http.ts";
+
+const config = readConfig();
+const cluster = readCluster();
+const view = clusterView({ ...config, isAnnounced: true, connect: () => connect(cluster), now: Date.now });
+
+export const handler = lambdaWebhook({
+  admissions: { [MUTATE_POD_PATH]: podAdmission({ ...config, view }) },
+  checkReady: view.listSidecarSets,
+});

@@ -1,0 +1,24 @@
+/** What Lambda's log says of a pass. */
+
+import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
+import { createLog, type Log } from "../../shared/log.ts";
+import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
+import { readEmbedsMetrics } from "../../shared/settings/config.ts";
+
+function logSidecarSet(log: Log, { name, stop, ...rest }: SidecarSetReport): void {
+  const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
+  // An alarm counts the lines that tell of missed pods, whatever the level of the log.
+  const isGrave = stop === "failed" || problems.length > 0 || (rest.missed?.count ?? 0) > 0;
+  log[isGrave ? "warn" : "info"](`SidecarSet ${name}`, { stop, ...rest });
+}
+
+export function logReport(log: Log, report: PassReport): void {
+  const { sidecarSets, problems, ...pass } = report;
+  for (const sidecarSet of sidecarSets) logSidecarSet(log, sidecarSet);
+  for (const problem of problems) log.error(problem);
+  // An alarm counts the lines that name some.
+  log[pass.unread.length > 0 ? "warn" : "info"]("pass", pass);
+  if (report.isDryRun || !readEmbedsMetrics()) return;
+  // Whatever the level of the log: these lines are not for people.
+  for (const fields of embeddedMetrics(report, Date.now())) createLog("info").info("metrics", fields);
+}

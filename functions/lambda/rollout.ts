@@ -1,0 +1,111 @@
+/**
+ * Lambda: a pass over all SidecarSets, by schedule or by hand with {"sidecarSet"?: "name", "dryRun"?: true}. Where there
+ * is a queue the schedule's pass puts SidecarSets into it, and each message that comes back is a pass for one of them.
+ */
+import type { Context, SQSEvent } from "aws-lambda";
+import { gateAsker } from "../../shared/approval/gate-asker.ts";
+import type { Queue } from "../../shared/aws/access.ts";
+import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import type { Gates } from "../../shared/controller/rollout/gates.ts";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import { failureOf, listWork, type Served, serveWork } from "../../shared/controller/serve-work.ts";
+import { parseWork, subjectOfWork } from "../../shared/core/rollout/queue/work.ts";
+import { connect } from "../../shared/kube/connect.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
+import { createLog, type Log } from "../../shared/log.ts";
+import { readAwsAccess, readCluster, readConfig, readGateHosts, readQueue } from "../../shared/settings/config.ts";
+import { keepHeapSmall } from "./heap.ts";
+import { logReport } from "./rollout-log.ts";
+
+keepHeapSmall();
+
+export interface RolloutEvent {
+  readonly sidecarSet?: string;
+  readonly dryRun?: boolean;
+  /** dry run of one SidecarSet: how long its pods take until they are ready again; absent: 5 */
+  readonly readyAfterSeconds?: number;
+  /** RFC3339: for when the Scheduler was to call, however late it does; absent: now */
+  readonly scheduledTime?: string;
+}
+
+type RolloutContext = Pick<Context, "getRemainingTimeInMillis">;
+
+/** Left for the report when the pass is over. */
+const REPORT_MS = 1_000;
+
+const served: Served = new Map();
+const refusals: Gates["refusals"] = new Map();
+
+/**
+ * Messages give the report of the last of them.
+ * @throws KubeError or ConfigError when there is no way to the cluster, and an Error when SidecarSets cannot be listed;
+ * other trouble there is in the report, and logged. For a message also when its pass failed: it comes again.
+ */
+export async function handler(event: RolloutEvent, context: RolloutContext): Promise<PassReport>;
+export async function handler(event: SQSEvent, context: RolloutContext): Promise<PassReport | undefined>;
+export async function handler(event: RolloutEvent | SQSEvent, context: RolloutContext) {
+  const { kruiseNamespace, logLevel, featureGates, isKeepingRegistration } = readConfig();
+  const log = createLog(logLevel);
+  const pass = {
+    kruiseNamespace,
+    follow: true,
+    settings: featureGates,
+    isKeepingRegistration,
+    gates: { ask: gateAsker(readGateHosts()), refusals },
+  };
+  const remainingMs = () => context.getRemainingTimeInMillis() - REPORT_MS;
+  if ("Records" in event) return serveMessages(event, { ...pass, remainingMs, log });
+  const { sidecarSet, dryRun = false, readyAfterSeconds } = event;
+  const cluster = await connect(readCluster());
+  const queue = sidecarSet === undefined && !dryRun ? readQueue() : undefined;
+  // All else there is to do has its turn whatever becomes of the queue.
+  const failure = queue && (await fillQueue(cluster, queue, { event, log }).catch((error: unknown) => ({ error })));
+  const report = await runPass(cluster, {
+    ...pass,
+    deadlineMs: remainingMs(),
+    withoutSidecarSets: queue !== undefined,
+    ...(sidecarSet === undefined ? {} : { sidecarSet }),
+    dryRun,
+    ...(readyAfterSeconds === undefined ? {} : { plan: { readyAfterSeconds } }),
+  });
+  logReport(log, report);
+  // An invocation that fails is what alarms look at; nobody repeats it.
+  if (failure) throw failure.error;
+  if (report.failure !== undefined && !dryRun) throw new Error(report.failure);
+  return report;
+}
+
+async function fillQueue(
+  cluster: Cluster,
+  queue: Queue,
+  { event: { scheduledTime = "" }, log }: { readonly event: RolloutEvent; readonly log: Log },
+): Promise<undefined> {
+  const work = await listWork(cluster, Date.parse(scheduledTime) || Date.now());
+  const { sendWork } = await import("../../shared/aws/send-work.ts");
+  await sendWork(queue, work, readAwsAccess());
+  log.info("queued", { sidecarSets: work.length });
+  return undefined;
+}
+
+type MessageOptions = Omit<PassOptions, "deadlineMs" | "sidecarSet"> & {
+  readonly remainingMs: () => number;
+  readonly log: Log;
+};
+
+/** One after the other, though the queue hands them over one by one. */
+async function serveMessages({ Records }: SQSEvent, { log, ...options }: MessageOptions) {
+  let last: PassReport | undefined;
+  for (const { body } of Records) {
+    const work = parseWork(body);
+    const report = await serveWork(await connect(readCluster()), work, { ...options, served });
+    if (report === undefined) {
+      log.debug(`${subjectOfWork(work)}: served meanwhile`);
+      continue;
+    }
+    logReport(log, report);
+    const failure = failureOf(report);
+    if (failure !== undefined) throw new Error(`${subjectOfWork(work)}: ${failure}`);
+    last = report;
+  }
+  return last;
+}

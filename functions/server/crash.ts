@@ -1,0 +1,17 @@
+/** The last words of a process that ends by an error nobody caught: one line in the log, without any secret. */
+import type { Log } from "../../shared/log.ts";
+
+/** Lines of a process that goes on are written this soon. */
+const WRITTEN_MS = 50;
+/** Nobody is waited for longer who reads them slowly. */
+const MOST_MS = 1_000;
+
+/** Node alone would print the error as it is, and lose what a pipe has not taken yet. The exit code is 1. */
+export function logCrashes(log: Log): void {
+  const end = () => process.exit(1);
+  process.on("uncaughtException", (error) => {
+    log.error("the process ends by an error that nobody caught", { error });
+    setTimeout(() => process.stdout.write("", end), WRITTEN_MS);
+    setTimeout(end, MOST_MS);
+  });
+}

@@ -1,0 +1,38 @@
+/** /metrics, on a port of its own: it asks nobody who he is, so it is for the cluster's own network. */
+import { Hono } from "hono";
+import { CONTENT_TYPE, createMetrics, type Metrics } from "../../shared/metrics/prometheus.ts";
+import type { Answerer, HttpRequest } from "../../shared/webhook/server/http.ts";
+import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
+import { askPages } from "./pages.ts";
+
+export interface MeteredServer {
+  readonly metrics: Metrics;
+  /** The same answers, counted. */
+  readonly metered: (app: Answerer) => Answerer;
+  readonly server: WebhookServer;
+}
+
+/** @throws ServerError when the port cannot be had */
+export async function serveMetrics(port: number, host: string | undefined): Promise<MeteredServer> {
+  const metrics = createMetrics();
+  const pages = new Hono()
+    .get("/metrics", (context) => context.body(metrics.text(), 200, { "content-type": CONTENT_TYPE }))
+    .notFound((context) => context.text("there is /metrics here, and nothing else", 404));
+  const app: Answerer = (request) => askPages(pages, request, request.path);
+  const server = await serveHttps(app, { port, ...(host === undefined ? {} : { host }) });
+  return { metrics, metered: (app) => counted(app, metrics), server };
+}
+
+function counted(app: Answerer, metrics: Metrics): Answerer {
+  return async (request) => {
+    const beganAt = performance.now();
+    const answer = await app(request);
+    metrics.addRequest(webhookOf(request, answer.status), answer.status, (performance.now() - beganAt) / 1000);
+    return answer;
+  };
+}
+
+/** The last part of the path. Strangers can ask for anything, so what is not there, or not for them, has one name. */
+function webhookOf({ path }: HttpRequest, status: number): string {
+  return status === 401 || status === 404 ? "none" : (path.split("/").at(-1) ?? "");
+}

@@ -1,0 +1,106 @@
+/** Every webhook on one HTTPS port and passes on a timer, for clusters without a cloud. */
+import { once } from "node:events";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import { connect } from "../../shared/kube/connect.ts";
+import { createBatchedLog, createLog, type Log } from "../../shared/log.ts";
+import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";
+import { readAwsAccess, readCluster, readConfig } from "../../shared/settings/config.ts";
+import type { SecretReference } from "../../shared/settings/reference.ts";
+import { allWebhooks } from "../../shared/webhook/handlers/all-webhooks.ts";
+import { authenticator } from "../../shared/webhook/server/authenticate.ts";
+import { type ServerOptions, serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
+import { createAlarm } from "./alarm.ts";
+import { logCrashes } from "./crash.ts";
+import { serveMetrics } from "./metrics.ts";
+import { tickAll } from "./ticks.ts";
+import { serveUi } from "./ui.ts";
+
+export interface ServeOptions extends ServerOptions {
+  /** path; absent: the cluster of the environment's settings */
+  readonly kubeconfig?: string;
+  /** absent: no passes, somebody else makes them */
+  readonly tickMs?: number;
+  /** How API servers prove who they are. */
+  readonly authentication: AuthenticationSettings;
+  /** Where the secrets of the page's path are kept; absent: no page. */
+  readonly uiSecrets?: SecretReference;
+  /** absent: VIEW_FRESHNESS_MS */
+  readonly freshnessMs?: number;
+  /** absent: nothing is logged */
+  readonly log?: Log;
+  /** of /metrics, over plain HTTP; absent: there is none */
+  readonly metricsPort?: number;
+  /** called after every pass */
+  readonly onReport?: (report: PassReport) => void;
+}
+
+/** `close` resolves when the requests in flight are answered and the pass under way has ended between two rounds. */
+export interface Server extends WebhookServer {
+  readonly metricsPort?: number;
+}
+
+/**
+ * Begins to serve and to tick. The environment's settings apply, but for the kubeconfig.
+ * @throws ServerError, ConfigError, SecretError or KubeError: one sentence on what cannot be used
+ */
+export async function startServer(options: ServeOptions): Promise<Server> {
+  const { log = createLog("error", () => undefined), onReport, tickMs } = options;
+  const config = {
+    ...readConfig(),
+    ...(options.freshnessMs === undefined ? {} : { freshnessMs: options.freshnessMs }),
+  };
+  const { kruiseNamespace } = config;
+  const cluster = options.kubeconfig ?? readCluster();
+  const toCluster = () => connect(cluster);
+  const identify = { aws: readAwsAccess, log, now: Date.now };
+  const { isKnown, isKept, ready } = authenticator(options.authentication, identify, { hasConversions: true });
+  await ready;
+  await toCluster();
+  const alarm = createAlarm();
+  const tell = async () => alarm.ring();
+  const webhooks = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, tell });
+  const ui = {
+    identify,
+    connect: toCluster,
+    kruiseNamespace,
+    settings: config.featureGates,
+    isWebhooks: isKept,
+  };
+  const app = options.uiSecrets === undefined ? webhooks : await serveUi(webhooks, options.uiSecrets, ui);
+  const metering =
+    options.metricsPort === undefined ? undefined : await serveMetrics(options.metricsPort, options.host);
+  const server = await serveHttps(metering ? metering.metered(app) : app, options).catch(async (error: unknown) => {
+    // What is open would keep the process alive, with nothing served.
+    await metering?.server.close();
+    throw error;
+  });
+  const end = new AbortController();
+  const ticking = {
+    connect: toCluster,
+    log,
+    onReport: (report: PassReport) => {
+      metering?.metrics.addPass(report, Date.now());
+      onReport?.(report);
+    },
+    alarm,
+    signal: end.signal,
+  };
+  const ticks = tickMs === undefined ? undefined : tickAll({ ...ticking, tickMs });
+  const close = async () => {
+    end.abort();
+    await Promise.all([server.close(), metering?.server.close(), ticks]);
+  };
+  return { port: server.port, ...(metering ? { metricsPort: metering.server.port } : {}), close };
+}
+
+/** Resolves after SIGTERM or SIGINT, when everything in flight is done. */
+export async function serveUntilSignal(options: ServeOptions): Promise<void> {
+  const log = createBatchedLog(readConfig().logLevel);
+  logCrashes(log);
+  const ended = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
+  const server = await startServer({ log, ...options });
+  log.info("serving", { port: server.port, tickMs: options.tickMs });
+  await ended;
+  log.info("stopping");
+  await server.close();
+}

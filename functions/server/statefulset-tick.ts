@@ -1,0 +1,33 @@
+/** One pass over ordered sets by hand. */
+
+import type { SetPlanWish } from "../../shared/controller/statefulset/dry-run.ts";
+import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
+import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
+import { readConfig } from "../../shared/settings/config.ts";
+import { parseSetKey } from "../cli/input/statefulset-key.ts";
+
+interface SetTickOptions {
+  readonly deadlineMs: number;
+  readonly dryRun: boolean;
+  /** NAMESPACE/NAME; absent: all */
+  readonly set?: string;
+  /** dry run of one: what to take for granted when it looks ahead */
+  readonly plan?: SetPlanWish;
+}
+
+/** What went wrong, one sentence each; none: the pass did what there was to do. */
+export function troubleOfSets({ problems, sets }: SetPassReport): readonly string[] {
+  const failed = sets.filter(({ stop }) => stop === "failed" || stop === "gone");
+  return [
+    ...problems.slice(-1),
+    ...failed.map(({ namespace, name, why }) => `StatefulSet ${namespace}/${name}: ${why}`),
+  ];
+}
+
+/** @throws ConfigError for a set that is named in another way */
+export function runSetTick(cluster: Cluster, { set, ...options }: SetTickOptions): Promise<SetPassReport> {
+  const { kruiseNamespace, featureGates: gates } = readConfig();
+  const named = set === undefined ? {} : { set: parseSetKey(set) };
+  return runSetPass(cluster, { kruiseNamespace, gates, follow: true, ...options, ...named });
+}

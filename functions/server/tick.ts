@@ -1,0 +1,39 @@
+/** One scheduled pass by hand. */
+
+import { gateAsker } from "../../shared/approval/gate-asker.ts";
+import { runPass } from "../../shared/controller/pass.ts";
+import type { PlanWish } from "../../shared/controller/rollout/dry-run.ts";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
+import { readConfig, readGateHosts } from "../../shared/settings/config.ts";
+
+export interface TickOptions {
+  readonly deadlineMs: number;
+  readonly dryRun: boolean;
+  /** only this one */
+  readonly sidecarSet?: string;
+  /** dry run of one: what to take for granted when it looks ahead */
+  readonly plan?: PlanWish;
+  /** absent: FEATURE_GATES */
+  readonly settings?: RolloutSettings;
+}
+
+/** What went wrong in a pass, one sentence each; none: it did what there was to do. Of a cluster that can't be reached, the last word. */
+export function troubleOf({ problems, sidecarSets }: PassReport): readonly string[] {
+  const failed = sidecarSets.filter(({ stop }) => stop === "failed" || stop === "gone");
+  return [...problems.slice(-1), ...failed.map(({ name, why }) => `SidecarSet ${name}: ${why}`)];
+}
+
+/** The environment's settings apply. */
+export function runTick(cluster: Cluster, options: TickOptions): Promise<PassReport> {
+  const { kruiseNamespace, featureGates, isKeepingRegistration } = readConfig();
+  return runPass(cluster, {
+    kruiseNamespace,
+    follow: true,
+    settings: featureGates,
+    isKeepingRegistration,
+    gates: { ask: gateAsker(readGateHosts()), refusals: new Map() },
+    ...options,
+  });
+}

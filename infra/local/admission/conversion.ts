@@ -1,0 +1,82 @@
+/** Between the versions of a kind: a conversion webhook for custom resources, a renaming for events, else only apiVersion. */
+import { randomUUID } from "node:crypto";
+import { eventFromCore, eventToCore } from "../kinds/event-version.ts";
+import { apiVersionOf, type Kind, typed } from "../kinds/kind.ts";
+import { withDefaults } from "../schema/schema-default.ts";
+import { asText, at, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
+import type { ApiObject } from "../storage/object.ts";
+import { internalError } from "../storage/status-error.ts";
+import { callWebhook } from "./webhook-call.ts";
+
+const CONVERSION_TIMEOUT_MS = 30_000;
+
+function convertedObjects(answer: JsonObject, uid: string, fail: (why: string) => Error): readonly JsonObject[] {
+  if (textAt(answer, "response", "uid") !== uid) throw fail(`expected response.uid="${uid}"`);
+  if (textAt(answer, "response", "result", "status") !== "Success") {
+    throw fail(textAt(answer, "response", "result", "message"));
+  }
+  return objectsIn(at(answer, "response", "convertedObjects"));
+}
+
+/** metadata is the API server's: of what a conversion webhook answers only labels and annotations count. */
+function restored(
+  original: ApiObject,
+  converted: JsonObject | undefined,
+  desired: string,
+  fail: (why: string) => Error,
+): ApiObject {
+  if (asText(converted?.["apiVersion"]) !== desired) throw fail(`returned no object of ${desired}`);
+  const labels = at(converted, "metadata", "labels");
+  const annotations = at(converted, "metadata", "annotations");
+  const { labels: _labels, annotations: _annotations, ...metadata } = original.metadata;
+  const merged: Record<string, unknown> = { ...metadata };
+  if (labels !== undefined) merged["labels"] = labels;
+  if (annotations !== undefined) merged["annotations"] = annotations;
+  return { ...converted, metadata: merged };
+}
+
+async function byWebhook(
+  clientConfig: JsonObject,
+  objects: readonly ApiObject[],
+  to: Kind,
+): Promise<readonly ApiObject[]> {
+  const uid = randomUUID();
+  const desired = apiVersionOf(to);
+  const fail = (why: string): Error => {
+    return internalError(`conversion webhook for ${objects[0]?.apiVersion}, Kind=${to.kind} failed: ${why}`);
+  };
+  const review = {
+    kind: "ConversionReview",
+    apiVersion: "apiextensions.k8s.io/v1",
+    request: { uid, desiredAPIVersion: desired, objects },
+  };
+  let answer: JsonObject;
+  try {
+    answer = await callWebhook(clientConfig, review, CONVERSION_TIMEOUT_MS);
+  } catch (error) {
+    throw fail(error instanceof Error ? error.message : String(error));
+  }
+  const converted = convertedObjects(answer, uid, fail);
+  return objects.map((object, index) => restored(object, converted[index], desired, fail));
+}
+
+function asEventOf(group: string, event: ApiObject): ApiObject {
+  return group === "events.k8s.io" ? eventFromCore(event) : eventToCore(event);
+}
+
+/** Converts objects of one collection to a version. Rejects with a 500 StatusError when the webhook fails. */
+export async function convert(objects: readonly ApiObject[], to: Kind): Promise<readonly ApiObject[]> {
+  const desired = apiVersionOf(to);
+  const foreign = objects.filter((object) => object.apiVersion !== desired);
+  if (foreign.length === 0) return objects;
+  if (to.collection === "/events") return objects.map((object) => typed(to, asEventOf(to.group, object)));
+  const webhook = to.custom?.conversion;
+  if (webhook === undefined) return objects.map((object) => typed(to, object));
+  const converted = new Map((await byWebhook(webhook, foreign, to)).map((object, index) => [foreign[index], object]));
+  return objects.map((object) => typed(to, defaulted(to, converted.get(object) ?? object)));
+}
+
+function defaulted(kind: Kind, object: ApiObject): ApiObject {
+  if (kind.custom === undefined) return object;
+  return { ...object, ...(withDefaults(object, kind.custom.schema) as JsonObject), metadata: object.metadata };
+}

@@ -1,0 +1,135 @@
+/** Deployments: a ReplicaSet per template, the newest scaled up and the others down within surge and unavailability. */
+
+import { DEPLOYMENT, REPLICA_SET } from "../kinds/built-in-kinds.ts";
+import { templateHash } from "../kinds/template-hash.ts";
+import { type Api, component, internalCall } from "../storage/api.ts";
+import { createObject } from "../storage/create.ts";
+import { asNumber, asObject, at, textMap } from "../storage/json.ts";
+import { type ApiObject, controllerOf, keyOf, timestamp } from "../storage/object.ts";
+import type { Change } from "../storage/store.ts";
+import { changeObject } from "../storage/update.ts";
+import { deploymentStatus } from "./deployment-status.ts";
+import { controlledBy, type Ownership } from "./ownership.ts";
+import { type Controller, runController } from "./work-queue.ts";
+import { ownerReference, writeStatus } from "./workload-pods.ts";
+
+const CALLER = component("deployment-controller");
+const HASH_LABEL = "pod-template-hash";
+const REVISION = "deployment.kubernetes.io/revision";
+
+function replicasOf(object: ApiObject): number {
+  return asNumber(at(object, "spec", "replicas"), 1);
+}
+
+function readyOf(object: ApiObject): number {
+  return asNumber(at(object, "status", "readyReplicas"), 0);
+}
+
+function sum(sets: readonly ApiObject[], count: (set: ApiObject) => number): number {
+  return sets.reduce((total, set) => total + count(set), 0);
+}
+
+function share(value: unknown, replicas: number, round: (value: number) => number): number {
+  if (typeof value === "number") return value;
+  return round((Number.parseInt(String(value ?? "25%"), 10) * replicas) / 100);
+}
+
+function revisionOf(set: ApiObject): number {
+  return Number(set.metadata.annotations?.[REVISION] ?? 0);
+}
+
+async function createSet(api: Api, deployment: ApiObject, hash: string, revision: number): Promise<ApiObject> {
+  const template = asObject(at(deployment, "spec", "template"));
+  const labels = { ...textMap(at(template, "metadata", "labels")), [HASH_LABEL]: hash };
+  const selector = asObject(at(deployment, "spec", "selector"));
+  const name = `${deployment.metadata.name}-${hash}`;
+  const body = {
+    metadata: {
+      name,
+      labels,
+      annotations: { [REVISION]: String(revision) },
+      ownerReferences: [ownerReference(deployment)],
+    },
+    spec: {
+      replicas: 0,
+      selector: { ...selector, matchLabels: { ...textMap(selector["matchLabels"]), [HASH_LABEL]: hash } },
+      template: { ...template, metadata: { ...asObject(template["metadata"]), labels } },
+    },
+  };
+  const key = { namespace: deployment.metadata.namespace ?? "", name };
+  return createObject(api, internalCall(CALLER, REPLICA_SET, key), body);
+}
+
+async function scale(api: Api, set: ApiObject, replicas: number): Promise<void> {
+  if (replicasOf(set) === replicas) return;
+  const transform = (current: ApiObject): ApiObject => ({
+    ...current,
+    spec: { ...asObject(current["spec"]), replicas },
+  });
+  const call = internalCall(CALLER, REPLICA_SET, keyOf(set));
+  await changeObject(api, call, { verb: "update", transform });
+}
+
+interface Rollout {
+  readonly deployment: ApiObject;
+  readonly newest: ApiObject;
+  readonly others: readonly ApiObject[];
+}
+
+async function scaleUp(api: Api, { deployment, newest, others }: Rollout): Promise<void> {
+  const replicas = replicasOf(deployment);
+  const strategy = at(deployment, "spec", "strategy");
+  const isRecreate = at(strategy, "type") === "Recreate";
+  const running = sum(others, (set) => Math.max(replicasOf(set), asNumber(at(set, "status", "replicas"), 0)));
+  const surge = isRecreate ? 0 : share(at(strategy, "rollingUpdate", "maxSurge"), replicas, Math.ceil);
+  const room = isRecreate && running > 0 ? 0 : replicas + surge - sum(others, replicasOf);
+  const grown = Math.min(replicas, Math.max(replicasOf(newest), room));
+  await scale(api, newest, grown);
+}
+
+async function scaleDown(api: Api, { deployment, newest, others }: Rollout): Promise<void> {
+  const replicas = replicasOf(deployment);
+  const strategy = at(deployment, "spec", "strategy");
+  const isRecreate = at(strategy, "type") === "Recreate";
+  const unavailable = share(at(strategy, "rollingUpdate", "maxUnavailable"), replicas, Math.floor);
+  const unready = replicasOf(newest) - readyOf(newest);
+  const total = sum([newest, ...others], replicasOf);
+  let spare = isRecreate ? total : total - (replicas - unavailable) - unready;
+  for (const set of others) {
+    // A pod that is not ready is no loss.
+    const broken = replicasOf(set) - readyOf(set);
+    const removed = Math.min(replicasOf(set), Math.max(Math.min(broken, replicasOf(set)), Math.max(0, spare)));
+    spare -= removed;
+    await scale(api, set, replicasOf(set) - removed);
+  }
+}
+
+async function rolloutOf(api: Api, ownership: Ownership, deployment: ApiObject): Promise<Rollout> {
+  const sets = controlledBy(api.store, ownership, deployment, REPLICA_SET.collection);
+  const hash = templateHash(at(deployment, "spec", "template"));
+  const found = sets.find((set) => set.metadata.labels?.[HASH_LABEL] === hash);
+  const newest = found ?? (await createSet(api, deployment, hash, Math.max(0, ...sets.map(revisionOf)) + 1));
+  return { deployment, newest, others: sets.filter((set) => set.metadata.uid !== newest.metadata.uid) };
+}
+
+export function runDeploymentController(api: Api, ownership: Ownership): Controller {
+  const keysOf = (change: Change): readonly string[] => {
+    if (change.collection === DEPLOYMENT.collection) return [change.key];
+    if (change.collection !== REPLICA_SET.collection) return [];
+    const owner = controllerOf(change.object);
+    return owner?.kind === "Deployment" ? [`${change.object.metadata.namespace}/${owner.name}`] : [];
+  };
+  return runController(api, {
+    keysOf,
+    async reconcile(key) {
+      const deployment = api.store.get(DEPLOYMENT.collection, key);
+      if (deployment === undefined || deployment.metadata.deletionTimestamp !== undefined) return;
+      const rollout = await rolloutOf(api, ownership, deployment);
+      const isPaused = at(deployment, "spec", "paused") === true;
+      if (!isPaused) await scaleUp(api, rollout);
+      if (!isPaused) await scaleDown(api, rollout);
+      const status = deploymentStatus(deployment, rollout.newest, rollout.others, timestamp(api.clock.now()));
+      await writeStatus(api, { caller: CALLER, kind: DEPLOYMENT }, deployment, status);
+    },
+  });
+}

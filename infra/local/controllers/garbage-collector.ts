@@ -1,0 +1,149 @@
+/** Deletes what has lost its owners, and sees through foreground and orphaning deletions. */
+import { type Api, component, internalCall } from "../storage/api.ts";
+import { deleteObject } from "../storage/delete.ts";
+import { type ApiObject, keyOf, type OwnerReference } from "../storage/object.ts";
+import { isStatus } from "../storage/status-error.ts";
+import type { Change } from "../storage/store.ts";
+import { changeObject, type Transform } from "../storage/update.ts";
+import type { Located, Ownership } from "./ownership.ts";
+import { type Controller, runController } from "./work-queue.ts";
+
+const CALLER = component("generic-garbage-collector");
+const ORPHAN = "orphan";
+const FOREGROUND = "foregroundDeletion";
+
+async function ignoreGone(run: Promise<unknown>): Promise<void> {
+  try {
+    await run;
+  } catch (error) {
+    if (!isStatus(error, 404)) throw error;
+  }
+}
+
+class GarbageCollector {
+  readonly #api: Api;
+  readonly #ownership: Ownership;
+
+  constructor(api: Api, ownership: Ownership) {
+    this.#api = api;
+    this.#ownership = ownership;
+  }
+
+  async reconcile(place: Located): Promise<void> {
+    const object = this.#api.store.get(place.collection, place.key);
+    if (object === undefined) return;
+    if (object.metadata.deletionTimestamp === undefined) await this.#collect(place, object);
+    else await this.#finalize(place, object);
+  }
+
+  async #finalize(place: Located, object: ApiObject): Promise<void> {
+    const finalizers = object.metadata.finalizers ?? [];
+    if (finalizers.includes(ORPHAN)) await this.#orphan(place, object);
+    if (finalizers.includes(FOREGROUND)) await this.#foreground(place, object);
+  }
+
+  async #collect(place: Located, object: ApiObject): Promise<void> {
+    const owners = object.metadata.ownerReferences ?? [];
+    const living = owners.filter((owner) => this.#ownership.exists(owner.uid));
+    if (living.length === owners.length) return;
+    if (living.length === 0) await ignoreGone(this.#delete(place, object));
+    else await ignoreGone(this.#setOwners(place, object, living));
+  }
+
+  async #orphan(place: Located, owner: ApiObject): Promise<void> {
+    for (const dependent of this.#ownership.dependents(owner.metadata.uid ?? "")) {
+      const object = this.#api.store.get(dependent.collection, dependent.key);
+      if (object === undefined) continue;
+      const others = (object.metadata.ownerReferences ?? []).filter((one) => one.uid !== owner.metadata.uid);
+      await ignoreGone(this.#setOwners(dependent, object, others));
+    }
+    await ignoreGone(this.#removeFinalizer(place, owner, ORPHAN));
+  }
+
+  async #foreground(place: Located, owner: ApiObject): Promise<void> {
+    const dependents = this.#ownership.dependents(owner.metadata.uid ?? "");
+    for (const dependent of dependents) {
+      const object = this.#api.store.get(dependent.collection, dependent.key);
+      if (object !== undefined && object.metadata.deletionTimestamp === undefined) {
+        await ignoreGone(this.#delete(dependent, object));
+      }
+    }
+    if (dependents.length === 0) await ignoreGone(this.#removeFinalizer(place, owner, FOREGROUND));
+  }
+
+  #kindOf(place: Located): ReturnType<typeof internalCall>["kind"] {
+    const [kind] = this.#api.registry.versions(place.collection);
+    if (kind === undefined) throw new Error(`${place.collection} is not served`);
+    return kind;
+  }
+
+  #delete(place: Located, object: ApiObject): Promise<unknown> {
+    const call = internalCall(CALLER, this.#kindOf(place), keyOf(object));
+    return deleteObject(this.#api, call, {
+      propagationPolicy: "Background",
+      preconditions: { uid: object.metadata.uid },
+    });
+  }
+
+  #change(place: Located, object: ApiObject, transform: Transform): Promise<unknown> {
+    const call = internalCall(CALLER, this.#kindOf(place), keyOf(object));
+    return changeObject(this.#api, call, { verb: "patch", transform });
+  }
+
+  #setOwners(place: Located, object: ApiObject, ownerReferences: OwnerReference[]): Promise<unknown> {
+    return this.#change(place, object, (current) => {
+      const metadata = { ...current.metadata, ownerReferences };
+      if (ownerReferences.length === 0) delete (metadata as ApiObject["metadata"]).ownerReferences;
+      return { ...current, metadata };
+    });
+  }
+
+  #removeFinalizer(place: Located, object: ApiObject, name: string): Promise<unknown> {
+    return this.#change(place, object, (current) => {
+      const finalizers = (current.metadata.finalizers ?? []).filter((one) => one !== name);
+      return { ...current, metadata: { ...current.metadata, finalizers } };
+    });
+  }
+}
+
+function keyOfPlace(place: Located): string {
+  return `${place.collection} ${place.key}`;
+}
+
+function isRelevant(object: ApiObject): boolean {
+  const { ownerReferences = [], finalizers = [], deletionTimestamp } = object.metadata;
+  return ownerReferences.length > 0 || (deletionTimestamp !== undefined && finalizers.length > 0);
+}
+
+export function runGarbageCollector(api: Api, ownership: Ownership): Controller {
+  const collector = new GarbageCollector(api, ownership);
+  const keysOf = (change: Change): readonly string[] => {
+    const own = change.type !== "DELETED" && isRelevant(change.object) ? [keyOfPlace(change)] : [];
+    if (change.type !== "DELETED") return own;
+    const orphaned = ownership.dependents(change.object.metadata.uid ?? "").map(keyOfPlace);
+    const owners = (change.object.metadata.ownerReferences ?? []).map((owner) => `uid ${owner.uid}`);
+    return [...orphaned, ...owners];
+  };
+  return runController(api, {
+    keysOf,
+    async reconcile(key) {
+      const [collection = "", rest = ""] = key.split(" ");
+      if (collection !== "uid") return collector.reconcile({ collection, key: rest });
+      // A dependent is gone: its owner may wait for that in the foreground.
+      const owner = findWaiting(api, rest);
+      if (owner !== undefined) await collector.reconcile(owner);
+    },
+  });
+}
+
+function findWaiting(api: Api, uid: string): Located | undefined {
+  for (const kind of api.registry.served()) {
+    for (const object of api.store.list(kind.collection)) {
+      if (object.metadata.uid === uid && object.metadata.finalizers?.includes(FOREGROUND)) {
+        const { namespace, name } = keyOf(object);
+        return { collection: kind.collection, key: `${namespace}/${name}` };
+      }
+    }
+  }
+  return undefined;
+}

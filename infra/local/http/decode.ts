@@ -1,0 +1,108 @@
+/** From a request's body to an object: type check, unknown fields, defaults. What Go's decoder does before admission. */
+
+import { apiVersionOf, type Kind, typed } from "../kinds/kind.ts";
+import { strategyOf } from "../kinds/strategy.ts";
+import { withDefaults } from "../schema/schema-default.ts";
+import { pruned } from "../schema/schema-prune.ts";
+import type { Call } from "../storage/api.ts";
+import { asObject, copyOf, isObject, type JsonObject } from "../storage/json.ts";
+import type { ApiObject, Metadata } from "../storage/object.ts";
+import { badRequest } from "../storage/status-error.ts";
+import { goProblem, metadataProblem } from "./go-type.ts";
+
+interface Reading {
+  /** Raw JSON, kept whole. */
+  readonly rawFields: ReadonlySet<string>;
+  /** Whether empty lists are left out, as `omitempty` does for all lists but the containers. */
+  readonly dropsEmptyLists: boolean;
+}
+
+function isDropped(key: string, field: unknown, reading: Reading): boolean {
+  if (field === null || field === undefined) return true;
+  return reading.dropsEmptyLists && key !== "containers" && Array.isArray(field) && field.length === 0;
+}
+
+/** What decoding into Go's structs and encoding again leaves: no null, for one. */
+function asStructs(value: unknown, reading: Reading): unknown {
+  if (Array.isArray(value)) return value.map((item) => asStructs(item, reading));
+  if (!isObject(value)) return value;
+  const result: JsonObject = {};
+  for (const [key, field] of Object.entries(value)) {
+    if (isDropped(key, field, reading)) continue;
+    result[key] = reading.rawFields.has(key) ? field : asStructs(field, reading);
+  }
+  return result;
+}
+
+const NOTHING_RAW: ReadonlySet<string> = new Set();
+const LEAN_GROUPS: ReadonlySet<string> = new Set(["", "apps"]);
+const RAW_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
+  ControllerRevision: new Set(["data"]),
+  CustomResourceDefinition: new Set(["default", "enum", "example"]),
+};
+
+function metadataOf(body: JsonObject): Metadata {
+  const metadata = body["metadata"] ?? {};
+  if (!isObject(metadata)) {
+    throw badRequest("json: cannot unmarshal value into Go struct field .metadata of type v1.ObjectMeta");
+  }
+  const typed = asObject(asStructs(metadata, { rawFields: NOTHING_RAW, dropsEmptyLists: true }));
+  for (const map of ["labels", "annotations"]) {
+    if (isObject(typed[map]) && Object.keys(typed[map]).length === 0) delete typed[map];
+  }
+  return typed;
+}
+
+function checkType(kind: Kind, body: JsonObject): void {
+  const version = body["apiVersion"] ?? apiVersionOf(kind);
+  const name = body["kind"] ?? kind.kind;
+  if (version !== apiVersionOf(kind)) {
+    throw badRequest(
+      kind.custom === undefined
+        ? `${name} in version "${version}" cannot be handled as a ${kind.kind}: no kind "${name}" is registered for version "${version}" in scheme "pkg/runtime/scheme.go:110"`
+        : `the API version in the data (${version}) does not match the expected API version (${apiVersionOf(kind)})`,
+    );
+  }
+  if (name !== kind.kind) {
+    throw badRequest(
+      `${name} in version "${kind.version}" cannot be handled as a ${kind.kind}: converting (v1.${name}) to (core.${kind.kind}): unknown conversion`,
+    );
+  }
+}
+
+function reportUnknown(call: Call, dropped: readonly string[]): void {
+  if (dropped.length === 0 || call.fieldValidation === "Ignore") return;
+  const texts = dropped.map((path) => `unknown field "${path}"`);
+  if (call.fieldValidation === "Warn") call.warnings.push(...texts);
+  else {
+    const { kind, version } = call.kind;
+    throw badRequest(
+      `${kind} in version "${version}" cannot be handled as a ${kind}: strict decoding error: ${texts.join(", ")}`,
+    );
+  }
+}
+
+function customObject(call: Call, object: ApiObject, schema: JsonObject): ApiObject {
+  const { object: known, dropped } = pruned(object, schema);
+  reportUnknown(call, dropped);
+  return { ...(withDefaults(known, schema) as JsonObject), metadata: known.metadata };
+}
+
+/** Throws 400 when the body is not an object of the call's kind. The answer is ours to change. */
+export function decodeObject(call: Call, body: unknown): ApiObject {
+  if (!isObject(body)) throw badRequest("couldn't get version/kind; json parse error: the body is not an object");
+  const kind = call.kind;
+  checkType(kind, body);
+  const problem = kind.custom === undefined ? goProblem(kind.kind, body) : metadataProblem(body["metadata"]);
+  if (problem !== undefined) {
+    throw badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${problem}`);
+  }
+  const metadata = metadataOf(body);
+  if (kind.custom !== undefined) {
+    return typed(kind, customObject(call, { ...structuredClone(body), metadata }, kind.custom.schema));
+  }
+  const reading = { rawFields: RAW_FIELDS[kind.kind] ?? NOTHING_RAW, dropsEmptyLists: LEAN_GROUPS.has(kind.group) };
+  const object = copyOf({ ...asObject(asStructs(body, reading)), metadata });
+  strategyOf(kind).default(object);
+  return typed(kind, object);
+}

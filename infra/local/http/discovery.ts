@@ -1,0 +1,129 @@
+/** Discovery: which groups, versions and resources there are, in the legacy and in the aggregated form. */
+import { BUILT_IN_KINDS } from "../kinds/built-in-kinds.ts";
+import { apiVersionOf, type Kind } from "../kinds/kind.ts";
+import type { Registry } from "../kinds/registry.ts";
+import type { JsonObject } from "../storage/json.ts";
+
+const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const SUB_VERBS = ["get", "patch", "update"];
+
+interface Subresource {
+  readonly name: string;
+  readonly kind: { readonly group: string; readonly version: string; readonly kind: string };
+  readonly verbs: readonly string[];
+}
+
+function subresources(kind: Kind): readonly Subresource[] {
+  const own = { group: kind.group, version: kind.version, kind: kind.kind };
+  const all: Subresource[] = [];
+  if (kind.hasStatus) all.push({ name: "status", kind: own, verbs: SUB_VERBS });
+  if (kind.hasScale) {
+    all.push({ name: "scale", kind: { group: "autoscaling", version: "v1", kind: "Scale" }, verbs: SUB_VERBS });
+  }
+  if (kind.collection === "/pods") {
+    all.push({ name: "resize", kind: own, verbs: SUB_VERBS });
+    all.push({ name: "binding", kind: { group: "", version: "v1", kind: "Binding" }, verbs: ["create"] });
+    all.push({ name: "eviction", kind: { group: "policy", version: "v1", kind: "Eviction" }, verbs: ["create"] });
+  }
+  return all;
+}
+
+function legacyResources(kind: Kind): readonly JsonObject[] {
+  const { plural, singular, namespaced, shortNames, categories } = kind;
+  const main: JsonObject = { name: plural, singularName: singular, namespaced, kind: kind.kind, verbs: VERBS };
+  if (shortNames.length > 0) main["shortNames"] = shortNames;
+  if (categories.length > 0) main["categories"] = categories;
+  const rest = subresources(kind).map((sub) => {
+    const isForeign = sub.kind.group !== kind.group || sub.kind.version !== kind.version;
+    const type = isForeign ? { group: sub.kind.group, version: sub.kind.version } : {};
+    return {
+      name: `${plural}/${sub.name}`,
+      singularName: "",
+      namespaced,
+      ...type,
+      kind: sub.kind.kind,
+      verbs: sub.verbs,
+    };
+  });
+  return [main, ...rest];
+}
+
+function aggregatedResource(kind: Kind): JsonObject {
+  const { group, version, plural, singular, shortNames, categories } = kind;
+  const subs = subresources(kind).map((sub) => ({ subresource: sub.name, responseKind: sub.kind, verbs: sub.verbs }));
+  return {
+    resource: plural,
+    responseKind: { group, version, kind: kind.kind },
+    scope: kind.namespaced ? "Namespaced" : "Cluster",
+    singularResource: singular,
+    verbs: VERBS,
+    ...(shortNames.length > 0 ? { shortNames } : {}),
+    ...(categories.length > 0 ? { categories } : {}),
+    ...(subs.length > 0 ? { subresources: subs } : {}),
+  };
+}
+
+/** Kinds of each group, each group's kinds by version, the preferred (stored) version first. */
+function groupsOf(registry: Registry): ReadonlyMap<string, ReadonlyMap<string, readonly Kind[]>> {
+  const groups = new Map<string, Map<string, Kind[]>>();
+  const served = registry.served();
+  const preferredFirst = served.toSorted((left, right) => {
+    return Number(apiVersionOf(right) === right.storedAs) - Number(apiVersionOf(left) === left.storedAs);
+  });
+  for (const kind of [...BUILT_IN_KINDS, ...preferredFirst.filter((one) => one.custom !== undefined)]) {
+    const versions = groups.get(kind.group) ?? new Map<string, Kind[]>();
+    groups.set(kind.group, versions.set(kind.version, [...(versions.get(kind.version) ?? []), kind]));
+  }
+  return groups;
+}
+
+function aggregated(items: readonly JsonObject[]): JsonObject {
+  return { kind: "APIGroupDiscoveryList", apiVersion: "apidiscovery.k8s.io/v2", metadata: {}, items };
+}
+
+/** For /api (core) or /apis (the other groups). */
+export function aggregatedDiscovery(registry: Registry, isCore: boolean): JsonObject {
+  const groups = [...groupsOf(registry)].filter(([group]) => (group === "") === isCore);
+  return aggregated(
+    groups.map(([group, versions]) => ({
+      metadata: { name: group, creationTimestamp: null },
+      versions: [...versions].map(([version, kinds]) => ({
+        version,
+        resources: kinds.map(aggregatedResource),
+        freshness: "Current",
+      })),
+    })),
+  );
+}
+
+function groupObject(group: string, versions: readonly string[]): JsonObject {
+  const all = versions.map((version) => ({ groupVersion: `${group}/${version}`, version }));
+  return { name: group, versions: all, preferredVersion: all[0] };
+}
+
+export function coreVersions(address: string): JsonObject {
+  const serverAddressByClientCIDRs = [{ clientCIDR: "0.0.0.0/0", serverAddress: address }];
+  return { kind: "APIVersions", versions: ["v1"], serverAddressByClientCIDRs };
+}
+
+export function groupList(registry: Registry): JsonObject {
+  const groups = [...groupsOf(registry)].filter(([group]) => group !== "");
+  const objects = groups.map(([group, versions]) => groupObject(group, [...versions.keys()]));
+  return { kind: "APIGroupList", apiVersion: "v1", groups: objects };
+}
+
+/** Undefined for a group that is not served. */
+export function apiGroup(registry: Registry, group: string): JsonObject | undefined {
+  const versions = groupsOf(registry).get(group);
+  if (versions === undefined || group === "") return undefined;
+  return { kind: "APIGroup", apiVersion: "v1", ...groupObject(group, [...versions.keys()]) };
+}
+
+/** Undefined for a version that is not served. */
+export function resourceList(registry: Registry, group: string, version: string): JsonObject | undefined {
+  const kinds = groupsOf(registry).get(group)?.get(version);
+  if (kinds === undefined) return undefined;
+  const groupVersion = apiVersionOf({ group, version });
+  const resources = kinds.flatMap(legacyResources);
+  return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
+}

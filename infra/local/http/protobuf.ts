@@ -1,0 +1,86 @@
+/** Reads the protobuf bodies that kubectl create sends for a few built-in kinds; to nobody is protobuf answered. */
+import { asList, asObject, asText, at, type JsonObject } from "../storage/json.ts";
+import { MESSAGES, type Messages } from "./protobuf-messages.ts";
+
+export const PROTOBUF = "application/vnd.kubernetes.protobuf";
+
+/** "k8s" and a zero stand before every body. */
+const MAGIC = "k8s\0";
+
+interface Field {
+  readonly number: number;
+  /** a varint, or the bytes of everything that has a length */
+  readonly value: number | Buffer;
+}
+
+function varint(bytes: Buffer, from: number): { value: number; next: number } {
+  let value = 0;
+  let factor = 1;
+  let next = from;
+  for (;;) {
+    const byte = bytes[next] ?? 0;
+    value += (byte & 127) * factor;
+    factor *= 128;
+    next += 1;
+    if (byte < 128) return { value, next };
+  }
+}
+
+const FIXED_LENGTHS: Readonly<Record<number, number>> = { 1: 8, 5: 4 };
+
+function* fieldsOf(bytes: Buffer): Generator<Field> {
+  let position = 0;
+  while (position < bytes.length) {
+    const tag = varint(bytes, position);
+    const wire = tag.value % 8;
+    const number = Math.floor(tag.value / 8);
+    if (wire === 0) {
+      const { value, next } = varint(bytes, tag.next);
+      position = next;
+      yield { number, value };
+    } else {
+      const length = wire === 2 ? varint(bytes, tag.next) : { value: FIXED_LENGTHS[wire] ?? 0, next: tag.next };
+      position = length.next + length.value;
+      yield { number, value: bytes.subarray(length.next, position) };
+    }
+  }
+}
+
+function single(value: number | Buffer, type: string, messages: Messages): unknown {
+  if (typeof value === "number") return type === "boolean" ? value === 1 : value;
+  if (type === "text") return value.toString("utf8");
+  if (type === "base64") return value.toString("base64");
+  return type === "bytes" ? value : message(value, type, messages);
+}
+
+function entryOf(value: number | Buffer, type: string, messages: Messages): JsonObject {
+  const parts = typeof value === "number" ? [] : [...fieldsOf(value)];
+  const [key, item] = [1, 2].map((number) => parts.find((part) => part.number === number)?.value ?? Buffer.alloc(0));
+  return { [asText(single(key ?? 0, "text", messages))]: single(item ?? 0, type, messages) };
+}
+
+function merged(before: unknown, { value }: Field, type: string, messages: Messages): unknown {
+  if (type.endsWith("[]")) return [...asList(before), single(value, type.slice(0, -2), messages)];
+  if (type.endsWith("{}")) return { ...asObject(before), ...entryOf(value, type.slice(0, -2), messages) };
+  return single(value, type, messages);
+}
+
+function message(bytes: Buffer, name: string, messages: Messages): JsonObject {
+  const result: JsonObject = {};
+  for (const part of fieldsOf(bytes)) {
+    const [field, type] = messages[name]?.[part.number] ?? ["", ""];
+    if (field !== "") result[field] = merged(result[field], part, type, messages);
+  }
+  // Go writes empty texts, JSON leaves them out.
+  return Object.fromEntries(Object.entries(result).filter(([, value]) => value !== ""));
+}
+
+/** The object as JSON, its fields as far as `messages` has them; undefined for a kind that is not there. */
+export function fromProtobuf(body: Buffer, messages: Messages = MESSAGES): JsonObject | undefined {
+  if (body.subarray(0, MAGIC.length).toString("latin1") !== MAGIC) return undefined;
+  const envelope = message(body.subarray(MAGIC.length), "Unknown", messages);
+  const kind = asText(at(envelope, "typeMeta", "kind"));
+  const raw = envelope["raw"];
+  if (messages[kind]?.[1]?.[0] !== "metadata" || !Buffer.isBuffer(raw)) return undefined;
+  return { apiVersion: at(envelope, "typeMeta", "apiVersion"), kind, ...message(raw, kind, messages) };
+}

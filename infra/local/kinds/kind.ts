@@ -1,0 +1,53 @@
+/** A kind that is served, in one version: what the URL, discovery and the verbs need to know of it. */
+import type { JsonObject } from "../storage/json.ts";
+import type { ApiObject } from "../storage/object.ts";
+
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly format: string;
+  readonly description: string;
+  readonly jsonPath: string;
+  readonly priority: number;
+}
+
+export interface CustomVersion {
+  readonly schema: JsonObject;
+  readonly columns: readonly PrinterColumn[];
+  /** clientConfig of the conversion webhook; undefined: only apiVersion changes */
+  readonly conversion: JsonObject | undefined;
+  /** JSONPath of the selector's text in the status, where the definition has a scale subresource that names one */
+  readonly scaleSelector: string;
+}
+
+export interface Kind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly namespaced: boolean;
+  /** Whether spec and status are written apart. */
+  readonly hasStatus: boolean;
+  readonly hasScale: boolean;
+  /** Whether metadata.generation counts changes of the spec. */
+  readonly hasGeneration: boolean;
+  /** Where its objects are stored, "group/plural"; the same for all versions. */
+  readonly collection: string;
+  /** apiVersion in which its objects are stored */
+  readonly storedAs: string;
+  /** Present on the kinds that a CustomResourceDefinition makes. */
+  readonly custom?: CustomVersion;
+}
+
+export function apiVersionOf(kind: { readonly group: string; readonly version: string }): string {
+  return kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
+}
+
+/** Sets apiVersion and kind, first as the API server prints them. */
+export function typed(kind: Kind, object: ApiObject): ApiObject {
+  const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
+  return { kind: kind.kind, apiVersion: apiVersionOf(kind), ...rest };
+}

@@ -1,0 +1,160 @@
+/** One pod on its node: runs its containers in order and reports what they do, until the pod is gone. */
+
+import { asText, at, type JsonObject, objectsIn } from "../storage/json.ts";
+import { type ApiObject, timestamp } from "../storage/object.ts";
+import { ContainerRun, type Role } from "./container-run.ts";
+import type { KubeletSettings } from "./kubelet-settings.ts";
+import { podStatus } from "./pod-status.ts";
+
+/** The API server as a kubelet uses it. Whatever it rejects with, it is asked again soon. */
+export interface PodApi {
+  /** Gives the pod the status that `next` makes of it as it is now; nothing when it is gone. */
+  writeStatus(pod: ApiObject, next: (current: ApiObject) => JsonObject): Promise<void>;
+  /** Makes a pod that has ended be gone; nothing when it is. */
+  remove(pod: ApiObject): Promise<void>;
+  /** Why a container of that namespace cannot be created now. */
+  configProblem(namespace: string, container: JsonObject): string | undefined;
+}
+
+export interface Placement {
+  readonly podIP: string;
+  readonly hostIP: string;
+}
+
+const RETRY_MS = 20;
+
+function isFinal(pod: ApiObject): boolean {
+  const phase = at(pod, "status", "phase");
+  return phase === "Succeeded" || phase === "Failed";
+}
+
+export class PodWorker {
+  readonly #api: PodApi;
+  readonly #settings: KubeletSettings;
+  readonly #placement: Placement;
+  readonly #startTime: string;
+  readonly #runs = new Map<string, ContainerRun>();
+  #pod: ApiObject;
+  #isDirty = false;
+  #isEnding = false;
+  #isFinished = false;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(api: PodApi, settings: KubeletSettings, pod: ApiObject, placement: Placement) {
+    this.#api = api;
+    this.#settings = settings;
+    this.#pod = pod;
+    this.#placement = placement;
+    this.#startTime = timestamp(settings.clock.now());
+  }
+
+  /** Looks at the pod as it is now. */
+  sync(pod: ApiObject): void {
+    this.#pod = pod;
+    if (pod.metadata.deletionTimestamp !== undefined) this.#end(pod);
+    if (isFinal(pod)) this.#finish();
+    else if (!this.#isEnding) this.#progress();
+    // Readiness gates are conditions that others write.
+    if (objectsIn(at(pod, "spec", "readinessGates")).length > 0) this.#report();
+  }
+
+  stop(): void {
+    for (const run of this.#runs.values()) run.stop();
+  }
+
+  /** Resolves when no write is under way. */
+  settled(): Promise<void> {
+    return this.#writing;
+  }
+
+  /** Init containers one after the other, then all containers at once. */
+  #progress(): void {
+    const inits = objectsIn(at(this.#pod, "spec", "initContainers"));
+    const containers = objectsIn(at(this.#pod, "spec", "containers"));
+    for (const container of [...inits, ...containers]) this.#runOf(container);
+    for (const container of inits) {
+      const run = this.#runOf(container);
+      run.sync(container);
+      if (!run.isPassed && !(run.role === "sidecar" && run.hasRun)) return;
+    }
+    for (const container of containers) this.#runOf(container).sync(container);
+  }
+
+  #roleOf(container: JsonObject): Role {
+    const isInit = objectsIn(at(this.#pod, "spec", "initContainers")).some((one) => one["name"] === container["name"]);
+    if (!isInit) return "container";
+    return container["restartPolicy"] === "Always" ? "sidecar" : "init";
+  }
+
+  #runOf(container: JsonObject): ContainerRun {
+    const name = asText(container["name"]);
+    const known = this.#runs.get(name);
+    if (known !== undefined) return known;
+    const run = new ContainerRun(container, this.#roleOf(container), {
+      settings: this.#settings,
+      configProblem: (one) => this.#api.configProblem(this.#pod.metadata.namespace ?? "", one),
+      changed: () => this.#changed(),
+    });
+    this.#runs.set(name, run);
+    return run;
+  }
+
+  #changed(): void {
+    this.#report();
+    setImmediate(() => {
+      if (!this.#isEnding && !isFinal(this.#pod)) this.#progress();
+    });
+  }
+
+  /** Whoever wrote the phase: a kubelet stops what runs in a pod whose phase is final. */
+  #finish(): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    for (const run of this.#runs.values()) run.end();
+  }
+
+  /** Writes of one pod follow each other; what changes meanwhile goes into the next. */
+  #report(): void {
+    if (this.#isDirty) return;
+    this.#isDirty = true;
+    this.#writing = this.#writing.then(() => this.#write());
+  }
+
+  async #write(): Promise<void> {
+    this.#isDirty = false;
+    const runs = [...this.#runs.values()];
+    const parts = {
+      init: runs.filter((run) => run.role !== "container"),
+      containers: runs.filter((run) => run.role === "container"),
+      startTime: this.#startTime,
+      ...this.#placement,
+    };
+    const now = timestamp(this.#settings.clock.now());
+    try {
+      await this.#api.writeStatus(this.#pod, (current) => podStatus(current, parts, now));
+    } catch {
+      this.#settings.clock.after(RETRY_MS, () => this.#report());
+    }
+  }
+
+  #end(pod: ApiObject): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    this.stop();
+    const grace = (pod.metadata.deletionGracePeriodSeconds ?? 0) * 1000;
+    const remove = (): void => {
+      this.#writing = this.#writing.then(() => this.#remove());
+    };
+    this.#settings.clock.after(Math.min(grace, this.#settings.terminationDelayMs), remove);
+  }
+
+  async #remove(): Promise<void> {
+    try {
+      await this.#api.remove(this.#pod);
+    } catch {
+      this.#settings.clock.after(RETRY_MS, () => {
+        this.#writing = this.#writing.then(() => this.#remove());
+      });
+    }
+  }
+}

@@ -1,0 +1,69 @@
+/** Structural schemas: what is wrong with a custom resource, in the API server's words. */
+import { type FieldError, notSupported, required, typeInvalid } from "../kinds/field-error.ts";
+import { asObject, isEqual, isObject, type JsonObject, objectsIn, textsIn } from "../storage/json.ts";
+import { combinationErrors } from "./schema-combination.ts";
+import { valueErrors } from "./schema-value.ts";
+
+function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
+  return typeof value;
+}
+
+function hasType(value: unknown, schema: JsonObject): boolean {
+  const actual = typeOf(value);
+  if (actual === "null") return schema["nullable"] === true;
+  if (schema["x-kubernetes-int-or-string"] === true) return actual === "integer" || actual === "string";
+  const wanted = schema["type"];
+  return wanted === undefined || wanted === "" || wanted === actual || (wanted === "number" && actual === "integer");
+}
+
+function typeError(value: unknown, schema: JsonObject, path: string): FieldError {
+  const wanted = schema["x-kubernetes-int-or-string"] === true ? "integer,string" : String(schema["type"] ?? "object");
+  return typeInvalid(path, typeOf(value), `${path} in body must be of type ${wanted}: "${typeOf(value)}"`);
+}
+
+function fieldErrors(value: JsonObject, schema: JsonObject, path: string): readonly FieldError[] {
+  const properties = asObject(schema["properties"]);
+  const missing = textsIn(schema["required"])
+    .filter((key) => value[key] === undefined)
+    .map((key) => required(join(path, key)));
+  const inside = Object.entries(value).flatMap(([key, field]) => {
+    const known = properties[key] ?? schema["additionalProperties"];
+    return isObject(known) && field !== undefined ? schemaErrors(field, known, join(path, key)) : [];
+  });
+  return [...missing, ...inside];
+}
+
+function join(path: string, key: string): string {
+  return path === "" ? key : `${path}.${key}`;
+}
+
+function enumErrors(value: unknown, schema: JsonObject, path: string): readonly FieldError[] {
+  const allowed = schema["enum"];
+  if (!Array.isArray(allowed) || allowed.some((one) => isEqual(one, value))) return [];
+  return [notSupported(path, value, allowed)];
+}
+
+function insideErrors(value: unknown, schema: JsonObject, path: string): readonly FieldError[] {
+  if (Array.isArray(value)) {
+    const items = asObject(schema["items"]);
+    return value.flatMap((item, index) => schemaErrors(item, items, `${path}[${index}]`));
+  }
+  return isObject(value) ? fieldErrors(value, schema, path) : [];
+}
+
+/** All errors of a value against a schema. */
+export function schemaErrors(value: unknown, schema: JsonObject, path: string): readonly FieldError[] {
+  if (value === null && schema["nullable"] === true) return [];
+  if (!hasType(value, schema)) return [typeError(value, schema, path)];
+  const isValid = (other: JsonObject): boolean => schemaErrors(value, other, path).length === 0;
+  return [
+    ...enumErrors(value, schema, path),
+    ...valueErrors(value, schema, path),
+    ...insideErrors(value, schema, path),
+    ...objectsIn(schema["allOf"]).flatMap((other) => schemaErrors(value, other, path)),
+    ...combinationErrors(schema, path, isValid),
+  ];
+}

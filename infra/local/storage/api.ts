@@ -1,0 +1,54 @@
+/** What every verb works on, and what a call carries. */
+import type { Clock } from "../clock.ts";
+import type { Kind } from "../kinds/kind.ts";
+import type { Registry } from "../kinds/registry.ts";
+import type { History } from "./history.ts";
+import type { Key } from "./object.ts";
+import type { Store } from "./store.ts";
+
+export interface Api {
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly history: History;
+  readonly clock: Clock;
+  /** in [0, 1) */
+  readonly random: () => number;
+}
+
+export interface User {
+  readonly username: string;
+  readonly groups: readonly string[];
+}
+
+export interface Caller {
+  readonly userAgent: string;
+  readonly user: User;
+}
+
+/** One request about one kind, wherever it came from. */
+export interface Call extends Key {
+  readonly kind: Kind;
+  /** "" for the object itself */
+  readonly subresource: string;
+  readonly caller: Caller;
+  readonly dryRun: boolean;
+  readonly fieldValidation: "Ignore" | "Warn" | "Strict";
+  /** Texts for Warning headers. */
+  readonly warnings: string[];
+}
+
+/** A component of the control plane as caller. */
+export function component(name: string): Caller {
+  return {
+    userAgent: name,
+    user: {
+      username: `system:serviceaccount:kube-system:${name}`,
+      groups: ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
+    },
+  };
+}
+
+/** A call from inside the cluster. */
+export function internalCall(caller: Caller, kind: Kind, key: Key, subresource = ""): Call {
+  return { ...key, kind, subresource, caller, dryRun: false, fieldValidation: "Ignore", warnings: [] };
+}

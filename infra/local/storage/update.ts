@@ -1,0 +1,167 @@
+/** Guarded change of an object that exists: read, change, admit, compare, write; again when somebody was faster. */
+import { mutate } from "../admission/admission.ts";
+import { convert } from "../admission/conversion.ts";
+import { decodeObject } from "../http/decode.ts";
+import { type FieldError, forbiddenField, invalid } from "../kinds/field-error.ts";
+import { checkRoom, resizedOnly, resizeErrors } from "../kinds/pod-resize.ts";
+import { strategyOf } from "../kinds/strategy.ts";
+import type { Api, Call } from "./api.ts";
+import type { WriteVerb } from "./history.ts";
+import { asObject, isEqual, type JsonObject } from "./json.ts";
+import { type ApiObject, keyOf, type Metadata, storageKey } from "./object.ts";
+import { badRequest, conflict, MODIFIED, notFound } from "./status-error.ts";
+import { statusOnly, withoutStatusChange } from "./subresource-status.ts";
+import { admitted, commit, commitRemoval, isUnchanged, objectErrors, throwFieldErrors } from "./write.ts";
+
+/** From the current object (in the call's version) to the wanted one. May run several times. */
+export type Transform = (current: ApiObject) => ApiObject;
+
+export interface Change {
+  readonly verb: WriteVerb;
+  readonly transform: Transform;
+}
+
+const ATTEMPTS = 5;
+/** Of patches too. */
+const UPDATE_OPTIONS = { kind: "UpdateOptions", apiVersion: "meta.k8s.io/v1" };
+
+function specOf(object: ApiObject): JsonObject {
+  const { metadata: _metadata, status: _status, kind: _kind, apiVersion: _apiVersion, ...spec } = object;
+  return spec;
+}
+
+/** System fields are the API server's, whatever was sent. */
+function keepSystemFields(metadata: Metadata, old: Metadata): void {
+  metadata.resourceVersion = old.resourceVersion ?? "";
+  metadata.uid ??= old.uid ?? "";
+  metadata.creationTimestamp ??= old.creationTimestamp ?? null;
+  for (const field of ["deletionTimestamp", "deletionGracePeriodSeconds", "generation"] as const) {
+    if (old[field] === undefined) delete metadata[field];
+    else Object.assign(metadata, { [field]: old[field] });
+  }
+}
+
+function writableHalf(call: Call, wanted: ApiObject, current: ApiObject): ApiObject {
+  if (call.subresource === "status") return statusOnly(call.kind, wanted, current);
+  return call.subresource === "resize" ? resizedOnly(wanted, current) : withoutStatusChange(call, wanted, current);
+}
+
+function settle(call: Call, wanted: ApiObject, current: ApiObject): ApiObject {
+  const object = writableHalf(call, wanted, current);
+  keepSystemFields(object.metadata, current.metadata);
+  if (call.subresource === "") strategyOf(call.kind).prepareUpdate(object);
+  if (call.kind.hasGeneration && !isEqual(specOf(object), specOf(current))) {
+    object.metadata.generation = (current.metadata.generation ?? 0) + 1;
+  }
+  return object;
+}
+
+function immutableErrors(next: ApiObject, current: ApiObject): readonly FieldError[] {
+  const fields = ["name", "namespace", "uid", "creationTimestamp"] as const;
+  return fields.flatMap((field) => {
+    const value = next.metadata[field];
+    return value === current.metadata[field] ? [] : [invalid(`metadata.${field}`, value, "field is immutable")];
+  });
+}
+
+function finalizerErrors(next: ApiObject, current: ApiObject): readonly FieldError[] {
+  if (current.metadata.deletionTimestamp === undefined) return [];
+  const added = (next.metadata.finalizers ?? []).filter((one) => !current.metadata.finalizers?.includes(one));
+  if (added.length === 0) return [];
+  const names = added.map((name) => JSON.stringify(name)).join(", ");
+  const why = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${names}}`;
+  return [forbiddenField("metadata.finalizers", why)];
+}
+
+function updateErrors(call: Call, next: ApiObject, current: ApiObject): readonly FieldError[] {
+  const { validateUpdate, validateStatus } = strategyOf(call.kind);
+  return [
+    ...immutableErrors(next, current),
+    ...finalizerErrors(next, current),
+    ...(call.subresource === "" ? validateUpdate(next, current) : []),
+    ...(call.subresource === "status" ? validateStatus(next, current) : []),
+    ...(call.subresource === "resize" ? resizeErrors(asObject(next["spec"]), asObject(current["spec"])) : []),
+    ...objectErrors(call, next),
+  ];
+}
+
+/** A deletion that waited for finalizers happens once the last is gone, unless a kubelet still has to end the pod. */
+function isDone(object: ApiObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata;
+  return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0;
+}
+
+function checkVersion(call: Call, wanted: ApiObject, current: ApiObject): void {
+  const version = wanted.metadata.resourceVersion ?? "";
+  const isAsked = version !== "" && version !== "0";
+  if (isAsked && version !== current.metadata.resourceVersion) throw conflict(call.kind, call.name, MODIFIED);
+}
+
+async function attempt(api: Api, call: Call, change: Change, stored: ApiObject): Promise<ApiObject | undefined> {
+  const [current = stored] = await convert([stored], call.kind);
+  const wanted = change.transform(current);
+  checkVersion(call, wanted, current);
+  const options = { ...UPDATE_OPTIONS, ...(call.dryRun ? { dryRun: ["All"] } : {}) };
+  const request = { call, operation: "UPDATE" as const, object: wanted, oldObject: current, options };
+  const mutated = (await mutate(api, request)) ?? wanted;
+  const next = settle(call, structuredClone(mutated), current);
+  throwFieldErrors(call, next, updateErrors(call, next, current));
+  if (call.subresource === "resize") checkRoom(api, call, next);
+  const outcome = await admitted(api, request, next);
+  if (api.store.get(call.kind.collection, storageKey(keyOf(stored))) !== stored) return undefined;
+  return finish(api, call, change.verb, { next: outcome, stored });
+}
+
+function finish(api: Api, call: Call, verb: WriteVerb, states: { next: ApiObject; stored: ApiObject }): ApiObject {
+  const { next, stored } = states;
+  if (call.dryRun) return next;
+  if (isDone(next)) return commitRemoval(api, call, verb, next);
+  return isUnchanged(next, stored) ? stored : commit(api, call, verb, next);
+}
+
+/** Answers the object as it is now stored, in the version of the call. Throws 404, 409, 422 and what admission says. */
+export async function changeObject(api: Api, call: Call, change: Change): Promise<ApiObject> {
+  for (let tried = 0; tried < ATTEMPTS; tried += 1) {
+    const stored = api.store.get(call.kind.collection, storageKey(call));
+    if (stored === undefined) throw notFound(call.kind, call.name);
+    const written = await attempt(api, call, change, stored);
+    if (written !== undefined) {
+      const [answer = written] = await convert([written], call.kind);
+      return answer;
+    }
+  }
+  throw conflict(call.kind, call.name, MODIFIED);
+}
+
+function checkPut(call: Call, object: ApiObject, current: ApiObject): void {
+  if (call.kind.custom !== undefined && (object.metadata.resourceVersion ?? "") === "") {
+    throwFieldErrors(call, object, [invalid("metadata.resourceVersion", 0, "must be specified for an update")]);
+  }
+  const uid = object.metadata.uid;
+  if (uid !== undefined && uid !== current.metadata.uid) {
+    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current.metadata.uid}`;
+    throw conflict(call.kind, call.name, why);
+  }
+}
+
+/** Throws 400 for an object of another name than the URL's. */
+export function checkName(call: Call, { metadata }: ApiObject): void {
+  if (metadata.name === call.name) return;
+  throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${call.name})`);
+}
+
+/** PUT of a whole object. */
+export function replaceObject(api: Api, call: Call, body: unknown): Promise<ApiObject> {
+  const decoded = decodeObject(call, body);
+  const { namespace } = decoded.metadata;
+  checkName(call, decoded);
+  if (call.kind.namespaced && namespace !== undefined && namespace !== call.namespace) {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  const transform = (current: ApiObject): ApiObject => {
+    checkPut(call, decoded, current);
+    const metadata = call.kind.namespaced ? { ...decoded.metadata, namespace: call.namespace } : decoded.metadata;
+    return { ...decoded, metadata };
+  };
+  return changeObject(api, call, { verb: "update", transform });
+}

@@ -1,0 +1,170 @@
+/** Serves ContainerRecreateRequests: takes each as far as it gets, and follows those under way. */
+import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
+import type { Pod } from "../../api/kubernetes.ts";
+import { UNREADY_ACQUIRED } from "../../api/names.ts";
+import { chooseRequests, type Waiting } from "../../core/container-recreate/choose-requests.ts";
+import { type ServeAction, serveRequest, statusAction } from "../../core/container-recreate/serve-request.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../kube/port.ts";
+import { timestamp } from "../loop/clock.ts";
+import { mapLimited } from "../loop/concurrency.ts";
+import { listAll } from "../rollout/observe.ts";
+import type { RecreationReport } from "../rollout/report.ts";
+import { messageOf, note, type Service } from "../rollout/turns.ts";
+import { actOnRequest, confirmRequest, type Subject } from "./recreate-act.ts";
+
+const REQUESTS_AT_ONCE = 16;
+/** Under way at the same time, over all batches; those beyond get their turn when one is through. */
+const MAX_CHOSEN = 200;
+const POLL_MS = 1_000;
+/** Without any progress for this long the rest is left to a later pass. */
+const IDLE_MS = 60_000;
+/** Kept for the last writes before the time is up. */
+const RESERVE_MS = 2_000;
+
+const TO_PODS: ReadonlySet<ServeAction["kind"]> = new Set(["PatchImages", "PatchPodConditions"]);
+
+interface Recreating {
+  readonly service: Service;
+  readonly report: RecreationReport;
+  movedAtMs: number;
+}
+
+/** Undefined where the cluster has no ContainerRecreateRequests. Trouble stands in the service's problems. */
+export async function recreateContainers(service: Service): Promise<RecreationReport | undefined> {
+  const report: RecreationReport = { requests: 0, recreated: 0, completed: 0, waiting: 0 };
+  const recreating: Recreating = { service, report, movedAtMs: service.clock.now() };
+  try {
+    if (service.isDryRun) report.planned = await plan(recreating);
+    else await run(recreating);
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    note(service, `ContainerRecreateRequests are not served: ${messageOf(error)}`);
+  }
+  return report;
+}
+
+async function run(recreating: Recreating): Promise<void> {
+  const { clock, limits, isFollowing } = recreating.service;
+  for (;;) {
+    const isUnderWay = await round(recreating);
+    const isIdle = clock.now() - recreating.movedAtMs >= IDLE_MS;
+    if (!isFollowing || !isUnderWay || isIdle) return;
+    await clock.sleep(POLL_MS, limits.signal);
+    if (limits.signal?.aborted || clock.now() >= limits.endsAtMs - RESERVE_MS) return;
+  }
+}
+
+/** Whether anything is left that this pass can wait for. */
+async function round(recreating: Recreating): Promise<boolean> {
+  const { report, service } = recreating;
+  const requests = await listRequests(service);
+  report.requests = requests.length;
+  const { chosen, waiting } = chooseRequests(requests, timestamp(service.clock));
+  const taken = chosen.slice(0, MAX_CHOSEN);
+  const over = requests.filter(isOver);
+  report.waiting = waiting.length + chosen.length - taken.length;
+  const ends = await mapLimited([...over, ...taken], REQUESTS_AT_ONCE, (request) =>
+    isolated(recreating, request, () => serveOne(recreating, request)),
+  );
+  await mapLimited(waiting, REQUESTS_AT_ONCE, (one) => isolated(recreating, one.request, () => wait(service, one)));
+  return chosen.length > 0 || ends.includes("changed") || waiting.some(({ isBrief }) => isBrief);
+}
+
+function isOver({ metadata, status }: ContainerRecreateRequest): boolean {
+  return Boolean(metadata?.deletionTimestamp || status?.completionTime);
+}
+
+async function listRequests({ cluster }: Service): Promise<readonly ContainerRecreateRequest[]> {
+  const keep = (request: ContainerRecreateRequest) => request;
+  return (
+    await listAll<ContainerRecreateRequest, ContainerRecreateRequest>(cluster, CONTAINER_RECREATE_REQUESTS, {}, keep)
+  ).items;
+}
+
+/** Whatever goes wrong with one request concerns no other. What changed meanwhile is looked at in the next round. */
+async function isolated(
+  { service }: Recreating,
+  { metadata }: ContainerRecreateRequest,
+  work: () => Promise<void>,
+): Promise<"changed" | undefined> {
+  try {
+    await work();
+  } catch (error) {
+    if (isKubeError(error, 409)) return "changed";
+    if (isKubeError(error, 404)) return undefined;
+    const help = isKubeError(error, 403) ? "; infra/rbac/optional/container-recreate.yaml grants what is missing" : "";
+    note(service, `ContainerRecreateRequest ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}${help}`);
+  }
+  return undefined;
+}
+
+async function wait({ cluster }: Service, { request, why }: Waiting): Promise<void> {
+  const status = { ...request.status, phase: "Pending", message: why } as const;
+  for (const action of statusAction(request, status)) await actOnRequest(cluster, { request, pod: undefined }, action);
+}
+
+async function serveOne(recreating: Recreating, request: ContainerRecreateRequest): Promise<void> {
+  const { service, report } = recreating;
+  const { cluster, clock } = service;
+  // Of what has ended only the pod that it holds unready matters still.
+  const isPodWanted = !isOver(request) || (request.metadata?.finalizers ?? []).includes(UNREADY_ACQUIRED);
+  let subject: Subject = { request, pod: isPodWanted ? await readPod(cluster, request) : undefined };
+  const actions = serveRequest(request, subject.pod, timestamp(clock));
+  if (!isOver(request) && actions.some(({ kind }) => TO_PODS.has(kind))) await confirmRequest(cluster, request);
+  for (const action of actions) {
+    const after = await actOnRequest(cluster, subject, action);
+    recreating.movedAtMs = clock.now();
+    if (!after) return;
+    subject = after;
+    count(report, action);
+  }
+}
+
+function count(report: RecreationReport, action: ServeAction): void {
+  if (action.kind === "PatchImages") report.recreated += action.images.length;
+  if (action.kind === "PatchRequestStatus" && action.status.completionTime) report.completed++;
+}
+
+async function readPod(cluster: Cluster, { metadata, spec }: ContainerRecreateRequest): Promise<Pod | undefined> {
+  try {
+    return await cluster.get<Pod>(PODS, { namespace: metadata?.namespace ?? "", name: spec.podName });
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+/** Dry run: what would be done now, in words. */
+async function plan({ service }: Recreating): Promise<readonly string[]> {
+  const { cluster, clock } = service;
+  const requests = await listRequests(service);
+  const { chosen, waiting } = chooseRequests(requests, timestamp(clock));
+  const planned = await mapLimited(chosen, REQUESTS_AT_ONCE, async (request) => {
+    const pod = await readPod(cluster, request);
+    return serveRequest(request, pod, timestamp(clock)).map((action) => describe(request, action));
+  });
+  return [...planned.flat(), ...waiting.map(({ request, why }) => `${nameOf(request)} ${why}`)];
+}
+
+function describe(request: ContainerRecreateRequest, action: ServeAction): string {
+  switch (action.kind) {
+    case "PatchImages":
+      return `${nameOf(request)}: ${action.images.map(({ container, from, to }) => `${container} ${from} → ${to}`).join(", ")}`;
+    case "PatchRequestStatus":
+      return `${nameOf(request)}: phase ${action.status.phase}${action.status.message ? `, ${action.status.message}` : ""}`;
+    case "PatchPodConditions":
+      return `${nameOf(request)}: set the readiness of pod ${request.spec.podName}`;
+    case "AddFinalizer":
+    case "RemoveFinalizer":
+    case "Deactivate":
+    case "DeleteRequest":
+      return `${nameOf(request)}: ${action.kind}`;
+    default:
+      return action satisfies never;
+  }
+}
+
+function nameOf({ metadata }: ContainerRecreateRequest): string {
+  return `ContainerRecreateRequest ${metadata?.namespace}/${metadata?.name}`;
+}

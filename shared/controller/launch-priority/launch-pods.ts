@@ -1,0 +1,229 @@
+/** Starts the containers of pods in their order: finds the pods that wait for one another's containers, and follows them. */
+import type { ConfigMap, Pod } from "../../api/kubernetes.ts";
+import { type LaunchAction, needsLaunchStep, projectLaunch } from "../../core/launch-priority/plan-launch.ts";
+import { isKubeError, isPassing } from "../../kube/error.ts";
+import { PODS, type WatchEvent } from "../../kube/port.ts";
+import { mapLimited } from "../loop/concurrency.ts";
+import { type EventFeed, openFeed } from "../loop/event-feed.ts";
+import { listAll } from "../rollout/observe.ts";
+import type { LaunchReport } from "../rollout/report.ts";
+import { messageOf, note, type Service } from "../rollout/turns.ts";
+import { type LaunchStep, nextStep, takeStep } from "./launch-step.ts";
+
+/** A container that waits for a ConfigMap's key and never ran keeps its pod pending: no other pods have to be looked at. */
+const WAITING = { fieldSelector: "status.phase=Pending" };
+const STEPS_AT_ONCE = 16;
+/** News come in bursts. */
+const GATHER_MS = 100;
+/** What could not be done is tried again this soon. */
+const RETRY_MS = 1_000;
+/** New pods are looked for this long after the last time, while the pass has other work. */
+const RELIST_MS = 10_000;
+/** Without any step for this long the rest is left to a later pass. */
+const IDLE_MS = 30_000;
+/** Kept for the last writes before the time is up. */
+const RESERVE_MS = 2_000;
+const MAX_NAMED = 10;
+
+interface Launch {
+  readonly service: Service;
+  /** by uid: those with containers that wait */
+  readonly pods: Map<string, Pod>;
+  /** by uid of the pod */
+  readonly barriers: Map<string, ConfigMap>;
+  /** uids to look at in the next round */
+  readonly due: Set<string>;
+  readonly report: LaunchReport;
+  movedAtMs: number;
+  /** what the last pod was in trouble with that may go well in a moment */
+  passing?: string;
+}
+
+/**
+ * Ends when no pod is left whose launch moves, and `served` says that the rest of the pass has ended. Trouble stands in
+ * the service's problems.
+ */
+export async function launchPods(service: Service, served: AbortSignal): Promise<LaunchReport> {
+  const report: LaunchReport = { opened: 0, completed: 0, waiting: 0, waitingPods: [] };
+  const launch: Launch = {
+    service,
+    pods: new Map(),
+    barriers: new Map(),
+    due: new Set(),
+    report,
+    movedAtMs: service.clock.now(),
+  };
+  try {
+    if (service.isDryRun) report.planned = await plan(launch);
+    else await run(launch, served);
+  } catch (error) {
+    note(service, `the launch order of containers: ${messageOf(error)}`);
+  }
+  if (launch.passing !== undefined && launch.pods.size > 0) note(service, launch.passing);
+  report.waiting = launch.pods.size;
+  report.waitingPods = [...launch.pods.values()].slice(0, MAX_NAMED).map(nameOf);
+  return report;
+}
+
+async function plan(launch: Launch): Promise<readonly string[]> {
+  await list(launch);
+  const pods = [...launch.pods.values()];
+  const steps = await mapLimited(pods, STEPS_AT_ONCE, (pod) => nextStep(launch.service.cluster, pod, undefined));
+  return steps.flatMap(({ actions }) => actions.map(describe));
+}
+
+async function run(launch: Launch, served: AbortSignal): Promise<void> {
+  const { clock, limits, isFollowing } = launch.service;
+  for (;;) {
+    const resourceVersion = await list(launch);
+    await stepAll(launch);
+    if (!isFollowing) return;
+    await follow(launch, resourceVersion);
+    if (isTimeUp(launch)) return;
+    if (isMoving(launch)) {
+      await clock.sleep(RETRY_MS, limits.signal);
+      continue;
+    }
+    await clock.sleep(RELIST_MS, served);
+    if (served.aborted) return;
+  }
+}
+
+/** By a watch from where the list stood, until nothing moves or the watch is lost. */
+async function follow(launch: Launch, resourceVersion: string): Promise<void> {
+  if (!isMoving(launch)) return;
+  const { service } = launch;
+  const feed = openFeed<Pod>(service, PODS, { ...WAITING, resourceVersion });
+  try {
+    while (isMoving(launch) && !isTimeUp(launch)) {
+      if (!(await hasNews(launch, feed))) return;
+      for (const event of feed.take()) see(launch, event);
+      await stepAll(launch);
+    }
+  } finally {
+    feed.close();
+  }
+}
+
+async function hasNews({ service }: Launch, feed: EventFeed<Pod>): Promise<boolean> {
+  const { clock, limits } = service;
+  await feed.wait(RETRY_MS, limits.signal);
+  await clock.sleep(GATHER_MS, limits.signal);
+  return await feed.wait(0);
+}
+
+/** All that wait now; where a watch goes on. */
+async function list(launch: Launch): Promise<string> {
+  const { pods, due, service } = launch;
+  const keep = (pod: Pod) => (isLaunching(pod) ? projectLaunch(pod) : undefined);
+  const { items, resourceVersion } = await listAll<Pod, Pod>(service.cluster, PODS, WAITING, keep);
+  pods.clear();
+  due.clear();
+  for (const pod of items) {
+    pods.set(uidOf(pod), pod);
+    due.add(uidOf(pod));
+  }
+  return resourceVersion;
+}
+
+/** DELETED is also what a pod is called that is not pending any more. */
+function see(launch: Launch, { type, object }: WatchEvent<Pod>): void {
+  const { pods, barriers, due } = launch;
+  const uid = uidOf(object);
+  if (type !== "DELETED" && isLaunching(object)) {
+    pods.set(uid, projectLaunch(object));
+    due.add(uid);
+    return;
+  }
+  if (pods.delete(uid)) launch.movedAtMs = launch.service.clock.now();
+  barriers.delete(uid);
+  due.delete(uid);
+}
+
+function isLaunching(pod: Pod): boolean {
+  return !pod.metadata?.deletionTimestamp && needsLaunchStep(pod, undefined);
+}
+
+/** Whatever goes wrong with one pod concerns no other. */
+async function stepAll(launch: Launch): Promise<void> {
+  const { due, pods } = launch;
+  const looked = [...due].flatMap((uid) => pods.get(uid) ?? []);
+  due.clear();
+  await mapLimited(looked, STEPS_AT_ONCE, async (pod) => {
+    try {
+      await step(launch, pod);
+    } catch (error) {
+      trouble(launch, pod, error);
+    }
+  });
+}
+
+async function step(launch: Launch, pod: Pod): Promise<void> {
+  const { service, barriers, due, report } = launch;
+  const uid = uidOf(pod);
+  const next = await nextStep(service.cluster, pod, barriers.get(uid));
+  const taken = next.actions.length === 0 ? next : await takeStep(service.cluster, pod, next);
+  if (taken.barrier) barriers.set(uid, taken.barrier);
+  if (taken.isBlocked) due.add(uid);
+  if (taken.isBlocked || taken.actions.length === 0) return;
+  launch.movedAtMs = service.clock.now();
+  report.opened += opens(taken);
+  if (!taken.actions.some(({ kind }) => kind === "CompleteLaunch")) return;
+  report.completed++;
+  launch.pods.delete(uid);
+}
+
+function opens({ actions }: LaunchStep): number {
+  return actions.filter(({ kind }) => kind !== "CompleteLaunch").length;
+}
+
+/** A pod or a barrier that is gone or was replaced shows in the next list. */
+function trouble(launch: Launch, pod: Pod, error: unknown): void {
+  const { service, barriers, due } = launch;
+  barriers.delete(uidOf(pod));
+  if (isKubeError(error, 404, 409)) {
+    due.add(uidOf(pod));
+    return;
+  }
+  const help = isKubeError(error, 403) ? "; infra/rbac/optional/launch-order.yaml grants what is missing" : "";
+  const told = `pods wait for their launch order, such as ${nameOf(pod)}: ${messageOf(error)}${help}`;
+  if (isPassing(error)) {
+    launch.passing = told;
+    due.add(uidOf(pod));
+    return;
+  }
+  note(service, told);
+  launch.pods.delete(uidOf(pod));
+}
+
+/** A pod that has no node starts nothing, for as long as that takes. */
+function isMoving({ pods, service, movedAtMs }: Launch): boolean {
+  return [...pods.values()].some(({ spec }) => spec.nodeName) && service.clock.now() - movedAtMs < IDLE_MS;
+}
+
+function isTimeUp({ service: { clock, limits } }: Launch): boolean {
+  return limits.signal?.aborted === true || clock.now() >= limits.endsAtMs - RESERVE_MS;
+}
+
+function describe(action: LaunchAction): string {
+  switch (action.kind) {
+    case "CreateBarrier": {
+      const { metadata, data = {} } = action.configMap;
+      return `create ConfigMap ${metadata?.namespace}/${metadata?.name} with ${Object.keys(data).join(", ")}`;
+    }
+    case "OpenBarrier":
+      return `open ${action.key} in ConfigMap ${action.namespace}/${action.name}`;
+    case "CompleteLaunch":
+      return `mark the launch of pod ${action.namespace}/${action.name} as completed`;
+    default:
+      return action satisfies never;
+  }
+}
+
+function uidOf({ metadata }: Pod): string {
+  return metadata?.uid ?? "";
+}
+
+function nameOf({ metadata }: Pod): string {
+  return `${metadata?.namespace}/${metadata?.name}`;
+}

@@ -1,0 +1,26 @@
+/** Time and chance as arguments, so that a simulation can drive a pass. */
+import { setTimeout as wait } from "node:timers/promises";
+import { secondText } from "../../settings/time-text.ts";
+
+export interface Clock {
+  /** milliseconds since some beginning, never going back: for how long something takes, and until when it may */
+  readonly now: () => number;
+  /** milliseconds since the epoch, as far as this machine knows: for what is written and what others wrote. It may be set at any time. */
+  readonly epochMs: () => number;
+  /** Resolves after `ms`, or at once when `signal` aborts. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  /** in [0, 1) */
+  readonly random: () => number;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  epochMs: () => Date.now(),
+  sleep: (ms, signal) => wait(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
+  random: Math.random,
+};
+
+/** RFC3339, whole seconds, UTC. */
+export function timestamp(clock: Clock): string {
+  return secondText(clock.epochMs());
+}

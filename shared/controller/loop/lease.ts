@@ -1,0 +1,153 @@
+/** A Lease that saves passes from doing the same work twice. It fences nothing: the ledger does. */
+import type { KubernetesObject } from "../../api/kubernetes.ts";
+import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../core/rollout/rollout-settings.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { type Cluster, LEASES } from "../../kube/port.ts";
+import type { Clock } from "./clock.ts";
+
+const NAME = "sidecarset-rollout";
+/** Name of the SidecarSet that had its turn last: the next pass begins behind it. */
+const CURSOR_ANNOTATION = "sidecarset.kruise.io/last-served";
+/** Feature gates that the pass has on, as FEATURE_GATES has them: whoever says what passes do has to know. */
+const GATES_ANNOTATION = "sidecarset.kruise.io/feature-gates";
+const DURATION_SECONDS = 30;
+const RENEW_MS = 10_000;
+
+/**
+ * Holders, of one process, whose pass is over, although the Lease may still name them. It is but a cache: without it the
+ * next pass waits until the Lease has expired.
+ */
+export type OverPasses = Set<string>;
+
+interface Lease extends KubernetesObject {
+  readonly spec?: {
+    readonly holderIdentity?: string;
+    readonly leaseDurationSeconds?: number;
+    readonly renewTime?: string;
+  };
+}
+
+/** What the Lease said before this pass. */
+export interface LeaseState {
+  readonly stored?: Lease;
+  /** "" when no pass left word */
+  readonly cursor: string;
+  /** set while another pass holds it */
+  readonly heldBy?: string;
+}
+
+export async function readLease({ cluster, clock, namespace, over, name = NAME }: LeaseSite): Promise<LeaseState> {
+  try {
+    const stored = await cluster.get<Lease>(LEASES, { namespace, name });
+    const holderIdentity = stored.spec?.holderIdentity;
+    const cursor = stored.metadata?.annotations?.[CURSOR_ANNOTATION] ?? "";
+    const isHeld = holderIdentity && isFresh(stored, clock.epochMs()) && !over.has(holderIdentity);
+    return { stored, cursor, ...(isHeld ? { heldBy: holderIdentity } : {}) };
+  } catch (error) {
+    if (isKubeError(error, 404)) return { cursor: "" };
+    throw error;
+  }
+}
+
+/**
+ * Another machine's clock says when it was renewed. Whatever that is, and for however long somebody says it holds: no
+ * Lease is believed for longer than twice the time for which one of ours is taken.
+ */
+function isFresh({ spec }: Lease, nowMs: number): boolean {
+  const { renewTime = "", leaseDurationSeconds = 0 } = spec ?? {};
+  const ageMs = nowMs - Date.parse(renewTime);
+  return Math.abs(ageMs) < 1000 * Math.min(leaseDurationSeconds, DURATION_SECONDS);
+}
+
+export interface HeldLease {
+  /** Renews until `signal` aborts or somebody else has the Lease. */
+  readonly keep: (cursor: () => string, signal: AbortSignal) => Promise<void>;
+  readonly release: (cursor: string) => Promise<void>;
+}
+
+export interface LeaseSite {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly namespace: string;
+  readonly over: OverPasses;
+  /** absent: of the passes over SidecarSets */
+  readonly name?: string;
+  /** of the pass; absent: nobody asks for them */
+  readonly settings?: RolloutSettings;
+}
+
+/** With which gates the last pass ran; undefined: none has said so. */
+export function announcedSettings({ stored }: LeaseState): RolloutSettings | undefined {
+  const text = stored?.metadata?.annotations?.[GATES_ANNOTATION];
+  if (text === undefined) return undefined;
+  const on = new Set(text.split(","));
+  const gates = Object.keys(DEFAULT_ROLLOUT_SETTINGS).map((gate) => [gate, on.has(`${gate}=true`)]);
+  return Object.fromEntries(gates) as unknown as RolloutSettings;
+}
+
+function gatesText(settings: RolloutSettings): string {
+  const on = Object.keys(DEFAULT_ROLLOUT_SETTINGS).filter((gate) => settings[gate as keyof RolloutSettings]);
+  return on.map((gate) => `${gate}=true`).join(",");
+}
+
+/** undefined: another pass was faster. After an error it is not known whether the Lease names this pass. */
+export async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Promise<HeldLease | undefined> {
+  const { clock, over } = site;
+  const holder = `pass-${Math.floor(clock.random() * 2 ** 48).toString(36)}`;
+  let current = await writeLease(site, state.stored, holder, cursor).catch((error) => {
+    over.add(holder);
+    throw error;
+  });
+  if (!current) return undefined;
+  return {
+    keep: async (cursorNow, signal) => {
+      for (;;) {
+        await clock.sleep(RENEW_MS, signal);
+        if (signal.aborted) return;
+        const renewed = await writeLease(site, current, holder, cursorNow());
+        if (!renewed) return;
+        current = renewed;
+      }
+    },
+    release: async (last) => {
+      over.add(holder);
+      if (await writeLease(site, current, "", last)) over.clear();
+    },
+  };
+}
+
+/** Says that a pass ran, of one that needs no Lease for itself; whoever holds it says so anyway. */
+export async function renewLease(site: LeaseSite): Promise<void> {
+  const { stored, cursor, heldBy } = await readLease(site);
+  if (heldBy === undefined) await writeLease(site, stored, "", cursor);
+}
+
+/** undefined: it is not what it was when it was read. */
+async function writeLease(
+  { cluster, clock, namespace, name = NAME, settings }: LeaseSite,
+  stored: Lease | undefined,
+  holder: string,
+  cursor: string,
+): Promise<Lease | undefined> {
+  const gates = settings ? { [GATES_ANNOTATION]: gatesText(settings) } : {};
+  const annotations = { [CURSOR_ANNOTATION]: cursor, ...gates };
+  // Written in microseconds. Source: metav1.MicroTime.
+  const renewTime = new Date(clock.epochMs()).toISOString().replace("Z", "000Z");
+  const spec = { holderIdentity: holder, leaseDurationSeconds: DURATION_SECONDS, renewTime };
+  try {
+    if (!stored)
+      return await cluster.create<Lease>(LEASES, {
+        apiVersion: "coordination.k8s.io/v1",
+        kind: "Lease",
+        metadata: { namespace, name, annotations },
+        spec,
+      });
+    const metadata = { resourceVersion: stored.metadata?.resourceVersion, annotations };
+    const patch = { type: "merge", body: { metadata, spec } } as const;
+    return await cluster.patch<Lease>(LEASES, { namespace, name }, patch);
+  } catch (error) {
+    // Created or written by another, or deleted; but a create that finds nothing misses the namespace.
+    if (isKubeError(error, 409) || (stored && isKubeError(error, 404))) return undefined;
+    throw error;
+  }
+}

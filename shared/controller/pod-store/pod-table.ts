@@ -1,0 +1,203 @@
+/** Records of pods, as `projectPod` makes them: what is each pod's own takes about 120 bytes, most of them outside the heap, beside the places of what it shares with others. */
+import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
+import { Glimpse, type Identity, type PlainMetadata, type SharedMetadata } from "./glimpse.ts";
+import { RowIndex } from "./row-index.ts";
+import { SharedParts } from "./shared-parts.ts";
+import { TextRows } from "./text-rows.ts";
+
+/** Of one row: places of shared parts, and of its own texts. */
+const [REST, CREATED, SPEC, STATUS, TEXTS, CELLS] = [0, 1, 2, 3, 4, 5];
+/** Of a chunk of cells: arrays that grow leave holes behind where their smaller forms were. */
+const CHUNK_ROWS = 4_096;
+/** What REST says instead of a place: the metadata is like nobody else's, or the row is given up. */
+const [ODD, GONE] = [0xffff_fffe, 0xffff_ffff];
+/** In no name, uid or version. */
+const SEPARATOR = "\0";
+
+export class PodTable {
+  readonly #parts = new SharedParts();
+  readonly #texts = new TextRows();
+  readonly #rows = new RowIndex((row) => this.#uidOf(row));
+  /** metadata by row */
+  readonly #odd = new Map<number, ObjectMeta>();
+  readonly #chunks: Uint32Array[] = [];
+  #length = 0;
+  #writes = 0;
+
+  /** How many rows there are, those that were given up included. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** undefined: there is none of that uid, or it was given up. */
+  rowOf(uid: string): number | undefined {
+    const row = this.#rows.get(uid);
+    return row === undefined || this.isGone(row) ? undefined : row;
+  }
+
+  isGone(row: number): boolean {
+    return this.#cell(row, REST) === GONE;
+  }
+
+  /** Grows with each write: what was made from the table before does not hold any more. */
+  get writes(): number {
+    return this.#writes;
+  }
+
+  /** A new row, whatever there was of that uid: it is given up. @throws RangeError for names of 65,000 bytes */
+  add(pod: Pod): number {
+    const uid = pod.metadata?.uid ?? "";
+    const texts = this.#texts.add(textsOf(pod));
+    const before = this.rowOf(uid);
+    if (before !== undefined) this.drop(before);
+    const row = this.#length++;
+    if (row % CHUNK_ROWS === 0) this.#chunks.push(new Uint32Array(CHUNK_ROWS * CELLS));
+    this.#write(row, pod, texts);
+    this.#rows.set(uid, row);
+    return row;
+  }
+
+  /** `pod` is the row's, newer. */
+  replace(row: number, pod: Pod): void {
+    const before = this.#cellsOf(row).slice(0, TEXTS);
+    this.#write(row, pod, this.#texts.replace(this.#cell(row, TEXTS), textsOf(pod)));
+    this.#release(before);
+  }
+
+  /** Gives the row up; it stays its uid's until there is another of that. */
+  drop(row: number): void {
+    if (this.isGone(row)) return;
+    this.#writes++;
+    const cells = this.#cellsOf(row);
+    this.#release(cells.subarray(0, TEXTS));
+    this.#odd.delete(row);
+    cells[REST] = GONE;
+  }
+
+  /** A record like the one that was given, made anew each time. Of a row that was given up: undefined. */
+  at(row: number): Pod | undefined {
+    return this.#isThere(row) ? this.#withMetadata(row, this.#metadataOf(row)) : undefined;
+  }
+
+  /**
+   * The same, in half the time, for who looks at it before the row changes: name, uid and version are read when they
+   * are asked for, so that a copy made member by member lacks them.
+   */
+  glimpse(row: number): Pod | undefined {
+    if (!this.#isThere(row)) return undefined;
+    return this.#withMetadata(row, this.#odd.get(row) ?? new Glimpse(this, row, this.#plainOf(row)));
+  }
+
+  versionOf(row: number): string | undefined {
+    return this.#odd.has(row) ? this.#odd.get(row)?.resourceVersion : this.identityOf(row).resourceVersion;
+  }
+
+  /** The same pod, that is no part of the table, with what it shares with others. */
+  share({ metadata = {}, spec, status }: Pod): Pod {
+    const { labels, annotations } = metadata;
+    const shared = {
+      metadata: {
+        ...metadata,
+        ...(labels ? { labels: this.#parts.share(labels) } : {}),
+        ...(annotations ? { annotations: this.#parts.share(annotations) } : {}),
+      },
+      spec: this.#parts.share(spec),
+    };
+    return status ? { ...shared, status: this.#parts.share(status) } : shared;
+  }
+
+  /** What was needed to find equal parts goes: from now on only what comes later shares with what comes later. */
+  settle(): void {
+    this.#parts.forget();
+  }
+
+  /** Places that were a row's, that of its texts left out. */
+  #release(places: Uint32Array): void {
+    for (const place of places) if (place !== ODD) this.#parts.release(place);
+  }
+
+  #cell(row: number, cell: number): number {
+    return this.#chunks[Math.floor(row / CHUNK_ROWS)]?.[(row % CHUNK_ROWS) * CELLS + cell] ?? 0;
+  }
+
+  #cellsOf(row: number): Uint32Array {
+    const begin = (row % CHUNK_ROWS) * CELLS;
+    const chunk = this.#chunks[Math.floor(row / CHUNK_ROWS)];
+    if (!chunk) throw new RangeError(`there is no row ${row}`);
+    return chunk.subarray(begin, begin + CELLS);
+  }
+
+  #write(row: number, { metadata = {}, spec, status }: Pod, texts: number): void {
+    this.#writes++;
+    const rest = restOf(metadata);
+    if (rest) this.#odd.delete(row);
+    else this.#odd.set(row, metadata);
+    this.#cellsOf(row).set([
+      rest ? this.#parts.take(rest) : ODD,
+      this.#parts.take(metadata.creationTimestamp),
+      this.#parts.take(spec),
+      this.#parts.take(status),
+      texts,
+    ]);
+  }
+
+  #isThere(row: number): boolean {
+    return row < this.#length && !this.isGone(row);
+  }
+
+  #withMetadata(row: number, metadata: ObjectMeta): Pod {
+    const spec = this.#parts.at(this.#cell(row, SPEC)) as Pod["spec"];
+    const status = this.#parts.at(this.#cell(row, STATUS)) as Pod["status"];
+    return status ? { metadata, spec, status } : { metadata, spec };
+  }
+
+  #uidOf(row: number): string {
+    const text = this.#texts.at(this.#cell(row, TEXTS));
+    return text.slice(0, text.indexOf(SEPARATOR));
+  }
+
+  /** Of a row whose metadata is like that of others. */
+  identityOf(row: number): Identity {
+    const text = this.#texts.at(this.#cell(row, TEXTS));
+    const uidEnd = text.indexOf(SEPARATOR);
+    const versionEnd = text.indexOf(SEPARATOR, uidEnd + 1);
+    return {
+      uid: text.slice(0, uidEnd),
+      resourceVersion: text.slice(uidEnd + 1, versionEnd),
+      name: text.slice(versionEnd + 1),
+    };
+  }
+
+  #plainOf(row: number): PlainMetadata {
+    return {
+      rest: this.#parts.at(this.#cell(row, REST)) as SharedMetadata,
+      creationTimestamp: this.#parts.at(this.#cell(row, CREATED)) as string,
+    };
+  }
+
+  /** Written as literals: an object that grows, or comes by a spread, takes several times as long. */
+  #metadataOf(row: number): ObjectMeta {
+    const odd = this.#odd.get(row);
+    if (odd) return odd;
+    const { rest, creationTimestamp } = this.#plainOf(row);
+    const { namespace, labels, annotations, ownerReferences } = rest;
+    const { uid, resourceVersion, name } = this.identityOf(row);
+    return ownerReferences === undefined
+      ? { name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations }
+      : { name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations, ownerReferences };
+  }
+}
+
+function textsOf({ metadata: { uid = "", resourceVersion = "", name = "" } = {} }: Pod): string {
+  return [uid, resourceVersion, name].join(SEPARATOR);
+}
+
+/** Of metadata as most pods have it; undefined: this is none of them. */
+function restOf(metadata: ObjectMeta): SharedMetadata | undefined {
+  const { name, namespace, uid, resourceVersion, creationTimestamp, labels, annotations, ownerReferences, ...others } =
+    metadata;
+  if (Object.keys(others).length > 0) return undefined;
+  if (!(name && namespace && uid && resourceVersion && creationTimestamp && labels && annotations)) return undefined;
+  const rest = { namespace, labels, annotations };
+  return ownerReferences === undefined ? rest : { ...rest, ownerReferences };
+}

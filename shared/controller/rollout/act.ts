@@ -1,0 +1,123 @@
+/** Carries out one action of a decision, on its precondition, and says what came of it. */
+import type { ControllerRevision, KubernetesObject } from "../../api/kubernetes.ts";
+import { CUSTOM_VERSION_LABEL } from "../../api/names.ts";
+import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
+import type { Action } from "../../core/actions.ts";
+import { isKubeError, KubeError } from "../../kube/error.ts";
+import { type Cluster, CONTROLLER_REVISIONS, type PartialObject, PODS, SIDECARSETS } from "../../kube/port.ts";
+import { type Clock, timestamp } from "../loop/clock.ts";
+import { recordEvent } from "../loop/event.ts";
+import { conditionPatch, podPatch, resizePatch } from "./pod-patch.ts";
+
+export interface ActContext {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  /** as it was read: the precondition of its status */
+  readonly sidecarSet: SidecarSet;
+}
+
+export type Outcome =
+  /** `object`: what the API server answered, if that is of use to anybody */
+  | { readonly kind: "done"; readonly object?: KubernetesObject }
+  /** there is nothing to write to any more */
+  | { readonly kind: "gone"; readonly error: KubeError }
+  /** the object is not what it was when it was looked at: look again */
+  | { readonly kind: "conflict"; readonly error: KubeError }
+  /** no answer, or one that does not tell: read before anything else is decided */
+  | { readonly kind: "unknown"; readonly error: KubeError }
+  /** certainly not carried out, and not because somebody was faster */
+  | { readonly kind: "refused"; readonly error: KubeError };
+
+export type NotDone = Exclude<Outcome, { kind: "done" }>;
+
+/** Never throws a KubeError. */
+export function act(action: Action, context: ActContext): Promise<Outcome> {
+  return attempt(() => carryOut(action, context));
+}
+
+/** A conditional write, with its failure as a value. */
+export async function attempt(write: () => Promise<KubernetesObject | undefined>): Promise<Outcome> {
+  try {
+    const object = await write();
+    return object === undefined ? { kind: "done" } : { kind: "done", object };
+  } catch (error) {
+    if (error instanceof KubeError) return outcomeOf(error);
+    throw error;
+  }
+}
+
+function outcomeOf(error: KubeError): Outcome {
+  if (error.code === 404) return { kind: "gone", error };
+  if (!error.isOutcomeKnown) return { kind: "unknown", error };
+  // 422 is how a JSON patch whose test fails is answered, and an object that is not valid.
+  return { kind: isKubeError(error, 409, 422) ? "conflict" : "refused", error };
+}
+
+async function carryOut(action: Action, context: ActContext): Promise<KubernetesObject | undefined> {
+  const { cluster } = context;
+  switch (action.kind) {
+    case "CreateRevision":
+      return await cluster.create(CONTROLLER_REVISIONS, action.revision);
+    case "RenumberRevision":
+      return await patchRevision(cluster, action, { revision: action.revision });
+    case "LabelRevision":
+      return await patchRevision(cluster, action, { metadata: { labels: customVersionLabel(action.customVersion) } });
+    case "DeleteRevision":
+      await cluster.delete(CONTROLLER_REVISIONS, action, action.uid === undefined ? {} : { uid: action.uid });
+      return undefined;
+    case "PatchStatus":
+      return await patchStatus(context, action.status);
+    case "PatchPod":
+      if (action.resources !== undefined) {
+        const patch = resizePatch(action.pod, action.resources);
+        return await cluster.patch<PartialObject>(PODS, action.pod, patch, {
+          subresource: "resize",
+          answer: "metadata",
+        });
+      }
+      return await cluster.patch<PartialObject>(PODS, action.pod, podPatch(action), { answer: "metadata" });
+    case "PatchPodCondition":
+      return await cluster.patch<PartialObject>(PODS, action.pod, conditionPatch(action), {
+        subresource: "status",
+        answer: "metadata",
+      });
+    case "RecordEvent":
+      await recordEvent(cluster, action, timestamp(context.clock));
+      return undefined;
+    default:
+      return action satisfies never;
+  }
+}
+
+function patchRevision(
+  cluster: Cluster,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  body: object,
+): Promise<ControllerRevision> {
+  return cluster.patch<ControllerRevision>(CONTROLLER_REVISIONS, { namespace, name }, { type: "merge", body });
+}
+
+function customVersionLabel(customVersion: string) {
+  return { [CUSTOM_VERSION_LABEL]: customVersion };
+}
+
+/** On condition that the SidecarSet is still the one that was read: a late write must not take newer counts back. */
+async function patchStatus({ cluster, sidecarSet }: ActContext, status: SidecarSetStatus): Promise<SidecarSet> {
+  const { name = "", uid, resourceVersion } = sidecarSet.metadata ?? {};
+  const { status: before = {} } = sidecarSet;
+  const { observedAnnotations: next } = status;
+  const observedAnnotations = next && { ...nullOf(before.observedAnnotations ?? {}, next), ...next };
+  const merged = { ...nullOf(before, status), ...status, ...(next ? { observedAnnotations } : {}) };
+  return await cluster.patch<SidecarSet>(
+    SIDECARSETS,
+    { name },
+    { type: "merge", body: { metadata: { uid, resourceVersion }, status: merged } },
+    { subresource: "status" },
+  );
+}
+
+/** What a merge patch has to take away. */
+function nullOf(before: object, after: object): Readonly<Record<string, null>> {
+  const absent = Object.keys(before).filter((key) => !(key in after));
+  return Object.fromEntries(absent.map((key) => [key, null]));
+}

@@ -1,0 +1,59 @@
+/** What a pass would do to one SidecarSet now, without writing anything. */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { type Reservation, subjectOf, withReservations } from "../../core/ledger.ts";
+import { gateOf, newlyWanted } from "../../core/rollout/approval.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
+import { planRollout } from "../../core/rollout/plan/plan.ts";
+import { counted } from "../../go/counted.ts";
+import { describeAction } from "./describe-action.ts";
+import { explain } from "./explain.ts";
+import { decideContext, decideOn, keptOf, type Look, lookAt, type RolloutContext, surroundingsOf } from "./look.ts";
+import type { SidecarSetReport } from "./report.ts";
+
+/** What a dry run foresees beyond the actions of now. */
+export interface PlanWish {
+  /** how long a pod is taken to be not ready after its images were changed */
+  readonly readyAfterSeconds: number;
+  /** as it would be stored in the place of the one that is; absent: that one */
+  readonly sidecarSet?: SidecarSet;
+}
+
+/** Where nobody says how long pods take. */
+export const READY_AFTER_SECONDS = 5;
+
+/** Without a wish the report says what would be done now, and not how it would go on. */
+export async function planOnly(context: RolloutContext, name: string, wish?: PlanWish): Promise<SidecarSetReport> {
+  const { tally } = context;
+  const look = await lookAt(context, name, wish?.sidecarSet);
+  if (!look) return { name, stop: "gone", why: explain("gone", undefined), tally };
+  const subject = subjectOf(look.sidecarSet);
+  const kept = await keptOf(context, look);
+  const reserved = new Set(kept.map(({ uid }) => uid));
+  const decision = decideOn(context, look, kept);
+  const { actions, status, summary } = decision;
+  const wanted = actions.filter((action) => action.kind === "PatchPod").map(({ pod }) => pod);
+  const { granted, fenced } = withReservations(kept, wanted, subject);
+  const planned = [
+    ...stepsBefore(look.sidecarSet, decision, reserved),
+    ...fenced.map((pod) => `fence pod ${pod.namespace}/${pod.name}: it was reserved and is not wanted any more`),
+    ...actions.filter((action) => action.kind !== "PatchPod" || granted.has(action.pod.uid)).map(describeAction),
+  ];
+  const why = explain("oneRound", summary);
+  const plan = wish === undefined ? {} : { plan: foresee(context, look, kept, wish) };
+  return { name, stop: "oneRound", why, generation: subject.generation, status, summary, tally, planned, ...plan };
+}
+
+/** What a pass would do before it writes to pods. No gate is asked. */
+function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: ReadonlySet<string>): readonly string[] {
+  const gate = gateOf(sidecarSet);
+  const batch = gate ? newlyWanted(decision, reserved).length : 0;
+  return [
+    ...(gate && batch > 0 ? [`ask the gate at ${gate.host} whether ${counted(batch, "pod")} may be upgraded`] : []),
+    ...(decision.undo ? [`SidecarSet ${sidecarSet.metadata?.name}: ${decision.undo.message}`] : []),
+  ];
+}
+
+function foresee(context: RolloutContext, look: Look, kept: readonly Reservation[], wish: PlanWish) {
+  const observation = { ...surroundingsOf(look, kept), pods: look.observed.view.pods };
+  return planRollout(observation, { ...decideContext(context), readyAfterSeconds: wish.readyAfterSeconds });
+}

@@ -1,0 +1,191 @@
+/**
+ * Evicts pods that missed their sidecars, where somebody asks for that, so that their owners make them anew. An eviction
+ * is reserved in the ledger as a patch is: other passes count it as down, and a late one lands under no later spec.
+ */
+import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
+import { mayHaveMissed } from "../../core/injection/missed/missed-pods.ts";
+import {
+  alsoReserved,
+  type Ledger,
+  type PodState,
+  type Reservation,
+  subjectOf,
+  withoutThese,
+} from "../../core/ledger.ts";
+import { isRunningAndReady } from "../../core/pod/is-ready.ts";
+import { planEvictions } from "../../core/rollout/missed/plan-evictions.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { type Cluster, PODS } from "../../kube/port.ts";
+import { mapLimited } from "../loop/concurrency.ts";
+import { attempt, type NotDone, type Outcome } from "./act.ts";
+import { swapLedger } from "./ledger-store.ts";
+import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
+
+interface Eviction extends KubernetesObject {
+  readonly deleteOptions: { readonly preconditions: { readonly uid: string; readonly resourceVersion: string } };
+}
+
+/** Looked at in a pass: those that cannot go cost nobody else a place, as far as this goes. */
+const MOST_TRIED = 200;
+
+interface Evictions {
+  evicted: number;
+  /** uids of pods that had their turn */
+  readonly tried: Set<string>;
+  /** uids of controllers, one of whose pods is kept by a PodDisruptionBudget: the others would fare no better */
+  readonly keptOwners: Set<string>;
+  /** one was not what it had been, so perhaps it is down, or was gone at once, and counts no more: nobody gets its place */
+  isStale: boolean;
+  /** nobody is to be tried any more */
+  isOver: boolean;
+  /** a swap was lost: what is reserved now is not known, so nothing may be written any more by what was looked at */
+  isOutdated: boolean;
+}
+
+interface Wanted extends PodState {
+  /** uid of its controller */
+  readonly owner: string;
+}
+
+/**
+ * How many were, and whether `look` holds no more. PodDisruptionBudgets hold: a pod that one keeps is left for a later
+ * pass, and the next in line has its place. `look` is that of a round that has just ended, so its ledger says what may be
+ * written to at this moment.
+ */
+export async function evictMissed(
+  context: RolloutContext,
+  look: Look,
+): Promise<Pick<Evictions, "evicted" | "isOutdated">> {
+  const evictions: Evictions = {
+    evicted: 0,
+    tried: new Set(),
+    keptOwners: new Set(),
+    isStale: false,
+    isOver: false,
+    isOutdated: false,
+  };
+  while (!evictions.isOver && evictions.tried.size < MOST_TRIED) await evictNext(context, look, evictions);
+  return evictions;
+}
+
+/** As many as there is room for now. */
+async function evictNext(context: RolloutContext, look: Look, evictions: Evictions): Promise<void> {
+  const before = evictions.evicted;
+  const planned = planNext(look, evictions);
+  const wanted = await readWanted(context, look, planned, evictions);
+  if (wanted.length > 0) await evictThese(context, look, wanted, evictions);
+  evictions.isOver ||= evictions.isStale || evictions.evicted - before === planned.length;
+}
+
+function planNext({ sidecarSet, observed, stored, missed = [] }: Look, { tried }: Evictions): readonly Pod[] {
+  const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));
+  const left = missed.filter(({ metadata }) => !tried.has(metadata?.uid ?? ""));
+  return planEvictions(sidecarSet, observed.view.glimpses, left, reserved);
+}
+
+async function evictThese(
+  context: RolloutContext,
+  look: Look,
+  wanted: readonly Wanted[],
+  evictions: Evictions,
+): Promise<void> {
+  const { ledger, added } = alsoReserved(look.stored.ledger, wanted, subjectOf(look.sidecarSet));
+  evictions.isOver ||= added.length === 0;
+  if (evictions.isOver || !(await swap(context, look, evictions, ledger))) return;
+  const open = new Set<Reservation>();
+  for (const reservation of added) {
+    const outcome = await attempt(() => evict(context.cluster, reservation));
+    count(context, evictions, { reservation, wanted, outcome });
+    if (await mayStillLand(context, look, reservation, outcome)) open.add(reservation);
+    evictions.isStale ||= look.observed.view.versionOf(reservation.uid) === null;
+    if (evictions.isOver) break;
+  }
+  const closed = new Set(added.filter((one) => !open.has(one)));
+  await swap(context, look, evictions, withoutThese(look.stored.ledger, closed));
+}
+
+interface Tried {
+  readonly reservation: Reservation;
+  readonly wanted: readonly Wanted[];
+  readonly outcome: Outcome;
+}
+
+function count(context: RolloutContext, evictions: Evictions, { reservation, wanted, outcome }: Tried): void {
+  if (outcome.kind === "done") evictions.evicted++;
+  else if (isKept(outcome)) evictions.keptOwners.add(wanted.find(({ uid }) => uid === reservation.uid)?.owner ?? "");
+  else if (isKubeError(outcome.error, 404, 409)) evictions.isStale = true;
+  else {
+    // The others would fare no better.
+    evictions.isOver = true;
+    if (!isKubeError(outcome.error, 429)) noteProblem(context, reservation, outcome);
+  }
+}
+
+/** By a PodDisruptionBudget, which does not say when to come again, as an API server does that has too much to do. */
+function isKept({ error }: NotDone): boolean {
+  return error.code === 429 && error.retryAfterSeconds === undefined;
+}
+
+async function readWanted(
+  context: RolloutContext,
+  look: Look,
+  planned: readonly Pod[],
+  { tried, keptOwners }: Evictions,
+): Promise<readonly Wanted[]> {
+  for (const { metadata } of planned) tried.add(metadata?.uid ?? "");
+  const read = await mapLimited(planned, WRITES_AT_ONCE, (pod) => readWantedOne(context, look, pod));
+  return read.filter((one) => one !== undefined).filter(({ owner }) => !keptOwners.has(owner));
+}
+
+/**
+ * undefined: it has not missed anything any more, or would not come back without a controller. One that was down cost
+ * nothing: where it is ready by now, it would.
+ */
+async function readWantedOne(context: RolloutContext, look: Look, planned: Pod): Promise<Wanted | undefined> {
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = planned.metadata ?? {};
+  const pod = await readPod(context, look, { namespace, name, uid, resourceVersion });
+  if (!pod || !look.observed.scope.isSelected(pod) || mayHaveMissed([pod], look.sidecarSet, "").length === 0)
+    return undefined;
+  const owner = pod.metadata?.ownerReferences?.find(({ controller }) => controller === true)?.uid;
+  if (owner === undefined || (isRunningAndReady(pod) && !isRunningAndReady(planned))) return undefined;
+  return { namespace, name, uid, resourceVersion: pod.metadata?.resourceVersion ?? "", owner };
+}
+
+/** False: lost. Then whoever looks next, or has the ledger now, fences what is left. */
+async function swap(context: RolloutContext, look: Look, evictions: Evictions, next: Ledger): Promise<boolean> {
+  const place = { namespace: context.kruiseNamespace, owner: look.sidecarSet };
+  const stored = await swapLedger(context.cluster, place, look.stored, next);
+  if (stored) look.stored = stored;
+  else evictions.isOver = evictions.isOutdated = true;
+  return stored !== undefined;
+}
+
+async function evict(cluster: Cluster, { namespace, name, uid, resourceVersion }: Reservation): Promise<undefined> {
+  const eviction = {
+    apiVersion: "policy/v1",
+    kind: "Eviction",
+    metadata: { namespace, name },
+    deleteOptions: { preconditions: { uid, resourceVersion } },
+  };
+  await cluster.create<Eviction>(PODS, eviction, { subresource: "eviction" });
+  return undefined;
+}
+
+/**
+ * False when it is seen to be through, or was refused: nobody but who reserves an eviction sends it, and once.
+ */
+async function mayStillLand(
+  context: RolloutContext,
+  look: Look,
+  reservation: Reservation,
+  { kind }: Outcome,
+): Promise<boolean> {
+  if (kind === "refused" || kind === "conflict") return false;
+  await readPod(context, look, reservation);
+  return look.observed.view.versionOf(reservation.uid) === reservation.resourceVersion;
+}
+
+function noteProblem({ tally }: RolloutContext, { namespace, name }: PodState, { error }: NotDone): void {
+  const hint = error.code === 403 ? " (infra/rbac/optional/eviction.yaml permits it)" : "";
+  tally.problems.push({ namespace, name, message: `is not evicted: ${error.message}${hint}` });
+}

@@ -1,0 +1,158 @@
+/** Where the reservation ledger is kept: a ConfigMap beside the ControllerRevisions, written with compare-and-swap. */
+import type { ConfigMap, KubernetesObject } from "../../api/kubernetes.ts";
+import {
+  LEDGER_FINALIZER,
+  SIDECARSET_KIND,
+  SIDECARSET_V1BETA1,
+  STATEFUL_SET_KIND,
+  STEERING_ANNOTATION,
+} from "../../api/names.ts";
+import {
+  EMPTY_LEDGER,
+  formatLedger,
+  type Ledger,
+  type LedgerKind,
+  ledgerName,
+  parseLedger,
+} from "../../core/ledger.ts";
+import { isLater } from "../../go/resource-version.ts";
+import { about, isKubeError, KubeError } from "../../kube/error.ts";
+import { type Cluster, CONFIG_MAPS, type PartialObject } from "../../kube/port.ts";
+
+export interface StoredLedger {
+  readonly ledger: Ledger;
+  /** absent: there is no ConfigMap yet */
+  readonly resourceVersion?: string;
+  /** of others, which are kept */
+  readonly finalizers?: readonly string[];
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+interface LedgerKey {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface LedgerPlace {
+  readonly namespace: string;
+  /** whose ledger it is */
+  readonly owner: KubernetesObject;
+  readonly kind?: LedgerKind;
+}
+
+/** @throws KubeError when it cannot be read, reason InvalidLedger when it is something else */
+export async function readLedger(
+  cluster: Cluster,
+  namespace: string,
+  owner: string,
+  kind: LedgerKind = "sidecarset",
+): Promise<StoredLedger> {
+  const name = ledgerName(owner, kind);
+  try {
+    return toStored(await cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name }));
+  } catch (error) {
+    if (isKubeError(error, 404)) return { ledger: EMPTY_LEDGER };
+    throw error;
+  }
+}
+
+/**
+ * Writes `next` if nobody wrote since `stored` was read or written. undefined: somebody did, or perhaps we did and saw
+ * no answer; begin again.
+ */
+export async function swapLedger(
+  cluster: Cluster,
+  { namespace, owner, kind = "sidecarset" }: LedgerPlace,
+  stored: StoredLedger,
+  next: Ledger,
+): Promise<StoredLedger | undefined> {
+  const name = ledgerName(owner.metadata?.name ?? "", kind);
+  const key = { namespace, name };
+  const steering = next.steering === undefined ? {} : { [STEERING_ANNOTATION]: next.steering };
+  const annotations = { ...stored.annotations, ...steering };
+  const metadata = { name, namespace, annotations, ...keptBy(owner, kind, stored, next) };
+  const { ownerReferences, finalizers } = metadata;
+  const data = formatLedger(next, kind);
+  try {
+    if (stored.resourceVersion === undefined) {
+      const created = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
+      return toStored(await cluster.create<ConfigMap>(CONFIG_MAPS, created));
+    }
+    const operations = [
+      { op: "test", path: "/metadata/resourceVersion", value: stored.resourceVersion },
+      { op: "add", path: "/metadata/ownerReferences", value: ownerReferences },
+      { op: "add", path: "/metadata/finalizers", value: finalizers },
+      { op: "add", path: "/metadata/annotations", value: annotations },
+      { op: "add", path: "/data", value: data },
+    ] as const;
+    const patch = { type: "json", operations } as const;
+    // The data is what was sent. An answer that has it again is 137 bytes for each reservation.
+    const { metadata: written } = await cluster.patch<PartialObject>(CONFIG_MAPS, key, patch, { answer: "metadata" });
+    return toStored({ metadata: written, data });
+  } catch (error) {
+    if (isKubeError(error) && (await isRace(cluster, key, stored, error))) return undefined;
+    throw isKubeError(error, 403, 409, 422) ? about(`the ledger ${namespace}/${name} is not written`, error) : error;
+  }
+}
+
+/**
+ * Rule 1 rests on lists that show what is stored. A replica that lags behind, or a cache before it, may list pods as they
+ * were before reservations were freed. @throws KubeError, reason StaleList
+ */
+export function refuseOlderList({ resourceVersion: written }: StoredLedger, listed: string | undefined): void {
+  if (written === undefined || listed === undefined || !isLater(written, listed)) return;
+  const message =
+    `pods were listed as of resourceVersion ${listed}, and the ledger was written at ${written}: ` +
+    "the API server that listed them lags behind, so nothing is decided from that";
+  throw new KubeError(message, { code: 0, reason: "StaleList", isOutcomeKnown: true });
+}
+
+/**
+ * What is reserved outlives its owner: one that is made anew under the same name has to know of late patches. It outlives
+ * a deletion, too: by hand, or of a garbage collector that decided when the owner was still another. Not that of an
+ * ordered set, which stands in a namespace of its users: nothing of ours keeps that from going.
+ */
+function keptBy(owner: KubernetesObject, kind: LedgerKind, { finalizers = [] }: StoredLedger, next: Ledger) {
+  if (next.reservations.length === 0) return { ownerReferences: [ownerOf(owner, kind)], finalizers };
+  return { ownerReferences: [], finalizers: kind === "sidecarset" ? [...finalizers, LEDGER_FINALIZER] : finalizers };
+}
+
+/** Somebody else was faster, or it may be that we were. All else is a refusal. */
+async function isRace(cluster: Cluster, key: LedgerKey, stored: StoredLedger, error: KubeError): Promise<boolean> {
+  if (!error.isOutcomeKnown) return true;
+  // A create that finds nothing misses the namespace.
+  if (error.code === 404) return stored.resourceVersion !== undefined;
+  // 422 is how an API server answers a JSON patch whose test fails, and how a policy refuses.
+  return isKubeError(error, 409, 422) && (await hasMoved(cluster, key, stored));
+}
+
+/** Somebody else has written it, made it or taken it away. */
+async function hasMoved(cluster: Cluster, key: LedgerKey, { resourceVersion }: StoredLedger): Promise<boolean> {
+  const now = await cluster.get<ConfigMap>(CONFIG_MAPS, key).catch((error: unknown) => {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  });
+  return now?.metadata?.resourceVersion !== resourceVersion;
+}
+
+function toStored({ metadata, data }: ConfigMap): StoredLedger {
+  const parsed = parseLedger(data);
+  if (!parsed)
+    throw new KubeError(
+      `the ConfigMap ${metadata?.namespace}/${metadata?.name} is no ledger of reservations: delete it while no pass runs`,
+      { code: 0, reason: "InvalidLedger", isOutcomeKnown: true },
+    );
+  const finalizers = (metadata?.finalizers ?? []).filter((one) => one !== LEDGER_FINALIZER);
+  const { [STEERING_ANNOTATION]: steering, ...annotations } = metadata?.annotations ?? {};
+  const ledger = steering === undefined ? parsed : { ...parsed, steering };
+  return { ledger, resourceVersion: metadata?.resourceVersion ?? "", finalizers, annotations };
+}
+
+function ownerOf({ metadata }: KubernetesObject, kind: LedgerKind) {
+  return {
+    apiVersion: SIDECARSET_V1BETA1,
+    kind: kind === "sidecarset" ? SIDECARSET_KIND : STATEFUL_SET_KIND,
+    name: metadata?.name ?? "",
+    uid: metadata?.uid ?? "",
+  };
+}

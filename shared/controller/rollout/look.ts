@@ -1,0 +1,195 @@
+/** One look at a SidecarSet: the ledger first, then everything that a decision is made from. */
+import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import {
+  type PodState,
+  type Reservation,
+  reconcileLedger,
+  reservedOf,
+  type Seen,
+  subjectOf,
+} from "../../core/ledger.ts";
+import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
+import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
+import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
+import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
+import { needsResize } from "../../core/rollout/upgrade/resize.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { type Cluster, PODS } from "../../kube/port.ts";
+import { type Clock, timestamp } from "../loop/clock.ts";
+import { mapLimited } from "../loop/concurrency.ts";
+import { findMissed } from "./find-missed.ts";
+import type { Gates } from "./gates.ts";
+import { type Kubelets, NO_KUBELETS, readKubelets } from "./kubelets.ts";
+import { readLedger, refuseOlderList, type StoredLedger } from "./ledger-store.ts";
+import { listRevisions, type Observed, observePods, readSidecarSet } from "./observe.ts";
+import { type Readings, takeUpReading } from "./reading.ts";
+import type { Tally } from "./report.ts";
+import { isResizeServed } from "./resize-served.ts";
+
+export const WRITES_AT_ONCE = 32;
+
+export interface RolloutContext {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly kruiseNamespace: string;
+  /** when the pass is over, on `clock`: no answer comes any more then */
+  readonly endsAtMs: number;
+  readonly settings: RolloutSettings;
+  /** absent: no gate may be asked */
+  readonly gates?: Gates | undefined;
+  readonly tally: Tally;
+  /** events that were recorded already */
+  readonly told: Set<string>;
+  /** what was read of pods, where that was not to the end; absent: it is forgotten */
+  readonly readings?: Readings;
+}
+
+/** What is known of one SidecarSet. Grows with what is seen later: by a watch, and in the answers to our own writes. */
+export interface Look {
+  sidecarSet: SteeredSidecarSet;
+  stored: StoredLedger;
+  readonly observed: Observed;
+  readonly kubelets: Kubelets;
+  readonly isResizeServed: boolean;
+  revisions: readonly ControllerRevision[];
+  taken: readonly ControllerRevision[];
+  /** pods that were made without the sidecars, when this look began; undefined: it could not be found out */
+  readonly missed?: readonly Pod[] | undefined;
+  /** how long the last decision was thought about; absent: there was none yet */
+  decisionMs?: number;
+}
+
+/**
+ * undefined: there is no such SidecarSet. The order of the reads is rule 1 of the ledger. `changed`: as if it were stored
+ * in the place of the one that is; then the pods are those that it would select.
+ */
+export async function lookAt(context: RolloutContext, name: string, changed?: SidecarSet): Promise<Look | undefined> {
+  const { cluster, kruiseNamespace, settings } = context;
+  const stored = await readLedger(cluster, kruiseNamespace, name);
+  const read = await readSidecarSet(cluster, name);
+  if (!read) return undefined;
+  refuseOtherNamespace(read, kruiseNamespace);
+  const sidecarSet = steered(changed === undefined ? read : inPlaceOf(read, changed));
+  // Not at once: a priority level of few seats would refuse one of them, and a second is lost.
+  const revisions = await listRevisions(cluster, kruiseNamespace, name);
+  const { readings = new Map() } = context;
+  const reading = takeUpReading(readings, context.clock, sidecarSet, { stored, withResources: settings.InPlaceResize });
+  const observed = await observePods(cluster, sidecarSet, reading);
+  readings.delete(name);
+  refuseOlderList(stored, observed.resourceVersion);
+  const { view } = observed;
+  const isNative = settings.NativeSidecarInPlaceUpdate;
+  const kubelets = isNative ? await readKubelets(cluster, sidecarSet, view.glimpses) : NO_KUBELETS;
+  const isAsked = settings.InPlaceResize && needsResize(sidecarSet, view.glimpses, revisions);
+  const isServed = isAsked && (await isResizeServed(cluster));
+  const missed = await findMissed(
+    context,
+    sidecarSet,
+    view.glimpses,
+    (pod) => view.get(pod.metadata?.uid ?? "") ?? pod,
+  );
+  return { sidecarSet, stored, observed, revisions, taken: [], missed, kubelets, isResizeServed: isServed };
+}
+
+function inPlaceOf({ metadata, ...stored }: SidecarSet, changed: SidecarSet): SidecarSet {
+  const generation = (metadata?.generation ?? 0) + 1;
+  const identity = { ...metadata, ...changed.metadata, uid: metadata?.uid ?? "", generation };
+  return { ...stored, metadata: identity, spec: changed.spec };
+}
+
+/**
+ * undefined: the SidecarSet is not the one any more that was looked at, so that a new look is needed. What steers may
+ * have changed all the same: a new decision is.
+ */
+export async function readSame(
+  { cluster, kruiseNamespace }: RolloutContext,
+  look: Look,
+): Promise<SteeredSidecarSet | undefined> {
+  const read = await readSidecarSet(cluster, look.sidecarSet.metadata?.name ?? "");
+  if (!read) return undefined;
+  const { uid, generation } = look.sidecarSet.metadata ?? {};
+  const isSame =
+    read.metadata?.uid === uid &&
+    read.metadata?.generation === generation &&
+    !isKeptElsewhere(read, kruiseNamespace) &&
+    isProjectedAlike(read, look.sidecarSet);
+  return isSame ? steered(read) : undefined;
+}
+
+function isKeptElsewhere({ status }: SidecarSet, kruiseNamespace: string): boolean {
+  return (status?.ledgerNamespace ?? "") !== "" && status?.ledgerNamespace !== kruiseNamespace;
+}
+
+/** Two ledgers know nothing of each other: passes that were started with different namespaces would take twice the budget. */
+function refuseOtherNamespace(sidecarSet: SidecarSet, kruiseNamespace: string): void {
+  if (!isKeptElsewhere(sidecarSet, kruiseNamespace)) return;
+  const { metadata, status } = sidecarSet;
+  const forget = `kubectl patch sidecarset ${metadata?.name} --subresource=status --type=merge -p '{"status":{"ledgerNamespace":""}}'`;
+  throw new Error(
+    `its ledger is kept in namespace ${status?.ledgerNamespace}, and this pass keeps ledgers in ${kruiseNamespace}: both together ` +
+      `would not keep maxUnavailable. Start passes with POD_NAMESPACE=${status?.ledgerNamespace}; to move ledgers, stop all passes, then run ${forget}`,
+  );
+}
+
+/** Reserved pods that the list did not show (deleted, or not selected any more) are read by name. */
+export async function seeReserved(context: RolloutContext, look: Look): Promise<Seen> {
+  const { view } = look.observed;
+  const { reservations } = look.stored.ledger;
+  const unseen = reservations.filter(({ uid }) => view.versionOf(uid) === undefined);
+  await mapLimited(unseen, WRITES_AT_ONCE, (reservation) => readPod(context, look, reservation));
+  return new Map(
+    reservations.flatMap(({ uid }) => {
+      const version = view.versionOf(uid);
+      return version === undefined ? [] : [[uid, version] as const];
+    }),
+  );
+}
+
+/** Reservations that hold on; all of them where the ledger is that of a newer generation. */
+export async function keptOf(context: RolloutContext, look: Look): Promise<readonly Reservation[]> {
+  const { ledger } = look.stored;
+  const seen = await seeReserved(context, look);
+  return reconcileLedger(ledger, seen, subjectOf(look.sidecarSet))?.kept ?? ledger.reservations;
+}
+
+/** Reads a pod and remembers what it is, as a list would show it. undefined: it is not there, or another has its name. */
+export async function readPod({ cluster }: RolloutContext, look: Look, state: PodState): Promise<Pod | undefined> {
+  const { view, scope } = look.observed;
+  const { namespace, name, uid } = state;
+  const pod = await cluster.get<Pod>(PODS, { namespace, name }).catch((error) => {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  });
+  if (pod?.metadata?.uid === uid) {
+    if (scope.isSelected(pod)) view.put(pod);
+    // Somebody has given it other labels since: it is none of the SidecarSet's pods any more.
+    else view.remove(uid, pod.metadata.resourceVersion ?? "");
+    return pod;
+  }
+  view.remove(uid, null);
+  return undefined;
+}
+
+/** `kept`: reservations that hold on. */
+export function decideOn(context: RolloutContext, look: Look, kept: readonly Reservation[]): Decision {
+  const beganAtMs = context.clock.now();
+  const { glimpses } = look.observed.view;
+  const decision = decide({ ...surroundingsOf(look, kept), pods: glimpses }, decideContext(context));
+  look.decisionMs = context.clock.now() - beganAtMs;
+  return decision;
+}
+
+/** What `decide` is given beside pods. `kept`: reservations that hold on. */
+export function surroundingsOf(look: Look, kept: readonly Reservation[]): Omit<Observation, "pods"> {
+  const { sidecarSet, revisions, taken, kubelets, isResizeServed } = look;
+  return { sidecarSet, revisions, taken, kubelets, isResizeServed, reserved: reservedOf(kept, subjectOf(sidecarSet)) };
+}
+
+export function decideContext({
+  clock,
+  kruiseNamespace,
+  settings,
+}: Pick<RolloutContext, "clock" | "kruiseNamespace" | "settings">): DecideContext {
+  return { now: timestamp(clock), kruiseNamespace, settings };
+}

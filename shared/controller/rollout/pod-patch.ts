@@ -1,0 +1,127 @@
+/** Conditional writes on one pod, and what the pod is once such a write has succeeded. */
+import type { ObjectMeta, Pod, PodCondition } from "../../api/kubernetes.ts";
+import { FENCE_ANNOTATION } from "../../api/names.ts";
+import type { Action, PodPrecondition, ResourceChange } from "../../core/actions.ts";
+import type { JsonPatchOperation, Patch } from "../../kube/port.ts";
+
+export type PatchPod = Extract<Action, { kind: "PatchPod" }>;
+
+export type PatchPodCondition = Extract<Action, { kind: "PatchPodCondition" }>;
+
+const CONDITIONS = "/status/conditions";
+/** No condition that is stored has this type. */
+const PLACEHOLDER = { type: "new" };
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** Images and annotations in one write, for the very pod and state that was looked at. */
+export function podPatch({ pod, images, annotations, isFirstAnnotation }: PatchPod): Patch {
+  const operations: JsonPatchOperation[] = [
+    ...preconditions(pod),
+    ...images.flatMap(({ index, container, to, list = "containers" }): JsonPatchOperation[] => [
+      { op: "test", path: `/spec/${list}/${index}/name`, value: container },
+      { op: "replace", path: `/spec/${list}/${index}/image`, value: to },
+    ]),
+    ...annotate(annotations, isFirstAnnotation),
+  ];
+  return { type: "json", operations };
+}
+
+/** Resources alone, for pods/resize. */
+export function resizePatch(pod: PodPrecondition, resources: readonly ResourceChange[]): Patch {
+  const changes = resources.flatMap(({ index, container, resources: value }): JsonPatchOperation[] => [
+    { op: "test", path: `/spec/containers/${index}/name`, value: container },
+    { op: "add", path: `/spec/containers/${index}/resources`, value },
+  ]);
+  return { type: "json", operations: [...preconditions(pod), ...changes] };
+}
+
+/** Moves the pod's resourceVersion and nothing else, so that a patch for the reserved one fails when it comes late. */
+export function fencePatch(pod: PodPrecondition, isFirstAnnotation: boolean): Patch {
+  // The value is new each time: a write that changes nothing would not move the resourceVersion.
+  const annotations = { [FENCE_ANNOTATION]: pod.resourceVersion };
+  return { type: "json", operations: [...preconditions(pod), ...annotate(annotations, isFirstAnnotation)] };
+}
+
+/**
+ * On condition that the pod's conditions say of this type what they said when they were looked at: all SidecarSets of a
+ * pod share one. Where the kubelet has put it elsewhere meanwhile, the write fails as well; what else the kubelet writes
+ * is its own affair.
+ */
+export function conditionPatch({ pod, conditions, condition }: PatchPodCondition): Patch {
+  const place = conditions.findIndex(({ type }) => type === condition.type);
+  const known = conditions[place];
+  if (known) return { type: "json", operations: [ofPod(pod), ...replaceCondition(place, known, condition)] };
+  if (conditions.length > 0)
+    return { type: "json", operations: [ofPod(pod), ...appendCondition(conditions, condition)] };
+  const first: JsonPatchOperation = { op: "add", path: CONDITIONS, value: [condition] };
+  return { type: "json", operations: [...preconditions(pod), first] };
+}
+
+function replaceCondition(place: number, known: PodCondition, value: PodCondition): readonly JsonPatchOperation[] {
+  const path = `${CONDITIONS}/${place}`;
+  return [
+    { op: "test", path: `${path}/type`, value: known.type },
+    { op: "test", path: `${path}/message`, value: known.message ?? null },
+    { op: "replace", path, value },
+  ];
+}
+
+/** That there are no more of them shows in where the new one comes to stand. */
+function appendCondition(known: readonly PodCondition[], value: PodCondition): readonly JsonPatchOperation[] {
+  const path = `${CONDITIONS}/${known.length}`;
+  return [
+    ...known.map(({ type }, at): JsonPatchOperation => ({ op: "test", path: `${CONDITIONS}/${at}/type`, value: type })),
+    { op: "add", path: `${CONDITIONS}/-`, value: PLACEHOLDER },
+    { op: "test", path: `${path}/type`, value: PLACEHOLDER.type },
+    { op: "replace", path, value },
+  ];
+}
+
+function ofPod({ uid }: PodPrecondition): JsonPatchOperation {
+  return { op: "test", path: "/metadata/uid", value: uid };
+}
+
+function preconditions(pod: PodPrecondition): JsonPatchOperation[] {
+  return [ofPod(pod), { op: "test", path: "/metadata/resourceVersion", value: pod.resourceVersion }];
+}
+
+function annotate(annotations: Annotations, isFirst: boolean): JsonPatchOperation[] {
+  if (isFirst) return [{ op: "add", path: "/metadata/annotations", value: annotations }];
+  return Object.entries(annotations).map(([key, value]) => ({
+    op: "add",
+    path: `/metadata/annotations/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    value,
+  }));
+}
+
+/** The pod after `patch`: its status is still the one that was looked at, or the write would have failed. */
+export function patchedPod(
+  pod: Pod,
+  metadata: ObjectMeta,
+  { images, resources = [] }: Pick<PatchPod, "images" | "resources">,
+): Pod {
+  const withImages = (list: "containers" | "initContainers") =>
+    pod.spec[list]?.map((container, place) => {
+      const change = images.find((one) => one.index === place && (one.list ?? "containers") === list);
+      const resized = list === "containers" ? resources.find(({ index }) => index === place) : undefined;
+      return {
+        ...container,
+        ...(change ? { image: change.to } : {}),
+        ...(resized ? { resources: resized.resources } : {}),
+      };
+    });
+  const [containers = [], initContainers] = [withImages("containers"), withImages("initContainers")];
+  return { ...pod, metadata, spec: { ...pod.spec, containers, ...(initContainers ? { initContainers } : {}) } };
+}
+
+/** Whether `pod`, read after a write without a clear answer, carries what the write was to set. */
+export function isPatched(pod: Pod, { images, annotations, resources }: PatchPod): boolean {
+  // What the API server makes of them is for the next round to see.
+  if (resources !== undefined) return false;
+  const has = pod.metadata?.annotations ?? {};
+  return (
+    images.every((change) => pod.spec[change.list ?? "containers"]?.[change.index]?.image === change.to) &&
+    Object.entries(annotations).every(([key, value]) => has[key] === value)
+  );
+}

@@ -1,0 +1,40 @@
+/** What a write to a pod that was refused means: to wait, to go on, or to tell. */
+import type { PodState } from "../../core/ledger.ts";
+import type { Outcome } from "./act.ts";
+import type { RolloutContext } from "./look.ts";
+
+const MAX_RETRY_AFTER_SECONDS = 5;
+
+export type Refused = Extract<Outcome, { kind: "refused" }>;
+
+type Busy = Refused & { readonly error: { readonly code: 429 } };
+
+/** It was not carried out, and may be sent again later: its reservation stands. */
+export function isBusy(outcome: Outcome): outcome is Busy {
+  return outcome.kind === "refused" && outcome.error.code === 429;
+}
+
+export function waitMsOf({ error }: Refused): number {
+  return 1000 * Math.min(error.retryAfterSeconds ?? 1, MAX_RETRY_AFTER_SECONDS);
+}
+
+/** @throws KubeError when nothing could be sent at all */
+export async function backOff(context: RolloutContext, state: PodState, outcome: Refused): Promise<void> {
+  const { error } = outcome;
+  // No answer and nothing sent: the next pods would fare no better.
+  if (error.code === 0) throw error;
+  if (!isBusy(outcome)) return noteProblem(context, state, error.message);
+  await context.clock.sleep(waitMsOf(outcome));
+}
+
+/** The same trouble of a pod is told once a pass. */
+export function noteProblem(
+  { tally }: RolloutContext,
+  { namespace, name }: Pick<PodState, "namespace" | "name">,
+  message: string,
+) {
+  const isKnown = tally.problems.some(
+    (known) => known.namespace === namespace && known.name === name && known.message === message,
+  );
+  if (!isKnown) tally.problems.push({ namespace, name, message });
+}

@@ -1,0 +1,43 @@
+/** Reads what a pass would decide on, for those who write nothing: the dry run, the command line, the page. */
+import type { Pod } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { DecideContext, Observation } from "../../core/rollout/decide.ts";
+import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
+import type { Cluster } from "../../kube/port.ts";
+import type { Clock } from "../loop/clock.ts";
+import { decideContext, keptOf, lookAt, surroundingsOf } from "./look.ts";
+import { newTally } from "./report.ts";
+
+export interface ReadContext {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly kruiseNamespace: string;
+  readonly settings: RolloutSettings;
+}
+
+export interface ReadObservation {
+  readonly observation: Observation & { readonly pods: readonly Pod[] };
+  readonly context: DecideContext;
+  /** pods that were made without the sidecars; undefined: it could not be found out */
+  readonly missed: readonly Pod[] | undefined;
+}
+
+/**
+ * undefined: there is no such SidecarSet. `changed`: as if it were stored in its place.
+ * @throws KubeError, and an Error that says what these rights do not let be read: nothing is guessed
+ */
+export async function readObservation(
+  context: ReadContext,
+  name: string,
+  changed?: SidecarSet,
+): Promise<ReadObservation | undefined> {
+  const reading = { ...context, endsAtMs: Number.POSITIVE_INFINITY, tally: newTally(), told: new Set<string>() };
+  const look = await lookAt(reading, name, changed);
+  if (!look) return undefined;
+  const surroundings = surroundingsOf(look, await keptOf(reading, look));
+  return {
+    observation: { ...surroundings, pods: [...look.observed.view.pods] },
+    context: decideContext(context),
+    missed: look.missed,
+  };
+}

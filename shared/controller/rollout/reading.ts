@@ -1,0 +1,90 @@
+/** Pods as they are read for one look, so that the next pass of the process can go on where one came to its end. */
+import type { Pod } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
+import { type Cluster, type ListOptions, PODS } from "../../kube/port.ts";
+import type { Clock } from "../loop/clock.ts";
+import { noPages, type Pages, readPages } from "../loop/pages.ts";
+import { PodView } from "../pod-store/pod-view.ts";
+import type { StoredLedger } from "./ledger-store.ts";
+
+/** Page tokens, and versions from which a watch may go on, are forgotten after five minutes by default. */
+const BELIEVED_MS = 240_000;
+
+export class Reading {
+  readonly view: PodView;
+  /** namespace, or "" → as far as its list was read: rows of the view */
+  readonly #lists = new Map<string, Pages<number>>();
+  #turn = 0;
+
+  constructor(sidecarSet: SidecarSet, withResources: boolean) {
+    this.view = new PodView(sidecarSet, withResources);
+  }
+
+  /** How many pods were read. */
+  get pods(): number {
+    return [...this.#lists.values()].reduce((sum, { items }) => sum + items.length, 0);
+  }
+
+  /** Another pass goes on with it. What comes late for the former one would put the same pods in again, and is dropped. */
+  takeUp(): void {
+    this.#turn++;
+  }
+
+  /** What is left of the list of this name; less when `isOver` says so. @throws KubeError */
+  async readList(
+    cluster: Cluster,
+    name: string,
+    options: ListOptions,
+    { isSelected, isOver }: { readonly isSelected: (pod: Pod) => boolean; readonly isOver: () => boolean },
+  ): Promise<Pages<number>> {
+    const turn = this.#turn;
+    const keep = (pod: Pod) => (turn === this.#turn && isSelected(pod) ? this.view.gather(pod) : undefined);
+    const pages = this.#lists.get(name) ?? noPages();
+    this.#lists.set(name, pages);
+    return await readPages(cluster, { resource: PODS, options, keep, isOver }, pages);
+  }
+}
+
+/** SidecarSet → what is being read for it. */
+export type Readings = Map<string, Begun>;
+
+interface Begun {
+  readonly reading: Reading;
+  readonly sidecarSet: SidecarSet;
+  /** of the ledger, which was read before the first pod */
+  readonly ledgerVersion: string | undefined;
+  readonly withResources: boolean;
+  readonly beganAtMs: number;
+}
+
+/**
+ * What was begun for this SidecarSet, unless something was written since for which all has to be read again; or else
+ * another beginning. Rule 1 of the ledger holds: it is what it was before the first pod was read.
+ */
+export function takeUpReading(
+  readings: Readings,
+  clock: Clock,
+  sidecarSet: SidecarSet,
+  { stored, withResources }: { readonly stored: StoredLedger; readonly withResources: boolean },
+): Reading {
+  const { name = "" } = sidecarSet.metadata ?? {};
+  for (const [key, { beganAtMs }] of readings) if (clock.now() - beganAtMs >= BELIEVED_MS) readings.delete(key);
+  const ledgerVersion = stored.resourceVersion;
+  const begun = readings.get(name);
+  const isGood =
+    begun?.ledgerVersion === ledgerVersion && begun?.withResources === withResources && isSame(begun, sidecarSet);
+  if (isGood) {
+    begun.reading.takeUp();
+    return begun.reading;
+  }
+  const reading = new Reading(sidecarSet, withResources);
+  readings.set(name, { reading, sidecarSet, ledgerVersion, withResources, beganAtMs: clock.now() });
+  return reading;
+}
+
+function isSame({ sidecarSet: before }: Begun, now: SidecarSet): boolean {
+  const isSameSpec =
+    before.metadata?.uid === now.metadata?.uid && before.metadata?.generation === now.metadata?.generation;
+  return isSameSpec && isProjectedAlike(before, now);
+}

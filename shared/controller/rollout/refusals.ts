@@ -1,0 +1,33 @@
+/** Pods that a write was refused for: who was refused a moment ago is seldom let pass a moment later. */
+import type { PodState } from "../../core/ledger.ts";
+import type { RolloutContext } from "./look.ts";
+
+/** Until the next write, twice as long each time. */
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 16_000;
+
+interface Refused {
+  readonly notBeforeMs: number;
+  readonly waitMs: number;
+}
+
+/** of each rollout, over its batches */
+const refusals = new WeakMap<RolloutContext, Map<string, Refused>>();
+
+/** A pod in another state than it was refused in is tried at once: a policy may think otherwise of it. */
+export function isDue(context: RolloutContext, state: PodState): boolean {
+  const refused = refusals.get(context)?.get(keyOf(state));
+  return refused === undefined || context.clock.now() >= refused.notBeforeMs;
+}
+
+export function noteRefused(context: RolloutContext, state: PodState): void {
+  const ofRollout = refusals.get(context) ?? new Map<string, Refused>();
+  refusals.set(context, ofRollout);
+  const last = ofRollout.get(keyOf(state));
+  const waitMs = last ? Math.min(2 * last.waitMs, LONGEST_WAIT_MS) : FIRST_WAIT_MS;
+  ofRollout.set(keyOf(state), { notBeforeMs: context.clock.now() + waitMs, waitMs });
+}
+
+function keyOf({ uid, resourceVersion }: PodState): string {
+  return `${uid} ${resourceVersion}`;
+}

@@ -1,0 +1,92 @@
+/** Sees to it that the revision which a decision refers to exists before anything refers to it. */
+import type { ControllerRevision } from "../../api/kubernetes.ts";
+import type { Action } from "../../core/actions.ts";
+import type { Reservation } from "../../core/ledger.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
+import { about, isKubeError } from "../../kube/error.ts";
+import { CONTROLLER_REVISIONS } from "../../kube/port.ts";
+import { act, type NotDone } from "./act.ts";
+import { decideOn, type Look, type RolloutContext } from "./look.ts";
+
+/** A name taken by another revision moves the collision count on; more than this is no chance any more. */
+const MAX_COLLISIONS = 10;
+
+type RevisionWrite = Extract<Action, { kind: "CreateRevision" | "RenumberRevision" | "LabelRevision" }>;
+
+type RevisionDelete = Extract<Action, { kind: "DeleteRevision" }>;
+
+const isRevisionWrite = (action: Action): action is RevisionWrite =>
+  action.kind === "CreateRevision" || action.kind === "RenumberRevision" || action.kind === "LabelRevision";
+
+/** A decision whose revision is there: created, or found under the name that was asked for. */
+export async function decideWithRevision(
+  context: RolloutContext,
+  look: Look,
+  kept: readonly Reservation[],
+): Promise<Decision> {
+  for (let attempt = 0; attempt <= MAX_COLLISIONS; attempt++) {
+    const decision = decideOn(context, look, kept);
+    if (await register(context, look, decision.actions.filter(isRevisionWrite))) return decision;
+  }
+  throw new Error(`no free name for a ControllerRevision after ${MAX_COLLISIONS} collisions`);
+}
+
+/** false: decide again, a name was taken. */
+async function register(context: RolloutContext, look: Look, writes: readonly RevisionWrite[]): Promise<boolean> {
+  for (const write of writes) {
+    const outcome = await act(write, { ...context, sidecarSet: look.sidecarSet });
+    if (outcome.kind === "done") remember(look, outcome.object as ControllerRevision);
+    else {
+      await learnOfName(context, look, write, outcome);
+      return false;
+    }
+  }
+  return true;
+}
+
+/** @throws KubeError when it was no matter of names */
+async function learnOfName(context: RolloutContext, look: Look, write: RevisionWrite, outcome: NotDone): Promise<void> {
+  const isPerhapsThere = outcome.kind === "conflict" || outcome.kind === "unknown";
+  if (outcome.kind === "gone") throw outcome.error;
+  if (write.kind !== "CreateRevision" || !isPerhapsThere)
+    throw about("no ControllerRevision is written", outcome.error);
+  const isTaken = await readTaken(context, look, write.revision);
+  // Whose name is free was refused for another reason.
+  if (!isTaken && outcome.error.code === 422) throw about("no ControllerRevision is written", outcome.error);
+}
+
+function remember(look: Look, revision: ControllerRevision): void {
+  const others = look.revisions.filter(({ metadata }) => metadata?.name !== revision.metadata?.name);
+  look.revisions = [...others, revision];
+}
+
+/** Whether there is one of that name. */
+async function readTaken({ cluster }: RolloutContext, look: Look, { metadata }: ControllerRevision): Promise<boolean> {
+  const key = { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" };
+  try {
+    look.taken = [...look.taken, await cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, key)];
+    return true;
+  } catch (error) {
+    if (!isKubeError(error, 404)) throw error;
+    return false;
+  }
+}
+
+/** Those that nobody refers to any more. What is left of them is tried again by the next pass. */
+export async function truncateRevisions(context: RolloutContext, look: Look, decision: Decision): Promise<void> {
+  for (const action of decision.actions.filter((action) => action.kind === "DeleteRevision")) {
+    const outcome = await act(action, { ...context, sidecarSet: look.sidecarSet });
+    if (outcome.kind !== "done" && outcome.kind !== "gone") {
+      noteRefusal(context, action, outcome);
+      continue;
+    }
+    look.revisions = look.revisions.filter(({ metadata }) => metadata?.name !== action.name);
+  }
+}
+
+/** The first says enough. */
+function noteRefusal({ tally }: RolloutContext, { namespace, name }: RevisionDelete, { kind, error }: NotDone): void {
+  const message = `the ControllerRevision is not deleted: ${error.message}`;
+  const isKnown = tally.problems.some((problem) => problem.message.startsWith("the ControllerRevision is not deleted"));
+  if (kind !== "unknown" && !isKnown) tally.problems.push({ namespace, name, message });
+}

@@ -1,0 +1,155 @@
+/** What a pass did and why it did no more, as data that prints as JSON. */
+import type { SidecarSetStatus } from "../../api/sidecarset.ts";
+import type { PodProblem, Summary } from "../../core/rollout/decide.ts";
+import type { RolloutPlan } from "../../core/rollout/plan/plan.ts";
+import type { Calls } from "../loop/metered.ts";
+
+/** Counts of one SidecarSet in one pass. */
+export interface Tally {
+  /** times that pods were looked at and a decision was made */
+  rounds: number;
+  /** rounds that wrote to pods */
+  batches: number;
+  upgraded: number;
+  flipped: number;
+  fenced: number;
+  /** conditional writes that found another state than they were made for */
+  conflicts: number;
+  /** how the SidecarSet was put back */
+  undone?: string;
+  /** pods that missed their sidecars and were evicted */
+  evicted?: number;
+  /** times that everything was read anew because somebody else wrote the ledger or the SidecarSet */
+  restarts: number;
+  readonly problems: PodProblem[];
+}
+
+export function newTally(): Tally {
+  return { rounds: 0, batches: 0, upgraded: 0, flipped: 0, fenced: 0, conflicts: 0, restarts: 0, problems: [] };
+}
+
+/** Why a pass left a SidecarSet. */
+export type Stop =
+  /** nothing is left to do for now: all updated and ready, or held by its strategy */
+  | "settled"
+  /** one batch was asked for, no following */
+  | "oneRound"
+  | "deadline"
+  /** nothing moved for a while; a later pass goes on */
+  | "stalled"
+  | "aborted"
+  | "gone"
+  /** others wrote to the same objects again and again */
+  | "contention"
+  | "failed";
+
+export interface MissedReport {
+  readonly count: number;
+  /** some of them, as `namespace/name` */
+  readonly pods: readonly string[];
+}
+
+export interface SidecarSetReport {
+  readonly name: string;
+  readonly stop: Stop;
+  /** one sentence */
+  readonly why: string;
+  readonly generation?: number;
+  readonly status?: SidecarSetStatus;
+  readonly summary?: Summary;
+  readonly tally: Tally;
+  /** pods that were made without the sidecars; absent: it could not be found out */
+  readonly missed?: MissedReport;
+  /** dry run: what would be done now */
+  readonly planned?: readonly string[];
+  /** dry run of one SidecarSet: how it would go on until the end */
+  readonly plan?: RolloutPlan;
+}
+
+/** Pods whose containers start in an order, in one pass. */
+export interface LaunchReport {
+  /** priorities that were opened, one pod's each */
+  opened: number;
+  /** pods of which nothing is held back any more */
+  completed: number;
+  /** pods that were left waiting for containers */
+  waiting: number;
+  /** some of them */
+  waitingPods: readonly string[];
+  /** dry run: what would be done now */
+  planned?: readonly string[];
+}
+
+/** Jobs whose sidecars were ended in one pass. */
+export interface TerminationReport {
+  /** pods that were given their final phase */
+  finished: number;
+  /** containers that were given an image that ends */
+  swapped: number;
+  /** pods of jobs whose sidecars run on, since only a final phase could end them */
+  left: number;
+  /** dry run: what would be done now */
+  planned?: readonly string[];
+}
+
+/** Pods that wait for the readiness gate of KruisePodReadinessGate, in one pass. */
+export interface ReadinessReport {
+  /** pods that were given the condition */
+  opened: number;
+  /** dry run: what would be done now */
+  planned?: readonly string[];
+}
+
+/** ContainerRecreateRequests in one pass. */
+export interface RecreationReport {
+  /** that there are */
+  requests: number;
+  /** containers that were given their image in another way */
+  recreated: number;
+  /** requests that ended, one way or the other: their message says which */
+  completed: number;
+  /** requests whose turn has not come */
+  waiting: number;
+  /** dry run: what would be done now */
+  planned?: readonly string[];
+}
+
+/** The registration of the pod webhook, where it is kept up to date. */
+export interface RegistrationReport {
+  /** what API servers ask the webhook, from now on */
+  readonly asks: "about every pod" | "about pods that SidecarSets match";
+  /** false also when somebody else wrote it meanwhile */
+  readonly isChanged: boolean;
+  /** dry run: what would be done now */
+  readonly planned?: readonly string[];
+}
+
+export interface PassReport {
+  /** RFC3339 */
+  readonly startedAt: string;
+  readonly durationMs: number;
+  readonly isDryRun: boolean;
+  /** set when another pass is at work and this one left everything to it */
+  readonly heldBy?: string;
+  /** trouble that concerns no SidecarSet in particular */
+  readonly problems: readonly string[];
+  /** set when SidecarSets could not even be listed, so that nothing was done about them: why */
+  readonly failure?: string;
+  readonly sidecarSets: readonly SidecarSetReport[];
+  /** SidecarSets that the time did not suffice for */
+  readonly notReached: readonly string[];
+  /** SidecarSets that had most of the time, which was over before their pods were read */
+  readonly unread: readonly string[];
+  /** pods whose containers start in an order; absent: not looked for */
+  readonly launches?: LaunchReport;
+  /** absent: the cluster has no ContainerRecreateRequests, or they were not looked for */
+  readonly recreations?: RecreationReport;
+  /** absent: gate SidecarTerminator is off */
+  readonly terminations?: TerminationReport;
+  /** absent: gate KruisePodReadinessGate is off */
+  readonly readiness?: ReadinessReport;
+  /** absent: it is not kept up to date, or there is none */
+  readonly registration?: RegistrationReport;
+  /** API calls, such as "PATCH pods": 12 */
+  readonly calls: Calls;
+}

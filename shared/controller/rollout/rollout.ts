@@ -1,0 +1,207 @@
+/** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
+import type { Summary } from "../../core/rollout/decide.ts";
+import { isSteeredAlike, type SteeredSidecarSet } from "../../core/rollout/steering.ts";
+import { type Look, lookAt, type RolloutContext, readSame } from "./look.ts";
+import { releaseOrphan } from "./orphaned-ledger.ts";
+import { openPodFeed, type PodFeed } from "./pod-feed.ts";
+import type { Stop } from "./report.ts";
+import { type RoundResult, round } from "./round.ts";
+
+/** News come in bursts; a round takes what has come within this time. */
+const GATHER_MS = 500;
+/** Where no watch is to be had, lists take its place. */
+const RELIST_MS = 5_000;
+/**
+ * A watch sends every pod in flight whole, five times and more, and a list all pods once, compressed to a twentieth:
+ * where so many are in flight, and more than this share of all, a few lists are less than what the watch would send.
+ */
+const MANY_IN_FLIGHT = 50;
+const SHARE_IN_FLIGHT = 1 / 25;
+/** From list to list; longer each time that nothing has come back, up to the other. */
+const FIRST_LIST_MS = 1_000;
+const LAST_LIST_MS = 5_000;
+/** What is reserved is looked after this soon, whether or not there is news: it was written to, or could not be. */
+const RETRY_MS = 1_000;
+/** Without news of pods the SidecarSet is read again this often: a new image or a pause takes effect at once. */
+const RECHECK_MS = 2_000;
+/** Without any progress for this long the rest is left to a later pass: waiting costs as much as working. */
+const IDLE_MS = 60_000;
+/** Kept for the last writes before the time is up, beside the decisions of a last round and of what is settled then. */
+const RESERVE_MS = 2_000;
+const LAST_DECISIONS = 3;
+const MAX_RESTARTS = 8;
+const RESTART_MS = 100;
+
+/** Where a rollout stands after its last round. */
+export interface Progress {
+  readonly look: Look;
+  readonly result: RoundResult;
+}
+
+export interface Limits {
+  /** on the pass's clock */
+  readonly endsAtMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/** The first round. A Stop instead when there is nothing to go on with. Throws what cannot be handled. */
+export function beginRollout(context: RolloutContext, name: string): Promise<Progress | Stop> {
+  return runRound(context, name, undefined);
+}
+
+interface Following {
+  progress: Progress;
+  /** opened when there is something to wait for */
+  feed?: PodFeed | undefined;
+  /** until the next list, where there is no feed */
+  listMs: number;
+  /** when anything last came nearer to the end */
+  movedAtMs: number;
+}
+
+/** Rounds until nothing is left to do, or the time nears its end. */
+export async function followRollout(
+  context: RolloutContext,
+  first: Progress,
+  limits: Limits,
+): Promise<{ readonly stop: Stop; readonly progress: Progress }> {
+  const following: Following = { progress: first, movedAtMs: context.clock.now(), listMs: FIRST_LIST_MS };
+  try {
+    for (;;) {
+      const stop = await step(context, following, limits);
+      if (stop) return { stop, progress: following.progress };
+    }
+  } finally {
+    closeFeed(following);
+  }
+}
+
+async function step(context: RolloutContext, following: Following, limits: Limits): Promise<Stop | undefined> {
+  const { progress, movedAtMs } = following;
+  const stop = stopOf(progress.result) ?? stopByTime(context.clock.now(), movedAtMs, within(limits, progress.look));
+  if (stop) return stop;
+  const look = await nextLook(context, following, limits);
+  if (look === "quiet") return undefined;
+  if (look === "settled") return "settled";
+  const next = await runRound(context, progress.look.sidecarSet.metadata?.name ?? "", look);
+  if (typeof next === "string") return next;
+  if (next.look !== progress.look) closeFeed(following);
+  const isMoved = hasMoved(progress, next);
+  if (isMoved) following.movedAtMs = context.clock.now();
+  following.listMs = isMoved ? FIRST_LIST_MS : Math.min(following.listMs * 1.5, LAST_LIST_MS);
+  following.progress = next;
+  return undefined;
+}
+
+function closeFeed(following: Following): void {
+  following.feed?.close();
+  following.feed = undefined;
+}
+
+/** Frees what is seen to be through and writes the status as it is now, when the last round left some of that. */
+export async function settleRollout(context: RolloutContext, progress: Progress): Promise<Progress> {
+  if (progress.result.written === 0 && !progress.result.isStatusOwed) return progress;
+  const result = await round(context, progress.look, "record");
+  // Somebody else is at it; what they see is newer.
+  return result ? { look: progress.look, result } : progress;
+}
+
+/** A round on `look`, or on a new look when there is none or the old one does not hold any more. */
+async function runRound(context: RolloutContext, name: string, look: Look | undefined): Promise<Progress | Stop> {
+  let current = look;
+  for (let attempt = 1; attempt <= MAX_RESTARTS; attempt++) {
+    current ??= await lookAt(context, name);
+    if (!current) {
+      await releaseOrphan(context.cluster, context.kruiseNamespace, name);
+      return "gone";
+    }
+    const result = await round(context, current, "act");
+    if (result) return { look: current, result };
+    current = undefined;
+    context.tally.restarts++;
+    await context.clock.sleep(RESTART_MS * attempt * (0.5 + context.clock.random()));
+  }
+  return "contention";
+}
+
+/** What to decide on next; undefined: look anew. "quiet": nothing changed, "settled": nothing can be waited for. */
+async function nextLook(
+  context: RolloutContext,
+  following: Following,
+  limits: Limits,
+): Promise<Look | undefined | "quiet" | "settled"> {
+  const { look, result } = following.progress;
+  if (result.isOutdated) return undefined;
+  // All that there was room for is written: what else the budget allows need not wait.
+  if (result.isMoreToWrite) return onto(look, await readSame(context, look));
+  if (isManyInFlight(result)) {
+    closeFeed(following);
+    await waitOn(context, within(limits, look), following.listMs);
+    return undefined;
+  }
+  following.feed ??= openPodFeed(context, look.observed);
+  return following.feed ? await watched(context, following.progress, following.feed, limits) : "settled";
+}
+
+async function watched(
+  context: RolloutContext,
+  { look, result }: Progress,
+  feed: PodFeed,
+  limits: Limits,
+): Promise<Look | undefined | "quiet"> {
+  const { clock } = context;
+  const leftMs = within(limits, look).endsAtMs - clock.now();
+  await feed.wait(Math.max(0, Math.min(leftMs, result.reserved > 0 ? RETRY_MS : RECHECK_MS)), limits.signal);
+  await clock.sleep(GATHER_MS, limits.signal);
+  if (!(await feed.wait(0))) {
+    await clock.sleep(RELIST_MS, limits.signal);
+    return undefined;
+  }
+  const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed;
+  const same = await readSame(context, look);
+  return same && isQuiet && isSteeredAlike(same, look.sidecarSet) ? "quiet" : onto(look, same);
+}
+
+function onto(look: Look, sidecarSet: SteeredSidecarSet | undefined): Look | undefined {
+  if (!sidecarSet) return undefined;
+  look.sidecarSet = sidecarSet;
+  return look;
+}
+
+async function waitOn({ clock }: RolloutContext, limits: Limits, ms: number): Promise<void> {
+  const leftMs = limits.endsAtMs - clock.now();
+  await clock.sleep(Math.max(0, Math.min(leftMs, ms)), limits.signal);
+}
+
+/** Until when another round may begin: over very many pods each decision takes its time. */
+function within({ endsAtMs, ...limits }: Limits, { decisionMs = 0 }: Look): Limits {
+  return { ...limits, endsAtMs: endsAtMs - RESERVE_MS - LAST_DECISIONS * decisionMs };
+}
+
+function isManyInFlight({ decision, reserved }: RoundResult): boolean {
+  const inFlight = decision.summary.used + reserved;
+  return inFlight > MANY_IN_FLIGHT && inFlight > decision.summary.matched * SHARE_IN_FLIGHT;
+}
+
+function stopOf({ decision, reserved, isOutdated }: RoundResult): Stop | undefined {
+  return reserved > 0 || isOutdated || isUnderWay(decision.summary) ? undefined : "settled";
+}
+
+function isUnderWay({ hold, updated, updatedReady, used, selected }: Summary): boolean {
+  if (hold === "paused" || hold === "NotUpdate") return false;
+  // Who is waited for may be on its way: a set's controller makes pods anew.
+  if (hold === "order") return true;
+  return selected > 0 || used > 0 || updated > updatedReady;
+}
+
+function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limits): Stop | undefined {
+  if (signal?.aborted) return "aborted";
+  if (nowMs >= endsAtMs) return "deadline";
+  return nowMs - movedAtMs >= IDLE_MS ? "stalled" : undefined;
+}
+
+function hasMoved(before: Progress, after: Progress): boolean {
+  const a = before.result.decision.summary;
+  const b = after.result.decision.summary;
+  return a.updated !== b.updated || a.updatedReady !== b.updatedReady || a.matched !== b.matched;
+}

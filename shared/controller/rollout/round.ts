@@ -1,0 +1,132 @@
+import { RESET_CONTAINER_FAILED_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../api/names.ts";
+import type { Action } from "../../core/actions.ts";
+import {
+  isGenerationObservable,
+  isSameLedger,
+  type LedgerPlan,
+  type Reservation,
+  reconcileLedger,
+  type Subject,
+  subjectOf,
+  withReservations,
+  withSteering,
+} from "../../core/ledger.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
+import { steeringDigest } from "../../core/rollout/steering.ts";
+import { act } from "./act.ts";
+import { swapLedger } from "./ledger-store.ts";
+import { decideOn, type Look, type RolloutContext, readSame, seeReserved } from "./look.ts";
+import { passGate } from "./pass-gate.ts";
+import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
+import { undoHalted } from "./undo-halted.ts";
+import { type Written, writePods } from "./write-pods.ts";
+import { claimLedger, writeStatus } from "./write-status.ts";
+
+export interface RoundResult {
+  readonly decision: Decision;
+  /** pods that were to be written to: what came of it stands in the ledger until the next round */
+  readonly written: number;
+  /** reservations that stand */
+  readonly reserved: number;
+  /** every pod that there was room for carries its patch, and the decision has more of them */
+  readonly isMoreToWrite: boolean;
+  /** a new look is needed: the SidecarSet said something else before all pods were written to, or the ledger may */
+  readonly isOutdated: boolean;
+  /** the status has changed, but was written just now */
+  readonly isStatusOwed: boolean;
+}
+
+const NOTHING_WRITTEN: Written = { done: new Set(), refused: new Map(), isOutdated: false };
+
+/**
+ * "record" frees what is seen to be through and writes the status; no pod is written to.
+ * undefined: somebody else wrote the ledger or the SidecarSet meanwhile, a new look is needed.
+ */
+export async function round(
+  context: RolloutContext,
+  look: Look,
+  mode: "act" | "record",
+): Promise<RoundResult | undefined> {
+  context.tally.rounds++;
+  const subject = subjectOf(look.sidecarSet);
+  const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
+  if (!reconciled) return undefined;
+  const { kept } = reconciled;
+  const decided = look.sidecarSet;
+  const wish = await (mode === "act" ? decideWithRevision : decideOn)(context, look, kept);
+  const decision = await passGate(context, look, wish, { kept, mayAsk: mode === "act" });
+  const plan = mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject);
+  if (plan.ledger.reservations.length > 0 && !(await claimLedger(context, look, decision))) return undefined;
+  if (!(await store(context, look, plan, kept.length))) return undefined;
+  const isObservable = isGenerationObservable(plan.ledger, subject);
+  const statusWrite = await writeStatus(context, look, decision, { isObservable, mayWait: mode === "act" });
+  if (statusWrite === "lost") return undefined;
+  const { done, isOutdated } = mode === "act" ? await carryOut(context, look, decision, plan) : NOTHING_WRITTEN;
+  if (mode === "act") await undoHalted(context, look, decision, decided);
+  const { granted, fenced } = plan;
+  return {
+    decision,
+    written: granted.size + fenced.length,
+    reserved: plan.ledger.reservations.length,
+    isMoreToWrite: done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size,
+    isOutdated,
+    isStatusOwed: statusWrite === "owed",
+  };
+}
+
+async function carryOut(context: RolloutContext, look: Look, decision: Decision, plan: LedgerPlan): Promise<Written> {
+  const written = await writePods(context, look, decision, plan);
+  await tell(context, look, decision, written);
+  await truncateRevisions(context, look, decision);
+  return written;
+}
+
+function reserve(kept: readonly Reservation[], decision: Decision, subject: Subject): LedgerPlan {
+  const wanted = decision.actions.filter((action) => action.kind === "PatchPod").map(({ pod }) => pod);
+  return withReservations(kept, wanted, subject);
+}
+
+function keep(kept: readonly Reservation[], { uid, generation }: Subject): LedgerPlan {
+  return { ledger: { uid, generation, reservations: kept }, granted: new Set(), fenced: [] };
+}
+
+/** `kept`: how many are reserved from before. False: somebody else wrote the ledger, or what it was written for. */
+async function store(context: RolloutContext, look: Look, plan: LedgerPlan, kept: number): Promise<boolean> {
+  const ledger = withSteering(plan.ledger, look.stored.ledger, kept, steeringDigest(look.sidecarSet));
+  if (isSameLedger(look.stored.ledger, ledger)) return true;
+  const place = { namespace: context.kruiseNamespace, owner: look.sidecarSet };
+  const isNew = look.stored.resourceVersion === undefined;
+  const stored = await swapLedger(context.cluster, place, look.stored, ledger);
+  if (!stored) return false;
+  look.stored = stored;
+  // Pods that missed their sidecars may be evicted by what was looked at.
+  const mayWriteToPods = ledger.reservations.length > 0 || look.missed?.length !== 0;
+  // One that was deleted knew perhaps of a newer generation, which the status has shown. From here on others find this one.
+  return !isNew || !mayWriteToPods || (await readSame(context, look)) !== undefined;
+}
+
+/** The same event is recorded once a pass, and only for what was done, or for a flip that was refused. */
+async function tell(
+  context: RolloutContext,
+  look: Look,
+  { actions }: Decision,
+  { done, refused }: Written,
+): Promise<void> {
+  const patched = new Set(actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.uid] : [])));
+  for (const planned of actions.filter((action) => action.kind === "RecordEvent")) {
+    const { uid } = planned.regarding;
+    const event = refused.has(uid) ? failedFlip(planned, refused.get(uid) ?? "") : planned;
+    const key = JSON.stringify([uid, event.reason, event.message]);
+    if (context.told.has(key) || (event === planned && patched.has(uid) && !done.has(uid))) continue;
+    context.told.add(key);
+    await act(event, { ...context, sidecarSet: look.sidecarSet });
+  }
+}
+
+type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
+
+function failedFlip(event: RecordEvent, why: string): RecordEvent {
+  if (event.reason !== RESET_CONTAINER_SUCCEED_EVENT) return event;
+  const message = `reset sidecar container image empty failed: ${why}`;
+  return { ...event, type: "Warning", reason: RESET_CONTAINER_FAILED_EVENT, message };
+}

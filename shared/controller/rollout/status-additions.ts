@@ -1,0 +1,58 @@
+/** What our definition of SidecarSets has in its status beside OpenKruise's: conditions, and what they rest on. */
+import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../api/sidecarset.ts";
+import type { Action } from "../../core/actions.ts";
+import { conditionsOf } from "../../core/rollout/conditions/conditions.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
+import { selectionOf } from "../../core/rollout/missed/selection.ts";
+import { steeringAnnotations, steeringDigest } from "../../core/rollout/steering.ts";
+import { timestamp } from "../loop/clock.ts";
+import { podName } from "./find-missed.ts";
+import type { Look, RolloutContext } from "./look.ts";
+
+type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
+
+/**
+ * Our definition fills in an empty list; where there is a status without one, the definition is OpenKruise's, which
+ * prunes conditions: writing them would be writing for ever.
+ */
+export function statusAdditions(context: RolloutContext, look: Look, decision: Decision): Partial<SidecarSetStatus> {
+  const { sidecarSet, missed } = look;
+  const { summary, failing, halt, status } = decision;
+  if (sidecarSet.status !== undefined && sidecarSet.status.conditions === undefined) return {};
+  const now = timestamp(context.clock);
+  const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: missed?.map(podName) };
+  const conditions = conditionsOf(sidecarSet, standing, now);
+  return { conditions, selection: selectionOf(sidecarSet, now), ...ledgerFacts(context, look) };
+}
+
+/** An older definition of ours has conditions, and none of these. */
+function ledgerFacts({ kruiseNamespace }: RolloutContext, { sidecarSet, stored }: Look): Partial<SidecarSetStatus> {
+  const { status } = sidecarSet;
+  if (status !== undefined && status.ledgerNamespace === undefined) return {};
+  const isObserved = stored.ledger.steering === steeringDigest(sidecarSet);
+  const observedAnnotations = isObserved ? steeringAnnotations(sidecarSet) : (status?.observedAnnotations ?? {});
+  return { ledgerNamespace: kruiseNamespace, observedAnnotations };
+}
+
+/** Where something begins to be in the way, or ends well: told once. */
+export function transitions(
+  { status: before }: SidecarSet,
+  { metadata, status: after }: SidecarSet,
+): readonly RecordEvent[] {
+  const regarding = { kind: "SidecarSet", name: metadata?.name ?? "", uid: metadata?.uid ?? "" } as const;
+  return (after?.conditions ?? []).flatMap((condition): readonly RecordEvent[] => {
+    const was = before?.conditions?.find(({ type }) => type === condition.type)?.status;
+    const news = was === condition.status ? undefined : newsOf(condition, was);
+    return news ? [{ kind: "RecordEvent", regarding, ...news, message: condition.message }] : [];
+  });
+}
+
+/** What cannot be upgraded is told of otherwise, as OpenKruise does. */
+function newsOf(
+  { type, status, reason }: StatusCondition,
+  was: StatusCondition["status"] | undefined,
+): Pick<RecordEvent, "type" | "reason"> | undefined {
+  if (type === "Progressing")
+    return was === "True" && reason === "Finished" ? { type: "Normal", reason: "RolloutFinished" } : undefined;
+  return status === "True" && type !== "NotUpgradable" ? { type: "Warning", reason: type } : undefined;
+}

@@ -1,0 +1,81 @@
+/** Writes the condition that says whether a pod's sidecars can be updated in place. */
+import type { Pod } from "../../api/kubernetes.ts";
+import type { Action } from "../../core/actions.ts";
+import { isUpgradableBy, planCondition } from "../../core/rollout/upgrade/upgradable-condition.ts";
+import { timestamp } from "../loop/clock.ts";
+import { act, type NotDone, type Outcome } from "./act.ts";
+import { type Look, type RolloutContext, readPod } from "./look.ts";
+import { backOff, isBusy, noteProblem, type Refused } from "./pod-trouble.ts";
+
+type Condition = Extract<Action, { kind: "PatchPodCondition" }>;
+
+/** The kubelet writes to the status as well. */
+const CONDITION_ATTEMPTS = 4;
+/** Who may not write to a pod's status asks again after this time: a namespace of them would be asked for in each round. */
+const REFUSED_MS = 30_000;
+/** uid → when a condition of that pod was refused, of each rollout */
+const refusals = new WeakMap<RolloutContext, Map<string, number>>();
+
+/** The condition is shared by all SidecarSets of the pod: what another has written meanwhile must stay. */
+export async function setCondition(
+  context: RolloutContext,
+  look: Look,
+  condition: Condition | undefined,
+): Promise<void> {
+  if (!condition || wasJustRefused(context, condition)) return;
+  const known = look.observed.view.get(condition.pod.uid);
+  let wanted = planOn(context, look, condition, known ?? (await readPod(context, look, condition.pod)));
+  for (let attempt = 1; wanted && attempt <= CONDITION_ATTEMPTS; attempt++) {
+    const outcome = await act(wanted, { ...context, sidecarSet: look.sidecarSet });
+    if (outcome.kind === "refused") await refused(context, wanted, outcome);
+    if (outcome.kind === "done" || outcome.kind === "gone" || isForGood(outcome)) return;
+    wanted = await planAgain(context, look, wanted, outcome);
+  }
+}
+
+/** undefined: it is as it should be, or was refused although nobody else wrote. */
+async function planAgain(
+  context: RolloutContext,
+  look: Look,
+  tried: Condition,
+  { kind, error }: NotDone,
+): Promise<Condition | undefined> {
+  const pod = await readPod(context, look, tried.pod);
+  const isUntouched = pod?.metadata?.resourceVersion === tried.pod.resourceVersion;
+  if (!isUntouched || kind !== "conflict") return planOn(context, look, tried, pod);
+  noteProblem(context, tried.pod, error.message);
+  return undefined;
+}
+
+function wasJustRefused(context: RolloutContext, { pod }: Condition): boolean {
+  const sinceMs = context.clock.now() - (refusals.get(context)?.get(pod.uid) ?? Number.NEGATIVE_INFINITY);
+  return sinceMs >= 0 && sinceMs < REFUSED_MS;
+}
+
+async function refused(context: RolloutContext, { pod }: Condition, outcome: Refused): Promise<void> {
+  await backOff(context, pod, outcome);
+  if (outcome.error.code !== 403) return;
+  const own = refusals.get(context) ?? new Map<string, number>();
+  refusals.set(context, own.set(pod.uid, context.clock.now()));
+}
+
+function isForGood(outcome: Outcome): boolean {
+  return outcome.kind === "refused" && !isBusy(outcome);
+}
+
+/** The condition as the pod is now; undefined: there is nothing to write any more. */
+function planOn(
+  context: RolloutContext,
+  look: Look,
+  condition: Condition,
+  pod: Pod | undefined,
+): Condition | undefined {
+  if (!pod) return undefined;
+  const sidecarSet = look.sidecarSet.metadata?.name ?? "";
+  const isUpgradable = isUpgradableBy(condition.condition, sidecarSet);
+  const plan = planCondition(pod, { sidecarSet, isUpgradable, now: timestamp(context.clock) });
+  if (plan.kind !== "changed") return undefined;
+  const { resourceVersion = "" } = pod.metadata ?? {};
+  const conditions = pod.status?.conditions ?? [];
+  return { ...condition, pod: { ...condition.pod, resourceVersion }, conditions, condition: plan.condition };
+}

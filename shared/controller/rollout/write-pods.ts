@@ -1,0 +1,126 @@
+/** Writes a batch to its pods: what is reserved is patched, what is not wanted any more is fenced. */
+import type { ObjectMeta } from "../../api/kubernetes.ts";
+import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
+import { type PartialObject, PODS } from "../../kube/port.ts";
+import { mapLimited } from "../loop/concurrency.ts";
+import { mapPaced, Pace } from "../loop/paced.ts";
+import { act, attempt, type NotDone, type Outcome } from "./act.ts";
+import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
+import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
+import { backOff, isBusy, noteProblem, waitMsOf } from "./pod-trouble.ts";
+import { isDue, noteRefused } from "./refusals.ts";
+import { SpecCheck } from "./spec-check.ts";
+import { setCondition } from "./write-condition.ts";
+
+/** of each rollout, over its batches */
+const paces = new WeakMap<RolloutContext, Pace>();
+
+export interface Written {
+  /** uids of the pods that carry their patch now */
+  readonly done: ReadonlySet<string>;
+  /** uid → why its patch was refused, as far as that is known */
+  readonly refused: ReadonlyMap<string, string>;
+  /** the SidecarSet said something else before the end, and the rest was left: it is reserved as before */
+  readonly isOutdated: boolean;
+}
+
+/** @throws KubeError only when the API server cannot be asked any more what came of a write */
+export async function writePods(
+  context: RolloutContext,
+  look: Look,
+  decision: Decision,
+  plan: LedgerPlan,
+): Promise<Written> {
+  const patches = decision.actions.filter((action) => action.kind === "PatchPod");
+  const conditions = decision.actions.filter((action) => action.kind === "PatchPodCondition");
+  const conditionOf = new Map(conditions.map((condition) => [condition.pod.uid, condition]));
+  const isPatch = new Set(patches.map(({ pod }) => pod.uid));
+  const granted = patches.filter(({ pod }) => plan.granted.has(pod.uid) && isDue(context, pod));
+  if (granted.length > 0) context.tally.batches++;
+  const fenced = plan.fenced.filter((reservation) => isDue(context, reservation));
+  await mapLimited(fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
+  const done = new Set<string>();
+  const refused = new Map<string, string>();
+  const pace = paces.get(context) ?? new Pace(WRITES_AT_ONCE, context.clock, context.endsAtMs);
+  paces.set(context, pace);
+  const spec = new SpecCheck(context, look);
+  const write = async (patch: PatchPod) => {
+    const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
+    if (isBusy(outcome)) return waitMsOf(outcome);
+    if (await isPatchedBy(context, look, patch, outcome)) {
+      done.add(patch.pod.uid);
+      await setCondition(context, look, conditionOf.get(patch.pod.uid));
+    } else if (outcome.kind === "refused") refused.set(patch.pod.uid, outcome.error.message);
+    return undefined;
+  };
+  await mapPaced(granted, pace, write, () => spec.check());
+  const others = spec.isOutdated ? [] : conditions.filter(({ pod }) => !isPatch.has(pod.uid));
+  await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, look, condition));
+  return { done, refused, isOutdated: spec.isOutdated };
+}
+
+/** True when the pod carries the patch. */
+async function isPatchedBy(context: RolloutContext, look: Look, patch: PatchPod, outcome: Outcome): Promise<boolean> {
+  const isDone = outcome.kind === "done" || (await learn(context, look, { state: patch.pod, patch }, outcome));
+  if (!isDone) return false;
+  if (patch.purpose === "upgrade") context.tally.upgraded++;
+  if (patch.purpose === "flip") context.tally.flipped++;
+  noteWrite(look, patch.pod, outcome.kind === "done" ? outcome.object?.metadata : undefined, patch);
+  return true;
+}
+
+async function fence(context: RolloutContext, look: Look, reservation: Reservation): Promise<void> {
+  const pod = look.observed.view.get(reservation.uid) ?? (await readPod(context, look, reservation));
+  if (!pod) return;
+  const patch = fencePatch(reservation, pod.metadata?.annotations === undefined);
+  const outcome = await attempt(() =>
+    context.cluster.patch<PartialObject>(PODS, reservation, patch, { answer: "metadata" }),
+  );
+  if (outcome.kind !== "done") return void (await learn(context, look, { state: reservation }, outcome));
+  noteWrite(look, reservation, outcome.object?.metadata, { images: [] });
+  context.tally.fenced++;
+}
+
+function noteWrite(
+  look: Look,
+  { uid }: PodState,
+  metadata: ObjectMeta | undefined,
+  patch: Pick<PatchPod, "images" | "resources">,
+) {
+  const { view } = look.observed;
+  const pod = view.get(uid);
+  if (metadata) view.see(pod ? patchedPod(pod, metadata, patch) : { metadata, spec: { containers: [] } });
+}
+
+/** After a write that did not simply succeed: what is the pod now? True when it carries `patch` after all. */
+async function learn(
+  context: RolloutContext,
+  look: Look,
+  { state, patch }: { readonly state: PodState; readonly patch?: PatchPod },
+  outcome: NotDone,
+): Promise<boolean> {
+  switch (outcome.kind) {
+    case "gone":
+      look.observed.view.remove(state.uid, null);
+      return false;
+    case "refused":
+      if (!isBusy(outcome)) noteRefused(context, state);
+      await backOff(context, state, outcome);
+      return false;
+    case "conflict":
+    case "unknown": {
+      context.tally.conflicts++;
+      const pod = await readPod(context, look, state);
+      const isUntouched = pod?.metadata?.resourceVersion === state.resourceVersion;
+      // Still what it was: then it was not another writer that made the API server refuse.
+      if (isUntouched && outcome.error.code === 422) {
+        noteRefused(context, state);
+        noteProblem(context, state, outcome.error.message);
+      }
+      return pod !== undefined && patch !== undefined && isPatched(pod, patch);
+    }
+    default:
+      return outcome satisfies never;
+  }
+}

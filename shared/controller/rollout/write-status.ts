@@ -1,0 +1,102 @@
+/** Writes the status as it was decided: on condition that nobody wrote what it rests on, and not too often. */
+import { isDeepStrictEqual } from "node:util";
+import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
+import { isSteeredAlike, steered } from "../../core/rollout/steering.ts";
+import { about } from "../../kube/error.ts";
+import { act, type NotDone } from "./act.ts";
+import { type Look, type RolloutContext, readSame } from "./look.ts";
+import { statusAdditions, transitions } from "./status-additions.ts";
+
+/** Whoever writes to a SidecarSet's metadata without an end keeps its status from being written, for this pass. */
+const STATUS_ATTEMPTS = 5;
+/** However fast the rounds are, the status of a SidecarSet is written once in this time. */
+const STATUS_EVERY_MS = 1_000;
+const statusWrittenAtMs = new WeakMap<RolloutContext, number>();
+
+/**
+ * Two passes that keep ledgers in different namespaces must see each other before anything is reserved: the first status
+ * says where the ledger is. False: the SidecarSet is not what it was when it was read.
+ */
+export async function claimLedger(context: RolloutContext, look: Look, decision: Decision): Promise<boolean> {
+  const { status } = look.sidecarSet;
+  // Of a definition that prunes it: then there is nowhere to say it.
+  if (status && (status.ledgerNamespace === undefined || status.ledgerNamespace !== "")) return true;
+  const outcome = await writeStatus(context, look, decision, { isObservable: false, mayWait: false });
+  // What is decided now is shown before pods are written to all the same.
+  statusWrittenAtMs.delete(context);
+  return outcome !== "lost";
+}
+
+/** lost: the SidecarSet is not what it was when it was read. owed: it was written just now, and `mayWait`. */
+export async function writeStatus(
+  context: RolloutContext,
+  look: Look,
+  decision: Decision,
+  { isObservable, mayWait }: { readonly isObservable: boolean; readonly mayWait: boolean },
+): Promise<"done" | "owed" | "lost"> {
+  const { sidecarSet } = look;
+  const counts = countsToWrite(sidecarSet, decision, isObservable);
+  const status = counts && { ...counts, ...statusAdditions(context, look, decision) };
+  if (status === undefined || isSameStatus(sidecarSet.status, status)) return "done";
+  if (mayWait && isTooEarly(context)) return "owed";
+  const written = await patchStatus(context, look, status);
+  if (!written) return "lost";
+  statusWrittenAtMs.set(context, context.clock.now());
+  look.sidecarSet = steered(written);
+  for (const event of transitions(sidecarSet, look.sidecarSet)) await act(event, { ...context, sidecarSet });
+  return "done";
+}
+
+/** undefined: it rests on what is not so any more, or may have been written. */
+async function patchStatus(
+  context: RolloutContext,
+  look: Look,
+  status: SidecarSetStatus,
+): Promise<SidecarSet | undefined> {
+  const patch = { kind: "PatchStatus", sidecarSet: look.sidecarSet.metadata?.name ?? "", status } as const;
+  for (let attempt = 1; attempt <= STATUS_ATTEMPTS; attempt++) {
+    const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
+    if (outcome.kind === "done") return outcome.object as SidecarSet;
+    if (outcome.kind === "refused") throw about("the status is not written", outcome.error);
+    if (!(await isOtherwiseSame(context, look, outcome))) return undefined;
+  }
+  return undefined;
+}
+
+/**
+ * After a write that was not carried out: whether nobody wrote anything that the decision rests on, so that the same may
+ * be written again. @throws KubeError when nobody wrote at all: then it was no race, but a refusal.
+ */
+async function isOtherwiseSame(context: RolloutContext, look: Look, { kind, error }: NotDone): Promise<boolean> {
+  const before = look.sidecarSet;
+  const now = await readSame(context, look);
+  if (!now || !isSteeredAlike(now, before) || !isSameStatus(before.status, now.status ?? {})) return false;
+  const isUntouched = now.metadata?.resourceVersion === before.metadata?.resourceVersion;
+  if (isUntouched && kind === "conflict") throw about("the status is not written", error);
+  look.sidecarSet = now;
+  return true;
+}
+
+/** undefined: it has no status, and gets none. */
+function countsToWrite({ status }: SidecarSet, { actions }: Decision, isObservable: boolean) {
+  const action = actions.find(({ kind }) => kind === "PatchStatus");
+  if (action?.kind !== "PatchStatus") return status;
+  return isObservable ? action.status : withGenerationOf(status, action.status);
+}
+
+function withGenerationOf(stored: SidecarSetStatus | undefined, status: SidecarSetStatus): SidecarSetStatus {
+  const { observedGeneration: _, ...counts } = status;
+  const observedGeneration = stored?.observedGeneration;
+  return observedGeneration === undefined ? counts : { ...counts, observedGeneration };
+}
+
+function isSameStatus(stored: SidecarSetStatus = {}, next: SidecarSetStatus): boolean {
+  const keys = [...new Set([...Object.keys(stored), ...Object.keys(next)])] as (keyof SidecarSetStatus)[];
+  return keys.every((key) => isDeepStrictEqual(stored[key], next[key]));
+}
+
+function isTooEarly(context: RolloutContext): boolean {
+  const sinceMs = context.clock.now() - (statusWrittenAtMs.get(context) ?? Number.NEGATIVE_INFINITY);
+  return sinceMs >= 0 && sinceMs < STATUS_EVERY_MS;
+}

@@ -1,0 +1,152 @@
+/** Ends the sidecars of jobs whose own containers are done, without a daemon: by their image, or by the pod's phase. */
+import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
+import { IGNORE_EXIT_CODE_ENV, SIDECAR_TERMINATOR_EVENT, TERMINATE_SIDECAR_WITH_IMAGE_ENV } from "../../api/names.ts";
+import { isWaitingForSidecars } from "../../core/sidecar-terminator/job-sidecars.ts";
+import { type EndingPlan, planEnding, type TerminationAction } from "../../core/sidecar-terminator/plan-termination.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { type Cluster, NODES, PODS } from "../../kube/port.ts";
+import { timestamp } from "../loop/clock.ts";
+import { mapLimited } from "../loop/concurrency.ts";
+import { recordEvent } from "../loop/event.ts";
+import { listAll } from "../rollout/observe.ts";
+import { podPatch } from "../rollout/pod-patch.ts";
+import type { TerminationReport } from "../rollout/report.ts";
+import { messageOf, note, type Service } from "../rollout/turns.ts";
+
+/** Pods that end at all, and have not. */
+const ENDING = { fieldSelector: "spec.restartPolicy!=Always,status.phase=Running" };
+const PODS_AT_ONCE = 16;
+/** While the pass has other work, jobs that end meanwhile are looked for this often. */
+const RELIST_MS = 5_000;
+
+/** Ends with the rest of the pass, which `served` tells. Trouble stands in the service's problems. */
+export async function terminateSidecars(service: Service, served: AbortSignal): Promise<TerminationReport> {
+  const report: TerminationReport = { finished: 0, swapped: 0, left: 0 };
+  const told = new Set<string>();
+  try {
+    do {
+      await terminateNow(service, report, told);
+      if (service.isDryRun || !service.isFollowing) break;
+      await service.clock.sleep(RELIST_MS, served);
+    } while (!served.aborted);
+  } catch (error) {
+    note(service, `sidecars of jobs are not ended: ${messageOf(error)}`);
+  }
+  return report;
+}
+
+async function terminateNow(service: Service, report: TerminationReport, told: Set<string>): Promise<void> {
+  const keep = (pod: Pod) => (isWaitingForSidecars(pod) ? pod : undefined);
+  const { items } = await listAll<Pod, Pod>(service.cluster, PODS, ENDING, keep);
+  if (service.isDryRun) {
+    report.planned = (await mapLimited(items, PODS_AT_ONCE, (pod) => planned(service, pod))).flat();
+    return;
+  }
+  await mapLimited(items, PODS_AT_ONCE, async (pod) => {
+    try {
+      await terminate(service, pod, report, told);
+    } catch (error) {
+      if (!isKubeError(error, 404, 409, 422)) tell(service, pod, error);
+    }
+  });
+}
+
+async function planned(service: Service, pod: Pod): Promise<readonly string[]> {
+  const plan = await planOf(service, pod, timestamp(service.clock));
+  const isEnding = plan.kind === "plan" && plan.actions.length > 0;
+  return isEnding ? [`end the sidecars of pod ${pod.metadata?.namespace}/${pod.metadata?.name}`] : [];
+}
+
+async function planOf({ cluster, settings }: Service, pod: Pod, now: string): Promise<EndingPlan> {
+  return planEnding(pod, {
+    node: await readNode(cluster, pod.spec.nodeName ?? ""),
+    isPhaseFirst: settings.SidecarTerminatorByPhase,
+    now,
+  });
+}
+
+function tell(service: Service, { metadata }: Pod, error: unknown): void {
+  const help = isKubeError(error, 403) ? "; infra/rbac/optional/sidecar-terminator.yaml grants what is missing" : "";
+  note(service, `sidecars of job pods such as ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}${help}`);
+}
+
+async function terminate(service: Service, pod: Pod, report: TerminationReport, told: Set<string>): Promise<void> {
+  const { cluster, clock } = service;
+  const now = timestamp(clock);
+  const plan = await planOf(service, pod, now);
+  if (plan.kind === "refused") throw new Error(plan.message);
+  if (plan.left.length > 0) await tellLeft(service, pod, plan.left, { report, told });
+  for (const action of plan.actions) {
+    if (action.kind === "SwapImages") {
+      await swapImages(cluster, pod, action);
+      report.swapped += action.images.length;
+      await recordTermination(cluster, pod, "in-place update", now);
+    } else {
+      await patchPhase(cluster, pod, action);
+      report.finished++;
+      await recordTermination(cluster, pod, `the phase of the pod, ${action.phase}`, now);
+    }
+  }
+}
+
+/** Once in a pass. */
+async function tellLeft(
+  { cluster, clock }: Service,
+  pod: Pod,
+  names: readonly string[],
+  { report, told }: { readonly report: TerminationReport; readonly told: Set<string> },
+): Promise<void> {
+  const { uid = "" } = pod.metadata ?? {};
+  if (told.has(uid)) return;
+  told.add(uid);
+  report.left++;
+  const message = `sidecar [${names.join(" ")}] keeps a job that is done from its end: give it ${TERMINATE_SIDECAR_WITH_IMAGE_ENV} or ${IGNORE_EXIT_CODE_ENV}, or make it a native sidecar`;
+  await record(cluster, pod, { type: "Warning", message }, timestamp(clock));
+}
+
+async function readNode(cluster: Cluster, name: string): Promise<KubernetesObject | undefined> {
+  try {
+    return await cluster.get<KubernetesObject>(NODES, { name });
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+async function swapImages(
+  cluster: Cluster,
+  { metadata }: Pod,
+  { images }: Extract<TerminationAction, { kind: "SwapImages" }>,
+): Promise<void> {
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata ?? {};
+  const pod = { namespace, name, uid, resourceVersion };
+  const change = { kind: "PatchPod", purpose: "upgrade", pod, images, annotations: {} } as const;
+  const patch = podPatch({ ...change, isFirstAnnotation: false, usesBudget: false });
+  await cluster.patch(PODS, { namespace, name }, patch, { answer: "metadata" });
+}
+
+async function patchPhase(
+  cluster: Cluster,
+  { metadata }: Pod,
+  { phase, condition }: Extract<TerminationAction, { kind: "FinishPod" }>,
+): Promise<void> {
+  const { namespace = "", name = "", uid, resourceVersion } = metadata ?? {};
+  const body = { metadata: { uid, resourceVersion }, status: { phase, conditions: [condition] } };
+  await cluster.patch(PODS, { namespace, name }, { type: "strategic", body }, { subresource: "status" });
+}
+
+function recordTermination(cluster: Cluster, pod: Pod, means: string, now: string): Promise<void> {
+  const message = `SidecarTerminator ended the sidecars of a job that is done, using ${means}`;
+  return record(cluster, pod, { type: "Normal", message }, now);
+}
+
+async function record(
+  cluster: Cluster,
+  { metadata }: Pod,
+  event: { readonly type: "Normal" | "Warning"; readonly message: string },
+  now: string,
+): Promise<void> {
+  const { namespace = "", name = "", uid = "" } = metadata ?? {};
+  const regarding = { kind: "Pod", namespace, name, uid } as const;
+  await recordEvent(cluster, { kind: "RecordEvent", regarding, reason: SIDECAR_TERMINATOR_EVENT, ...event }, now);
+}

@@ -1,0 +1,204 @@
+/** Carries out what a pass over a set asks for, each write on condition that its object is as it was looked at. */
+import type { KubernetesObject, OwnerReference, Pod } from "../../api/kubernetes.ts";
+import type { StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
+import { isTerminating } from "../../core/statefulset/pods/pod-phase.ts";
+import { adoptedOwners } from "../../core/statefulset/revisions/new-revision.ts";
+import type { FailureReason, Reply, Request } from "../../core/statefulset/step.ts";
+import { isKubeError, KubeError } from "../../kube/error.ts";
+import {
+  CLAIMS,
+  type Cluster,
+  CONTROLLER_REVISIONS,
+  type Patch,
+  type PatchOptions,
+  PODS,
+  type Resource,
+  STATEFUL_SETS,
+  STORAGE_CLASSES,
+} from "../../kube/port.ts";
+import { timestamp } from "../loop/clock.ts";
+import { recordEvent } from "../loop/event.ts";
+import type { SetContext, SetLook } from "./look.ts";
+import { changePatch, memberPatch } from "./patch.ts";
+
+/** Something is not what it was when it was looked at, or nobody knows: only a new look tells how to go on. */
+export class LookAgain extends Error {
+  override readonly name = "LookAgain";
+}
+
+/** How those requests are answered that the rest of the pass depends on. Throws LookAgain, and KubeError for trouble. */
+export async function answer(context: SetContext, look: SetLook, request: Request): Promise<Reply> {
+  try {
+    const object = await carryOut(context, look, request);
+    return { kind: "ok", ...(object === undefined ? {} : { object }) };
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    return await replyTo(context, look, request, error);
+  }
+}
+
+async function replyTo(context: SetContext, look: SetLook, request: Request, error: KubeError): Promise<Reply> {
+  // Nothing was sent, or all are asked to wait: the next call would fare no better.
+  if (error.code === 429 || (error.code === 0 && error.isOutcomeKnown)) throw error;
+  if (!error.isOutcomeKnown) throw isRead(request) ? error : new LookAgain(error.message, { cause: error });
+  const reason = reasonOf(request, error);
+  if (reason === "AlreadyExists" && (await isOursMeanwhile(context, look, request))) throw new LookAgain(error.message);
+  if (isMoved(request, reason)) throw new LookAgain(error.message, { cause: error });
+  return { kind: "failed", reason, message: error.message };
+}
+
+function isRead({ kind }: Request): boolean {
+  return kind.startsWith("Get");
+}
+
+function isCreate({ kind }: Request): boolean {
+  return kind.startsWith("Create");
+}
+
+function reasonOf(request: Request, { code }: KubeError): FailureReason {
+  if (code === 404) return "NotFound";
+  if (code === 409) return isCreate(request) ? "AlreadyExists" : "Conflict";
+  return code === 422 ? "Invalid" : "Other";
+}
+
+/** Where the pass itself knows what a missing object means it is told so. */
+function isMoved({ kind }: Request, reason: FailureReason): boolean {
+  if (reason === "Conflict") return true;
+  if (kind === "CreateClaim") return reason === "AlreadyExists";
+  const isExpected =
+    kind.startsWith("Get") || kind.startsWith("Create") || kind === "AdoptPod" || kind === "ReleasePod";
+  return reason === "NotFound" && !isExpected;
+}
+
+/** Another pass was faster: the pod of this name is the set's. */
+async function isOursMeanwhile({ cluster }: SetContext, look: SetLook, request: Request): Promise<boolean> {
+  if (request.kind !== "CreatePod") return false;
+  const { namespace = "", name = "" } = request.pod.metadata ?? {};
+  const there = await cluster.get<Pod>(PODS, { namespace, name }).catch((error: unknown) => {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  });
+  const owners = there?.metadata?.ownerReferences ?? [];
+  return !there || owners.some(({ uid }) => uid === look.set.metadata?.uid);
+}
+
+async function carryOut(context: SetContext, look: SetLook, request: Request): Promise<unknown> {
+  const { cluster, key } = context;
+  const { namespace } = key;
+  switch (request.kind) {
+    case "GetSet":
+      return await cluster.get<StatefulSet>(STATEFUL_SETS, key);
+    case "GetPod":
+      return await cluster.get(PODS, { namespace, name: request.name });
+    case "GetClaim":
+      return await cluster.get(CLAIMS, { namespace, name: request.name });
+    case "GetRevision":
+      return await cluster.get(CONTROLLER_REVISIONS, { namespace, name: request.name });
+    case "GetStorageClass":
+      return await cluster.get(STORAGE_CLASSES, { name: request.name });
+    case "RecordEvent":
+      return await tell(context, look, request);
+    case "UpdateStatus":
+      return await writeStatus(cluster, look.set, request.status);
+    default:
+      return await write(context, request);
+  }
+}
+
+type Write = Exclude<Request, { readonly kind: `Get${string}` | "RecordEvent" | "UpdateStatus" }>;
+
+async function write({ cluster, tally }: SetContext, request: Write): Promise<unknown> {
+  switch (request.kind) {
+    case "CreateRevision":
+      return await cluster.create(CONTROLLER_REVISIONS, request.revision);
+    case "RenumberRevision":
+      return await patched(cluster, CONTROLLER_REVISIONS, request.revision, { revision: request.number });
+    case "AdoptRevision":
+      return await adopt(cluster, CONTROLLER_REVISIONS, request.revision, request.owner);
+    case "DeleteRevision":
+      return await remove(cluster, CONTROLLER_REVISIONS, request.revision);
+    case "AdoptPod":
+      return await adopt(cluster, PODS, request.pod, request.owner);
+    case "ReleasePod":
+      return await release(cluster, request.pod, request.ownerUid);
+    case "CreatePod":
+      tally.created++;
+      return await cluster.create(PODS, request.pod);
+    case "DeletePod":
+      // One that was to be deleted is asked for in every pass until it is gone: once is enough.
+      if (isTerminating(request.pod)) return undefined;
+      tally.deleted++;
+      return await remove(cluster, PODS, request.pod);
+    case "UpdatePod":
+      tally.updated++;
+      return await change(cluster, PODS, request);
+    case "UpdatePodStatus":
+      return await change(cluster, PODS, request, { subresource: "status" });
+    case "CreateClaim":
+      tally.claims++;
+      return await cluster.create(CLAIMS, request.claim);
+    case "UpdateClaim":
+      tally.claims++;
+      return await change(cluster, CLAIMS, request);
+    default:
+      return request satisfies never;
+  }
+}
+
+function keyOf({ metadata }: KubernetesObject) {
+  return { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" };
+}
+
+function change(
+  cluster: Cluster,
+  resource: Resource,
+  { before, after }: { readonly before: KubernetesObject; readonly after: KubernetesObject },
+  options: PatchOptions = {},
+): Promise<KubernetesObject> {
+  return cluster.patch(resource, keyOf(after), changePatch(before, after), options);
+}
+
+function patched(cluster: Cluster, resource: Resource, object: KubernetesObject, members: object) {
+  return cluster.patch(resource, keyOf(object), memberPatch(object, members));
+}
+
+function adopt(cluster: Cluster, resource: Resource, object: KubernetesObject, owner: OwnerReference) {
+  return patched(cluster, resource, object, { metadata: { ownerReferences: adoptedOwners(object, owner) } });
+}
+
+function release(cluster: Cluster, pod: Pod, ownerUid: string) {
+  const ownerReferences = (pod.metadata?.ownerReferences ?? []).filter(({ uid }) => uid !== ownerUid);
+  return patched(cluster, PODS, pod, { metadata: { ownerReferences } });
+}
+
+async function remove(cluster: Cluster, resource: Resource, object: KubernetesObject): Promise<undefined> {
+  const { uid, resourceVersion } = object.metadata ?? {};
+  const conditions = { ...(uid ? { uid } : {}), ...(resourceVersion ? { resourceVersion } : {}) };
+  await cluster.delete(resource, keyOf(object), conditions);
+}
+
+/** Members that are no more are taken out. */
+function writeStatus(cluster: Cluster, set: StatefulSet, status: StatefulSetStatus): Promise<StatefulSet> {
+  const { uid, resourceVersion } = set.metadata ?? {};
+  const absent = Object.keys(set.status ?? {}).filter((key) => !(key in status));
+  const cleared = Object.fromEntries(absent.map((key) => [key, null]));
+  const body = { metadata: { uid, resourceVersion }, status: { ...cleared, ...status } };
+  const patch: Patch = { type: "merge", body };
+  return cluster.patch<StatefulSet>(STATEFUL_SETS, keyOf(set), patch, { subresource: "status" });
+}
+
+/** The same event is recorded once a pass; one that is lost changes nothing. */
+async function tell(
+  { cluster, clock, told, key }: SetContext,
+  { set }: SetLook,
+  { type, reason, message }: Extract<Request, { kind: "RecordEvent" }>,
+): Promise<undefined> {
+  const known = JSON.stringify([reason, message]);
+  if (told.has(known)) return;
+  told.add(known);
+  const regarding = { kind: "StatefulSet", ...key, uid: set.metadata?.uid ?? "" } as const;
+  const event = { kind: "RecordEvent", regarding, type, reason, message } as const;
+  await recordEvent(cluster, event, timestamp(clock)).catch((error: unknown) => {
+    if (!isKubeError(error)) throw error;
+  });
+}

@@ -1,0 +1,162 @@
+/** One look at an ordered set: its ledger first, then everything that a pass over it is decided from. */
+import type { ControllerRevision, KubernetesObject, Pod } from "../../api/kubernetes.ts";
+import type { PersistentVolumeClaim, StatefulSet } from "../../api/stateful-set.ts";
+import type { PodState, Seen, Subject } from "../../core/ledger.ts";
+import { parsePodName } from "../../core/pod/pod-name.ts";
+import type { OrderedSetGates } from "../../core/statefulset/gates.ts";
+import type { SetObservation } from "../../core/statefulset/reconcile.ts";
+import { claimState, isClaimState, uidOf } from "../../core/statefulset/takes-away.ts";
+import { selectorMatches } from "../../go/label-selector.ts";
+import { isKubeError } from "../../kube/error.ts";
+import {
+  CLAIMS,
+  type Cluster,
+  CONTROLLER_REVISIONS,
+  type ListOptions,
+  type ObjectKey,
+  PODS,
+  type Resource,
+  STATEFUL_SETS,
+} from "../../kube/port.ts";
+import { type Clock, timestamp } from "../loop/clock.ts";
+import { selectorText } from "../loop/selector-text.ts";
+import { readLedger, refuseOlderList, type StoredLedger } from "../rollout/ledger-store.ts";
+import { listAll } from "../rollout/observe.ts";
+import type { SetTally } from "./report.ts";
+
+export interface SetKey {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface SetContext {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly gates: OrderedSetGates;
+  readonly key: SetKey;
+  readonly tally: SetTally;
+  /** events that were recorded already */
+  readonly told: Set<string>;
+}
+
+export interface SetLook {
+  readonly set: StatefulSet;
+  /** when it was asked for, on the clock of the pass */
+  readonly setReadAtMs: number;
+  stored: StoredLedger;
+  readonly pods: readonly Pod[];
+  readonly revisions: readonly ControllerRevision[];
+  readonly claims: readonly PersistentVolumeClaim[];
+  /** of the list of pods */
+  readonly resourceVersion: string;
+}
+
+/**
+ * undefined: there is no such set. `isWide`: pods of the whole namespace are looked at, so that those are let go whose
+ * labels changed; otherwise only those that the selector matches. `changed`: as if that were stored in its place.
+ */
+export async function lookAtSet(
+  { cluster, key, clock }: SetContext,
+  isWide: boolean,
+  changed?: StatefulSet,
+): Promise<SetLook | undefined> {
+  const { namespace } = key;
+  const stored = await readLedger(cluster, namespace, key.name, "statefulset");
+  const setReadAtMs = clock.now();
+  const there = await orUndefined(cluster.get<StatefulSet>(STATEFUL_SETS, key));
+  if (!there) return undefined;
+  const set = changed ? changedSet(there, changed) : there;
+  const probe = selectorMatches(set.spec.selector, {});
+  if (typeof probe === "object") throw new Error(`spec.selector: ${probe.message}`);
+  const isSelected = ({ metadata }: KubernetesObject) => selectorMatches(set.spec.selector, metadata?.labels) === true;
+  const isOwn = ({ metadata }: KubernetesObject) =>
+    metadata?.ownerReferences?.some(({ uid }) => uid === set.metadata?.uid) === true;
+  const isKept = (pod: Pod) => isSelected(pod) || isOwn(pod);
+  const selected = listOptions(set, namespace);
+  const hasClaims = (set.spec.volumeClaimTemplates ?? []).length > 0;
+  const [pods, revisions, claims] = await Promise.all([
+    listAll<Pod, Pod>(cluster, PODS, isWide ? { namespace } : selected, (pod) => only(pod, isKept)),
+    listAll<ControllerRevision, ControllerRevision>(cluster, CONTROLLER_REVISIONS, selected, (one) =>
+      only(one, isSelected),
+    ),
+    hasClaims
+      ? listAll<PersistentVolumeClaim, PersistentVolumeClaim>(cluster, CLAIMS, { namespace }, ofSet(set))
+      : none,
+  ]);
+  const { resourceVersion } = pods;
+  refuseOlderList(stored, resourceVersion);
+  return {
+    set,
+    setReadAtMs,
+    stored,
+    pods: pods.items,
+    revisions: revisions.items,
+    claims: claims.items,
+    resourceVersion,
+  };
+}
+
+function changedSet(there: StatefulSet, { metadata, spec }: StatefulSet): StatefulSet {
+  const { uid = "", resourceVersion = "", generation = 0 } = there.metadata ?? {};
+  const identity = { ...there.metadata, ...metadata, uid, resourceVersion, generation: generation + 1 };
+  return { ...there, metadata: identity, spec };
+}
+
+const none = { items: [] };
+
+function only<T>(object: T, isKept: (object: T) => boolean): T | undefined {
+  return isKept(object) ? object : undefined;
+}
+
+/** Those that have the name of one of its claims. */
+function ofSet({ metadata, spec }: StatefulSet): (claim: PersistentVolumeClaim) => PersistentVolumeClaim | undefined {
+  const parents = new Set((spec.volumeClaimTemplates ?? []).map((one) => `${one.metadata?.name}-${metadata?.name}`));
+  return (claim) => only(claim, (one) => parents.has(parsePodName(one.metadata?.name ?? "").parent));
+}
+
+/** How the pods of a set are listed and watched. */
+export function listOptions({ spec }: StatefulSet, namespace: string): ListOptions & { readonly namespace: string } {
+  const text = spec.selector ? selectorText(spec.selector) : undefined;
+  return { namespace, ...(text ? { labelSelector: text } : {}) };
+}
+
+export function observationOf({ clock, gates }: SetContext, look: SetLook, reserved: ReadonlySet<string>) {
+  const { set, pods, revisions } = look;
+  return { set, pods, revisions, gates, reserved, now: timestamp(clock) } satisfies SetObservation;
+}
+
+/** The template stands for itself: a new one is a new generation. */
+export function subjectOf({ metadata }: StatefulSet): Subject {
+  return { uid: metadata?.uid ?? "", generation: metadata?.generation ?? 0, revision: "" };
+}
+
+/** What became of what is reserved. What the lists did not show is read by name. */
+export async function seeReserved({ cluster }: SetContext, look: SetLook): Promise<Seen> {
+  const seen = new Map<string, string | null>();
+  for (const { metadata } of look.pods) seen.set(metadata?.uid ?? "", metadata?.resourceVersion ?? "");
+  for (const { uid, resourceVersion } of look.claims.map(claimState)) seen.set(uid, resourceVersion);
+  for (const state of look.stored.ledger.reservations) {
+    if (seen.has(state.uid)) continue;
+    const object = await orUndefined(cluster.get(resourceOf(state), keyOf(state)));
+    const isSame = object?.metadata?.uid === uidOf(state);
+    seen.set(state.uid, isSame ? (object?.metadata?.resourceVersion ?? "") : null);
+  }
+  return seen;
+}
+
+export function resourceOf(state: PodState): Resource {
+  return isClaimState(state) ? CLAIMS : PODS;
+}
+
+export function keyOf({ namespace, name }: PodState): ObjectKey {
+  return { namespace, name };
+}
+
+export async function orUndefined<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,124 @@
+/** What a pass did about ordered sets, and why it did no more, as data that prints as JSON. */
+import type { StatefulSetStatus } from "../../api/stateful-set.ts";
+import { explainSet, type SetStanding } from "../../core/statefulset/explain/explain-set.ts";
+import type { SetRolloutPlan } from "../../core/statefulset/plan/plan-set-rollout.ts";
+import type { Request } from "../../core/statefulset/step.ts";
+import type { Calls } from "../loop/metered.ts";
+import type { Stop } from "../rollout/report.ts";
+
+/** What was done about one set. */
+export interface SetTally {
+  rounds: number;
+  created: number;
+  deleted: number;
+  /** writes to pods that were there */
+  updated: number;
+  claims: number;
+  fenced: number;
+  /** rounds that had to begin again, somebody else having written */
+  restarts: number;
+}
+
+export function newSetTally(): SetTally {
+  return { rounds: 0, created: 0, deleted: 0, updated: 0, claims: 0, fenced: 0, restarts: 0 };
+}
+
+export interface SetReport {
+  readonly namespace: string;
+  readonly name: string;
+  readonly stop: Stop;
+  readonly why: string;
+  readonly generation?: number;
+  readonly status?: StatefulSetStatus;
+  readonly standing?: SetStanding;
+  readonly tally: SetTally;
+  /** dry run: what would be done now */
+  readonly planned?: readonly string[];
+  /** dry run of one set: how it would go on, step by step */
+  readonly plan?: SetRolloutPlan;
+}
+
+export interface SetPassReport {
+  /** RFC3339 */
+  readonly startedAt: string;
+  readonly durationMs: number;
+  readonly isDryRun: boolean;
+  /** set when another pass is at work and this one left everything to it */
+  readonly heldBy?: string;
+  /** trouble that concerns no set in particular */
+  readonly problems: readonly string[];
+  readonly sets: readonly SetReport[];
+  /** NAMESPACE/NAME of sets that the time did not suffice for */
+  readonly notReached: readonly string[];
+  readonly calls: Calls;
+}
+
+/** One sentence about where a pass left a set. */
+export function explainStop(stop: Stop, standing: SetStanding | undefined, failure?: string): string {
+  const where = [...(failure ? [failure] : []), ...(standing ? [explainSet(standing)] : [])].join("; ");
+  switch (stop) {
+    case "settled":
+    case "oneRound":
+      return where || "nothing to do";
+    case "gone":
+      return "there is no such StatefulSet of apps.kruise.io";
+    case "deadline":
+      return `the time is used up, the next pass goes on: ${where}`;
+    case "stalled":
+      return `nothing moved for a while, the next pass looks again: ${where}`;
+    case "aborted":
+      return `stopped from outside: ${where}`;
+    case "contention":
+      return `others kept writing the same objects, the next pass goes on${where ? `: ${where}` : ""}`;
+    case "failed":
+      return `failed: ${where}`;
+    default:
+      return stop satisfies never;
+  }
+}
+
+/** One line for people; undefined for what only concerns the API server. */
+export function describeRequest(request: Request): string | undefined {
+  switch (request.kind) {
+    case "CreateRevision":
+      return `create ControllerRevision ${nameOf(request.revision)}, revision ${request.revision.revision}`;
+    case "RenumberRevision":
+      return `make ControllerRevision ${nameOf(request.revision)} the newest, revision ${request.number}`;
+    case "AdoptRevision":
+      return `adopt ControllerRevision ${nameOf(request.revision)}`;
+    case "DeleteRevision":
+      return `delete ControllerRevision ${nameOf(request.revision)}`;
+    case "AdoptPod":
+      return `adopt pod ${nameOf(request.pod)}`;
+    case "ReleasePod":
+      return `let go of pod ${nameOf(request.pod)}`;
+    case "CreatePod":
+      return `create pod ${nameOf(request.pod)}`;
+    case "DeletePod":
+      return `delete pod ${nameOf(request.pod)}`;
+    case "UpdatePod":
+    case "UpdatePodStatus":
+      return describeUpdate(request);
+    case "CreateClaim":
+      return `create claim ${nameOf(request.claim)}`;
+    case "UpdateClaim":
+      return `change claim ${nameOf(request.after)}`;
+    case "UpdateStatus":
+      return `write the status of the set: ${JSON.stringify(request.status)}`;
+    default:
+      return undefined;
+  }
+}
+
+function describeUpdate({ kind, before, after }: Extract<Request, { kind: "UpdatePod" | "UpdatePodStatus" }>): string {
+  if (kind === "UpdatePodStatus") return `write conditions of pod ${nameOf(before)}`;
+  const images = after.spec.containers.flatMap(({ name, image }) => {
+    const old = before.spec.containers.find((container) => container.name === name)?.image;
+    return old === image ? [] : [`${name} ${old} → ${image}`];
+  });
+  return `update pod ${nameOf(before)}: ${images.join(", ") || "metadata only"}`;
+}
+
+function nameOf({ metadata }: { readonly metadata?: { readonly name?: string } }): string {
+  return metadata?.name ?? "";
+}

@@ -1,0 +1,283 @@
+/** One round of a pass over a set: foresee what it will take away, reserve that, fence what is not wanted, carry it out. */
+import type { Pod } from "../../api/kubernetes.ts";
+import { FENCE_ANNOTATION } from "../../api/names.ts";
+import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
+import {
+  isGenerationObservable,
+  isSameLedger,
+  type Ledger,
+  MAX_OF_SET,
+  type PodState,
+  type Reservation,
+  reconcileLedger,
+  type Subject,
+  withReservations,
+} from "../../core/ledger.ts";
+import { planSet, type SetPlan } from "../../core/statefulset/plan/plan-set.ts";
+import { withOpenGate } from "../../core/statefulset/pods/open-gate.ts";
+import { reconcileSet, type SetObservation, type SetOutcome } from "../../core/statefulset/reconcile.ts";
+import type { Reply, Request } from "../../core/statefulset/step.ts";
+import { isClaimState, takenAway } from "../../core/statefulset/takes-away.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
+import { swapLedger } from "../rollout/ledger-store.ts";
+import { answer, LookAgain } from "./act.ts";
+import {
+  keyOf,
+  observationOf,
+  orUndefined,
+  resourceOf,
+  type SetContext,
+  type SetLook,
+  seeReserved,
+  subjectOf,
+} from "./look.ts";
+
+export interface SetRound {
+  readonly look: SetLook;
+  readonly seen: SetObservation;
+  readonly plan: SetPlan;
+  readonly outcome: SetOutcome;
+  /** writes that were carried out, those of the status not counted unless they complete an update */
+  readonly written: number;
+  /** pods as those writes left them */
+  readonly touched: readonly Pod[];
+  /** of the set, as it is stored now */
+  readonly status: StatefulSetStatus | undefined;
+  /** reservations that stand */
+  readonly reserved: number;
+}
+
+/** So long a set that was read is trusted before a pod is created for it: a create is conditional on nothing. */
+const TRUST_MS = 1_000;
+const MAX_ATTEMPTS = 3;
+
+/** Throws LookAgain when something is not as it was seen, and KubeError for trouble. */
+export async function setRound(context: SetContext, look: SetLook): Promise<SetRound> {
+  context.tally.rounds++;
+  const subject = subjectOf(look.set);
+  const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
+  if (!reconciled) throw new LookAgain("another pass has seen a newer generation of the set");
+  const reserved = new Set(reconciled.kept.map(({ uid }) => uid));
+  const seen = observationOf(context, look, reserved);
+  const plan = planSet(seen, look);
+  const { ledger, granted, fenced } = withReservations(reconciled.kept, wantedStates(plan), subject, MAX_OF_SET);
+  await store(context, look, ledger);
+  for (const reservation of fenced) await fence(context, reservation);
+  const round = new Round(context, look, { subject, granted, isFencing: fenced.length > 0 });
+  const outcome = await round.run(seen);
+  const { touched, status } = round;
+  // Once the update revision is the current one the history may be shorter.
+  const isCompleted = status?.currentRevision !== look.set.status?.currentRevision;
+  const written = round.written + fenced.length + Number(isCompleted);
+  return { look, seen, plan, outcome, written, touched, status, reserved: look.stored.ledger.reservations.length };
+}
+
+/** Each object once, in the state in which it was listed. */
+export function wantedStates({ writes }: SetPlan): readonly PodState[] {
+  const states = new Map<string, PodState>();
+  for (const state of writes.map(takenAway)) if (state && !states.has(state.uid)) states.set(state.uid, state);
+  return [...states.values()];
+}
+
+async function store({ cluster, key }: SetContext, look: SetLook, ledger: Ledger): Promise<void> {
+  if (isSameLedger(look.stored.ledger, ledger)) return;
+  const place = { namespace: key.namespace, owner: look.set, kind: "statefulset" } as const;
+  const stored = await swapLedger(cluster, place, look.stored, ledger);
+  if (!stored) throw new LookAgain("another pass has written the ledger");
+  look.stored = stored;
+}
+
+/** Moves the object's resourceVersion and nothing else, so that a late write fails. */
+async function fence({ cluster, tally }: SetContext, reservation: Reservation): Promise<void> {
+  const { uid, resourceVersion } = reservation;
+  const own = isClaimState(reservation) ? uid.slice(uid.indexOf(":") + 1) : uid;
+  const metadata = { uid: own, resourceVersion, annotations: { [FENCE_ANNOTATION]: resourceVersion } };
+  const patch = { type: "merge", body: { metadata } } as const;
+  try {
+    await cluster.patch(resourceOf(reservation), keyOf(reservation), patch, { answer: "metadata" });
+    tally.fenced++;
+  } catch (error) {
+    // Something else has moved it, or nobody knows: the next look tells.
+    if (!isKubeError(error, 404, 409, 422) && !(isKubeError(error) && !error.isOutcomeKnown)) throw error;
+  }
+}
+
+interface Permits {
+  readonly subject: Subject;
+  /** uids, as the ledger has them */
+  readonly granted: ReadonlySet<string>;
+  readonly isFencing: boolean;
+}
+
+/** Answers a pass step by step. */
+class Round {
+  readonly #context: SetContext;
+  readonly #look: SetLook;
+  readonly #permits: Permits;
+  /** by name: as listed, and as written since; undefined for one that is not there */
+  readonly #claims: Map<string, PersistentVolumeClaim | undefined>;
+  #setReadAtMs: number;
+  readonly touched: Pod[] = [];
+  written = 0;
+  status: StatefulSetStatus | undefined;
+
+  constructor(context: SetContext, look: SetLook, permits: Permits) {
+    this.#context = context;
+    this.#look = look;
+    this.status = look.set.status;
+    this.#permits = permits;
+    this.#claims = new Map(look.claims.map((claim) => [claim.metadata?.name ?? "", claim]));
+    this.#setReadAtMs = look.setReadAtMs;
+  }
+
+  async run(seen: SetObservation): Promise<SetOutcome> {
+    const steps = reconcileSet(seen);
+    for (let step = steps.next(); ; step = steps.next(await this.#answer(step.value))) {
+      if (!step.done) continue;
+      await this.#openGates(seen);
+      return step.value;
+    }
+  }
+
+  /** One that has changed meanwhile is seen again in the next round. */
+  async #openGates({ set, now }: SetObservation): Promise<void> {
+    const isOwn = ({ metadata }: Pod) => metadata?.ownerReferences?.some(({ uid }) => uid === set.metadata?.uid);
+    for (const before of this.#look.pods.filter(isOwn)) {
+      const after = withOpenGate(before, now);
+      const isTouched = this.touched.some(({ metadata }) => metadata?.uid === before.metadata?.uid);
+      if (after === before || isTouched) continue;
+      const request = { kind: "UpdatePodStatus", before, after } as const;
+      const reply = await answer(this.#context, this.#look, request);
+      if (reply.kind === "ok") this.#note(request, reply.object);
+    }
+  }
+
+  async #answer(request: Request): Promise<Reply> {
+    if (request.kind === "GetClaim") return await this.#findClaim(request);
+    if (request.kind === "UpdateStatus") return await this.#writeStatus(request.status);
+    const reply = await this.#carryOut(request);
+    if (request.kind === "GetPod" && reply.kind === "ok") this.#requireKnown(reply.object as Pod);
+    if (reply.kind === "ok") this.#note(request, reply.object);
+    return reply;
+  }
+
+  /** Our own first write to a pod has its node report at once, before our second one: that alone is no reason to begin again. */
+  async #carryOut(request: Request): Promise<Reply> {
+    for (let attempt = 1, asked = request; ; attempt++) {
+      try {
+        await this.#permit(asked);
+        return await answer(this.#context, this.#look, asked);
+      } catch (error) {
+        const again = error instanceof LookAgain && attempt < MAX_ATTEMPTS ? await this.#asReported(asked) : undefined;
+        if (!again) throw error;
+        asked = again;
+      }
+    }
+  }
+
+  /** The second write to a pod, in the state that it is in now, if its status is all that has changed. */
+  async #asReported(request: Request): Promise<Request | undefined> {
+    if (request.kind !== "UpdatePod") return undefined;
+    const { before, after } = request;
+    const { uid } = before.metadata ?? {};
+    if (!this.touched.some(({ metadata }) => metadata?.uid === uid)) return undefined;
+    const key = { namespace: before.metadata?.namespace ?? "", name: before.metadata?.name ?? "" };
+    const now = await orUndefined(this.#context.cluster.get<Pod>(PODS, key));
+    if (!now || !isSameButStatus(now, before)) return undefined;
+    const { resourceVersion = "" } = now.metadata ?? {};
+    return { kind: "UpdatePod", before: { ...before, metadata: { ...before.metadata, resourceVersion } }, after };
+  }
+
+  async #findClaim(request: Extract<Request, { readonly name: string }>): Promise<Reply> {
+    const { name } = request;
+    const known = this.#claims.get(name);
+    if (known) return { kind: "ok", object: known };
+    if (this.#claims.has(name)) return { kind: "failed", reason: "NotFound", message: `claim ${name} not found` };
+    const reply = await answer(this.#context, this.#look, request);
+    this.#claims.set(name, reply.kind === "ok" ? (reply.object as PersistentVolumeClaim) : undefined);
+    return reply;
+  }
+
+  /** The generation is shown once nothing that was decided before it can land any more. */
+  async #writeStatus(status: StatefulSetStatus): Promise<Reply> {
+    const { set, stored } = this.#look;
+    const isObservable = isGenerationObservable(stored.ledger, this.#permits.subject);
+    const { observedGeneration: _, ...counts } = status;
+    const before = set.status?.observedGeneration;
+    const shown = isObservable
+      ? status
+      : { ...counts, ...(before === undefined ? {} : { observedGeneration: before }) };
+    if (JSON.stringify(shown) === JSON.stringify(set.status)) return { kind: "ok" };
+    const reply = await answer(this.#context, this.#look, { kind: "UpdateStatus", status: shown });
+    if (reply.kind === "ok") this.status = shown;
+    return reply;
+  }
+
+  async #permit(request: Request): Promise<void> {
+    if (request.kind === "CreatePod") return await this.#checkSet();
+    const state = takenAway(request);
+    if (!state) return;
+    const { reservations } = this.#look.stored.ledger;
+    const own = reservations.find(({ uid }) => uid === state.uid);
+    if (own && own.resourceVersion === state.resourceVersion && this.#permits.granted.has(state.uid)) return;
+    if (!this.#permits.granted.has(state.uid) || this.#permits.isFencing)
+      throw new LookAgain(`${state.name} is to be written to, and is not reserved`);
+    await this.#reserveAgain(state);
+  }
+
+  /** Our own first write to it has moved its resourceVersion. */
+  async #reserveAgain(state: PodState): Promise<void> {
+    const { subject } = this.#permits;
+    const others = this.#look.stored.ledger.reservations.filter(({ uid }) => uid !== state.uid);
+    const reservation: Reservation = { ...state, generation: subject.generation, revision: subject.revision };
+    const { uid, generation } = subject;
+    await store(this.#context, this.#look, { uid, generation, reservations: [...others, reservation] });
+  }
+
+  /** What was decided is about the pod as it was looked at, or as we left it since. */
+  #requireKnown({ metadata }: Pod): void {
+    const known = [...this.#look.pods, ...this.touched].findLast((pod) => pod.metadata?.uid === metadata?.uid);
+    if (known?.metadata?.resourceVersion !== metadata?.resourceVersion)
+      throw new LookAgain(`pod ${metadata?.name} has changed`);
+  }
+
+  async #checkSet(): Promise<void> {
+    const { cluster, clock, key } = this.#context;
+    if (clock.now() - this.#setReadAtMs < TRUST_MS) return;
+    const askedAtMs = clock.now();
+    const now = await orUndefined(cluster.get<StatefulSet>(STATEFUL_SETS, key));
+    const { uid, generation, deletionTimestamp } = this.#look.set.metadata ?? {};
+    const isSame =
+      now?.metadata?.uid === uid &&
+      now?.metadata?.generation === generation &&
+      now?.metadata?.deletionTimestamp === deletionTimestamp;
+    if (!isSame) throw new LookAgain("the set has changed");
+    this.#setReadAtMs = askedAtMs;
+  }
+
+  #note(request: Request, object: unknown): void {
+    if (request.kind.startsWith("Get") || request.kind === "RecordEvent") return;
+    this.written++;
+    if (request.kind === "CreateClaim" || request.kind === "UpdateClaim") {
+      const claim = object as PersistentVolumeClaim;
+      this.#claims.set(claim.metadata?.name ?? "", claim);
+    }
+    if (request.kind === "DeletePod") this.touched.push(deleted(request.pod));
+    if (request.kind === "CreatePod" || request.kind === "UpdatePod" || request.kind === "UpdatePodStatus")
+      this.touched.push(object as Pod);
+  }
+}
+
+function isSameButStatus(a: Pod, b: Pod): boolean {
+  const told = ({ metadata, spec }: Pod) => {
+    const { uid, labels, annotations, finalizers, ownerReferences, deletionTimestamp } = metadata ?? {};
+    return JSON.stringify([uid, labels, annotations, finalizers, ownerReferences, deletionTimestamp, spec]);
+  };
+  return told(a) === told(b);
+}
+
+/** When it goes is all that is not known of it. */
+function deleted(pod: Pod): Pod {
+  return { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "now" } };
+}

@@ -1,0 +1,82 @@
+/** Everything a pass may do to the cluster, as data: a decision is a list of these, and only the shell carries them out. */
+import type { ControllerRevision, PodCondition, ResourceRequirements } from "../api/kubernetes.ts";
+import type { SidecarSetStatus } from "../api/sidecarset.ts";
+
+/** The one pod that was looked at: a write to any other, or to a later state of it, must fail. */
+export interface PodPrecondition {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+export interface ImageChange {
+  /** index in the list, of the pod that was looked at */
+  readonly index: number;
+  /** a native sidecar; absent: in spec.containers */
+  readonly list?: "initContainers";
+  readonly container: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Goes through pods/resize, in a write of its own. */
+export interface ResourceChange {
+  /** index in spec.containers of the pod that was looked at */
+  readonly index: number;
+  readonly container: string;
+  /** whole */
+  readonly resources: ResourceRequirements;
+}
+
+export type Action =
+  /** Refused with AlreadyExists: observe that object too (Observation.taken) and decide again. */
+  | { readonly kind: "CreateRevision"; readonly revision: ControllerRevision }
+  /** A rollback: the older revision with the same content gets the newest number. */
+  | { readonly kind: "RenumberRevision"; readonly name: string; readonly namespace: string; readonly revision: number }
+  | {
+      readonly kind: "LabelRevision";
+      readonly name: string;
+      readonly namespace: string;
+      readonly customVersion: string;
+    }
+  | { readonly kind: "DeleteRevision"; readonly name: string; readonly namespace: string; readonly uid?: string }
+  | { readonly kind: "PatchStatus"; readonly sidecarSet: string; readonly status: SidecarSetStatus }
+  | {
+      readonly kind: "PatchPod";
+      /** why: a new image within the budget, or the end of a hot upgrade (never limited by the budget), or resources alone */
+      readonly purpose: "upgrade" | "flip" | "resize";
+      readonly pod: PodPrecondition;
+      readonly images: readonly ImageChange[];
+      /** absent: it is no resize */
+      readonly resources?: readonly ResourceChange[];
+      /** the annotations that change, whole values; the pod's other annotations are not in here */
+      readonly annotations: Readonly<Record<string, string>>;
+      /** true when the pod has no metadata.annotations at all, so that a patch must create the map */
+      readonly isFirstAnnotation: boolean;
+      /** ready before: takes a share of maxUnavailable */
+      readonly usesBudget: boolean;
+    }
+  /**
+   * Comes after the pod's own patch, and the kubelet writes to the status as well: the precondition is the uid, and what
+   * the pod's conditions say of this one.
+   */
+  | {
+      readonly kind: "PatchPodCondition";
+      readonly pod: PodPrecondition;
+      /** all that the pod has, in its order; their types, and of the one to write all */
+      readonly conditions: readonly PodCondition[];
+      readonly condition: PodCondition;
+    }
+  | {
+      readonly kind: "RecordEvent";
+      readonly regarding: {
+        readonly kind: "SidecarSet" | "StatefulSet" | "Pod";
+        readonly namespace?: string;
+        readonly name: string;
+        readonly uid: string;
+      };
+      readonly type: "Normal" | "Warning";
+      readonly reason: string;
+      readonly message: string;
+    };

@@ -1,0 +1,17 @@
+/** What an admission decided: the object as wanted, or why not. The webhook turns it into a patch or a Status. */
+
+import type { KubernetesObject } from "../../api/kubernetes.ts";
+import type { FieldError } from "../../go/field-error.ts";
+
+export type Admission =
+  /** `object` is the whole wanted object; absent means: leave it as it is. */
+  | { readonly kind: "allowed"; readonly object?: KubernetesObject; readonly warnings?: readonly string[] }
+  | {
+      readonly kind: "denied";
+      /** HTTP code for the Status: 400 cannot be decoded, 422 invalid, 500 refused for a cluster reason */
+      readonly code: number;
+      /** metav1.StatusReason: BadRequest, Invalid, InternalError, … */
+      readonly reason: string;
+      readonly message: string;
+      readonly errors?: readonly FieldError[];
+    };

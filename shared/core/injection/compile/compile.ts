@@ -1,0 +1,172 @@
+/** Decides which admission policy injects what a SidecarSet injects, without any webhook. */
+import type { ControllerRevision, KubernetesObject, OwnerReference } from "../../../api/kubernetes.ts";
+import { HASH_ANNOTATION, SIDECARSET_KIND, SIDECARSET_NAME_LABEL, SIDECARSET_V1BETA1 } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { compareUtf8 } from "../../../go/json/go-json.ts";
+import { isEmptySelector } from "../../../go/label-selector.ts";
+import { utcSeconds } from "../../../go/rfc3339.ts";
+import { Refusal } from "../../admission/refusal.ts";
+import { hotSidecars } from "../../pod/sidecar-containers.ts";
+import { chooseRevision } from "../../sidecarset/revision/choose-revision.ts";
+import { volumesOf } from "../inject-sidecar-sets.ts";
+import { EXEMPT_NAMESPACES, outsideOf } from "../match/exempt-pods.ts";
+import { hotAnnotations, patchedAnnotations, recordedAnnotations } from "./annotation-expressions.ts";
+import { type CompiledContainer, compileContainer, POD_VARIABLES, type Variable } from "./container-expressions.ts";
+import { NOTHING, type NotExpressible, notExpressible } from "./not-expressible.ts";
+import { annotationOperations, containerOperations, secretOperations, volumeOperations } from "./pod-operations.ts";
+import { policyConditions } from "./policy-conditions.ts";
+
+export interface CompileOptions {
+  /** RFC 3339: what is written as the time of every injection */
+  readonly now: string;
+  readonly kruiseNamespace: string;
+  /** what becomes of a pod when the policy cannot be evaluated */
+  readonly failurePolicy: "Ignore" | "Fail";
+  /** gate EnableSortSidecarContainerByName */
+  readonly sortContainersByName: boolean;
+  /** at least those of this SidecarSet */
+  readonly revisions: readonly ControllerRevision[];
+  /** all that there are: a canary among them may take the place of this one */
+  readonly others: readonly SidecarSet[];
+}
+
+export interface CompiledSidecarSet {
+  /** MutatingAdmissionPolicy and its binding; none where no policy would be right */
+  readonly objects: readonly KubernetesObject[];
+  readonly notExpressible: readonly NotExpressible[];
+}
+
+const ADMISSION = "admissionregistration.k8s.io/v1";
+const LISTS = ["initContainers", "containers"] as const;
+/** What CEL parses at all. */
+const LONGEST_EXPRESSION = 100_000;
+
+function fatal(field: string, reason: string): CompiledSidecarSet {
+  return { objects: [], notExpressible: [{ field, reason, effect: NOTHING, isFatal: true }] };
+}
+
+/** Why there is nothing to inject. */
+function nothingToInject({ spec }: SidecarSet): CompiledSidecarSet | undefined {
+  const { selector, injectionStrategy, containers = [], initContainers = [] } = spec;
+  if (injectionStrategy?.paused) return fatal("spec.injectionStrategy.paused", "it injects into no pod while paused");
+  if (!selector || isEmptySelector(selector)) return fatal("spec.selector", "without a selector it matches no pod");
+  if (containers.length + initContainers.length === 0) return fatal("spec", "it has no containers to inject");
+  return undefined;
+}
+
+interface Compiled {
+  readonly variables: readonly Variable[];
+  readonly lists: Readonly<Record<(typeof LISTS)[number], readonly CompiledContainer[]>>;
+}
+
+/** Those of the pod where any of the others reads them. */
+function withPodVariables(variables: readonly Variable[]): readonly Variable[] {
+  const isRead = ({ name }: Variable) => variables.some(({ expression }) => expression.includes(`variables.${name}`));
+  return POD_VARIABLES.some(isRead) ? [...POD_VARIABLES, ...variables] : variables;
+}
+
+function compileContainers({ spec }: SidecarSet, sortContainersByName: boolean): Compiled {
+  const annotations = patchedAnnotations(spec.patchPodMetadata ?? []);
+  const compiled = (list: (typeof LISTS)[number]) =>
+    (spec[list] ?? []).map((sidecar, index) => compileContainer(sidecar, list, { id: `${list}${index}`, annotations }));
+  const [initContainers, containers] = [compiled("initContainers"), compiled("containers")];
+  const inOrder = (all: readonly { readonly containers: readonly CompiledContainer[] }[], isSorted: boolean) => {
+    const flat = all.flatMap((one) => one.containers);
+    return isSorted ? flat.toSorted((one, other) => compareUtf8(one.name, other.name)) : flat;
+  };
+  return {
+    variables: withPodVariables([...initContainers, ...containers].flatMap(({ variables }) => variables)),
+    lists: {
+      initContainers: inOrder(initContainers, true),
+      containers: inOrder(containers, sortContainersByName),
+    },
+  };
+}
+
+function namesOf({ initContainers, containers }: Compiled["lists"]) {
+  return { initContainers: initContainers.map(({ name }) => name), containers: containers.map(({ name }) => name) };
+}
+
+function mutationOf(sidecarSet: SidecarSet, lists: Compiled["lists"], now: string): string {
+  const annotations = new Map([
+    ...patchedAnnotations(sidecarSet.spec.patchPodMetadata ?? []),
+    ...hotAnnotations(hotSidecars(sidecarSet)),
+    ...recordedAnnotations(sidecarSet, now),
+  ]);
+  return [
+    ...annotationOperations(annotations),
+    ...LISTS.flatMap((list) => containerOperations(list, lists[list])),
+    ...volumeOperations(volumesOf(sidecarSet)),
+    ...secretOperations(sidecarSet.spec.imagePullSecrets ?? []),
+  ].join(" +\n");
+}
+
+/** Both go with the SidecarSet when that is deleted. */
+function metadataOf({ metadata }: SidecarSet) {
+  const { name = "", uid, annotations } = metadata ?? {};
+  const owner: OwnerReference = { apiVersion: SIDECARSET_V1BETA1, kind: SIDECARSET_KIND, name, uid: uid ?? "" };
+  return {
+    name: `sidecarset-${name}`,
+    labels: { [SIDECARSET_NAME_LABEL]: name },
+    annotations: { [HASH_ANNOTATION]: annotations?.[HASH_ANNOTATION] ?? "" },
+    ...(uid ? { ownerReferences: [owner] } : {}),
+  };
+}
+
+/** `chosen` is what is injected: the SidecarSet itself, or one of its revisions. */
+function objectsOf(sidecarSet: SidecarSet, chosen: SidecarSet, options: CompileOptions): readonly KubernetesObject[] {
+  const { variables, lists } = compileContainers(chosen, options.sortContainersByName);
+  const { selector, namespaceSelector } = sidecarSet.spec;
+  const metadata = metadataOf(sidecarSet);
+  const now = utcSeconds(options.now) ?? options.now;
+  const namespaces = {
+    ...namespaceSelector,
+    matchExpressions: [...outsideOf(EXEMPT_NAMESPACES), ...(namespaceSelector?.matchExpressions ?? [])],
+  };
+  const spec = {
+    failurePolicy: options.failurePolicy,
+    reinvocationPolicy: "Never",
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+      namespaceSelector: namespaces,
+      objectSelector: selector,
+    },
+    matchConditions: policyConditions(sidecarSet, options.others, namesOf(lists)),
+    variables,
+    mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: mutationOf(chosen, lists, now) } }],
+  };
+  return [
+    { apiVersion: ADMISSION, kind: "MutatingAdmissionPolicy", metadata, ...{ spec } },
+    {
+      apiVersion: ADMISSION,
+      kind: "MutatingAdmissionPolicyBinding",
+      metadata,
+      ...{ spec: { policyName: metadata.name } },
+    },
+  ];
+}
+
+function longest(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  return Math.max(0, ...Object.values(value).map(longest));
+}
+
+/**
+ * The policy for a SidecarSet as it is stored, defaults and hashes included. Pods that are created under it equal those
+ * of the webhook but for what `notExpressible` lists, and for the time in their records. It is a copy: compile again
+ * after each change.
+ */
+export function compileSidecarSet(sidecarSet: SidecarSet, options: CompileOptions): CompiledSidecarSet {
+  const nothing = nothingToInject(sidecarSet);
+  if (nothing !== undefined) return nothing;
+  const { revisions, kruiseNamespace } = options;
+  const choice = { podLabels: undefined, revisions, kruiseNamespace, random: () => 0 };
+  const chosen = chooseRevision(sidecarSet, choice);
+  if (chosen instanceof Refusal) return fatal("spec.injectionStrategy.revision", chosen.message);
+  const missing = notExpressible({ ...chosen, spec: { ...sidecarSet.spec, ...chosen.spec } });
+  if (missing.some(({ isFatal }) => isFatal)) return { objects: [], notExpressible: missing };
+  const objects = objectsOf(sidecarSet, chosen, options);
+  if (longest(objects) > LONGEST_EXPRESSION) return fatal("spec", "an expression would be longer than CEL reads");
+  return { objects, notExpressible: missing };
+}

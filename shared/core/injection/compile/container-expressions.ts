@@ -1,0 +1,139 @@
+/** Decides which expressions give the containers that a SidecarSet brings, with what they take from the pod. */
+import type { Container, EnvVar } from "../../../api/kubernetes.ts";
+import type { SidecarContainer } from "../../../api/sidecarset.ts";
+import { celLiteral, celMap, celTexts } from "../../../go/json/cel-literal.ts";
+import { Refusal } from "../../admission/refusal.ts";
+import { isHotUpgradeIn } from "../../pod/sidecar-containers.ts";
+import { hotUpgradePair } from "../hot-upgrade.ts";
+import { injectContainer } from "../inject-container.ts";
+import type { AnnotationExpressions } from "./annotation-expressions.ts";
+import { transferExpressions } from "./transfer-expressions.ts";
+
+/** A variable of the policy, for other expressions `variables.NAME`. */
+export interface Variable {
+  readonly name: string;
+  readonly expression: string;
+}
+
+export interface CompiledContainer {
+  readonly name: string;
+  readonly isBeforeApps: boolean;
+  /** name of the variable that holds it */
+  readonly variable: string;
+}
+
+export interface CompiledContainers {
+  readonly variables: readonly Variable[];
+  readonly containers: readonly CompiledContainer[];
+}
+
+type ListName = "initContainers" | "containers";
+
+/** Containers that no SidecarSet has put into the pod, and what they mount. */
+export const POD_VARIABLES: readonly Variable[] = [
+  {
+    name: "apps",
+    expression: `object.spec.containers.filter(c, c.?env.orValue([]).filter(e, e.name == "IS_INJECTED")[?0].?value.orValue("") != "true")`,
+  },
+  { name: "appMounts", expression: "variables.apps.map(c, c.?volumeMounts.orValue([])).flatten()" },
+  { name: "appDevices", expression: "variables.apps.map(c, c.?volumeDevices.orValue([])).flatten()" },
+  {
+    name: "pathEnv",
+    expression: `variables.apps.map(c, c.?volumeMounts.orValue([]).map(m, m.?subPathExpr.orValue("").findAll("\\\\$\\\\([-._a-zA-Z][-._a-zA-Z0-9]*\\\\)").map(v, c.?env.orValue([]).filter(e, "$(" + e.name + ")" == v).transformList(i, e, i == 0, e)))).flatten(3)`,
+  },
+];
+
+/** Of a list, the first with each value of a field, unless that is ruled out. */
+function firsts(list: string, field: string, isFree: string): string {
+  const index = `${list}.map(y, y.${field}).indexOf(x.${field})`;
+  return `${list}.transformList(i, x, ${isFree} && ${index} == i, x)`;
+}
+
+function plain(sidecar: SidecarContainer): Container | Refusal {
+  const { transferEnv: _transferEnv, resourcesPolicy: _resourcesPolicy, ...rest } = sidecar;
+  const own = { ...rest, shareVolumePolicy: {}, shareVolumeDevicePolicy: {} };
+  const { resources: _resources, ...unlimited } = own;
+  return injectContainer(sidecar.resourcesPolicy ? unlimited : own, {
+    pod: { spec: { containers: [] } },
+    sidecarSets: [],
+  });
+}
+
+/** The pair of a hot upgrade has a tail of its own. */
+function envExpression(env: readonly EnvVar[], taken: string | undefined, length: number): string {
+  if (taken === undefined) return celLiteral(env);
+  const names = celTexts(env.slice(0, length).map(({ name }) => name));
+  const rest = env.length > length ? ` + ${celLiteral(env.slice(length))}` : "";
+  return `${celLiteral(env.slice(0, length))} + ${firsts(`variables.${taken}`, "name", `!(x.name in ${names})`)}${rest}`;
+}
+
+interface Sharing {
+  readonly variables: readonly Variable[];
+  /** fields of the container → CEL */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+function sharedMounts(sidecar: SidecarContainer, id: string): Sharing {
+  if (sidecar.shareVolumePolicy?.type !== "enabled") return { variables: [], fields: {} };
+  const own = sidecar.volumeMounts ?? [];
+  const used = [...own.map(({ mountPath }) => mountPath), ...devicePaths(sidecar)];
+  const shared = firsts("variables.appMounts", "mountPath", `!(x.mountPath in ${celTexts(used)})`);
+  const name = `${id}Mounts`;
+  return {
+    variables: [{ name, expression: `${celLiteral(own)} + ${shared}` }],
+    fields: { volumeMounts: `variables.${name}` },
+  };
+}
+
+function devicePaths({ volumeDevices = [] }: SidecarContainer): readonly string[] {
+  return volumeDevices.map(({ devicePath }) => devicePath);
+}
+
+function sharedDevices(sidecar: SidecarContainer, mounts: string | undefined): Sharing {
+  if (sidecar.shareVolumeDevicePolicy?.type !== "enabled") return { variables: [], fields: {} };
+  const own = sidecar.volumeMounts?.map(({ mountPath }) => mountPath) ?? [];
+  const isMounted = mounts === undefined ? "" : ` && !${mounts}.exists(m, m.mountPath == x.devicePath)`;
+  const isFree = `!(x.devicePath in ${celTexts([...devicePaths(sidecar), ...own])})${isMounted}`;
+  const devices = firsts("variables.appDevices", "devicePath", isFree);
+  return { variables: [], fields: { volumeDevices: `${celLiteral(sidecar.volumeDevices ?? [])} + ${devices}` } };
+}
+
+function takenEnv(sidecar: SidecarContainer, id: string, annotations: AnnotationExpressions): readonly Variable[] {
+  const isSharing = sidecar.shareVolumePolicy?.type === "enabled";
+  const taken = [...transferExpressions(sidecar, annotations), ...(isSharing ? ["variables.pathEnv"] : [])];
+  return taken.length === 0 ? [] : [{ name: `${id}Env`, expression: taken.join(" + ") }];
+}
+
+/** `annotations` are those that the pod has once its metadata is patched. `id` begins the names of variables. */
+export function compileContainer(
+  sidecar: SidecarContainer,
+  list: ListName,
+  { id, annotations }: { readonly id: string; readonly annotations: AnnotationExpressions },
+): CompiledContainers {
+  const container = plain(sidecar);
+  if (container instanceof Refusal) throw new Error(container.message);
+  const length = container.env?.length ?? 0;
+  const [taken] = [takenEnv(sidecar, id, annotations)];
+  const mounts = sharedMounts(sidecar, id);
+  const devices = sharedDevices(sidecar, mounts.fields["volumeMounts"]);
+  const all = isHotUpgradeIn(sidecar, list) ? hotUpgradePair(container, sidecar) : [container];
+  const compiled = all.map((one, index) => {
+    const { env = [], ...fields } = one;
+    const literals = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+    const expression = celMap({
+      ...Object.fromEntries(literals.map(([key, value]) => [key, celLiteral(value)])),
+      env: envExpression(env, taken[0]?.name, length),
+      ...mounts.fields,
+      ...devices.fields,
+    });
+    return { name: one.name, variable: { name: `${id}${"ab".charAt(index)}`, expression } };
+  });
+  return {
+    variables: [...taken, ...mounts.variables, ...devices.variables, ...compiled.map(({ variable }) => variable)],
+    containers: compiled.map(({ name, variable }) => ({
+      name,
+      isBeforeApps: sidecar.podInjectPolicy === "BeforeAppContainer",
+      variable: variable.name,
+    })),
+  };
+}

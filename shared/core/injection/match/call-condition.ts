@@ -1,0 +1,73 @@
+/** Decides for which pods the API server has to call the webhook at all, as one CEL expression that never fails. */
+import { CONTAINER_LAUNCH_PRIORITY_ANNOTATION, CONTAINER_PRIORITY_ENV, SIDECARSET_GROUP } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { celTexts } from "../../../go/json/cel-literal.ts";
+import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
+import { namespaceKeys } from "./namespace-keys.ts";
+import { POD_LABELS, selectorTerms } from "./selector-condition.ts";
+
+/** What a matchCondition may be long: an object of the API server has room for far more, its CEL budget not. */
+const LONGEST_EXPRESSION = 16_000;
+
+/** what else the webhook changes: pods with a launch order, and those of OpenKruise's workloads */
+const OTHER_REASONS = [
+  `has(object.metadata.annotations) && '${CONTAINER_LAUNCH_PRIORITY_ANNOTATION}' in object.metadata.annotations`,
+  `object.spec.containers.exists(c, has(c.env) && c.env.exists(e, e.name == '${CONTAINER_PRIORITY_ENV}'))`,
+  `has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, o.apiVersion.startsWith('${SIDECARSET_GROUP}/'))`,
+];
+
+/**
+ * True for every pod that the webhook would change or refuse, and for few others. Undefined: every pod has to be asked
+ * about, because a selector is malformed, or because there are so many that the API server would pay more than we do.
+ * Labels of namespaces cannot be seen there: a SidecarSet that selects namespaces otherwise than by name is taken to
+ * select all. Paused SidecarSets count: they may go on before this is written anew.
+ */
+export function callCondition(sidecarSets: readonly SidecarSet[]): string | undefined {
+  const reasons = sidecarSets.map(reasonsOf);
+  if (reasons.includes(undefined)) return undefined;
+  return anyOf([...reasons.flatMap((own) => own ?? []).sort(), ...OTHER_REASONS]);
+}
+
+/**
+ * The same condition, true also for the pods of one more SidecarSet; its very text when it is so already. Undefined, as
+ * ever, is the condition that every pod fulfils.
+ */
+export function widenedBySidecarSet(condition: string | undefined, sidecarSet: SidecarSet): string | undefined {
+  const reasons = reasonsOf(sidecarSet);
+  return condition === undefined || reasons === undefined ? undefined : withReasons(condition, reasons);
+}
+
+/** True for every pod for which one of the two conditions is. */
+export function widenedBy(condition: string | undefined, other: string | undefined): string | undefined {
+  return condition === undefined || other === undefined ? undefined : withReasons(condition, splitReasons(other));
+}
+
+function withReasons(condition: string, reasons: readonly string[]): string | undefined {
+  const known = splitReasons(condition);
+  return reasons.every((reason) => known.includes(reason)) ? condition : anyOf([...known, ...reasons]);
+}
+
+const OR = ") || (";
+
+/** No reason has this in it: what users wrote has no bars. */
+function splitReasons(condition: string): readonly string[] {
+  return condition.slice(1, -1).split(OR);
+}
+
+function anyOf(reasons: readonly string[]): string | undefined {
+  const expression = `(${[...new Set(reasons)].join(OR)})`;
+  return expression.length > LONGEST_EXPRESSION ? undefined : expression;
+}
+
+/** Of one SidecarSet; none when it matches no pod. Undefined: it can't be said. */
+function reasonsOf(sidecarSet: SidecarSet): readonly string[] | undefined {
+  const { selector } = sidecarSet.spec;
+  if (!selector || isEmptySelector(selector)) return [];
+  if (typeof selectorMatches(selector, {}) !== "boolean") return undefined;
+  return [[...namespaceTerms(sidecarSet), ...selectorTerms(selector, POD_LABELS)].join(" && ")];
+}
+
+function namespaceTerms(sidecarSet: SidecarSet): readonly string[] {
+  const names = namespaceKeys(sidecarSet);
+  return names === undefined ? [] : [`request.namespace in ${celTexts(names)}`];
+}

@@ -1,0 +1,94 @@
+/** Decides what a pod that is not created yet would become: the webhook's own decision, on objects at hand. */
+import type { AdmissionRequest } from "../../api/admission.ts";
+import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../api/kubernetes.ts";
+import { INJECTED_LIST_ANNOTATION, NAMESPACE_NAME_LABEL } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { Admission } from "../admission/admission.ts";
+import { admitPod, type PodAdmissionContext } from "./admit-pod.ts";
+import { indexSidecarSets } from "./match/sidecarset-index.ts";
+
+export interface PreviewSubject {
+  /** as the API server would hand it to the webhook; see `podOf` for workloads */
+  readonly pod: Pod;
+  /** where it is to be created; the pod's own namespace goes before it */
+  readonly namespace: string;
+  /** absent: one with nothing but its name label */
+  readonly namespaceObject?: Namespace | undefined;
+  /** with defaults and hashes, as they are stored */
+  readonly sidecarSets: readonly SidecarSet[];
+  /** those that pin an older revision need it here */
+  readonly revisions: readonly ControllerRevision[];
+}
+
+export interface Preview {
+  /** what the API server would ask … */
+  readonly request: AdmissionRequest;
+  /** … and what the webhook decides */
+  readonly admission: Admission;
+  /** as it would be stored; undefined: it is refused */
+  readonly pod: Pod | undefined;
+  /** names of the SidecarSets that this adds to the pod */
+  readonly injected: readonly string[];
+}
+
+/** Pure. The pod afterwards, byte for byte what the webhook would make of the same object. */
+export function previewPod(subject: PreviewSubject, context: PodAdmissionContext): Preview {
+  const { pod, sidecarSets, revisions } = subject;
+  const name = pod.metadata?.namespace || subject.namespace;
+  const namespace = subject.namespaceObject ?? { metadata: { name, labels: { [NAMESPACE_NAME_LABEL]: name } } };
+  const request: AdmissionRequest = {
+    uid: "preview",
+    kind: { group: "", version: "v1", kind: "Pod" },
+    resource: { group: "", version: "v1", resource: "pods" },
+    ...(pod.metadata?.name ? { name: pod.metadata.name } : {}),
+    namespace: name,
+    operation: "CREATE",
+    object: pod,
+  };
+  const view = { index: indexSidecarSets(sidecarSets), namespace, revisions };
+  const admission = admitPod(request, view, context);
+  if (admission.kind === "denied") return { request, admission, pod: undefined, injected: [] };
+  const after = (admission.object ?? pod) as Pod;
+  const before = listOf(pod);
+  return { request, admission, pod: after, injected: [...listOf(after)].filter((one) => !before.has(one)) };
+}
+
+function listOf({ metadata }: Pod): ReadonlySet<string> {
+  return new Set((metadata?.annotations?.[INJECTED_LIST_ANNOTATION] ?? "").split(",").filter(Boolean));
+}
+
+interface PodTemplate {
+  readonly metadata?: Pod["metadata"];
+  readonly spec?: Pod["spec"];
+}
+
+interface Workload extends KubernetesObject {
+  readonly spec?: {
+    readonly template?: PodTemplate;
+    /** of a CronJob */
+    readonly jobTemplate?: { readonly spec?: { readonly template?: PodTemplate } };
+  };
+}
+
+/**
+ * The pod itself; or the first pod of anything that has a pod template (Deployment, StatefulSet, Job, CronJob,
+ * CloneSet, …), named as its controller would begin to name it. Undefined for what has neither.
+ */
+export function podOf(object: KubernetesObject): Pod | undefined {
+  if (object.kind === "Pod") return object as Pod;
+  const { spec, metadata } = object as Workload;
+  const template = spec?.template ?? spec?.jobTemplate?.spec?.template;
+  if (template?.spec === undefined) return undefined;
+  const { name, namespace } = metadata ?? {};
+  const { name: _name, ...own } = template.metadata ?? {};
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      ...own,
+      ...(name ? { generateName: `${name}-` } : {}),
+      ...(namespace ? { namespace } : {}),
+    },
+    spec: template.spec,
+  };
+}

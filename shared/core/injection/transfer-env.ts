@@ -1,0 +1,54 @@
+/** Decides which environment variables a sidecar takes over from the pod's containers. */
+import type { Container, EnvVar, ObjectMeta } from "../../api/kubernetes.ts";
+import type { FieldReference, SidecarContainer, TransferEnvVar } from "../../api/sidecarset.ts";
+import { compareUtf8 } from "../../go/json/go-json.ts";
+import { qualifiedNameErrors } from "../../go/label-name.ts";
+
+const SUBSCRIPTED = /^(.+?)\['(.*)'\]$/s;
+
+/** Which label or annotation is meant; undefined for any other field. */
+export function referencedKey({
+  fieldPath,
+}: FieldReference): { readonly of: "labels" | "annotations"; readonly key: string } | undefined {
+  const [, path, key = ""] = SUBSCRIPTED.exec(fieldPath) ?? [];
+  if (path === "metadata.labels") return qualifiedNameErrors(key).length > 0 ? undefined : { of: "labels", key };
+  if (path !== "metadata.annotations") return undefined;
+  return qualifiedNameErrors(key.toLowerCase()).length > 0 ? undefined : { of: "annotations", key };
+}
+
+/** "" when it is missing. */
+function fieldOf(reference: FieldReference, metadata: ObjectMeta): string | undefined {
+  const referenced = referencedKey(reference);
+  return referenced && (metadata[referenced.of]?.[referenced.key] ?? "");
+}
+
+function sourceOf({ sourceContainerName, sourceContainerNameFrom }: TransferEnvVar, metadata: ObjectMeta) {
+  const fieldRef = sourceContainerNameFrom?.fieldRef;
+  return fieldRef ? fieldOf(fieldRef, metadata) : (sourceContainerName ?? "");
+}
+
+/** Each once, in the order in which they are taken over. */
+export function envNamesOf({ envName, envNames }: TransferEnvVar): readonly string[] {
+  return [...new Set([...(envName ? [envName] : []), ...(envNames ?? [])])].sort(compareUtf8);
+}
+
+/** The last of a name wins. */
+function envByContainer(containers: readonly Container[]): ReadonlyMap<string, EnvVar> {
+  return new Map(
+    containers.flatMap(({ name, env }) => (env ?? []).map((variable) => [`${name}/${variable.name}`, variable])),
+  );
+}
+
+/** Whole variables, valueFrom included; what the source does not have is skipped. `metadata` is the pod's. */
+export function transferredEnv(
+  { transferEnv }: SidecarContainer,
+  containers: readonly Container[],
+  metadata: ObjectMeta,
+): readonly EnvVar[] {
+  const variables = envByContainer(containers);
+  return (transferEnv ?? []).flatMap((transfer) => {
+    const source = sourceOf(transfer, metadata);
+    if (source === undefined) return [];
+    return envNamesOf(transfer).flatMap((name) => variables.get(`${source}/${name}`) ?? []);
+  });
+}

@@ -1,0 +1,214 @@
+/** Decides what is wrong with an installation, from what was seen of it. */
+import type { ControllerRevision, Namespace, Pod } from "../../../api/kubernetes.ts";
+import { HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { matches } from "../../injection/match/matches.ts";
+import { candidates, indexSidecarSets } from "../../injection/match/sidecarset-index.ts";
+import { mayHaveMissed, missedPods } from "../../injection/missed/missed-pods.ts";
+import { replaceByCanary } from "../../injection/replace-by-canary.ts";
+import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, reservedOf, subjectOf } from "../../ledger.ts";
+import { isActive } from "../../pod/is-matched.ts";
+import { decide } from "../../rollout/decide.ts";
+import { selectionOf } from "../../rollout/missed/selection.ts";
+import type { Surroundings } from "../../rollout/select/observed-states.ts";
+import { mutateSidecarSet } from "../../sidecarset/mutate.ts";
+import { checkCoverage } from "./coverage.ts";
+import { checkDefinition } from "./definition.ts";
+import { type Facts, type Seen, seenOf } from "./facts.ts";
+import { type Finding, finding, SEVERITIES, type Severity } from "./finding.ts";
+import { checkOthers } from "./others.ts";
+import { checkPasses } from "./passes.ts";
+import { checkRollout, nameOf, type Rollout } from "./pods.ts";
+import { checkProbes } from "./probe.ts";
+import { checkRegistration } from "./registration.ts";
+import { checkRights } from "./rights.ts";
+import { checkSidecarSets } from "./sidecar-sets.ts";
+import { type Registrations, registrationsOf, selects } from "./webhooks.ts";
+
+export interface CheckReport {
+  /** gravest first */
+  readonly findings: readonly Finding[];
+  readonly counts: Readonly<Record<Severity, number>>;
+  /** how much there was to look at */
+  readonly looked: {
+    readonly kindsOfFindings: number;
+    readonly sidecarSets: number;
+    readonly pods: number;
+    readonly webhooks: number;
+    readonly addresses: number;
+    readonly rights: number;
+  };
+}
+
+const ORDER: readonly Severity[] = ["error", "warning", "note"];
+
+/** Pure. What could not be looked at is a finding itself. */
+export function checkInstallation(facts: Facts): CheckReport {
+  const registrations = registrationsOf(facts);
+  const found = [
+    ...checkSeen(facts),
+    ...(registrations ? checkRegistered(facts, registrations) : []),
+    ...checkOthers(facts, registrations),
+    ...checkDefinition(facts),
+    ...checkRights(facts),
+    ...checkPasses(facts),
+    ...checkSidecarSets(facts, hashOf),
+    ...rolloutsOf(facts, registrations).flatMap(checkRollout),
+  ];
+  const findings = ORDER.flatMap((severity) => found.filter((one) => one.severity === severity));
+  const count = (severity: Severity) => found.filter((one) => one.severity === severity).length;
+  return {
+    findings,
+    counts: { error: count("error"), warning: count("warning"), note: count("note") },
+    looked: {
+      kindsOfFindings: Object.keys(SEVERITIES).length,
+      sidecarSets: seenOf(facts.sidecarSets)?.length ?? 0,
+      pods: seenOf(facts.pods)?.length ?? 0,
+      webhooks: [...(seenOf(facts.mutating) ?? []), ...(seenOf(facts.validating) ?? [])].flatMap(
+        ({ webhooks = [] }) => webhooks,
+      ).length,
+      addresses: facts.probes.length,
+      rights: seenOf(facts.rights)?.length ?? 0,
+    },
+  };
+}
+
+function checkRegistered(facts: Facts, registrations: Registrations): readonly Finding[] {
+  return [
+    ...checkRegistration(facts, registrations),
+    ...checkProbes(facts, registrations),
+    ...checkCoverage(facts, registrations),
+  ];
+}
+
+/** What each of them is needed for. */
+const LOOKED_AT = {
+  mutating: "how the webhooks are registered",
+  validating: "how the webhooks are registered",
+  definition: "the definition of SidecarSets",
+  sidecarSets: "the SidecarSets",
+  namespaces: "which namespaces the webhook is asked about",
+  pods: "the pods",
+  revisions: "the revisions",
+  configMaps: "the ledgers",
+  lastPass: "when a pass ran last",
+  managers: "whether OpenKruise's manager runs",
+  version: "the API server's version",
+  skewSeconds: "the API server's clock",
+  trial: "whether the API server is answered",
+  rights: "what our accounts may do",
+  optionalObjects: "which optional features are used",
+  kubelets: "which kubelets the nodes have",
+  isResizeServed: "whether the API server changes resources in place",
+} as const satisfies Partial<Record<keyof Facts, string>>;
+
+function checkSeen(facts: Facts): readonly Finding[] {
+  return Object.entries(LOOKED_AT).flatMap(([key, purpose]) => {
+    const seen: Seen<unknown> = facts[key as keyof typeof LOOKED_AT];
+    if (!("why" in seen)) return [];
+    const message = `${purpose} could not be looked at: ${seen.why}`;
+    return [
+      finding(
+        "NotLookedAt",
+        key,
+        message,
+        "where a right is missing: check as somebody who has it, with --context or --kubeconfig",
+      ),
+    ];
+  });
+}
+
+function hashOf(sidecarSet: SidecarSet): string | undefined {
+  const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
+  const admission = mutateSidecarSet({ uid: "check", operation: "UPDATE", resource, object: sidecarSet });
+  if (admission.kind === "denied") return undefined;
+  return (admission.object ?? sidecarSet).metadata?.annotations?.[HASH_ANNOTATION];
+}
+
+function rolloutsOf(facts: Facts, registrations: Registrations | undefined): readonly Rollout[] {
+  const [sets, pods] = [seenOf(facts.sidecarSets), seenOf(facts.pods)];
+  const [kubelets, isResizeServed] = [seenOf(facts.kubelets), seenOf(facts.isResizeServed)];
+  // What passes know and we do not is a finding; a guess would be none.
+  if (sets === undefined || pods === undefined || kubelets === undefined || isResizeServed === undefined) return [];
+  const meant = podsBySet(sets, pods, seenOf(facts.namespaces) ?? []);
+  const seen = { facts, registrations, inPlace: { kubelets, isResizeServed } };
+  return sets.map((one) => rolloutOf(one, meant.get(one) ?? [], seen));
+}
+
+/** A pod that a canary is meant for is not its base's. */
+function podsBySet(
+  sets: readonly SidecarSet[],
+  pods: readonly Pod[],
+  namespaces: readonly Namespace[],
+): ReadonlyMap<SidecarSet, readonly Pod[]> {
+  const byName = new Map(namespaces.map((one) => [one.metadata?.name ?? "", one]));
+  const index = indexSidecarSets(sets);
+  const found = new Map<SidecarSet, Pod[]>(sets.map((one) => [one, []]));
+  for (const pod of pods.filter(isActive)) {
+    const { namespace = "", labels: podLabels } = pod.metadata ?? {};
+    const subject = { namespace: byName.get(namespace), podLabels };
+    const all = candidates(index, namespace, podLabels).filter((one) => matches(one, subject) === true);
+    for (const one of replaceByCanary(all)) found.get(one)?.push(pod);
+  }
+  return found;
+}
+
+interface RolloutFacts {
+  readonly facts: Facts;
+  readonly registrations: Registrations | undefined;
+  readonly inPlace: Pick<Surroundings, "kubelets" | "isResizeServed">;
+}
+
+function rolloutOf(
+  sidecarSet: SidecarSet,
+  pods: readonly Pod[],
+  { facts, registrations, inPlace }: RolloutFacts,
+): Rollout {
+  const { now, kruiseNamespace, settings } = facts;
+  const revisions = revisionsOf(sidecarSet, seenOf(facts.revisions) ?? []);
+  const name = ledgerName(sidecarSet.metadata?.name ?? "");
+  const stored = seenOf(facts.configMaps)?.find(({ metadata }) => metadata?.name === name);
+  const ledger = parseLedger(stored?.data) ?? EMPTY_LEDGER;
+  const versions = new Map(pods.map((pod) => [pod.metadata?.uid ?? "", pod.metadata?.resourceVersion ?? ""]));
+  const subject = subjectOf(sidecarSet);
+  const kept = reconcileLedger(ledger, versions, subject)?.kept ?? ledger.reservations;
+  const observation = { sidecarSet, pods, revisions, taken: [], reserved: reservedOf(kept, subject), ...inPlace };
+  const { summary, actions, halt, failing } = decide(observation, { now, kruiseNamespace, settings });
+  const { notUpgradable, immutableFields, problems, hold, used, maxUnavailable } = summary;
+  return {
+    sidecarSet,
+    pods,
+    missed: missedOf(sidecarSet, pods, facts, registrations).map(nameOf),
+    revisions: revisions.length,
+    deletable: actions.filter(({ kind }) => kind === "DeleteRevision").length,
+    notUpgradable,
+    immutableFields,
+    refused: problems.map(({ namespace, name, message }) => `${namespace}/${name} (${message})`),
+    halt: hold === "halted" ? halt : undefined,
+    isOutOfBudget: hold === "budget",
+    used,
+    maxUnavailable,
+    failing: failing.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`),
+  };
+}
+
+function revisionsOf({ metadata }: SidecarSet, all: readonly ControllerRevision[]): readonly ControllerRevision[] {
+  return all.filter((one) => one.metadata?.labels?.[SIDECARSET_NAME_LABEL] === metadata?.name);
+}
+
+/** Those that the webhook should have been asked about. */
+function missedOf(
+  sidecarSet: SidecarSet,
+  pods: readonly Pod[],
+  facts: Facts,
+  registrations: Registrations | undefined,
+): readonly Pod[] {
+  const namespaces = seenOf(facts.namespaces);
+  if (registrations === undefined || namespaces === undefined) return [];
+  const isAsked = ({ metadata }: Namespace) =>
+    registrations.pods.some(({ webhook }) => selects(webhook.namespaceSelector, metadata?.labels));
+  const exempt = namespaces.filter((one) => !isAsked(one)).map(({ metadata }) => metadata?.name ?? "");
+  const candidates = mayHaveMissed(pods, sidecarSet, selectionOf(sidecarSet, facts.now).since);
+  // Whose place a canary takes was sorted out before.
+  return missedPods(candidates, { exemptNamespaces: new Set(exempt), canaries: [] });
+}

@@ -1,0 +1,223 @@
+/** Decides what is wrong with how the webhooks are registered: whether they are, and what becomes of requests without an answer. */
+import { SIDECARSET_GROUP } from "../../../api/names.ts";
+import { isEveryWriteAnnounced } from "../../injection/match/announced-writes.ts";
+import { NO_MIRROR_PODS } from "../../injection/match/exempt-pods.ts";
+import type { Facts, Webhook } from "./facts.ts";
+import { seenOf } from "./facts.ts";
+import { type Finding, finding } from "./finding.ts";
+import { isAskedAbout, leavesNothingOut, type Registered, type Registrations } from "./webhooks.ts";
+
+const REGISTER = "register them: sidecarset webhooks --url URL | kubectl apply -f -";
+/** More makes whoever creates a pod wait longer than anybody expects. */
+const LONGEST_SECONDS = 10;
+/** Less than a cold start may take. */
+const SHORTEST_SECONDS = 3;
+
+export function checkRegistration(facts: Facts, { pods, mutation, validation }: Registrations): readonly Finding[] {
+  return [
+    ...checkThere(pods, mutation, validation),
+    ...pods.flatMap(checkPodPolicy),
+    ...[...mutation, ...validation].flatMap(checkSetPolicy),
+    ...checkAnnouncing(validation),
+    ...[...pods, ...mutation, ...validation].flatMap(checkCall),
+    ...checkTrial(facts),
+  ];
+}
+
+function checkThere(
+  pods: readonly Registered[],
+  mutation: readonly Registered[],
+  validation: readonly Registered[],
+): readonly Finding[] {
+  const isComplete = (ones: readonly Registered[]) =>
+    ["CREATE", "UPDATE"].every((operation) =>
+      ones.some((one) => isAskedAbout(one, SIDECARSET_GROUP, "sidecarsets", operation)),
+    );
+  const missing = [...(isComplete(mutation) ? [] : ["mutating"]), ...(isComplete(validation) ? [] : ["validating"])];
+  return [
+    ...(pods.length === 0
+      ? [
+          finding(
+            "PodWebhookMissing",
+            "registration",
+            "no webhook of ours is called for new pods, so none gets sidecars from here",
+            REGISTER,
+          ),
+        ]
+      : []),
+    ...(missing.length > 0
+      ? [
+          finding(
+            "SidecarSetWebhookMissing",
+            "registration",
+            `no ${missing.join(" and no ")} webhook of ours is called when SidecarSets are created and updated: they are stored without hashes, or whatever is in them`,
+            REGISTER,
+          ),
+        ]
+      : []),
+  ];
+}
+
+/** What becomes of pods while there is no answer. */
+function checkPodPolicy(one: Registered): readonly Finding[] {
+  const { webhook } = one;
+  const wait = `${webhook.timeoutSeconds ?? LONGEST_SECONDS} s`;
+  if (webhook.failurePolicy === "Ignore")
+    return [
+      finding(
+        "FailsOpen",
+        nameOf(one),
+        `failurePolicy Ignore: while the webhook is down, pods are created ${wait} later and without their sidecars`,
+        "where a pod without sidecars is worse than none: sidecarset webhooks --failure-policy Fail",
+      ),
+    ];
+  const narrowing = (webhook.matchConditions ?? []).filter(({ name }) => name !== NO_MIRROR_PODS.name);
+  if (narrowing.length === 0 && leavesNothingOut(webhook.objectSelector))
+    return [
+      finding(
+        "FailsClosedForAll",
+        nameOf(one),
+        "failurePolicy Fail, and API servers ask about every pod: while the webhook is down, no pod at all is created, with sidecars or without",
+        "have them ask about fewer (sidecarset webhooks --from-cluster), or choose --failure-policy Ignore",
+      ),
+    ];
+  return [
+    finding(
+      "FailsClosed",
+      nameOf(one),
+      "failurePolicy Fail: while the webhook is down, pods that it is asked about are not created",
+      "watch the webhook, or choose --failure-policy Ignore",
+    ),
+  ];
+}
+
+function checkSetPolicy(one: Registered): readonly Finding[] {
+  const versions = (one.webhook.rules ?? []).flatMap(({ apiVersions = [] }) => apiVersions);
+  const isExact = one.webhook.matchPolicy === "Exact";
+  const unasked = ["v1alpha1", "v1beta1"].filter((version) => !versions.includes(version) && !versions.includes("*"));
+  return [
+    ...(one.webhook.failurePolicy === "Ignore"
+      ? [
+          finding(
+            "SidecarSetsUnguarded",
+            nameOf(one),
+            "failurePolicy Ignore: a SidecarSet that is changed while the webhook is down is stored without its hashes and never rolled out",
+            "set it to Fail, as sidecarset webhooks prints it",
+          ),
+        ]
+      : []),
+    ...(isExact && unasked.length > 0
+      ? [
+          finding(
+            "MatchPolicyExact",
+            nameOf(one),
+            `matchPolicy Exact: SidecarSets that are written as ${unasked.join(" or ")} pass it by`,
+            "set it to Equivalent, as sidecarset webhooks prints it",
+          ),
+        ]
+      : []),
+  ];
+}
+
+/** Where one of them has every write announced, pods need not wait for a list. */
+function checkAnnouncing(validation: readonly Registered[]): readonly Finding[] {
+  const [first] = validation;
+  if (first === undefined || isEveryWriteAnnounced(validation.map(({ webhook }) => webhook))) return [];
+  return [
+    finding(
+      "WritesNotAnnounced",
+      nameOf(first),
+      "not every write of a SidecarSet is announced, so all are listed for each new pod, or for all that come meanwhile: where the API server is busy, that takes up to 0.1 s",
+      REGISTER,
+    ),
+  ];
+}
+
+/** How each of them is called. */
+function checkCall(one: Registered): readonly Finding[] {
+  const { webhook } = one;
+  return [...checkTimeout(one, webhook.timeoutSeconds ?? LONGEST_SECONDS), ...checkOptions(one, webhook)];
+}
+
+function checkTimeout(one: Registered, seconds: number): readonly Finding[] {
+  if (seconds > LONGEST_SECONDS)
+    return [
+      finding(
+        "TimeoutLong",
+        nameOf(one),
+        `timeoutSeconds ${seconds}: whoever writes waits as long while the webhook is down`,
+        "5 seconds are enough for a cold start",
+      ),
+    ];
+  if (seconds >= SHORTEST_SECONDS) return [];
+  return [
+    finding(
+      "TimeoutShort",
+      nameOf(one),
+      `timeoutSeconds ${seconds}: less than a cold start may take, so that calls fail now and then`,
+      "set 5 seconds",
+    ),
+  ];
+}
+
+function checkOptions(one: Registered, { clientConfig, reinvocationPolicy, sideEffects }: Webhook): readonly Finding[] {
+  return [
+    ...(clientConfig?.url?.includes(".invalid")
+      ? [
+          finding(
+            "PlaceholderAddress",
+            nameOf(one),
+            "its URL is the placeholder of the files in infra, which nobody answers",
+            REGISTER,
+          ),
+        ]
+      : []),
+    ...(reinvocationPolicy === "IfNeeded"
+      ? [
+          finding(
+            "Reinvoked",
+            nameOf(one),
+            "reinvocationPolicy IfNeeded: injecting twice is not always injecting once (docs/compatibility.md)",
+            "set it to Never",
+          ),
+        ]
+      : []),
+    ...(sideEffects === "Some" || sideEffects === "Unknown"
+      ? [
+          finding(
+            "SideEffects",
+            nameOf(one),
+            `sideEffects ${sideEffects}: API servers refuse every dry run that it would be asked about`,
+            "set None for pods, NoneOnDryRun for SidecarSets",
+          ),
+        ]
+      : []),
+  ];
+}
+
+/** What the API server itself said. */
+function checkTrial({ trial }: Facts): readonly Finding[] {
+  const tried = seenOf(trial);
+  if (tried?.kind === "unanswered")
+    return [
+      finding(
+        "ApiServerNotAnswered",
+        "registration",
+        `the API server was not answered when it tried to create a SidecarSet: ${tried.message}`,
+        "the findings about the address say why; the function's log names callers that it refused",
+      ),
+    ];
+  if (tried?.kind !== "untouched") return [];
+  return [
+    finding(
+      "NotInForce",
+      "registration",
+      "a SidecarSet that the API server was asked to create, without storing it, got no hashes: the webhooks are not called, or not answered",
+      REGISTER,
+    ),
+  ];
+}
+
+function nameOf({ configuration, webhook }: Registered): string {
+  return `webhook ${configuration}/${webhook.name}`;
+}

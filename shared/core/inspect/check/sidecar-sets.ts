@@ -1,0 +1,203 @@
+/** Decides what is wrong with SidecarSets themselves, whatever pods there are. */
+import type { ControllerRevision } from "../../../api/kubernetes.ts";
+import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { isEmptySelector } from "../../../go/label-selector.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
+import { isPlainNo, lastRefusal } from "../../rollout/approval.ts";
+import { annotationProblems } from "../../rollout/halt/annotation-problems.ts";
+import { maxUnavailableOf } from "../../rollout/select/budget.ts";
+import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
+import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
+import { powerfulSharing } from "../../sidecarset/validate/powerful-sharing.ts";
+import { type Facts, seenOf } from "./facts.ts";
+import { type Finding, finding, someOf, where } from "./finding.ts";
+import { lastWriteOf } from "./written.ts";
+
+const LONG_SECONDS = 7 * 86_400;
+const MANY_PODS = 100;
+
+/** `hashOf`: the hash that it ought to have; undefined: it can't be computed. */
+export function checkSidecarSets(
+  facts: Facts,
+  hashOf: (sidecarSet: SidecarSet) => string | undefined,
+): readonly Finding[] {
+  const all = seenOf(facts.sidecarSets) ?? [];
+  return all.flatMap((one) => [
+    ...checkHash(one, hashOf),
+    ...checkConflicts(one, all),
+    ...checkSelector(one),
+    ...checkBudget(one),
+    ...checkPause(one, facts.now),
+    ...checkCare(one),
+    ...checkPrivileges(one),
+    ...checkRevision(one, seenOf(facts.revisions)),
+  ]);
+}
+
+function aboutOf({ metadata }: SidecarSet): string {
+  return `SidecarSet ${metadata?.name}`;
+}
+
+function checkHash(one: SidecarSet, hashOf: (one: SidecarSet) => string | undefined): readonly Finding[] {
+  const [stored, wanted] = [one.metadata?.annotations?.[HASH_ANNOTATION], hashOf(one)];
+  const again = `write it once more while the webhooks answer: kubectl annotate sidecarset ${one.metadata?.name} sidecarset.kruise.io/written=again`;
+  if (stored === undefined)
+    return [
+      finding(
+        "HashMissing",
+        aboutOf(one),
+        "it was stored without its hashes, as happens while the webhooks are not registered: it is never rolled out",
+        again,
+      ),
+    ];
+  return where(
+    wanted !== undefined && wanted !== stored,
+    finding(
+      "HashWrong",
+      aboutOf(one),
+      "its hash is not that of its containers: pods that have the newest version are taken for old ones, or the other way round",
+      again,
+    ),
+  );
+}
+
+function checkConflicts(one: SidecarSet, all: readonly SidecarSet[]): readonly Finding[] {
+  const details = [...new Set(validateConflicts(one, all).map(({ detail }) => detail))];
+  return where(
+    details.length > 0,
+    finding(
+      "SidecarSetsConflict",
+      aboutOf(one),
+      `it gets in the way of another one that may select the same pods: ${someOf(details)}`,
+      "rename what both have, or make their selectors exclude each other",
+    ),
+  );
+}
+
+function checkSelector(one: SidecarSet): readonly Finding[] {
+  const { selector } = one.spec;
+  return where(
+    !selector || isEmptySelector(selector),
+    finding(
+      "SelectsNothing",
+      aboutOf(one),
+      "it has no selector, or an empty one, and is meant for no pod",
+      "give it a spec.selector",
+    ),
+  );
+}
+
+/** By its strategy, of a hundred pods. */
+function checkBudget(one: SidecarSet): readonly Finding[] {
+  const strategy = one.spec.updateStrategy;
+  if (strategy?.type === "NotUpdate") return [];
+  const limit = maxUnavailableOf(strategy, MANY_PODS);
+  return [
+    ...where(
+      limit === 0,
+      finding(
+        "BudgetZero",
+        aboutOf(one),
+        `maxUnavailable ${strategy?.maxUnavailable} allows no pod to be down, so no pod that is ready is ever updated`,
+        "set 1 or more, or a percentage",
+      ),
+    ),
+    ...where(
+      limit >= MANY_PODS,
+      finding(
+        "AllAtOnce",
+        aboutOf(one),
+        `maxUnavailable ${strategy?.maxUnavailable} takes all pods down at once with each change`,
+        "set it to what you can do without, such as 10%",
+      ),
+    ),
+  ];
+}
+
+const PAUSED = ["spec", "updateStrategy", "paused"];
+const INJECTION_PAUSED = ["spec", "injectionStrategy", "paused"];
+
+function checkPause(one: SidecarSet, now: string): readonly Finding[] {
+  const { updateStrategy, injectionStrategy } = one.spec;
+  const since = (path: readonly string[]) => lastWriteOf(one, path);
+  const isLong = (time: string | undefined) => time !== undefined && (secondsBetween(time, now) ?? 0) > LONG_SECONDS;
+  const [rollout, injection] = [since(PAUSED), since(INJECTION_PAUSED)];
+  const name = one.metadata?.name;
+  return [
+    ...where(
+      updateStrategy?.paused === true && isLong(rollout),
+      finding(
+        "PausedLong",
+        aboutOf(one),
+        `its rollout is paused since ${rollout} or longer`,
+        `resume it: kubectl patch sidecarset ${name} --type=merge -p '{"spec":{"updateStrategy":{"paused":false}}}'`,
+      ),
+    ),
+    ...where(
+      injectionStrategy?.paused === true && isLong(injection),
+      finding(
+        "PausedLong",
+        aboutOf(one),
+        `its injection is paused since ${injection} or longer: new pods come without its sidecars`,
+        `resume it: kubectl patch sidecarset ${name} --type=merge -p '{"spec":{"injectionStrategy":{"paused":false}}}'`,
+      ),
+    ),
+  ];
+}
+
+/** What annotations of ours ask for. */
+function checkCare(one: SidecarSet): readonly Finding[] {
+  const [problem] = annotationProblems(one);
+  const refusal = lastRefusal(one);
+  return [
+    ...(problem === undefined
+      ? []
+      : [finding("AnnotationUnreadable", aboutOf(one), problem, "correct the annotation, or take it away")]),
+    ...(refusal === undefined || isPlainNo(refusal.message)
+      ? []
+      : [
+          finding(
+            "GateNotAsked",
+            aboutOf(one),
+            `its rollout waits for a gate that gives no answer since ${refusal.lastTransitionTime}: ${refusal.message}`,
+            "mend the gate, name it in GATE_HOSTS of the passes, or take the annotation sidecarset.kruise.io/gate away",
+          ),
+        ]),
+  ];
+}
+
+function checkPrivileges(one: SidecarSet): readonly Finding[] {
+  const names = powerfulSharing(one.spec);
+  return where(
+    names.length > 0,
+    finding(
+      "PrivilegesShared",
+      aboutOf(one),
+      `what pods bring is shared with containers that have more privileges than others (${someOf(names)}): whoever creates a pod can put files and variables there that they go by`,
+      "take shareVolumePolicy away, or what they may do beyond others",
+    ),
+  );
+}
+
+/** New pods are refused where it is not there. */
+function checkRevision(one: SidecarSet, revisions: readonly ControllerRevision[] | undefined): readonly Finding[] {
+  const wanted = wantedRevision(one);
+  if (wanted === undefined || revisions === undefined) return [];
+  const { revisionName, customVersion } = wanted;
+  const isThere = revisions.some(({ metadata }) =>
+    revisionName === undefined
+      ? metadata?.labels?.[SIDECARSET_NAME_LABEL] === one.metadata?.name &&
+        metadata?.labels?.[CUSTOM_VERSION_LABEL] === customVersion
+      : metadata?.name === revisionName,
+  );
+  return where(
+    !isThere,
+    finding(
+      "RevisionMissing",
+      aboutOf(one),
+      `injectionStrategy.revision names ${revisionName ?? `the version ${customVersion}`}, which is not there: its new pods are refused`,
+      "name one that is there, or take injectionStrategy.revision out",
+    ),
+  );
+}

@@ -1,0 +1,81 @@
+/** Decides which registered webhooks are ours, and which belong to OpenKruise or somebody else. */
+import type { LabelSelector, Labels } from "../../../api/kubernetes.ts";
+import { POD_WEBHOOK } from "../../../api/names.ts";
+import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
+import { type Facts, seenOf, type Webhook, type WebhookConfiguration } from "./facts.ts";
+
+/** A webhook, and the configuration that it is in. */
+export interface Registered {
+  readonly webhook: Webhook;
+  readonly configuration: string;
+  /** its Service is that of OpenKruise's manager */
+  readonly isOpenKruise: boolean;
+}
+
+const OPENKRUISE_SERVICE = "kruise-webhook-service";
+/** OpenKruise's manager keeps a copy of what it registers there. */
+const TEMPLATE_ANNOTATION = "template";
+
+export function registered(configurations: readonly WebhookConfiguration[] = []): readonly Registered[] {
+  return configurations.flatMap(({ metadata, webhooks = [] }) =>
+    webhooks.map((webhook) => ({
+      webhook,
+      configuration: metadata?.name ?? "",
+      isOpenKruise:
+        webhook.clientConfig?.service?.name === OPENKRUISE_SERVICE ||
+        metadata?.annotations?.[TEMPLATE_ANNOTATION] !== undefined,
+    })),
+  );
+}
+
+function covers(values: readonly string[] = [], wanted: string): boolean {
+  return values.includes(wanted) || values.includes("*");
+}
+
+/** Whether a rule of it is about such a request. */
+export function isAskedAbout({ webhook }: Registered, group: string, resource: string, operation: string): boolean {
+  return (webhook.rules ?? []).some(
+    (rule) => covers(rule.apiGroups, group) && covers(rule.resources, resource) && covers(rule.operations, operation),
+  );
+}
+
+export interface Registrations {
+  /** ours, for pods that are created */
+  readonly pods: readonly Registered[];
+  /** ours, that give SidecarSets their defaults and hashes */
+  readonly mutation: readonly Registered[];
+  /** ours, that validate SidecarSets */
+  readonly validation: readonly Registered[];
+  /** OpenKruise's, for pods and SidecarSets */
+  readonly openKruise: readonly Registered[];
+  /** of others, that may change a pod that is created */
+  readonly others: readonly Registered[];
+}
+
+/** undefined: they could not be looked at */
+export function registrationsOf({ mutating, validating }: Facts): Registrations | undefined {
+  const [mutatingOnes, validatingOnes] = [seenOf(mutating), seenOf(validating)];
+  if (mutatingOnes === undefined || validatingOnes === undefined) return undefined;
+  const [changing, judging] = [registered(mutatingOnes), registered(validatingOnes)];
+  const isForPods = (one: Registered) => isAskedAbout(one, "", "pods", "CREATE");
+  const named = (ones: readonly Registered[], name: string) => ones.filter(({ webhook }) => webhook.name === name);
+  const injecting = named(changing, POD_WEBHOOK).filter(isForPods);
+  const [mutation, validation] = [named(changing, "msidecarset.kb.io"), named(judging, "vsidecarset.kb.io")];
+  const ours = (ones: readonly Registered[]) => ones.filter(({ isOpenKruise }) => !isOpenKruise);
+  return {
+    pods: ours(injecting),
+    mutation: ours(mutation),
+    validation: ours(validation),
+    openKruise: [...injecting, ...mutation, ...validation].filter(({ isOpenKruise }) => isOpenKruise),
+    others: ours(changing).filter((one) => isForPods(one) && !injecting.includes(one)),
+  };
+}
+
+/** No selector, or an empty one. */
+export function leavesNothingOut(selector: LabelSelector | undefined): boolean {
+  return !selector || isEmptySelector(selector);
+}
+
+export function selects(selector: LabelSelector | undefined, labels: Labels | undefined): boolean {
+  return leavesNothingOut(selector) || selectorMatches(selector, labels) === true;
+}

@@ -1,0 +1,101 @@
+/** Decides what a changed SidecarSet means for the pods that run: who can be updated in place, and who must be made anew, because of what. */
+import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { compareUtf8 } from "../../../go/json/go-json.ts";
+import { selectorMatches } from "../../../go/label-selector.ts";
+import { hasAllSidecars, isActive, isInjected } from "../../pod/is-matched.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
+import { canBeUpdated } from "../../rollout/select/classify.ts";
+import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
+import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
+import { revisionData } from "../../sidecarset/revision/revision-data.ts";
+import { type SpecChange, specChanges } from "./spec-changes.ts";
+
+interface PodName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What becomes of one pod that runs, under the changed SidecarSet. */
+export type PodFate =
+  | ({ readonly kind: "updated" } & PodName)
+  | ({ readonly kind: "inPlace" } & PodName)
+  /** `fields` differ from what the pod was made with; empty where no revision tells. `hindrance`: what its node cannot do */
+  | ({ readonly kind: "recreate"; readonly fields: readonly string[]; readonly hindrance?: string } & PodName)
+  /** selected, and has none of its sidecars: comes with them only when it is made anew */
+  | ({ readonly kind: "lacks" } & PodName)
+  /** keeps its sidecars as they are: no longer selected */
+  | ({ readonly kind: "left" } & PodName);
+
+interface HashChange {
+  readonly before: string;
+  readonly after: string;
+}
+
+export interface SidecarSetDiff {
+  /** by path */
+  readonly changes: readonly SpecChange[];
+  readonly hash: HashChange;
+  /** while it stays the same, pods that have it are updated in place */
+  readonly hashWithoutImage: HashChange;
+  /** of the pods that either selects, by namespace and name */
+  readonly pods: readonly PodFate[];
+}
+
+/** Observed as if `after` were stored. */
+export interface DiffInput extends Omit<Surroundings, "sidecarSet"> {
+  /** both with defaults and hashes, as they are stored */
+  readonly before: SidecarSet;
+  readonly after: SidecarSet;
+  /** those that either of them selects, by its namespaces too */
+  readonly pods: readonly Pod[];
+  readonly settings: RolloutSettings;
+}
+
+/** Pure. Pods that have finished or are being deleted are left out. */
+export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
+  const { before, after, pods, settings } = input;
+  const surroundings = { ...input, sidecarSet: after, revisions: [...input.revisions, revisionOf(before)] };
+  const stateOf = stateReader(surroundings, settings);
+  return {
+    changes: specChanges(before, after, {
+      ...settings,
+      canResize: settings.InPlaceResize && input.isResizeServed,
+    }),
+    hash: hashChange(before, after, HASH_ANNOTATION),
+    hashWithoutImage: hashChange(before, after, HASH_WITHOUT_IMAGE_ANNOTATION),
+    pods: pods
+      .filter(isActive)
+      .flatMap((pod) => fateOf(stateOf(pod), surroundings) ?? [])
+      .toSorted((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name)),
+  };
+}
+
+function hashChange(before: SidecarSet, after: SidecarSet, annotation: string): HashChange {
+  const hashOf = ({ metadata }: SidecarSet) => metadata?.annotations?.[annotation] ?? "";
+  return { before: hashOf(before), after: hashOf(after) };
+}
+
+/** As it will be recorded, so that pods that have it can be told what changed. */
+function revisionOf(sidecarSet: SidecarSet): ControllerRevision {
+  return {
+    metadata: { annotations: sidecarSet.metadata?.annotations ?? {} },
+    data: revisionData(sidecarSet),
+    revision: 0,
+  };
+}
+
+function fateOf(state: PodState, { sidecarSet: after, revisions }: Surroundings): PodFate | undefined {
+  const { pod, native } = state;
+  const { namespace = "", name = "" } = pod.metadata ?? {};
+  const isInjectedHere = isInjected(pod, after.metadata?.name ?? "");
+  if (selectorMatches(after.spec.selector, pod.metadata?.labels) !== true)
+    return isInjectedHere ? { kind: "left", namespace, name } : undefined;
+  if (!isInjectedHere) return { kind: "lacks", namespace, name };
+  if (state.isUpdated) return { kind: "updated", namespace, name };
+  if (canBeUpdated(state, after) && hasAllSidecars(pod, after)) return { kind: "inPlace", namespace, name };
+  const fields = immutableFields(after, [pod], revisions);
+  return { kind: "recreate", namespace, name, fields, ...(native?.hindrance ? { hindrance: native.hindrance } : {}) };
+}

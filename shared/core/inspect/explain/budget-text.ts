@@ -1,0 +1,40 @@
+/** Decides how it is said who uses maxUnavailable. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import { IGNORE_NEVER_READY_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { counted } from "../../../go/counted.ts";
+import { ignoresNeverReady } from "../../pod/never-ready.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { isNeverReady } from "../../pod/was-ready.ts";
+import { isDown } from "../../rollout/select/budget.ts";
+import { downPods } from "../../rollout/select/down-pods.ts";
+
+const HOLDERS_NAMED = 3;
+const IGNORED = `the annotation ${IGNORE_NEVER_READY_ANNOTATION} is "true"`;
+
+/** Of an updated pod that is not ready, to complete "the pod …; it …". */
+export function shareText(pod: Pod, sidecarSet: SidecarSet): string {
+  if (!isNeverReady(pod, sidecarSet)) return "it uses a share of maxUnavailable until it is";
+  if (ignoresNeverReady(sidecarSet)) return "it was not ready before either, and uses no share of maxUnavailable";
+  return `it was not ready before either, and uses a share of maxUnavailable until it is, unless ${IGNORED}`;
+}
+
+/** Who holds the budget. */
+export function budgetText(
+  sidecarSet: SidecarSet,
+  states: readonly PodState[],
+  { used, maxUnavailable }: { readonly used: number; readonly maxUnavailable: number },
+): string {
+  const holders = downPods(sidecarSet, states, HOLDERS_NAMED).map(
+    ({ namespace, name, why }) => `${namespace}/${name} (${why})`,
+  );
+  const more = used > holders.length ? `${holders.length > 0 ? ", " : ""}${used - holders.length} more` : "";
+  const held = used === 0 ? "" : `, held by ${holders.join(", ")}${more}`;
+  return `${used} of at most ${maxUnavailable} unavailable${held}${neverReadyText(sidecarSet, states)}`;
+}
+
+function neverReadyText(sidecarSet: SidecarSet, states: readonly PodState[]): string {
+  const never = states.filter((one) => one.isUpdated && isDown(one) && isNeverReady(one.pod, sidecarSet)).length;
+  if (never === 0) return "";
+  return `; ${counted(never, "of them was", "of them were")} not ready before either, and would not count if ${IGNORED}`;
+}

@@ -1,0 +1,223 @@
+/** Decides how it is explained what a SidecarSet did with a pod, or where its rollout stands: an ordered trace of every rule. */
+
+import type { Pod } from "../../../api/kubernetes.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { counted } from "../../../go/counted.ts";
+import { isEmptySelector } from "../../../go/label-selector.ts";
+import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
+import { asLastAnswered } from "../../rollout/approval.ts";
+import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../../rollout/decide.ts";
+import { sceneOf } from "../../rollout/select/observed-states.ts";
+import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
+import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
+import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
+import { budgetText } from "./budget-text.ts";
+import { pinnedText } from "./pinned-text.ts";
+import { note, ok, type Step, stop, wait } from "./step.ts";
+import { traceNext, traceStandstill, traceUndone } from "./trace-care.ts";
+import { type InjectionFacts, traceInjection } from "./trace-injection.ts";
+import { traceGeneration, traceTick } from "./trace-tick.ts";
+import { traceShrinks, traceUnproven, traceUpdate, type UpdateFacts } from "./trace-update.ts";
+
+/** What the cluster knows about one SidecarSet. */
+export interface SetFacts extends Omit<Observation, "sidecarSet" | "pods">, UpdateFacts, DecideContext {
+  readonly pods: readonly Pod[];
+  /** when a pass renewed its Lease last, RFC3339; undefined: unknown */
+  readonly lastPass: string | undefined;
+}
+
+/** Pure. First why the pod has the sidecars or not, then why they are the newest or not, then whether anybody is at work. */
+export function explainPod(pod: Pod, sidecarSet: SidecarSet, facts: SetFacts & InjectionFacts): readonly Step[] {
+  const injection = traceInjection(pod, sidecarSet, facts);
+  if (injection.at(-1)?.reason !== "Injected") return injection;
+  const update = traceUpdate(pod, sidecarSet, facts);
+  const isDone = update.at(-1)?.reason === "UpdatedAndReady";
+  return [...injection, ...update, ...(isDone ? [] : traceWork(sidecarSet, facts))];
+}
+
+/** Pure. Where the rollout stands, and everything that is in its way. */
+export function explainSidecarSet(
+  sidecarSet: SidecarSet,
+  facts: SetFacts & Pick<InjectionFacts, "sidecarSets">,
+): readonly Step[] {
+  const { pods } = facts;
+  const { selector } = sidecarSet.spec;
+  if (!selector || isEmptySelector(selector))
+    return [stop("SelectorMissing", "the SidecarSet has no selector, so it selects no pod", "give it a spec.selector")];
+  const decided = decide({ ...facts, sidecarSet }, facts);
+  const decision = asLastAnswered(sidecarSet, decided, facts.reserved.uids);
+  const { summary } = decision;
+  return [
+    ...traceNewPods(sidecarSet, facts.sidecarSets),
+    ...traceMatched(sidecarSet, pods, summary),
+    ...traceRollout(sidecarSet, facts, decision),
+    ...(summary.hold === "finished" && summary.updated === summary.updatedReady ? [] : traceWork(sidecarSet, facts)),
+  ];
+}
+
+function traceWork(sidecarSet: SidecarSet, { lastPass, now }: SetFacts): readonly Step[] {
+  return [traceGeneration(sidecarSet) ?? [], traceTick(lastPass, now)].flat();
+}
+
+/** What new pods get. */
+function traceNewPods(sidecarSet: SidecarSet, all: readonly SidecarSet[]): readonly Step[] {
+  const { injectionStrategy } = sidecarSet.spec;
+  const [conflict] = validateConflicts(sidecarSet, all);
+  const { revisionName, customVersion } = wantedRevision(sidecarSet) ?? {};
+  const pinned = revisionName ?? customVersion;
+  return [
+    ...(injectionStrategy?.paused
+      ? [
+          stop(
+            "InjectionPaused",
+            "injection is paused: new pods come without its sidecars",
+            "set spec.injectionStrategy.paused to false",
+          ),
+        ]
+      : []),
+    ...(pinned ? [note("RevisionPinned", pinnedText(sidecarSet, pinned))] : []),
+    ...(conflict
+      ? [
+          stop(
+            "ConflictsWithSidecarSet",
+            `it is in conflict with another SidecarSet: ${conflict.detail}`,
+            "rename what both have, or make their selectors exclude each other",
+          ),
+        ]
+      : []),
+  ];
+}
+
+function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }: Summary): readonly Step[] {
+  const active = pods.filter(isActive);
+  const name = sidecarSet.metadata?.name ?? "";
+  const lacking = active.filter((pod) => !isInjected(pod, name)).length;
+  const older = active.filter((pod) => isInjected(pod, name) && !isMatched(pod, sidecarSet)).length;
+  return [
+    active.length === 0
+      ? note("NoPods", "its selector matches no pod that runs")
+      : ok(
+          "PodsMatched",
+          `${counted(matched, "pod has", "pods have")} its sidecars, of ${active.length} that its selector matches`,
+        ),
+    ...(lacking > 0
+      ? [
+          stop(
+            "PodsLackSidecars",
+            `${counted(lacking, "pod matches and has", "pods match and have")} none of its sidecars`,
+            "sidecarset explain pod/NAMESPACE/NAME tells why of each; sidecars come when a pod is made anew",
+          ),
+        ]
+      : []),
+    ...(older > 0
+      ? [
+          stop(
+            "ContainersMissing",
+            `${counted(older, "pod was made before the SidecarSet had all of its containers, and is", "pods were made before the SidecarSet had all of its containers, and are")} in none of its counts`,
+            "containers are added to new pods only: make them anew",
+          ),
+        ]
+      : []),
+  ];
+}
+
+function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decision): readonly Step[] {
+  const { summary, halt } = decision;
+  const { updated, matched, updatedReady, hold } = summary;
+  const progress = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
+  if (matched === 0) return [];
+  if (hold === "finished" && updatedReady === updated) return [...traceUndone(sidecarSet), ok("AllUpdated", progress)];
+  const states = [...sceneOf({ ...facts, sidecarSet }, facts).states];
+  const flips = states.filter(({ pod }) => canFlip(pod, sidecarSet)).length;
+  return [
+    note("OutOfDate", progress),
+    ...traceUndone(sidecarSet),
+    ...(halt === undefined ? [] : [traceStandstill(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
+    ...traceHeld(sidecarSet, summary),
+    ...traceFirst(flips, summary),
+    ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
+    ...traceDown(sidecarSet, states, decision),
+    ...(summary.order === undefined
+      ? []
+      : [wait("OrderOfSets", `pods of StatefulSets are updated one at a time, in their order: ${summary.order}`)]),
+    ...(summary.owners === undefined ? [] : [wait("OwnerBudgetUsed", ownersText(summary.owners))]),
+  ];
+}
+
+/** What is done before pods are updated. */
+function traceFirst(flips: number, { hold, selected }: Summary): readonly Step[] {
+  return [
+    ...(flips > 0
+      ? [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)]
+      : []),
+    ...(hold === "shrink" ? [traceShrinks(selected)] : []),
+  ];
+}
+
+function ownersText({ waiting, full }: NonNullable<Summary["owners"]>): string {
+  return `${counted(waiting, "pod waits", "pods wait")} for others of the same owner: ${full.join("; ")}`;
+}
+
+/** What the strategy, or a pod itself, holds back. */
+function traceHeld(
+  sidecarSet: SidecarSet,
+  { hold, notUpgradable, immutableFields, partition, problems, selected }: Summary,
+): readonly Step[] {
+  const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
+  const [problem] = problems;
+  const name = sidecarSet.metadata?.name ?? "";
+  return [
+    ...(hold === "NotUpdate"
+      ? [stop("StrategyNotUpdate", "the update strategy is NotUpdate", "set spec.updateStrategy.type to RollingUpdate")]
+      : []),
+    ...(hold === "paused" ? [stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${name}`)] : []),
+    ...(notUpgradable > 0
+      ? [
+          stop(
+            "NotUpgradable",
+            `${counted(notUpgradable, "pod")} cannot be updated in place, since more than images changed${fields}`,
+            "only new pods get there: kubectl rollout restart of their workloads",
+          ),
+        ]
+      : []),
+    ...(problem
+      ? [
+          stop(
+            "UpdateRefused",
+            `${counted(problems.length, "pod is", "pods are")} left alone, such as ${problem.namespace}/${problem.name}: ${problem.message}`,
+            "mend that, or make them anew",
+          ),
+        ]
+      : []),
+    ...(partition > 0
+      ? [
+          stop(
+            "KeptByPartition",
+            `the partition keeps ${counted(partition, "pod")} at the old version`,
+            `sidecarset promote ${name} when the updated ones are fine`,
+          ),
+        ]
+      : []),
+    ...(hold === "gate" || (selected > 0 && hold !== "flip" && hold !== "shrink")
+      ? [traceNext(sidecarSet, `the next pass updates ${counted(selected, "pod")}`)]
+      : []),
+  ];
+}
+
+function traceDown(
+  sidecarSet: SidecarSet,
+  states: Parameters<typeof budgetText>[1],
+  { summary: { hold, used, maxUnavailable, updated, updatedReady }, failing }: Decision,
+): readonly Step[] {
+  const text = budgetText(sidecarSet, states, { used, maxUnavailable });
+  const isBroken = failing.length > 0;
+  const hint = `sidecarset undo ${sidecarSet.metadata?.name}, or set another image`;
+  if (hold === "budget")
+    return [isBroken ? stop("BudgetUsed", `pods wait: ${text}`, hint) : wait("BudgetUsed", `pods wait: ${text}`)];
+  if (updated === updatedReady) return [];
+  return [
+    isBroken
+      ? stop("ContainerFailing", `not all are ready: ${text}`, hint)
+      : wait("PodNotReady", `not all are ready: ${text}`),
+  ];
+}

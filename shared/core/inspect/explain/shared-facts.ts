@@ -1,0 +1,74 @@
+/** Decides nothing: what all pods of a rollout have in common when they are explained, each part found out once, when it is first asked for. */
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { countOf } from "../../../go/sequence.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
+import type { Claims } from "../../rollout/select/budget.ts";
+import { type Observed, sceneOf } from "../../rollout/select/observed-states.ts";
+import type { Selection } from "../../rollout/select/select.ts";
+import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
+import { nextBatch, planShrinks } from "../../rollout/upgrade/plan-batch.ts";
+import { budgetText } from "./budget-text.ts";
+import type { Step } from "./step.ts";
+
+export interface SharedFacts {
+  readonly scene: () => { readonly states: readonly PodState[]; readonly claims: Claims };
+  /** what keeps all of them; undefined: nothing does */
+  readonly still: () => Step | undefined;
+  readonly flips: () => number;
+  readonly shrinks: () => number;
+  readonly selection: () => Selection;
+  /** of those that wait, by uid: the first is 1 */
+  readonly places: () => ReadonlyMap<string, number>;
+  /** uids of those that the next pass takes */
+  readonly next: () => ReadonlySet<string>;
+  readonly budget: () => string;
+}
+
+interface Facts extends Omit<Observed, "sidecarSet"> {
+  readonly settings: RolloutSettings;
+  readonly now: string;
+}
+
+const known = new WeakMap<Facts, { readonly sidecarSet: SidecarSet; readonly shared: SharedFacts }>();
+
+/** The same for the same facts: a workload may have thousands of pods, and each of them is about all. */
+export function sharedFacts(sidecarSet: SidecarSet, facts: Facts, stillOf: () => Step | undefined): SharedFacts {
+  const before = known.get(facts);
+  if (before?.sidecarSet === sidecarSet) return before.shared;
+  const shared = findOut(sidecarSet, facts, stillOf);
+  known.set(facts, { sidecarSet, shared });
+  return shared;
+}
+
+function findOut(sidecarSet: SidecarSet, facts: Facts, stillOf: () => Step | undefined): SharedFacts {
+  const { settings, now } = facts;
+  const observed = { ...facts, sidecarSet };
+  const scene = once(() => {
+    const { states, claims } = sceneOf(observed, facts);
+    return { states: [...states], claims };
+  });
+  const selection = once(() => nextBatch(observed, scene(), { now, latestRevision: "", settings }).selection);
+  return {
+    scene,
+    still: once(stillOf),
+    flips: once(() => countOf(scene().states, ({ pod }) => canFlip(pod, sidecarSet))),
+    shrinks: once(() => planShrinks(scene().states).length),
+    selection,
+    places: once(() => new Map([...selection().waiting].map((state, index) => [uidOf(state), index + 1]))),
+    next: once(() => new Set(selection().selected.map(uidOf))),
+    budget: once(() => budgetText(sidecarSet, scene().states, selection())),
+  };
+}
+
+function once<T>(find: () => T): () => T {
+  let found: { readonly value: T } | undefined;
+  return () => {
+    found ??= { value: find() };
+    return found.value;
+  };
+}
+
+function uidOf({ pod }: PodState): string {
+  return pod.metadata?.uid ?? "";
+}

@@ -1,0 +1,42 @@
+/** Decides what is told of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { gateOf, isPlainNo, lastRefusal } from "../../rollout/approval.ts";
+import type { Standstill } from "../../rollout/halt/standstill.ts";
+import { lastUndone } from "../../rollout/halt/undo.ts";
+import { note, ok, type Step, stop, wait } from "./step.ts";
+
+type Still = Pick<Standstill, "halt"> & { readonly hold: string; readonly undo?: Standstill["undo"] | undefined };
+
+/** Of a rollout that stands still for all its pods. */
+export function traceStandstill({ metadata }: SidecarSet, { hold, halt, undo }: Still): Step {
+  if (hold === "unreadable")
+    return stop("AnnotationUnreadable", `nothing is updated, since ${halt}`, "correct the annotation, or take it away");
+  if (undo)
+    return wait(
+      "RolloutHalted",
+      `the rollout is stopped: ${halt}; the next pass puts it back to revision ${undo.revision}`,
+    );
+  return stop(
+    "RolloutHalted",
+    `the rollout is stopped: ${halt}`,
+    `sidecarset undo ${metadata?.name}, or another image`,
+  );
+}
+
+/** Of the release that was taken back last, while none has followed. */
+export function traceUndone(sidecarSet: SidecarSet): readonly Step[] {
+  const last = lastUndone(sidecarSet);
+  return last?.isCurrent ? [note("ReleaseUndone", `a release was taken back: it was ${last.message}`)] : [];
+}
+
+/** What a gate means for pods that would be next; passes alone ask it. `what`: such as "the next pass updates 3 pods". */
+export function traceNext(sidecarSet: SidecarSet, what: string): Step {
+  const gate = gateOf(sidecarSet);
+  if (!gate) return ok("NextInLine", what);
+  const refusal = lastRefusal(sidecarSet);
+  if (refusal === undefined) return ok("NextInLine", `${what}, if the gate at ${gate.host} allows it`);
+  const message = `${refusal.message}, since ${refusal.lastTransitionTime}; without its yes no pod is updated`;
+  return isPlainNo(refusal.message)
+    ? wait("GateRefused", message, "it is asked again; whoever runs the gate knows more")
+    : stop("GateRefused", message, "mend the gate, name it in GATE_HOSTS of the passes, or take the annotation away");
+}

@@ -1,0 +1,193 @@
+/** Decides why a pod has the sidecars of a SidecarSet, or why not: the rules in the order in which they are looked at. */
+import type { ControllerRevision, LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
+import { matches } from "../../injection/match/matches.ts";
+import { replaceByCanary } from "../../injection/replace-by-canary.ts";
+import { hasAllSidecars, isInjected } from "../../pod/is-matched.ts";
+import { parseUpgradeRecords } from "../../pod/pod-records.ts";
+import { isHotUpgrade, slotNames } from "../../pod/sidecar-containers.ts";
+import { renewalHint } from "../../pod/workload.ts";
+import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
+import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
+import { missedRequirements } from "./missed-requirements.ts";
+import { pinnedText } from "./pinned-text.ts";
+import { type Registrations, traceRegistration } from "./registration.ts";
+import { note, ok, type Step, stop } from "./step.ts";
+
+export interface InjectionFacts {
+  /** of the pod; undefined: it could not be read */
+  readonly namespace: Namespace | undefined;
+  readonly registrations: Registrations;
+  /** all of the cluster */
+  readonly sidecarSets: readonly SidecarSet[];
+  /** of this SidecarSet */
+  readonly revisions: readonly ControllerRevision[];
+}
+
+/** Ends with the first rule that is against it; with "Injected" when the pod has them. */
+export function traceInjection(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): readonly Step[] {
+  const isThere = isInjected(pod, nameOf(sidecarSet));
+  // What is against it now was not when the pod was made.
+  const asSeen = (step: Step): Step =>
+    isThere && step.verdict === "stop" && step.reason !== "PodFinished" ? { ...step, verdict: "note" } : step;
+  const steps = untilStop([() => traceState(pod), ...rulesOf(pod, sidecarSet, facts)], asSeen);
+  if (steps.at(-1)?.verdict === "stop") return steps;
+  return [...steps, isThere ? traceInjected(pod, sidecarSet) : traceMissing(pod, sidecarSet, facts)];
+}
+
+/** What a pod that is still to be created meets. */
+export function traceTemplate(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): readonly Step[] {
+  return untilStop(rulesOf(pod, sidecarSet, facts), (step) => step);
+}
+
+type Rule = () => Step | undefined;
+
+function rulesOf(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): readonly Rule[] {
+  return [
+    () => traceRegistration(pod, facts.namespace, facts.registrations),
+    () => traceNamespace(pod, sidecarSet, facts.namespace),
+    () => traceSelector(pod, sidecarSet),
+    () => traceCanary(pod, sidecarSet, facts),
+    () => traceRevision(sidecarSet, facts.revisions),
+  ];
+}
+
+function untilStop(rules: readonly Rule[], asSeen: (step: Step) => Step): readonly Step[] {
+  const steps: Step[] = [];
+  for (const rule of rules) {
+    const step = rule();
+    if (step !== undefined) steps.push(asSeen(step));
+    if (steps.at(-1)?.verdict === "stop") break;
+  }
+  return steps;
+}
+
+function traceState({ status, metadata }: Pod): Step | undefined {
+  if (status?.phase === "Succeeded" || status?.phase === "Failed")
+    return stop("PodFinished", `the pod has finished (${status.phase})`, "pods that are done are left as they are");
+  if (metadata?.deletionTimestamp)
+    return stop("PodTerminating", "the pod is being deleted", "its successor gets its sidecars when it is created");
+  return undefined;
+}
+
+export function traceNamespace(pod: Pod, sidecarSet: SidecarSet, namespace: Namespace | undefined): Step | undefined {
+  const selector = sidecarSet.spec.namespaceSelector;
+  if (!selector) return undefined;
+  const name = pod.metadata?.namespace ?? "";
+  const missed = failing(selector, namespace?.metadata?.labels);
+  if (missed === undefined) return ok("NamespaceSelected", `namespaceSelector selects the namespace ${name}`);
+  return stop(
+    "NamespaceNotSelected",
+    `namespaceSelector does not select the namespace ${name}: ${namespace === undefined ? "its labels cannot be read" : missed}`,
+    `label the namespace, or change spec.namespaceSelector of ${nameOf(sidecarSet)}`,
+  );
+}
+
+export function traceSelector({ metadata }: Pod, sidecarSet: SidecarSet): Step {
+  const { selector } = sidecarSet.spec;
+  if (!selector || isEmptySelector(selector))
+    return stop("SelectorMissing", "the SidecarSet has no selector, so it selects no pod", "give it a spec.selector");
+  const matched = selectorMatches(selector, metadata?.labels);
+  if (typeof matched === "object")
+    return stop(
+      "SelectorInvalid",
+      `the selector cannot be evaluated: ${matched.message}`,
+      "use In, NotIn, Exists or DoesNotExist",
+    );
+  if (matched) return ok("SelectorMatched", "the selector matches the pod's labels");
+  return stop(
+    "SelectorNotMatched",
+    `the selector does not match the pod's labels: ${failing(selector, metadata?.labels)}`,
+    "labels count at the moment a pod is created: change its template, or spec.selector",
+  );
+}
+
+/** Every requirement that does not hold; undefined: all do. */
+function failing(selector: LabelSelector, labels: Labels | undefined): string | undefined {
+  const texts = missedRequirements(selector, labels).map(({ text }) => text);
+  return texts.length === 0 ? undefined : texts.join("; ");
+}
+
+function traceCanary(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, namespace }: InjectionFacts): Step | undefined {
+  const podLabels = pod.metadata?.labels;
+  const all = sidecarSets.filter(
+    (one) => !one.spec.injectionStrategy?.paused && matches(one, { namespace, podLabels }) === true,
+  );
+  const isBoth = all.some((one) => nameOf(one) === nameOf(sidecarSet));
+  if (!isBoth || replaceByCanary(all).some((one) => nameOf(one) === nameOf(sidecarSet))) return undefined;
+  return stop(
+    "ReplacedByCanary",
+    "a canary of this SidecarSet matches the pod and takes its place",
+    "see the SidecarSets with the annotation apps.kruise.io/sidecarset-base",
+  );
+}
+
+function traceRevision(sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): Step | undefined {
+  if (sidecarSet.spec.injectionStrategy?.paused)
+    return stop("InjectionPaused", "injection is paused", "set spec.injectionStrategy.paused to false");
+  const wanted = wantedRevision(sidecarSet);
+  if (wanted === undefined) return undefined;
+  const { revisionName, customVersion } = wanted;
+  const name = revisionName ?? `custom version ${customVersion}`;
+  const isThere = revisions.some(({ metadata }) =>
+    revisionName === undefined
+      ? metadata?.labels?.["apps.kruise.io/sidecarset-custom-version"] === customVersion
+      : metadata?.name === revisionName,
+  );
+  if (isThere) return note("RevisionPinned", pinnedText(sidecarSet, name));
+  return stop(
+    "RevisionMissing",
+    `injectionStrategy.revision names ${name}, which does not exist: the pod is refused`,
+    "sidecarset history shows the revisions that there are",
+  );
+}
+
+function traceInjected(pod: Pod, sidecarSet: SidecarSet): Step {
+  const missing = hasAllSidecars(pod, sidecarSet) ? [] : missingContainers(pod, sidecarSet);
+  if (missing.length > 0)
+    return stop(
+      "ContainersMissing",
+      `the pod was injected before the SidecarSet had ${missing.join(", ")}, and is in none of its counts`,
+      `containers are added to new pods only: ${renewalHint([pod])}`,
+    );
+  const record = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]).records[nameOf(sidecarSet)];
+  const since = record?.updateTimestamp ? `, as of ${record.updateTimestamp}` : "";
+  return ok("Injected", `the pod has the sidecars of ${nameOf(sidecarSet)}${since}`);
+}
+
+function missingContainers(pod: Pod, { spec }: SidecarSet): readonly string[] {
+  const names = new Set([...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ name }) => name));
+  const wanted = (spec.containers ?? []).flatMap((one) => (isHotUpgrade(one) ? slotNames(one.name) : [one.name]));
+  return wanted.filter((name) => !names.has(name));
+}
+
+function traceMissing(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, registrations }: InjectionFacts): Step {
+  const [conflict] = validateConflicts(sidecarSet, sidecarSets);
+  if (conflict)
+    return stop(
+      "ConflictsWithSidecarSet",
+      `the SidecarSet is in conflict with another one: ${conflict.detail}`,
+      "rename what both have, or make their selectors exclude each other",
+    );
+  const [made, setMade] = [pod.metadata?.creationTimestamp ?? "", sidecarSet.metadata?.creationTimestamp ?? ""];
+  const age = secondsBetween(setMade, made);
+  if (age !== undefined && age <= 0)
+    return stop(
+      "CreatedBeforeSidecarSet",
+      `the pod was created at ${made}, the SidecarSet at ${setMade}: sidecars come with creation only`,
+      renewalHint([pod]),
+    );
+  const policy = registrations?.[0]?.failurePolicy ?? "Ignore";
+  return stop(
+    "WebhookMissed",
+    `the pod was created at ${made} and should have the sidecars: the webhook was not reached then (failurePolicy ${policy}), or labels or the SidecarSet were changed later`,
+    `${renewalHint([pod])}; sidecarset check tells whether the webhook can be reached now`,
+  );
+}
+
+function nameOf({ metadata }: SidecarSet): string {
+  return metadata?.name ?? "";
+}

@@ -1,0 +1,43 @@
+/** Decides whether anybody is at work on a SidecarSet: when a pass was seen last, and whether it saw the latest change. */
+
+import type { ObjectMeta } from "../../../api/kubernetes.ts";
+import { counted } from "../../../go/counted.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
+import { note, ok, type Step, stop, wait } from "./step.ts";
+
+/** A schedule of a minute, and a pass that takes as long. */
+const LATE_SECONDS = 180;
+
+interface Schedule {
+  readonly lease: string;
+  readonly name: string;
+}
+
+const ROLLOUT: Schedule = { lease: "sidecarset-rollout", name: "the rollout function" };
+
+type TickReason = "TickUnknown" | "TickRunning" | "TickNotRunning";
+
+/** `lastPass` is when a pass renewed its Lease last, RFC3339; undefined: no Lease is there, or it may not be read. */
+export function traceTick(lastPass: string | undefined, now: string, schedule = ROLLOUT): Step<TickReason> {
+  const age = lastPass === undefined ? undefined : secondsBetween(lastPass, now);
+  if (age === undefined)
+    return note("TickUnknown", `when a pass ran last is unknown: there is no Lease ${schedule.lease}`);
+  if (age <= LATE_SECONDS) return ok("TickRunning", `a pass ran ${counted(Math.max(0, age), "second")} ago`);
+  return stop(
+    "TickNotRunning",
+    `no pass has run since ${lastPass}`,
+    `see that the schedule of ${schedule.name} is on, or that serve runs with --tick; until then sidecarset tick makes one by hand`,
+  );
+}
+
+interface Observed {
+  readonly metadata?: ObjectMeta;
+  readonly status?: { readonly observedGeneration?: number };
+}
+
+/** undefined: what was seen last is what is there. */
+export function traceGeneration({ metadata, status }: Observed): Step<"ChangeNotSeen"> | undefined {
+  const [generation, seen] = [metadata?.generation ?? 0, status?.observedGeneration ?? 0];
+  if (seen >= generation) return undefined;
+  return wait("ChangeNotSeen", `no pass has seen the latest change yet (generation ${generation}, seen ${seen})`);
+}

@@ -1,0 +1,262 @@
+/** Decides how a cluster is moved from OpenKruise's manager to us: in which order, so that pods are injected at every moment and never rolled out by two. */
+
+import { counted } from "../../../go/counted.ts";
+import { isRunning } from "../check/others.ts";
+import {
+  gatesOf,
+  lackingKinds,
+  type MigrationFacts,
+  OPTIONAL_ROLES,
+  optionalKinds,
+  protectedNamespaces,
+  underWay,
+  versionOf,
+  type Workload,
+} from "./inventory.ts";
+import { type Migration, type MigrationStep, quoted, SAME } from "./migration.ts";
+
+/** As `sidecarset webhooks` takes them. */
+export interface WebhookOptions {
+  readonly url: string;
+  /** file */
+  readonly caBundle?: string;
+  /** file */
+  readonly pathSecrets?: string;
+}
+
+/** `problems`: of SidecarSets that would not be accepted here as they are. */
+export function planFromKruise(facts: MigrationFacts, options: WebhookOptions, problems: readonly string[]): Migration {
+  const blocks = [...problems, ...blocksOf(facts)];
+  return {
+    direction: "from-kruise",
+    found: foundIn(facts),
+    blocks,
+    same: SAME,
+    changes: changesOf(facts),
+    risks: RISKS,
+    steps: blocks.length > 0 ? [] : stepsOf(facts, options),
+  };
+}
+
+const RISKS: readonly string[] = [
+  "never `helm uninstall kruise`: its chart owns the definition of SidecarSets, so that every SidecarSet goes with it, and the namespace, so that every revision goes with it",
+  "OpenKruise's manager must not be scaled down while its webhooks are registered: they have failurePolicy Fail, and no pod would be created",
+  "never let both roll out at once: each has a budget of its own, and together they exceed maxUnavailable",
+  "from the stop of its manager until the step after it, SidecarSets can't be read or written in the version that they are not stored in; pods are created and injected all the same",
+];
+
+export function foundIn(facts: MigrationFacts): readonly string[] {
+  const { managers, daemons, theirConfigurations, ourConfigurations, kinds, sidecarSets, pods, revisions } = facts;
+  const present = kinds.filter(({ count = 0 }) => count > 0).map(({ kind, count }) => `${count} ${kind}`);
+  const going = underWay(facts);
+  return [
+    ...(managers.length === 0 ? ["OpenKruise's manager is not installed"] : managers.map(managerText)),
+    ...daemons.map(({ metadata }) => `its DaemonSet ${metadata?.namespace}/${metadata?.name}`),
+    theirConfigurations.length === 0
+      ? "none of its webhooks is registered"
+      : `its webhooks: ${theirConfigurations.join(", ")}`,
+    ourConfigurations.length === 0 ? "none of ours is registered" : `ours: ${ourConfigurations.join(", ")}`,
+    `${counted(sidecarSets.length, "SidecarSet")}, ${counted(revisions, "revision")} of ${sidecarSets.length === 1 ? "it" : "them"}, ${counted(pods, "pod")}`,
+    ...(going.length > 0 ? [`rollouts under way: ${going.join(", ")}`] : []),
+    ...(present.length > 0 ? [`objects of its kinds: ${present.join(", ")}`] : []),
+    ...facts.unseen,
+  ];
+}
+
+function managerText(manager: Workload): string {
+  const { metadata, status } = manager;
+  const version = versionOf(manager);
+  const state = isRunning(manager) ? `${status?.readyReplicas ?? 0} ready` : "scaled to 0";
+  const gates = gatesOf(manager);
+  const extra = gates.length > 0 ? `, feature gates ${gates.join(",")}` : "";
+  return `OpenKruise's manager ${metadata?.namespace}/${metadata?.name}${version ? ` ${version}` : ""}, ${state}${extra}`;
+}
+
+/** Its manager can't be told to leave SidecarSets to somebody else, so it has to be stopped altogether. */
+function blocksOf(facts: MigrationFacts): readonly string[] {
+  const lacking = lackingKinds(facts).map(({ kind, count }) =>
+    count === undefined ? `${kind} (not counted)` : `${count} ${kind}`,
+  );
+  return [
+    ...(lacking.length > 0
+      ? [
+          `only OpenKruise's manager serves ${lacking.join(", ")}, and while it runs it rolls SidecarSets out too: move these to kinds of Kubernetes first, or keep OpenKruise`,
+        ]
+      : []),
+    ...(facts.sidecarSets.length === 0 && facts.managers.length === 0
+      ? ["there is neither OpenKruise nor a SidecarSet: nothing to move; sidecarset install --help"]
+      : []),
+  ];
+}
+
+function changesOf(facts: MigrationFacts): readonly string[] {
+  const guarded = protectedNamespaces(facts);
+  return [
+    "while the webhook is down, pods are created without their sidecars (failurePolicy Ignore); OpenKruise has Fail, and sidecarset webhooks --failure-policy Fail has it too",
+    "pods in kube-system and kube-node-lease get no sidecars; API servers wait 5 seconds for an answer, not 10",
+    "rollouts go on in passes, each minute or each --tick, and follow each batch within a pass",
+    ...(guarded.length > 0
+      ? [
+          `the label that protects from deletion has no effect any more, on namespaces ${guarded.join(", ")} and elsewhere`,
+        ]
+      : []),
+    ...optionalKinds(facts).map(
+      ({ kind, plural }) =>
+        `${kind} is served here with a role of its own: infra/rbac/optional/${OPTIONAL_ROLES[plural]}.yaml`,
+    ),
+  ];
+}
+
+const KEEP = "kruise-before.yaml";
+const CONFIGURATIONS =
+  "mutatingwebhookconfiguration/kruise-mutating-webhook-configuration validatingwebhookconfiguration/kruise-validating-webhook-configuration";
+
+function stepsOf(facts: MigrationFacts, options: WebhookOptions): readonly MigrationStep[] {
+  const given = optionsText(options);
+  const hasTheirs = facts.theirConfigurations.length > 0;
+  return [
+    keepCopies(facts, hasTheirs),
+    grantRights(facts),
+    {
+      what: "Start the webhooks without passes (serve --tick never, or deploy; without the binding that was taken away no pass can write), and register them beside OpenKruise's. Both inject the same, so that it does not matter who is first.",
+      commands: [`sidecarset webhooks ${given} | kubectl apply -f -`],
+      back: [`sidecarset webhooks ${given} | kubectl delete -f -`],
+    },
+    {
+      what: "See that API servers are answered. OpenKruiseActive, InjectedTwice, ConversionElsewhere, RightMissing and findings about passes are expected until the end.",
+      commands: ["sidecarset check"],
+      back: [],
+    },
+    ...(hasTheirs
+      ? [
+          {
+            what: "Take OpenKruise's webhooks away, before its manager: from here on only ours inject.",
+            commands: [`kubectl delete ${CONFIGURATIONS}`],
+            back: [`kubectl create -f ${KEEP}`],
+          },
+        ]
+      : []),
+    ...facts.managers.filter(isRunning).map(stopManager),
+    convert(facts, options),
+    ...(optionalKinds(facts).some(({ plural }) => plural === "statefulsets") ? [defineSets(facts)] : []),
+    startPasses(),
+    { what: "See that all is well.", commands: ["sidecarset check"], back: [] },
+    cleanUp(facts),
+  ];
+}
+
+function keepCopies({ kruiseNamespace }: MigrationFacts, hasTheirs: boolean): MigrationStep {
+  return {
+    what: "Keep copies.",
+    commands: [
+      "kubectl get sidecarsets.apps.kruise.io -o yaml > sidecarsets-before.yaml",
+      `kubectl -n ${kruiseNamespace} get controllerrevisions -o yaml > revisions-before.yaml`,
+      ...(hasTheirs ? [`kubectl get ${CONFIGURATIONS} -o yaml > ${KEEP}`] : []),
+    ],
+    back: [],
+  };
+}
+
+function grantRights(facts: MigrationFacts): MigrationStep {
+  const optional = optionalKinds(facts).map(({ plural }) => `-f infra/rbac/optional/${OPTIONAL_ROLES[plural]}.yaml`);
+  return {
+    what: "Make our accounts, and take the right to roll out away from them again until OpenKruise's manager has stopped.",
+    commands: [
+      [
+        "kubectl apply -f infra/rbac/namespace.yaml -f infra/rbac/access.yaml -f infra/rbac/fence.yaml",
+        ...optional,
+      ].join(" "),
+      "kubectl delete clusterrolebinding sidecarset-reconciler",
+    ],
+    back: ["kubectl delete -f infra/rbac/fence.yaml -f infra/rbac/access.yaml"],
+  };
+}
+
+function stopManager({ metadata, spec }: Workload): MigrationStep {
+  const place = `-n ${metadata?.namespace}`;
+  const labels = Object.entries(spec?.selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const pods =
+    labels.length > 0 ? [`kubectl ${place} wait --for=delete pod -l ${labels.join(",")} --timeout=120s`] : [];
+  return {
+    what: "Stop OpenKruise's manager, and wait until it has ended. Its DaemonSet may go on.",
+    commands: [`kubectl ${place} scale deployment/${metadata?.name} --replicas=0`, ...pods],
+    back: [`kubectl ${place} scale deployment/${metadata?.name} --replicas=${spec?.replicas ?? 1}`],
+  };
+}
+
+function convert({ conversion }: MigrationFacts, options: WebhookOptions): MigrationStep {
+  const install = `sidecarset install ${optionsText(options)} | kubectl apply -f -`;
+  const secret =
+    options.pathSecrets === undefined
+      ? ""
+      : `/s/'"$(sidecarset path-secrets --path-secrets ${quoted(options.pathSecrets)} /convert)"'`;
+  const ca = options.caBundle === undefined ? "null" : `"'"$(base64 < ${quoted(options.caBundle)} | tr -d '\\n')"'"`;
+  const url = `${options.url.replace(/\/+$/, "")}${secret}/convert`;
+  const client = `{"service":null,"url":"${url}","caBundle":${ca}}`;
+  // By printf, which is no process: arguments of processes are everybody's to read.
+  const patch = `printf %s '{"spec":{"conversion":{"webhook":{"clientConfig":${client}}}}}' | kubectl patch crd sidecarsets.apps.kruise.io --type=merge --patch-file=/dev/stdin`;
+  const { service } = conversion ?? {};
+  const theirs = `{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443},"url":null}`;
+  return {
+    what: "Have SidecarSets converted by us, and take our definition, which adds conditions to their status. It also gives our account the right to roll out again.",
+    // An address of both kinds would be refused.
+    commands: [...(service === undefined ? [] : [patch]), install],
+    back:
+      service === undefined
+        ? []
+        : [
+            `kubectl patch crd sidecarsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":{"webhook":{"clientConfig":${theirs}}}}}'`,
+          ],
+  };
+}
+
+/** Its own definition would go on asking its manager for conversions, which has ended. */
+function defineSets({ setConversion: { service } = {} }: MigrationFacts): MigrationStep {
+  const patch = (conversion: string) =>
+    `kubectl patch crd statefulsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":${conversion}}}'`;
+  const theirs = `{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443}}`;
+  return {
+    what: "Have StatefulSets converted by the API server itself, since their versions differ in nothing but the name, and take our definition. Then register their webhooks: infra/webhooks/stateful-sets.yaml with your address in it.",
+    // An address beside a strategy that needs none would be refused.
+    commands: [
+      ...(service === undefined ? [] : [patch('{"strategy":"None","webhook":null}')]),
+      "kubectl apply -f infra/crd/statefulsets.yaml",
+    ],
+    back:
+      service === undefined
+        ? []
+        : [
+            patch(
+              `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1","v1beta1"],"clientConfig":${theirs}}}`,
+            ),
+          ],
+  };
+}
+
+function startPasses(): MigrationStep {
+  return {
+    what: "Let passes run: turn the schedule on, or serve with --tick. A dry run tells what the next one does: nothing, where OpenKruise had finished.",
+    commands: ["sidecarset tick --dry-run"],
+    back: ["kubectl delete clusterrolebinding sidecarset-reconciler"],
+  };
+}
+
+function cleanUp({ managers, daemons }: MigrationFacts): MigrationStep {
+  const places = [
+    ...managers.map(({ metadata }) => `kubectl -n ${metadata?.namespace} delete deployment/${metadata?.name}`),
+    ...daemons.map(({ metadata }) => `kubectl -n ${metadata?.namespace} delete daemonset/${metadata?.name}`),
+  ];
+  return {
+    what: "When you are sure, days later: take away what is left of OpenKruise, and Helm's record of it, so that nobody uninstalls it by mistake.",
+    commands: [...places, "kubectl delete secrets -A -l owner=helm,name=kruise"],
+    back: [],
+  };
+}
+
+function optionsText({ url, caBundle, pathSecrets }: WebhookOptions): string {
+  return [
+    `--url ${quoted(url)}`,
+    ...(caBundle === undefined ? [] : [`--ca-bundle ${quoted(caBundle)}`]),
+    ...(pathSecrets === undefined ? [] : [`--path-secrets ${quoted(pathSecrets)}`]),
+  ].join(" ");
+}

@@ -1,0 +1,51 @@
+/** Decides what the page says about annotations of a SidecarSet that have passes do something, or leave it. */
+
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { counted } from "../../../go/counted.ts";
+import { isPlainNo } from "../../rollout/approval.ts";
+import { lastUndone } from "../../rollout/halt/undo.ts";
+import type { Counted, Mark, Reason } from "./reason.ts";
+
+export function careReasons(sidecarSet: SidecarSet, { hold, halt, gate, owners }: Counted): readonly Reason[] {
+  const undone = lastUndone(sidecarSet);
+  const isOpen = gate !== undefined && isPlainNo(gate);
+  return [
+    ...haltReasons(hold, halt),
+    ...(undone?.isCurrent
+      ? [fact(["ReleaseUndone", "held"], "A release was taken back", `It was ${undone.message}.`)]
+      : []),
+    ...(gate === undefined
+      ? []
+      : [
+          fact(
+            ["GateRefused", isOpen ? "held" : "trouble"],
+            "A gate has not allowed the next batch",
+            `${sentence(gate)}.`,
+          ),
+        ]),
+    ...(owners === undefined
+      ? []
+      : [
+          fact(
+            ["OwnerBudgetUsed", "wait"],
+            `${counted(owners.waiting, "pod waits", "pods wait")} for others of the same owner`,
+            `${owners.full.join("; ")}.`,
+          ),
+        ]),
+  ];
+}
+
+function haltReasons(hold: string, halt: string | undefined): readonly Reason[] {
+  if (halt === undefined) return [];
+  const text = `${sentence(halt)}.`;
+  if (hold === "unreadable") return [fact(["AnnotationUnreadable", "trouble"], "An annotation cannot be read", text)];
+  return [fact(["RolloutHalted", "trouble"], "The rollout was stopped", text)];
+}
+
+function fact([reason, kind]: Mark, title: string, text: string): Reason {
+  return { reason, kind, title, text, pods: [] };
+}
+
+function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

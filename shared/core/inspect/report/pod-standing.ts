@@ -1,0 +1,109 @@
+/** Decides what the page says about one pod: where it stands, since when, and what it waits for. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import { HASH_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION, INJECT_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { jsonObjectOf } from "../../../go/json/json-object.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
+import { failureOf } from "../../pod/container-failure.ts";
+import { hasAllSidecars, isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
+import { parseUpgradeRecords } from "../../pod/pod-records.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { classify, type PodClass } from "../../rollout/select/classify.ts";
+import { downPods } from "../../rollout/select/down-pods.ts";
+
+/** Each pod is in exactly one. */
+export type Standing =
+  /** runs the current version, ready */
+  | "updated"
+  /** has the current version, and is not ready with it (yet) */
+  | "down"
+  /** between two versions */
+  | "changing"
+  /** old, gets its turn */
+  | "waiting"
+  /** old, the update strategy's selector leaves it out */
+  | "notSelected"
+  /** old, and only a new pod gets the current version */
+  | "notUpgradable"
+  /** selected, and without the sidecars */
+  | "without";
+
+export interface PodStanding {
+  readonly namespace: string;
+  readonly name: string;
+  /** "" while no node was found */
+  readonly node: string;
+  readonly standing: Standing;
+  /** one clause; "" when there is nothing to say */
+  readonly why: string;
+  /** a container of it fails */
+  readonly isFailing: boolean;
+  /** of what the pod got last, "" where nothing is recorded */
+  readonly hash: string;
+  /** RFC3339; when the pod got that, by creation or in place */
+  readonly since: string | undefined;
+  /** was changed in place at least once */
+  readonly isInPlace: boolean;
+  readonly isReady: boolean;
+}
+
+/**
+ * Undefined for a pod that nothing is said about: it is finished or on its way out, or is to have no sidecars.
+ * `isMissed`: it should have been given them when it was made, and was not.
+ */
+export function podStanding(state: PodState, sidecarSet: SidecarSet, isMissed: boolean): PodStanding | undefined {
+  const { pod } = state;
+  if (!isActive(pod)) return undefined;
+  const standing = isMatched(pod, sidecarSet) ? standingOf(state, sidecarSet) : without(pod, sidecarSet, isMissed);
+  return standing && { ...factsOf(pod, sidecarSet.metadata?.name ?? ""), ...standing };
+}
+
+function factsOf(pod: Pod, setName: string) {
+  const { metadata = {}, spec } = pod;
+  const { namespace = "", name = "", annotations = {} } = metadata;
+  const record = parseUpgradeRecords(annotations[HASH_ANNOTATION]).records[setName];
+  return {
+    namespace,
+    name,
+    node: spec.nodeName ?? "",
+    isFailing: failureOf(pod) !== undefined,
+    hash: record?.hash ?? "",
+    since: record?.updateTimestamp ?? undefined,
+    isInPlace: Object.hasOwn(jsonObjectOf(annotations[IN_PLACE_UPDATE_STATE_ANNOTATION]) ?? {}, setName),
+  };
+}
+
+type Stands = Pick<PodStanding, "standing" | "why" | "isReady">;
+
+function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
+  const isReady = state.isConsistent && state.isReady;
+  const kind = classify(state, sidecarSet);
+  if (kind === "notUpgradable" && state.native?.hindrance !== undefined)
+    return { standing: kind, why: state.native.hindrance, isReady };
+  if (kind !== "updated") return { standing: OLD[kind].standing, why: OLD[kind].why, isReady };
+  if (isReady) return { standing: "updated", why: "", isReady };
+  return { standing: "down", why: downPods(sidecarSet, [state], 1)[0]?.why ?? "", isReady };
+}
+
+const OLD: Readonly<Record<Exclude<PodClass, "updated">, Pick<PodStanding, "standing" | "why">>> = {
+  inFlight: { standing: "changing", why: "its last change is under way" },
+  notSelected: { standing: "notSelected", why: "updateStrategy.selector leaves it out" },
+  notUpgradable: { standing: "notUpgradable", why: "more than images changed: only a new pod gets it" },
+  waiting: { standing: "waiting", why: "" },
+};
+
+function without(pod: Pod, sidecarSet: SidecarSet, isMissed: boolean): Stands | undefined {
+  const why = isMissed ? "created after the SidecarSet, and not injected" : whyWithout(pod, sidecarSet);
+  return why === undefined ? undefined : { standing: "without", why, isReady: false };
+}
+
+export const CREATED_BEFORE = "created before the SidecarSet";
+
+function whyWithout(pod: Pod, sidecarSet: SidecarSet): string | undefined {
+  const { metadata } = sidecarSet;
+  if (isInjected(pod, metadata?.name ?? "") && !hasAllSidecars(pod, sidecarSet))
+    return "lacks a container of the SidecarSet";
+  if (pod.metadata?.annotations?.[INJECT_ANNOTATION] === "false") return undefined;
+  const age = secondsBetween(metadata?.creationTimestamp ?? "", pod.metadata?.creationTimestamp ?? "");
+  return age !== undefined && age < 0 ? CREATED_BEFORE : undefined;
+}

@@ -1,0 +1,197 @@
+/** Decides what the page says about why a rollout does no more than it does. */
+
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { counted } from "../../../go/counted.ts";
+import type { Reason as ReasonName } from "../explain/step.ts";
+import { careReasons } from "./care-reasons.ts";
+import { CREATED_BEFORE, type PodStanding, type Standing } from "./pod-standing.ts";
+import type { Counted, Mark, Reason } from "./reason.ts";
+
+/** Those that need somebody first. */
+export function reasonsOf(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted: Counted): readonly Reason[] {
+  const all = [
+    ...observation(sidecarSet),
+    ...troubles(pods, counted),
+    ...careReasons(sidecarSet, counted),
+    ...missing(pods),
+    ...injection(sidecarSet),
+    ...holds(pods, counted),
+    ...waits(pods, counted),
+  ];
+  const rank = { trouble: 0, wait: 1, held: 2 };
+  return all.toSorted((a, b) => rank[a.kind] - rank[b.kind]);
+}
+
+function observation({ metadata, status }: SidecarSet): readonly Reason[] {
+  const [generation, seen] = [metadata?.generation ?? 0, status?.observedGeneration ?? 0];
+  if (generation <= seen) return [];
+  const text = `Its generation is ${generation}, and the last one that a pass has recorded is ${seen}. If this stays, no pass runs: look at the schedule, or at the log of the rollout function.`;
+  return [{ reason: "ChangeNotSeen", kind: "wait", title: "The last change was not taken up yet", text, pods: [] }];
+}
+
+function troubles(pods: readonly PodStanding[], { immutableFields, problems }: Counted): readonly Reason[] {
+  const failing = pods.filter(({ standing, isFailing }) => standing === "down" && isFailing);
+  const fixed = ofStanding(pods, "notUpgradable");
+  const fields = immutableFields.length > 0 ? ` What changed: ${immutableFields.join(", ")}.` : "";
+  return [
+    ...reason(
+      ["ContainerFailing", "trouble"],
+      failing,
+      `${count(failing.length, "pod")} cannot start the current version`,
+      [
+        "Nothing goes on beyond maxUnavailable until they are ready. Correct the image, or go back to the version before.",
+      ],
+    ),
+    ...reason(
+      ["NotUpgradable", "trouble"],
+      fixed.map(withoutWhy),
+      `${count(fixed.length, "pod")} cannot be updated in place`,
+      [
+        `Only images can be changed in a running pod.${fields} Restart their workload to get new pods, or undo the change.`,
+      ],
+    ),
+    ...(problems.length === 0
+      ? []
+      : [
+          {
+            reason: "UpdateRefused" as const,
+            kind: "trouble" as const,
+            title: `${count(problems.length, "pod")} left alone`,
+            text: "What they carry cannot be handled. The others are not held up by them.",
+            pods: problems.map(({ namespace, name, message }) => ({ name: `${namespace}/${name}`, why: message })),
+          },
+        ]),
+  ];
+}
+
+function injection({ spec }: SidecarSet): readonly Reason[] {
+  if (!spec.injectionStrategy?.paused) return [];
+  const text = "New pods come without its sidecars. Set spec.injectionStrategy.paused to false to go on.";
+  return [{ reason: "InjectionPaused", kind: "held", title: "Injection is paused", text, pods: [] }];
+}
+
+function missing(pods: readonly PodStanding[]): readonly Reason[] {
+  const without = ofStanding(pods, "without");
+  const [before, missed] = [
+    without.filter(({ why }) => why === CREATED_BEFORE),
+    without.filter(({ why }) => why !== CREATED_BEFORE),
+  ];
+  return [
+    ...reason(["WebhookMissed", "trouble"], missed, `${count(missed.length, "pod")} without the sidecars`, [
+      "They match, and were not injected: the webhook was not asked, or not reached. Delete them to get them anew.",
+    ]),
+    ...reason(
+      ["CreatedBeforeSidecarSet", "held"],
+      before.map(withoutWhy),
+      `${count(before.length, "pod")} older than the SidecarSet`,
+      ["Sidecars come with the creation of a pod. Restart their workload to get them."],
+    ),
+  ];
+}
+
+function holds(pods: readonly PodStanding[], { hold, partition }: Counted): readonly Reason[] {
+  const waiting = ofStanding(pods, "waiting");
+  const left = ofStanding(pods, "notSelected");
+  const fact = (reason: ReasonName, title: string, text: string): Reason => ({
+    reason,
+    kind: "held",
+    title,
+    text,
+    pods: [],
+  });
+  return [
+    ...(hold === "paused"
+      ? [
+          fact(
+            "StrategyPaused",
+            "Paused",
+            `${count(waiting.length, "pod")} would be next. Set spec.updateStrategy.paused to false to go on.`,
+          ),
+        ]
+      : []),
+    ...(hold === "NotUpdate"
+      ? [
+          fact(
+            "StrategyNotUpdate",
+            "The update strategy is NotUpdate",
+            "Running pods are left as they are, only new ones get the current version.",
+          ),
+        ]
+      : []),
+    ...(partition > 0
+      ? [
+          fact(
+            "KeptByPartition",
+            `The partition keeps ${count(partition, "pod")}`,
+            "Lower spec.updateStrategy.partition to let more of them go.",
+          ),
+        ]
+      : []),
+    ...reason(["UpdateSelectorNotMatched", "held"], left.map(withoutWhy), `${count(left.length, "pod")} not selected`, [
+      "spec.updateStrategy.selector leaves them out: they stay at their version.",
+    ]),
+  ];
+}
+
+const ORDERED = "Pods of StatefulSets are updated one at a time, set after set, highest ordinal first";
+
+function waits(
+  pods: readonly PodStanding[],
+  { hold, selected, used, maxUnavailable, order }: Counted,
+): readonly Reason[] {
+  const starting = pods.filter(({ standing, isFailing }) => standing === "down" && !isFailing);
+  const changing = ofStanding(pods, "changing");
+  const budget: Reason = {
+    reason: "BudgetUsed",
+    kind: "wait",
+    title: `${used} of at most ${counted(maxUnavailable, "pod is", "pods are")} unavailable`,
+    text: "The next ones get their turn when these are ready, or when spec.updateStrategy.maxUnavailable is higher.",
+    pods: [],
+  };
+  return [
+    ...(hold === "budget" && selected === 0 ? [budget] : []),
+    ...(order === undefined
+      ? []
+      : [{ reason: "OrderOfSets", kind: "wait", title: ORDERED, text: `${order}.`, pods: [] } as const]),
+    ...reason(["PodNotReady", "wait"], starting, `${count(starting.length, "pod")} not ready yet`, [
+      "They have the current version.",
+    ]),
+    ...reason(
+      ["PreviousUpdateUnderWay", "wait"],
+      changing.map(withoutWhy),
+      `${count(changing.length, "pod")} between two versions`,
+      ["Their last change has not come to its end, which the next one waits for."],
+    ),
+  ];
+}
+
+function ofStanding(pods: readonly PodStanding[], wanted: Standing): readonly PodStanding[] {
+  return pods.filter(({ standing }) => standing === wanted);
+}
+
+function reason(
+  [name, kind]: Mark,
+  pods: readonly PodStanding[],
+  title: string,
+  [text]: readonly [string],
+): readonly Reason[] {
+  if (pods.length === 0) return [];
+  return [
+    {
+      reason: name,
+      kind,
+      title,
+      text,
+      pods: pods.map(({ namespace, name, why }) => ({ name: `${namespace}/${name}`, why })),
+    },
+  ];
+}
+
+/** Where the title has said it. */
+function withoutWhy(pod: PodStanding): PodStanding {
+  return { ...pod, why: "" };
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

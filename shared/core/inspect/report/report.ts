@@ -1,0 +1,153 @@
+/** Decides what a report says about SidecarSets: where each stands, how it got there, what comes next, and what holds it. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { asLastAnswered } from "../../rollout/approval.ts";
+import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../../rollout/decide.ts";
+import { planRollout } from "../../rollout/plan/plan.ts";
+import { partitionOf } from "../../rollout/select/budget.ts";
+import { stateReader } from "../../rollout/select/observed-states.ts";
+import { traceTick } from "../explain/trace-tick.ts";
+import type { NextBatch, SetDetail, SetRow, Verdict } from "./content.ts";
+import { type EventObject, eventLines } from "./event-line.ts";
+import { countStandings, groupPods } from "./groups.ts";
+import { podStanding } from "./pod-standing.ts";
+import { batchesOf, progressOf } from "./progress.ts";
+import type { Reason } from "./reason.ts";
+import { reasonsOf } from "./reasons.ts";
+import { imagesOf, revisionRows } from "./revision-row.ts";
+
+export interface ReportSubject {
+  readonly observation: Observation;
+  /** about the SidecarSet and its pods; undefined: they cannot be read */
+  readonly events: readonly EventObject[] | undefined;
+  /** uids of pods that were made without the sidecars that they should have */
+  readonly missed: ReadonlySet<string>;
+  /** when a pass renewed its Lease last, RFC3339; undefined: unknown */
+  readonly lastPass: string | undefined;
+}
+
+/** How many batches to come are named. */
+const BATCHES_FORESEEN = 5;
+
+/**
+ * Pure: everything the page says about one SidecarSet, from the same observation that a pass decides on.
+ * @throws TypeError for a spec that the API server would not have stored
+ */
+export function reportOnSidecarSet(subject: ReportSubject, context: DecideContext): SetDetail {
+  const { observation, events, missed, lastPass } = subject;
+  const { sidecarSet, revisions } = observation;
+  const isMissed = ({ metadata }: Pod) => missed.has(metadata?.uid ?? "");
+  const stateOf = stateReader(observation, context.settings);
+  const pods = Array.from(observation.pods, (pod) => podStanding(stateOf(pod), sidecarSet, isMissed(pod))).filter(
+    (pod) => pod !== undefined,
+  );
+  const updated = pods.filter(({ standing }) => standing === "updated" || standing === "down");
+  const decision = asLastAnswered(sidecarSet, decide(observation, context), observation.reserved.uids);
+  const { summary, status, halt } = decision;
+  const rows = revisionRows(sidecarSet, revisions, pods);
+  const idle = summary.hold === "finished" ? [] : idleness(lastPass, context.now);
+  const reasons = [...idle, ...reasonsOf(sidecarSet, pods, { ...summary, ...(halt === undefined ? {} : { halt }) })];
+  return {
+    name: sidecarSet.metadata?.name ?? "",
+    at: context.now,
+    verdict: idle.length > 0 ? "Blocked" : verdictOf(summary, reasons),
+    headline: headlineOf(summary),
+    images: imagesOf(sidecarSet.spec),
+    facts: factsOf(sidecarSet, summary, status),
+    matched: summary.matched,
+    updated: summary.updated,
+    ready: summary.ready,
+    target: summary.matched - partitionOf(sidecarSet.spec.updateStrategy, summary.matched),
+    counts: countStandings(pods),
+    reasons,
+    progress: progressOf(updated, rows.find(({ isCurrent }) => isCurrent)?.createdAt, context.now),
+    batches: batchesOf(updated),
+    next: nextBatches(observation, context),
+    nodes: groupPods(pods, "node"),
+    namespaces: groupPods(pods, "namespace"),
+    pods,
+    revisions: rows,
+    events: events && eventLines(events),
+  };
+}
+
+/** One line about each, from what is stored: no pod is looked at. */
+export function listSidecarSets(sidecarSets: readonly SidecarSet[]): readonly SetRow[] {
+  return sidecarSets.map((sidecarSet) => {
+    const { metadata, spec, status = {} } = sidecarSet;
+    const { matchedPods: matched = 0, updatedPods: updated = 0, readyPods: ready = 0 } = status;
+    return {
+      name: metadata?.name ?? "",
+      images: imagesOf(spec),
+      matched,
+      updated,
+      ready,
+      remark: remarkOn(sidecarSet),
+    };
+  });
+}
+
+function remarkOn({ metadata, spec, status }: SidecarSet): string {
+  const { type, paused, partition } = spec.updateStrategy ?? {};
+  if ((metadata?.generation ?? 0) > (status?.observedGeneration ?? 0)) return "not taken up yet";
+  if (type === "NotUpdate") return "NotUpdate";
+  if (paused) return "paused";
+  return partition === undefined || partition === 0 || partition === "0%" ? "" : `partition ${partition}`;
+}
+
+function idleness(lastPass: string | undefined, now: string): readonly Reason[] {
+  const { reason, verdict, message, hint = "" } = traceTick(lastPass, now);
+  if (verdict !== "stop") return [];
+  return [{ reason, kind: "trouble", title: sentence(message), text: `${sentence(hint)}.`, pods: [] }];
+}
+
+function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+const BLOCKING: ReadonlySet<string> = new Set(["budget", "halted", "unreadable", "gate"]);
+const RESTING: ReadonlySet<string> = new Set(["paused", "NotUpdate", "gate", "partition", "nothingWaits"]);
+
+function verdictOf({ matched, updated, ready, selected, hold }: Summary, reasons: readonly Reason[]): Verdict {
+  if (reasons.some(({ kind }) => kind === "trouble"))
+    return BLOCKING.has(hold) && selected === 0 ? "Blocked" : "Degraded";
+  if (matched === 0) return "No pods";
+  if (updated === matched && ready === matched) return "Done";
+  return RESTING.has(hold) && !reasons.some(({ kind }) => kind === "wait") ? "Held" : "Rolling out";
+}
+
+function headlineOf({ matched, updated, updatedReady, used, maxUnavailable }: Summary): string {
+  if (matched === 0) return "It matches no running pod.";
+  const pods = `${matched} ${matched === 1 ? "pod" : "pods"}`;
+  if (updated === matched && updatedReady === matched)
+    return `All of its ${pods} have the current version, and are ready.`;
+  return `${updated} of ${pods} have the current version, ${updatedReady} of them ready; ${used} of at most ${maxUnavailable} unavailable.`;
+}
+
+function factsOf(
+  { metadata, spec }: SidecarSet,
+  { matched, maxUnavailable, partition }: Summary,
+  { latestRevision }: Decision["status"],
+): SetDetail["facts"] {
+  const strategy = spec.updateStrategy ?? {};
+  const share = (value: number | string, pods: number) =>
+    typeof value === "string" ? `${value} (${pods})` : `${value}`;
+  return [
+    ["Update strategy", strategy.type ?? "RollingUpdate"],
+    ["Partition", share(strategy.partition ?? 0, partitionOf(strategy, matched))],
+    ...(partition > 0 ? [["Kept by it now", `${partition}`] as const] : []),
+    ["Max unavailable", share(strategy.maxUnavailable ?? 1, maxUnavailable)],
+    ["Paused", strategy.paused ? "yes" : "no"],
+    ["Revision", latestRevision ?? "none yet"],
+    ["Generation", `${metadata?.generation ?? 0}`],
+    ...(spec.customVersion ? [["Custom version", spec.customVersion] as const] : []),
+  ];
+}
+
+function nextBatches(observation: Observation, context: DecideContext): readonly NextBatch[] {
+  const plan = planRollout(observation, { ...context, readyAfterSeconds: 1, maxSteps: BATCHES_FORESEEN });
+  return plan.steps.map(({ pods, purpose }) => ({
+    pods: pods.map(({ namespace, name }) => `${namespace}/${name}`),
+    isFlip: purpose === "flip",
+  }));
+}

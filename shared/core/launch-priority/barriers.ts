@@ -1,0 +1,86 @@
+/** Decides whether the containers of a pod start one after another, and what makes them wait. */
+import type { Container, EnvVar, Pod } from "../../api/kubernetes.ts";
+import {
+  CONTAINER_BARRIER_ENV,
+  CONTAINER_LAUNCH_PRIORITY_ANNOTATION,
+  CONTAINER_PRIORITY_ENV,
+} from "../../api/names.ts";
+import { quote } from "../../go/field-error.ts";
+import { Refusal } from "../admission/refusal.ts";
+
+const INTEGER = /^[+-]?\d+$/;
+const NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+const RANDOM_LENGTH = 5;
+/** What Kubernetes leaves of generateName, so that the name fits a label. */
+const BASE_LENGTH = 63 - RANDOM_LENGTH;
+
+/** As Go's strconv.Atoi, 64 bits wide. */
+function parseInteger(text: string): bigint | Refusal {
+  if (!INTEGER.test(text)) return new Refusal(`strconv.Atoi: parsing ${quote(text)}: invalid syntax`);
+  const value = BigInt(text);
+  if (BigInt.asIntN(64, value) === value) return value;
+  return new Refusal(`strconv.Atoi: parsing ${quote(text)}: value out of range`);
+}
+
+/** 0 without the variable; the last of several wins. */
+function priorityOf({ env }: Container): bigint | Refusal {
+  let priority: bigint | Refusal = 0n;
+  for (const { name, value } of env ?? []) {
+    if (name !== CONTAINER_PRIORITY_ENV) continue;
+    priority = parseInteger(value ?? "");
+    if (priority instanceof Refusal) return priority;
+  }
+  return priority;
+}
+
+/** One per container; none when all are equal. */
+function givenPriorities(containers: readonly Container[]): readonly bigint[] | Refusal {
+  const priorities: bigint[] = [];
+  for (const container of containers) {
+    const priority = priorityOf(container);
+    if (priority instanceof Refusal) return priority;
+    priorities.push(priority);
+  }
+  return new Set(priorities).size > 1 ? priorities : [];
+}
+
+function priorities({ metadata }: Pod, containers: readonly Container[]): readonly bigint[] | Refusal {
+  if (containers.length === 1) return [];
+  const isOrdered = metadata?.annotations?.[CONTAINER_LAUNCH_PRIORITY_ANNOTATION] === "Ordered";
+  return isOrdered ? containers.map((_, index) => BigInt(-index)) : givenPriorities(containers);
+}
+
+/** `random` returns a number from 0 up to but not including 1. Source: apiserver names.SimpleNameGenerator. */
+function generatedName(generateName: string, random: () => number): string {
+  const characters = Array.from({ length: RANDOM_LENGTH }, () =>
+    NAME_ALPHABET.charAt(Math.floor(random() * NAME_ALPHABET.length)),
+  );
+  return generateName.slice(0, BASE_LENGTH) + characters.join("");
+}
+
+/** The barrier names the pod, so the name cannot be left to the API server. */
+function withName(pod: Pod, random: () => number): Pod {
+  const { name, generateName } = pod.metadata ?? {};
+  if (name || !generateName) return pod;
+  return { ...pod, metadata: { ...pod.metadata, name: generatedName(generateName, random) } };
+}
+
+/** Compat: added even where there is one (vector existing-barrier). */
+function withBarrier(container: Container, podName: string, priority: bigint): Container {
+  const configMapKeyRef = { name: `${podName}-barrier`, key: `p_${priority}` };
+  const barrier: EnvVar = { name: CONTAINER_BARRIER_ENV, valueFrom: { configMapKeyRef } };
+  return { ...container, env: [...(container.env ?? []), barrier] };
+}
+
+/** The pod with a barrier in every container; the same object where the order does not matter. */
+export function initializeLaunchPriority(pod: Pod, random: () => number): Pod | Refusal {
+  const containers = pod.spec?.containers ?? [];
+  const order = priorities(pod, containers);
+  if (order instanceof Refusal) return order;
+  if (order.length === 0) return pod;
+  const named = withName(pod, random);
+  const waiting = containers.map((container, index) =>
+    withBarrier(container, named.metadata?.name ?? "", order[index] ?? 0n),
+  );
+  return { ...named, spec: { ...named.spec, containers: waiting } };
+}

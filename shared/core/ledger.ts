@@ -1,0 +1,254 @@
+/**
+ * Decides which pods may be written to, so that overlapping, frozen and killed passes together keep maxUnavailable and
+ * partition: a reservation per pod, in one object that is written with compare-and-swap.
+ *
+ * 1. The ledger is read first, then the pods are listed.
+ * 2. Used budget = pods seen down, and reserved ones.
+ * 3. A pod is written to only while it is reserved, on condition that it still has the reserved resourceVersion.
+ * 4. A reservation is freed only when its pod is seen at a later resourceVersion, or gone. One that is no longer wanted
+ *    is fenced: a write that changes nothing but an annotation, so that a late patch fails. So are reserved ones that a
+ *    smaller budget, or a release that others carry already, leaves no room for. An eviction is sent once, by the pass that
+ *    reserved it: refused, or never sent, it is freed with its pod as it was. All that may come late then is the fence of
+ *    another pass that had read the ledger before.
+ * 5. The ledger names the SidecarSet's generation. observedGeneration is written only when the ledger names it and
+ *    nothing is reserved under an older one.
+ */
+import { createHash } from "node:crypto";
+import { HASH_ANNOTATION } from "../api/names.ts";
+import type { SidecarSet } from "../api/sidecarset.ts";
+import { isLater } from "../go/resource-version.ts";
+
+/**
+ * More than this many pods are never being written to at once; the window is refilled. A line has 460 bytes at most, and
+ * a ConfigMap 1 MiB. With fewer, more time goes by between batches, when nothing is written; with more, more
+ * pods have to be fenced when a rollout is paused.
+ */
+export const MAX_RESERVATIONS = 2_000;
+
+/** Of an ordered set: its ledger is written again for each pod that gets a second write. */
+export const MAX_OF_SET = 1_000;
+
+/** A pod in the state in which it may be written to. */
+export interface PodState {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+export interface Reservation extends PodState {
+  /** of the SidecarSet when the pod was reserved first; 0: of another SidecarSet that had the same name */
+  readonly generation: number;
+  /** hash of the SidecarSet that the pod shall get */
+  readonly revision: string;
+}
+
+/** The SidecarSet as it was read, after the ledger. */
+export interface Subject {
+  readonly uid: string;
+  readonly generation: number;
+  /** its hash */
+  readonly revision: string;
+}
+
+export interface Ledger {
+  /** of the SidecarSet; "" when nothing has been written yet */
+  readonly uid: string;
+  readonly generation: number;
+  readonly reservations: readonly Reservation[];
+  /** digest of the annotations by which all of these were reserved; absent: it is not known, or of older ones */
+  readonly steering?: string;
+}
+
+export const EMPTY_LEDGER: Ledger = { uid: "", generation: 0, reservations: [] };
+
+/** Whose ledger it is: that of a SidecarSet, or of an ordered set, whose lines may also be about claims. */
+export type LedgerKind = "sidecarset" | "statefulset";
+
+const UID_KEYS = { sidecarset: "sidecarSetUID", statefulset: "statefulSetUID" } as const;
+
+/** Name of the ConfigMap; the owner's name may be as long as a ConfigMap's. */
+export function ledgerName(owner: string, kind: LedgerKind = "sidecarset"): string {
+  const name = `${kind}-ledger-${owner}`;
+  if (name.length <= 253) return name;
+  return `${name.slice(0, 236)}-${createHash("sha256").update(owner).digest("hex").slice(0, 16)}`;
+}
+
+/** A ConfigMap's data: one line a reservation, for people to read too. */
+export function formatLedger(ledger: Ledger, kind: LedgerKind = "sidecarset"): Readonly<Record<string, string>> {
+  const lines = ledger.reservations.map(
+    ({ namespace, name, uid, resourceVersion, generation, revision }) =>
+      `${namespace}/${name} ${uid} ${resourceVersion} ${generation} ${revision}\n`,
+  );
+  return { [UID_KEYS[kind]]: ledger.uid, generation: String(ledger.generation), reservations: lines.join("") };
+}
+
+/** undefined: this is no ledger. What is reserved is unknown then, and nothing may be written. */
+export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger | undefined {
+  const { generation, reservations } = data;
+  const uid = data[UID_KEYS.sidecarset] ?? data[UID_KEYS.statefulset];
+  if (uid === undefined || generation === undefined || !/^\d{1,15}$/.test(generation)) return undefined;
+  const parsed = (reservations ?? "").split("\n").filter(Boolean).map(parseReservation);
+  const valid = parsed.filter((reservation) => reservation !== undefined);
+  if (valid.length !== parsed.length) return undefined;
+  return { uid, generation: Number(generation), reservations: valid };
+}
+
+function parseReservation(line: string): Reservation | undefined {
+  const match = /^([^ /]+)\/([^ /]+) ([^ ]+) ([^ ]+) (\d{1,15}) ([^ ]*)$/.exec(line);
+  if (!match) return undefined;
+  const [, namespace = "", name = "", uid = "", resourceVersion = "", generation = "", revision = ""] = match;
+  return { namespace, name, uid, resourceVersion, generation: Number(generation), revision };
+}
+
+/** uid → resourceVersion of every pod that was looked at; null: looked for and gone. A uid that is absent was not looked for. */
+export type Seen = ReadonlyMap<string, string | null>;
+
+export interface Reconciled {
+  /** hold on: their patches may still land */
+  readonly kept: readonly Reservation[];
+  readonly freed: readonly Reservation[];
+}
+
+/**
+ * Rule 4, and the second half of rule 5: undefined when the ledger names a newer generation than `subject` has, so that
+ * whoever asks has to begin again.
+ */
+export function reconcileLedger(ledger: Ledger, seen: Seen, subject: Subject): Reconciled | undefined {
+  const isSame = ledger.uid === subject.uid;
+  if (isSame && ledger.generation > subject.generation) return undefined;
+  const kept: Reservation[] = [];
+  const freed: Reservation[] = [];
+  for (const reservation of ledger.reservations) {
+    const version = seen.get(reservation.uid);
+    // An older version is how a replica that lags behind shows it: the patch may land as before.
+    const isThrough = version === null || isLater(version, reservation.resourceVersion);
+    if (isThrough) freed.push(reservation);
+    else kept.push(isSame ? reservation : { ...reservation, generation: 0 });
+  }
+  return { kept, freed };
+}
+
+/** Whether all of these were reserved for this very generation and hash; what was reserved since counted them as used. */
+export function areReservedFor(kept: readonly Reservation[], { generation, revision }: Subject): boolean {
+  return kept.every((reservation) => reservation.generation === generation && reservation.revision === revision);
+}
+
+/** What reservations mean for a decision. */
+export interface Reserved {
+  /** of pods that may be written to at any moment: they use budget although still seen not updated */
+  readonly uids: ReadonlySet<string>;
+  /** all of them were reserved for the generation and hash that are decided on */
+  readonly areForThis: boolean;
+  /** how many pods can be reserved beside them: for others nothing is planned */
+  readonly room: number;
+}
+
+export const NOTHING_RESERVED: Reserved = reservedOf([], { uid: "", generation: 0, revision: "" });
+
+/** `kept`: those that hold on. */
+export function reservedOf(kept: readonly Reservation[], subject: Subject): Reserved {
+  const uids = new Set(kept.map(({ uid }) => uid));
+  return { uids, areForThis: areReservedFor(kept, subject), room: Math.max(0, MAX_RESERVATIONS - kept.length) };
+}
+
+export function subjectOf({ metadata }: SidecarSet): Subject {
+  return {
+    uid: metadata?.uid ?? "",
+    generation: metadata?.generation ?? 0,
+    revision: metadata?.annotations?.[HASH_ANNOTATION] ?? "",
+  };
+}
+
+export interface LedgerPlan {
+  /** to be swapped in before any pod is written to */
+  readonly ledger: Ledger;
+  /** uids out of `wanted` that are reserved there: may be written to once the swap is done */
+  readonly granted: ReadonlySet<string>;
+  /** kept, but wanted no more */
+  readonly fenced: readonly Reservation[];
+}
+
+/**
+ * Rules 2, 3 and 5: what is kept, and `wanted` pods in their order as far as there is room. `wanted` must have been
+ * decided with the kept ones counted as used. A kept one that is wanted again gets the new revision; the generation it
+ * was reserved under stays, since the older patch may still land. While one is to be fenced nothing new is reserved: its
+ * late patch may take the place that the partition leaves.
+ */
+export function withReservations(
+  kept: readonly Reservation[],
+  wanted: readonly PodState[],
+  subject: Subject,
+  limit: number = MAX_RESERVATIONS,
+): LedgerPlan {
+  const { uid, generation, revision } = subject;
+  const states = new Set(wanted.map(stateOf));
+  const isWanted = (reservation: Reservation) => states.has(stateOf(reservation));
+  const isKept = new Set(kept.map((reservation) => reservation.uid));
+  const fenced = kept.filter((reservation) => !isWanted(reservation));
+  const room = fenced.length > 0 ? 0 : Math.max(0, limit - kept.length);
+  const added = wanted
+    .filter((pod) => !isKept.has(pod.uid))
+    .slice(0, room)
+    .map((pod) => reservationOf(pod, subject));
+  const again = kept.filter(isWanted);
+  const reservations = [...kept.map((old) => (isWanted(old) ? { ...old, revision } : old)), ...added];
+  return {
+    ledger: { uid, generation, reservations },
+    granted: new Set([...again, ...added].map((reservation) => reservation.uid)),
+    fenced,
+  };
+}
+
+/**
+ * `ledger` with these pods too, as far as there is room: of what is no patch. Whoever decided has counted those that are
+ * reserved already as used. None where the ledger is another spec's.
+ */
+export function alsoReserved(
+  ledger: Ledger,
+  pods: readonly PodState[],
+  subject: Subject,
+): { readonly ledger: Ledger; readonly added: readonly Reservation[] } {
+  const isSame = ledger.uid === subject.uid && ledger.generation === subject.generation;
+  const room = isSame ? Math.max(0, MAX_RESERVATIONS - ledger.reservations.length) : 0;
+  const added = pods.slice(0, room).map((pod) => reservationOf(pod, subject));
+  return { ledger: { ...ledger, reservations: [...ledger.reservations, ...added] }, added };
+}
+
+export function withoutThese(ledger: Ledger, gone: ReadonlySet<Reservation>): Ledger {
+  const uids = new Set([...gone].map(({ uid }) => uid));
+  return { ...ledger, reservations: ledger.reservations.filter(({ uid }) => !uids.has(uid)) };
+}
+
+function reservationOf({ namespace, name, uid, resourceVersion }: PodState, subject: Subject): Reservation {
+  const { generation, revision } = subject;
+  return { namespace, name, uid, resourceVersion, generation, revision };
+}
+
+function stateOf({ uid, resourceVersion }: PodState): string {
+  return `${uid} ${resourceVersion}`;
+}
+
+/**
+ * `next` with what it may be said to be decided by, which annotations have no generation for: theirs, once nothing is
+ * left that was reserved before.
+ */
+export function withSteering(next: Ledger, { steering: stored }: Ledger, kept: number, steering: string): Ledger {
+  if (kept === 0 || stored === steering) return { ...next, steering };
+  return stored === undefined ? next : { ...next, steering: stored };
+}
+
+/** Rule 5: may status.observedGeneration show `subject`'s generation once `ledger` is what is stored? */
+export function isGenerationObservable(ledger: Ledger, subject: Subject): boolean {
+  return (
+    ledger.uid === subject.uid &&
+    ledger.generation === subject.generation &&
+    ledger.reservations.every(({ generation }) => generation === subject.generation)
+  );
+}
+
+/** True when writing `next` over `stored` would change nothing. */
+export function isSameLedger(stored: Ledger, next: Ledger): boolean {
+  const isSteeredAlike = stored.steering === next.steering;
+  return isSteeredAlike && JSON.stringify(formatLedger(stored)) === JSON.stringify(formatLedger(next));
+}

@@ -1,0 +1,152 @@
+/** Decides what a pod's hash annotations say about its SidecarSets, and how they are written. */
+import { compareUtf8, goJson } from "../../go/json/go-json.ts";
+import { isJsonObject } from "../../go/json/json-object.ts";
+import { jsonProblem } from "../../go/json/json-problem.ts";
+import { storedTime } from "../../go/rfc3339.ts";
+
+/** What one SidecarSet left on a pod. */
+export interface UpgradeRecord {
+  /** RFC 3339, UTC, seconds */
+  readonly updateTimestamp: string | null;
+  readonly hash: string;
+  readonly sidecarSetName: string;
+  readonly sidecarList: readonly string[] | null;
+  readonly controllerRevision?: string;
+}
+
+/** SidecarSet name → record. Has no prototype: a SidecarSet may be called "constructor". */
+export type UpgradeRecords = Readonly<Record<string, UpgradeRecord>>;
+
+export interface ParsedRecords {
+  /** legacy: name → hash, as OpenKruise before 1.0 wrote it */
+  readonly form: "current" | "legacy" | "absent" | "malformed";
+  /** empty when absent or malformed */
+  readonly records: UpgradeRecords;
+  /** why, when malformed */
+  readonly error?: string;
+}
+
+/** A value of another type than Go's struct has; what Go made of it until then is dropped. */
+class Mismatch extends Error {}
+
+/** As Go's encoding/json complains. */
+function mismatch(value: unknown, goType: string): Mismatch {
+  const kind = typeof value === "boolean" ? "bool" : typeof value;
+  return new Mismatch(
+    `json: cannot unmarshal ${Array.isArray(value) ? "array" : kind} into Go value of type ${goType}`,
+  );
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "string") return value.toWellFormed();
+  throw mismatch(value, "string");
+}
+
+function timestampOf(value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  const time = storedTime(textOf(value));
+  if (time === undefined) throw mismatch(value, "Time");
+  return time;
+}
+
+function sidecarListOf(value: unknown): readonly string[] | null {
+  if (value === undefined || value === null) return null;
+  if (!Array.isArray(value)) throw mismatch(value, "[]string");
+  return value.map(textOf);
+}
+
+function currentRecord(value: unknown): UpgradeRecord {
+  const fields = value ?? {};
+  if (!isJsonObject(fields)) throw mismatch(value, "SidecarSetUpgradeSpec");
+  const controllerRevision = textOf(fields["controllerRevision"]);
+  return {
+    updateTimestamp: timestampOf(fields["updateTimestamp"]),
+    hash: textOf(fields["hash"]),
+    sidecarSetName: textOf(fields["sidecarSetName"]),
+    sidecarList: sidecarListOf(fields["sidecarList"]),
+    ...(controllerRevision === "" ? {} : { controllerRevision }),
+  };
+}
+
+function legacyRecord(value: unknown, name: string): UpgradeRecord {
+  return { updateTimestamp: null, hash: textOf(value), sidecarSetName: name, sidecarList: null };
+}
+
+type ReadRecord = (value: unknown, name: string) => UpgradeRecord;
+
+function recordsOf(value: unknown, readRecord: ReadRecord): UpgradeRecords {
+  if (!isJsonObject(value)) throw mismatch(value, "map[string]string");
+  const records: Record<string, UpgradeRecord> = Object.create(null);
+  for (const [name, record] of Object.entries(value)) records[name] = readRecord(record, name);
+  return records;
+}
+
+function attempt(value: unknown, readRecord: ReadRecord): UpgradeRecords | Mismatch {
+  try {
+    return recordsOf(value, readRecord);
+  } catch (error) {
+    if (error instanceof Mismatch) return error;
+    throw error;
+  }
+}
+
+/** Nearly every new pod has no records. */
+const ABSENT: ParsedRecords = { form: "absent", records: Object.freeze(Object.create(null)) };
+
+function malformed(error: string): ParsedRecords {
+  return { form: "malformed", records: Object.create(null), error };
+}
+
+/**
+ * Of a rollout's pods many have the same text, and those that get their turn are asked for several times. Bounded: then
+ * all are forgotten. Few, since records take some space, and V8 takes for old what is kept.
+ */
+const parsed = new Map<string, ParsedRecords>();
+const MAX_PARSED = 100;
+
+/** The value of kruise.io/sidecarset-hash or …-hash-without-image. Never throws. The same text gives the same object. */
+export function parseUpgradeRecords(text: string | undefined): ParsedRecords {
+  // A value that is null is "" in Go.
+  if (!text) return ABSENT;
+  const known = parsed.get(text);
+  if (known) return known;
+  const fresh = readUpgradeRecords(text);
+  if (parsed.size === MAX_PARSED) parsed.clear();
+  parsed.set(text, fresh);
+  return fresh;
+}
+
+/** The same of a text that is there, read anew: for who keeps less than that of it. */
+export function readUpgradeRecords(text: string): ParsedRecords {
+  const problem = jsonProblem(text);
+  if (problem !== undefined) return malformed(problem);
+  const value: unknown = JSON.parse(text);
+  // The reference panics on it: a map that is nil cannot be written to.
+  if (value === null) return malformed("null is no map");
+  const current = attempt(value, currentRecord);
+  if (!(current instanceof Mismatch)) return { form: "current", records: current };
+  const legacy = attempt(value, legacyRecord);
+  return legacy instanceof Mismatch ? malformed(legacy.message) : { form: "legacy", records: legacy };
+}
+
+/** Of records that are the same objects: they never change. */
+const printed = new WeakMap<UpgradeRecord, string>();
+
+function printRecord(given: UpgradeRecord): string {
+  const known = printed.get(given);
+  if (known !== undefined) return known;
+  const { updateTimestamp, hash, sidecarSetName, sidecarList, controllerRevision } = given;
+  const record = { updateTimestamp, hash, sidecarSetName, sidecarList };
+  const text = goJson(controllerRevision ? { ...record, controllerRevision } : record);
+  printed.set(given, text);
+  return text;
+}
+
+/** Go's JSON of the records: names sorted by their bytes, fields in the struct's order. */
+export function formatUpgradeRecords(records: UpgradeRecords): string {
+  const members = Object.entries(records)
+    .sort(([a], [b]) => compareUtf8(a, b))
+    .map(([name, record]) => `${goJson(name)}:${printRecord(record)}`);
+  return `{${members.join(",")}}`;
+}

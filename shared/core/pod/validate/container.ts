@@ -1,0 +1,133 @@
+/** Decides whether Kubernetes would accept the containers of a pod. */
+import type { ContainerDetails } from "../../../api/container.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  invalidEach,
+  notSupported,
+  required,
+} from "../../../go/field-error.ts";
+import { dnsLabelErrors } from "../../../go/label-name.ts";
+import { validateEnv, validateEnvFrom } from "./env.ts";
+import { validateLifecycle, validateReadinessProbe, validateSingleSuccessProbe } from "./handler.ts";
+import { validateHostPorts, validatePorts } from "./port.ts";
+import { validatePullPolicy } from "./pull-policy.ts";
+import { validateResizePolicy, validateResources } from "./resources.ts";
+import { validateSecurityContext } from "./security-context.ts";
+import { type VolumeTable, validateVolumeDevices, validateVolumeMounts } from "./volume-mount.ts";
+
+const MESSAGE_POLICIES = ["File", "FallbackToLogsOnError"];
+
+function validateMessagePolicy(policy: string, field: string): readonly FieldError[] {
+  if (policy === "") return [required(field)];
+  return MESSAGE_POLICIES.includes(policy) ? [] : [notSupported(field, policy, MESSAGE_POLICIES)];
+}
+
+/** What holds for containers of every kind. */
+function validateCommon(container: ContainerDetails, volumes: VolumeTable, field: string): readonly FieldError[] {
+  const { name = "", image = "" } = container;
+  return [
+    ...(name === "" ? [required(`${field}.name`)] : invalidEach(`${field}.name`, name, dnsLabelErrors(name))),
+    ...(image === "" ? [required(`${field}.image`)] : []),
+    ...validateMessagePolicy(container.terminationMessagePolicy ?? "", `${field}.terminationMessagePolicy`),
+    ...validatePorts(container.ports, `${field}.ports`),
+    ...validateEnv(container.env, `${field}.env`),
+    ...validateEnvFrom(container.envFrom, `${field}.envFrom`),
+    ...validateVolumeMounts(container, volumes, `${field}.volumeMounts`),
+    ...validateVolumeDevices(container, volumes, `${field}.volumeDevices`),
+    ...validatePullPolicy(container.imagePullPolicy ?? "", `${field}.imagePullPolicy`),
+    ...validateResources(container.resources, `${field}.resources`),
+    ...validateResizePolicy(container.resizePolicy, `${field}.resizePolicy`),
+    ...validateSecurityContext(container.securityContext, `${field}.securityContext`),
+  ];
+}
+
+/** What only containers that keep running may have. */
+function validateRunning(container: ContainerDetails, field: string): readonly FieldError[] {
+  return [
+    ...validateLifecycle(container.lifecycle, `${field}.lifecycle`),
+    ...validateSingleSuccessProbe(container.livenessProbe, `${field}.livenessProbe`),
+    ...validateReadinessProbe(container.readinessProbe, `${field}.readinessProbe`),
+    ...validateSingleSuccessProbe(container.startupProbe, `${field}.startupProbe`),
+  ];
+}
+
+function validateUniqueName(name: string, seen: Set<string>, field: string): readonly FieldError[] {
+  if (seen.has(name)) return [duplicate(`${field}.name`, name)];
+  seen.add(name);
+  return [];
+}
+
+function validateImagePadding({ image = "" }: ContainerDetails, field: string): readonly FieldError[] {
+  const isPadded = image !== image.trim();
+  return isPadded ? [invalid(`${field}.image`, image, "must not have leading or trailing whitespace")] : [];
+}
+
+/** Containers that run side by side. */
+export function validateContainers(
+  containers: readonly ContainerDetails[],
+  volumes: VolumeTable,
+  field: string,
+): readonly FieldError[] {
+  const seen = new Set<string>();
+  const errors = containers.flatMap((container, index) => {
+    const member = `${field}[${index}]`;
+    return [
+      ...validateCommon(container, volumes, member),
+      ...validateUniqueName(container.name ?? "", seen, member),
+      ...validateRunning(container, member),
+      ...(container.restartPolicy == null
+        ? []
+        : [forbidden(`${member}.restartPolicy`, "may not be set for non-init containers")]),
+    ];
+  });
+  return [...errors, ...validateHostPorts(containers, field)];
+}
+
+function validateEnding(container: ContainerDetails, field: string): readonly FieldError[] {
+  return (["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const).flatMap((member) =>
+    container[member] == null
+      ? []
+      : [forbidden(`${field}.${member}`, "may not be set for init containers without restartPolicy=Always")],
+  );
+}
+
+function validateInitContainer(container: ContainerDetails, field: string): readonly FieldError[] {
+  const { restartPolicy, resizePolicy = [] } = container;
+  const isNative = restartPolicy === "Always";
+  return [
+    ...(restartPolicy == null || isNative ? [] : [notSupported(`${field}.restartPolicy`, restartPolicy, ["Always"])]),
+    ...(isNative ? validateRunning(container, field) : validateEnding(container, field)),
+    ...(resizePolicy.length > 0
+      ? [invalid(`${field}.resizePolicy`, resizePolicy, "must not be set for init containers")]
+      : []),
+  ];
+}
+
+/** `containers` are the pod's other ones, whose names are taken. */
+export function validateInitContainers(
+  initContainers: readonly ContainerDetails[],
+  containers: readonly ContainerDetails[],
+  volumes: VolumeTable,
+  field: string,
+): readonly FieldError[] {
+  const seen = new Set(containers.map(({ name = "" }) => name));
+  return initContainers.flatMap((container, index) => {
+    const member = `${field}[${index}]`;
+    const { name = "" } = container;
+    return [
+      ...validateCommon(container, volumes, member),
+      ...(name === "" && !seen.has("") ? [] : validateUniqueName(name, seen, member)),
+      // Compat: they run one by one, and the reference reports each under the first one's path.
+      ...validateHostPorts([container], field),
+      ...validateInitContainer(container, member),
+    ];
+  });
+}
+
+/** What is asked of containers of pods, but not of pod templates. */
+export function validateImages(containers: readonly ContainerDetails[], field: string): readonly FieldError[] {
+  return containers.flatMap((container, index) => validateImagePadding(container, `${field}[${index}]`));
+}

@@ -1,0 +1,212 @@
+/** Decides whether volumes made of the node's disk or of the cluster's objects may be declared as they are. */
+import type { DownwardFile, KeyToPath, VolumeProjection, VolumeSources } from "../../../api/volume-source.ts";
+import { type FieldError, forbidden, invalid, notSupported, required } from "../../../go/field-error.ts";
+import { fieldQuantity } from "../../../go/quantity/quantity.ts";
+import { numberOf } from "../../admission/integer.ts";
+import { validateFieldReference, validateResourceReference } from "./field-reference.ts";
+import { validateDescendingPath, validateNoBacksteps, validateNonReservedPath } from "./path.ts";
+import { validatePullPolicy } from "./pull-policy.ts";
+import { validateTrustBundle } from "./trust-bundle.ts";
+import { requireMembers, validateMode } from "./volume-member.ts";
+
+type Source<Name extends keyof VolumeSources> = NonNullable<VolumeSources[Name]>;
+
+const HOST_PATH_TYPES = [
+  "",
+  "BlockDevice",
+  "CharDevice",
+  "Directory",
+  "DirectoryOrCreate",
+  "File",
+  "FileOrCreate",
+  "Socket",
+];
+const DOWNWARD_FIELDS = [
+  "metadata.annotations",
+  "metadata.labels",
+  "metadata.name",
+  "metadata.namespace",
+  "metadata.uid",
+];
+const SHORTEST_TOKEN = 600;
+const LONGEST_TOKEN = 2 ** 32;
+
+export function validateEmptyDir({ sizeLimit }: Source<"emptyDir">, field: string): readonly FieldError[] {
+  const isNegative = sizeLimit != null && (fieldQuantity(sizeLimit)?.unscaled ?? 0n) < 0n;
+  return isNegative ? [forbidden(`${field}.sizeLimit`, "SizeLimit field must be a valid resource quantity")] : [];
+}
+
+export function validateHostPath({ path = "", type }: Source<"hostPath">, field: string): readonly FieldError[] {
+  if (path === "") return [required(`${field}.path`)];
+  const isKnown = type == null || HOST_PATH_TYPES.includes(type);
+  return [
+    ...validateNoBacksteps(path, `${field}.path`),
+    ...(isKnown ? [] : [notSupported(`${field}.type`, type, HOST_PATH_TYPES)]),
+  ];
+}
+
+export function validateGitRepo(source: Source<"gitRepo">, field: string): readonly FieldError[] {
+  return [
+    ...requireMembers(source, ["repository"], field),
+    ...validateDescendingPath(source.directory ?? "", `${field}.directory`),
+  ];
+}
+
+function validateKeyToPath(item: KeyToPath, field: string): readonly FieldError[] {
+  return [
+    ...requireMembers(item, ["key", "path"], field),
+    ...validateNonReservedPath(item.path ?? "", `${field}.path`),
+    ...validateMode(item.mode, `${field}.mode`),
+  ];
+}
+
+function validateItems(items: readonly KeyToPath[] | undefined, field: string): readonly FieldError[] {
+  return (items ?? []).flatMap((item, index) => validateKeyToPath(item, `${field}.items[${index}]`));
+}
+
+export function validateSecret(source: Source<"secret">, field: string): readonly FieldError[] {
+  return [
+    ...requireMembers(source, ["secretName"], field),
+    ...validateMode(source.defaultMode, `${field}.defaultMode`),
+    ...validateItems(source.items, field),
+  ];
+}
+
+export function validateConfigMap(source: Source<"configMap">, field: string): readonly FieldError[] {
+  return [
+    ...requireMembers(source, ["name"], field),
+    ...validateMode(source.defaultMode, `${field}.defaultMode`),
+    ...validateItems(source.items, field),
+  ];
+}
+
+function validateDownwardContent({ fieldRef, resourceFieldRef }: DownwardFile, field: string): readonly FieldError[] {
+  if (fieldRef == null) {
+    return resourceFieldRef == null
+      ? [required(field, "one of fieldRef and resourceFieldRef is required")]
+      : validateResourceReference(resourceFieldRef, `${field}.resourceFieldRef`, true);
+  }
+  const detail = "fieldRef and resourceFieldRef can not be specified simultaneously";
+  return [
+    ...validateFieldReference(fieldRef, `${field}.fieldRef`, DOWNWARD_FIELDS),
+    ...(resourceFieldRef == null ? [] : [invalid(field, "resource", detail)]),
+  ];
+}
+
+/** `field` is that of the list's owner: the reference does not say which file it means. */
+function validateDownwardFile(file: DownwardFile, field: string): readonly FieldError[] {
+  return [
+    ...requireMembers(file, ["path"], field),
+    ...validateNonReservedPath(file.path ?? "", `${field}.path`),
+    ...validateDownwardContent(file, field),
+    ...validateMode(file.mode, `${field}.mode`),
+  ];
+}
+
+export function validateDownwardApi(source: Source<"downwardAPI">, field: string): readonly FieldError[] {
+  return [
+    ...validateMode(source.defaultMode, `${field}.defaultMode`),
+    ...(source.items ?? []).flatMap((file) => validateDownwardFile(file, field)),
+  ];
+}
+
+function validateToken(
+  token: NonNullable<VolumeProjection["serviceAccountToken"]>,
+  field: string,
+  volumeField: string,
+): readonly FieldError[] {
+  const { path = "", expirationSeconds } = token;
+  const seconds = numberOf(expirationSeconds);
+  const member = `${field}.expirationSeconds`;
+  const isLong = seconds > LONGEST_TOKEN;
+  return [
+    ...(seconds < SHORTEST_TOKEN
+      ? [invalid(member, expirationSeconds ?? 0, "may not specify a duration less than 10 minutes")]
+      : []),
+    ...(isLong ? [invalid(member, expirationSeconds, "may not specify a duration larger than 2^32 seconds")] : []),
+    ...(path === "" ? [required(`${volumeField}.path`)] : validateNonReservedPath(path, `${volumeField}.path`)),
+  ];
+}
+
+/** Paths that sources of one volume would both write. */
+class ProjectedPaths {
+  private readonly seen = new Set<string>();
+  private readonly field: string;
+
+  constructor(field: string) {
+    this.field = field;
+  }
+
+  add(path: string, badValue: string): readonly FieldError[] {
+    if (this.seen.has(path)) return [invalid(this.field, badValue, "conflicting duplicate paths")];
+    this.seen.add(path);
+    return [];
+  }
+}
+
+function validateObjectSource(
+  source: NonNullable<VolumeProjection["secret"]>,
+  field: string,
+  paths: ProjectedPaths,
+): readonly FieldError[] {
+  const { name = "", items = [] } = source;
+  return [
+    ...(name === "" ? [required(`${field}.name`)] : []),
+    ...validateItems(items, field),
+    ...items.flatMap(({ path = "" }) => (path === "" ? [] : paths.add(path, name))),
+  ];
+}
+
+function validateDownwardSource(
+  files: readonly DownwardFile[],
+  field: string,
+  paths: ProjectedPaths,
+): readonly FieldError[] {
+  return files.flatMap((file) => {
+    const { path = "" } = file;
+    return [...validateDownwardFile(file, field), ...(path === "" ? [] : paths.add(path, path))];
+  });
+}
+
+function validateProjection(
+  source: VolumeProjection,
+  field: string,
+  volumeField: string,
+  paths: ProjectedPaths,
+): readonly FieldError[] {
+  const { secret, configMap, downwardAPI, serviceAccountToken, clusterTrustBundle } = source;
+  const kinds = [secret, configMap, downwardAPI, serviceAccountToken, clusterTrustBundle];
+  const bundlePath = clusterTrustBundle?.path ?? "";
+  return [
+    ...(secret == null ? [] : validateObjectSource(secret, `${field}.secret`, paths)),
+    ...(configMap == null ? [] : validateObjectSource(configMap, `${field}.configMap`, paths)),
+    ...validateDownwardSource(downwardAPI?.items ?? [], `${field}.downwardAPI`, paths),
+    ...(serviceAccountToken == null
+      ? []
+      : validateToken(serviceAccountToken, `${field}.serviceAccountToken`, volumeField)),
+    ...(clusterTrustBundle == null
+      ? []
+      : [
+          ...validateTrustBundle(clusterTrustBundle, `${field}.clusterTrustBundle`),
+          ...paths.add(bundlePath, bundlePath),
+        ]),
+    ...(kinds.filter((kind) => kind != null).length > 1
+      ? [forbidden(field, "may not specify more than 1 volume type per source")]
+      : []),
+  ];
+}
+
+export function validateProjected(source: Source<"projected">, field: string): readonly FieldError[] {
+  const paths = new ProjectedPaths(field);
+  return [
+    ...validateMode(source.defaultMode, `${field}.defaultMode`),
+    ...(source.sources ?? []).flatMap((projection, index) =>
+      validateProjection(projection, `${field}.sources[${index}]`, field, paths),
+    ),
+  ];
+}
+
+/** A reference is asked for where a pod itself is validated only: templates may leave it to later. */
+export function validateImage(source: Source<"image">, field: string): readonly FieldError[] {
+  return validatePullPolicy(source.pullPolicy ?? "", `${field}.pullPolicy`);
+}

@@ -1,0 +1,127 @@
+/** Decides whether a container may ask for the resources that it asks for. */
+import type { ContainerDetails, ContainerResizePolicy, ResourceClaim } from "../../../api/container.ts";
+import type { Quantity } from "../../../api/kubernetes.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  invalidEach,
+  notFound,
+  notSupported,
+  required,
+} from "../../../go/field-error.ts";
+import { dnsLabelErrors } from "../../../go/label-name.ts";
+import { fieldQuantity, formatQuantity, type ParsedQuantity } from "../../../go/quantity/quantity.ts";
+import { compareQuantities, milliValue } from "../../../go/quantity/quantity-arithmetic.ts";
+import { containerResourceErrors, isHugePages, isInteger, isOvercommitAllowed } from "./resource-name.ts";
+
+type ResourceList = Readonly<Record<string, Quantity>>;
+
+const RESIZED = ["cpu", "memory"];
+const RESIZE_POLICIES = ["NotRequired", "RestartContainer"];
+
+function quantityOf(quantity: Quantity): ParsedQuantity {
+  return fieldQuantity(quantity) ?? { unscaled: 0n, scale: 0, format: "DecimalSI", isInt64: true };
+}
+
+/** Source: Kubernetes' ValidateResourceQuantityValue. */
+function validateAmount(name: string, amount: Quantity, field: string): readonly FieldError[] {
+  const quantity = quantityOf(amount);
+  const isNegative = quantity.unscaled < 0n;
+  const hasFraction = isInteger(name) && milliValue(quantity) % 1000n !== 0n;
+  return [
+    ...(isNegative ? [invalid(field, formatQuantity(quantity), "must be greater than or equal to 0")] : []),
+    ...(hasFraction ? [invalid(field, formatQuantity(quantity), "must be an integer")] : []),
+  ];
+}
+
+function validateList(list: ResourceList, field: string): readonly FieldError[] {
+  return Object.entries(list).flatMap(([name, amount]) => [
+    ...invalidEach(`${field}[${name}]`, name, containerResourceErrors(name)),
+    ...validateAmount(name, amount, `${field}[${name}]`),
+  ]);
+}
+
+function requestProblem(name: string, request: ParsedQuantity, limit: ParsedQuantity): string | undefined {
+  const order = compareQuantities(request, limit);
+  if (order !== 0 && !isOvercommitAllowed(name)) return `must be equal to ${name} limit of ${formatQuantity(limit)}`;
+  return order > 0 ? `must be less than or equal to ${name} limit of ${formatQuantity(limit)}` : undefined;
+}
+
+function validateRequests(requests: ResourceList, limits: ResourceList, field: string): readonly FieldError[] {
+  return Object.entries(requests).flatMap(([name, amount]) => {
+    const limit = limits[name];
+    if (limit === undefined) {
+      const detail = "Limit must be set for non overcommitable resources";
+      return isOvercommitAllowed(name) ? [] : [required(`${field}.limits`, detail)];
+    }
+    const request = quantityOf(amount);
+    const problem = requestProblem(name, request, quantityOf(limit));
+    return problem === undefined ? [] : [invalid(`${field}.requests`, formatQuantity(request), problem)];
+  });
+}
+
+/** What of a claim was referenced before. `keys` are `claim` or `claim/request`. */
+function validateClaimKey(
+  { name = "", request = "" }: ResourceClaim,
+  field: string,
+  keys: Set<string>,
+): readonly FieldError[] {
+  if (keys.has(name)) return [duplicate(field, name)];
+  const key = request === "" ? name : `${name}/${request}`;
+  const parts = [...keys].filter((other) => request === "" && other.startsWith(`${name}/`));
+  const errors = [
+    ...(request === "" ? [] : invalidEach(`${field}.request`, request, dnsLabelErrors(request))),
+    ...(keys.has(key) ? [duplicate(field, key)] : []),
+    ...parts.map(() => duplicate(field, name)),
+  ];
+  keys.add(key);
+  return errors;
+}
+
+/** The pod that is tried out has no claims: none can be referred to. */
+function validateClaims(claims: readonly ResourceClaim[], field: string): readonly FieldError[] {
+  const keys = new Set<string>();
+  return claims.flatMap((claim, index) => {
+    const member = `${field}[${index}]`;
+    if (!claim.name) return [required(member)];
+    const detail = "must be one of the names in pod.spec.resourceClaims which is empty";
+    return [...validateClaimKey(claim, member, keys), notFound(member, claim.name, detail)];
+  });
+}
+
+export function validateResources(resources: ContainerDetails["resources"], field: string): readonly FieldError[] {
+  const limits = resources?.limits ?? {};
+  const requests = resources?.requests ?? {};
+  const names = [...Object.keys(limits), ...Object.keys(requests)];
+  const isOnlyHugePages = names.some(isHugePages) && !names.some((name) => name === "cpu" || name === "memory");
+  return [
+    ...validateList(limits, `${field}.limits`),
+    ...validateList(requests, `${field}.requests`),
+    ...validateRequests(requests, limits, field),
+    ...(isOnlyHugePages ? [forbidden(field, "HugePages require cpu or memory")] : []),
+    ...validateClaims(resources?.claims ?? [], `${field}.claims`),
+  ];
+}
+
+function validateChoice(value: string, field: string, supported: readonly string[]): readonly FieldError[] {
+  if (value === "") return [required(field)];
+  return supported.includes(value) ? [] : [notSupported(field, value, supported)];
+}
+
+export function validateResizePolicy(
+  policies: readonly ContainerResizePolicy[] | undefined,
+  field: string,
+): readonly FieldError[] {
+  const seen = new Set<string>();
+  return (policies ?? []).flatMap(({ resourceName = "", restartPolicy = "" }, index) => {
+    const isRepeated = seen.has(resourceName);
+    seen.add(resourceName);
+    return [
+      ...(isRepeated ? [duplicate(`${field}[${index}]`, resourceName)] : []),
+      ...validateChoice(resourceName, field, RESIZED),
+      ...validateChoice(restartPolicy, field, RESIZE_POLICIES),
+    ];
+  });
+}

@@ -1,0 +1,175 @@
+/** Decides whether Kubernetes would accept the volumes of a pod. */
+import type { VolumeDetails, VolumeSources } from "../../../api/volume-source.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  invalidEach,
+  quote,
+  required,
+} from "../../../go/field-error.ts";
+import { byteLength, dnsLabelErrors, dnsSubdomainErrors } from "../../../go/label-name.ts";
+import { validateEphemeral } from "./ephemeral-volume.ts";
+import {
+  validateConfigMap,
+  validateDownwardApi,
+  validateEmptyDir,
+  validateGitRepo,
+  validateHostPath,
+  validateImage,
+  validateProjected,
+  validateSecret,
+} from "./local-volume.ts";
+import {
+  validateAzureDisk,
+  validateCsi,
+  validateFibreChannel,
+  validateFlexVolume,
+  validateFlocker,
+  validateIscsi,
+  validateNfs,
+  validateQuobyte,
+  validateStorageOs,
+} from "./network-volume.ts";
+import { requireMembers, validatePartition } from "./volume-member.ts";
+import type { VolumeTable } from "./volume-mount.ts";
+
+/** The name of the pod that is tried out. */
+const POD_NAME = "test";
+const ISCSI_NAME_LIMIT = 64;
+
+type SourceName = keyof VolumeSources;
+type SourceRule<Name extends SourceName> = (
+  source: NonNullable<VolumeSources[Name]>,
+  field: string,
+) => readonly FieldError[];
+interface SourceCheck {
+  readonly name: SourceName;
+  /** The errors inside the source. */
+  readonly validate: (volume: VolumeDetails, field: string) => readonly FieldError[];
+  /** How the reference spells the source where it is one too many. */
+  readonly spelling: string;
+}
+
+function check<Name extends SourceName>(
+  name: Name,
+  rule: SourceRule<Name>,
+  spelling: { readonly inside?: string; readonly outside?: string } = {},
+): SourceCheck {
+  return {
+    name,
+    spelling: spelling.outside ?? name,
+    validate: (volume, field) => {
+      const source = volume[name];
+      return source == null ? [] : rule(source, `${field}.${spelling.inside ?? name}`);
+    },
+  };
+}
+
+/** In the order of the reference: of several sources the first is looked into. */
+const SOURCES: readonly SourceCheck[] = [
+  check("emptyDir", validateEmptyDir),
+  check("hostPath", validateHostPath),
+  check("gitRepo", validateGitRepo),
+  check(
+    "gcePersistentDisk",
+    (disk, field) => [...requireMembers(disk, ["pdName"], field), ...validatePartition(disk.partition, field)],
+    { inside: "persistentDisk" },
+  ),
+  check("awsElasticBlockStore", (disk, field) => [
+    ...requireMembers(disk, ["volumeID"], field),
+    ...validatePartition(disk.partition, field),
+  ]),
+  check("secret", validateSecret),
+  check("nfs", validateNfs),
+  check("iscsi", validateIscsi),
+  check("glusterfs", (volume, field) => requireMembers(volume, ["endpoints", "path"], field)),
+  check("flocker", validateFlocker),
+  check("persistentVolumeClaim", (claim, field) => requireMembers(claim, ["claimName"], field)),
+  check("rbd", (volume, field) => requireMembers(volume, ["monitors", "image"], field)),
+  check("cinder", (volume, field) => [
+    ...requireMembers(volume, ["volumeID"], field),
+    ...(volume.secretRef == null ? [] : requireMembers(volume.secretRef, ["name"], `${field}.secretRef`)),
+  ]),
+  check("cephfs", (volume, field) => requireMembers(volume, ["monitors"], field), { outside: "cephFS" }),
+  check("quobyte", validateQuobyte),
+  check("downwardAPI", validateDownwardApi, { outside: "downwarAPI" }),
+  check("fc", validateFibreChannel),
+  check("flexVolume", validateFlexVolume),
+  check("configMap", validateConfigMap),
+  check("azureFile", (volume, field) => requireMembers(volume, ["secretName", "shareName"], field)),
+  check("vsphereVolume", (volume, field) => requireMembers(volume, ["volumePath"], field)),
+  check("photonPersistentDisk", (disk, field) => requireMembers(disk, ["pdID"], field)),
+  check("portworxVolume", (volume, field) => requireMembers(volume, ["volumeID"], field)),
+  check("azureDisk", validateAzureDisk),
+  check("storageos", validateStorageOs),
+  check("projected", validateProjected),
+  check("scaleIO", (volume, field) => requireMembers(volume, ["gateway", "system", "volumeName"], field)),
+  check("csi", validateCsi),
+  check("ephemeral", validateEphemeral),
+  check("image", validateImage),
+];
+
+function validateIscsiName({ name = "", iscsi }: VolumeDetails, field: string): readonly FieldError[] {
+  if (iscsi?.initiatorName == null || byteLength(`${name}:${iscsi.targetPortal ?? ""}`) <= ISCSI_NAME_LIMIT) return [];
+  const detail =
+    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
+  return [invalid(`${field}.name`, name, detail)];
+}
+
+/** The claim that the volume brings along is named after pod and volume. */
+function validateClaimName({ name = "", ephemeral }: VolumeDetails, field: string): readonly FieldError[] {
+  if (ephemeral == null || name === "") return [];
+  const claim = `${POD_NAME}-${name}`;
+  const details = dnsSubdomainErrors(claim).map((error) => `PVC name ${quote(claim)}: ${error}`);
+  return invalidEach(`${field}.name`, name, details);
+}
+
+function validateSource(volume: VolumeDetails, field: string): readonly FieldError[] {
+  const [first, ...others] = SOURCES.filter(({ name }) => volume[name] != null);
+  if (first === undefined) return [required(field, "must specify a volume type")];
+  return [
+    ...first.validate(volume, field),
+    ...others.map(({ spelling }) => forbidden(`${field}.${spelling}`, "may not specify more than 1 volume type")),
+    ...validateIscsiName(volume, field),
+    ...(first.name === "ephemeral" ? validateClaimName(volume, field) : []),
+  ];
+}
+
+function validateVolume(volume: VolumeDetails, field: string, table: VolumeTable): readonly FieldError[] {
+  const { name = "" } = volume;
+  return [
+    ...validateSource(volume, field),
+    ...(name === "" ? [required(`${field}.name`)] : invalidEach(`${field}.name`, name, dnsLabelErrors(name))),
+    ...(table.has(name) ? [duplicate(`${field}.name`, name)] : []),
+  ];
+}
+
+function validateClaimReference(
+  { persistentVolumeClaim }: VolumeDetails,
+  field: string,
+  created: ReadonlySet<string>,
+): readonly FieldError[] {
+  const claimName = persistentVolumeClaim?.claimName ?? "";
+  if (!created.has(claimName)) return [];
+  const detail = "must not reference a PVC that gets created for an ephemeral volume";
+  return [invalid(`${field}.persistentVolumeClaim.claimName`, claimName, detail)];
+}
+
+/** The errors, and the volumes without one: only those can be mounted. */
+export function validateVolumes(
+  volumes: readonly VolumeDetails[],
+  field: string,
+): { readonly errors: readonly FieldError[]; readonly valid: VolumeTable } {
+  const claims = volumes.filter(({ ephemeral }) => ephemeral != null).map(({ name }) => `${POD_NAME}-${name}`);
+  const created = new Set(claims);
+  const valid = new Map<string, VolumeDetails>();
+  const errors = volumes.flatMap((volume, index) => {
+    const member = `${field}[${index}]`;
+    const found = validateVolume(volume, member, valid);
+    if (found.length === 0) valid.set(volume.name, volume);
+    return [...found, ...validateClaimReference(volume, member, created)];
+  });
+  return { errors, valid };
+}

@@ -1,0 +1,138 @@
+/** Decides what a gate is asked before a batch, and what its answer means. */
+import { GATE_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
+import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
+import type { Action } from "../actions.ts";
+
+type PodPatch = Extract<Action, { kind: "PatchPod" }>;
+
+/** What the body of a request to a gate holds. */
+export interface GateRequest {
+  readonly sidecarSet: { readonly name: string; readonly uid: string; readonly generation: number };
+  /** ControllerRevision that the pods shall get; "" while it is not recorded yet */
+  readonly revision: string;
+  readonly counts: {
+    readonly matched: number;
+    readonly updated: number;
+    readonly updatedReady: number;
+    readonly unavailable: number;
+    readonly maxUnavailable: number;
+  };
+  /** the batch */
+  readonly pods: readonly { readonly namespace: string; readonly name: string; readonly uid: string }[];
+}
+
+/** `no` with a reason, which is never empty. Whatever is no clear yes is a no. */
+export type GateAnswer = { readonly allow: true } | { readonly allow: false; readonly reason: string };
+
+const MOST_REASON = 200;
+
+/** undefined: there is none, or it cannot be read. */
+export function gateOf({ metadata }: SidecarSet): URL | undefined {
+  const text = metadata?.annotations?.[GATE_ANNOTATION]?.trim() ?? "";
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
+  return isWeb && url.username === "" && url.password === "" ? url : undefined;
+}
+
+/** One sentence, without the address, which may hold a secret; undefined: there is no gate, or it can be read. */
+export function gateProblem(sidecarSet: SidecarSet): string | undefined {
+  if (sidecarSet.metadata?.annotations?.[GATE_ANNOTATION] === undefined || gateOf(sidecarSet)) return undefined;
+  return `the annotation ${GATE_ANNOTATION} is no address: write one such as https://gate.example.com/batch, without user and password`;
+}
+
+/** What a gate has a say in: a decision with a batch. */
+interface Batched {
+  readonly actions: readonly Action[];
+  readonly summary: {
+    readonly hold: string;
+    readonly selected: number;
+    readonly beyondRoom?: number;
+    readonly matched: number;
+    readonly updated: number;
+    readonly updatedReady: number;
+    readonly used: number;
+    readonly maxUnavailable: number;
+  };
+}
+
+/** What only ends what was allowed before. */
+const ENDINGS: ReadonlySet<string> = new Set(["flip", "shrink"]);
+
+/** Pods that the gate is to be asked about. Those that are reserved were allowed when they were. */
+export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly PodPatch[] {
+  if (ENDINGS.has(summary.hold)) return [];
+  return actions.filter((action) => action.kind === "PatchPod").filter(({ pod }) => !reserved.has(pod.uid));
+}
+
+/** What the gate is told. `batch`: what `newlyWanted` gave, as far as it is to be reserved now. */
+export function gateRequest(
+  { metadata }: SidecarSet,
+  revision: string,
+  { summary }: Batched,
+  batch: readonly PodPatch[],
+): GateRequest {
+  const { name = "", uid = "", generation = 0 } = metadata ?? {};
+  const { matched, updated, updatedReady, used, maxUnavailable } = summary;
+  return {
+    sidecarSet: { name, uid, generation },
+    revision,
+    counts: { matched, updated, updatedReady, unavailable: used, maxUnavailable },
+    pods: batch.map(({ pod }) => ({ namespace: pod.namespace, name: pod.name, uid: pod.uid })),
+  };
+}
+
+/** The decision without what is not allowed. `reason`: one sentence. */
+export function withoutBatch<T extends Batched>(decision: T, batch: readonly PodPatch[], reason: string) {
+  const withheld = new Set(batch.map(({ pod }) => pod.uid));
+  const isWithheld = (action: Action) =>
+    action.kind === "PatchPod" || action.kind === "PatchPodCondition" ? withheld.has(action.pod.uid) : false;
+  const { beyondRoom = 0, ...summary } = decision.summary;
+  const selected = Math.max(0, summary.selected - beyondRoom - withheld.size);
+  return {
+    ...decision,
+    actions: decision.actions.filter((action) => !isWithheld(action)),
+    summary: { ...summary, hold: "gate" as const, selected, gate: reason },
+  };
+}
+
+/** A gate's last no, as a pass was told and the stored status tells; undefined: none is in the way. */
+export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined {
+  const blocked = sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
+  const isRefusal = gateOf(sidecarSet) !== undefined && blocked?.status === "True" && blocked.reason === "Gate";
+  return isRefusal ? blocked : undefined;
+}
+
+/** What a decision comes to while the gate's last no holds, for whoever looks on and asks no gate. */
+export function asLastAnswered<T extends Batched>(sidecarSet: SidecarSet, decision: T, reserved: ReadonlySet<string>) {
+  const refusal = lastRefusal(sidecarSet);
+  const batch = refusal ? newlyWanted(decision, reserved) : [];
+  return refusal && batch.length > 0 ? withoutBatch(decision, batch, refusal.message) : decision;
+}
+
+/** The gate was asked and does not want the batch; else somebody has to mend something. */
+export function isPlainNo(reason: string): boolean {
+  return /^the gate at \S+ says no/.test(reason);
+}
+
+/** `body`: what came with the code, at most as much as is read. */
+export function gateAnswer(host: string, code: number, body: string): GateAnswer {
+  if (code !== 200) return no(host, `answered ${code} rather than 200`);
+  const answer = jsonOf(body);
+  const { allow, reason } = isJsonObject(answer) ? answer : {};
+  if (allow === true) return { allow };
+  if (allow !== false) return no(host, "did not answer with JSON that says allow: true or false");
+  const why = typeof reason === "string" ? plainText(reason) : "";
+  return no(host, `says no${why === "" ? "" : `: ${why}`}`);
+}
+
+/** A no of a gate: what it did, in words that go on after its host. */
+export function no(host: string, did: string): GateAnswer {
+  return { allow: false, reason: `the gate at ${host} ${did}` };
+}
+
+/** One line, and not a long one. */
+function plainText(text: string): string {
+  const plain = text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
+  return plain.length > MOST_REASON ? `${plain.slice(0, MOST_REASON)}…` : plain;
+}

@@ -1,0 +1,128 @@
+/** Decides what the conditions of a SidecarSet say: where its rollout stands, and what is in its way. */
+
+import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
+import { counted } from "../../../go/counted.ts";
+import type { FailingPod } from "../../pod/failing-pods.ts";
+import { wasFinished } from "../halt/finished.ts";
+import { lastUndone } from "../halt/undo.ts";
+import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
+import { progressOf, type RolloutStanding } from "./progress.ts";
+
+export interface Standing {
+  readonly summary: RolloutStanding;
+  readonly failing: readonly FailingPod[];
+  /** name of the newest revision; absent: not known */
+  readonly latestRevision?: string | undefined;
+  /** why the rollout was stopped; absent: it was not */
+  readonly halt?: string | undefined;
+  /** pods that were made without the sidecars, as `namespace/name`; undefined: not looked for */
+  readonly missed: readonly string[] | undefined;
+}
+
+/** What one condition says now; undefined: nothing new is known. */
+type Verdict<T extends ConditionType = ConditionType> =
+  | (Pick<StatusCondition, "status" | "message"> & { readonly reason: ConditionReason<T> })
+  | undefined;
+
+const NAMED = 3;
+/** Holds of decisions that did not look at which pods can be upgraded. */
+const WITHOUT_LOOK: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "unreadable", "flip", "shrink"]);
+
+/** In this order. */
+const VERDICTS: { readonly [T in ConditionType]: (standing: Standing, sidecarSet: SidecarSet) => Verdict<T> } = {
+  Progressing: ({ summary, latestRevision }, sidecarSet) =>
+    progressOf(summary, wasFinished(sidecarSet, latestRevision)),
+  Blocked: blocked,
+  Degraded: degraded,
+  NotUpgradable: notUpgradable,
+  MissedInjection: missedInjection,
+  Undone: undone,
+};
+
+/**
+ * Those that are stored and none of ours stay as they are; so does the time of one whose status stays. `now`: RFC3339,
+ * whole seconds.
+ */
+export function conditionsOf(sidecarSet: SidecarSet, standing: Standing, now: string): readonly StatusCondition[] {
+  const stored = sidecarSet.status?.conditions ?? [];
+  const others = stored.filter(({ type }) => !Object.hasOwn(VERDICTS, type));
+  const ours = Object.entries(VERDICTS).flatMap(([type, judge]) => {
+    const known = stored.find((condition) => condition.type === type);
+    const verdict = judge(standing, sidecarSet);
+    if (verdict === undefined) return known ?? [];
+    const lastTransitionTime = known?.status === verdict.status ? known.lastTransitionTime : now;
+    return { lastTransitionTime, ...verdict, type };
+  });
+  return [...ours, ...others];
+}
+
+function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
+  if (halt !== undefined) return yes(summary.hold === "unreadable" ? "AnnotationUnreadable" : "Halted", halt);
+  if (summary.hold === "gate" && summary.gate !== undefined) return yes("Gate", summary.gate);
+  if (summary.hold === "budget" && summary.selected === 0 && failing.length > 0)
+    return yes(
+      "MaxUnavailable",
+      `${summary.used} of at most ${counted(summary.maxUnavailable, "pod is", "pods are")} unavailable; ${some(failing)}`,
+    );
+  const { hold, selected, updated, updatedReady, order = "" } = summary;
+  if (hold === "order" && selected === 0 && updated === updatedReady) return yes("OrderedSet", order);
+  if (isHeldByOwners(summary, failing.length))
+    return yes("MaxUnavailablePerOwner", `pods wait for others of their owners: ${summary.owners?.full.join("; ")}`);
+  return no("NotBlocked", "nothing keeps the rollout from going on");
+}
+
+/** Not while what the rollout itself took down comes back. */
+function isHeldByOwners({ hold, selected, used }: RolloutStanding, failing: number): boolean {
+  return hold === "ownerBudget" && selected === 0 && (used === 0 || failing > 0);
+}
+
+function degraded({ failing }: Standing): Verdict<"Degraded"> {
+  if (failing.length > 0)
+    return yes("PodsFail", `${counted(failing.length, "pod")} with the latest sidecars: ${some(failing)}`);
+  return no("AsExpected", "no pod with the latest sidecars fails");
+}
+
+function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
+  const { hold, notUpgradable: count, immutableFields } = summary;
+  if (WITHOUT_LOOK.has(hold)) return undefined;
+  if (count === 0) return no("AllUpgradable", "every pod that is not updated can be, in place");
+  const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
+  return yes(
+    "ImmutableFields",
+    `${counted(count, "pod")} cannot be upgraded in place, since more than images changed${fields}`,
+  );
+}
+
+function missedInjection({ missed }: Standing, { spec }: SidecarSet): Verdict<"MissedInjection"> {
+  if (missed === undefined) return undefined;
+  if (spec.injectionStrategy?.paused) return no("InjectionPaused", "no pod is given sidecars");
+  if (missed.length === 0) return no("NoneMissed", "every pod that was made since has the sidecars");
+  return yes("MadeWithoutSidecars", `${counted(missed.length, "pod")} made without the sidecars: ${listed(missed)}`);
+}
+
+function undone(_: Standing, sidecarSet: SidecarSet): Verdict<"Undone"> {
+  const last = lastUndone(sidecarSet);
+  if (last)
+    return last.isCurrent
+      ? yes("Halted", last.message)
+      : no("Superseded", `another release followed; before, it was ${last.message}`);
+  const isKnown = sidecarSet.status?.conditions?.some(({ type }) => type === "Undone") === true;
+  return isKnown ? no("Forgotten", "no release is remembered that was undone") : undefined;
+}
+
+function some(failing: Standing["failing"]): string {
+  return listed(failing.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`));
+}
+
+function listed(all: readonly string[]): string {
+  const more = all.length > NAMED ? [`${all.length - NAMED} more`] : [];
+  return [...all.slice(0, NAMED), ...more].join(", ");
+}
+
+function yes<R extends ConditionReason>(reason: R, message: string) {
+  return { status: "True", reason, message } as const;
+}
+
+function no<R extends ConditionReason>(reason: R, message: string) {
+  return { status: "False", reason, message } as const;
+}

@@ -1,0 +1,61 @@
+/** Decides whether a rollout goes on, and if not why it rests. */
+
+import type { StatusCondition } from "../../../api/sidecarset.ts";
+import { counted } from "../../../go/counted.ts";
+import type { ConditionReason } from "./condition-reasons.ts";
+
+type Reason = ConditionReason<"Progressing">;
+type Verdict = Pick<StatusCondition, "status" | "message"> & { readonly reason: Reason };
+
+/** Where a decision leaves the rollout: counts of pods. */
+export interface RolloutStanding {
+  readonly matched: number;
+  readonly updated: number;
+  readonly updatedReady: number;
+  readonly used: number;
+  readonly maxUnavailable: number;
+  readonly selected: number;
+  readonly notUpgradable: number;
+  readonly immutableFields: readonly string[];
+  /** why no more is done */
+  readonly hold: string;
+  /** where ordinals are followed: what pods of StatefulSets wait for */
+  readonly order?: string;
+  /** why a gate has not allowed the next batch */
+  readonly gate?: string;
+  /** in whose way other pods of their owners are */
+  readonly owners?: { readonly full: readonly string[] };
+}
+
+/** While pods are upgraded, or come back. A rollout that `wasFinished` stays it, whatever befalls its pods, until one is not updated. */
+export function progressOf(summary: RolloutStanding, wasFinished: boolean): Verdict {
+  const { matched, updated, updatedReady } = summary;
+  const count = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
+  const [status, reason] =
+    wasFinished && summary.hold === "finished" ? (["False", "Finished"] as const) : standingOf(summary);
+  return { status, reason, message: count };
+}
+
+/** Holds under which no pod is written to … */
+const STILL: Readonly<Record<string, Reason>> = {
+  paused: "Paused",
+  NotUpdate: "NotUpdate",
+  halted: "Halted",
+  unreadable: "AnnotationUnreadable",
+};
+/** … and what is said of the others when no pod is on its way. */
+const AT_REST: Readonly<Record<string, Reason>> = {
+  gate: "Gate",
+  ownerBudget: "MaxUnavailablePerOwner",
+  finished: "Finished",
+  partition: "Partition",
+};
+
+function standingOf(summary: RolloutStanding): readonly ["True" | "False", Reason] {
+  const { hold, updated, updatedReady, used, selected } = summary;
+  const still = STILL[hold];
+  if (still !== undefined) return ["False", still];
+  if (selected > 0 || used > 0) return ["True", "RollingOut"];
+  if (updated > updatedReady) return ["True", "WaitingForPods"];
+  return ["False", AT_REST[hold] ?? "NothingToUpgrade"];
+}

@@ -1,0 +1,20 @@
+/** Decides which of our own annotations of a SidecarSet say what nobody can read. */
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { neverReadyProblem } from "../../pod/never-ready.ts";
+import { gateProblem } from "../approval.ts";
+import { ownerBudgetProblem } from "../select/owner-budget.ts";
+import { haltProblem } from "./halt.ts";
+import { undoProblem } from "./undo.ts";
+
+const STOPPING = [haltProblem, ownerBudgetProblem, gateProblem] as const;
+
+/** One sentence each, of those that stop a rollout. */
+export function stoppingProblems(sidecarSet: SidecarSet): readonly string[] {
+  return STOPPING.flatMap((problem) => problem(sidecarSet) ?? []);
+}
+
+/** One sentence each. */
+export function annotationProblems(sidecarSet: SidecarSet): readonly string[] {
+  const others = [undoProblem, neverReadyProblem].flatMap((problem) => problem(sidecarSet) ?? []);
+  return [...stoppingProblems(sidecarSet), ...others];
+}

@@ -1,0 +1,26 @@
+/** Decides how many more pods may be given a release of which nobody knows yet whether it works, where it is to stop if it does not. */
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { countOf, type Sequence } from "../../../go/sequence.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { haltThreshold } from "./halt.ts";
+import { mayTestify } from "./witnesses.ts";
+
+/** As many are on their way at once at most, or one more than may fail, if that is more. */
+const MOST_ON_THEIR_WAY = 100;
+
+/**
+ * Whoever was given the release and has not come back with it may still fail; so may each that is reserved. A pod leaves
+ * this count only when it was seen to be back, so that no batch follows another unseen, however large the budget is. A pod
+ * that was not ready before has no say, and holds nobody up.
+ */
+export function haltRoom(sidecarSet: SidecarSet, pods: Sequence<PodState>): number {
+  const threshold = haltThreshold(sidecarSet);
+  if (threshold === undefined) return Number.POSITIVE_INFINITY;
+  const isOnItsWay = (state: PodState) =>
+    state.isClaimed === true || (state.isUpdated && !isBack(state) && mayTestify(state, sidecarSet));
+  return Math.max(0, Math.max(MOST_ON_THEIR_WAY, threshold + 1) - countOf(pods, isOnItsWay));
+}
+
+function isBack({ isConsistent, isReady }: PodState): boolean {
+  return isConsistent && isReady;
+}

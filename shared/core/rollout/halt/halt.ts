@@ -1,0 +1,96 @@
+/** Decides whether a rollout stops because too many of the pods that it took down fail, where somebody has said how many those are. */
+import { HALT_ON_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
+import { shownText } from "../../../go/shown-text.ts";
+import type { Testimony, Witness } from "./witnesses.ts";
+
+/** `3`, `10%`, `10% within 5m` */
+const FORM = /^(\d{1,6})(%?)(?: within (\d{1,5})(s|m|h))?$/;
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
+
+interface Limit {
+  readonly amount: number;
+  /** of the updated pods */
+  readonly isPercent: boolean;
+  /** between the updates of those that count together; absent: all count */
+  readonly withinSeconds?: number;
+}
+
+/**
+ * Why it stops, in one sentence; undefined: it goes on. It goes on again when fewer fail, when the SidecarSet brings a
+ * release that none of them has, and when the annotation goes. What cannot be read stops it as well. Where pods of
+ * several namespaces match, no namespace counts for more than half of what stops it: whoever may create pods in one of
+ * them has no say over the others.
+ */
+export function haltOf({ metadata }: SidecarSet, { witnesses, upgraded, namespaces }: Testimony): string | undefined {
+  const text = metadata?.annotations?.[HALT_ON_ANNOTATION];
+  if (text === undefined) return undefined;
+  const limit = parseLimit(text);
+  if (limit === undefined) return problemWith(text);
+  const allowed = limit.isPercent ? (limit.amount * upgraded) / 100 : limit.amount;
+  const needed = Math.max(Math.floor(allowed) + 1, namespaces > 1 ? 2 : 1);
+  const share = namespaces > 1 ? Math.ceil(needed / 2) : needed;
+  const count =
+    limit.withinSeconds === undefined ? counted(witnesses, share) : mostWithin(witnesses, limit.withinSeconds, share);
+  return count >= needed
+    ? `${witnesses.length} of ${upgraded} updated pods fail, and ${HALT_ON_ANNOTATION} is ${text}: mend the image, or go back`
+    : undefined;
+}
+
+/** Somebody has said when. */
+export function isHaltable({ metadata }: SidecarSet): boolean {
+  return metadata?.annotations?.[HALT_ON_ANNOTATION] !== undefined;
+}
+
+/** One sentence; undefined: the annotation is not there, or can be read. */
+export function haltProblem({ metadata }: SidecarSet): string | undefined {
+  const text = metadata?.annotations?.[HALT_ON_ANNOTATION];
+  return text === undefined || parseLimit(text) !== undefined ? undefined : problemWith(text);
+}
+
+/** How many may fail at least; undefined: nobody has said so, or it cannot be read. */
+export function haltThreshold({ metadata }: SidecarSet): number | undefined {
+  const limit = parseLimit(metadata?.annotations?.[HALT_ON_ANNOTATION] ?? "");
+  return limit?.isPercent ? 0 : limit?.amount;
+}
+
+function problemWith(text: string): string {
+  return `the annotation ${HALT_ON_ANNOTATION} says ${shownText(text)}: write for example 3, 10% or "10% within 5m"`;
+}
+
+function parseLimit(text: string): Limit | undefined {
+  const [, amount, percent, span, unit = ""] = FORM.exec(text.trim()) ?? [];
+  if (amount === undefined) return undefined;
+  const limit = { amount: Number(amount), isPercent: percent === "%" };
+  return span === undefined ? limit : { ...limit, withinSeconds: Number(span) * (SECONDS[unit] ?? 1) };
+}
+
+const EPOCH = "1970-01-01T00:00:00Z";
+
+/** No namespace counts more often than `share`. */
+function counted(witnesses: readonly Witness[], share: number): number {
+  const byNamespace = Map.groupBy(witnesses, ({ namespace }) => namespace);
+  return [...byNamespace.values()].reduce((sum, { length }) => sum + Math.min(length, share), 0);
+}
+
+/** The most that were updated within that time of each other, each namespace counted `share` times at most. */
+function mostWithin(witnesses: readonly Witness[], seconds: number, share: number): number {
+  const timed = witnesses
+    .map(({ namespace, updatedAt }) => ({ namespace, time: secondsBetween(EPOCH, updatedAt) ?? 0 }))
+    .sort((a, b) => a.time - b.time);
+  const inSpan = new Map<string, number>();
+  let [most, sum, first] = [0, 0, 0];
+  const move = (namespace: string, by: 1 | -1) => {
+    const before = inSpan.get(namespace) ?? 0;
+    inSpan.set(namespace, before + by);
+    sum += Math.min(before + by, share) - Math.min(before, share);
+  };
+  for (const { namespace, time } of timed) {
+    move(namespace, 1);
+    for (let oldest = timed[first]; oldest && time - oldest.time > seconds; oldest = timed[++first])
+      move(oldest.namespace, -1);
+    most = Math.max(most, sum);
+  }
+  return most;
+}

@@ -1,0 +1,46 @@
+/** Decides whether nothing is done to pods for now: too many of the updated ones fail, or nobody can tell what is wanted. */
+import type { ControllerRevision } from "../../../api/kubernetes.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import type { Sequence } from "../../../go/sequence.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { stoppingProblems } from "./annotation-problems.ts";
+import { forgetsEnds, wasFinished } from "./finished.ts";
+import { haltOf, isHaltable } from "./halt.ts";
+import { planUndo, type Undo } from "./undo.ts";
+import { testimonyOf } from "./witnesses.ts";
+
+export interface Standstill {
+  readonly hold: "halted" | "unreadable";
+  /** why, in one sentence */
+  readonly halt: string;
+  /** set when the SidecarSet is to be put back */
+  readonly undo?: Undo;
+}
+
+export interface StandstillFacts {
+  /** all of them are updated */
+  readonly areAllUpdated: boolean;
+  /** name of the newest revision */
+  readonly latestRevision: string | undefined;
+  readonly pods: Sequence<PodState>;
+  readonly revisions: readonly ControllerRevision[];
+  /** RFC3339 */
+  readonly now: string;
+}
+
+/** undefined: it goes on. */
+export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): Standstill | undefined {
+  const [unreadable] = stoppingProblems(sidecarSet);
+  if (unreadable !== undefined) return { hold: "unreadable", halt: unreadable };
+  if (!isHaltable(sidecarSet) || isOver(sidecarSet, facts)) return undefined;
+  const halt = haltOf(sidecarSet, testimonyOf(sidecarSet, facts.pods));
+  if (halt === undefined) return undefined;
+  const undo = planUndo(sidecarSet, { ...facts, halt });
+  if (typeof undo === "string") return { hold: "halted", halt: `${halt}; ${undo}` };
+  return { hold: "halted", halt, ...(undo ? { undo } : {}) };
+}
+
+/** Nothing is left to be stopped, and what fails now did work. Where nobody remembers whether it did, it is taken to have. */
+function isOver(sidecarSet: SidecarSet, { areAllUpdated, latestRevision }: StandstillFacts): boolean {
+  return areAllUpdated && (forgetsEnds(sidecarSet) || wasFinished(sidecarSet, latestRevision));
+}

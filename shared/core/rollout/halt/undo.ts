@@ -1,0 +1,148 @@
+/** Decides whether a SidecarSet whose rollout was stopped is put back to what worked before, and to which revision. */
+import type { ControllerRevision } from "../../../api/kubernetes.ts";
+import {
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  UNDO_ON_HALT_ANNOTATION,
+  UNDONE_ANNOTATION,
+} from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
+import { each, type Sequence } from "../../../go/sequence.ts";
+import { shownText } from "../../../go/shown-text.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { recordedHash } from "../../pod/recorded-hash.ts";
+import { compareRevisions } from "../../sidecarset/revision/compare-revisions.ts";
+import { isControlledBy } from "../../sidecarset/revision/is-controlled-by.ts";
+import { restoreRevision } from "../../sidecarset/revision/restore-revision.ts";
+import { type RecordedSpec, recordedFields } from "../../sidecarset/revision/revision-data.ts";
+
+/** Of a release that was taken back: it is never taken back again, and what it was taken back to is not given up. */
+interface Undone {
+  /** hash of the release */
+  readonly from: string;
+  /** hash of what worked before */
+  readonly to: string;
+  /** RFC3339 */
+  readonly at: string;
+  /** what was done and why, one sentence */
+  readonly message: string;
+}
+
+/** What puts the SidecarSet back, on condition that it is the one that was looked at. */
+export interface Undo {
+  /** the revision's number */
+  readonly revision: number;
+  readonly spec: RecordedSpec;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly message: string;
+}
+
+export interface UndoFacts {
+  /** why the rollout was stopped */
+  readonly halt: string;
+  readonly revisions: readonly ControllerRevision[];
+  readonly pods: Sequence<PodState>;
+  /** RFC3339 */
+  readonly now: string;
+}
+
+const REMEMBERED = 5;
+
+/** One sentence; undefined: the annotation is not there, or can be read. */
+export function undoProblem({ metadata }: SidecarSet): string | undefined {
+  const text = metadata?.annotations?.[UNDO_ON_HALT_ANNOTATION];
+  if (text === undefined || text === "true" || text === "false") return undefined;
+  return `the annotation ${UNDO_ON_HALT_ANNOTATION} says ${shownText(text)}, which is neither true nor false: nothing is undone`;
+}
+
+/** A sentence instead says why it stays as it is; undefined: nobody asks for it. */
+export function planUndo(sidecarSet: SidecarSet, facts: UndoFacts): Undo | string | undefined {
+  const { annotations = {} } = sidecarSet.metadata ?? {};
+  if (annotations[UNDO_ON_HALT_ANNOTATION] !== "true") return undefined;
+  const undone = undoneOf(sidecarSet);
+  if (undone === undefined) return `it is not undone, since the annotation ${UNDONE_ANNOTATION} cannot be read`;
+  const from = annotations[HASH_ANNOTATION] ?? "";
+  if (undone.some((one) => one.from === from)) return "it was undone before and is here again, so it is left as it is";
+  if (undone.some((one) => one.to === from)) return "it is what another release was undone to, so it is left as it is";
+  const candidates = candidatesOf(sidecarSet, facts.revisions).filter(
+    ({ to }) => to !== from && undone.every((one) => one.from !== to),
+  );
+  const working = workingHashes(sidecarSet, facts.pods);
+  const best = candidates.find(({ to }) => working.has(to)) ?? candidates[0];
+  if (!best) return "it is not undone, since no other revision is kept";
+  return undoTo(best, { undone, from, ...facts });
+}
+
+interface Candidate {
+  readonly revision: ControllerRevision;
+  readonly to: string;
+  readonly withoutImage: string;
+}
+
+/** Newest first. */
+function candidatesOf(sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): readonly Candidate[] {
+  const own = revisions.filter((one) => isControlledBy(one, sidecarSet)).toSorted((a, b) => compareRevisions(b, a));
+  return own.flatMap((revision) => {
+    const restored = restoreRevision(sidecarSet, revision);
+    if (restored.kind === "DecodeError") return [];
+    const { annotations = {} } = restored.value.metadata ?? {};
+    const [to = "", withoutImage = ""] = [annotations[HASH_ANNOTATION], annotations[HASH_WITHOUT_IMAGE_ANNOTATION]];
+    return [{ revision, to, withoutImage }];
+  });
+}
+
+/**
+ * Of releases with which pods are ready. Where pods of several namespaces match, two of them have to say so: the records
+ * of a pod are what its author writes, who must not choose what others go back to.
+ */
+function workingHashes({ metadata }: SidecarSet, pods: Sequence<PodState>): ReadonlySet<string> {
+  const all = new Set<string>();
+  const byHash = new Map<string, Set<string>>();
+  each(pods, ({ pod, isReady, isConsistent }) => {
+    const { namespace = "", annotations } = pod.metadata ?? {};
+    all.add(namespace);
+    const hash = isReady && isConsistent ? recordedHash(annotations?.[HASH_ANNOTATION], metadata?.name ?? "") : "";
+    if (hash !== "") byHash.set(hash, (byHash.get(hash) ?? new Set()).add(namespace));
+  });
+  const needed = Math.min(2, all.size);
+  return new Set([...byHash].filter(([, namespaces]) => namespaces.size >= needed).map(([hash]) => hash));
+}
+
+function undoTo(
+  { revision: stored, to, withoutImage }: Candidate,
+  { undone, from, now, halt }: UndoFacts & { readonly undone: readonly Undone[]; readonly from: string },
+): Undo {
+  const { revision } = stored;
+  const message = `put back to revision ${revision}, since ${halt}`;
+  const record: Undone = { from, to, at: now, message };
+  const annotations = {
+    [UNDONE_ANNOTATION]: JSON.stringify([...undone, record].slice(-REMEMBERED)),
+    // Those of the webhook are the same, but it may not be asked.
+    [HASH_ANNOTATION]: to,
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage,
+  };
+  return { revision, spec: recordedFields(stored), annotations, message };
+}
+
+/** undefined: what is there cannot be read. */
+function undoneOf({ metadata }: SidecarSet): readonly Undone[] | undefined {
+  const text = metadata?.annotations?.[UNDONE_ANNOTATION];
+  if (text === undefined) return [];
+  const list = jsonOf(text);
+  return Array.isArray(list) && list.every(isUndone) ? list : undefined;
+}
+
+function isUndone(value: unknown): value is Undone {
+  return isJsonObject(value) && ["from", "to", "at", "message"].every((key) => typeof value[key] === "string");
+}
+
+/** The last that was done; `isCurrent`: nothing was released since. undefined: nothing was ever undone. */
+export function lastUndone(
+  sidecarSet: SidecarSet,
+): { readonly message: string; readonly isCurrent: boolean } | undefined {
+  const last = undoneOf(sidecarSet)?.at(-1);
+  if (!last) return undefined;
+  const isCurrent = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] === last.to;
+  return { message: last.message, isCurrent };
+}

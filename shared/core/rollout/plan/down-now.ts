@@ -1,0 +1,18 @@
+/** Decides how many pods are down at a moment of a plan: those that maxUnavailable counts, and all that there are. */
+import { countOf } from "../../../go/sequence.ts";
+import { NOTHING_RESERVED } from "../../ledger.ts";
+import { usedBudget } from "../select/budget.ts";
+import { type Observed, sceneOf } from "../select/observed-states.ts";
+
+export interface DownNow {
+  readonly counted: number;
+  readonly all: number;
+}
+
+export function downNow(observed: Observed, context: Parameters<typeof sceneOf>[1]): DownNow {
+  const { states, claims } = sceneOf({ ...observed, reserved: NOTHING_RESERVED }, context);
+  return {
+    counted: usedBudget(states, claims),
+    all: countOf(states, ({ isConsistent, isReady }) => !(isConsistent && isReady)),
+  };
+}

@@ -1,0 +1,196 @@
+/** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
+import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import { RESIZE_ANNOTATION } from "../../../api/names.ts";
+import { where } from "../../../go/sequence.ts";
+import type { Action, ImageChange } from "../../actions.ts";
+import { MAX_RESERVATIONS, NOTHING_RESERVED } from "../../ledger.ts";
+import { gateOf } from "../approval.ts";
+import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../decide.ts";
+import { stateReader } from "../select/observed-states.ts";
+import { type DownNow, downNow } from "./down-now.ts";
+import { isStarting, patched, started } from "./simulated-kubelet.ts";
+
+type PodPatch = Extract<Action, { kind: "PatchPod" }>;
+
+/** One pod that is written to. */
+interface PlannedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly images: readonly Omit<ImageChange, "index">[];
+}
+
+/** Pods that are written to at the same time. */
+export interface PlannedStep {
+  /** from the beginning */
+  readonly atSeconds: number;
+  /** a new image within the budget, or the end of hot upgrades */
+  readonly purpose: "upgrade" | "flip" | "resize";
+  /** in the order in which they get their turn */
+  readonly pods: readonly PlannedPod[];
+  /** as it stands before the step */
+  readonly updated: number;
+  /** pods that maxUnavailable counts once the step is made: those with the new release that are down, also those that were down before */
+  readonly unavailable: number;
+  /** all that are down then, whatever took them down */
+  readonly down: number;
+  readonly maxUnavailable: number;
+}
+
+export interface RolloutPlan {
+  readonly readyAfterSeconds: number;
+  /** pods that are down before the first step */
+  readonly downBefore: number;
+  readonly steps: readonly PlannedStep[];
+  /** until the last pod that comes back is ready */
+  readonly seconds: number;
+  /** every matched pod is updated and ready in the end */
+  readonly isComplete: boolean;
+  /** there are more steps than were asked for */
+  readonly isCutShort: boolean;
+  /** host of the gate that passes ask before each batch; absent: there is none */
+  readonly gate?: string;
+  /** counts and reasons before the first step … */
+  readonly before: Summary;
+  /** … and after the last: what holds the rest back */
+  readonly after: Summary;
+}
+
+export interface PlanOptions extends DecideContext {
+  /** how long a pod is not ready after its images were changed; more than 0 */
+  readonly readyAfterSeconds: number;
+  /** absent: 10,000 */
+  readonly maxSteps?: number;
+}
+
+const MAX_STEPS = 10_000;
+
+interface Simulation {
+  readonly observation: Observation;
+  readonly atSeconds: number;
+  /** seconds → uids of pods that are ready then; later ones behind */
+  readonly starting: ReadonlyMap<number, ReadonlySet<string>>;
+}
+
+/**
+ * Pure. Passes are taken to follow each other without a gap, as they do while a rollout is under way. Pods that cannot
+ * come back (images that cannot be pulled, containers that crash, pods without a node) stay as they are.
+ * @throws TypeError for a spec that the API server would not have stored
+ */
+export function planRollout(observation: Observation, options: PlanOptions): RolloutPlan {
+  const { readyAfterSeconds, maxSteps = MAX_STEPS } = options;
+  const steps: PlannedStep[] = [];
+  let simulation = begin(observation, options);
+  let decision = decide(simulation.observation, options);
+  const before = decision.summary;
+  const downBefore = downNow(observation, options).all;
+  for (let isMoving = true; isMoving && steps.length < maxSteps; ) {
+    const patches = patchesOf(decision);
+    simulation = write(simulation, decision, patches, options);
+    if (patches.length > 0)
+      steps.push(stepOf(simulation.atSeconds, patches, decision, downNow(simulation.observation, options)));
+    const next = advance(simulation);
+    isMoving = next !== undefined || patches.length > 0;
+    simulation = next ?? simulation;
+    decision = decide(simulation.observation, options);
+  }
+  const after = decision.summary;
+  const isComplete = after.updated === after.matched && after.updatedReady === after.updated;
+  const isCutShort = patchesOf(decision).length > 0;
+  const seconds = simulation.atSeconds;
+  const host = gateOf(observation.sidecarSet)?.host;
+  const gate = host === undefined ? {} : { gate: host };
+  return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, before, after };
+}
+
+/** Pods that come back without our help do so with the first. */
+function begin(observation: Observation, { readyAfterSeconds, settings }: PlanOptions): Simulation {
+  const stateOf = stateReader(observation, settings);
+  const uids = where(observation.pods, (pod) => isStarting(stateOf(pod))).map(uidOf);
+  const starting = new Map(uids.length === 0 ? [] : [[readyAfterSeconds, new Set(uids)]]);
+  return { observation, atSeconds: 0, starting };
+}
+
+/** No more than a ledger holds at a time. */
+function patchesOf({ actions }: Decision): readonly PodPatch[] {
+  return actions.filter((action) => action.kind === "PatchPod").slice(0, MAX_RESERVATIONS);
+}
+
+function stepOf(atSeconds: number, patches: readonly PodPatch[], { summary }: Decision, down: DownNow): PlannedStep {
+  const { updated, used, maxUnavailable } = summary;
+  // What is reserved counts too, and what changes its resources.
+  const unavailable = Math.max(used + patches.filter(({ usesBudget }) => usesBudget).length, down.counted);
+  const pods = patches.map(plannedPod);
+  const purpose = purposeOf(patches[0]);
+  return { atSeconds, purpose, pods, updated, unavailable, down: Math.max(unavailable, down.all), maxUnavailable };
+}
+
+/** A pod whose resources are to be changed is marked first, by a write that changes nothing else. */
+function purposeOf(patch: PodPatch | undefined): PlannedStep["purpose"] {
+  const isMark = patch?.images.length === 0 && Object.keys(patch.annotations).join() === RESIZE_ANNOTATION;
+  return isMark ? "resize" : (patch?.purpose ?? "upgrade");
+}
+
+function plannedPod({ pod: { namespace, name }, images }: PodPatch): PlannedPod {
+  return { namespace, name, images: images.map(({ container, from, to }) => ({ container, from, to })) };
+}
+
+function write(
+  { observation, atSeconds, starting }: Simulation,
+  { actions }: Decision,
+  patches: readonly PodPatch[],
+  { readyAfterSeconds, settings }: PlanOptions,
+): Simulation {
+  const stateOf = stateReader(observation, settings);
+  const byUid = new Map(patches.map((patch) => [patch.pod.uid, patch]));
+  const pods = Array.from(observation.pods, (pod) => {
+    const patch = byUid.get(uidOf(pod));
+    return patch === undefined ? pod : patched(pod, patch);
+  });
+  const down = pods.filter((pod) => byUid.has(uidOf(pod)) && isStarting(stateOf(pod))).map(uidOf);
+  const revisions = registered(observation.revisions, actions);
+  // What was reserved has been written to by the first pass, or is given up.
+  const next = { ...observation, pods, revisions, reserved: NOTHING_RESERVED };
+  return { observation: next, atSeconds, starting: later(starting, atSeconds + readyAfterSeconds, down) };
+}
+
+/** A pod that is written to again starts anew. */
+function later(starting: Simulation["starting"], at: number, uids: readonly string[]): Simulation["starting"] {
+  if (uids.length === 0) return starting;
+  const again = new Set(uids);
+  const others = [...starting].map(([time, old]): [number, ReadonlySet<string>] => [
+    time,
+    new Set([...old].filter((uid) => !again.has(uid))),
+  ]);
+  return new Map([...others.filter(([, left]) => left.size > 0), [at, again]]);
+}
+
+function registered(
+  revisions: readonly ControllerRevision[],
+  actions: readonly Action[],
+): readonly ControllerRevision[] {
+  const created = actions.flatMap((action) => (action.kind === "CreateRevision" ? [action.revision] : []));
+  const numbers = new Map(
+    actions.flatMap((action) => (action.kind === "RenumberRevision" ? [[action.name, action.revision]] : [])),
+  );
+  const renumbered = revisions.map((one) => {
+    const revision = numbers.get(one.metadata?.name ?? "");
+    return revision === undefined ? one : { ...one, revision };
+  });
+  return [...renumbered, ...created];
+}
+
+/** To when the next pods are ready; undefined: none will be. */
+function advance({ observation, starting }: Simulation): Simulation | undefined {
+  const [next] = [...starting.keys()].toSorted((a, b) => a - b);
+  const uids = next === undefined ? undefined : starting.get(next);
+  if (next === undefined || uids === undefined) return undefined;
+  const pods = Array.from(observation.pods, (pod) =>
+    uids.has(uidOf(pod)) ? started(pod, observation.sidecarSet) : pod,
+  );
+  const left = new Map([...starting].filter(([time]) => time !== next));
+  return { observation: { ...observation, pods }, atSeconds: next, starting: left };
+}
+
+function uidOf({ metadata }: Pod): string {
+  return metadata?.uid ?? "";
+}

@@ -1,0 +1,105 @@
+/** Decides what a node would make of a pod whose images change: down at first, and back, if it can come back at all. */
+import type { Container, ContainerStatus, Pod, PodCondition } from "../../../api/kubernetes.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import type { Action, ImageChange } from "../../actions.ts";
+import { failureOf } from "../../pod/container-failure.ts";
+import { isActive } from "../../pod/is-matched.ts";
+import { nativeSidecars } from "../../pod/native-sidecars.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
+
+type PodPatch = Extract<Action, { kind: "PatchPod" }>;
+
+/** The pod right after the patch: its changed containers are being started anew, so it is not ready. */
+export function patched(pod: Pod, { images, annotations, resources = [] }: PodPatch): Pod {
+  const changed = (list: ImageChange["list"]) =>
+    new Map(images.filter((image) => image.list === list).map((image) => [image.container, image.to]));
+  const [to, toInit] = [changed(undefined), changed("initContainers")];
+  const given = new Map(resources.map((change) => [change.container, change.resources]));
+  const withResources = (container: Container): Container => {
+    const wanted = given.get(container.name);
+    return wanted === undefined ? container : { ...container, resources: wanted };
+  };
+  const { initContainers } = pod.spec;
+  const next: Pod = {
+    ...pod,
+    metadata: { ...pod.metadata, annotations: { ...pod.metadata?.annotations, ...annotations } },
+    spec: {
+      ...pod.spec,
+      ...(initContainers ? { initContainers: initContainers.map(withImages(toInit)) } : {}),
+      containers: pod.spec.containers.map(withImages(to)).map(withResources),
+    },
+  };
+  if (images.length === 0 || !pod.status) return next;
+  const stop = (names: ReadonlyMap<string, string>) => (status: ContainerStatus) =>
+    names.has(status.name) ? stopped(status) : status;
+  return withStatuses(next, stop(to), stop(toInit));
+}
+
+function withImages(to: ReadonlyMap<string, string>): (container: Container) => Container {
+  return (container) => {
+    const image = to.get(container.name);
+    return image === undefined ? container : { ...container, image };
+  };
+}
+
+/** True for a pod whose node is at work on it, so that it will be `started`: it runs there, and something is not as it should be. */
+export function isStarting({ pod, isConsistent, resize }: PodState): boolean {
+  if (!pod.spec.nodeName || !isActive(pod) || failureOf(pod) !== undefined || resize?.hindrance !== undefined)
+    return false;
+  const isUnready = (pod.status?.containerStatuses ?? []).some(({ ready }) => ready !== true);
+  return isUnready || resize?.step === "wait" || (!isConsistent && resize?.step !== "resize");
+}
+
+/** The pod once its containers run what its spec says, with the resources that it says. */
+export function started(pod: Pod, sidecarSet: SidecarSet): Pod {
+  const natives = new Set(nativeSidecars(sidecarSet).map(({ name }) => name));
+  const start = (containers: readonly Container[], isWatched: (name: string) => boolean) => {
+    const byName = new Map(containers.map((container) => [container.name, container]));
+    return (status: ContainerStatus) => {
+      const { image = status.image ?? "", resources } = byName.get(status.name) ?? {};
+      const isAsWanted = status.ready === true && (!isWatched(status.name) || status.image === image);
+      const next = isAsWanted ? status : running(status, image);
+      return resources === undefined ? next : { ...next, resources };
+    };
+  };
+  const sidecars = sidecarContainerNames(sidecarSet);
+  const startNative = start(pod.spec.initContainers ?? [], () => true);
+  return withStatuses(
+    pod,
+    start(pod.spec.containers, (name) => sidecars.has(name)),
+    (status) => (natives.has(status.name) ? startNative(status) : status),
+  );
+}
+
+export function stopped({ name, image = "", imageID = "", restartCount = 0 }: ContainerStatus): ContainerStatus {
+  const state = { waiting: { reason: "ContainerCreating" } };
+  return { name, ready: false, image, imageID, restartCount, state };
+}
+
+/** Another imageID than before is how a rollout knows that a container runs its new image. */
+export function running({ name, imageID, restartCount = 0 }: ContainerStatus, image: string): ContainerStatus {
+  const digest = image.includes("@") ? image : `${image}@simulated`;
+  const next = `simulated://${digest}`;
+  return { name, ready: true, image, imageID: next === imageID ? `${next}+` : next, restartCount: restartCount + 1 };
+}
+
+type Change = (status: ContainerStatus) => ContainerStatus;
+
+function withStatuses(pod: Pod, change: Change, changeInit: Change): Pod {
+  const { status, spec } = pod;
+  const containerStatuses = (status?.containerStatuses ?? []).map(change);
+  const initContainerStatuses = status?.initContainerStatuses?.map(changeInit);
+  const alwaysRun = new Set(spec.initContainers?.flatMap((one) => (one.restartPolicy === "Always" ? [one.name] : [])));
+  const natives = (initContainerStatuses ?? []).filter(({ name }) => alwaysRun.has(name));
+  const isReady = [...containerStatuses, ...natives].every(({ ready }) => ready === true);
+  const conditions = (status?.conditions ?? []).map((condition) =>
+    condition.type === "Ready" ? readyOf(condition, isReady) : condition,
+  );
+  const inits = initContainerStatuses ? { initContainerStatuses } : {};
+  return { ...pod, status: { ...status, conditions, containerStatuses, ...inits } };
+}
+
+function readyOf(condition: PodCondition, isReady: boolean): PodCondition {
+  return { ...condition, status: isReady ? "True" : "False" };
+}

@@ -1,0 +1,102 @@
+/** Decides how many of the pods in line may be upgraded now, without crossing partition and maxUnavailable. */
+import type { UpdateStrategy } from "../../../api/sidecarset.ts";
+import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../go/int-or-percent.ts";
+import { countOf, each, type Sequence } from "../../../go/sequence.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import type { DownPods } from "./ordinal-order.ts";
+
+export interface Taken {
+  readonly taken: readonly PodState[];
+  /** how many did not get their turn because the budget is used up */
+  readonly blocked: number;
+}
+
+/**
+ * How many waiting pods stay old. `total` is the number of all matched pods.
+ * Compat: what cannot be read counts as 0, so everything is upgraded (upgrade-select, hand/partition-abc-of-10).
+ */
+export function partitionOf(strategy: UpdateStrategy | undefined, total: number): number {
+  const partition = strategy?.partition ?? 0;
+  const scaled = scaleIntOrPercent(partition, total) ?? 0;
+  const isPercent = typeof partition === "string" && partition !== "100%";
+  // Less than 100% leaves at least one pod to upgrade.
+  const kept = isPercent && total > 1 && scaled === total ? total - 1 : scaled;
+  return Math.max(0, Math.min(kept, total));
+}
+
+/** In pods. Compat: text is a percentage even without its sign, else 0 (upgrade-select, hand/maxunavailable-5-of-7). */
+export function maxUnavailableOf(strategy: UpdateStrategy | undefined, total: number): number {
+  return scaleIntOrPercentLegacy(strategy?.maxUnavailable ?? 1, total) ?? 0;
+}
+
+/** What uses budget beside pods that are down. */
+export interface Claims {
+  /** uids of pods that may be written to at any moment */
+  readonly reserved: ReadonlySet<string>;
+  /** the feature gate: every pod that is down uses budget, whoever took it down; else updated ones only */
+  readonly StrictMaxUnavailable: boolean;
+  /** true: all of `reserved` were reserved for the spec that is decided on, so that there was room for each; absent: not known */
+  readonly isReservedForThis?: boolean;
+  /** pods of StatefulSets that are down and not matched, where ordinals are followed; absent: none */
+  readonly downBeside?: DownPods;
+  /** pods that are being evicted because they are not among those that are counted; absent: none */
+  readonly evicted?: number;
+}
+
+/** Pods that were upgraded and are not back yet, or are reserved for it, and evicted ones. Old pods that are down use no budget, but for the gate. */
+export function usedBudget(pods: Sequence<PodState>, claims: Claims): number {
+  return (claims.evicted ?? 0) + countOf(pods, (state) => usesBudget(state, claims));
+}
+
+export function usesBudget(state: PodState, { reserved, StrictMaxUnavailable }: Claims): boolean {
+  return isReserved(state, reserved) || ((state.isUpdated || StrictMaxUnavailable) && isDown(state));
+}
+
+/** It uses budget once it is updated. */
+export function isDown({ isConsistent, isReady, isIgnored }: PodState): boolean {
+  return !((isConsistent && isReady) || isIgnored);
+}
+
+/**
+ * From the front of the line: pods that are down cost nothing, others one each. The first that does not fit ends it,
+ * but for reserved ones, whose cost is counted in `used` already. One that cannot be taken is passed over at no cost.
+ * Where more is used than there is (the budget is smaller now, or pods count again after a rollback) no reserved one that
+ * would go down is taken: older patches of the others may still land, and nobody knows of which. Those that were reserved
+ * for this very spec go on all the same: whoever reserved them may be writing to them at this moment.
+ */
+export function takeWithin(
+  line: Sequence<PodState>,
+  budget: { readonly used: number; readonly maxUnavailable: number },
+  claims: Claims,
+  canTake: (state: PodState) => boolean,
+): Taken {
+  const taken: PodState[] = [];
+  let left = budget.maxUnavailable - budget.used;
+  const areTooMany = claims.isReservedForThis !== true && -left > heldForFree(line, claims);
+  let isBlocked = false;
+  let blocked = 0;
+  each(line, (state) => {
+    const isHeld = isReserved(state, claims.reserved);
+    const cost = costOf(state, isHeld);
+    isBlocked ||= cost > Math.max(0, left);
+    if (isHeld ? areTooMany && state.isReady : isBlocked) blocked++;
+    else if (canTake(state)) {
+      taken.push(state);
+      left -= cost;
+    }
+  });
+  return { taken, blocked };
+}
+
+function costOf({ isReady }: PodState, isHeld: boolean): number {
+  return isReady && !isHeld ? 1 : 0;
+}
+
+/** Reserved pods that are down anyway were taken at no cost, but for the gate. */
+function heldForFree(line: Sequence<PodState>, { reserved, StrictMaxUnavailable }: Claims): number {
+  return StrictMaxUnavailable ? 0 : countOf(line, (state) => isReserved(state, reserved) && !state.isReady);
+}
+
+function isReserved(state: PodState, reserved: ReadonlySet<string>): boolean {
+  return state.isClaimed !== false && reserved.has(state.pod.metadata?.uid ?? "");
+}

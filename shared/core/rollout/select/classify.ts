@@ -1,0 +1,49 @@
+/** Decides what keeps a pod from being upgraded now, if anything does. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { selectorMatches } from "../../../go/label-selector.ts";
+import { isConsistent } from "../../pod/is-consistent.ts";
+import { isUpgradable, type PodState } from "../../pod/pod-state.ts";
+import { singleContainerNames } from "../../pod/sidecar-containers.ts";
+
+export type PodClass =
+  | "updated"
+  /** updateStrategy.selector leaves it out; not reported even if it could not be upgraded */
+  | "notSelected"
+  /** more than images differs, or its node cannot do it: only a new pod gets there */
+  | "notUpgradable"
+  /** the previous upgrade is under way */
+  | "inFlight"
+  | "waiting";
+
+export function classify({ pod, isUpdated, native, resize }: PodState, sidecarSet: SidecarSet): PodClass {
+  if (isUpdated) return "updated";
+  const selector = sidecarSet.spec.updateStrategy?.selector;
+  // A selector with an unknown operator selects no pod.
+  if (selector && selectorMatches(selector, pod.metadata?.labels) !== true) return "notSelected";
+  if (!canBeUpdated({ pod, native, resize }, sidecarSet)) return "notUpgradable";
+  if (resize?.step === "wait") return "inFlight";
+  return hasSettled(pod, sidecarSet) && native?.hasSettled !== false ? "waiting" : "inFlight";
+}
+
+/** In place, of a pod that is not updated: nothing but images differs, or what can be resized, and its node can do it. */
+export function canBeUpdated(
+  { pod, native, resize }: Pick<PodState, "pod" | "native" | "resize">,
+  sidecarSet: SidecarSet,
+) {
+  return (isUpgradable(pod, sidecarSet) || resize !== undefined) && native?.hindrance === undefined;
+}
+
+/**
+ * False while a container of the SidecarSet is ready and yet not what the spec says: the kubelet has not begun to
+ * restart it. One that is not ready may be overwritten by a newer version at once.
+ */
+export function hasSettled(pod: Pod, sidecarSet: SidecarSet): boolean {
+  const name = sidecarSet.metadata?.name ?? "";
+  const sidecars = singleContainerNames(sidecarSet);
+  for (const { name: container, ready } of pod.status?.containerStatuses ?? []) {
+    const sidecar = ready === true ? sidecars.get(container) : undefined;
+    if (sidecar && !isConsistent(pod, name, sidecar)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,72 @@
+/** Decides where each pod stands, from all that was observed: the one way from an observation to the states of pods. */
+import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { type Sequence, where } from "../../../go/sequence.ts";
+import type { Reserved } from "../../ledger.ts";
+import { type PodState, podStateOf } from "../../pod/pod-state.ts";
+import { matchedStates } from "../../pod/pod-states.ts";
+import { countEvicted } from "../missed/evicted-pods.ts";
+import type { RolloutSettings } from "../rollout-settings.ts";
+import { isResizable, withResize } from "../upgrade/resize.ts";
+import type { Claims } from "./budget.ts";
+import { downBeside } from "./ordinal-turn.ts";
+
+/** What was observed beside the pods, and says where each of them stands. */
+export interface Surroundings {
+  /** v1beta1, as read at the beginning of the pass */
+  readonly sidecarSet: SidecarSet;
+  /** of the kruise namespace, by label kruise.io/sidecarset-name */
+  readonly revisions: readonly ControllerRevision[];
+  /** node → version of its kubelet; empty where nobody needs to know: native sidecars are what they should be, or keep their image */
+  readonly kubelets: ReadonlyMap<string, string>;
+  /** the API server serves pods/resize; false also where nobody needs to know */
+  readonly isResizeServed: boolean;
+}
+
+export interface Observed extends Surroundings {
+  /** selected by spec.selector and namespaceSelector, namespaces in sorted order, each through `projectPod` */
+  readonly pods: Sequence<Pod>;
+  readonly reserved: Reserved;
+}
+
+/** How a pod's state is found out. */
+export function stateReader(
+  { sidecarSet, revisions, kubelets, isResizeServed }: Surroundings,
+  { NativeSidecarInPlaceUpdate, InPlaceResize }: RolloutSettings,
+): (pod: Pod) => PodState {
+  const canResize = (pod: Pod) => isResizable(sidecarSet, pod, revisions);
+  const known = NativeSidecarInPlaceUpdate ? kubelets : undefined;
+  return (pod) => {
+    const state = podStateOf(pod, sidecarSet, known);
+    return InPlaceResize && isResizeServed ? withResize(state, sidecarSet, canResize) : state;
+  };
+}
+
+/** The pods of a rollout, and what of its budget is taken. */
+export interface Scene {
+  readonly states: Sequence<PodState>;
+  readonly claims: Claims;
+}
+
+export function sceneOf(
+  observation: Observed,
+  { settings, now }: { readonly settings: RolloutSettings; readonly now: string },
+): Scene {
+  const { sidecarSet, pods, reserved } = observation;
+  // Those whose resources have begun to change are on their way, too.
+  const isClaimed = ({ pod, resize }: PodState) =>
+    resize?.isUnderWay === true || (reserved.uids.size > 0 && reserved.uids.has(uidOf(pod)));
+  const states = matchedStates(pods, sidecarSet, stateReader(observation, settings), isClaimed);
+  const claims: Claims = {
+    reserved: new Set(where(states, (state) => state.isClaimed === true).map(({ pod }) => uidOf(pod))),
+    StrictMaxUnavailable: settings.StrictMaxUnavailable,
+    isReservedForThis: reserved.areForThis,
+    downBeside: downBeside(sidecarSet, pods),
+    evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
+  };
+  return { states, claims };
+}
+
+function uidOf({ metadata }: Pod): string {
+  return metadata?.uid ?? "";
+}

@@ -1,0 +1,140 @@
+/** Decides how many pods of one owner may be down at once, where somebody has said how many those are. */
+import type { OwnerReference, Pod } from "../../../api/kubernetes.ts";
+import { OWNER_BUDGET_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { shownText } from "../../../go/shown-text.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+
+/** `1`, `25%` */
+const FORM = /^(\d{1,6})(%?)$/;
+const OWNERS_NAMED = 3;
+const PODS_NAMED = 3;
+
+/** One sentence; undefined: the annotation is not there, or can be read. */
+export function ownerBudgetProblem(sidecarSet: SidecarSet): string | undefined {
+  const text = textOf(sidecarSet);
+  if (text === undefined || FORM.test(text)) return undefined;
+  return `the annotation ${OWNER_BUDGET_ANNOTATION} says ${shownText(text)}: write a number of pods or a share, such as 1 or 25%`;
+}
+
+export function hasOwnerBudget(sidecarSet: SidecarSet): boolean {
+  return textOf(sidecarSet) !== undefined;
+}
+
+/** What `takeWithin` asks of each pod that gets its turn, where owners have a say too. */
+export interface OwnersAsked {
+  readonly canTake: (state: PodState) => boolean;
+  /** who was passed over, and sentences about a few of their owners */
+  readonly outcome: () => { readonly crowded: readonly PodState[]; readonly fullOwners: readonly string[] };
+}
+
+interface Owner {
+  readonly limit: number;
+  /** down, or reserved */
+  readonly used: ReadonlySet<PodState>;
+  taken: number;
+}
+
+interface Given {
+  /** all matched pods */
+  readonly pods: Iterable<PodState>;
+  readonly claims: { readonly reserved: ReadonlySet<string>; readonly isReservedForThis?: boolean };
+}
+
+/**
+ * Every pod of an owner that is down counts, whatever took it down; so does one that is reserved. Taking one that counts
+ * already costs nothing. Where more count than may, no reserved one that is ready is taken, unless all were reserved for
+ * this very spec. Pods without a controller are nobody's.
+ */
+export function withOwners(
+  sidecarSet: SidecarSet,
+  { pods, claims }: Given,
+  canTake: (state: PodState) => boolean,
+): OwnersAsked {
+  const text = textOf(sidecarSet);
+  if (text === undefined) return { canTake, outcome: () => ({ crowded: [], fullOwners: [] }) };
+  const isHeld = heldBy(claims);
+  const owners = ownersOf(text, pods, isHeld);
+  const crowded: PodState[] = [];
+  const hasRoom = (state: PodState, owner: Owner) => {
+    if (isHeld(state)) return claims.isReservedForThis === true || owner.used.size <= owner.limit;
+    return owner.used.has(state) || owner.used.size + owner.taken < owner.limit;
+  };
+  return {
+    canTake: (state) => {
+      const owner = owners.get(uidOfOwner(state));
+      if (owner && state.isReady && !hasRoom(state, owner)) {
+        crowded.push(state);
+        return false;
+      }
+      if (!canTake(state)) return false;
+      if (owner && !owner.used.has(state)) owner.taken++;
+      return true;
+    },
+    outcome: () => ({ crowded, fullOwners: fullTexts(owners, crowded) }),
+  };
+}
+
+/** Who of its owner's pods is in the way of one that was passed over; undefined: it was not. */
+export function ownerInTheWay(
+  sidecarSet: SidecarSet,
+  crowded: readonly PodState[],
+  { pods, claims }: Given,
+  pod: Pod,
+): string | undefined {
+  const state = crowded.find((one) => one.pod.metadata?.uid === pod.metadata?.uid);
+  const owner = state && ownersOf(textOf(sidecarSet) ?? "", pods, heldBy(claims)).get(uidOfOwner(state));
+  return owner && fullText(owner, pod);
+}
+
+function heldBy({ reserved }: Given["claims"]) {
+  return ({ pod }: PodState) => reserved.has(pod.metadata?.uid ?? "");
+}
+
+function ownersOf(
+  text: string,
+  pods: Iterable<PodState>,
+  isHeld: (state: PodState) => boolean,
+): ReadonlyMap<string, Owner> {
+  const byOwner = Map.groupBy(pods, uidOfOwner);
+  byOwner.delete("");
+  return new Map(
+    [...byOwner].map(([uid, own]) => {
+      const used = own.filter((state) => isHeld(state) || !(state.isConsistent && state.isReady));
+      return [uid, { limit: limitOf(text, own.length), used: new Set(used), taken: 0 }];
+    }),
+  );
+}
+
+/** A share is rounded up. What cannot be read allows none. */
+function limitOf(text: string, total: number): number {
+  const [, amount, percent] = FORM.exec(text) ?? [];
+  if (amount === undefined) return 0;
+  return percent === "%" ? Math.ceil((Number(amount) * total) / 100) : Number(amount);
+}
+
+function fullTexts(owners: ReadonlyMap<string, Owner>, crowded: readonly PodState[]): readonly string[] {
+  const full = new Map(crowded.map((state) => [owners.get(uidOfOwner(state)), state]));
+  return [...full].slice(0, OWNERS_NAMED).flatMap(([owner, { pod }]) => (owner ? [fullText(owner, pod)] : []));
+}
+
+function fullText({ limit, used, taken }: Owner, pod: Pod): string {
+  const { kind = "", name = "" } = controllerOf(pod) ?? {};
+  const names = [...used].slice(0, PODS_NAMED).map((state) => state.pod.metadata?.name ?? "");
+  const more = used.size - names.length;
+  const held = `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const place = `${kind} ${pod.metadata?.namespace}/${name}`;
+  return `${place}: ${used.size + taken} of at most ${limit} down or on their way${held === "" ? "" : ` (${held})`}`;
+}
+
+function uidOfOwner({ pod }: PodState): string {
+  return controllerOf(pod)?.uid ?? "";
+}
+
+function controllerOf({ metadata }: Pod): OwnerReference | undefined {
+  return metadata?.ownerReferences?.find(({ controller }) => controller === true);
+}
+
+function textOf({ metadata }: SidecarSet): string | undefined {
+  return metadata?.annotations?.[OWNER_BUDGET_ANNOTATION]?.trim();
+}

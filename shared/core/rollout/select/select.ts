@@ -1,0 +1,133 @@
+/** Decides which pods of a rollout are upgraded next: who waits, in which order, and how many of them. */
+import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";
+import { pdqsort } from "../../../go/pdqsort.ts";
+import { each, Picked, type Sequence, where } from "../../../go/sequence.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { type Claims, maxUnavailableOf, partitionOf, takeWithin, usedBudget } from "./budget.ts";
+import { classify } from "./classify.ts";
+import { podOrder } from "./order.ts";
+import { followsOrdinals, orderByOrdinals, placeOf } from "./ordinal-order.ts";
+import { type OrdinalTurn, ordinalTurn } from "./ordinal-turn.ts";
+import { hasOwnerBudget, withOwners } from "./owner-budget.ts";
+import { prioritize } from "./prioritize.ts";
+import { scatter } from "./scatter.ts";
+
+export interface Selection {
+  readonly selected: readonly PodState[];
+  readonly notUpgradable: Sequence<PodState>;
+  /** in the order in which they get their turn */
+  readonly waiting: Sequence<PodState>;
+  /** how many at the end of `waiting` stay because of the partition */
+  readonly kept: number;
+  readonly maxUnavailable: number;
+  readonly used: number;
+  /** how many the budget does not allow yet */
+  readonly blocked: number;
+  /** where ordinals are followed: whose turn it is */
+  readonly turn?: OrdinalTurn;
+  /** how many wait for pods of StatefulSets before them */
+  readonly outOfTurn: number;
+  /** who waits for others of its owner, and sentences about such owners */
+  readonly crowded: readonly PodState[];
+  readonly fullOwners: readonly string[];
+}
+
+/** `pods` are all matched pods in the order of the list, updated ones included: percentages are shares of them. `canTake` is asked of those who get their turn. */
+export function selectPods(
+  sidecarSet: SidecarSet,
+  pods: Sequence<PodState>,
+  claims: Claims,
+  canTake: (state: PodState) => boolean = () => true,
+): Selection {
+  const strategy = sidecarSet.spec.updateStrategy;
+  // Where pods are compared with each other, each of them is one object all along.
+  const all = areCompared(sidecarSet) ? [...pods] : pods;
+  const { notUpgradable, waiting: unordered } = sortOut(sidecarSet, all);
+  const waiting = orderWaiting(sidecarSet, unordered, all);
+  const line = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, pods.length)));
+  const used = usedBudget(all, claims);
+  const maxUnavailable = maxUnavailableOf(strategy, pods.length);
+  const turn = followsOrdinals(sidecarSet)
+    ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], claims, canTake })
+    : undefined;
+  const inTurn = turn ? where(line, (state) => state === turn.next || !placeOf(state.pod)) : line;
+  const owners = withOwners(sidecarSet, { pods: all, claims }, canTake);
+  const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable }, claims, owners.canTake);
+  return {
+    selected: taken,
+    notUpgradable,
+    waiting,
+    kept: waiting.length - line.length,
+    maxUnavailable,
+    used,
+    blocked,
+    ...(turn ? { turn } : {}),
+    outOfTurn: line.length - inTurn.length,
+    ...owners.outcome(),
+  };
+}
+
+function areCompared(sidecarSet: SidecarSet): boolean {
+  const { priorityStrategy, scatterStrategy } = sidecarSet.spec.updateStrategy ?? {};
+  return Boolean(priorityStrategy || scatterStrategy) || followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet);
+}
+
+/** Who waits, in the order of the list, and who cannot be upgraded. */
+function sortOut(sidecarSet: SidecarSet, all: Sequence<PodState>) {
+  const waiting = new Uint32Array(all.length);
+  const notUpgradable = new Uint32Array(all.length);
+  let [waitingCount, notUpgradableCount] = [0, 0];
+  each(all, (state, place) => {
+    const podClass = classify(state, sidecarSet);
+    if (podClass === "waiting") waiting[waitingCount++] = place;
+    else if (podClass === "notUpgradable") notUpgradable[notUpgradableCount++] = place;
+  });
+  return {
+    waiting: picked(all, waiting.subarray(0, waitingCount)),
+    notUpgradable: picked(all, notUpgradable.subarray(0, notUpgradableCount)),
+  };
+}
+
+function orderWaiting(sidecarSet: SidecarSet, waiting: Sequence<PodState>, all: Sequence<PodState>): Picked<PodState> {
+  const strategy = sidecarSet.spec.updateStrategy;
+  const sorted = sortByDefault(waiting);
+  const ordered = strategy?.priorityStrategy || strategy?.scatterStrategy ? spread(sorted, all, strategy) : sorted;
+  return followsOrdinals(sidecarSet) ? pickedAll(orderByOrdinals([...ordered], [...all], strategy)) : ordered;
+}
+
+function spread(
+  waiting: Sequence<PodState>,
+  all: Sequence<PodState>,
+  { priorityStrategy, scatterStrategy = [] }: UpdateStrategy,
+): Picked<PodState> {
+  const states = new Map(Array.from(waiting, (state) => [state.pod, state]));
+  const prioritized = prioritize(
+    Array.from(waiting, ({ pod }) => pod),
+    priorityStrategy,
+  );
+  const scattered = scatter(
+    prioritized,
+    Array.from(all, ({ pod }) => pod),
+    scatterStrategy,
+  );
+  return pickedAll(scattered.flatMap((pod) => states.get(pod) ?? []));
+}
+
+/** Not stable, exactly as Go's sort is not: equal pods must get their turn in the same order as in OpenKruise. */
+export function sortByDefault(waiting: Sequence<PodState>): Picked<PodState> {
+  const compare = podOrder(waiting);
+  const places = pdqsort(placesOf(waiting), (a: number, b) => compare(a, b) < 0);
+  return picked(waiting, places);
+}
+
+function picked<T>(of: Sequence<T>, places: Uint32Array): Picked<T> {
+  return new Picked((place) => of.at(place), places);
+}
+
+function pickedAll<T>(members: readonly T[]): Picked<T> {
+  return picked(members, placesOf(members));
+}
+
+function placesOf(members: Sequence<unknown>): Uint32Array {
+  return new Uint32Array(members.length).map((_, place) => place);
+}

@@ -1,0 +1,91 @@
+/** Decides which fields keep pods from being upgraded in place: what differs from what they were made with, but for images. */
+import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { sortedGoJson } from "../../../go/json/go-json.ts";
+import { isJsonObject, type JsonObject } from "../../../go/json/json-object.ts";
+import { recordedHash } from "../../pod/recorded-hash.ts";
+import { revisionData } from "../../sidecarset/revision/revision-data.ts";
+
+/**
+ * Paths such as `spec.containers{agent}.env`, sorted; a container that was added or removed is named without a field,
+ * and another order of containers by the list alone. Empty where no revision tells what the pods were made with.
+ * @param pods those that cannot be upgraded in place
+ */
+export function immutableFields(
+  sidecarSet: SidecarSet,
+  pods: Iterable<Pod>,
+  revisions: readonly ControllerRevision[],
+): readonly string[] {
+  const name = sidecarSet.metadata?.name ?? "";
+  const madeWith = new Set<string>();
+  for (const { metadata } of pods) {
+    const text = metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
+    madeWith.add(recordedHash(text, name));
+  }
+  if (madeWith.size === 0) return [];
+  const now = hashedPart(revisionData(sidecarSet));
+  const before = [...madeWith].flatMap(
+    (hash) => revisions.findLast((revision) => hash !== "" && hash === hashOf(revision)) ?? [],
+  );
+  return [...new Set(before.flatMap(({ data }) => differences(hashedPart(data), now)))].sort();
+}
+
+/** What differs between the SidecarSet and what one pod was made with; undefined: no revision tells. */
+export function madeWith(
+  sidecarSet: SidecarSet,
+  pod: Pod,
+  revisions: readonly ControllerRevision[],
+): { readonly fields: readonly string[]; readonly resources: ReadonlyMap<string, unknown> } | undefined {
+  const text = pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
+  const hash = recordedHash(text, sidecarSet.metadata?.name ?? "");
+  const revision = revisions.findLast((one) => hash !== "" && hash === hashOf(one));
+  if (revision === undefined) return undefined;
+  const before = hashedPart(revision.data);
+  const resources = new Map(before.containers.map((one) => [String(one["name"]), one["resources"]]));
+  return { fields: differences(before, hashedPart(revisionData(sidecarSet))), resources };
+}
+
+function hashOf({ metadata }: ControllerRevision): string | undefined {
+  return metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
+}
+
+interface HashedPart {
+  readonly containers: readonly JsonObject[];
+  readonly initContainers: readonly JsonObject[];
+}
+
+/** Init containers count only where one of them is a native sidecar, as in the hash. */
+function hashedPart(data: unknown): HashedPart {
+  const spec = isJsonObject(data) && isJsonObject(data["spec"]) ? data["spec"] : {};
+  const initContainers = objectsIn(spec["initContainers"]);
+  const hasNative = initContainers.some(({ restartPolicy }) => restartPolicy === "Always");
+  return { containers: objectsIn(spec["containers"]), initContainers: hasNative ? initContainers : [] };
+}
+
+function objectsIn(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+function differences(before: HashedPart, now: HashedPart): readonly string[] {
+  return (["containers", "initContainers"] as const).flatMap((list) => {
+    const [old, young] = [byName(before[list]), byName(now[list])];
+    const names = [...new Set([...old.keys(), ...young.keys()])];
+    const changes = names.flatMap((name) => changesOf(old.get(name), young.get(name), `spec.${list}{${name}}`));
+    const isReordered = changes.length === 0 && [...old.keys()].join() !== [...young.keys()].join();
+    return isReordered ? [`spec.${list}`] : changes;
+  });
+}
+
+function byName(containers: readonly JsonObject[]): ReadonlyMap<string, JsonObject> {
+  return new Map(containers.map((container) => [String(container["name"]), container]));
+}
+
+function changesOf(before: JsonObject | undefined, now: JsonObject | undefined, path: string): readonly string[] {
+  if (!before || !now) return [path];
+  const fields = new Set([...Object.keys(before), ...Object.keys(now)]);
+  fields.delete("image");
+  return [...fields]
+    .filter((field) => sortedGoJson(before[field] ?? null) !== sortedGoJson(now[field] ?? null))
+    .map((field) => `${path}.${field}`);
+}

@@ -1,0 +1,239 @@
+/** Decides what is done to the pods in one round of a rollout: the next batch, or the end of hot upgrades. */
+
+import type { Pod } from "../../../api/kubernetes.ts";
+import { NOT_UPGRADABLE_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { each, type Sequence, where } from "../../../go/sequence.ts";
+import type { Action, PodPrecondition, ResourceChange } from "../../actions.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
+import { haltRoom } from "../halt/halt-room.ts";
+import type { RolloutSettings } from "../rollout-settings.ts";
+import type { Claims } from "../select/budget.ts";
+import type { Observed, Scene } from "../select/observed-states.ts";
+import { type Selection, selectPods } from "../select/select.ts";
+import { canFlip } from "./hot-slot.ts";
+import { planFlip, planUpgrade } from "./plan-upgrade.ts";
+import type { PodPlan } from "./pod-change.ts";
+import { recordWithoutImage, type UpgradeFacts } from "./record-upgrade.ts";
+import { resizeMark } from "./resize.ts";
+import { isSaidNotUpgradable, planCondition } from "./upgradable-condition.ts";
+
+/** A pod that could not be handled; it is left alone, the others are not held up by it. */
+interface PodProblem {
+  readonly namespace: string;
+  readonly name: string;
+  readonly message: string;
+}
+
+export interface Batch {
+  readonly actions: readonly Action[];
+  readonly selection: Selection;
+  /** how many of those selected there is no room for: nothing is planned for them */
+  readonly beyondRoom: number;
+  readonly problems: readonly PodProblem[];
+}
+
+interface Planned {
+  readonly actions: readonly Action[];
+  readonly problems: readonly PodProblem[];
+}
+
+/** Empties the slots that hot upgrades have left behind: of all pods that are through, whatever the budget is. */
+export function planFlips(sidecarSet: SidecarSet, pods: Sequence<PodState>, now: string): readonly Action[] {
+  if (!sidecarSet.spec.containers?.some(isHotUpgrade)) return [];
+  return where(pods, ({ pod }) => canFlip(pod, sidecarSet)).flatMap(({ pod }) => [
+    ...patchPod(pod, planFlip(pod, sidecarSet, now), "flip", false),
+    flipEvent(pod),
+  ]);
+}
+
+/** Gives sidecars that run their new image the smaller resources that are meant for it. */
+export function planShrinks(pods: Sequence<PodState>): readonly Action[] {
+  return where(pods, ({ isUpdated, resize }) => isUpdated && resize?.step === "resize").flatMap(
+    ({ pod, resize, isReady }) => patchPod(pod, resizing(resize?.changes ?? []), "resize", isReady),
+  );
+}
+
+function resizing(resources: readonly ResourceChange[]): PodPlan {
+  return { kind: "planned", images: [], annotations: {}, resources };
+}
+
+/**
+ * Updated pods whose condition still says that they could not be: whoever updated them came no further, or a write of
+ * before came late.
+ */
+export function planMarks(sidecarSet: SidecarSet, pods: Sequence<PodState>, now: string): readonly Action[] {
+  const name = sidecarSet.metadata?.name ?? "";
+  return where(pods, (state) => state.isUpdated && state.isDoubted === true)
+    .filter(({ pod }) => isSaidNotUpgradable(pod, name))
+    .flatMap(({ pod }) => mark(pod, sidecarSet, true, now).actions);
+}
+
+/** One write: what a pod has to be given first, its turn come. */
+function planStep({ pod, resize }: PodState, sidecarSet: SidecarSet, facts: UpgradeFacts): PodPlan {
+  if (resize?.step === "begin") return { kind: "planned", images: [], annotations: resizeMark(pod, sidecarSet) };
+  if (resize?.step === "resize") return resizing(resize.changes);
+  const plan = planUpgrade(pod, sidecarSet, facts);
+  if (plan.kind === "refused" || !resize) return plan;
+  return { ...plan, annotations: { ...plan.annotations, ...resizedRecords(pod, sidecarSet, facts) } };
+}
+
+/** Nothing differs any more, so both hashes are those of the SidecarSet. */
+function resizedRecords(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts) {
+  return { ...resizeMark(pod, sidecarSet), ...recordWithoutImage(pod, sidecarSet, facts) };
+}
+
+/** As passes plan it: within what a ledger and a halt leave room for. */
+export function nextBatch(
+  { sidecarSet, reserved }: Observed,
+  { states, claims }: Scene,
+  { settings, ...facts }: UpgradeFacts & { readonly settings: RolloutSettings },
+): Batch {
+  const room = Math.min(reserved.room, haltRoom(sidecarSet, states));
+  return planBatch(sidecarSet, states, claims, { ...facts, room, withNatives: settings.NativeSidecarInPlaceUpdate });
+}
+
+/** `room`: how many pods that are not reserved are planned for; the others are selected as if they could be taken. */
+export function planBatch(
+  sidecarSet: SidecarSet,
+  pods: Sequence<PodState>,
+  claims: Claims,
+  { room = Number.POSITIVE_INFINITY, ...facts }: UpgradeFacts & { readonly room?: number | undefined },
+): Batch {
+  const plans = new Map<PodState, PodPlan>();
+  let planned = 0;
+  const canTake = (state: PodState) => {
+    const isHeld = claims.reserved.has(state.pod.metadata?.uid ?? "");
+    if (!isHeld && planned >= room) return true;
+    const plan = planStep(state, sidecarSet, facts);
+    plans.set(state, plan);
+    if (!isHeld && plan.kind === "planned") planned++;
+    return plan.kind === "planned";
+  };
+  const selection = selectPods(sidecarSet, pods, claims, canTake);
+  const { selected, notUpgradable } = selection;
+  const upgrades = selected.flatMap((state) => {
+    const plan = plans.get(state);
+    return plan ? [upgrade(state, plan, sidecarSet, facts.now)] : [];
+  });
+  const steps = [
+    ...marksOf(notUpgradable, sidecarSet, facts.now),
+    { actions: notUpgradableEvent(sidecarSet, notUpgradable.length), problems: [] },
+    ...upgrades,
+  ];
+  const refused = [...plans].flatMap(([{ pod }, plan]) =>
+    plan.kind === "refused" ? [problem(pod, plan.message)] : [],
+  );
+  const hindered = where(pods, (state) => hindranceOf(state) !== undefined).map((state) =>
+    problem(state.pod, hindranceOf(state) ?? ""),
+  );
+  return {
+    actions: steps.flatMap(({ actions }) => actions),
+    selection,
+    beyondRoom: selected.length - upgrades.length,
+    problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered],
+  };
+}
+
+function hindranceOf({ native, resize, isUpdated }: PodState): string | undefined {
+  return (isUpdated ? undefined : native?.hindrance) ?? resize?.hindrance;
+}
+
+function upgrade({ pod, isReady }: PodState, plan: PodPlan, sidecarSet: SidecarSet, now: string): Planned {
+  const { actions, problems } = mark(pod, sidecarSet, true, now);
+  return {
+    actions: [
+      ...patchPod(pod, plan, plan.kind === "planned" && plan.resources ? "resize" : "upgrade", isReady),
+      ...actions,
+    ],
+    problems,
+  };
+}
+
+/** Of those whose condition has to change. */
+function marksOf(notUpgradable: Sequence<PodState>, sidecarSet: SidecarSet, now: string): readonly Planned[] {
+  const marks: Planned[] = [];
+  each(notUpgradable, ({ pod }) => {
+    const { actions, problems } = mark(pod, sidecarSet, false, now);
+    if (actions.length + problems.length > 0) marks.push({ actions, problems });
+  });
+  return marks;
+}
+
+/** The condition, if it has to change. */
+function mark(pod: Pod, sidecarSet: SidecarSet, isUpgradable: boolean, now: string): Planned {
+  const plan = planCondition(pod, { sidecarSet: sidecarSet.metadata?.name ?? "", isUpgradable, now });
+  switch (plan.kind) {
+    case "unchanged":
+      return { actions: [], problems: [] };
+    case "refused":
+      return { actions: [], problems: [problem(pod, plan.message)] };
+    case "changed": {
+      const { condition } = plan;
+      const conditions = pod.status?.conditions ?? [];
+      return {
+        actions: [{ kind: "PatchPodCondition", pod: preconditionOf(pod), conditions, condition }],
+        problems: [],
+      };
+    }
+    default:
+      return plan satisfies never;
+  }
+}
+
+function patchPod(
+  pod: Pod,
+  plan: PodPlan,
+  purpose: "upgrade" | "flip" | "resize",
+  usesBudget: boolean,
+): readonly Action[] {
+  if (plan.kind === "refused") return [];
+  const { images, annotations, resources } = plan;
+  const isFirstAnnotation = pod.metadata?.annotations === undefined;
+  return [
+    {
+      kind: "PatchPod",
+      purpose,
+      pod: preconditionOf(pod),
+      images,
+      annotations,
+      isFirstAnnotation,
+      usesBudget,
+      ...(resources ? { resources } : {}),
+    },
+  ];
+}
+
+function preconditionOf({ metadata = {} }: Pod): PodPrecondition {
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata;
+  return { namespace, name, uid, resourceVersion };
+}
+
+function problem({ metadata }: Pod, message: string): PodProblem {
+  return { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "", message };
+}
+
+function flipEvent(pod: Pod): Action {
+  const { namespace, name, uid } = preconditionOf(pod);
+  return {
+    kind: "RecordEvent",
+    regarding: { kind: "Pod", namespace, name, uid },
+    type: "Normal",
+    reason: RESET_CONTAINER_SUCCEED_EVENT,
+    message: "reset sidecar container image empty successfully",
+  };
+}
+
+function notUpgradableEvent({ metadata }: SidecarSet, count: number): readonly Action[] {
+  if (count === 0) return [];
+  return [
+    {
+      kind: "RecordEvent",
+      regarding: { kind: "SidecarSet", name: metadata?.name ?? "", uid: metadata?.uid ?? "" },
+      type: "Normal",
+      reason: NOT_UPGRADABLE_EVENT,
+      message: `SidecarSet in-place update detected ${count} not upgradable pod(s) in this round, will skip them.`,
+    },
+  ];
+}

@@ -1,0 +1,141 @@
+/** Decides how one pod is brought to the SidecarSet's images: by one patch of its images and annotations. */
+
+import type { Pod } from "../../../api/kubernetes.ts";
+import {
+  INJECTED_LIST_ANNOTATION,
+  VERSION_ALT_ANNOTATION_PREFIX,
+  VERSION_ANNOTATION_PREFIX,
+  WORKING_HOT_UPGRADE_ANNOTATION,
+} from "../../../api/names.ts";
+import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
+import { sortedGoJson } from "../../../go/json/go-json.ts";
+import { nativeSidecars } from "../../pod/native-sidecars.ts";
+import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
+import { isHotUpgrade, workingSlots } from "../../pod/sidecar-containers.ts";
+import { slotsToEmpty, targetSlot } from "./hot-slot.ts";
+import {
+  type Annotations,
+  changedAnnotations,
+  containerOf,
+  imageChanges,
+  type PodPlan,
+  type Retarget,
+} from "./pod-change.ts";
+import { recordHash, recordState, type UpgradeFacts } from "./record-upgrade.ts";
+
+export interface UpgradeOptions extends UpgradeFacts {
+  /** names for a pod whose list of injected SidecarSets is missing: those that match it; absent: not known */
+  readonly matching?: readonly string[];
+}
+
+/** Refused, and the pod untouched, when a container is missing or an annotation cannot be merged. */
+export function planUpgrade(pod: Pod, sidecarSet: SidecarSet, options: UpgradeOptions): PodPlan {
+  const retargets = retargetsOf(pod, sidecarSet, options.withNatives === true);
+  if (typeof retargets === "string") return { kind: "refused", message: retargets };
+  const changed = retargets.map(({ container }) => container);
+  const before = pod.metadata?.annotations;
+  const patched = patchPodMetadata(
+    {
+      ...before,
+      ...injectedList(before, options.matching),
+      ...annotateHot(pod, retargets),
+      ...recordHash(pod, sidecarSet, options),
+      ...recordState(pod, sidecarSet, changed, options.now),
+    },
+    sidecarSet.spec.patchPodMetadata ?? [],
+  );
+  if (patched.kind === "refused")
+    return { kind: "refused", message: `annotation ${patched.annotation}: ${patched.message}` };
+  return {
+    kind: "planned",
+    images: imageChanges(pod, retargets),
+    annotations: changedAnnotations(before, patched.annotations),
+  };
+}
+
+/** Gives every slot that is no longer needed its empty image. The recorded hash stays. */
+export function planFlip(pod: Pod, sidecarSet: SidecarSet, now: string): PodPlan {
+  const retargets = slotsToEmpty(pod, sidecarSet);
+  const changed = retargets.map(({ container }) => container);
+  const after = { ...mergeAnnotations(retargets), ...recordState(pod, sidecarSet, changed, now) };
+  return {
+    kind: "planned",
+    images: imageChanges(pod, retargets),
+    annotations: changedAnnotations(pod.metadata?.annotations, after),
+  };
+}
+
+/** A sentence when a container is not there. */
+function retargetsOf(pod: Pod, sidecarSet: SidecarSet, withNatives: boolean): readonly Retarget[] | string {
+  const retargets: Retarget[] = [];
+  for (const sidecar of sidecarSet.spec.containers ?? []) {
+    const retarget = isHotUpgrade(sidecar) ? retargetHot(pod, sidecar, sidecarSet) : retargetCold(pod, sidecar);
+    if (typeof retarget === "string") return retarget;
+    retargets.push(...retarget);
+  }
+  const natives = withNatives ? retargetNatives(pod, sidecarSet) : [];
+  return typeof natives === "string" ? natives : [...retargets, ...natives];
+}
+
+/** None when the image is there already; a sentence when the container is not. */
+function retargetCold(pod: Pod, { name, image = "" }: SidecarContainer): readonly Retarget[] | string {
+  const container = containerOf(pod, name);
+  if (!container) return `the pod has no container ${name}`;
+  return container.image === image ? [] : [{ container: name, image, annotations: {} }];
+}
+
+/** Plain init containers have run: what they were stays. */
+function retargetNatives(pod: Pod, sidecarSet: SidecarSet): readonly Retarget[] | string {
+  const retargets: Retarget[] = [];
+  for (const { name, image = "" } of nativeSidecars(sidecarSet)) {
+    const container = pod.spec.initContainers?.find((one) => one.name === name);
+    if (!container) return `the pod has no init container ${name}`;
+    if (container.image !== image) retargets.push({ container: name, image, annotations: {}, list: "initContainers" });
+  }
+  return retargets;
+}
+
+/** Compat: the new image is compared with the partner's (pod-update, hot/working-already-has-target-image-noop). */
+function retargetHot(pod: Pod, sidecar: SidecarContainer, sidecarSet: SidecarSet): readonly Retarget[] | string {
+  const { slot, partner } = targetSlot(pod, sidecar, sidecarSet.metadata?.name ?? "");
+  const { image = "" } = sidecar;
+  if (!containerOf(pod, slot)) return `the pod has no container ${slot}`;
+  const other = containerOf(pod, partner);
+  if (!other) return `the pod has no container ${partner}`;
+  if (other.image === image) return [];
+  const version = sidecarSet.metadata?.resourceVersion ?? "";
+  const annotations = {
+    [`${VERSION_ANNOTATION_PREFIX}${slot}`]: version,
+    [`${VERSION_ALT_ANNOTATION_PREFIX}${slot}`]:
+      pod.metadata?.annotations?.[`${VERSION_ANNOTATION_PREFIX}${partner}`] ?? "",
+    [`${VERSION_ALT_ANNOTATION_PREFIX}${partner}`]: version,
+  };
+  return [{ container: slot, image, annotations, sidecar: sidecar.name }];
+}
+
+/** Versions that the containers read from their environment, and which slot works from now on. */
+function annotateHot(pod: Pod, retargets: readonly Retarget[]): Annotations {
+  const working = retargets.flatMap(({ sidecar, container }) => (sidecar === undefined ? [] : [[sidecar, container]]));
+  return {
+    ...mergeAnnotations(retargets),
+    ...(working.length === 0
+      ? {}
+      : { [WORKING_HOT_UPGRADE_ANNOTATION]: sortedGoJson({ ...knownSlots(pod), ...Object.fromEntries(working) }) }),
+  };
+}
+
+/** What is no text is "" in Go's map of texts. */
+function knownSlots(pod: Pod): Annotations {
+  const slots = Object.entries(workingSlots(pod));
+  return Object.fromEntries(slots.map(([sidecar, slot]) => [sidecar, typeof slot === "string" ? slot : ""]));
+}
+
+function mergeAnnotations(retargets: readonly Retarget[]): Annotations {
+  return Object.fromEntries(retargets.flatMap(({ annotations }) => Object.entries(annotations)));
+}
+
+/** Not reached in a pass, which looks only at pods that name the SidecarSet there. Empty where none matches. */
+function injectedList(annotations: Annotations | undefined, matching: readonly string[] | undefined): Annotations {
+  if (annotations?.[INJECTED_LIST_ANNOTATION] || !matching) return {};
+  return { [INJECTED_LIST_ANNOTATION]: matching.join(",") };
+}

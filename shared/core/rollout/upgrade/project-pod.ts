@@ -1,0 +1,180 @@
+/** Decides which part of a pod a rollout looks at, so that a long list fits into memory. */
+import type { Container, ContainerStatus, LabelSelector, ObjectMeta, Pod } from "../../../api/kubernetes.ts";
+import {
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
+  INJECT_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  MIRROR_ANNOTATION,
+  RESIZE_ANNOTATION,
+  UPGRADABLE_CONDITION,
+  VERSION_ALT_ANNOTATION_PREFIX,
+  VERSION_ANNOTATION_PREFIX,
+  WORKING_HOT_UPGRADE_ANNOTATION,
+} from "../../../api/names.ts";
+import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
+import { isRunningAndReady } from "../../pod/is-ready.ts";
+import { ignoresNeverReady } from "../../pod/never-ready.ts";
+import { followsOrdinals } from "../select/ordinal-order.ts";
+import { hasOwnerBudget } from "../select/owner-budget.ts";
+
+type Annotations = Readonly<Record<string, string>>;
+
+const OUR_ANNOTATIONS: ReadonlySet<string> = new Set([
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  INJECT_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
+  MIRROR_ANNOTATION,
+  RESIZE_ANNOTATION,
+  WORKING_HOT_UPGRADE_ANNOTATION,
+]);
+
+/** Read whole; of the others it matters that they are there. */
+const CONDITIONS: ReadonlySet<string> = new Set([
+  "Ready",
+  UPGRADABLE_CONDITION,
+  "PodResizePending",
+  "PodResizeInProgress",
+]);
+
+/** What of a SidecarSet says which fields of pods are kept. */
+interface Projection {
+  /** absent, as the next one: all */
+  readonly patchedAnnotations?: readonly string[];
+  readonly labels?: readonly string[];
+  /** whose pod it is matters where owners have budgets, or an order */
+  readonly hasControllers: boolean;
+  /** when a pod that is not ready was started matters where pods that were never ready are ignored */
+  readonly hasStart: boolean;
+}
+
+const ALL: Projection = { hasControllers: false, hasStart: false };
+/** A list has many pods and one SidecarSet. */
+const known = new WeakMap<SidecarSet, Projection>();
+
+function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
+  if (!sidecarSet) return ALL;
+  const before = known.get(sidecarSet);
+  if (before) return before;
+  const { patchPodMetadata: patches } = sidecarSet.spec;
+  const projection = {
+    patchedAnnotations: (patches ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {})),
+    labels: labelsRead(sidecarSet.spec),
+    hasControllers: followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet),
+    hasStart: ignoresNeverReady(sidecarSet),
+  };
+  known.set(sidecarSet, projection);
+  return projection;
+}
+
+/** Who is selected, and who goes first. */
+function labelsRead({ selector, updateStrategy = {} }: SidecarSetSpec): readonly string[] {
+  const { selector: chosen, priorityStrategy, scatterStrategy } = updateStrategy;
+  const weights = priorityStrategy?.weightPriority ?? [];
+  const selectors = [selector, chosen, ...weights.map(({ matchSelector }) => matchSelector)];
+  const keys = [
+    ...selectors.flatMap(keysOf),
+    ...(priorityStrategy?.orderPriority ?? []).map(({ orderedKey }) => orderedKey),
+    ...(scatterStrategy ?? []).map(({ key }) => key),
+  ];
+  return [...new Set(keys)];
+}
+
+function keysOf(selector: LabelSelector | null | undefined): readonly string[] {
+  const { matchLabels, matchExpressions } = selector ?? {};
+  return [...Object.keys(matchLabels ?? {}), ...(matchExpressions ?? []).map(({ key }) => key)];
+}
+
+/** What was kept of pods for the one will do for the other. */
+export function isProjectedAlike(one: SidecarSet, other: SidecarSet): boolean {
+  return JSON.stringify(projectionOf(one)) === JSON.stringify(projectionOf(other));
+}
+
+/**
+ * The fields of a pod that a decision about `sidecarSet` reads, and no others. Places of containers and
+ * conditions stay what they are. Without a SidecarSet every annotation is kept. `withResources`: what containers ask
+ * for and have, too.
+ */
+export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = false): Pod {
+  const { metadata = {}, spec, status } = pod;
+  const projection = projectionOf(sidecarSet);
+  const annotations = projectAnnotations(metadata.annotations, projection);
+  return {
+    metadata: {
+      ...pick(metadata, ["name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"]),
+      ...projectLabels(metadata, projection),
+      ...(annotations ? { annotations } : {}),
+      ...projectController(metadata, projection),
+    },
+    spec: {
+      ...pick(spec, ["nodeName"]),
+      ...(spec.initContainers
+        ? { initContainers: spec.initContainers.map((one) => projectContainer(one, withResources)) }
+        : {}),
+      containers: (spec.containers ?? []).map((one) => projectContainer(one, withResources)),
+    },
+    ...(status
+      ? {
+          status: {
+            ...pick(status, [
+              "phase",
+              ...(projection.hasStart && !isRunningAndReady(pod) ? (["startTime"] as const) : []),
+            ]),
+            conditions: (status.conditions ?? []).map((one) =>
+              CONDITIONS.has(one.type) ? one : pick(one, ["type", "status"]),
+            ),
+            containerStatuses: (status.containerStatuses ?? []).map((one) => projectStatus(one, withResources)),
+            initContainerStatuses: (status.initContainerStatuses ?? []).map((one) => projectStatus(one, withResources)),
+          },
+        }
+      : {}),
+  };
+}
+
+/** A pod may have any number of them, most of which tell pods apart that are alike otherwise. */
+function projectLabels({ labels }: ObjectMeta, { labels: read }: Projection): Pick<ObjectMeta, "labels"> {
+  if (!labels || !read) return labels ? { labels } : {};
+  const own = read.filter((key) => Object.hasOwn(labels, key));
+  return { labels: Object.fromEntries(own.map((key) => [key, labels[key] ?? ""])) };
+}
+
+function projectController({ ownerReferences }: ObjectMeta, { hasControllers }: Projection) {
+  if (!hasControllers) return {};
+  const controllers = (ownerReferences ?? []).filter(({ controller }) => controller === true);
+  return controllers.length > 0 ? { ownerReferences: controllers } : {};
+}
+
+function projectAnnotations(
+  annotations: Annotations | undefined,
+  { patchedAnnotations: patched }: Projection,
+): Annotations | undefined {
+  if (!annotations || !patched) return annotations;
+  const isRead = (key: string) =>
+    OUR_ANNOTATIONS.has(key) ||
+    key.startsWith(VERSION_ANNOTATION_PREFIX) ||
+    key.startsWith(VERSION_ALT_ANNOTATION_PREFIX) ||
+    patched.includes(key);
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => isRead(key)));
+}
+
+function projectContainer(container: Container, withResources: boolean): Container {
+  return pick(container, ["name", "image", "restartPolicy", ...(withResources ? (["resources"] as const) : [])]);
+}
+
+function projectStatus(status: ContainerStatus, withResources: boolean): ContainerStatus {
+  const resources = withResources ? (["resources"] as const) : [];
+  const kept = pick(status, ["name", "ready", "restartCount", "image", "imageID", ...resources]);
+  const { waiting, terminated } = status.state ?? {};
+  const reason = (waiting ?? terminated)?.reason;
+  if (status.ready || reason === undefined) return kept;
+  return { ...kept, state: waiting ? { waiting: { reason } } : { terminated: { reason } } };
+}
+
+function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> {
+  const picked: Partial<Pick<T, K>> = {};
+  for (const key of keys) if (from[key] !== undefined) picked[key] = from[key];
+  return picked as Pick<T, K>;
+}

@@ -1,0 +1,42 @@
+/** Decides what a SidecarSet was when a ControllerRevision of it was recorded. */
+import type { ControllerRevision } from "../../../api/kubernetes.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
+import { type Decoded, type DecodeError, decodeGo } from "../../../go/types/decode-go.ts";
+import { SIDECAR_SET_SPEC } from "../../../go/types/sidecarset.ts";
+import { sidecarSetHash, sidecarSetHashWithoutImage } from "../hash/sidecarset-hash.ts";
+
+function recordedSpec({ data, metadata }: ControllerRevision): Decoded<SidecarSetSpec> | DecodeError {
+  const spec = typeof data === "object" && data !== null && "spec" in data ? data.spec : undefined;
+  const decoded = decodeGo(SIDECAR_SET_SPEC, spec);
+  if (decoded.kind === "Decoded") return decoded;
+  return { kind: "DecodeError", message: `revision ${metadata?.name ?? ""}: spec: ${decoded.message}` };
+}
+
+/**
+ * The SidecarSet with the recorded spec, which has neither selectors nor strategies, and with the recorded hashes;
+ * everything else is as it is now. An error where the revision records something else than a SidecarSet.
+ * Source: OpenKruise sidecarset history_control.go, GetHistorySidecarSet.
+ */
+export function restoreRevision(
+  sidecarSet: SidecarSet,
+  revision: ControllerRevision,
+): Decoded<SidecarSet> | DecodeError {
+  const recorded = recordedSpec(revision);
+  if (recorded.kind === "DecodeError") return recorded;
+  const spec = recorded.value;
+  const hashes = revision.metadata?.annotations ?? {};
+  const { name } = revision.metadata ?? {};
+  const annotations = {
+    ...sidecarSet.metadata?.annotations,
+    [HASH_ANNOTATION]: hashes[HASH_ANNOTATION] || sidecarSetHash(spec),
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: hashes[HASH_WITHOUT_IMAGE_ANNOTATION] || sidecarSetHashWithoutImage(spec),
+  };
+  const value: SidecarSet = {
+    ...sidecarSet,
+    metadata: { ...sidecarSet.metadata, annotations },
+    spec,
+    status: { ...sidecarSet.status, ...(name === undefined ? {} : { latestRevision: name }) },
+  };
+  return { kind: "Decoded", value };
+}

@@ -1,0 +1,113 @@
+/** Decides whether two SidecarSets that may select the same pod would get in each other's way there. */
+import type { LabelSelector, Volume } from "../../../api/kubernetes.ts";
+import type { PatchPodMetadata, SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
+import { type FieldError, invalid } from "../../../go/field-error.ts";
+import { compareUtf8, sortedGoJson } from "../../../go/json/go-json.ts";
+import { selectorsOverlap } from "../../../go/selector-overlap.ts";
+import { isBaseOf } from "./canary.ts";
+
+function mayShareNamespaces(one: LabelSelector | undefined, other: LabelSelector | undefined): boolean {
+  return one == null || other == null || selectorsOverlap(one, other);
+}
+
+function maySharePods({ spec: one }: SidecarSet, { spec: other }: SidecarSet): boolean {
+  if (one.selector == null || other?.selector == null) return false;
+  return (
+    mayShareNamespaces(one.namespaceSelector, other.namespaceSelector) && selectorsOverlap(one.selector, other.selector)
+  );
+}
+
+/** By name. Compat: a canary passes over its base, a base not over its canary (vector base-conflicts-with-canary-on-base-update). */
+function competitorsOf(sidecarSet: SidecarSet, all: readonly SidecarSet[]): readonly SidecarSet[] {
+  return all
+    .filter(
+      (other) =>
+        other.metadata?.name !== sidecarSet.metadata?.name &&
+        !isBaseOf(other, sidecarSet) &&
+        maySharePods(sidecarSet, other),
+    )
+    .sort((one, other) => compareUtf8(nameOf(one), nameOf(other)));
+}
+
+function nameOf(sidecarSet: SidecarSet): string {
+  return sidecarSet.metadata?.name ?? "";
+}
+
+interface Named {
+  readonly name: string;
+}
+
+/** The last of the SidecarSets that has an item of this name, and its first such item. */
+function findTaken<T extends Named>(
+  name: string,
+  others: readonly SidecarSet[],
+  itemsOf: (spec: SidecarSetSpec) => readonly T[] | undefined,
+): { readonly owner: string; readonly item: T } | undefined {
+  const found = others.flatMap((other) => {
+    const item = itemsOf(other.spec)?.find((candidate) => candidate.name === name);
+    return item === undefined ? [] : [{ owner: nameOf(other), item }];
+  });
+  return found.at(-1);
+}
+
+function validateContainerNames(
+  { spec }: SidecarSet,
+  others: readonly SidecarSet[],
+  list: "containers" | "initContainers",
+): readonly FieldError[] {
+  return (spec[list] ?? []).flatMap(({ name }) => {
+    const taken = findTaken(name, others, (other) => other[list]);
+    if (taken === undefined) return [];
+    return [invalid("spec.containers", name, `container ${name} already exist in ${taken.owner}`)];
+  });
+}
+
+function validateVolumes({ spec }: SidecarSet, others: readonly SidecarSet[]): readonly FieldError[] {
+  return (spec.volumes ?? []).flatMap((volume) => {
+    const taken = findTaken<Volume>(volume.name, others, (other) => other.volumes);
+    if (taken === undefined || sortedGoJson(taken.item) === sortedGoJson(volume)) return [];
+    return [
+      invalid("spec.volumes", volume.name, `volume ${volume.name} is in conflict with sidecarset ${taken.owner}`),
+    ];
+  });
+}
+
+/** Retain gives way to whatever is there, so it conflicts with nothing. */
+function insistentPatches(spec: SidecarSetSpec): readonly PatchPodMetadata[] {
+  return (spec.patchPodMetadata ?? []).filter(({ patchPolicy }) => patchPolicy !== "Retain");
+}
+
+function findPatched(
+  key: string,
+  others: readonly SidecarSet[],
+): { readonly owner: string; readonly patchPolicy: string } | undefined {
+  const found = others.flatMap((other) =>
+    insistentPatches(other.spec)
+      .filter(({ annotations }) => Object.hasOwn(annotations ?? {}, key))
+      .map(({ patchPolicy = "" }) => ({ owner: nameOf(other), patchPolicy })),
+  );
+  return found.at(-1);
+}
+
+function validatePatches({ spec }: SidecarSet, others: readonly SidecarSet[]): readonly FieldError[] {
+  return insistentPatches(spec).flatMap(({ annotations, patchPolicy }) =>
+    Object.keys(annotations ?? {}).flatMap((key) => {
+      const taken = findPatched(key, others);
+      const overwrites = patchPolicy === "Overwrite" || taken?.patchPolicy === "Overwrite";
+      if (taken === undefined || !overwrites) return [];
+      const detail = `annotation ${key} is in conflict with sidecarset ${taken.owner}`;
+      return [invalid("spec.patchPodMetadata", key, detail)];
+    }),
+  );
+}
+
+/** `all` are the SidecarSets of the cluster, this one perhaps among them. */
+export function validateConflicts(sidecarSet: SidecarSet, all: readonly SidecarSet[]): readonly FieldError[] {
+  const others = competitorsOf(sidecarSet, all);
+  return [
+    ...validateContainerNames(sidecarSet, others, "initContainers"),
+    ...validateContainerNames(sidecarSet, others, "containers"),
+    ...validateVolumes(sidecarSet, others),
+    ...validatePatches(sidecarSet, others),
+  ];
+}

@@ -1,0 +1,79 @@
+/** Decides how it is explained where a set stands as a whole, and everything that is in its way. */
+import { note, ok, stop, wait } from "../../inspect/explain/step.ts";
+import { explainSet, type SetStanding, setStanding } from "./explain-set.ts";
+import type { SetExplanationFacts, SetStep } from "./set-reasons.ts";
+import { referenceTo, traceSetTerminating, traceState, traceWork } from "./trace-state.ts";
+
+const NAMED = 3;
+
+/** Pure. */
+export function explainWholeSet(facts: SetExplanationFacts): readonly SetStep[] {
+  const { seen, plan } = facts;
+  const standing = setStanding(seen, plan.outcome.updateRevision);
+  const { desired, updated, waitingFor, outOfRange } = standing;
+  const isDone = waitingFor.length === 0 && outOfRange === 0 && updated === desired;
+  const count = explainSet({ ...standing, hold: "none", waitingFor: [], outOfRange: 0 });
+  if (isDone && !seen.set.metadata?.deletionTimestamp) return [ok("AllAsWanted", count)];
+  return [
+    note("UnderWay", count),
+    ...traceSetTerminating(seen),
+    ...traceHold(facts, standing),
+    ...traceWaiting(facts, standing),
+    ...(outOfRange > 0 ? [wait("OutOfRange", `${outOfRange} pods beyond the range are to be removed`)] : []),
+    ...tracePass(facts),
+    ...traceWork(facts),
+  ];
+}
+
+function traceHold({ seen }: SetExplanationFacts, { hold, desired, updated }: SetStanding): readonly SetStep[] {
+  switch (hold) {
+    case "paused":
+      return [stop("StrategyPaused", "the update is paused", `sidecarset resume ${referenceTo(seen)}`)];
+    case "OnDelete":
+      return [stop("StrategyOnDelete", "pods are updated when somebody deletes them", "kubectl delete pod NAME")];
+    case "partition": {
+      const { partition = 0 } = seen.set.spec.updateStrategy?.rollingUpdate ?? {};
+      const kept = `the partition ${partition} keeps pods as they are, ${desired - updated} are not updated`;
+      const hint = "lower spec.updateStrategy.rollingUpdate.partition when the updated pods are fine";
+      return [desired - updated > partition ? note("KeptByPartition", kept) : stop("KeptByPartition", kept, hint)];
+    }
+    default:
+      return [];
+  }
+}
+
+/** Lowest ordinal first: that is who the order waits for. */
+function traceWaiting({ seen, plan }: SetExplanationFacts, { waitingFor }: SetStanding): readonly SetStep[] {
+  const steps = waitingFor.slice(0, NAMED).map(({ name, why }): SetStep => {
+    const pod = seen.pods.find(({ metadata }) => metadata?.name === name);
+    const state = pod && traceState(seen, pod, plan.outcome.updateRevision);
+    return state ?? wait("PodMissing", `${name} ${why}`);
+  });
+  const more = waitingFor.length - NAMED;
+  return more > 0 ? [...steps, note("PodNotReady", `${more} more are not available`)] : steps;
+}
+
+function tracePass({ plan }: SetExplanationFacts): readonly SetStep[] {
+  const { failure } = plan.outcome;
+  if (failure)
+    return [
+      stop("PassFails", `every pass ends early: ${failure.message}`, "mend what it names; the next pass goes on"),
+    ];
+  const names = (kind: "CreatePod" | "DeletePod") =>
+    plan.writes.flatMap((one) => (one.kind === kind ? [one.pod.metadata?.name ?? ""] : []));
+  const updated = plan.writes.flatMap((one) =>
+    one.kind === "UpdatePod" && one.before.spec !== one.after.spec ? [one.before.metadata?.name ?? ""] : [],
+  );
+  const parts = [
+    ["creates", names("CreatePod")] as const,
+    ["deletes", names("DeletePod")] as const,
+    ["updates", updated] as const,
+  ];
+  const text = parts.flatMap(([verb, pods]) => (pods.length > 0 ? [`${verb} ${listed(pods)}`] : []));
+  return text.length > 0 ? [ok("NextInLine", `the next pass ${text.join(", ")}`)] : [];
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
+  return `${names.slice(0, NAMED).join(", ")}${more}`;
+}

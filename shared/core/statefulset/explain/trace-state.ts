@@ -1,0 +1,73 @@
+/** Decides how it is told that a pod of a set is not available, and what helps. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import { note, stop, wait } from "../../inspect/explain/step.ts";
+import { traceGeneration, traceTick } from "../../inspect/explain/trace-tick.ts";
+import { failureOf } from "../../pod/container-failure.ts";
+import { whyNotCompleted } from "../in-place/update-completed.ts";
+import { isFinished, isRunningAndReady, isTerminating, lifecycleState, revisionOf } from "../pods/pod-phase.ts";
+import type { SetObservation } from "../reconcile.ts";
+import { whyNotAvailable } from "./explain-set.ts";
+import type { SetExplanationFacts, SetStep } from "./set-reasons.ts";
+
+export function referenceTo({ set }: Pick<SetObservation, "set">): string {
+  return `statefulset.apps.kruise.io/${set.metadata?.name}`;
+}
+
+export function isMonotonic({ set }: Pick<SetObservation, "set">): boolean {
+  return set.spec.podManagementPolicy !== "Parallel";
+}
+
+/** Undefined: the pod is available. */
+export function traceState(seen: SetObservation, pod: Pod, updateRevision: string | undefined): SetStep | undefined {
+  const { set, now } = seen;
+  const why = whyNotAvailable(pod, set.spec.updateStrategy?.rollingUpdate?.minReadySeconds ?? 0, now);
+  if (why === undefined) return undefined;
+  const message = `${pod.metadata?.name} ${why}`;
+  if (isTerminating(pod)) return traceTerminating(pod, message);
+  if (isFinished(pod)) return wait("PodFinished", `${message}; such a pod is deleted and made anew`);
+  const state = lifecycleState(pod);
+  if (state !== "" && state !== "Normal")
+    return stop("HeldByHook", message, "it goes on when whoever set the hook takes its label or finalizer away");
+  if (whyNotCompleted(pod) !== undefined && !isBroken(pod)) return wait("InPlaceUnderWay", message);
+  if (isRunningAndReady(pod)) return wait("NotReadyForLongEnough", `${message} (minReadySeconds)`);
+  if (!isBroken(pod)) return wait("PodNotReady", message);
+  return stop("ContainerFailing", message, remedy(seen, pod, updateRevision));
+}
+
+export function isBroken(pod: Pod): boolean {
+  return failureOf(pod) !== undefined;
+}
+
+/** Where the order waits for the very pod that an update would mend, only a deletion helps. */
+function remedy(seen: SetObservation, pod: Pod, updateRevision: string | undefined): string {
+  const isNewest = revisionOf(pod) === updateRevision;
+  const back = `sidecarset undo ${referenceTo(seen)}`;
+  if (!isMonotonic(seen) || seen.gates.StatefulSetUnblocked)
+    return isNewest ? `${back}, or mend the template` : "see what its containers say: kubectl describe pod";
+  const remove = `kubectl delete pod ${pod.metadata?.name}`;
+  const why = "a set that keeps order never updates a pod that is not ready";
+  return isNewest ? `${back} or mend the template, then ${remove}: ${why}` : `${remove}: ${why}`;
+}
+
+function traceTerminating({ metadata }: Pod, message: string): SetStep {
+  const finalizers = metadata?.finalizers ?? [];
+  return finalizers.length === 0
+    ? wait("PodTerminating", `${message}; its place is taken by a new one when it is gone`)
+    : stop(
+        "PodTerminating",
+        `${message}, and kept by ${finalizers.join(", ")}`,
+        "it goes when whoever set the finalizer takes it away",
+      );
+}
+
+/** Whether anybody is at work on the set. */
+export function traceWork({ seen, lastPass }: SetExplanationFacts): readonly SetStep[] {
+  const schedule = { lease: "sidecarset-ordered-sets", name: "the ordered-set function" };
+  return [traceGeneration(seen.set) ?? [], traceTick(lastPass, seen.now, schedule)].flat();
+}
+
+/** The set itself goes. */
+export function traceSetTerminating({ set }: SetObservation): readonly SetStep[] {
+  if (!set.metadata?.deletionTimestamp) return [];
+  return [note("SetTerminating", "the set is being deleted: nothing is created or updated any more")];
+}

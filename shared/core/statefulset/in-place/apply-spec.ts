@@ -1,0 +1,178 @@
+/** Decides what of an in-place update is written to a pod now, and which containers have to wait for others. */
+import type { Container, Labels, Pod, ResourceRequirements } from "../../../api/kubernetes.ts";
+import { CONTAINER_BARRIER_ENV, IN_PLACE_STATE_ANNOTATION } from "../../../api/names.ts";
+import { goJson } from "../../../go/json/go-json.ts";
+import { isJsonObject, type JsonObject, jsonObjectOf } from "../../../go/json/json-object.ts";
+import { REMOVED_FINALIZERS } from "./plan-metadata.ts";
+import { type Aliases, runningIn } from "./restart-by-alias.ts";
+import { type InPlaceState, type RefMetadata, type UpdateSpec, withoutEmpty } from "./update-spec.ts";
+
+export interface Application {
+  readonly now: string;
+  /** of containers that are to be restarted for their environment; absent: a daemon does that */
+  readonly aliases?: Extract<Aliases, { kind: "aliases" }> | undefined;
+}
+
+type Parts = Pick<UpdateSpec, "containerImages" | "containerRefMetadata" | "containerResources" | "metaDataPatch">;
+
+/** The pod with the first batch of the update; what is left stands in its state annotation. */
+export function applySpec(pod: Pod, spec: Parts, state: InPlaceState, { now, aliases }: Application): Pod {
+  const batch = containersOfBatch(pod, spec);
+  const next = {
+    nextContainerImages: without(ofPod(pod, spec.containerImages), batch),
+    nextContainerRefMetadata: without(spec.containerRefMetadata, batch),
+    nextContainerResources: without(ofPod(pod, spec.containerResources), batch),
+  };
+  const containers = [...batch].sort();
+  const hasNext = Object.values(next).some((map) => Object.keys(map).length > 0);
+  const { nextContainerImages: _i, nextContainerRefMetadata: _m, nextContainerResources: _r, ...kept } = state;
+  const { preCheckBeforeNext: _, ...rest } = kept;
+  const after: InPlaceState = {
+    ...rest,
+    lastContainerStatuses: recordImages(pod, state, spec.containerImages, batch),
+    ...withoutEmpty(next),
+    ...(hasNext ? { preCheckBeforeNext: { containersRequiredReady: containers } } : {}),
+    ...(aliases && state.updateEnvFromMetadata ? { restartedContainers: recordRuns(pod, state, spec, batch) } : {}),
+    containerBatchesRecord: [...(state.containerBatchesRecord ?? []), { timestamp: now, containers }],
+  };
+  const patched = withMetadata(patchMetadata(pod, spec.metaDataPatch), spec, batch);
+  return withAnnotation(
+    withContainers(patched, withAliases(spec, aliases), batch),
+    IN_PLACE_STATE_ANNOTATION,
+    goJson(after),
+  );
+}
+
+export function withAnnotation(pod: Pod, key: string, value: string): Pod {
+  return { ...pod, metadata: { ...pod.metadata, annotations: { ...pod.metadata?.annotations, [key]: value } } };
+}
+
+/** Containers without a launch priority and those of the highest one, and all that share changed metadata with them. */
+function containersOfBatch(pod: Pod, parts: Parts): ReadonlySet<string> {
+  const isChanged = ({ name }: Container) =>
+    [parts.containerImages, parts.containerRefMetadata, parts.containerResources].some((map) =>
+      Object.hasOwn(map, name),
+    );
+  const changed = pod.spec.containers.filter(isChanged).map((container) => ({
+    name: container.name,
+    priority: launchPriority(container),
+  }));
+  const highest = Math.max(...changed.map(({ priority }) => priority ?? Number.NEGATIVE_INFINITY));
+  const first = changed.filter(({ priority }) => priority === undefined || priority === highest);
+  return withSharing(new Set(first.map(({ name }) => name)), parts.containerRefMetadata);
+}
+
+/** The number in p_N, the key that the container waits for. Undefined without a barrier. */
+function launchPriority({ env = [] }: Container): number | undefined {
+  const barrier = env.find(({ name }) => name === CONTAINER_BARRIER_ENV);
+  if (!barrier) return undefined;
+  const digits = barrier.valueFrom?.configMapKeyRef?.key.slice(2) ?? "";
+  return /^[+-]?\d+$/.test(digits) ? Number(digits) : 0;
+}
+
+function withSharing(batch: ReadonlySet<string>, metadata: Parts["containerRefMetadata"]): ReadonlySet<string> {
+  const keys = new Set([...batch].flatMap((name) => keysOf(metadata[name])));
+  const sharing = Object.keys(metadata).filter((name) => keysOf(metadata[name]).some((key) => keys.has(key)));
+  const wider = new Set([...batch, ...sharing]);
+  return wider.size === batch.size ? batch : withSharing(wider, metadata);
+}
+
+function keysOf({ labels = {}, annotations = {} }: RefMetadata = {}): readonly string[] {
+  return [
+    ...Object.keys(labels).map((key) => `label ${key}`),
+    ...Object.keys(annotations).map((key) => `annotation ${key}`),
+  ];
+}
+
+function without<T>(map: Readonly<Record<string, T>>, names: ReadonlySet<string>): Readonly<Record<string, T>> {
+  return Object.fromEntries(Object.entries(map).filter(([name]) => !names.has(name)));
+}
+
+/** A container that the template has and the pod has not gets nothing, and nobody waits for it. */
+function ofPod<T>({ spec }: Pod, map: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
+  return Object.fromEntries(Object.entries(map).filter(([name]) => spec.containers.some((one) => one.name === name)));
+}
+
+/** ImageIDs of the containers whose image changes now; one recorded before stays. */
+function recordImages(
+  pod: Pod,
+  { lastContainerStatuses }: InPlaceState,
+  images: Parts["containerImages"],
+  batch: ReadonlySet<string>,
+): InPlaceState["lastContainerStatuses"] {
+  const statuses = (pod.status?.containerStatuses ?? []).filter(
+    ({ name }) => batch.has(name) && Object.hasOwn(images, name),
+  );
+  const recorded = statuses.map(({ name, imageID }) => [name, imageID ? { imageID } : {}] as const);
+  if (recorded.length === 0) return lastContainerStatuses ?? null;
+  return { ...Object.fromEntries(recorded), ...lastContainerStatuses };
+}
+
+/** Of the batch, those that read changed metadata, and what ran in those of earlier batches. */
+function recordRuns(pod: Pod, { restartedContainers }: InPlaceState, spec: Parts, batch: ReadonlySet<string>) {
+  const names = Object.keys(spec.containerRefMetadata).filter((name) => batch.has(name));
+  return { ...restartedContainers, ...runningIn(pod, names) };
+}
+
+function withAliases(spec: Parts, aliases: Application["aliases"]): Parts {
+  return aliases ? { ...spec, containerImages: { ...spec.containerImages, ...aliases.images } } : spec;
+}
+
+function withContainers(pod: Pod, parts: Parts, batch: ReadonlySet<string>): Pod {
+  const containers = pod.spec.containers.map((container) => {
+    if (!batch.has(container.name)) return container;
+    const image = parts.containerImages[container.name];
+    const resources = parts.containerResources[container.name];
+    return {
+      ...container,
+      ...(image === undefined ? {} : { image }),
+      ...(resources === undefined ? {} : { resources: mergeResources(container.resources, resources) }),
+    };
+  });
+  return { ...pod, spec: { ...pod.spec, containers } };
+}
+
+function mergeResources(before: ResourceRequirements = {}, change: ResourceRequirements): ResourceRequirements {
+  return {
+    ...before,
+    ...(change.limits ? { limits: { ...before.limits, ...change.limits } } : {}),
+    ...(change.requests ? { requests: { ...before.requests, ...change.requests } } : {}),
+  };
+}
+
+function withMetadata(pod: Pod, parts: Parts, batch: ReadonlySet<string>): Pod {
+  const now = Object.entries(parts.containerRefMetadata).filter(([name]) => batch.has(name));
+  const labels = Object.assign({}, pod.metadata?.labels, ...now.map(([, metadata]) => metadata.labels));
+  const annotations = Object.assign({}, pod.metadata?.annotations, ...now.map(([, metadata]) => metadata.annotations));
+  return { ...pod, metadata: { ...pod.metadata, labels, annotations } };
+}
+
+function patchMetadata(pod: Pod, patch: string | undefined): Pod {
+  const metadata = jsonObjectOf(patch)?.["metadata"];
+  if (!isJsonObject(metadata)) return pod;
+  const before: Readonly<Record<string, unknown>> = { ...pod.metadata };
+  const members = Object.entries(metadata).filter(([field]) => field !== "finalizers" && !field.startsWith("$"));
+  const merged = members.map(([field, change]) => [field, mergeMap(before[field], change)] as const);
+  const finalizers = finalizersAfter(pod, metadata);
+  const changed = { ...before, ...Object.fromEntries(merged), ...(finalizers === undefined ? {} : { finalizers }) };
+  return { ...pod, metadata: Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== null)) };
+}
+
+/** Those of the pod that stay, in their order, and those that come; null: none stays. Undefined where nothing is said. */
+function finalizersAfter({ metadata }: Pod, patch: JsonObject): readonly unknown[] | null | undefined {
+  const { finalizers: added, [REMOVED_FINALIZERS]: removed } = patch;
+  if (added === null || (added === undefined && removed === undefined)) return added;
+  const gone = new Set(listOf(removed));
+  const kept = (metadata?.finalizers ?? []).filter((finalizer) => !gone.has(finalizer));
+  return [...new Set([...kept, ...listOf(added)])];
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function mergeMap(before: unknown, change: unknown): unknown {
+  if (!isJsonObject(change)) return change;
+  const merged = { ...(isJsonObject(before) ? (before as Labels) : {}), ...change };
+  return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,268 @@
+/** Decides what a cluster would make of the writes of passes over a set: its nodes start every pod after the same time, and a deleted pod is gone at once. */
+import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "../../../api/kubernetes.ts";
+import { IN_PLACE_READY_CONDITION, POD_READY_CONDITION } from "../../../api/names.ts";
+import type { PersistentVolumeClaim, StatefulSet } from "../../../api/stateful-set.ts";
+import { addSeconds } from "../../../go/seconds-between.ts";
+import { conditionOf, setCondition } from "../../pod/conditions.ts";
+import { failureOf } from "../../pod/container-failure.ts";
+import { running, stopped } from "../../rollout/plan/simulated-kubelet.ts";
+import { withOpenGate } from "../pods/open-gate.ts";
+import { isFinished, isTerminating } from "../pods/pod-phase.ts";
+import type { SetObservation } from "../reconcile.ts";
+import type { Request } from "../step.ts";
+import type { SetSurroundings } from "./plan-set.ts";
+
+/** Opened by a pass; who opens others does so once the containers are ready. */
+const OUR_GATES: ReadonlySet<string> = new Set([IN_PLACE_READY_CONDITION, POD_READY_CONDITION]);
+
+export class SimulatedWorld {
+  readonly #seen: SetObservation;
+  readonly #surroundings: SetSurroundings;
+  readonly #readyAfterSeconds: number;
+  #set: StatefulSet;
+  readonly #pods: Map<string, Pod>;
+  readonly #claims: Map<string, PersistentVolumeClaim>;
+  readonly #revisions: Map<string, ControllerRevision>;
+  /** name of a pod → when its node is done with it: it is ready, or gone */
+  readonly #due = new Map<string, number>();
+  #created = 0;
+  #hasPassed = false;
+  atSeconds = 0;
+
+  constructor(seen: SetObservation, surroundings: SetSurroundings, readyAfterSeconds: number) {
+    this.#seen = seen;
+    this.#surroundings = surroundings;
+    this.#readyAfterSeconds = readyAfterSeconds;
+    this.#set = seen.set;
+    this.#pods = new Map(seen.pods.map((pod) => [nameOf(pod), pod]));
+    this.#claims = new Map(surroundings.claims.map((claim) => [nameOf(claim), claim]));
+    this.#revisions = new Map(seen.revisions.map((revision) => [nameOf(revision), revision]));
+    for (const pod of seen.pods) if (isComing(pod)) this.#due.set(nameOf(pod), readyAfterSeconds);
+  }
+
+  /** What was reserved has been written to by the first pass, or is given up. */
+  observe(): SetObservation {
+    const { gates, reserved = new Set<string>() } = this.#seen;
+    const [pods, revisions] = [[...this.#pods.values()], [...this.#revisions.values()]];
+    const seen = { set: this.#set, pods, revisions, gates, now: this.#now() };
+    return this.#hasPassed ? seen : { ...seen, reserved };
+  }
+
+  surroundings(): SetSurroundings {
+    return { ...this.#surroundings, claims: [...this.#claims.values()] };
+  }
+
+  /** True if anything has changed. */
+  carryOut(writes: readonly Request[]): boolean {
+    this.#hasPassed = true;
+    const changes = writes.filter(({ kind }) => kind !== "RecordEvent");
+    for (const write of changes) this.#write(write);
+    return this.#openGates() || changes.length > 0;
+  }
+
+  /** To when something happens next, a wait of the pass at the latest (0: it waits for nothing). False: nothing will. */
+  advance(waitSeconds: number): boolean {
+    const waits = waitSeconds > 0 ? [this.atSeconds + waitSeconds] : [];
+    const next = Math.min(...this.#due.values(), ...waits);
+    if (!Number.isFinite(next)) return false;
+    this.atSeconds = next;
+    for (const [name, at] of this.#due) if (at <= next) this.#finish(name);
+    return true;
+  }
+
+  #now(): string {
+    return addSeconds(this.#seen.now, Math.floor(this.atSeconds)) ?? this.#seen.now;
+  }
+
+  #write(request: Request): void {
+    switch (request.kind) {
+      case "CreatePod":
+        this.#start(request.pod);
+        break;
+      case "DeletePod":
+        this.#delete(request.pod);
+        break;
+      case "UpdatePod":
+        this.#update(request);
+        break;
+      case "UpdatePodStatus":
+        this.#report(request.after);
+        break;
+      case "AdoptPod":
+        this.#own(this.#pods, request.pod, (before) => [request.owner, ...before]);
+        break;
+      case "ReleasePod":
+        this.#own(this.#pods, request.pod, (all) => all.filter(({ uid }) => uid !== request.ownerUid));
+        break;
+      default:
+        this.#record(request);
+    }
+  }
+
+  #record(request: Request): void {
+    switch (request.kind) {
+      case "CreateRevision":
+        this.#revisions.set(nameOf(request.revision), this.#stored(request.revision));
+        break;
+      case "RenumberRevision":
+        this.#revisions.set(nameOf(request.revision), { ...request.revision, revision: request.number });
+        break;
+      case "DeleteRevision":
+        this.#revisions.delete(nameOf(request.revision));
+        break;
+      case "AdoptRevision":
+        this.#own(this.#revisions, request.revision, (before) => [request.owner, ...before]);
+        break;
+      case "CreateClaim":
+        this.#claims.set(nameOf(request.claim), provided(this.#stored(request.claim)));
+        break;
+      case "UpdateClaim":
+        this.#claims.set(nameOf(request.after), provided(request.after));
+        break;
+      case "UpdateStatus":
+        this.#set = { ...this.#set, status: request.status };
+    }
+  }
+
+  #stored<T extends KubernetesObject>(object: T): T {
+    this.#created++;
+    const metadata = { ...object.metadata, uid: `simulated-${this.#created}`, creationTimestamp: this.#now() };
+    return { ...object, metadata };
+  }
+
+  #own<T extends KubernetesObject>(
+    objects: Map<string, T>,
+    { metadata }: T,
+    change: (before: readonly OwnerReference[]) => readonly OwnerReference[],
+  ): void {
+    const object = objects.get(metadata?.name ?? "");
+    if (!object) return;
+    const ownerReferences = change(object.metadata?.ownerReferences ?? []);
+    objects.set(nameOf(object), { ...object, metadata: { ...object.metadata, ownerReferences } });
+  }
+
+  #start(pod: Pod): void {
+    const containerStatuses = pod.spec.containers.map(({ name }) => stopped({ name }));
+    const conditions = [{ type: "Ready", status: "False" }];
+    const spec = { ...pod.spec, nodeName: "simulated" };
+    this.#pods.set(nameOf(pod), {
+      ...this.#stored(pod),
+      spec,
+      status: { phase: "Pending", conditions, containerStatuses },
+    });
+    this.#due.set(nameOf(pod), this.atSeconds + this.#readyAfterSeconds);
+  }
+
+  /** With the claims that belong to it alone. Finalizers are somebody's to remove. */
+  #delete({ metadata }: Pod): void {
+    const pod = this.#pods.get(metadata?.name ?? "");
+    if (!pod) return;
+    this.#due.delete(nameOf(pod));
+    if ((pod.metadata?.finalizers ?? []).length > 0) {
+      this.#pods.set(nameOf(pod), { ...pod, metadata: { ...pod.metadata, deletionTimestamp: this.#now() } });
+      return;
+    }
+    this.#pods.delete(nameOf(pod));
+    for (const [name, claim] of this.#claims)
+      if (claim.metadata?.ownerReferences?.some(({ uid }) => uid === pod.metadata?.uid)) this.#claims.delete(name);
+  }
+
+  #report({ metadata, status = {} }: Pod): void {
+    const pod = this.#pods.get(metadata?.name ?? "");
+    if (pod) this.#pods.set(nameOf(pod), { ...pod, status });
+  }
+
+  #update({ before, after }: { readonly before: Pod; readonly after: Pod }): void {
+    const pod = this.#pods.get(nameOf(before));
+    if (!pod) return;
+    const next: Pod = { ...pod, metadata: { ...after.metadata, name: nameOf(pod) }, spec: after.spec };
+    const isChanged = next.spec.containers.some((container) => imageOf(pod, container.name) !== container.image);
+    this.#pods.set(nameOf(pod), isChanged ? withReadiness(withChanged(pod, next), this.#now()) : next);
+    if (isChanged) this.#due.set(nameOf(pod), this.atSeconds + this.#readyAfterSeconds);
+  }
+
+  #finish(name: string): void {
+    this.#due.delete(name);
+    const pod = this.#pods.get(name);
+    if (!pod) return;
+    if (isTerminating(pod)) this.#pods.delete(name);
+    else this.#pods.set(name, withReadiness(started(pod, this.#now()), this.#now()));
+  }
+
+  /** As a pass does beside its steps, and what a node reports of it. True if any was closed. */
+  #openGates(): boolean {
+    let isOpened = false;
+    for (const [name, pod] of this.#pods) {
+      const opened = isOwn(pod, this.#set) ? withOpenGate(pod, this.#now()) : pod;
+      isOpened ||= opened !== pod;
+      this.#pods.set(name, this.#due.has(name) ? opened : withReadiness(opened, this.#now()));
+    }
+    return isOpened;
+  }
+}
+
+function isOwn({ metadata }: Pod, set: StatefulSet): boolean {
+  return metadata?.ownerReferences?.some(({ uid }) => uid === set.metadata?.uid) === true;
+}
+
+/** Its node is at work on it, so that it will be ready, or gone. */
+function isComing(pod: Pod): boolean {
+  if (isTerminating(pod)) return (pod.metadata?.finalizers ?? []).length === 0;
+  const isUnschedulable = !pod.spec.nodeName && conditionOf(pod, "PodScheduled")?.status === "False";
+  const isReady = conditionOf(pod, "Ready")?.status === "True";
+  return !isReady && !isFinished(pod) && !isUnschedulable && failureOf(pod) === undefined;
+}
+
+function imageOf({ spec }: Pod, container: string): string | undefined {
+  return spec.containers.find(({ name }) => name === container)?.image;
+}
+
+/** Containers with another image are started anew. */
+function withChanged(before: Pod, after: Pod): Pod {
+  const containerStatuses = after.spec.containers.map(({ name, image = "" }) => {
+    const known = before.status?.containerStatuses?.find((status) => status.name === name);
+    const status = known ?? { name, ready: true, image };
+    return imageOf(before, name) === image ? status : stopped(status);
+  });
+  return { ...after, status: { ...after.status, containerStatuses } };
+}
+
+function started(pod: Pod, now: string): Pod {
+  const statuses = new Map((pod.status?.containerStatuses ?? []).map((status) => [status.name, status]));
+  const containerStatuses = pod.spec.containers.map(({ name, image = "" }) => {
+    const status = statuses.get(name) ?? { name };
+    return status.ready === true && status.image === image ? status : running(status, image);
+  });
+  const others = (pod.spec.readinessGates ?? []).filter(({ conditionType }) => !OUR_GATES.has(conditionType));
+  const runs: Pod = { ...pod, status: { ...pod.status, phase: "Running", containerStatuses } };
+  return others.reduce(
+    (open, { conditionType: type }) => setCondition(open, { type, status: "True", lastTransitionTime: now }),
+    runs,
+  );
+}
+
+/** A pod whose containers are not told of stays as it is. */
+function withReadiness(pod: Pod, now: string): Pod {
+  const statuses = pod.status?.containerStatuses ?? [];
+  if (statuses.length === 0) return pod;
+  const areReady = statuses.every(({ ready }) => ready === true);
+  const areOpen = (pod.spec.readinessGates ?? []).every(
+    ({ conditionType }) => conditionOf(pod, conditionType)?.status === "True",
+  );
+  const told = setCondition(pod, condition("ContainersReady", areReady, now));
+  return setCondition(told, condition("Ready", areReady && areOpen, now));
+}
+
+function condition(type: string, isTrue: boolean, lastTransitionTime: string) {
+  return { type, status: isTrue ? "True" : "False", lastTransitionTime };
+}
+
+/** It has at once what it asks for. */
+function provided(claim: PersistentVolumeClaim): PersistentVolumeClaim {
+  const { requests } = claim.spec?.resources ?? {};
+  return requests ? { ...claim, status: { ...claim.status, capacity: requests } } : claim;
+}
+
+function nameOf({ metadata }: KubernetesObject): string {
+  return metadata?.name ?? "";
+}

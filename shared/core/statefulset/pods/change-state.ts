@@ -1,0 +1,62 @@
+/** Decides what is written when a pod of a set goes on to another lifecycle state, and whether its hook holds it unready. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import { hasHoldGate, hold, release } from "../../pod/unready-hold.ts";
+import type { Pass } from "../pass.ts";
+import { ask, getPod, type Steps } from "../step.ts";
+import { withHook, withLifecycleState } from "./lifecycle.ts";
+
+/** As the reference says who holds a pod. Source: OpenKruise pkg/util/lifecycle. */
+const HOLDER = {
+  preDelete: { userAgent: "Lifecycle", key: "preDeleteHook" },
+  inPlaceUpdate: { userAgent: "Lifecycle", key: "preUpdateHook" },
+} as const;
+
+/** `isHookedAgain`: with everything by which the hook for updates holds a pod. The pod as it is stored then. */
+export function* changeState(pass: Pass, pod: Pod, state: string, isHookedAgain = false): Steps<Pod> {
+  const { set, now } = pass;
+  const hook = set.spec.lifecycle?.inPlaceUpdate;
+  const after = withLifecycleState(withReadiness(pass, pod, state), state, now);
+  return yield* writePod(pass, pod, isHookedAgain && hook ? withHook(after, hook) : after);
+}
+
+/** Of a pod as it was listed: what this pass itself has written since is no conflict. */
+export function* asStored({ progress }: Pass, pod: Pod): Steps<Pod> {
+  const { name = "", uid = "" } = pod.metadata ?? {};
+  return progress.written.has(uid) ? yield* getPod(name) : pod;
+}
+
+/** Once more, for a pod that its hook still keeps from being deleted: something else may have made it ready meanwhile. */
+export function* holdBeforeDeletion(pass: Pass, pod: Pod): Steps<void> {
+  yield* writePod(pass, pod, withReadiness(pass, pod, "PreparingDelete"));
+}
+
+/** Where a hook wants it so, traffic is kept away from the pod as long as the hook is at work. */
+function withReadiness({ set, gates, now }: Pass, pod: Pod, state: string): Pod {
+  const { preDelete, inPlaceUpdate } = set.spec.lifecycle ?? {};
+  if (!hasHoldGate(pod)) return pod;
+  if (state === "PreparingDelete") return preDelete?.markPodNotReady ? hold(pod, HOLDER.preDelete, now) : pod;
+  if (!inPlaceUpdate?.markPodNotReady) return pod;
+  if (state === "PreparingUpdate") return hold(pod, HOLDER.inPlaceUpdate, now);
+  // Compat: one that is rolled back before its update began stays held for ever (OpenKruise pkg/util/lifecycle).
+  const isOver = state === "Updated" || (state === "Normal" && gates.StatefulSetUnblocked);
+  return isOver ? release(pod, HOLDER.inPlaceUpdate, now) : pod;
+}
+
+/** The status first: a pod must not look ready while it is updated. */
+export function* writePod({ progress }: Pass, before: Pod, after: Pod): Steps<Pod> {
+  let stored = before;
+  if (before.status !== after.status) {
+    stored = (yield* ask({ kind: "UpdatePodStatus", before, after: { ...before, ...statusOf(after) } })) as Pod;
+  }
+  if (before.metadata !== after.metadata || before.spec !== after.spec) {
+    const { resourceVersion } = stored.metadata ?? {};
+    const metadata = { ...after.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+    stored = (yield* ask({ kind: "UpdatePod", before: stored, after: { ...after, metadata } })) as Pod;
+  }
+  if (stored !== before) progress.written.add(before.metadata?.uid ?? "");
+  return stored;
+}
+
+function statusOf({ status }: Pod): Pick<Pod, "status"> {
+  return status === undefined ? {} : { status };
+}

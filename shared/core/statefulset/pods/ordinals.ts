@@ -1,0 +1,62 @@
+/** Decides which ordinals a set wants pods for. */
+import type { IntOrString } from "../../../api/kubernetes.ts";
+import type { StatefulSetSpec } from "../../../api/stateful-set.ts";
+import { atoiProblem } from "../../../go/atoi.ts";
+import { StepFailed } from "../step.ts";
+
+export interface OrdinalRange {
+  readonly start: number;
+  /** the first one beyond */
+  readonly end: number;
+  readonly reserved: ReadonlySet<number>;
+}
+
+/** OpenKruise's manager would run out of memory. */
+const MOST_RESERVED = 1_000_000;
+
+/** `hasStart`: the gate StatefulSetStartOrdinal; without it a set starts at 0. Throws for a range that nobody can mean. */
+export function ordinalRange(
+  { replicas = 1, reserveOrdinals, ordinals }: StatefulSetSpec,
+  hasStart: boolean,
+): OrdinalRange {
+  const start = hasStart ? (ordinals?.start ?? 0) : 0;
+  const reserved = reservedOrdinals(reserveOrdinals ?? []);
+  let end = start;
+  for (let found = 0; found < replicas; end++) if (!reserved.has(end)) found++;
+  return { start, end, reserved };
+}
+
+export function isInRange(ordinal: number, { start, end, reserved }: OrdinalRange): boolean {
+  return ordinal >= start && ordinal < end && !reserved.has(ordinal);
+}
+
+/** Compat: one text that is no range voids the whole list (vector ordinal-range, range-descending-voids-everything). */
+function reservedOrdinals(entries: readonly IntOrString[]): ReadonlySet<number> {
+  const ranges = entries.map(boundsOf);
+  const reserved = new Set<number>();
+  for (const bounds of ranges) {
+    if (bounds === undefined) return new Set();
+    if (bounds[1] - bounds[0] >= MOST_RESERVED)
+      throw new StepFailed(
+        `spec.reserveOrdinals: ${bounds[0]}-${bounds[1]} is more than ${MOST_RESERVED} ordinals: shorten it`,
+      );
+    for (let ordinal = bounds[0]; ordinal <= bounds[1]; ordinal++) reserved.add(ordinal);
+  }
+  return reserved;
+}
+
+/** Both inclusive. Undefined for a text that is no ascending range. */
+function boundsOf(entry: IntOrString): readonly [number, number] | undefined {
+  if (typeof entry === "number") return [entry, entry];
+  if (rangeProblem(entry) !== undefined) return undefined;
+  const [first, last] = entry.split("-");
+  return [Number(first), Number(last)];
+}
+
+/** Undefined for an ascending range. Source: OpenKruise pkg/util/api, ParseRange. */
+export function rangeProblem(entry: string): string | undefined {
+  const [first, last, ...rest] = entry.split("-");
+  if (first === undefined || last === undefined || rest.length > 0) return `invalid range ${entry}`;
+  const isDescending = () => (BigInt(first) > BigInt(last) ? `invalid range ${entry}` : undefined);
+  return atoiProblem(first) ?? atoiProblem(last) ?? isDescending();
+}

@@ -1,0 +1,205 @@
+/** Decides a whole pass over a set: revisions, pods in range, pods out of range, the update, the status; in this order. */
+import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import type { StatefulSet, StatefulSetSpec, VolumeClaimStatus } from "../../api/stateful-set.ts";
+import { selectorMatches } from "../../go/label-selector.ts";
+import { ordinalOf } from "../pod/pod-name.ts";
+import { volumeClaimStatus } from "./claims/claim-resize.ts";
+import { removeCondemned } from "./condemn.ts";
+import type { OrderedSetGates } from "./gates.ts";
+import { newProgress, type Pass } from "./pass.ts";
+import { claimPods } from "./pods/claim-pods.ts";
+import { newPod } from "./pods/identity.ts";
+import { isInRange, ordinalRange } from "./pods/ordinals.ts";
+import { isTakenAsUpdated } from "./pods/pod-phase.ts";
+import { keepReplicas } from "./replicas.ts";
+import { chooseRevisions, ownHistory, type SetRevisions, truncateSetHistory } from "./revisions/history.ts";
+import { restoreTemplate } from "./revisions/revision-data.ts";
+import { atLeastOne, rollingUpdate } from "./rolling-update.ts";
+import { countPods, isStatusStale, setStatus } from "./set-status.ts";
+import { ask, attempt, StepFailed, type Steps } from "./step.ts";
+
+export interface SetObservation {
+  readonly set: StatefulSet;
+  /** all pods of the namespace, or at least those that the selector matches or the set owns */
+  readonly pods: readonly Pod[];
+  /** those of the namespace that the selector matches, whoever owns them */
+  readonly revisions: readonly ControllerRevision[];
+  readonly gates: OrderedSetGates;
+  /** uids of pods that a write of an earlier pass may still reach; absent: none */
+  readonly reserved?: ReadonlySet<string>;
+  /** RFC3339, whole seconds, UTC */
+  readonly now: string;
+}
+
+export interface SetOutcome {
+  /** until something is to be looked at again; 0: nothing waits for time */
+  readonly requeueAfterSeconds: number;
+  /** name of the revision that pods are to get to; absent when it could not be registered */
+  readonly updateRevision?: string;
+  /** what ended the pass early */
+  readonly failure?: StepFailed;
+}
+
+/** One pass. Source: OpenKruise pkg/controller/statefulset. */
+export function* reconcileSet(seen: SetObservation): Steps<SetOutcome> {
+  const { set } = seen;
+  // One that cannot be read selects nobody's pods, and none is to be made for it.
+  if (typeof selectorMatches(set.spec.selector, {}) === "object") return { requeueAfterSeconds: 0 };
+  const waits: number[] = [];
+  let updateRevision: string | undefined;
+  const result = yield* attempt(
+    (function* () {
+      const history = yield* ownHistory(set, seen.revisions);
+      const pods = yield* claimPods(set, seen.pods);
+      const { revisions, failure } = yield* syncPods(seen, history, pods, waits);
+      updateRevision = revisions?.update.metadata?.name;
+      // Without knowing the current revision, the very one that a rollback needs might go.
+      if (revisions)
+        yield* truncateSetHistory(set, history, { pods, revisions: [revisions.current, revisions.update] });
+      if (failure) throw failure;
+    })(),
+  );
+  const requeueAfterSeconds = waits.length === 0 ? 0 : Math.min(...waits);
+  return {
+    requeueAfterSeconds,
+    ...(updateRevision === undefined ? {} : { updateRevision }),
+    ...(result instanceof StepFailed ? { failure: result } : {}),
+  };
+}
+
+function* syncPods(
+  seen: SetObservation,
+  history: readonly ControllerRevision[],
+  pods: readonly Pod[],
+  waits: number[],
+): Steps<{ readonly revisions?: SetRevisions; readonly failure?: StepFailed }> {
+  const revisions = yield* attempt(chooseRevisions(seen.set, history));
+  if (revisions instanceof StepFailed) return { failure: revisions };
+  const pass = newPass(seen, history, pods, revisions);
+  const failure = yield* attempt(sync(pass, revisions.collisionCount));
+  waits.push(...pass.progress.waits);
+  return { revisions, ...(failure instanceof StepFailed ? { failure } : {}) };
+}
+
+/** The status is written whatever became of the pods; it counts them as they were listed. */
+function* sync(pass: Pass, collisionCount: number): Steps<void> {
+  const { set, slots, condemned } = pass;
+  if (set.metadata?.deletionTimestamp)
+    return yield* writeStatus(pass, collisionCount, pass.pods, yield* volumeClaimStatus(set, pass.pods));
+  const scaled = yield* attempt(scale(pass));
+  const inRange = slots.filter((pod) => pod !== undefined);
+  const volumeClaims = yield* volumeClaimStatus(set, inRange);
+  const isUpdating = scaled === true && set.spec.updateStrategy?.type !== "OnDelete";
+  const updated = isUpdating ? yield* attempt(rollingUpdate(pass)) : undefined;
+  yield* writeStatus(pass, collisionCount, [...inRange, ...condemned], volumeClaims);
+  for (const failure of [scaled, updated]) if (failure instanceof StepFailed) throw failure;
+}
+
+/** False when the update has to wait. */
+function* scale(pass: Pass): Steps<boolean> {
+  const { scaleStrategy, replicas = 1 } = pass.set.spec;
+  const most = scaleStrategy?.maxUnavailable;
+  if (most !== undefined) pass.progress.scaleBudget = atLeastOne(most, replicas);
+  return (yield* keepReplicas(pass)) && (yield* removeCondemned(pass));
+}
+
+function newPass(
+  { set, gates, now, reserved = new Set() }: SetObservation,
+  history: readonly ControllerRevision[],
+  pods: readonly Pod[],
+  { current, update }: SetRevisions,
+): Pass {
+  const range = ordinalRange(set.spec, gates.StatefulSetStartOrdinal);
+  const parts = {
+    set,
+    currentSet: restoreTemplate(set, current),
+    updateSet: restoreTemplate(set, update),
+    current,
+    update,
+    history,
+    pods,
+    range,
+    gates,
+    reserved,
+    now,
+    isMonotonic: set.spec.podManagementPolicy !== "Parallel",
+    minReadySeconds: set.spec.updateStrategy?.rollingUpdate?.minReadySeconds ?? 0,
+    progress: newProgress(),
+  };
+  const condemned = pods.filter((pod) => ordinalOf(pod) >= 0 && !isInRange(ordinalOf(pod), range));
+  return {
+    ...parts,
+    slots: fillSlots(parts),
+    condemned: condemned.toSorted((a, b) => ordinalOf(b) - ordinalOf(a)),
+  };
+}
+
+/** Constructed pods count for those above them. */
+function fillSlots(pass: Omit<Pass, "slots" | "condemned">): readonly (Pod | undefined)[] {
+  const { range, pods } = pass;
+  const slots: (Pod | undefined)[] = Array.from({ length: range.end - range.start });
+  for (const pod of pods) if (isInRange(ordinalOf(pod), range)) slots[ordinalOf(pod) - range.start] = pod;
+  for (const [index, pod] of slots.entries()) {
+    const ordinal = index + range.start;
+    if (pod === undefined && !range.reserved.has(ordinal)) slots[index] = constructPod(pass, slots, ordinal);
+  }
+  return slots;
+}
+
+function constructPod(
+  pass: Omit<Pass, "slots" | "condemned">,
+  slots: readonly (Pod | undefined)[],
+  ordinal: number,
+): Pod {
+  const { currentSet, updateSet, current, update, gates } = pass;
+  return isCurrentWanted(pass, slots, ordinal)
+    ? newPod(currentSet, ordinal, current.metadata?.name ?? "", gates)
+    : newPod(updateSet, ordinal, update.metadata?.name ?? "", gates);
+}
+
+/** A new pod below the partition is made as pods were before the update. */
+function isCurrentWanted(
+  { set, range, update, gates }: Omit<Pass, "slots" | "condemned">,
+  slots: readonly (Pod | undefined)[],
+  ordinal: number,
+): boolean {
+  const { updateStrategy }: StatefulSetSpec = set.spec;
+  if (updateStrategy?.type !== "RollingUpdate") return false;
+  const { rollingUpdate: rolling } = updateStrategy;
+  if (!rolling) return ordinal < range.start + (set.status?.currentReplicas ?? 0);
+  const partition = rolling.partition ?? 0;
+  const index = ordinal - range.start;
+  if (!rolling.unorderedUpdate) return slots.slice(0, index).filter(Boolean).length + 1 <= partition;
+  const notUpdated = slots.filter(
+    (pod, other) =>
+      pod !== undefined &&
+      other !== index &&
+      !isTakenAsUpdated(pod, update.metadata?.name ?? "", gates.PreparingUpdateAsUpdate),
+  );
+  return notUpdated.length < partition;
+}
+
+function* writeStatus(
+  pass: Pass,
+  collisionCount: number,
+  pods: readonly Pod[],
+  volumeClaims: readonly VolumeClaimStatus[],
+): Steps<void> {
+  const { set, progress, minReadySeconds, now } = pass;
+  const context = {
+    set,
+    currentRevision: pass.current.metadata?.name ?? "",
+    updateRevision: pass.update.metadata?.name ?? "",
+    collisionCount,
+    minReadySeconds,
+    now,
+  };
+  const counted = countPods(pods, context);
+  const counters = {
+    ...counted,
+    currentReplicas: counted.currentReplicas - progress.currentReplicasLost,
+    updatedReplicas: counted.updatedReplicas - progress.updatedReplicasLost,
+  };
+  const status = setStatus(context, { counters, conditions: progress.conditions, volumeClaims });
+  if (isStatusStale(set, status)) yield* ask({ kind: "UpdateStatus", status });
+}

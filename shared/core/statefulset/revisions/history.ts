@@ -1,0 +1,94 @@
+/** Decides which ControllerRevisions are a set's current and update revision, and which old ones go. */
+import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import type { StatefulSet } from "../../../api/stateful-set.ts";
+import { compareRevisions, isOwn, isSameRevision } from "../../sidecarset/revision/compare-revisions.ts";
+import { revisionName } from "../../sidecarset/revision/new-revision.ts";
+import { revisionText } from "../../sidecarset/revision/revision-data.ts";
+import { revisionOf } from "../pods/pod-phase.ts";
+import { ask, findRevision, findSet, StepFailed, type Steps } from "../step.ts";
+import { controllerReference, newSetRevision } from "./new-revision.ts";
+
+const DEFAULT_LIMIT = 10;
+
+export interface SetRevisions {
+  readonly current: ControllerRevision;
+  readonly update: ControllerRevision;
+  readonly collisionCount: number;
+}
+
+/** The set's own revisions, oldest first. Those without an owner are adopted, also by a set that is being deleted. */
+export function* ownHistory(
+  set: StatefulSet,
+  seen: readonly ControllerRevision[],
+): Steps<readonly ControllerRevision[]> {
+  const own = seen.filter((revision) => isOwn(revision, set));
+  const orphans = own.filter(({ metadata }) => !metadata?.ownerReferences?.some(({ controller }) => controller));
+  if (orphans.length === 0) return own.sort(compareRevisions);
+  const fresh = yield* findSet();
+  if (fresh?.metadata?.uid !== set.metadata?.uid) {
+    throw new StepFailed(`original StatefulSet ${set.metadata?.namespace}/${set.metadata?.name} is gone`);
+  }
+  const adopted: ControllerRevision[] = [];
+  for (const revision of orphans) {
+    const owner = controllerReference(set);
+    const after = yield* ask({ kind: "AdoptRevision", revision, owner });
+    adopted.push(after as ControllerRevision);
+  }
+  return [...own.filter((revision) => !orphans.includes(revision)), ...adopted].sort(compareRevisions);
+}
+
+/** `history` oldest first. Creates or renumbers what the template of today needs. */
+export function* chooseRevisions(set: StatefulSet, history: readonly ControllerRevision[]): Steps<SetRevisions> {
+  const collisionCount = set.status?.collisionCount ?? 0;
+  const last = history.at(-1);
+  const next = (last?.revision ?? 0) + 1;
+  const candidate = newSetRevision(set, next, collisionCount);
+  const equal = history.findLast((revision) => isSameRevision(revision, candidate));
+  const registered = yield* register();
+  const current = history.find(({ metadata }) => metadata?.name === set.status?.currentRevision);
+  return { ...registered, current: current ?? registered.update };
+
+  function* register(): Steps<Omit<SetRevisions, "current">> {
+    if (!equal) return yield* create(set, candidate, collisionCount);
+    if (last && isSameRevision(last, equal)) return { update: last, collisionCount };
+    const renumbered = yield* ask({ kind: "RenumberRevision", revision: equal, number: next });
+    return { update: renumbered as ControllerRevision, collisionCount };
+  }
+}
+
+/**
+ * Under the first free name; or the same revision, found under a name that is taken.
+ * Compat: one that is found is taken whoever owns it, and the hash label is that of the first name
+ * (vector reconcile-adopt, revision-owned-by-other-same-name-same-data).
+ */
+function* create(
+  set: StatefulSet,
+  candidate: ControllerRevision,
+  collisionCount: number,
+): Steps<Omit<SetRevisions, "current">> {
+  const text = revisionText(candidate.data);
+  for (let count = collisionCount; ; count++) {
+    const name = revisionName(set.metadata?.name ?? "", text, count);
+    const reply = yield {
+      kind: "CreateRevision",
+      revision: { ...candidate, metadata: { ...candidate.metadata, name } },
+    };
+    if (reply.kind === "ok") return { update: reply.object as ControllerRevision, collisionCount: count };
+    if (reply.reason !== "AlreadyExists") throw new StepFailed(reply.message, reply.reason);
+    const there = yield* findRevision(name);
+    if (!there) throw new StepFailed(`controllerrevisions.apps "${name}" not found`, "NotFound");
+    if (revisionText(there.data) === text) return { update: there, collisionCount: count };
+  }
+}
+
+/** Oldest first, until the limit is kept; never one that a pod or the set is at. */
+export function* truncateSetHistory(
+  set: StatefulSet,
+  history: readonly ControllerRevision[],
+  inUse: { readonly pods: readonly Pod[]; readonly revisions: readonly ControllerRevision[] },
+): Steps<void> {
+  const names = new Set([...inUse.pods.map(revisionOf), ...inUse.revisions.map(({ metadata }) => metadata?.name)]);
+  const unused = history.filter(({ metadata }) => !names.has(metadata?.name));
+  const excess = unused.length - (set.spec.revisionHistoryLimit ?? DEFAULT_LIMIT);
+  for (const revision of unused.slice(0, Math.max(0, excess))) yield* ask({ kind: "DeleteRevision", revision });
+}

@@ -1,0 +1,131 @@
+/** Decides which pods of a set are brought to the update revision now, in place or by a new pod, within the budget. */
+import type { IntOrString, Pod } from "../../api/kubernetes.ts";
+import { SPECIFIED_DELETE_LABEL } from "../../api/names.ts";
+import { atoiProblem } from "../../go/atoi.ts";
+import { quote } from "../../go/field-error.ts";
+import { areClaimsCompatible, areClaimsGrown, resizeClaims } from "./claims/claim-resize.ts";
+import { whyNotCompleted } from "./in-place/update-completed.ts";
+import { isAvailable, type Pass } from "./pass.ts";
+import { isHealthy, isTerminating, revisionOf } from "./pods/pod-phase.ts";
+import { refresh, refreshWritten } from "./pods/refresh.ts";
+import { updateInPlace } from "./pods/update-in-place.ts";
+import { deletePod } from "./pods/write-pod.ts";
+import { StepFailed, type Steps } from "./step.ts";
+import { updateOrder } from "./update-order.ts";
+
+export function* rollingUpdate(pass: Pass): Steps<void> {
+  const { set, slots, update, gates } = pass;
+  const strategy = set.spec.updateStrategy?.rollingUpdate;
+  if ((yield* refreshAll(pass)) || strategy?.paused) return;
+  const replicas = set.spec.replicas ?? 1;
+  const budget = atLeastOne(strategy?.maxUnavailable ?? 1, replicas);
+  const down = yield* unavailablePods(pass);
+  const isPreparingUpdated = gates.PreparingUpdateAsUpdate;
+  const order = updateOrder(slots, { strategy, revision: update.metadata?.name ?? "", replicas, isPreparingUpdated });
+  const left = beyondBudget(pass, order, down, budget);
+  yield* deleteSpecified(pass, down, budget);
+  yield* updateInOrder(
+    pass,
+    order.filter((pod) => !left.has(pod)),
+    { down, budget },
+  );
+}
+
+/** Compat: the first pod that the budget has no room for ends it, also if a later one is down anyway (section 4.8). */
+function* updateInOrder(
+  pass: Pass,
+  pods: readonly Pod[],
+  { down, budget }: { readonly down: Set<Pod>; readonly budget: number },
+): Steps<void> {
+  for (const pod of pods) {
+    if (!(yield* needsUpdate(pass, pod))) continue;
+    if (down.size >= budget && !down.has(pod)) return;
+    if (yield* updatePod(pass, pod)) down.add(pod);
+  }
+}
+
+/** Reserved pods that a budget has no room for since it shrank: the last ones. They are down, but not to be updated. */
+function beyondBudget(pass: Pass, pods: readonly Pod[], down: ReadonlySet<Pod>, budget: number): ReadonlySet<Pod> {
+  const held = pods.filter((pod) => down.has(pod) && isReserved(pass, pod) && isUp(pass, pod));
+  return new Set(held.slice(Math.max(0, budget - (down.size - held.length))));
+}
+
+function isReserved({ reserved }: Pass, { metadata }: Pod): boolean {
+  return reserved.has(metadata?.uid ?? "");
+}
+
+/**
+ * A number as it is; text is a share, with or without its sign, rounded down. One at least.
+ * Source: apimachinery's deprecated GetValueFromIntOrPercent.
+ */
+export function atLeastOne(value: IntOrString, replicas: number): number {
+  if (typeof value === "number") return Math.max(1, value);
+  const percent = value.replaceAll("%", "");
+  const problem = atoiProblem(percent);
+  if (problem !== undefined)
+    throw new StepFailed(`invalid value for IntOrString: invalid value ${quote(value)}: ${problem}`);
+  return Math.max(1, Math.floor((Number(percent) * replicas) / 100));
+}
+
+/** True when a pod changed, or was written before in this pass, and has to be looked at anew. */
+function* refreshAll(pass: Pass): Steps<boolean> {
+  const { written } = pass.progress;
+  let isChanged = false;
+  for (const pod of pass.pods) {
+    const due = written.has(pod.metadata?.uid ?? "")
+      ? yield* refreshWritten(pass, pod)
+      : yield* refreshListed(pass, pod);
+    if (due === "inPlace") return true;
+    if (due === "state") isChanged = true;
+  }
+  return isChanged;
+}
+
+function* refreshListed(pass: Pass, pod: Pod): Steps<"state" | undefined> {
+  return (yield* refresh(pass, pod)) ? "state" : undefined;
+}
+
+function* unavailablePods(pass: Pass): Steps<Set<Pod>> {
+  const down = new Set<Pod>();
+  for (const pod of pass.slots) {
+    if (pod === undefined) continue;
+    const isDown = !isUp(pass, pod) || isReserved(pass, pod);
+    if (isDown || !(yield* areClaimsGrown(pass, pod))) down.add(pod);
+  }
+  return down;
+}
+
+function isUp(pass: Pass, pod: Pod): boolean {
+  return isHealthy(pod) && whyNotCompleted(pod) === undefined && isAvailable(pass, pod);
+}
+
+/** Never limited by the partition. */
+function* deleteSpecified(pass: Pass, down: Set<Pod>, budget: number): Steps<void> {
+  for (const pod of pass.slots.toReversed()) {
+    if (!pod || !isSpecifiedDelete(pod) || (down.size >= budget && !down.has(pod))) continue;
+    if ((yield* deletePod(pass, pod)) === "deleted") countLoss(pass, pod);
+    down.add(pod);
+  }
+}
+
+function countLoss({ progress, current, update }: Pass, pod: Pod): void {
+  if (revisionOf(pod) === current.metadata?.name) progress.currentReplicasLost++;
+  else if (revisionOf(pod) === update.metadata?.name) progress.updatedReplicasLost++;
+}
+
+function isSpecifiedDelete({ metadata }: Pod): boolean {
+  return metadata?.labels?.[SPECIFIED_DELETE_LABEL] !== undefined;
+}
+
+function* needsUpdate(pass: Pass, pod: Pod): Steps<boolean> {
+  return revisionOf(pod) !== pass.update.metadata?.name || !(yield* areClaimsCompatible(pass, pod));
+}
+
+/** True if the pod counts as unavailable from now on. */
+function* updatePod(pass: Pass, pod: Pod): Steps<boolean> {
+  if (!(yield* resizeClaims(pass, pod))) return true;
+  if (isSpecifiedDelete(pod) || isTerminating(pod)) return false;
+  const isGoing = (yield* updateInPlace(pass, pod)) || (yield* deletePod(pass, pod)) === "deleted";
+  if (isGoing && revisionOf(pod) === pass.current.metadata?.name) pass.progress.currentReplicasLost++;
+  return true;
+}

@@ -1,0 +1,161 @@
+/** What the reconciler may write beside pods: objects that a pass makes, by their names and owners, and nowhere that is the cluster's own. */
+import {
+  ANNOUNCEMENTS_CONFIG_MAP,
+  CONTROL_PLANE_LABEL,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  KRUISE_NAMESPACE,
+  UNDO_ON_HALT_ANNOTATION,
+  UNDONE_ANNOTATION,
+} from "../../api/names.ts";
+import { EXEMPT_NAMESPACES } from "../../core/injection/match/exempt-pods.ts";
+import { celText, celTexts } from "../../go/json/cel-literal.ts";
+import { hasFeature, type Policy, writesOf } from "./fence-policy.ts";
+
+const IS_HOME = `request.namespace == ${celText(KRUISE_NAMESPACE)}`;
+
+/** CEL: of the object that is written, or of the one that goes. */
+const SUBJECT = `request.operation == "DELETE" ? oldObject : object`;
+
+const LABELS = "namespaceObject.metadata.?labels.orValue({})";
+
+/** Where the webhooks are not asked about pods, a pass has nothing to do: the same rule as infra/webhooks has. */
+const NAMESPACE_POLICY: Policy = {
+  name: "namespaces",
+  rules: [{ ...writesOf("*", "*/*"), scope: "Namespaced" }],
+  variables: {},
+  validations: [
+    {
+      expression: `!(request.namespace in ${celTexts(EXEMPT_NAMESPACES)})`,
+      message: `the reconciler writes nothing in ${EXEMPT_NAMESPACES.toReversed().join(" and ")}`,
+    },
+    {
+      expression: `${IS_HOME} ? request.resource.resource in ["configmaps", "controllerrevisions", "leases"] : !(${celText(CONTROL_PLANE_LABEL)} in ${LABELS})`,
+      message: `the reconciler writes nothing in namespaces with a label ${CONTROL_PLANE_LABEL}, but its own records in ${KRUISE_NAMESPACE}`,
+    },
+  ],
+};
+
+/** Owned by the pod that it holds back. */
+const IS_BARRIER = [
+  `subject.metadata.name.endsWith("-barrier")`,
+  `subject.metadata.?ownerReferences.orValue([]).exists(o, o.apiVersion == "v1" && o.kind == "Pod" && o.name + "-barrier" == subject.metadata.name)`,
+  `subject.?data.orValue({}).all(key, key.startsWith("p_"))`,
+];
+
+const IS_LEDGER = `subject.?data.orValue({}).all(key, key in ["sidecarSetUID", "statefulSetUID", "generation", "reservations"])`;
+
+/** Written by the webhooks, whose account may be the same. */
+const IS_ANNOUNCING = `${IS_HOME} && variables.name == ${celText(ANNOUNCEMENTS_CONFIG_MAP)} && request.operation == "UPDATE" && variables.subject.?data.orValue({}).all(key, key == "announcements")`;
+
+/** CEL: true of the ConfigMap as it is written and, if there was one before, of that. */
+function ofBoth(conditions: readonly string[]): string {
+  return `[variables.subject, oldObject == null ? variables.subject : oldObject].all(subject, ${conditions.join(" && ")})`;
+}
+
+const CONFIG_MAP_POLICY: Policy = {
+  name: "configmaps",
+  rules: [writesOf("", "configmaps")],
+  variables: { subject: SUBJECT, name: "variables.subject.metadata.name" },
+  validations: [
+    {
+      expression: `request.operation != "DELETE"`,
+      message: "the reconciler deletes no ConfigMap: a ledger goes with its owner, a barrier with its pod",
+    },
+    {
+      expression: `(${IS_ANNOUNCING}) || (${ofBoth([IS_LEDGER])} ? ((${IS_HOME} && variables.name.startsWith("sidecarset-ledger-")) || (variables.name.startsWith("statefulset-ledger-") && ${hasFeature("ordered-sets")}) || (${ofBoth(IS_BARRIER)} && ${hasFeature("launch-order")})) : (${ofBoth(IS_BARRIER)} && ${hasFeature("launch-order")}))`,
+      message: `the reconciler writes no ConfigMap but sidecarset-ledger-… and ${ANNOUNCEMENTS_CONFIG_MAP} in ${KRUISE_NAMESPACE}, statefulset-ledger-… with infra/rbac/optional/ordered-sets.yaml, and a pod's own …-barrier with launch-order.yaml`,
+    },
+    {
+      expression: "!has(variables.subject.binaryData)",
+      message: "the reconciler writes no binary data",
+    },
+  ],
+};
+
+const KRUISE_OWNER = `has(o.controller) && o.controller && o.apiVersion.startsWith("apps.kruise.io/")`;
+
+/** CEL: true of the owners of one object. */
+const ownedBy = (subject: string, kind: string) =>
+  `${subject}.metadata.?ownerReferences.orValue([]).exists(o, ${KRUISE_OWNER} && o.kind == ${celText(kind)})`;
+
+const REVISION_POLICY: Policy = {
+  name: "revisions",
+  rules: [writesOf("apps", "controllerrevisions")],
+  variables: {
+    subject: SUBJECT,
+    // One that nobody owns any more may be taken over.
+    isForeign: `oldObject != null && oldObject.metadata.?ownerReferences.orValue([]).exists(o, has(o.controller) && o.controller && !(o.apiVersion.startsWith("apps.kruise.io/") && o.kind in ["SidecarSet", "StatefulSet"]))`,
+  },
+  validations: [
+    {
+      expression: `!variables.isForeign && ((${IS_HOME} && ${ownedBy("variables.subject", "SidecarSet")}) || (${ownedBy("variables.subject", "StatefulSet")} && ${hasFeature("ordered-sets")}))`,
+      message: `the reconciler writes no ControllerRevision but those of SidecarSets in ${KRUISE_NAMESPACE}, and those of ordered sets with infra/rbac/optional/ordered-sets.yaml`,
+    },
+  ],
+};
+
+const LEASE_POLICY: Policy = {
+  name: "leases",
+  rules: [writesOf("coordination.k8s.io", "leases")],
+  variables: {},
+  validations: [
+    {
+      expression: `request.operation != "DELETE" && ${IS_HOME} && object.metadata.name in ["sidecarset-rollout", "sidecarset-ordered-sets"]`,
+      message: `the reconciler writes no Lease but sidecarset-rollout and sidecarset-ordered-sets in ${KRUISE_NAMESPACE}`,
+    },
+  ],
+};
+
+const CLAIM_POLICY: Policy = {
+  name: "claims",
+  rules: [writesOf("", "persistentvolumeclaims")],
+  variables: {},
+  validations: [
+    {
+      expression: `request.operation != "DELETE"`,
+      message: "the reconciler deletes no claim: one that is not to be retained goes with its owner",
+    },
+    {
+      expression: hasFeature("ordered-sets"),
+      message: "the reconciler writes claims of ordered sets alone, with infra/rbac/optional/ordered-sets.yaml",
+    },
+  ],
+};
+
+const OWN_OF_SET = celTexts([HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UNDONE_ANNOTATION]);
+
+/** CEL: all but what an undoing writes is as it was. */
+const sameOfSet = (member: string, absent: string) =>
+  `object.metadata.?${member}.orValue(${absent}) == oldObject.metadata.?${member}.orValue(${absent})`;
+
+const differing = (a: string, b: string) =>
+  `${a}.all(key, key in ${OWN_OF_SET} || (key in ${b} && ${a}[key] == ${b}[key]))`;
+
+const SIDECARSET_POLICY: Policy = {
+  name: "sidecarsets",
+  rules: [writesOf("apps.kruise.io", "sidecarsets")],
+  variables: {
+    before: `oldObject == null ? {} : oldObject.metadata.?annotations.orValue({})`,
+    after: `object == null ? {} : object.metadata.?annotations.orValue({})`,
+  },
+  validations: [
+    {
+      expression: `request.operation == "UPDATE" && ${celText(UNDO_ON_HALT_ANNOTATION)} in variables.before && variables.before[${celText(UNDO_ON_HALT_ANNOTATION)}] == "true" && ${hasFeature("undo")}`,
+      message: `the reconciler changes no SidecarSet but one with the annotation ${UNDO_ON_HALT_ANNOTATION}: "true", with infra/rbac/optional/undo.yaml`,
+    },
+    {
+      expression: `request.operation != "UPDATE" || (${sameOfSet("labels", "{}")} && ${sameOfSet("finalizers", "[]")} && ${sameOfSet("ownerReferences", "[]")} && ${differing("variables.before", "variables.after")} && ${differing("variables.after", "variables.before")})`,
+      message: "of a SidecarSet the reconciler writes its spec, and what it remembers of an undoing",
+    },
+  ],
+};
+
+export const OBJECT_POLICIES: readonly Policy[] = [
+  NAMESPACE_POLICY,
+  CONFIG_MAP_POLICY,
+  REVISION_POLICY,
+  LEASE_POLICY,
+  CLAIM_POLICY,
+  SIDECARSET_POLICY,
+];

@@ -1,0 +1,164 @@
+/** What the reconciler may write to pods: images of containers that were injected, its own annotations and conditions. */
+import {
+  FENCE_ANNOTATION,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  IN_PLACE_READY_CONDITION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  LAUNCH_COMPLETED_ANNOTATION,
+  POD_READY_CONDITION,
+  RECREATED_CONTAINERS_ANNOTATION,
+  RESIZE_ANNOTATION,
+  SIDECAR_TERMINATED_CONDITION,
+  TERMINATE_SIDECAR_ENV,
+  UPGRADABLE_CONDITION,
+  VERSION_ALT_ANNOTATION_PREFIX,
+  VERSION_ANNOTATION_PREFIX,
+  WORKING_HOT_UPGRADE_ANNOTATION,
+} from "../../api/names.ts";
+import { celText, celTexts } from "../../go/json/cel-literal.ts";
+import { IMAGE_RULES, IMAGE_VARIABLES } from "./fence-images.ts";
+import { hasFeature, type Policy, writesOf } from "./fence-policy.ts";
+
+const ANNOTATIONS = celTexts([
+  FENCE_ANNOTATION,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  IN_PLACE_UPDATE_STATE_ANNOTATION,
+  INJECTED_LIST_ANNOTATION,
+  RESIZE_ANNOTATION,
+  WORKING_HOT_UPGRADE_ANNOTATION,
+]);
+
+/** CEL: the member of an object, or what stands for its absence. */
+const of = (object: string, path: string, absent: string) => `${object}.${path}.orValue(${absent})`;
+
+/** CEL: a condition of every update, and of nothing else. */
+const updated = (expression: string) => `request.operation != "UPDATE" || (${expression})`;
+
+/** CEL: these members are as they were. */
+const same = (part: string, members: readonly string[]) =>
+  members.map((member) => `object.${part}.?${member} == oldObject.${part}.?${member}`).join(" && ");
+
+/** CEL: those of `list` that are not in `other`. */
+const without = (list: string, other: string) => `${list}.filter(one, !(one in ${other}))`;
+
+const VARIABLES = {
+  subresource: `has(request.subResource) ? request.subResource : ""`,
+  // Of ordered sets. One that is created says itself whose it is; whose another is, is what was stored.
+  isOfSet: `(request.operation == "CREATE" ? object : oldObject).metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == "StatefulSet" && o.apiVersion.startsWith("apps.kruise.io/")) && ${hasFeature("ordered-sets")}`,
+  recreates: hasFeature("container-recreate"),
+  terminates: hasFeature("sidecar-terminator"),
+  owners: of("object", "metadata.?ownerReferences", "[]"),
+  ownersBefore: of("oldObject", "metadata.?ownerReferences", "[]"),
+  changedOwners: `${without("variables.owners", "variables.ownersBefore")} + ${without("variables.ownersBefore", "variables.owners")}`,
+  annotations: of("object", "metadata.?annotations", "{}"),
+  annotationsBefore: of("oldObject", "metadata.?annotations", "{}"),
+  changedAnnotations:
+    "variables.annotations.filter(key, !(key in variables.annotationsBefore) || variables.annotationsBefore[key] != variables.annotations[key]) + variables.annotationsBefore.filter(key, !(key in variables.annotations))",
+  ownAnnotations: `${ANNOTATIONS} + (variables.recreates ? [${celText(RECREATED_CONTAINERS_ANNOTATION)}] : []) + (${hasFeature("launch-order")} ? [${celText(LAUNCH_COMPLETED_ANNOTATION)}] : [])`,
+  tolerations: of("object", "spec.?tolerations", "[]"),
+  tolerationsBefore: of("oldObject", "spec.?tolerations", "[]"),
+  conditions: of("object", "status.?conditions", "[]"),
+  conditionsBefore: of("oldObject", "status.?conditions", "[]"),
+  changedConditions: `(${without("variables.conditions", "variables.conditionsBefore")} + ${without("variables.conditionsBefore", "variables.conditions")}).map(one, one.type)`,
+  ownConditions: `[${celText(UPGRADABLE_CONDITION)}] + (variables.recreates ? ${celTexts([POD_READY_CONDITION, "Ready"])} : []) + (variables.terminates ? [${celText(SIDECAR_TERMINATED_CONDITION)}] : []) + (variables.isOfSet ? ${celTexts([POD_READY_CONDITION, IN_PLACE_READY_CONDITION, "Ready"])} : [])`,
+  ...IMAGE_VARIABLES,
+} as const;
+
+const RULES: Policy["validations"] = [
+  {
+    expression: `request.operation == "UPDATE" ? variables.subresource in ["", "status", "resize"] : (variables.subresource == "" || (variables.subresource == "eviction" && request.operation == "CREATE" && ${hasFeature("eviction")}))`,
+    message:
+      "of pods, the reconciler writes the pod, its status and its resources, and evicts with infra/rbac/optional/eviction.yaml",
+  },
+  {
+    expression: `request.operation == "UPDATE" || variables.subresource != "" || variables.isOfSet`,
+    message:
+      "the reconciler creates and deletes no pods but those of an ordered set, with infra/rbac/optional/ordered-sets.yaml",
+  },
+  {
+    expression: updated(
+      `variables.isOfSet || (${of("object", "metadata.?labels", "{}")} == ${of("oldObject", "metadata.?labels", "{}")} && ${of("object", "metadata.?finalizers", "[]")} == ${of("oldObject", "metadata.?finalizers", "[]")})`,
+    ),
+    message: "the reconciler changes no labels and no finalizers of pods",
+  },
+  {
+    expression: updated(
+      `variables.changedOwners.all(o, o.kind == "StatefulSet" && o.apiVersion.startsWith("apps.kruise.io/")) && (size(variables.changedOwners) == 0 || ${hasFeature("ordered-sets")})`,
+    ),
+    message: "the reconciler changes no owners of pods but ordered sets, with infra/rbac/optional/ordered-sets.yaml",
+  },
+  {
+    expression: updated(
+      `variables.changedAnnotations.all(key, variables.isOfSet || key in variables.ownAnnotations || key.startsWith(${celText(VERSION_ANNOTATION_PREFIX)}) || key.startsWith(${celText(VERSION_ALT_ANNOTATION_PREFIX)}) || variables.listedAnnotations.exists(one, one == key || (one.endsWith("/") && key.startsWith(one))))`,
+    ),
+    message:
+      "the reconciler changes no annotations of pods but its own, and those that this policy lists for SidecarSets that patch annotations (docs/install.md)",
+  },
+  ...IMAGE_RULES,
+  {
+    expression: updated(
+      same("spec", [
+        "activeDeadlineSeconds",
+        "affinity",
+        "ephemeralContainers",
+        "nodeName",
+        "nodeSelector",
+        "resources",
+        "schedulingGates",
+        "serviceAccountName",
+        "terminationGracePeriodSeconds",
+        "volumes",
+      ]),
+    ),
+    message:
+      "the reconciler changes nothing of a pod's spec but images, and resources with infra/rbac/optional/resize.yaml",
+  },
+  {
+    // An API server itself adds these two to a pod that was made without them, whoever updates it.
+    expression: updated(
+      `variables.tolerationsBefore.all(t, t in variables.tolerations) && variables.tolerations.all(t, t in variables.tolerationsBefore || (t.?key.orValue("") in ${celTexts(["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"])} && t.?effect.orValue("") == "NoExecute" && has(t.tolerationSeconds)))`,
+    ),
+    message: "the reconciler changes no tolerations of pods",
+  },
+  {
+    expression: `variables.subresource != "status" || (${same("status", [
+      "containerStatuses",
+      "ephemeralContainerStatuses",
+      "hostIP",
+      "hostIPs",
+      "initContainerStatuses",
+      "message",
+      "nominatedNodeName",
+      "podIP",
+      "podIPs",
+      "qosClass",
+      "reason",
+      "resize",
+      "resourceClaimStatuses",
+      "startTime",
+    ])})`,
+    message: "of a pod's status the reconciler writes its own conditions",
+  },
+  {
+    expression: `variables.subresource != "status" || object.status.?phase == oldObject.status.?phase || (variables.terminates && object.status.phase in ["Succeeded", "Failed"] && oldObject.status.phase == "Running" && oldObject.spec.restartPolicy != "Always" && oldObject.spec.containers.exists(c, c.?env.orValue([]).exists(e, e.name == ${celText(TERMINATE_SIDECAR_ENV)})))`,
+    message:
+      "the reconciler ends no pod but that of a job whose sidecars are to end with it, with infra/rbac/optional/sidecar-terminator.yaml",
+  },
+  {
+    expression: `variables.subresource != "status" || variables.changedConditions.all(type, type in variables.ownConditions)`,
+    message: `the reconciler writes no condition of a pod but ${UPGRADABLE_CONDITION}, and those of features that have a role`,
+  },
+];
+
+/** `listed`: annotations, or their prefixes with a slash at the end, that SidecarSets may patch into pods that run. */
+export function podPolicy(listed: readonly string[]): Policy {
+  return {
+    name: "pods",
+    rules: [writesOf("", "pods", "pods/*")],
+    variables: { listedAnnotations: celTexts(listed), ...VARIABLES },
+    validations: RULES,
+  };
+}

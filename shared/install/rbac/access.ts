@@ -1,0 +1,148 @@
+/** Who may do what: the webhooks read, and announce what they admit, the reconciler writes what a rollout writes, and nothing more. */
+import type { KubernetesObject } from "../../api/kubernetes.ts";
+import {
+  ANNOUNCEMENTS_CONFIG_MAP,
+  CONTROL_PLANE_LABEL,
+  KRUISE_NAMESPACE,
+  SIDECARSET_GROUP,
+  VALIDATING_CONFIGURATION,
+} from "../../api/names.ts";
+
+export interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+export interface AccessObject extends KubernetesObject {
+  readonly rules?: readonly PolicyRule[];
+}
+
+interface Account {
+  /** of the ServiceAccount, the roles and the bindings */
+  readonly name: string;
+  /** for identities from outside the cluster, such as an IAM role that is mapped to a group */
+  readonly group: string;
+  readonly clusterRules: readonly PolicyRule[];
+  /** in the namespace of the ControllerRevisions */
+  readonly namespaceRules: readonly PolicyRule[];
+}
+
+/** Its ServiceAccount, roles and bindings have this name. */
+export const RECONCILER = "sidecarset-reconciler";
+
+const RBAC = "rbac.authorization.k8s.io";
+export const WEBHOOKS = "sidecarset-webhooks";
+const WEBHOOKS_GROUP = "sidecarset:webhooks";
+/** Identities from outside the cluster are mapped to it. */
+export const RECONCILER_GROUP = "sidecarset:reconciler";
+const READ = ["get", "list", "watch"];
+
+/** A rule for one API group. */
+export function allow(apiGroup: string, resources: readonly string[], verbs: readonly string[]): PolicyRule {
+  return { apiGroups: [apiGroup], resources, verbs };
+}
+
+const ACCOUNTS: readonly Account[] = [
+  {
+    name: WEBHOOKS,
+    group: WEBHOOKS_GROUP,
+    clusterRules: [
+      allow(SIDECARSET_GROUP, ["sidecarsets"], READ),
+      allow("", ["namespaces"], READ),
+      // Whether every write of a SidecarSet is announced.
+      {
+        ...allow("admissionregistration.k8s.io", ["validatingwebhookconfigurations"], ["get"]),
+        resourceNames: [VALIDATING_CONFIGURATION],
+      },
+    ],
+    namespaceRules: [
+      allow("apps", ["controllerrevisions"], ["get", "list"]),
+      { ...allow("", ["configmaps"], ["get"]), resourceNames: ["kruise-configuration"] },
+      // Whoever admits a SidecarSet announces it there.
+      { ...allow("", ["configmaps"], ["get", "patch"]), resourceNames: [ANNOUNCEMENTS_CONFIG_MAP] },
+    ],
+  },
+  {
+    name: RECONCILER,
+    group: RECONCILER_GROUP,
+    clusterRules: [
+      allow(SIDECARSET_GROUP, ["sidecarsets"], READ),
+      allow(SIDECARSET_GROUP, ["sidecarsets/status"], ["patch"]),
+      // Whether there are any, in a cluster that has the kinds at all; serving them takes roles of their own.
+      allow(SIDECARSET_GROUP, ["containerrecreaterequests", "statefulsets"], ["list"]),
+      // The admission plugin OwnerReferencesPermissionEnforcement asks for it where revisions block their owner's deletion.
+      allow(SIDECARSET_GROUP, ["sidecarsets/finalizers"], ["update"]),
+      allow("", ["namespaces"], READ),
+      allow("", ["pods"], [...READ, "patch"]),
+      allow("", ["pods/status"], ["patch"]),
+      allow("", ["events"], ["create", "patch"]),
+    ],
+    namespaceRules: [
+      allow("apps", ["controllerrevisions"], [...READ, "create", "patch", "delete"]),
+      // The same plugin lets only those who may delete a ledger give it a new owner, when a SidecarSet is made anew.
+      allow("", ["configmaps"], ["get", "create", "patch", "delete"]),
+      allow("coordination.k8s.io", ["leases"], ["get", "create", "patch"]),
+    ],
+  },
+];
+
+/** Labelled so that the pod webhook leaves it alone. */
+export function kruiseNamespace(): KubernetesObject {
+  return {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: KRUISE_NAMESPACE, labels: { [CONTROL_PLANE_LABEL]: "openkruise" } },
+  };
+}
+
+/** Where SidecarSets that are admitted are announced; what it holds is written by the webhooks. */
+function announcements(): AccessObject {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: ANNOUNCEMENTS_CONFIG_MAP, namespace: KRUISE_NAMESPACE },
+  };
+}
+
+/** ServiceAccounts, roles and bindings of both, and the ConfigMap that the webhooks write. */
+export function accessObjects(): readonly AccessObject[] {
+  return [...ACCOUNTS.flatMap(objectsOf), announcements()];
+}
+
+/** Whom a binding gives the reconciler's privileges to. */
+export function reconcilerSubjects(): readonly object[] {
+  return subjectsOf({ name: RECONCILER, group: RECONCILER_GROUP });
+}
+
+/** Whom a binding gives the webhooks' privileges to. */
+export function webhooksSubjects(): readonly object[] {
+  return subjectsOf({ name: WEBHOOKS, group: WEBHOOKS_GROUP });
+}
+
+/** The webhooks' account, and of their groups this one alone: one webhook of several, where each has an identity of its own. */
+export function oneWebhookSubjects(group: string): readonly object[] {
+  return subjectsOf({ name: WEBHOOKS, group });
+}
+
+function subjectsOf({ name, group }: Pick<Account, "name" | "group">): readonly object[] {
+  return [
+    { kind: "ServiceAccount", name, namespace: KRUISE_NAMESPACE },
+    { kind: "Group", apiGroup: RBAC, name: group },
+  ];
+}
+
+function objectsOf({ name, group, clusterRules, namespaceRules }: Account): readonly AccessObject[] {
+  const version = `${RBAC}/v1`;
+  const local = { name, namespace: KRUISE_NAMESPACE };
+  const subjects = subjectsOf({ name, group });
+  const binding = (kind: string) => ({ roleRef: { apiGroup: RBAC, kind, name }, subjects });
+  return [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: local },
+    { apiVersion: version, kind: "ClusterRole", metadata: { name }, rules: clusterRules },
+    { apiVersion: version, kind: "ClusterRoleBinding", metadata: { name }, ...binding("ClusterRole") },
+    { apiVersion: version, kind: "Role", metadata: local, rules: namespaceRules },
+    { apiVersion: version, kind: "RoleBinding", metadata: local, ...binding("Role") },
+  ];
+}

@@ -1,0 +1,136 @@
+/** What the reconciler and the webhooks may do beyond their base roles: one small role for each feature that somebody chooses to use. */
+import { FORMER_WEBHOOK_CONFIGURATION, SIDECARSET_GROUP, WEBHOOK_CONFIGURATION } from "../../api/names.ts";
+import { FENCE_GROUP, FENCE_RESOURCE, FENCE_VERB } from "../fence/fence-policy.ts";
+import {
+  type AccessObject,
+  allow,
+  oneWebhookSubjects,
+  type PolicyRule,
+  RECONCILER,
+  reconcilerSubjects,
+  WEBHOOKS,
+  webhooksSubjects,
+} from "./access.ts";
+
+interface Feature {
+  /** of the role, its binding and its file */
+  readonly name: string;
+  /** completes "Apply it only …" */
+  readonly purpose: string;
+  readonly rules: readonly PolicyRule[];
+  /** what the webhooks may read for it */
+  readonly webhookRules?: readonly PolicyRule[];
+  /** who may do it too: one webhook of several, where each has an identity of its own */
+  readonly group?: string;
+}
+
+const READ = ["get", "list", "watch"];
+
+const FEATURES: readonly Feature[] = [
+  {
+    name: "eviction",
+    purpose: "where pods that missed their injection are to be evicted, within PodDisruptionBudgets.",
+    rules: [allow("", ["pods/eviction"], ["create"])],
+  },
+  {
+    name: "undo",
+    purpose: "where releases that halt are to be taken back (annotation sidecarset.kruise.io/undo-on-halt).",
+    rules: [allow(SIDECARSET_GROUP, ["sidecarsets"], ["patch"])],
+  },
+  {
+    name: "webhook-configuration",
+    purpose: "where the registration of the pod webhook is to be kept up to date with the SidecarSets.",
+    rules: [
+      {
+        ...allow("admissionregistration.k8s.io", ["mutatingwebhookconfigurations"], ["get", "patch"]),
+        // Both, as long as a cluster may have the one of the former name.
+        resourceNames: [WEBHOOK_CONFIGURATION, FORMER_WEBHOOK_CONFIGURATION],
+      },
+    ],
+    // Whoever admits SidecarSets: the pods of a new one are asked about before it is stored.
+    group: "sidecarset:registration",
+  },
+  {
+    name: "launch-order",
+    purpose: "where containers of pods are to start in the order of their launch priorities.",
+    // A barrier is a ConfigMap in the pod's namespace.
+    rules: [allow("", ["configmaps"], ["get", "create", "patch"])],
+  },
+  {
+    name: "container-recreate",
+    purpose: "where ContainerRecreateRequests are to be served.",
+    rules: [
+      allow(SIDECARSET_GROUP, ["containerrecreaterequests"], ["patch", "delete"]),
+      allow(SIDECARSET_GROUP, ["containerrecreaterequests/status"], ["patch"]),
+    ],
+    webhookRules: [allow("", ["pods", "nodes"], ["get"])],
+  },
+  {
+    name: "sidecar-terminator",
+    purpose: "where the sidecars of jobs that are done are to be ended (gate SidecarTerminator).",
+    // Virtual kubelets are told from others by a label of the node.
+    rules: [allow("", ["nodes"], ["get"])],
+  },
+  {
+    name: "native-sidecars",
+    purpose: "where native sidecars get new images in place (gate NativeSidecarInPlaceUpdate).",
+    // What a kubelet does with another image is up to its version.
+    rules: [allow("", ["nodes"], ["list"])],
+  },
+  {
+    name: "resize",
+    purpose: "where cpu and memory of sidecars are changed in place (gate InPlaceResize).",
+    rules: [allow("", ["pods/resize"], ["patch"])],
+  },
+  {
+    name: "ordered-sets",
+    purpose: "where StatefulSets of apps.kruise.io are to be reconciled.",
+    rules: [
+      // The base role lists them.
+      allow(SIDECARSET_GROUP, ["statefulsets"], ["get", "watch"]),
+      allow(SIDECARSET_GROUP, ["statefulsets/status"], ["patch"]),
+      // Pods, claims and revisions block their owner's deletion: OwnerReferencesPermissionEnforcement asks for it.
+      allow(SIDECARSET_GROUP, ["statefulsets/finalizers"], ["update"]),
+      allow("", ["pods"], ["create", "delete"]),
+      // The ledger of a set is in its namespace.
+      allow("", ["configmaps"], ["get", "create", "patch", "delete"]),
+      // The same plugin lets only those who may delete a claim change its owners.
+      allow("", ["persistentvolumeclaims"], [...READ, "create", "patch", "delete"]),
+      allow("apps", ["controllerrevisions"], [...READ, "create", "patch", "delete"]),
+      // Whether claims may grow (gate StatefulSetAutoResizePVCGate).
+      allow("storage.k8s.io", ["storageclasses"], ["get"]),
+    ],
+    webhookRules: [allow("storage.k8s.io", ["storageclasses"], ["list"])],
+  },
+];
+
+interface OptionalAccess {
+  readonly feature: string;
+  readonly purpose: string;
+  readonly objects: readonly AccessObject[];
+}
+
+/** Role and binding of each feature. None of them is part of an installation. */
+export function optionalAccess(): readonly OptionalAccess[] {
+  return FEATURES.map(({ name: feature, purpose, rules, webhookRules, group }) => {
+    const widening = { ...allow(FENCE_GROUP, [FENCE_RESOURCE], [FENCE_VERB]), resourceNames: [feature] };
+    const own = granted(
+      `${RECONCILER}-${feature}`,
+      [...rules, widening],
+      [...reconcilerSubjects(), ...(group === undefined ? [] : oneWebhookSubjects(group))],
+    );
+    const others = webhookRules ? granted(`${WEBHOOKS}-${feature}`, webhookRules, webhooksSubjects()) : [];
+    return { feature, purpose, objects: [...own, ...others] };
+  });
+}
+
+function granted(name: string, rules: readonly PolicyRule[], subjects: readonly object[]): readonly AccessObject[] {
+  const metadata = { name };
+  const apiGroup = "rbac.authorization.k8s.io";
+  const apiVersion = `${apiGroup}/v1`;
+  const roleRef = { apiGroup, kind: "ClusterRole", name };
+  return [
+    { apiVersion, kind: "ClusterRole", metadata, rules },
+    { apiVersion, kind: "ClusterRoleBinding", metadata, ...{ roleRef, subjects } },
+  ];
+}

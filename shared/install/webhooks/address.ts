@@ -1,0 +1,30 @@
+/** Where the API server finds the webhooks. */
+import { registeredPath } from "../../webhook/server/path-secret.ts";
+
+export interface WebhookAddress {
+  /** https, without a path: https://webhooks.example.com; https://NAME.NAMESPACE.svc is that Service of the cluster */
+  readonly url: string;
+  /** path → where that webhook answers, instead */
+  readonly urls?: Readonly<Record<string, string>>;
+  /** PEM in base64; absent: a certificate authority that the API server trusts anyway */
+  readonly caBundle?: string;
+  /** 43 characters from which the secret of each path is made; absent: a client certificate or a token proves who asks */
+  readonly pathSecret?: string;
+  /** Where conversions are asked for; absent: the same address. API servers present no certificate or token there. */
+  readonly conversion?: Omit<WebhookAddress, "conversion">;
+}
+
+export function clientConfig(address: Omit<WebhookAddress, "conversion">, path: string) {
+  const { caBundle, pathSecret } = address;
+  const url = address.urls?.[path] ?? address.url;
+  const fullPath = pathSecret === undefined ? path : registeredPath(pathSecret, path);
+  const where = serviceAt(url, fullPath) ?? { url: url.replace(/\/+$/, "") + fullPath };
+  return { ...where, ...(caBundle === undefined ? {} : { caBundle }) };
+}
+
+/** API servers need not know the cluster's DNS, so a Service is named as one. */
+function serviceAt(url: string, path: string) {
+  const { hostname, port } = new URL(url);
+  const [, name, namespace] = /^([a-z0-9-]+)\.([a-z0-9-]+)\.svc$/.exec(hostname) ?? [];
+  return name === undefined ? undefined : { service: { namespace, name, path, port: Number(port || 443) } };
+}

@@ -1,0 +1,94 @@
+/** Optional: the API server tells us of injected pods that turn ready, or begin to fail, and of containers that wait for their turn, so that a pass begins at once. */
+import type { KubernetesObject } from "../../api/kubernetes.ts";
+import { CONTAINER_BARRIER_ENV, HASH_ANNOTATION, LAUNCH_COMPLETED_ANNOTATION } from "../../api/names.ts";
+import { CONTAINER_REASONS } from "../../core/pod/container-failure.ts";
+import { POD_STATUS_PATH } from "../../webhook/server/paths.ts";
+import { clientConfig, type WebhookAddress } from "./address.ts";
+
+interface MatchCondition {
+  readonly name: string;
+  /** CEL, over `object` and `oldObject` */
+  readonly expression: string;
+}
+
+/** Why a container waits that fails. */
+const FAILING = Object.entries(CONTAINER_REASONS).flatMap(([reason, { comesBack }]) =>
+  comesBack === "soon" ? [] : [reason],
+);
+/** Why one waits whose turn has not come: a key of a ConfigMap is missing. */
+const HELD_BACK = ["CreateContainerConfigError"];
+
+/** Exactly the change: a node reports a pod's status far more often than that. */
+const NEWS: MatchCondition = {
+  name: "news-of-sidecars-or-a-launch-order",
+  expression: anyOf(
+    allOf(
+      `has(object.metadata.annotations) && '${HASH_ANNOTATION}' in object.metadata.annotations`,
+      anyOf(
+        `${isReady("object")} && !(${isReady("oldObject")})`,
+        beginsTo((status) => waitsFor(status, FAILING), "containerStatuses"),
+        beginsTo((status) => waitsFor(status, FAILING), "initContainerStatuses"),
+      ),
+    ),
+    allOf(
+      `object.spec.containers.exists(c, has(c.env) && c.env.exists(e, e.name == '${CONTAINER_BARRIER_ENV}'))`,
+      `!(has(object.metadata.annotations) && '${LAUNCH_COMPLETED_ANNOTATION}' in object.metadata.annotations)`,
+      anyOf(
+        beginsTo((status) => waitsFor(status, HELD_BACK), "containerStatuses"),
+        beginsTo((status) => `has(${status}.ready) && ${status}.ready`, "containerStatuses"),
+      ),
+    ),
+  ),
+};
+
+/** Nobody ever waits for the answer for long, and nothing depends on it. */
+export function statusHintsWebhook(
+  address: WebhookAddress,
+): KubernetesObject & { readonly webhooks: readonly object[] } {
+  const webhook = {
+    name: "podstatus.sidecarset.kruise.io",
+    clientConfig: clientConfig(address, POD_STATUS_PATH),
+    rules: [{ operations: ["UPDATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods/status"] }],
+    matchConditions: [NEWS],
+    failurePolicy: "Ignore",
+    matchPolicy: "Equivalent",
+    sideEffects: "NoneOnDryRun",
+    timeoutSeconds: 1,
+    admissionReviewVersions: ["v1", "v1beta1"],
+  };
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingWebhookConfiguration",
+    metadata: { name: "sidecarset-status-hints-webhook-configuration" },
+    webhooks: [webhook],
+  };
+}
+
+function isReady(pod: string): string {
+  const conditions = `${pod}.status.conditions`;
+  return `has(${pod}.status) && has(${conditions}) && ${conditions}.exists(c, c.type == 'Ready' && c.status == 'True')`;
+}
+
+/** A container of which that did not hold before; from one reason to wait to another of the same kind is nothing new. */
+function beginsTo(holds: (status: string) => string, list: string): string {
+  const before = `has(oldObject.status) && ${anyStatus("oldObject", list, "o", `o.name == c.name && ${holds("o")}`)}`;
+  return `has(object.status) && ${anyStatus("object", list, "c", `${holds("c")} && !(${before})`)}`;
+}
+
+function anyStatus(pod: string, list: string, variable: string, holds: string): string {
+  return `has(${pod}.status.${list}) && ${pod}.status.${list}.exists(${variable}, ${holds})`;
+}
+
+function waitsFor(status: string, reasons: readonly string[]): string {
+  const waiting = `${status}.state.waiting`;
+  const quoted = reasons.map((reason) => `'${reason}'`).join(", ");
+  return `has(${status}.state) && has(${waiting}) && has(${waiting}.reason) && ${waiting}.reason in [${quoted}]`;
+}
+
+function anyOf(...expressions: readonly string[]): string {
+  return expressions.map((expression) => `(${expression})`).join(" || ");
+}
+
+function allOf(...expressions: readonly string[]): string {
+  return expressions.map((expression) => `(${expression})`).join(" && ");
+}

@@ -1,0 +1,205 @@
+/** What the API server asks about before it stores it: pods when they are created, SidecarSets always. */
+import type { KubernetesObject } from "../../api/kubernetes.ts";
+import {
+  ANNOUNCE_SIDECARSET_PATH,
+  FORMER_WEBHOOK_CONFIGURATION,
+  NEEDS_WEBHOOK_CONDITION,
+  POD_WEBHOOK,
+  SIDECARSET_GROUP,
+  SIDECARSET_VALIDATION_WEBHOOK,
+  VALIDATING_CONFIGURATION,
+  WEBHOOK_CONFIGURATION,
+} from "../../api/names.ts";
+import { ANNOUNCED_RULES, ANNOUNCED_WRITES } from "../../core/injection/match/announced-writes.ts";
+import {
+  EXEMPT_NAMESPACES,
+  type MatchCondition,
+  NO_MIRROR_PODS,
+  outsideOf,
+} from "../../core/injection/match/exempt-pods.ts";
+import {
+  MUTATE_POD_PATH,
+  MUTATE_RECREATE_REQUEST_PATH,
+  MUTATE_SIDECARSET_PATH,
+  VALIDATE_SIDECARSET_PATH,
+} from "../../webhook/server/paths.ts";
+import { clientConfig, type WebhookAddress } from "./address.ts";
+
+interface WebhookConfiguration extends KubernetesObject {
+  readonly webhooks: readonly object[];
+}
+
+type FailurePolicy = "Ignore" | "Fail";
+
+/** What tells our registrations from OpenKruise's, apart from the address. */
+interface Registration {
+  /** names of the configurations: the mutating one, the validating one */
+  readonly names: readonly [string, string];
+  /** their pods are not asked about */
+  readonly excludedNamespaces: readonly string[];
+  /** how long the API server waits: it makes whoever creates a pod wait as long */
+  readonly timeoutSeconds: number;
+  readonly podFailurePolicy: FailurePolicy;
+  readonly podConditions: readonly MatchCondition[];
+}
+
+/**
+ * Our own names, so that OpenKruise's configurations, which list other workloads too, are not overwritten.
+ * Ignore: while the webhook is down pods come without their sidecars, rather than not at all.
+ */
+const OURS: Registration = {
+  names: [WEBHOOK_CONFIGURATION, VALIDATING_CONFIGURATION],
+  excludedNamespaces: EXEMPT_NAMESPACES,
+  timeoutSeconds: 5,
+  podFailurePolicy: "Ignore",
+  podConditions: [NO_MIRROR_PODS],
+};
+
+/** Source: OpenKruise config/webhook. */
+const LIKE_OPENKRUISE: Registration = {
+  names: ["kruise-mutating-webhook-configuration", "kruise-validating-webhook-configuration"],
+  excludedNamespaces: [],
+  timeoutSeconds: 10,
+  podFailurePolicy: "Fail",
+  podConditions: [],
+};
+
+export interface RegistrationOptions {
+  /** all as OpenKruise registers it, but for the address */
+  readonly likeOpenKruise?: boolean;
+  /** of the pod webhook */
+  readonly podFailurePolicy?: FailurePolicy;
+  /** CEL: for which pods the webhook is called at all; absent: for all */
+  readonly podCondition?: string | undefined;
+}
+
+const ADMISSION = "admissionregistration.k8s.io/v1";
+
+/** Fail: a SidecarSet that is stored without its hashes is never rolled out. */
+const COMMON = {
+  failurePolicy: "Fail",
+  matchPolicy: "Equivalent",
+  sideEffects: "None",
+  timeoutSeconds: OURS.timeoutSeconds,
+  admissionReviewVersions: ["v1", "v1beta1"],
+};
+
+/** Never reinvoked: not every injection gives the same pod when it is done twice. */
+const MUTATING = { reinvocationPolicy: "Never", ...COMMON };
+
+const POD_RULES = [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"] }];
+
+const SIDECARSET_RULES = [
+  {
+    operations: ["CREATE", "UPDATE"],
+    apiGroups: [SIDECARSET_GROUP],
+    apiVersions: ["v1alpha1", "v1beta1"],
+    resources: ["sidecarsets"],
+  },
+];
+
+/** The webhooks have OpenKruise's names. */
+export function webhookConfigurations(
+  address: WebhookAddress,
+  options: RegistrationOptions = {},
+): readonly WebhookConfiguration[] {
+  const { names, timeoutSeconds, ...pods } = registrationOf(options);
+  const validation = options.likeOpenKruise ? validationLikeOpenKruise(address) : announcedValidation(address);
+  const mutating = [podWebhook(address, pods), sidecarSetMutation(address)];
+  return [
+    {
+      apiVersion: ADMISSION,
+      kind: "MutatingWebhookConfiguration",
+      metadata: { name: names[0] },
+      webhooks: mutating.map((webhook) => ({ ...webhook, timeoutSeconds })),
+    },
+    {
+      apiVersion: ADMISSION,
+      kind: "ValidatingWebhookConfiguration",
+      metadata: { name: names[1] },
+      webhooks: [{ ...validation, timeoutSeconds }],
+    },
+  ];
+}
+
+/**
+ * Applied after the others, so that pods are asked about at every moment and twice for one at most: nothing that is
+ * applied can delete, but what had webhooks and has none any more is asked about nothing.
+ */
+export function emptiedConfiguration(): KubernetesObject {
+  const why = `empty on purpose, may be deleted: what was registered here is in ${WEBHOOK_CONFIGURATION}`;
+  return {
+    apiVersion: ADMISSION,
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name: FORMER_WEBHOOK_CONFIGURATION, annotations: { "kubernetes.io/description": why } },
+  };
+}
+
+function validationLikeOpenKruise(address: WebhookAddress) {
+  const path = clientConfig(address, VALIDATE_SIDECARSET_PATH);
+  return { name: SIDECARSET_VALIDATION_WEBHOOK, clientConfig: path, rules: SIDECARSET_RULES, ...COMMON };
+}
+
+/**
+ * Fail, for deletions too: a write that nobody announced would be missed by pods that are created right after it. It
+ * also tells the rollout of changes, where there is a queue.
+ */
+function announcedValidation(address: WebhookAddress) {
+  return {
+    name: SIDECARSET_VALIDATION_WEBHOOK,
+    clientConfig: clientConfig(address, ANNOUNCE_SIDECARSET_PATH),
+    rules: ANNOUNCED_RULES,
+    matchConditions: [ANNOUNCED_WRITES],
+    ...COMMON,
+    sideEffects: "NoneOnDryRun",
+  };
+}
+
+function registrationOf({ likeOpenKruise, podFailurePolicy, podCondition }: RegistrationOptions): Registration {
+  const registration = likeOpenKruise ? LIKE_OPENKRUISE : OURS;
+  const condition = podCondition === undefined ? [] : [{ name: NEEDS_WEBHOOK_CONDITION, expression: podCondition }];
+  return {
+    ...registration,
+    podFailurePolicy: podFailurePolicy ?? registration.podFailurePolicy,
+    podConditions: [...registration.podConditions, ...condition],
+  };
+}
+
+/** Applied with the CRD of ContainerRecreateRequests, where they are to be served. */
+export function recreateRequestWebhook(address: WebhookAddress): WebhookConfiguration {
+  const operations = ["CREATE", "UPDATE"];
+  const resources = ["containerrecreaterequests"];
+  const rules = [{ operations, apiGroups: [SIDECARSET_GROUP], apiVersions: ["v1alpha1", "v1beta1"], resources }];
+  const clientConfigOf = clientConfig(address, MUTATE_RECREATE_REQUEST_PATH);
+  return {
+    apiVersion: ADMISSION,
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name: "sidecarset-container-recreate-webhook-configuration" },
+    webhooks: [{ name: "mcontainerrecreaterequest.kb.io", clientConfig: clientConfigOf, rules, ...MUTATING }],
+  };
+}
+
+/** Namespaces with a control-plane label are left out either way. */
+function podWebhook(
+  address: WebhookAddress,
+  { excludedNamespaces, podFailurePolicy, podConditions }: Omit<Registration, "names" | "timeoutSeconds">,
+) {
+  return {
+    name: POD_WEBHOOK,
+    clientConfig: clientConfig(address, MUTATE_POD_PATH),
+    rules: POD_RULES,
+    namespaceSelector: { matchExpressions: outsideOf(excludedNamespaces) },
+    ...(podConditions.length > 0 ? { matchConditions: podConditions } : {}),
+    ...MUTATING,
+    failurePolicy: podFailurePolicy,
+  };
+}
+
+function sidecarSetMutation(address: WebhookAddress) {
+  return {
+    name: "msidecarset.kb.io",
+    clientConfig: clientConfig(address, MUTATE_SIDECARSET_PATH),
+    rules: SIDECARSET_RULES,
+    ...MUTATING,
+  };
+}

@@ -1,0 +1,172 @@
+/** Settings from the environment: the only reader of process.env. Parsed once, at start; a bad value is one sentence. */
+import { KRUISE_NAMESPACE } from "../api/names.ts";
+import type { AwsAccess, Queue } from "../aws/access.ts";
+import { type CallLimits, DEFAULT_CALL_LIMITS } from "../kube/rate-limit.ts";
+import { type AuthenticationSettings, parseAuthentication } from "./authentication-settings.ts";
+import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
+import { ConfigError } from "./config-error.ts";
+import { DEFAULT_FEATURE_GATES, type FeatureGates } from "./feature-gates.ts";
+import { type GateHost, parseGateHosts } from "./gate-settings.ts";
+import { featureGatesProblem, parseFeatureGates } from "./parse-feature-gates.ts";
+
+/** Variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface Config {
+  /** POD_NAMESPACE: where ControllerRevisions, ledgers and the whitelist live */
+  readonly kruiseNamespace: string;
+  /** VIEW_FRESHNESS_MS: how old what is known of the cluster may be when a pod is admitted; 0: nothing written before is missed */
+  readonly freshnessMs: number;
+  /** FEATURE_GATES, such as EnableSortSidecarContainerByName=true */
+  readonly featureGates: FeatureGates;
+  /** KEEP_REGISTRATION: the condition of the pod webhook's registration is kept up to date with the SidecarSets */
+  readonly isKeepingRegistration: boolean;
+  /** LOG_LEVEL */
+  readonly logLevel: LogLevel;
+}
+
+/**
+ * Reads and checks every setting. An empty variable counts as absent.
+ * @throws ConfigError for the first bad value
+ */
+export function readConfig(env: Environment = process.env): Config {
+  return {
+    kruiseNamespace: parseNamespace("POD_NAMESPACE", env["POD_NAMESPACE"] || KRUISE_NAMESPACE),
+    freshnessMs: parseFreshness("VIEW_FRESHNESS_MS", env["VIEW_FRESHNESS_MS"] || "0"),
+    featureGates: readFeatureGates(env["FEATURE_GATES"]),
+    isKeepingRegistration: parseFlag("KEEP_REGISTRATION", env["KEEP_REGISTRATION"] || "false"),
+    logLevel: readLogLevel(env),
+  };
+}
+
+function readFeatureGates(text: string | undefined): FeatureGates {
+  if (!text) return DEFAULT_FEATURE_GATES;
+  const problem = featureGatesProblem(text, DEFAULT_FEATURE_GATES);
+  if (problem !== undefined) throw new ConfigError(`FEATURE_GATES ${problem}`);
+  return parseFeatureGates(text, DEFAULT_FEATURE_GATES);
+}
+
+/** @throws ConfigError */
+export function readLogLevel(env: Environment = process.env): LogLevel {
+  return parseLogLevel("LOG_LEVEL", env["LOG_LEVEL"] || "info");
+}
+
+/**
+ * The cluster that the functions work for: KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN, and what they need.
+ * @throws ConfigError
+ */
+export function readCluster(env: Environment = process.env): ClusterSettings {
+  return parseCluster(env);
+}
+
+/**
+ * How callers of the webhooks prove who they are: AUTHENTICATION and what it needs.
+ * @throws ConfigError, also when nothing is set: there is no default
+ */
+export function readAuthentication(env: Environment = process.env): AuthenticationSettings {
+  return parseAuthentication(env);
+}
+
+/**
+ * CLIENT_QPS, CLIENT_BURST, CLIENT_CONCURRENCY: how hard the API server is asked.
+ * @throws ConfigError
+ */
+export function readCallLimits(env: Environment = process.env): CallLimits {
+  const { qps, burst, atOnce } = DEFAULT_CALL_LIMITS;
+  const limits = {
+    qps: parseCount("CLIENT_QPS", env["CLIENT_QPS"] || String(qps)),
+    burst: parseCount("CLIENT_BURST", env["CLIENT_BURST"] || String(burst)),
+    atOnce: parseCount("CLIENT_CONCURRENCY", env["CLIENT_CONCURRENCY"] || String(atOnce)),
+  };
+  if (limits.atOnce === 0)
+    throw new ConfigError("CLIENT_CONCURRENCY=0 would never ask the API server: write 1 or more.");
+  return limits;
+}
+
+/**
+ * GATE_HOSTS: which gates may be asked before a batch; none: no gate is ever passed.
+ * @throws ConfigError for the first that cannot be used
+ */
+export function readGateHosts(env: Environment = process.env): readonly GateHost[] {
+  return parseGateHosts(env["GATE_HOSTS"]);
+}
+
+function parseCount(variable: string, value: string): number {
+  if (/^\d{1,6}$/.test(value)) return Number(value);
+  throw new ConfigError(`${variable}=${value} is not a whole number of calls.`);
+}
+
+/**
+ * What Lambda gives a function to sign its requests to AWS with. Asked for anew before each use: Lambda's own, so
+ * never kept in our settings.
+ * @throws ConfigError where AWS gives none
+ */
+export function readAwsAccess(env: Environment = process.env): AwsAccess {
+  const [accessKeyId, secretAccessKey] = [env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]];
+  const [sessionToken, endpoint] = [env["AWS_SESSION_TOKEN"], env["AWS_ENDPOINT_URL"]];
+  if (!accessKeyId || !secretAccessKey) {
+    throw new ConfigError(
+      "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set: AWS can only be asked from a Lambda function, or with credentials there.",
+    );
+  }
+  const credentials = { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) };
+  return { credentials, ...(endpoint ? { endpoint } : {}) };
+}
+
+/**
+ * QUEUE_URL: the FIFO queue through which SidecarSets are handed to many workers; undefined: one function serves all.
+ * @throws ConfigError for what is no such queue
+ */
+export function readQueue(env: Environment = process.env): Queue | undefined {
+  const [url, region] = [env["QUEUE_URL"], env["AWS_REGION"]];
+  if (!url) return undefined;
+  if (!URL.canParse(url) || !url.endsWith(".fifo"))
+    throw new ConfigError(`QUEUE_URL=${url} is not the address of a FIFO queue, which ends with .fifo.`);
+  if (!region) throw new ConfigError("QUEUE_URL needs AWS_REGION: the region that the queue is in.");
+  return { url, region };
+}
+
+/** False where NO_COLOR is set to anything: https://no-color.org. */
+export function mayColor(env: Environment = process.env): boolean {
+  return !env["NO_COLOR"];
+}
+
+/**
+ * METRICS=cloudwatch: passes write their numbers into the log, in the form that CloudWatch makes metrics of.
+ * @throws ConfigError for anything else
+ */
+export function readEmbedsMetrics(env: Environment = process.env): boolean {
+  const value = env["METRICS"] ?? "";
+  if (value === "" || value === "cloudwatch") return value !== "";
+  throw new ConfigError(`METRICS=${value} is not cloudwatch, the one place that they can be written for.`);
+}
+
+function parseNamespace(variable: string, value: string): string {
+  if (value.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value)) return value;
+  throw new ConfigError(`${variable}=${value} is not the name of a namespace.`);
+}
+
+/** As long as the last list serves while the API server fails. */
+const MAX_FRESHNESS_MS = 5 * 60_000;
+
+function parseFreshness(variable: string, value: string): number {
+  if (!/^\d{1,9}$/.test(value)) throw new ConfigError(`${variable}=${value} is not a whole number of milliseconds.`);
+  if (Number(value) <= MAX_FRESHNESS_MS) return Number(value);
+  throw new ConfigError(
+    `${variable}=${value} is more than five minutes: pods would go without what was written long before them.`,
+  );
+}
+
+function parseFlag(variable: string, value: string): boolean {
+  if (value === "true" || value === "false") return value === "true";
+  throw new ConfigError(`${variable}=${value} is neither true nor false.`);
+}
+
+function parseLogLevel(variable: string, value: string): LogLevel {
+  const level = LOG_LEVELS.find((known) => known === value);
+  if (level !== undefined) return level;
+  throw new ConfigError(`${variable}=${value} is none of ${LOG_LEVELS.join(", ")}.`);
+}

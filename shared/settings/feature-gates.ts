@@ -1,0 +1,20 @@
+/** Which feature gates there are, and which are on where nothing is said of them. */
+
+import { DEFAULT_ROLLOUT_SETTINGS } from "../core/rollout/rollout-settings.ts";
+import { DEFAULT_ORDERED_SET_GATES } from "../core/statefulset/gates.ts";
+
+/** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults, and some of our own. */
+export const DEFAULT_FEATURE_GATES = {
+  ...DEFAULT_ORDERED_SET_GATES,
+  ...DEFAULT_ROLLOUT_SETTINGS,
+  EnableSortSidecarContainerByName: false,
+  /** ContainerRecreateRequests are admitted. There is no daemon here: docs/container-recreate.md */
+  KruiseDaemon: true,
+  /** what carries a label of delete protection is not deleted: ordered sets */
+  ResourcesDeletionProtection: false,
+  SidecarSetPatchPodMetadataDefaultsAllowed: false,
+  /** the templates of ordered sets are stored as they are given */
+  TemplateNoDefaults: false,
+};
+
+export type FeatureGates = Readonly<Record<keyof typeof DEFAULT_FEATURE_GATES, boolean>>;

@@ -1,0 +1,77 @@
+/** Every webhook in one app, for a process that serves them all. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { ANNOUNCE_SIDECARSET_PATH } from "../../api/names.ts";
+import { mutateSidecarSet } from "../../core/sidecarset/mutate.ts";
+import { mutateStatefulSet } from "../../core/statefulset/mutate.ts";
+import type { Log } from "../../log.ts";
+import type { FeatureGates } from "../../settings/feature-gates.ts";
+import { webhookApp } from "../review/app.ts";
+import { answerConversions } from "../review/conversion.ts";
+import type { Authenticate } from "../server/authenticate.ts";
+import {
+  CONVERT_PATH,
+  MUTATE_POD_PATH,
+  MUTATE_RECREATE_REQUEST_PATH,
+  MUTATE_SIDECARSET_PATH,
+  MUTATE_STATEFUL_SET_PATH,
+  OLDER_MUTATE_RECREATE_REQUEST_PATH,
+  OLDER_MUTATE_SIDECARSET_PATH,
+  OLDER_VALIDATE_SIDECARSET_PATH,
+  POD_STATUS_PATH,
+  VALIDATE_SIDECARSET_PATH,
+  VALIDATE_STATEFUL_SET_PATH,
+} from "../server/paths.ts";
+import { clusterView, type ViewOptions } from "../view/cluster-view.ts";
+import { announcing } from "./announce.ts";
+import { containerRecreateAdmission } from "./container-recreate-admission.ts";
+import { hints, type Tell } from "./hints.ts";
+import { podAdmission } from "./pod-admission.ts";
+import { convertSidecarSets } from "./sidecarset-conversion.ts";
+import { sidecarSetValidation } from "./sidecarset-validation.ts";
+import { statefulSetValidation } from "./stateful-set-validation.ts";
+import { widening } from "./widen-registration.ts";
+
+export interface WebhooksOptions extends ViewOptions {
+  readonly featureGates: FeatureGates;
+  readonly log: Log;
+  readonly isKnown: Authenticate;
+  /** Told of changed SidecarSets, and of pods that turn ready or fail; absent: nobody is. */
+  readonly tell?: Tell;
+  /** The pod webhook's registration is kept up to date with the SidecarSets. */
+  readonly isKeepingRegistration?: boolean;
+}
+
+/** Ready when the cluster can be read; its port is for the cluster's own network, so anybody may ask for that. */
+export function allWebhooks(options: WebhooksOptions) {
+  const view = clusterView({ ...options, isAnnounced: true });
+  const { featureGates, kruiseNamespace, log, isKnown, now, tell = async () => undefined } = options;
+  // Conflicts are looked for in what is there now.
+  const present = clusterView({ ...options, freshnessMs: 0 });
+  const { ofSidecarSets, ofPods } = hints({ tell, log, now });
+  const validation = sidecarSetValidation({ view: present, featureGates, kruiseNamespace });
+  const widened = options.isKeepingRegistration ? widening({ ...options, sleep })(validation) : validation;
+  const validate = ofSidecarSets(widened);
+  const recreate = containerRecreateAdmission({ connect: options.connect, featureGates });
+  return webhookApp({
+    log,
+    isKnown,
+    admissions: {
+      [MUTATE_POD_PATH]: podAdmission({ view, featureGates, kruiseNamespace }),
+      [MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
+      [OLDER_MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
+      [ANNOUNCE_SIDECARSET_PATH]: ofSidecarSets(announcing({ ...options, sleep })(widened)),
+      [VALIDATE_SIDECARSET_PATH]: validate,
+      [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
+      [POD_STATUS_PATH]: ofPods,
+      [MUTATE_RECREATE_REQUEST_PATH]: recreate,
+      [OLDER_MUTATE_RECREATE_REQUEST_PATH]: recreate,
+      [MUTATE_STATEFUL_SET_PATH]: (request) => mutateStatefulSet(request, featureGates),
+      [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation({ connect: options.connect, featureGates }),
+    },
+    conversions: { [CONVERT_PATH]: answerConversions(convertSidecarSets) },
+    // No SidecarSets: to read those of an older version, the API server may need our conversion first.
+    checkReady: () => view.getNamespace("default"),
+    isReadinessOpen: true,
+  });
+}

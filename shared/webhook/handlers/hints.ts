@@ -1,0 +1,106 @@
+/** Tells the rollout what admissions learn of, so that it need not wait for its next turn. No decision depends on it. */
+import type { AdmissionRequest } from "../../api/admission.ts";
+import type { Pod } from "../../api/kubernetes.ts";
+import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { needsLaunchStep } from "../../core/launch-priority/plan-launch.ts";
+import { launchNews, podNews, type Work } from "../../core/rollout/queue/work.ts";
+import type { Log } from "../../log.ts";
+import type { Admit } from "../review/app.ts";
+import { within } from "../server/deadline.ts";
+
+/** Hands work over to whoever rolls out. */
+export type Tell = (work: readonly Work[]) => Promise<void>;
+
+export interface HintOptions {
+  readonly tell: Tell;
+  readonly log: Log;
+  /** epoch milliseconds */
+  readonly now: () => number;
+}
+
+export interface Hints {
+  /** The same decision, with a hint about what it lets through. */
+  readonly ofSidecarSets: (admit: Admit) => Admit;
+  /** Lets every pod's status through. */
+  readonly ofPods: Admit;
+}
+
+/** Whoever makes the request waits for the hint no longer than this. */
+const PATIENCE_MS = 300;
+/** What an injected list may name: anybody who may write pods may write one. */
+const SIDECARSET_NAME = /^[a-z0-9A-Z-]{1,63}$/;
+const MAX_NAMES = 20;
+/** SidecarSets whose last news are remembered. */
+const MAX_TOLD = 1_000;
+
+export function hints({ tell, log, now }: HintOptions): Hints {
+  const isNew = newsOnly();
+  const hint = async (work: readonly Work[]) => {
+    if (work.length === 0) return;
+    try {
+      await within(PATIENCE_MS, () => tell(work));
+    } catch (error) {
+      log.warn("no hint was given, the next tick does without", { error });
+    }
+  };
+  return {
+    ofSidecarSets: (admit) => async (request) => {
+      const admission = await admit(request);
+      if (admission.kind === "allowed") await hint(changeOf(request));
+      return admission;
+    },
+    ofPods: async (request) => {
+      await hint(newsOf(request, now()).filter(isNew));
+      return { kind: "allowed" };
+    },
+  };
+}
+
+/** Of a SidecarSet that is created, or gets another hash or spec: a pause that ends is waited for as well. */
+function changeOf({ uid, operation, dryRun, object, oldObject }: AdmissionRequest): readonly Work[] {
+  if (dryRun || (operation !== "CREATE" && operation !== "UPDATE")) return [];
+  const { metadata } = object ?? {};
+  const isSame = hashOf(object) === hashOf(oldObject) && specText(object) === specText(oldObject);
+  if (!metadata?.name || (operation === "UPDATE" && isSame)) return [];
+  const { name: sidecarSet, generation = 0 } = metadata;
+  return [{ kind: "change", sidecarSet, hash: hashOf(object), generation, request: uid }];
+}
+
+type MaybeObject = AdmissionRequest["object"];
+
+function hashOf(object: MaybeObject): string {
+  return object?.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
+}
+
+function specText(object: MaybeObject): string {
+  return JSON.stringify((object as SidecarSet | null | undefined)?.spec ?? null);
+}
+
+function newsOf({ dryRun, object }: AdmissionRequest, at: number): readonly Work[] {
+  if (dryRun || !object) return [];
+  const list: unknown = object.metadata?.annotations?.[INJECTED_LIST_ANNOTATION];
+  const named = typeof list === "string" ? list.split(",").filter((name) => SIDECARSET_NAME.test(name)) : [];
+  const ofSets = [...new Set(named)].slice(0, MAX_NAMES).map((name) => podNews(name, at));
+  return isLaunching(object) ? [launchNews(at), ...ofSets] : ofSets;
+}
+
+/** A request's object is whatever was sent. */
+function isLaunching(object: NonNullable<MaybeObject>): boolean {
+  const { spec } = object as Partial<Pod>;
+  return Array.isArray(spec?.containers) && needsLaunchStep(object as Pod, undefined);
+}
+
+/** Many pods turn ready at the same time; the queue would take only the first, and we need not ask it. */
+function newsOnly(): (work: Work) => boolean {
+  const told = new Map<string, number>();
+  return (work) => {
+    if (work.kind !== "pods" && work.kind !== "launch") return true;
+    if (told.get(work.sidecarSet) === work.slot) return false;
+    told.delete(work.sidecarSet);
+    told.set(work.sidecarSet, work.slot);
+    const [oldest] = told.keys();
+    if (oldest !== undefined && told.size > MAX_TOLD) told.delete(oldest);
+    return true;
+  };
+}

@@ -1,0 +1,67 @@
+/**
+ * Where the pod webhook is called only for pods that SidecarSets match: sees to it that it is called for those of a new
+ * one before that is stored. Only a pass takes anything out of the condition again, and not for minutes.
+ */
+import type { AdmissionRequest } from "../../api/admission.ts";
+import { SIDECARSET_V1BETA1 } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { callCondition, widenedBySidecarSet } from "../../core/injection/match/call-condition.ts";
+import { convertSidecarSet } from "../../core/sidecarset/convert.ts";
+import { readPodRegistration, writePodRegistration } from "../../kube/pod-registration.ts";
+import type { Cluster } from "../../kube/port.ts";
+import type { Admit } from "../review/app.ts";
+
+export interface WideningOptions {
+  readonly connect: () => Promise<Cluster>;
+  /** epoch milliseconds */
+  readonly now: () => number;
+  readonly sleep: (milliseconds: number) => Promise<unknown>;
+}
+
+/** Others write it too: passes, and admissions at the same time. */
+const MAX_ATTEMPTS = 5;
+/** API servers learn of a new registration by a watch of their own; it may have been wide enough for a moment only. */
+const SPREAD_MS = 1_000;
+
+/** The same decision; what it allows is asked about by then. Rejects when that can't be brought about. */
+export function widening(options: WideningOptions): (admit: Admit) => Admit {
+  return (admit) => async (request) => {
+    const admission = await admit(request);
+    const sidecarSet = admission.kind === "allowed" ? newlySelecting(request) : undefined;
+    if (sidecarSet !== undefined) await widen(options, sidecarSet);
+    return admission;
+  };
+}
+
+/** Undefined: every pod that it selects is one that it selected before. */
+function newlySelecting({ operation, dryRun, object, oldObject }: AdmissionRequest): SidecarSet | undefined {
+  if (dryRun || (operation !== "CREATE" && operation !== "UPDATE")) return undefined;
+  const sidecarSet = asStored(object);
+  if (sidecarSet === undefined || operation === "CREATE") return sidecarSet;
+  const older = asStored(oldObject);
+  return older && callCondition([older]) === callCondition([sidecarSet]) ? undefined : sidecarSet;
+}
+
+function asStored(object: AdmissionRequest["object"]): SidecarSet | undefined {
+  const converted = object ? convertSidecarSet(object, SIDECARSET_V1BETA1) : undefined;
+  return converted?.kind === "Decoded" ? (converted.value as SidecarSet) : undefined;
+}
+
+/** Written to even if it is wide enough: a pass that looked before may be about to make it narrower. */
+async function widen({ connect, now, sleep }: WideningOptions, sidecarSet: SidecarSet): Promise<void> {
+  const cluster = await connect();
+  let trouble: Error | undefined;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const registration = await readPodRegistration(cluster);
+    if (registration === undefined) return;
+    const condition = widenedBySidecarSet(registration.condition, sidecarSet);
+    const reliedOnAt = new Date(now()).toISOString();
+    trouble = await writePodRegistration(cluster, registration, { condition, reliedOnAt });
+    if (trouble !== undefined) continue;
+    return void (await sleep(SPREAD_MS));
+  }
+  throw new Error(
+    `the condition of the pod webhook's registration can't be widened for the pods of this SidecarSet: ${trouble?.message}`,
+    { cause: trouble },
+  );
+}

@@ -1,0 +1,48 @@
+/** What OpenKruise does without a word, and whoever writes an object should know: told as warnings of the admission. */
+import type { AdmissionRequest } from "../../api/admission.ts";
+import type { Container, Pod } from "../../api/kubernetes.ts";
+import { IS_INJECTED_ENV } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { Admission } from "../../core/admission/admission.ts";
+import { powerfulSharing } from "../../core/sidecarset/validate/powerful-sharing.ts";
+
+/** A pod's own container goes where a sidecar has its name. */
+export function warnOfReplaced({ object }: AdmissionRequest, admission: Admission): Admission {
+  if (admission.kind === "denied" || admission.object === undefined) return admission;
+  const injected = new Set(
+    containersOf(admission.object as Pod)
+      .filter(isInjected)
+      .map(({ name }) => name),
+  );
+  const replaced = containersOf(object as Pod | null).filter((one) => injected.has(one.name) && !isInjected(one));
+  return withWarnings(
+    admission,
+    replaced.map(({ name }) => `the container ${name} of the pod is replaced by the sidecar of that name`),
+  );
+}
+
+/** What a pod shares with a sidecar it can use to steer it. */
+export function warnOfSharing({ object }: AdmissionRequest, admission: Admission): Admission {
+  if (admission.kind === "denied") return admission;
+  const { spec } = (object as SidecarSet | null) ?? {};
+  const sharing = spec ? powerfulSharing(spec) : [];
+  return withWarnings(
+    admission,
+    sharing.map(
+      (name) =>
+        `the container ${name} has more privileges than others and shares the volumes of pods: whoever creates a pod can put files and variables there that it goes by`,
+    ),
+  );
+}
+
+function withWarnings(admission: Admission & { readonly kind: "allowed" }, more: readonly string[]): Admission {
+  return more.length === 0 ? admission : { ...admission, warnings: [...(admission.warnings ?? []), ...more] };
+}
+
+function containersOf(pod: Pod | null): readonly Container[] {
+  return [...(pod?.spec?.initContainers ?? []), ...(pod?.spec?.containers ?? [])];
+}
+
+function isInjected({ env }: Container): boolean {
+  return env?.some(({ name, value }) => name === IS_INJECTED_ENV && value === "true") === true;
+}

@@ -1,0 +1,210 @@
+/** HTTP in, reviews out: every request is answered within its time, with its uid where it has one, whatever happens. */
+import type { AdmissionRequest } from "../../api/admission.ts";
+import type { Admission } from "../../core/admission/admission.ts";
+import type { Log } from "../../log.ts";
+import { type Authenticate, splitPath } from "../server/authenticate.ts";
+import { within } from "../server/deadline.ts";
+import {
+  type Answerer,
+  carried,
+  type HttpAnswer,
+  type HttpRequest,
+  jsonAnswer,
+  printedAnswer,
+  textAnswer,
+} from "../server/http.ts";
+import { nowAndThen } from "../server/now-and-then.ts";
+import { ReviewError } from "../server/review-error.ts";
+import { sizeProblem } from "./object-size.ts";
+import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
+import { admissionResponse, failure, messageOf, printReview } from "./response.ts";
+import { readAdmissionReview, requireJson } from "./review.ts";
+
+/**
+ * Decides one admission. What it throws is no decision: the answer is a failure with code 500, and the failurePolicy
+ * of the registration says what becomes of the object.
+ */
+export type Admit = (request: AdmissionRequest) => Admission | Promise<Admission>;
+
+export interface WebhookOptions extends ReadinessOptions {
+  /** Asked before anything else of a request is looked at. */
+  readonly isKnown: Authenticate;
+  /** path → who decides there */
+  readonly admissions?: Readonly<Record<string, Admit>>;
+  /** path → what `answerConversions` makes of who converts there */
+  readonly conversions?: Readonly<Record<string, (log: Log) => ReviewAnswerer>>;
+  /** True where only the cluster's own probes can ask: /readyz is answered for anybody then, as /healthz always is. */
+  readonly isReadinessOpen?: boolean;
+}
+
+/** Answers one review's text, and turns what went wrong after its uid was known into an answer of the same form. */
+export type ReviewAnswerer = (request: HttpRequest, body: string) => HttpAnswer | Promise<HttpAnswer>;
+
+/**
+ * Whatever an API server can send: it takes objects of 3 MiB of JSON, of which Go writes each `<` as six characters.
+ * What it could not send would leave a pod without its sidecars, under `failurePolicy: Ignore`.
+ */
+const MAX_BODY_BYTES = 20 * 1024 * 1024;
+
+/** What API servers wait when a configuration does not say. */
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+/** An app that can be mounted alone: it needs nothing but what its handlers need. No secret of a path goes beyond here. */
+export function webhookApp(options: WebhookOptions): Answerer {
+  const { log, admissions = {}, conversions = {} } = options;
+  const reviews = new Map<string, ReviewAnswerer>([
+    ...Object.entries(admissions).map(([path, admit]): [string, ReviewAnswerer] => [path, admission(admit, log)]),
+    ...Object.entries(conversions).map(([path, convert]): [string, ReviewAnswerer] => [path, convert(log)]),
+  ]);
+  const purposeOf = (path: string) => (Object.hasOwn(conversions, path) ? "conversion" : "admission");
+  const tell = teller(options);
+  const refuseStranger = refusingStrangers(log);
+  const isReady = readiness(options);
+  const answerKnown = (request: HttpRequest): Promise<HttpAnswer> => {
+    const review = reviews.get(request.path);
+    return review === undefined ? answerOther(request, isReady) : answerReview(request, review);
+  };
+  return async (request) => {
+    let inner = request;
+    try {
+      const probe = openProbe(request, options.isReadinessOpen === true, isReady);
+      if (probe !== undefined) return await probe;
+      const split = splitPath(request.path);
+      inner = { ...request, path: split.path };
+      const telling = tell(request, split, purposeOf(split.path));
+      const known = telling instanceof Promise ? await telling : telling;
+      if (known !== true) return refuseStranger(known);
+      return await answerKnown(inner);
+    } catch (error) {
+      return answerError(error, inner, log);
+    }
+  };
+}
+
+/** What probes ask without proving who they are. */
+function openProbe({ method, path }: HttpRequest, isReadinessOpen: boolean, isReady: Readiness) {
+  if (!isRead(method)) return undefined;
+  if (path === "/healthz") return textAnswer(200, "ok");
+  return path === "/readyz" && isReadinessOpen ? isReady(true) : undefined;
+}
+
+type Telling = boolean | "cannot be told";
+
+/** Why it can't be said who asks is for our log, not for whoever asks. */
+function teller({ log, isKnown }: WebhookOptions): (...asked: Parameters<Authenticate>) => Telling | Promise<Telling> {
+  const say = nowAndThen<unknown>((requests, error) => {
+    log.error("callers cannot be told from strangers", { requests, error });
+  });
+  const down = (error: unknown): Telling => {
+    say(error);
+    return "cannot be told";
+  };
+  return (...asked) => {
+    try {
+      const known = isKnown(...asked);
+      return known instanceof Promise ? known.catch(down) : known;
+    } catch (error) {
+      return down(error);
+    }
+  };
+}
+
+const UNAVAILABLE = "callers cannot be told from strangers now, the log says why";
+const STRANGER = "the caller is not known here: docs/authentication.md says how to prove who you are";
+
+function refusingStrangers(log: Log): (telling: false | "cannot be told") => HttpAnswer {
+  const say = nowAndThen((requests) => {
+    log.warn("request refused: the caller is not known", { code: 401, requests });
+  });
+  return (telling) => {
+    if (telling !== false) return refuse(503, "ServiceUnavailable", UNAVAILABLE);
+    say(undefined);
+    return refuse(401, "Unauthorized", STRANGER);
+  };
+}
+
+async function answerReview(request: HttpRequest, review: ReviewAnswerer): Promise<HttpAnswer> {
+  const { method, path, headers } = request;
+  if (method !== "POST") {
+    const answer = refuse(405, "MethodNotAllowed", `${method} is not allowed at ${path}, expected POST`);
+    return { ...answer, headers: { ...answer.headers, allow: "POST" } };
+  }
+  requireJson(headers["content-type"]);
+  const body = await request.readBody(MAX_BODY_BYTES);
+  if (body !== undefined) return review(request, body);
+  throw new ReviewError(`the body is too large, the limit is ${MAX_BODY_BYTES} bytes`, {
+    code: 413,
+    reason: "RequestEntityTooLarge",
+  });
+}
+
+function admission(admit: Admit, log: Log): ReviewAnswerer {
+  return (http, body) => {
+    const begin = performance.now();
+    const { apiVersion, request, isPlain } = readAdmissionReview(body);
+    const answer = (decided: Admission) => {
+      const response = admissionResponse(request, decided);
+      const { allowed, status, warnings, patch } = response;
+      log[warnings ? "warn" : "info"]("admission", {
+        ...describe(http, request),
+        allowed,
+        code: status?.code,
+        denial: status?.message,
+        warnings,
+        patchBytes: patch?.length ?? 0,
+        ms: Math.round(performance.now() - begin),
+      });
+      return carried(http, printedAnswer(printReview(apiVersion, response)));
+    };
+    const fail = (error: unknown) => {
+      log.error("request failed", { ...describe(http, request), error });
+      return jsonAnswer(500, failure(500, "InternalError", messageOf(error)));
+    };
+    try {
+      const message = isPlain ? undefined : sizeProblem(request.object);
+      if (message !== undefined) return answer({ kind: "denied", code: 413, reason: "RequestEntityTooLarge", message });
+      const decided = admit(request);
+      if (!(decided instanceof Promise)) return answer(decided);
+      return within(timeoutMs(http), () => decided)
+        .then(answer)
+        .catch(fail);
+    } catch (error) {
+      return fail(error);
+    }
+  };
+}
+
+async function answerOther({ method, path }: HttpRequest, isReady: Readiness): Promise<HttpAnswer> {
+  if (isRead(method) && path === "/healthz") return textAnswer(200, "ok");
+  if (isRead(method) && path === "/readyz") return isReady(false);
+  return refuse(404, "NotFound", `there is no webhook at ${path}`);
+}
+
+function answerError(error: unknown, { path }: HttpRequest, log: Log): HttpAnswer {
+  if (error instanceof ReviewError) {
+    log.warn("request refused", { path, code: error.code, error: error.message });
+    return refuse(error.code, error.reason, error.message);
+  }
+  log.error("request failed", { path, error });
+  return refuse(500, "InternalError", messageOf(error));
+}
+
+/** What is left of the body is not read, so the connection cannot be used again. */
+function refuse(code: number, reason: string, message: string): HttpAnswer {
+  return jsonAnswer(code, failure(code, reason, message), { connection: "close" });
+}
+
+/** API servers say in the URL how long they wait. A tenth of it is left to carry the answer. */
+function timeoutMs({ query }: HttpRequest): number {
+  const seconds = /(?:^|&)timeout=(\d{1,2})s(?:&|$)/.exec(query)?.[1];
+  return (seconds === undefined ? DEFAULT_TIMEOUT_MS : Number(seconds) * 1000) * 0.9;
+}
+
+function describe({ path }: HttpRequest, request: AdmissionRequest) {
+  const { uid, operation, resource, namespace, name, dryRun } = request;
+  return { path, uid, operation, resource: resource.resource, namespace, name, dryRun: dryRun || undefined };
+}
+
+function isRead(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}

@@ -1,0 +1,40 @@
+/** Whether admissions could be decided now, for probes: asked once for all who want to know within a moment. */
+import type { Log } from "../../log.ts";
+import { within } from "../server/deadline.ts";
+import { type HttpAnswer, textAnswer } from "../server/http.ts";
+import { nowAndThen } from "../server/now-and-then.ts";
+import { messageOf } from "./response.ts";
+
+export interface ReadinessOptions {
+  readonly log: Log;
+  /** Rejects, or throws, while admissions could not be decided; what it says is the answer to those who are known. */
+  readonly checkReady?: () => unknown;
+}
+
+/** `isStranger`: whoever asks has not proven who he is, and learns nothing but yes or no. */
+export type Readiness = (isStranger: boolean) => Promise<HttpAnswer>;
+
+const TIMEOUT_MS = 5_000;
+/** It may cost a call to the API server. */
+const KEPT_MS = 1_000;
+
+export function readiness({ log, checkReady }: ReadinessOptions): Readiness {
+  const say = nowAndThen<unknown>((requests, error) => log.warn("not ready", { requests, error }));
+  /** What it says: undefined where all is well. */
+  const ask = async (): Promise<unknown> => {
+    try {
+      await within(TIMEOUT_MS, async () => checkReady?.());
+      return undefined;
+    } catch (error) {
+      return error ?? "not ready";
+    }
+  };
+  let last: { readonly at: number; readonly problem: Promise<unknown> } | undefined;
+  return async (isStranger) => {
+    if (last === undefined || performance.now() - last.at >= KEPT_MS) last = { at: performance.now(), problem: ask() };
+    const problem = await last.problem;
+    if (problem === undefined) return textAnswer(200, "ok");
+    say(problem);
+    return textAnswer(503, isStranger ? "not ready, the log says why" : messageOf(problem));
+  };
+}

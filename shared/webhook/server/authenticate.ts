@@ -1,0 +1,182 @@
+/** Who may ask: every request is checked by its certificate, token or path before anything of its body is read. */
+import { timingSafeEqual } from "node:crypto";
+import type { AwsAccess } from "../../aws/access.ts";
+import { hideSecret, type Log } from "../../log.ts";
+import type { AuthenticationSettings } from "../../settings/authentication-settings.ts";
+import { ConfigError } from "../../settings/config-error.ts";
+import type { SecretReference } from "../../settings/reference.ts";
+import { type SecretSource, secretSource } from "../../settings/secret-source.ts";
+import { isCertificateOf } from "./client-certificate.ts";
+import type { HttpRequest } from "./http.ts";
+import { nowAndThen } from "./now-and-then.ts";
+import { pathSecretOf } from "./path-secret.ts";
+
+/** The request's path without the secret that was in front of it. */
+export interface SecretPath {
+  readonly path: string;
+  /** undefined: the path has none */
+  readonly secret: string | undefined;
+}
+
+/**
+ * True for a caller that is known. API servers present neither certificate nor token when they want a conversion, so
+ * that is always by secret path. Says so at once where what to compare with is at hand, as it mostly is; rejects when it
+ * cannot be had.
+ */
+export type Authenticate = (
+  request: Pick<HttpRequest, "headers" | "clientCertificate">,
+  path: SecretPath,
+  purpose: "admission" | "conversion",
+) => boolean | Promise<boolean>;
+
+export interface Authenticator {
+  readonly isKnown: Authenticate;
+  /** True for a secret from which those of paths are made; rejects when it cannot be had. */
+  readonly isKept: (secret: string | undefined) => boolean | Promise<boolean>;
+  /** Resolves when what to compare with was read for the first time; rejects with SecretError or AwsError when it can't be. */
+  readonly ready: Promise<unknown>;
+}
+
+export interface AuthenticateOptions {
+  readonly aws: () => AwsAccess;
+  readonly log: Log;
+  /** epoch milliseconds */
+  readonly now: () => number;
+}
+
+/** 256 bits in base64url. */
+const PATH_SECRET = /^[A-Za-z0-9_-]{43}$/;
+/** In front of one that older releases registered as it is, at every path: valid there until its line is removed. */
+const PLAIN = /^plain\s+/;
+const OLD_URL =
+  "refused: the URL has the secret itself that is kept, as earlier releases registered it. Write plain in front of its line and a new one below, register anew, and remove the line";
+const BEFORE_SECRET = "/s/";
+const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/i;
+const MIN_TOKEN_LENGTH = 32;
+
+/** `/s/SECRET/mutate-pod` is `/mutate-pod` with a secret. */
+export function splitPath(path: string): SecretPath {
+  const end = path.startsWith(BEFORE_SECRET) ? path.indexOf("/", BEFORE_SECRET.length) : -1;
+  if (end < 0) return { path, secret: undefined };
+  return { path: path.slice(end), secret: path.slice(BEFORE_SECRET.length, end) };
+}
+
+/**
+ * Begins to read the secrets at once, so that the first request need not wait for all of it.
+ * @throws ConfigError when conversions are asked for and nothing could prove who asks
+ */
+export function authenticator(
+  settings: AuthenticationSettings,
+  options: AuthenticateOptions,
+  { hasConversions = false, isPlain = false } = {},
+): Authenticator {
+  const { mode } = settings;
+  if (mode === "insecure") {
+    options.log.warn("INSECURE: whoever reaches this address is answered, nobody is asked who they are");
+    return { isKnown: () => true, isKept: () => false, ready: Promise.resolve() };
+  }
+  if (hasConversions && settings.pathSecrets === undefined) {
+    throw new ConfigError(
+      "PATH_SECRETS is not set: API servers present no certificate and no token to the conversion webhook, so it is only served under a secret path.",
+    );
+  }
+  const pathSecrets = sourceOf(settings.pathSecrets, pathSecretProblem, options);
+  const tokens = mode === "bearer-token" ? sourceOf(settings.bearerTokens, tokenProblem, options) : undefined;
+  const sayOld = nowAndThen((requests) => options.log.warn(OLD_URL, { requests }));
+  const isKnown: Authenticate = ({ headers, clientCertificate }, { secret, path }, purpose) => {
+    if (purpose === "conversion" || mode === "secret-path")
+      return isOneOf(secret, pathSecrets, (secrets) => {
+        if (isPlain) return bytesOf(secrets);
+        if (isAmong(secret ?? "", bytesOf(secrets))) sayOld(undefined);
+        return bytesOfPath(secrets, path);
+      });
+    if (tokens !== undefined) return isOneOf(BEARER.exec(headers["authorization"] ?? "")?.[1], tokens, bytesOf);
+    const certificate = clientCertificate?.();
+    return certificate !== undefined && isCertificateOf(certificate, settings.clientNames, options.now());
+  };
+  const needsPathSecrets = hasConversions || mode === "secret-path";
+  const ready = Promise.all([needsPathSecrets ? pathSecrets() : undefined, tokens?.()]);
+  ready.catch((error: unknown) => options.log.error("callers cannot be told from strangers", { error }));
+  const isKept: Authenticator["isKept"] = (secret) => isOneOf(secret, pathSecrets, keptBytesOf);
+  return { isKnown, isKept, ready };
+}
+
+function pathSecretProblem(secret: string): string | undefined {
+  hideSecret(secret.replace(PLAIN, ""));
+  return PATH_SECRET.test(secret.replace(PLAIN, ""))
+    ? undefined
+    : "is not 256 random bits in base64url: 43 of the characters A-Z a-z 0-9 - _";
+}
+
+function tokenProblem(token: string): string | undefined {
+  if (!BEARER.test(`Bearer ${token}`))
+    return "is no bearer token: it has a character that no HTTP header can carry, or is too long";
+  return token.length < MIN_TOKEN_LENGTH
+    ? `is shorter than ${MIN_TOKEN_LENGTH} characters: it could be guessed`
+    : undefined;
+}
+
+function sourceOf(
+  reference: SecretReference | undefined,
+  problemOf: (secret: string) => string | undefined,
+  options: AuthenticateOptions,
+): SecretSource {
+  return reference === undefined ? () => [] : secretSource({ reference, problemOf, ...options });
+}
+
+type Secrets = readonly string[];
+
+function isOneOf(
+  given: string | undefined,
+  secrets: SecretSource,
+  wanted: (secrets: Secrets) => readonly Buffer[],
+): boolean | Promise<boolean> {
+  if (given === undefined) return false;
+  const read = secrets();
+  return read instanceof Promise ? read.then((all) => isAmong(given, wanted(all))) : isAmong(given, wanted(read));
+}
+
+/** Takes as long whatever is given: all secrets are compared, each over its own length. */
+function isAmong(given: string, secrets: readonly Buffer[]): boolean {
+  const matches = secrets.map((secret) => isEqual(given, secret));
+  return matches.includes(true);
+}
+
+/** What is given is cut, or filled up with zeros. */
+function isEqual(given: string, secret: Buffer): boolean {
+  const own = Buffer.alloc(secret.length);
+  own.write(given);
+  const isSameText = timingSafeEqual(own, secret);
+  return isSameText && Buffer.byteLength(given) === secret.length;
+}
+
+/** As long as the secrets are the same ones. */
+const known = new WeakMap<Secrets, readonly Buffer[]>();
+
+function bytesOf(secrets: Secrets): readonly Buffer[] {
+  const bytes = known.get(secrets) ?? secrets.map((secret) => Buffer.from(secret));
+  known.set(secrets, bytes);
+  return bytes;
+}
+
+/** Those that earlier releases registered as they are, too. */
+function keptBytesOf(secrets: Secrets): readonly Buffer[] {
+  return secrets.map((secret) => Buffer.from(secret.replace(PLAIN, "")));
+}
+
+/** By path; as many as a server has, and no more, whatever strangers ask for. */
+const knownOfPaths = new WeakMap<Secrets, Map<string, readonly Buffer[]>>();
+const MAX_PATHS = 32;
+
+function bytesOfPath(secrets: Secrets, path: string): readonly Buffer[] {
+  const kept = knownOfPaths.get(secrets) ?? new Map<string, readonly Buffer[]>();
+  knownOfPaths.set(secrets, kept);
+  const bytes = kept.get(path) ?? secrets.map((secret) => Buffer.from(ofPath(secret, path)));
+  if (kept.size < MAX_PATHS) kept.set(path, bytes);
+  return bytes;
+}
+
+/** A plain one is good for every path, as it was, and nothing else is made of it. */
+function ofPath(secret: string, path: string): string {
+  return PLAIN.test(secret) ? secret.replace(PLAIN, "") : pathSecretOf(secret, path);
+}

@@ -1,0 +1,81 @@
+/** The bodies of requests under way, of which a process holds no more at once than it has memory for. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { ReviewError } from "./review-error.ts";
+
+/** A body is held until it is answered. The smallest container of ours has 512 MiB. */
+const MAX_BYTES_HELD = 64 * 1024 * 1024;
+
+/** Of all requests under way. */
+let bytesHeld = 0;
+
+/** Undefined where it is larger. Rejects with ReviewError, code 503, where others hold too much. */
+export function readBody(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  maxBytes: number,
+): Promise<string | undefined> {
+  const promised = Number(incoming.headers["content-length"] ?? 0);
+  if (promised > maxBytes) return Promise.resolve(undefined);
+  if (bytesHeld + promised > MAX_BYTES_HELD) return Promise.reject(busy());
+  const body = new HeldBody();
+  outgoing.once("close", () => body.release());
+  return new Promise((resolve, reject) => {
+    incoming.on("data", (chunk: Buffer) => {
+      body.take(chunk);
+      if (body.bytes > maxBytes) resolve(undefined);
+      else if (bytesHeld > MAX_BYTES_HELD) reject(busy());
+      else return;
+      body.release();
+    });
+    incoming.on("end", () => atEndOfTurn(() => resolve(textOf(body.chunks))));
+    incoming.on("error", () => reject(new ReviewError("the caller went away before the end of the body")));
+  });
+}
+
+class HeldBody {
+  readonly chunks: Buffer[] = [];
+  bytes = 0;
+  #isReleased = false;
+
+  take(chunk: Buffer): void {
+    if (this.#isReleased) return;
+    this.chunks.push(chunk);
+    this.bytes += chunk.length;
+    bytesHeld += chunk.length;
+  }
+
+  release(): void {
+    bytesHeld -= this.bytes;
+    this.#isReleased = true;
+    this.bytes = 0;
+    this.chunks.length = 0;
+  }
+}
+
+function busy(): ReviewError {
+  const message = `requests under way hold ${MAX_BYTES_HELD} bytes already, try again`;
+  return new ReviewError(message, { code: 503, reason: "ServiceUnavailable" });
+}
+
+let waiting: (() => void)[] = [];
+
+/**
+ * Bodies that end in the same turn of the event loop are decided on side by side, and then answered: with a system call
+ * between every two of them each would find the processor's caches cold, which costs it as much again.
+ */
+function atEndOfTurn(then: () => void): void {
+  if (waiting.length === 0) setImmediate(endTurn);
+  waiting.push(then);
+}
+
+function endTurn(): void {
+  const all = waiting;
+  waiting = [];
+  for (const then of all) then();
+}
+
+/** Most bodies come as one piece. */
+function textOf(chunks: readonly Buffer[]): string {
+  const [first] = chunks;
+  return (chunks.length === 1 && first ? first : Buffer.concat(chunks)).toString("utf8");
+}

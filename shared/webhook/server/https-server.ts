@@ -1,0 +1,153 @@
+/** The webhooks on a port of their own, over TLS unless somebody else ends it. */
+import type { X509Certificate } from "node:crypto";
+import {
+  createServer as createPlainServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { createServer, Server as TlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { Log } from "../../log.ts";
+import type { Answerer, HttpAnswer, HttpRequest } from "./http.ts";
+import { readBody } from "./http-body.ts";
+import { nowAndThen } from "./now-and-then.ts";
+import { targetRefusal } from "./request-target.ts";
+import { reasonOf, ServerError } from "./server-error.ts";
+import { keepRenewed, type Pem, readPems, type TlsFiles } from "./tls-files.ts";
+
+export interface ServerOptions extends TlsFiles {
+  /** 0: any free one */
+  readonly port: number;
+  /** address to listen on; absent: all */
+  readonly host?: string;
+  /** told when certificates were renewed, or cannot be */
+  readonly log?: Log;
+  /** how often the files of certificates are looked at */
+  readonly rereadMs?: number;
+}
+
+export interface WebhookServer {
+  readonly port: number;
+  /** Takes no more connections; resolves when the requests in flight are answered, or cut off after 10 seconds. */
+  close(): Promise<void>;
+}
+
+/** Whoever has not sent his headers by then, or ended his TLS handshake, is cut off. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+/** Node looks for those this often; every half a minute if it is not told. */
+const TIMEOUTS_EVERY_MS = 1_000;
+/** API servers open one for each review that is under way at the same time. */
+const MAX_CONNECTIONS = 2_000;
+/**
+ * API servers keep an idle connection for 90 seconds. Whoever closes it earlier does so, now and then, just when a
+ * review is being sent, which fails the request of a user. Source: IdleConnTimeout of Go's DefaultTransport.
+ */
+const KEEP_ALIVE_MS = 120_000;
+const CLOSE_TIMEOUT_MS = 10_000;
+const CLOSE_IDLE_EVERY_MS = 50;
+const DRAIN_MS = 500;
+
+/** @throws ServerError: the certificate or key is none, or the port cannot be had */
+export async function serveHttps(app: Answerer, options: ServerOptions): Promise<WebhookServer> {
+  const pem = await readPems(options);
+  const server = refuseTunnels(create(app, options, pem));
+  server.maxConnections = MAX_CONNECTIONS;
+  await listen(server, options);
+  const stop = pem && server instanceof TlsServer ? keepRenewed(server, pem, options) : () => undefined;
+  const end = () => {
+    stop();
+    return close(server);
+  };
+  return { port: (server.address() as AddressInfo).port, close: end };
+}
+
+function create(app: Answerer, { tlsCert, tlsKey, log }: ServerOptions, pem: Pem | undefined): Server {
+  const timeouts = {
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: TIMEOUTS_EVERY_MS,
+  };
+  const listener = listenerOf(app, log);
+  if (pem === undefined) return createPlainServer(timeouts, listener);
+  // Nobody is turned away by TLS: probes and conversions come without a certificate.
+  const clients = { requestCert: pem.ca !== undefined, rejectUnauthorized: false };
+  try {
+    return createServer({ ...pem, ...timeouts, ...clients, handshakeTimeout: HEADERS_TIMEOUT_MS }, listener);
+  } catch (cause) {
+    const problem = cause instanceof Error ? cause.message : cause;
+    throw new ServerError(`${tlsCert} and ${tlsKey} are not a certificate and its key in PEM: ${problem}`, { cause });
+  }
+}
+
+/** Whatever goes wrong ends here, with this request: neither the process nor another request gets to know of it. */
+function listenerOf(app: Answerer, log: Log | undefined): RequestListener {
+  const sayFailed = nowAndThen<unknown>((requests, error) => log?.error("request failed", { requests, error }));
+  return async (incoming, outgoing) => {
+    try {
+      const { method = "", url = "" } = incoming;
+      answer(incoming, outgoing, targetRefusal(method, url) ?? (await app(toRequest(incoming, outgoing))));
+    } catch (error) {
+      sayFailed(error);
+      incoming.socket.destroy();
+    }
+  };
+}
+
+/** Node would close the connection without a word. */
+function refuseTunnels(server: Server): Server {
+  return server.on("connect", (_, socket) => {
+    socket.on("error", () => undefined);
+    socket.end("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+  });
+}
+
+/** Node leaves the body out for HEAD. What is left of a request that was refused is let through, for a while. */
+function answer(incoming: IncomingMessage, outgoing: ServerResponse, { status, headers, body }: HttpAnswer): void {
+  outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
+  if (incoming.readableEnded) return;
+  incoming.on("error", () => undefined).resume();
+  const late = setTimeout(() => incoming.socket.destroySoon(), DRAIN_MS);
+  incoming.once("close", () => clearTimeout(late));
+}
+
+function toRequest(incoming: IncomingMessage, outgoing: ServerResponse): HttpRequest {
+  const { method = "GET", url = "/" } = incoming;
+  const queryAt = url.indexOf("?");
+  return {
+    method,
+    path: queryAt < 0 ? url : url.slice(0, queryAt),
+    query: queryAt < 0 ? "" : url.slice(queryAt + 1),
+    // Only Set-Cookie comes as a list, which no request has a use for.
+    headers: incoming.headers as HttpRequest["headers"],
+    clientCertificate: () => verifiedCertificate(incoming.socket as TLSSocket),
+    readBody: (maxBytes) => readBody(incoming, outgoing, maxBytes),
+  };
+}
+
+/** The certificate that the client showed, if one of our authorities signed it. */
+function verifiedCertificate(socket: TLSSocket): X509Certificate | undefined {
+  return socket.authorized === true ? socket.getPeerX509Certificate() : undefined;
+}
+
+function listen(server: Server, { port, host }: ServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause: NodeJS.ErrnoException) => {
+      reject(new ServerError(`port ${port} cannot be had: ${reasonOf(cause)}`, { cause }));
+    });
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
+  });
+}
+
+/** A connection that was busy when closing began is kept alive by Node afterwards: look for idle ones again and again. */
+async function close(server: Server): Promise<void> {
+  const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+  const late = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  clearInterval(idle);
+  clearTimeout(late);
+}

@@ -1,0 +1,83 @@
+/** The files of a server's certificates: read at the start, and again when somebody renews them. */
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Server } from "node:https";
+import type { Log } from "../../log.ts";
+import { reasonOf, ServerError } from "./server-error.ts";
+
+export interface TlsFiles {
+  /** path of a PEM file: the certificate with its chain; absent: plain HTTP, for an ingress that ends TLS before us */
+  readonly tlsCert?: string;
+  /** path of a PEM file; goes with the certificate */
+  readonly tlsKey?: string;
+  /** path of a PEM file: the authority that signs the certificates of clients; absent: no certificate counts */
+  readonly clientCa?: string;
+}
+
+export interface Pem {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca?: string;
+}
+
+const REREAD_MS = 10_000;
+
+/** @throws ServerError for a file that cannot be read, or an authority that is none */
+export async function readPems({ tlsCert, tlsKey, clientCa }: TlsFiles): Promise<Pem | undefined> {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined;
+  const ca = clientCa === undefined ? {} : { ca: await readAuthority(clientCa) };
+  return { cert: await readPem(tlsCert), key: await readPem(tlsKey), ...ca };
+}
+
+/** Node would take an empty list of authorities without a word. */
+async function readAuthority(path: string): Promise<string> {
+  const pem = await readPem(path);
+  try {
+    new X509Certificate(pem);
+    return pem;
+  } catch (cause) {
+    throw new ServerError(`${path} is not a certificate in PEM`, { cause });
+  }
+}
+
+async function readPem(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    throw new ServerError(`${path} cannot be read: ${reasonOf(cause as NodeJS.ErrnoException)}`, { cause });
+  }
+}
+
+export interface RenewalOptions extends TlsFiles {
+  readonly log?: Log;
+  readonly rereadMs?: number;
+}
+
+/**
+ * New connections get the new certificate, those that are open stay as they are. A certificate and a key that don't go
+ * together (yet) change nothing. Looks at what the files say, not at when they were written: a Secret's are links that
+ * are turned. Returns what ends it.
+ */
+export function keepRenewed(server: Server, first: Pem, options: RenewalOptions): () => void {
+  const { log, rereadMs = REREAD_MS } = options;
+  let [current, trouble] = [JSON.stringify(first), ""];
+  const reread = async () => {
+    try {
+      const pem = await readPems(options);
+      const text = JSON.stringify(pem);
+      if (pem !== undefined && text !== current) {
+        server.setSecureContext(pem);
+        current = text;
+        log?.info("the certificates of this server were renewed");
+      }
+      trouble = "";
+    } catch (error) {
+      const message = (error as Error).message;
+      if (message !== trouble)
+        log?.warn("renewed certificates cannot be used, the ones before are", { error: message });
+      trouble = message;
+    }
+  };
+  const timer = setInterval(reread, rereadMs).unref();
+  return () => clearInterval(timer);
+}

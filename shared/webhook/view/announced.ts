@@ -1,0 +1,142 @@
+/** What one process knows of the writes that were announced: which may still be stored, and whether it has missed any. */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { type Announcement, type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS, NONE_YET } from "./announcements.ts";
+import { isOlder, newerOf, olderState } from "./listed-sidecarsets.ts";
+
+/** By other clocks than ours, which may be wrong by minutes. */
+const LONG_AGO_MS = 5 * 60_000;
+const VERY_LONG_AGO_MS = 60 * 60_000;
+
+interface Pending extends Announcement {
+  /** epoch milliseconds, by our clock */
+  readonly seenAt: number;
+}
+
+interface Settling {
+  /** epoch milliseconds, by our clock */
+  readonly now: number;
+  /** names that were read one by one; all others are known from a list, which may be from before */
+  readonly singly: ReadonlySet<string>;
+}
+
+export class Announced {
+  #seen: Announcements | undefined;
+  #pending = new Map<number, Pending>();
+  /** epoch milliseconds: until then something may be stored whose announcement was never seen */
+  #unseenUntil = Number.NEGATIVE_INFINITY;
+
+  /** Names of those that were admitted, and perhaps not stored yet. */
+  get names(): ReadonlySet<string> {
+    return new Set([...this.#pending.values()].map(({ name }) => name));
+  }
+
+  /**
+   * Names to be read one by one: all, or, where there are more than `most`, as many of those that can't be stored any
+   * more unless they are by now. Only such a read shows that.
+   */
+  namesToRead(now: number, most: number): ReadonlySet<string> {
+    const { names } = this;
+    if (names.size <= most) return names;
+    const late = [...this.#pending.values()].filter((one) => isLate(one, now)).map(({ name }) => name);
+    return new Set([...new Set(late)].slice(0, most));
+  }
+
+  /** The newest resourceVersion that one of them replaces: a list from before that tells nothing of them. "": none. */
+  get newest(): string {
+    return [...this.#pending.values()].reduce((newest, { from }) => newerOf(newest, from), "");
+  }
+
+  /** False: all has to be listed for everybody who asks. */
+  isAllSeen(now: number): boolean {
+    return now >= this.#unseenUntil;
+  }
+
+  /** True: nothing was known before, so that all has to be listed. */
+  take(announcements: Announcements, now: number): boolean {
+    const before = this.#seen;
+    const { latest } = announcements;
+    const known = before !== undefined && goesOn(before, announcements) ? before.sequence : undefined;
+    if (known === undefined) this.#pending = new Map();
+    for (const one of latest) if (known === undefined || one.sequence > known) this.#add({ ...one, seenAt: now });
+    const isComplete = known === undefined ? !before && isWhole(announcements, now) : isUnbroken(known, announcements);
+    if (!isComplete) this.#unseenUntil = now + LANDS_MS;
+    this.#seen = announcements;
+    return before === undefined;
+  }
+
+  /**
+   * Drops what can't be stored any more, having been, or because it would replace what is no longer there.
+   * @param sidecarSet under a name as it was read after the announcements were, undefined: none; where a list shows it,
+   *   a creation is known by its uid alone
+   * @returns uids of those that were there when they were announced, and are no more
+   * @throws KubeError where that is from before the announced write was admitted
+   */
+  settle(sidecarSet: (name: string) => SidecarSet | undefined, { now, singly }: Settling): readonly string[] {
+    const gone: string[] = [];
+    for (const one of this.#pending.values()) {
+      const { uid, version } = identityOf(sidecarSet(one.name));
+      if (isOlder(version, one.from)) throw olderState(version, one.from);
+      const isSingle = singly.has(one.name);
+      const isOver = isReplaced(one, { uid, version, isSingle });
+      const isDropped = isOver || (isSingle && isLate(one, now));
+      if (isDropped) this.#pending.delete(one.sequence);
+      if (isOver && isAnother(one, uid)) gone.push(one.uid);
+    }
+    return gone;
+  }
+
+  #add(one: Pending): void {
+    this.#pending.set(one.sequence, one);
+    if (one.from === "" || one.uid === "") return;
+    for (const { sequence, from, uid } of this.#pending.values())
+      if (from === "" && uid === one.uid) this.#pending.delete(sequence);
+  }
+
+  /** What is announced from now on may not be all. */
+  forget(): void {
+    this.#seen = undefined;
+    this.#pending = new Map();
+  }
+}
+
+function identityOf(sidecarSet: SidecarSet | undefined) {
+  const { uid = "", resourceVersion: version = "" } = sidecarSet?.metadata ?? {};
+  return { uid, version };
+}
+
+interface Read {
+  readonly uid: string;
+  readonly version: string;
+  /** by itself, not in a list */
+  readonly isSingle: boolean;
+}
+
+function isReplaced({ from, uid }: Pending, read: Read): boolean {
+  const isCreatedLater = !read.isSingle && from === "" && read.uid !== uid;
+  return read.version !== from && !isCreatedLater;
+}
+
+function isAnother({ from, uid }: Pending, found: string): boolean {
+  return from !== "" && found !== uid;
+}
+
+function isLate({ seenAt, at }: Pending, now: number): boolean {
+  return now - seenAt > LANDS_MS || now - at > VERY_LONG_AGO_MS;
+}
+
+/** Another epoch, or fewer than there were: somebody has begun them again, or put back what there was. */
+function goesOn(before: Announcements, { epoch, sequence, begunAgainAt }: Announcements): boolean {
+  const isSame = before.epoch === epoch || before.epoch === NONE_YET.epoch;
+  return isSame && before.begunAgainAt === begunAgainAt && before.sequence <= sequence;
+}
+
+function isUnbroken(known: number, { sequence, latest }: Announcements): boolean {
+  return sequence - known <= latest.length;
+}
+
+/** What was dropped to make room for these, or lost when they were begun again, is stored by now, or never. */
+function isWhole({ latest, begunAgainAt }: Announcements, now: number): boolean {
+  const [oldest] = latest;
+  const isRoomy = oldest === undefined || latest.length < MAX_ANNOUNCEMENTS || now - oldest.at > LONG_AGO_MS;
+  return isRoomy && now - begunAgainAt > LONG_AGO_MS;
+}

@@ -1,0 +1,110 @@
+/** Whether the announcements tell of every write: as far as API servers are registered to have each announced, and for how long. */
+import type { KubernetesObject } from "../../api/kubernetes.ts";
+import { VALIDATING_CONFIGURATION } from "../../api/names.ts";
+import { isEveryWriteAnnounced } from "../../core/injection/match/announced-writes.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { type Cluster, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../kube/port.ts";
+import { LANDS_MS, lastChange, type Notice, readNotice } from "./announcements.ts";
+import type { Clocks } from "./fresh.ts";
+
+/** The registration is looked at again this often. */
+const REGISTRATION_MS = 2_000;
+/**
+ * What has been there this long, API servers go by, since they watch their registrations; and what they let through
+ * before is stored, or never will be.
+ */
+export const IN_FORCE_MS = 5_000 + LANDS_MS;
+/** By the API server's clock, which may be another than ours. */
+const LONG_AGO_MS = 5 * 60_000;
+
+interface Configuration extends KubernetesObject {
+  readonly webhooks?: Parameters<typeof isEveryWriteAnnounced>[0];
+}
+
+interface Registration {
+  /** another one: it was changed */
+  readonly version: string;
+  /** epoch milliseconds, by the API server's clock, as the next one; NaN: it does not say */
+  readonly createdAt: number;
+  readonly changedAt: number;
+}
+
+export interface TrustOptions extends Clocks {
+  readonly kruiseNamespace: string;
+}
+
+/**
+ * Reads the announcements; undefined where something may be written without, or where we may not read them.
+ * Rejects with KubeError where they can't be read now.
+ */
+export function trustedNotice(options: TrustOptions): (cluster: Cluster) => Promise<Notice | undefined> {
+  const { kruiseNamespace, now, steady = () => performance.now() } = options;
+  let registration: Registration | undefined;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  const isInForce = inForce(now, steady);
+
+  const look = async (cluster: Cluster) => {
+    const begun = steady();
+    registration = await readRegistration(cluster);
+    lookedAt = begun;
+  };
+  return async (cluster) => {
+    const isDue = steady() - lookedAt >= REGISTRATION_MS;
+    // Where there is nothing to go by, one more call for each list would be one too many.
+    if (!isDue && registration === undefined) return undefined;
+    const [notice] = await Promise.all([
+      unlessHidden(readNotice(cluster, kruiseNamespace)),
+      isDue ? look(cluster) : undefined,
+    ]);
+    return registration && notice && isInForce(registration, notice) ? notice : undefined;
+  };
+}
+
+/**
+ * Whether API servers go by this registration, and nothing is under way that was let through while there was no
+ * ConfigMap to announce it in: there was one before there was a registration, or it is there long enough.
+ */
+function inForce(now: () => number, steady: () => number): (registration: Registration, notice: Notice) => boolean {
+  const registered = unchangedSince(steady);
+  const noticed = unchangedSince(steady);
+  const isLongAgo = (time: number) => now() - time > LONG_AGO_MS;
+  return ({ version, createdAt, changedAt }, notice) => {
+    const [registrationMs, noticeMs] = [registered(version), noticed(notice.uid)];
+    const isSettled = notice.createdAt <= createdAt || isLongAgo(notice.createdAt) || noticeMs > LANDS_MS;
+    return isSettled && (isLongAgo(changedAt) || registrationMs >= IN_FORCE_MS);
+  };
+}
+
+/** For how many milliseconds it has been the same, as far as we have seen. */
+function unchangedSince(steady: () => number): (version: string) => number {
+  let last: { readonly version: string; readonly at: number } | undefined;
+  return (version) => {
+    if (last?.version !== version) last = { version, at: steady() };
+    return steady() - last.at;
+  };
+}
+
+/** Undefined: writes may go by unannounced. @throws KubeError */
+async function readRegistration(cluster: Cluster): Promise<Registration | undefined> {
+  const key = { name: VALIDATING_CONFIGURATION };
+  const reading = cluster.get<Configuration>(VALIDATING_WEBHOOK_CONFIGURATIONS, key);
+  const configuration = await unlessHidden(reading);
+  if (configuration === undefined) return undefined;
+  const { metadata = {}, webhooks = [] } = configuration;
+  if (!isEveryWriteAnnounced(webhooks)) return undefined;
+  return {
+    version: `${metadata.uid}/${metadata.generation}`,
+    createdAt: Date.parse(metadata.creationTimestamp ?? ""),
+    changedAt: lastChange(metadata),
+  };
+}
+
+/** Undefined: it is not there, or a role from before there was any does not let us see it. */
+async function unlessHidden<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isKubeError(error, 403, 404)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * The ConfigMap in which whoever admits a SidecarSet says so before it is stored, so that pod webhooks need not ask about
+ * SidecarSets while nobody writes any. docs/read-your-writes.md has the protocol.
+ */
+import type { ConfigMap, ObjectMeta } from "../../api/kubernetes.ts";
+import { ANNOUNCEMENTS_CONFIG_MAP } from "../../api/names.ts";
+import { type Cluster, CONFIG_MAPS } from "../../kube/port.ts";
+
+/** A pod webhook that has read the announcements goes on without asking for this long at most. */
+export const LEASE_MS = 250;
+/** Whoever announced waits this long before the write may go on: every lease that is older has ended by then. */
+export const ANNOUNCE_WAIT_MS = 300;
+/** What was admitted is stored within this time or never: API servers end a request after a minute. */
+export const LANDS_MS = 120_000;
+/** As many of the latest are kept; whoever knows an older state lists instead. */
+export const MAX_ANNOUNCEMENTS = 128;
+
+/** A write of a SidecarSet that was admitted and may be stored from now on. */
+export interface Announcement {
+  /** counts up by one */
+  readonly sequence: number;
+  readonly name: string;
+  /** the resourceVersion that it replaces, "" where there is none: once there is another, this write can't happen any more */
+  readonly from: string;
+  /** of what is written: where there is one to replace, its creation is over */
+  readonly uid: string;
+  /** epoch milliseconds, by the clock of whoever announced it */
+  readonly at: number;
+}
+
+export interface Announcements {
+  /** another one: they have been begun again, and some may never have been seen */
+  readonly epoch: string;
+  /** of the last one; 0: there was none yet */
+  readonly sequence: number;
+  /** oldest first, without gaps */
+  readonly latest: readonly Announcement[];
+  /** epoch milliseconds, by the clock of whoever did so: they were begun again, and what there was is not known; 0: never */
+  readonly begunAgainAt: number;
+}
+
+/** Before there is any announcement. */
+export const NONE_YET: Announcements = { epoch: "", sequence: 0, latest: [], begunAgainAt: 0 };
+
+/** The ConfigMap, and what it says. */
+export interface Notice {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** epoch milliseconds, by the API server's clock */
+  readonly createdAt: number;
+  readonly announcements: Announcements;
+}
+
+const KEY = "announcements";
+
+/** Rejects with KubeError, 404 where there is no such ConfigMap. */
+export async function readNotice(cluster: Cluster, namespace: string): Promise<Notice> {
+  const { metadata, data } = await cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: ANNOUNCEMENTS_CONFIG_MAP });
+  const { uid = "", resourceVersion = "" } = metadata ?? {};
+  const createdAt = Date.parse(metadata?.creationTimestamp ?? "");
+  const changedAt = lastChange(metadata);
+  // Where nobody has written yet nothing is lost; else somebody has emptied it.
+  const begunAgainAt = changedAt > createdAt ? changedAt : 0;
+  return { uid, resourceVersion, createdAt, announcements: parse(data?.[KEY]) ?? { ...NONE_YET, begunAgainAt } };
+}
+
+/** Epoch milliseconds, by the API server's clock: when anything but the status was last changed; NaN: it does not say. */
+export function lastChange(metadata: ObjectMeta | undefined): number {
+  const { managedFields = [] } = (metadata ?? {}) as { readonly managedFields?: readonly { readonly time?: string }[] };
+  return Math.max(
+    ...[metadata?.creationTimestamp, ...managedFields.map(({ time }) => time)].map((time) => Date.parse(time ?? "")),
+  );
+}
+
+/** Rejects with code 409 or 422 when somebody else wrote meanwhile: read again. */
+export async function writeNotice(
+  cluster: Cluster,
+  namespace: string,
+  { resourceVersion }: Notice,
+  { epoch, sequence, latest, begunAgainAt }: Announcements,
+): Promise<void> {
+  const rows = latest.slice(-MAX_ANNOUNCEMENTS).map(({ name, from, uid, at }) => [name, from, uid, at]);
+  const operations = [
+    { op: "test", path: "/metadata/resourceVersion", value: resourceVersion },
+    { op: "add", path: "/data", value: { [KEY]: JSON.stringify({ epoch, sequence, begunAgainAt, latest: rows }) } },
+  ] as const;
+  await cluster.patch(
+    CONFIG_MAPS,
+    { namespace, name: ANNOUNCEMENTS_CONFIG_MAP },
+    { type: "json", operations },
+    { answer: "metadata" },
+  );
+}
+
+function parse(text: string | undefined): Announcements | undefined {
+  try {
+    const { epoch, sequence, begunAgainAt = 0, latest } = JSON.parse(text ?? "");
+    const rows = latest as readonly (readonly [string, string, string, number])[];
+    const first = (sequence as number) - rows.length + 1;
+    if (typeof epoch !== "string" || !Number.isSafeInteger(first)) return undefined;
+    const all = rows.map(([name, from, uid, at], index) => ({ sequence: first + index, name, from, uid, at }));
+    return { epoch, sequence, latest: all, begunAgainAt };
+  } catch {
+    return undefined;
+  }
+}

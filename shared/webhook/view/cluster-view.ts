@@ -1,0 +1,89 @@
+/** What admissions see of the cluster, no older than it may be, read once for all who ask meanwhile. */
+import type { ConfigMap, ControllerRevision, Namespace } from "../../api/kubernetes.ts";
+import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revision.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { type Cluster, CONFIG_MAPS, NAMESPACES } from "../../kube/port.ts";
+import { type Clocks, fresh, type Reader } from "./fresh.ts";
+import type { SidecarSetList } from "./listed-sidecarsets.ts";
+import { lookUpRevision } from "./revision-lookup.ts";
+import { KnownSidecarSets, sidecarSetReader } from "./sidecarset-reader.ts";
+
+export interface ClusterView {
+  readonly listSidecarSets: Reader<SidecarSetList>;
+  /** undefined: there is none of that name */
+  readonly getNamespace: (name: string) => ReturnType<Reader<Namespace | undefined>>;
+  /** those that the wanted one is to be chosen from; none when there is none */
+  readonly findRevisions: (wanted: RevisionWanted) => ReturnType<Reader<readonly ControllerRevision[]>>;
+  /** undefined: there is none of that name in the kruise namespace */
+  readonly getConfigMap: (name: string) => ReturnType<Reader<ConfigMap | undefined>>;
+}
+
+export interface ViewOptions extends Clocks {
+  /** The way to the cluster; asked for before every reading, so that one that failed is tried again. */
+  readonly connect: () => Promise<Cluster>;
+  readonly kruiseNamespace: string;
+  /** how old a value may be when it is used; 0: it holds what was there before whoever asks asked */
+  readonly freshnessMs: number;
+  /** Announcements are gone by where they are complete; absent: SidecarSets are listed whenever somebody asks. */
+  readonly isAnnounced?: boolean;
+}
+
+/** Values kept in memory for each kind; the one that came first makes room. */
+const MAX_KEYS = 1_000;
+
+/** Caches that may be lost at any time: nothing but speed depends on them. */
+export function clusterView(options: ViewOptions): ClusterView {
+  const { connect, kruiseNamespace: namespace, freshnessMs, now, steady } = options;
+  const clocks: Clocks = { now, ...(steady ? { steady } : {}) };
+  const reading = <T>(read: (cluster: Cluster) => Promise<T>, holdsForMs: (value: T) => number = () => freshnessMs) =>
+    fresh({ read: async () => read(await connect()), holdsForMs, clocks });
+  const namespaces = byKey((name) => reading((cluster) => orUndefined(cluster.get<Namespace>(NAMESPACES, { name }))));
+  const configMaps = byKey((name) =>
+    reading((cluster) => orUndefined(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name }))),
+  );
+  const revisions = byKey((key) => {
+    const wanted = JSON.parse(key) as RevisionWanted;
+    return reading((cluster) => lookUpRevision(cluster, namespace, wanted));
+  });
+  return {
+    listSidecarSets: followsAnnouncements(options)
+      ? reading(sidecarSetReader(options), ({ holdsForMs }) => holdsForMs)
+      : reading(sidecarSetLister(now)),
+    getNamespace: (name) => namespaces(name)(),
+    getConfigMap: (name) => configMaps(name)(),
+    findRevisions: (wanted) => revisions(JSON.stringify(wanted))(),
+  };
+}
+
+/** Where a list may be older, announcements would make it no better. */
+function followsAnnouncements({ isAnnounced, freshnessMs }: ViewOptions): boolean {
+  return isAnnounced === true && freshnessMs === 0;
+}
+
+function sidecarSetLister(now: () => number): (cluster: Cluster) => Promise<SidecarSetList> {
+  const known = new KnownSidecarSets(now);
+  return (cluster) => known.list(cluster);
+}
+
+/** One reader for each key, kept while there is room. */
+function byKey<T>(create: (key: string) => T): (key: string) => T {
+  const kept = new Map<string, T>();
+  return (key) => {
+    const known = kept.get(key);
+    if (known !== undefined) return known;
+    const [oldest] = kept.keys();
+    if (oldest !== undefined && kept.size >= MAX_KEYS) kept.delete(oldest);
+    const created = create(key);
+    kept.set(key, created);
+    return created;
+  };
+}
+
+async function orUndefined<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,160 @@
+/** All SidecarSets and their index, as one list told or as single ones that were read since changed it. */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { indexSidecarSets, type SidecarSetIndex } from "../../core/injection/match/sidecarset-index.ts";
+import { isKubeError, KubeError } from "../../kube/error.ts";
+import { type Cluster, type ObjectList, SIDECARSETS } from "../../kube/port.ts";
+
+export interface SidecarSetList {
+  readonly sidecarSets: readonly SidecarSet[];
+  /** built once per list, not per pod */
+  readonly index: SidecarSetIndex;
+}
+
+export interface ListedSidecarSets extends SidecarSetList {
+  /** of the list */
+  readonly resourceVersion: string;
+  /** epoch milliseconds: when the reading of the first list began that something was kept of */
+  readonly keptFrom: number;
+}
+
+/** What was read under names of SidecarSets; undefined: there is none. */
+export type ReadByName = ReadonlyMap<string, SidecarSet | undefined>;
+
+const PAGE_SIZE = 500;
+const OLDER_STATE = "OlderState";
+/** A list whose pages expire (410) while they are read, or that is from before another, is begun again this often. */
+const MAX_LIST_ATTEMPTS = 3;
+/**
+ * What has not changed is kept for no longer than this, since what is read of an object may change without its
+ * resourceVersion: new defaults of the definition, another conversion.
+ */
+export const RELIST_MS = 60_000;
+
+/** What was read of them already. */
+interface Newest {
+  /** the resourceVersion that a list must have reached */
+  readonly atLeast: string;
+  /** uids of those that are no more */
+  readonly gone: ReadonlySet<string>;
+}
+
+interface ListingOptions extends Newest {
+  /** epoch milliseconds */
+  readonly now: number;
+  readonly last?: ListedSidecarSets | undefined;
+}
+
+/**
+ * Lists all of them. A SidecarSet that is what it was in `last` stays the same object, and so does the index when all
+ * are: what injections have made of them is kept with them.
+ * @throws KubeError, with reason OlderState when the API server answers with a state from before that
+ */
+export async function listSidecarSets(
+  cluster: Cluster,
+  { now, last, ...newest }: ListingOptions,
+): Promise<ListedSidecarSets> {
+  const { items, resourceVersion } = await readAll(cluster, newest);
+  const age = last === undefined ? Number.NaN : now - last.keptFrom;
+  if (last === undefined || !(age >= 0 && age < RELIST_MS))
+    return { ...indexed(items), resourceVersion, keptFrom: now };
+  const known = new Map(last.sidecarSets.map((sidecarSet) => [sidecarSet.metadata?.uid, sidecarSet]));
+  const sidecarSets = items.map((sidecarSet) => {
+    const before = known.get(sidecarSet.metadata?.uid);
+    return before && isUnchanged(sidecarSet, before) ? before : sidecarSet;
+  });
+  const areSame =
+    sidecarSets.length === last.sidecarSets.length && sidecarSets.every((set, at) => set === last.sidecarSets[at]);
+  return { ...(areSame ? last : indexed(sidecarSets)), resourceVersion, keptFrom: last.keptFrom };
+}
+
+/** The same list with those that were read by their names since. */
+export function withRead(list: ListedSidecarSets, read: ReadByName): ListedSidecarSets {
+  const known = namedIn(list);
+  const isSame = ([name, one]: [string, SidecarSet | undefined]) =>
+    one?.metadata?.resourceVersion === known(name)?.metadata?.resourceVersion;
+  if ([...read].every(isSame)) return list;
+  const others = list.sidecarSets.filter(({ metadata }) => !read.has(metadata?.name ?? ""));
+  const present = [...read.values()].filter((one) => one !== undefined);
+  return { ...list, ...indexed([...others, ...present]) };
+}
+
+/** The SidecarSet of a name; undefined: there is none. */
+export function namedIn({ sidecarSets }: SidecarSetList): (name: string) => SidecarSet | undefined {
+  return (name) => sidecarSets.find(({ metadata }) => metadata?.name === name);
+}
+
+/** @throws KubeError where there is one that cannot be read */
+export async function readByName(cluster: Cluster, names: ReadonlySet<string>): Promise<ReadByName> {
+  const read = async (name: string) => [name, await readOne(cluster, name)] as const;
+  return new Map(await Promise.all([...names].map(read)));
+}
+
+/**
+ * Whether a resourceVersion is from before another one, as far as both are what API servers make: whole numbers, that
+ * texts would order otherwise ("9" after "10").
+ */
+export function isOlder(one: string, other: string): boolean {
+  const areNumbers = /^\d+$/.test(one) && /^\d+$/.test(other);
+  return areNumbers && BigInt(one) < BigInt(other);
+}
+
+/** "" is older than any. */
+export function newerOf(one: string, other: string): string {
+  return one === "" || isOlder(one, other) ? other : one;
+}
+
+function isUnchanged({ metadata }: SidecarSet, { metadata: before }: SidecarSet): boolean {
+  const { uid, resourceVersion } = metadata ?? {};
+  return uid !== undefined && resourceVersion !== undefined && resourceVersion === before?.resourceVersion;
+}
+
+function indexed(sidecarSets: readonly SidecarSet[]): SidecarSetList {
+  return { sidecarSets, index: indexSidecarSets(sidecarSets) };
+}
+
+async function readOne(cluster: Cluster, name: string): Promise<SidecarSet | undefined> {
+  try {
+    return await cluster.get<SidecarSet>(SIDECARSETS, { name });
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+/** One API server of several may be behind the others: another one is perhaps asked next. */
+async function readAll(cluster: Cluster, { atLeast, gone }: Newest) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const list = await readPages(cluster);
+      const isBehind = isOlder(list.resourceVersion, atLeast);
+      if (isBehind || list.items.some(({ metadata }) => gone.has(metadata?.uid ?? "")))
+        throw olderState(list.resourceVersion, atLeast);
+      return list;
+    } catch (error) {
+      if (attempt === MAX_LIST_ATTEMPTS || !isWorthAnother(error)) throw error;
+    }
+  }
+}
+
+function isWorthAnother(error: unknown): boolean {
+  return isKubeError(error) && (error.code === 410 || error.reason === OLDER_STATE);
+}
+
+export function olderState(version: string, atLeast: string): KubeError {
+  const message = `the API server answers with SidecarSets of resourceVersion ${version}, after it has answered with ${atLeast}`;
+  return new KubeError(message, { code: 0, reason: OLDER_STATE });
+}
+
+async function readPages(cluster: Cluster) {
+  const items: SidecarSet[] = [];
+  let page: ObjectList<SidecarSet> | undefined;
+  do {
+    const position = page?.metadata.continue;
+    page = await cluster.list<SidecarSet>(SIDECARSETS, {
+      limit: PAGE_SIZE,
+      ...(position ? { continue: position } : {}),
+    });
+    for (const sidecarSet of page.items) items.push(sidecarSet);
+  } while (page.metadata.continue);
+  return { items, resourceVersion: page.metadata.resourceVersion };
+}
