@@ -1,0 +1,87 @@
+/**
+ * `npm run check:house`: how large the house is. Each figure has a limit, which is what was reached last: it may get
+ * smaller, and whoever makes it so writes the smaller limit here. Lines may grow with features, up to a mark.
+ */
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path/posix";
+
+interface Figure {
+  readonly name: string;
+  readonly value: number;
+  readonly limit: number;
+}
+
+const LAYERS = ["shared/core", "shared/controller", "shared/webhook", "infra/local"] as const;
+const CORE = "shared/core";
+
+const files = execFileSync("git", ["ls-files", "functions", "shared", "infra"], { encoding: "utf8" })
+  .split("\n")
+  .filter((file) => file.endsWith(".ts"));
+const imports = new Map(files.map((file) => [file, importsOf(file)]));
+
+/** Of files of ours, types included. */
+function importsOf(file: string): readonly string[] {
+  const targets = [...readFileSync(file, "utf8").matchAll(/(?:from|import) "(\.[^"]+)";/g)];
+  return targets.map(([, path = ""]) => normalize(join(dirname(file), path)));
+}
+
+/** The folder of a layer that a file stands in; undefined: it stands beside them, or elsewhere. */
+function roomOf(file: string, layer: string): string | undefined {
+  const [room, ...rest] = file.startsWith(`${layer}/`) ? file.slice(layer.length + 1).split("/") : [];
+  return rest.length > 0 ? room : undefined;
+}
+
+function arrows(layer: string): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const [file, targets] of imports)
+    for (const target of targets) {
+      const [from, to] = [roomOf(file, layer), roomOf(target, layer)];
+      if (from !== undefined && to !== undefined && from !== to) found.add(`${from} → ${to}`);
+    }
+  return found;
+}
+
+/** In files, from one that nothing imports to one that imports nothing. */
+function longestPath(): number {
+  const known = new Map<string, number>();
+  const from = (file: string): number => {
+    const length = known.get(file) ?? 1 + Math.max(0, ...(imports.get(file) ?? []).map(from));
+    known.set(file, length);
+    return length;
+  };
+  return Math.max(...files.map(from));
+}
+
+function lines(): number {
+  return files.reduce((sum, file) => sum + readFileSync(file, "utf8").split("\n").length - 1, 0);
+}
+
+function rows(): number {
+  const [, section = ""] = readFileSync("ARCHITECTURE.md", "utf8").split("## Where is the rule for …");
+  return (section.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("| ")).length - 1;
+}
+
+const siblings = (layer: string) => readdirSync(layer).length;
+const LIMITS: Readonly<Record<(typeof LAYERS)[number], number>> = {
+  "shared/core": 12,
+  "shared/controller": 10,
+  "shared/webhook": 4,
+  "infra/local": 11,
+};
+
+const figures: readonly Figure[] = [
+  ...LAYERS.map((layer) => ({ name: `siblings in ${layer}`, value: siblings(layer), limit: LIMITS[layer] })),
+  { name: "rooms of the core", value: readdirSync(CORE).filter((name) => !name.includes(".")).length, limit: 10 },
+  { name: "arrows between rooms of the core", value: arrows(CORE).size, limit: 23 },
+  { name: "arrows between rooms of the controller", value: arrows("shared/controller").size, limit: 10 },
+  { name: "longest path of imports", value: longestPath(), limit: 33 },
+  { name: "lines of TypeScript that are shipped", value: lines(), limit: 65_000 },
+  { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
+];
+
+for (const { name, value, limit } of figures)
+  process.stdout.write(`${value > limit ? "GREW " : ""}${name}: ${value} (at most ${limit})\n`);
+const isEmpty = files.length === 0 || [...imports.values()].flat().length === 0;
+if (isEmpty) process.stdout.write("no files or no imports were seen\n");
+process.exitCode = isEmpty || figures.some(({ value, limit }) => value > limit || value === 0) ? 1 : 0;
