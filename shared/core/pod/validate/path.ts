@@ -18,7 +18,7 @@ export function validateDescendingPath(path: string, field: string): readonly Fi
 
 /** The same, and names that start with two dots are kept for the kubelet. */
 export function validateNonReservedPath(path: string, field: string): readonly FieldError[] {
-  const isReserved = path.startsWith("..") && !path.startsWith("../../validate/");
+  const isReserved = path.startsWith("..") && !path.startsWith("../");
   const reserved = isReserved ? [invalid(field, path, "must not start with '..'")] : [];
   return [...validateDescendingPath(path, field), ...reserved];
 }
