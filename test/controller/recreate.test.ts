@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { install, type Stage, setStage } from "../../functions/demo/stage.ts";
+import { install, type Stage, setStage } from "../../infra/demo/stage.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod, PodSpec } from "../../shared/api/kubernetes.ts";
 import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { countPods, maxUnavailableSum, replay } from "../../functions/demo/summary.ts";
+import { countPods, maxUnavailableSum, replay } from "../../infra/demo/summary.ts";
 import type { RecordedWrite } from "../../infra/local/storage/history.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";

@@ -19,7 +19,7 @@ export const DEMO: Command = {
     const [first] = input.arguments;
     if (first !== undefined && files.length === 0)
       throw new CliError(`${first}: unexpected; write -f in front of manifest files`);
-    const { runDemo } = await import("../../demo/demo.ts");
+    const { runDemo } = await import("../../../infra/demo/demo.ts");
     await runDemo({ json: input.isSet("json"), keep: input.isSet("keep"), files: [...files, ...input.arguments] });
     return 0;
   },

@@ -3,11 +3,11 @@ import { execFile } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { readManifests } from "../../../functions/demo/manifests.ts";
-import { progressView } from "../../../functions/demo/progress.ts";
-import { applyAll, changeImages, followTicks, look, promote, untilPodsStand } from "../../../functions/demo/rollout.ts";
-import { type Stage, setStage } from "../../../functions/demo/stage.ts";
 import { buildCli } from "../../../infra/build-cli.ts";
+import { readManifests } from "../../../infra/demo/manifests.ts";
+import { progressView } from "../../../infra/demo/progress.ts";
+import { applyAll, changeImages, followTicks, look, promote, untilPodsStand } from "../../../infra/demo/rollout.ts";
+import { type Stage, setStage } from "../../../infra/demo/stage.ts";
 import { createOrderedSet } from "./doc-set.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { install, type Stage } from "../../../functions/demo/stage.ts";
+import { install, type Stage } from "../../../infra/demo/stage.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { orderedSetInstallation } from "../../../shared/install/manifests.ts";
 import { STATEFUL_SETS } from "../../../shared/kube/port.ts";

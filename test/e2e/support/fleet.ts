@@ -1,6 +1,6 @@
 /** Several small rollouts side by side, each in a namespace of its own, and what etcd says about how they went. */
 import { expect } from "vitest";
-import { replay } from "../../../functions/demo/summary.ts";
+import { replay } from "../../../infra/demo/summary.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";

@@ -1,7 +1,7 @@
 /** One scenario: a namespace, a SidecarSet that selects its pods, workloads, and what came of them. */
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
-import { type RolloutRecord, replay } from "../../../functions/demo/summary.ts";
+import { type RolloutRecord, replay } from "../../../infra/demo/summary.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
-import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import { startServer } from "../../functions/server/serve.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { installation } from "../../shared/install/manifests.ts";
@@ -12,7 +12,7 @@ import type { WebhookAddress } from "../../shared/install/webhooks/address.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import type { Cluster, Resource } from "../../shared/kube/port.ts";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
-import { startServer } from "../server/serve.ts";
+import { type LocalCluster, startLocalCluster } from "../local/cluster.ts";
 
 export interface Stage {
   /** our own way to the cluster, counted apart from the functions' */

@@ -1,9 +1,9 @@
 /** Reads the manifest files that the demo applies, and says where in which file something is wrong. */
 
+import { CliError } from "../../functions/cli/error.ts";
+import { type ReadObject, readObjects } from "../../functions/cli/input/read-objects.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { CONFIG_MAPS, NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
-import { CliError } from "../cli/error.ts";
-import { type ReadObject, readObjects } from "../cli/input/read-objects.ts";
 
 export interface Manifest {
   readonly resource: Resource;

@@ -1,11 +1,11 @@
 /** Says how a rollout went, from the API server's own record of what was written, not from our report of it. */
 
-import type { RecordedWrite } from "../../infra/local/storage/history.ts";
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION, IS_INJECTED_ENV } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { parseUpgradeRecords } from "../../shared/core/pod/pod-records.ts";
 import { maxUnavailableOf } from "../../shared/core/rollout/select/budget.ts";
+import type { RecordedWrite } from "../local/storage/history.ts";
 
 export interface PodCounts {
   readonly pods: number;
