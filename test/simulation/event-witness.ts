@@ -6,6 +6,9 @@ import type { Write } from "./api-server.ts";
 /** Reasons of events that tell of a condition. */
 const TELLING: ReadonlySet<string> = new Set(["RolloutFinished", "Blocked", "Degraded", "MissedInjection"]);
 
+/** Sum up what others say, which have events. */
+const SUMS: ReadonlySet<string> = new Set(["Ready", "Reconciling", "Stalled"]);
+
 interface Event extends KubernetesObject {
   readonly reason?: string;
   readonly message?: string;
@@ -18,7 +21,8 @@ export class EventWitness {
 
   seeStatus({ object, previous, userAgent }: Write): void {
     const [next, before] = [object, previous].map((one) => one as unknown as SidecarSet | undefined);
-    for (const condition of next?.status?.conditions ?? []) {
+    const conditions = (next?.status?.conditions ?? []).filter(({ type }) => !SUMS.has(type));
+    for (const condition of conditions) {
       const was = before?.status?.conditions?.find(({ type }) => type === condition.type)?.status;
       const isFinished = condition.type === "Progressing" && condition.reason === "Finished" && was === "True";
       const reason = isFinished ? "RolloutFinished" : condition.type;

@@ -22,6 +22,7 @@ export function conditionProblems(set: SidecarSet, scene: AtRest): readonly stri
     problemUnless(find("Blocked"), "False"),
     scene.pods.every(isWorking) ? problemUnless(find("Degraded"), "False") : undefined,
     notUpgradableProblem(set, scene, find("NotUpgradable")),
+    readyProblem(set, scene, find("Ready")),
     find("MissedInjection")?.status === "True" && scene.missing.length === 0
       ? "MissedInjection is True, and every pod has the sidecars"
       : undefined,
@@ -51,6 +52,22 @@ function holdOf({ metadata, spec }: SidecarSet, { pods, hash }: AtRest): string 
   if (type === "NotUpdate") return "NotUpdate";
   if (paused) return "Paused";
   return pods.every((pod) => hashOfPod(pod, metadata?.name ?? "") === hash) ? "Finished" : undefined;
+}
+
+/** Ready means that no pod is left that could be updated; and where all are, and work, it must say so. */
+function readyProblem(set: SidecarSet, scene: AtRest, ready?: StatusCondition): string | undefined {
+  const { metadata, spec } = set;
+  const { selector = {}, partition = 0 } = spec.updateStrategy ?? {};
+  const isOld = (pod: Pod) => hashOfPod(pod, metadata?.name ?? "") !== scene.hash;
+  const left = scene.pods.filter(
+    (pod) => isOld(pod) && hasLabels(pod.metadata?.labels, selector) && isShaped(pod, set),
+  );
+  const isDone = scene.pods.every((pod) => !isOld(pod) && isWorking(pod));
+  if (isDone && ready?.reason !== "Paused") return problemUnless(ready, "True");
+  const isHeld = ready?.reason === "HeldByPartition" && partition !== 0;
+  return ready?.status === "True" && left.length > 0 && !isHeld
+    ? `Ready says ${ready.reason}, and ${left.length} pods could be updated`
+    : undefined;
 }
 
 function isShaped(pod: Pod, { metadata }: SidecarSet): boolean {
@@ -130,7 +147,25 @@ export function statusContradictions(next: SidecarSetStatus = {}, before: Sideca
     ...(new Set(types).size < types.length ? [`has a condition twice: ${types}`] : []),
     ...(progress && told?.slice(1).join() !== counts ? [`counts ${counts}, and says ${progress.message}`] : []),
     ...(progress?.reason === "Finished" && updatedPods < matchedPods ? ["is finished, and not every pod updated"] : []),
+    ...sumContradictions(conditions),
     ...jumped.map(({ type }) => `moves the time of ${type}, which is what it was`),
+  ];
+}
+
+/** Of the three that sum up the others, as kstatus reads them. */
+function sumContradictions(conditions: readonly StatusCondition[]): readonly string[] {
+  const find = (type: string) => conditions.find((condition) => condition.type === type);
+  const isTrue = (type: string) => find(type)?.status === "True";
+  const sums = ["Ready", "Reconciling", "Stalled"];
+  const told = sums.filter(isTrue);
+  const reasons = new Set(sums.flatMap((type) => find(type)?.reason ?? []));
+  const others = ["Progressing", "Blocked", "Degraded"].filter(isTrue);
+  return [
+    ...(told.length > 1 ? [`is ${told.join(" and ")} at once`] : []),
+    ...(reasons.size > 1 ? [`has ${[...reasons].join(" and ")} for one verdict`] : []),
+    ...(isTrue("Ready") && others.length > 0 ? [`is Ready and ${others.join(", ")}`] : []),
+    ...(isTrue("Reconciling") && !isTrue("Progressing") ? ["reconciles, and does not progress"] : []),
+    ...(isTrue("Stalled") && !isTrue("Blocked") && !isTrue("NotUpgradable") ? ["is stalled by nothing"] : []),
   ];
 }
 

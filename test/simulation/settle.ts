@@ -71,7 +71,7 @@ async function startAfresh(world: World): Promise<void> {
 }
 
 /** Some conditions tell of what was, and of what nobody looks at while it is paused. */
-const OF_NOW: ReadonlySet<string> = new Set(["Progressing", "Blocked", "Degraded"]);
+const OF_NOW: ReadonlySet<string> = new Set(["Progressing", "Blocked", "Degraded", "Ready", "Reconciling", "Stalled"]);
 
 function saidOf(set: SidecarSet | undefined): string {
   const { conditions = [], selection: _, ...counts } = set?.status ?? {};

@@ -8,7 +8,7 @@ import type { Cluster } from "../../../shared/kube/port.ts";
 import type { Command, Input } from "../command.ts";
 import { type PodRow, podRows } from "../input/pod-rows.ts";
 import { type Progress, progressOf } from "../input/progress.ts";
-import { listSets, readFacts } from "../input/read-set.ts";
+import { readFacts } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
 import type { Session } from "../session.ts";
 import { tellSetStatus } from "../statefulset/status.ts";
@@ -16,8 +16,9 @@ import { bar } from "../terminal/bar.ts";
 import { duration } from "../terminal/duration.ts";
 import { imagesText } from "../terminal/revision-text.ts";
 import type { Part, Screen } from "../terminal/screen.ts";
-import { printTable, wrap } from "../terminal/table.ts";
+import { wrap } from "../terminal/table.ts";
 import { showTree } from "../terminal/tree.ts";
+import { NEEDS_SOMEBODY, statusOfAll } from "./status-all.ts";
 
 const NOT_DONE = 3;
 const WATCH_MS = 2_000;
@@ -27,7 +28,11 @@ export const STATUS: Command = {
   group: "During a rollout",
   summary: "SidecarSets, their revisions and pods with images and states, progress and how long it will take",
   arguments: [
-    { ...TARGET_ARGUMENT, name: "[NAME]", about: `${TARGET_ARGUMENT.about}; default: a line for each SidecarSet` },
+    {
+      ...TARGET_ARGUMENT,
+      name: "[NAME]",
+      about: `${TARGET_ARGUMENT.about}; default: a line for each SidecarSet, the worst first`,
+    },
   ],
   options: [
     { flags: "-w, --watch", about: "look again until the rollout is done, or waits for somebody" },
@@ -41,14 +46,17 @@ export const STATUS: Command = {
     "sidecarset status log-agent -w --timeout 10m",
     "sidecarset status statefulset.apps.kruise.io/db -n shop",
   ],
-  exits: ["3 watched, and it was not done in the end"],
+  exits: [
+    "3 watched, and it was not done in the end",
+    `${NEEDS_SOMEBODY} without a name: a rollout is Halted, Blocked, Degraded or NotUpgradable`,
+  ],
   run: async (input, session) => {
     const [given] = input.arguments;
     const target = given === undefined ? undefined : targetOf(given);
     if (target?.kind === "statefulset") return tellSetStatus(input, session, target);
+    if (target === undefined) return statusOfAll(input, session);
     const cluster = await session.cluster();
-    const name = target?.name;
-    if (name === undefined) return showAll(session, await listSets(cluster));
+    const { name } = target;
     if (!input.isSet("watch")) {
       const status = await readStatus(session, cluster, name);
       session.print(dataOf(status), (screen) => showOne(status, screen, input.isSet("pods")));
@@ -73,33 +81,6 @@ async function readStatus(session: Session, cluster: Cluster, name: string): Pro
 
 function dataOf({ sidecarSet, progress, rows }: SetStatus) {
   return { name: sidecarSet.metadata?.name, why: explain("oneRound", progress.summary), ...progress, pods: rows };
-}
-
-function showAll(session: Session, sets: readonly SidecarSet[]): number {
-  const rows = sets.map(({ metadata, spec, status = {} }) => ({
-    name: metadata?.name ?? "",
-    matched: status.matchedPods ?? 0,
-    updated: status.updatedPods ?? 0,
-    ready: status.readyPods ?? 0,
-    isSeen: (status.observedGeneration ?? 0) >= (metadata?.generation ?? 0),
-    isPaused: spec.updateStrategy?.paused === true,
-  }));
-  session.print(rows, (screen) => {
-    if (rows.length === 0) return screen.line("The cluster has no SidecarSets.");
-    const cells = rows.map(({ name, matched, updated, ready, isSeen, isPaused }): readonly Part[] => [
-      name,
-      `${updated}/${matched}`,
-      String(ready),
-      isPaused ? { text: "paused", color: "yellow" } : isSeen ? standOf(updated, matched) : "change not seen yet",
-    ]);
-    return printTable(screen, ["NAME", "UPDATED", "READY", "STATE"], cells);
-  });
-  return 0;
-}
-
-function standOf(updated: number, matched: number): Part {
-  if (matched === 0) return { text: "no pods", color: "dim" };
-  return updated === matched ? { text: "done", color: "green" } : { text: "under way", color: "yellow" };
 }
 
 function showOne({ sidecarSet, progress, rows, revisions }: SetStatus, screen: Screen, hasAll: boolean): void {

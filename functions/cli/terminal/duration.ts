@@ -11,3 +11,11 @@ export function duration(seconds: number): string {
   ];
   return seconds > 0 && seconds < 1 ? `${Math.round(seconds * 1000)}ms` : parts.join("");
 }
+
+/** How long ago something was, in its largest unit, as kubectl's AGE: 75 → 75s, 180 → 3m, 90000 → 25h */
+export function age(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  if (whole < 120) return `${whole}s`;
+  if (whole < 7_200) return `${Math.floor(whole / 60)}m`;
+  return whole < 172_800 ? `${Math.floor(whole / 3600)}h` : `${Math.floor(whole / 86_400)}d`;
+}

@@ -47,12 +47,14 @@ export function transitions(
   });
 }
 
-/** What cannot be upgraded is told of otherwise, as OpenKruise does. */
+/** What cannot be upgraded is told of otherwise, as OpenKruise does; the last three sum up what the others say. */
+const UNTOLD: ReadonlySet<string> = new Set(["NotUpgradable", "Ready", "Reconciling", "Stalled"]);
+
 function newsOf(
   { type, status, reason }: StatusCondition,
   was: StatusCondition["status"] | undefined,
 ): Pick<RecordEvent, "type" | "reason"> | undefined {
   if (type === "Progressing")
     return was === "True" && reason === "Finished" ? { type: "Normal", reason: "RolloutFinished" } : undefined;
-  return status === "True" && type !== "NotUpgradable" ? { type: "Warning", reason: type } : undefined;
+  return status === "True" && !UNTOLD.has(type) ? { type: "Warning", reason: type } : undefined;
 }

@@ -29,6 +29,7 @@ const printerColumns = [
   column("MATCHED", "integer", ".status.matchedPods", "Pods that have the sidecars."),
   column("UPDATED", "integer", ".status.updatedPods", "Pods whose sidecars are the latest."),
   column("READY", "integer", ".status.readyPods", "Pods that are ready."),
+  column("STATE", "string", conditionPath("Ready", "reason"), "Where the rollout stands, in one word."),
   wide("ROLLOUT", conditionPath("Progressing", "reason"), "Where the rollout stands."),
   wide("DEGRADED", conditionPath("Degraded", "status"), "Whether pods with the latest sidecars fail."),
   wide("MISSED", conditionPath("MissedInjection", "status"), "Whether pods were made without the sidecars."),

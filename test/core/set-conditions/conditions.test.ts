@@ -109,6 +109,35 @@ describe("NotUpgradable", () => {
   });
 });
 
+describe("Ready, Reconciling, Stalled", () => {
+  const held = { hold: "partition", updated: 5, updatedReady: 5 } as const;
+  const lost = { hold: "nothingWaits", updated: 5, updatedReady: 5, notUpgradable: 1 } as const;
+  const full = { hold: "budget", updated: 4, updatedReady: 2, used: 2 } as const;
+  test.each<[string, Standing, string]>([
+    ["all are updated and ready", standing({}), "True False False Ready"],
+    ["some come back", standing({ updatedReady: 9 }), "False True False Updating"],
+    ["the partition keeps the rest", standing(held), "True False False HeldByPartition"],
+    ["it is paused", standing({ hold: "paused", updated: 5 }), "False False False Paused"],
+    ["nothing is ever updated", standing({ hold: "NotUpdate", updated: 5 }), "False False False Paused"],
+    ["it is paused, and all are updated", standing({ hold: "paused" }), "True False False Ready"],
+    ["maxUnavailable is 0", standing({ hold: "budget", updated: 5, maxUnavailable: 0 }), "False False False Paused"],
+    ["a gate refuses", standing({ hold: "gate", updated: 5, gate: "no" }), "False False False WaitingForApproval"],
+    ["it was stopped", standing({ hold: "halted" }, { halt: "3 of 4 fail" }), "False False True Halted"],
+    ["an annotation says nothing", standing({ hold: "unreadable" }, { halt: "what?" }), "False False True Blocked"],
+    ["what fails uses up the budget", standing(full, { failing: [FAILING] }), "False False True Blocked"],
+    ["one fails", standing({ ...full, selected: 1 }, { failing: [FAILING] }), "False False False Degraded"],
+    ["one cannot be updated in place", standing(lost), "False False True NotUpgradable"],
+    ["one cannot, and others go on", standing({ ...lost, used: 1 }), "False True False Updating"],
+  ])("when %s", (_, given, verdict) => {
+    const { Ready = "", Reconciling = "", Stalled = "" } = said(given);
+    const [reasons, statuses] = [1, 0].map((index) =>
+      [Ready, Reconciling, Stalled].map((one) => one.split(" ")[index]),
+    );
+    expect(new Set(reasons).size).toBe(1);
+    expect([...(statuses ?? []), reasons?.[0]].join(" ")).toBe(verdict);
+  });
+});
+
 describe("MissedInjection", () => {
   test.each<[string, Standing, SidecarSet, string | undefined]>([
     ["none", standing({}), sidecarSet(), "False NoneMissed"],
@@ -130,6 +159,9 @@ test("a condition keeps its time while its status stays, and those of others are
     Degraded: EARLIER,
     NotUpgradable: EARLIER,
     MissedInjection: EARLIER,
+    Ready: NOW,
+    Reconciling: NOW,
+    Stalled: EARLIER,
     Foreign: EARLIER,
   });
 });

@@ -1,4 +1,5 @@
 /** Decides nothing: every reason that a condition of a SidecarSet may give, by its type. */
+import { ROLLOUT_VERDICTS } from "./verdict.ts";
 
 export const CONDITION_REASONS = {
   Progressing: [
@@ -27,6 +28,9 @@ export const CONDITION_REASONS = {
   NotUpgradable: ["AllUpgradable", "ImmutableFields"],
   MissedInjection: ["InjectionPaused", "NoneMissed", "MadeWithoutSidecars"],
   Undone: ["Halted", "Superseded", "Forgotten"],
+  Ready: ROLLOUT_VERDICTS,
+  Reconciling: ROLLOUT_VERDICTS,
+  Stalled: ROLLOUT_VERDICTS,
 } as const;
 
 export type ConditionType = keyof typeof CONDITION_REASONS;

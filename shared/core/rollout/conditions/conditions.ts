@@ -7,6 +7,7 @@ import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undo.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
 import { progressOf, type RolloutStanding } from "./progress.ts";
+import { natureOf, type Told, verdictOf } from "./verdict.ts";
 
 export interface Standing {
   readonly summary: RolloutStanding;
@@ -30,13 +31,16 @@ const WITHOUT_LOOK: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halte
 
 /** In this order. */
 const VERDICTS: { readonly [T in ConditionType]: (standing: Standing, sidecarSet: SidecarSet) => Verdict<T> } = {
-  Progressing: ({ summary, latestRevision }, sidecarSet) =>
-    progressOf(summary, wasFinished(sidecarSet, latestRevision)),
+  Progressing: progressing,
   Blocked: blocked,
   Degraded: degraded,
   NotUpgradable: notUpgradable,
   MissedInjection: missedInjection,
   Undone: undone,
+  // As kstatus reads them: `kubectl wait`, Flux and Argo CD.
+  Ready: summed(({ verdict }) => natureOf(verdict).isReady === true),
+  Reconciling: summed(({ verdict }) => verdict === "Updating"),
+  Stalled: summed(({ verdict }) => natureOf(verdict).isStalled === true),
 };
 
 /**
@@ -54,6 +58,27 @@ export function conditionsOf(sidecarSet: SidecarSet, standing: Standing, now: st
     return { lastTransitionTime, ...verdict, type };
   });
   return [...ours, ...others];
+}
+
+function progressing({ summary, latestRevision }: Standing, sidecarSet: SidecarSet) {
+  return progressOf(summary, wasFinished(sidecarSet, latestRevision));
+}
+
+/** Of all the others, in one word. */
+function summed(isTrue: (told: Told) => boolean) {
+  return (standing: Standing, sidecarSet: SidecarSet) => {
+    const { matched, updated, updatedReady, maxUnavailable, hold } = standing.summary;
+    const told = verdictOf({
+      Progressing: progressing(standing, sidecarSet),
+      Blocked: blocked(standing),
+      Degraded: degraded(standing),
+      NotUpgradable: notUpgradable(standing),
+      isComplete: updated === matched && updatedReady === matched,
+      hasNoBudget: hold === "budget" && maxUnavailable === 0,
+    });
+    const { verdict, message } = told;
+    return { status: isTrue(told) ? "True" : "False", reason: verdict, message } as const;
+  };
 }
 
 function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {

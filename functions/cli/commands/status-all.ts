@@ -1,0 +1,106 @@
+/** `status` without a name: every SidecarSet in one line, those that need somebody first. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import {
+  byVerdict,
+  countedVerdict,
+  natureOf,
+  type RolloutVerdict,
+  storedVerdict,
+} from "../../../shared/core/rollout/conditions/verdict.ts";
+import { secondsBetween } from "../../../shared/go/seconds-between.ts";
+import type { Input } from "../command.ts";
+import { listSets, nowText } from "../input/read-set.ts";
+import type { Session } from "../session.ts";
+import { age } from "../terminal/duration.ts";
+import type { Part, Screen } from "../terminal/screen.ts";
+import { printTable } from "../terminal/table.ts";
+
+export const NEEDS_SOMEBODY = 4;
+const NOT_DONE = 3;
+const WATCH_MS = 2_000;
+
+interface Row {
+  readonly name: string;
+  readonly matched: number;
+  readonly updated: number;
+  readonly ready: number;
+  /** absent: no pass has seen its last change yet */
+  readonly verdict?: RolloutVerdict;
+  /** RFC3339 */
+  readonly since?: string;
+  readonly reason: string;
+}
+
+export async function statusOfAll(input: Input, session: Session): Promise<number> {
+  const cluster = await session.cluster();
+  const read = async () => (await listSets(cluster)).map(rowOf).toSorted(byVerdict);
+  if (!input.isSet("watch")) {
+    const rows = await read();
+    session.print(rows, (screen) => showRows(rows, screen));
+    return rows.some(({ verdict }) => verdict !== undefined && natureOf(verdict).isTrouble) ? NEEDS_SOMEBODY : 0;
+  }
+  const endsAt = performance.now() + (input.durationMs("timeout") ?? Number.POSITIVE_INFINITY);
+  for (let last = ""; ; ) {
+    const rows = await read();
+    last = showChange(rows, session, last);
+    const code = codeOf(rows) ?? (performance.now() > endsAt ? NOT_DONE : undefined);
+    if (code !== undefined) return code;
+    await sleep(WATCH_MS);
+  }
+}
+
+function rowOf(sidecarSet: SidecarSet): Row {
+  const { metadata, status = {} } = sidecarSet;
+  const row = {
+    name: metadata?.name ?? "",
+    matched: status.matchedPods ?? 0,
+    updated: status.updatedPods ?? 0,
+    ready: status.readyPods ?? 0,
+  };
+  if ((status.observedGeneration ?? 0) < (metadata?.generation ?? 0))
+    return { ...row, reason: "no pass has seen its last change yet" };
+  const { message, ...told } = storedVerdict(sidecarSet) ?? countedVerdict(sidecarSet);
+  return { ...row, ...told, reason: row.matched === 0 ? "no pod has its sidecars" : message };
+}
+
+function showRows(rows: readonly Row[], screen: Screen): void {
+  if (rows.length === 0) {
+    screen.line("The cluster has no SidecarSets.");
+    return;
+  }
+  const now = nowText();
+  const cells = rows.map(({ name, matched, updated, ready, verdict, since, reason }): readonly Part[] => [
+    name,
+    `${updated}/${matched}`,
+    String(ready),
+    verdict === undefined ? { text: "not seen yet", color: "yellow" } : { text: verdict, color: colorOf(verdict) },
+    since === undefined ? "" : age(secondsBetween(since, now) ?? 0),
+    reason,
+  ]);
+  printTable(screen, ["NAME", "UPDATED", "READY", "STATE", "SINCE", "WHY"], cells, "STATE");
+}
+
+function colorOf(verdict: RolloutVerdict) {
+  const { isTrouble, isReady } = natureOf(verdict);
+  if (isTrouble) return "red";
+  return isReady ? "green" : "yellow";
+}
+
+/** On a terminal the table is drawn again; elsewhere a line tells of each change. */
+function showChange(rows: readonly Row[], { screen, output }: Session, last: string): string {
+  const next = JSON.stringify(rows);
+  if (next === last) return next;
+  if (output !== "table") screen.text(`${next}\n`);
+  else {
+    if (screen.isTerminal) screen.clear();
+    showRows(rows, screen);
+  }
+  return next;
+}
+
+/** undefined: something goes on by itself. */
+function codeOf(rows: readonly Row[]): number | undefined {
+  if (rows.some(({ verdict }) => verdict === undefined || verdict === "Updating")) return undefined;
+  return rows.every(({ verdict }) => verdict !== undefined && natureOf(verdict).isReady) ? 0 : NOT_DONE;
+}

@@ -1,0 +1,149 @@
+/** Decides where a rollout stands in one word, the same in conditions, `kubectl get`, `status` and the page. */
+
+import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
+import { counted } from "../../../go/counted.ts";
+
+/** From the worst to the best: in this order lists are sorted. */
+export const ROLLOUT_VERDICTS = [
+  "Halted",
+  "Blocked",
+  "Degraded",
+  "NotUpgradable",
+  "WaitingForApproval",
+  "Updating",
+  "Paused",
+  "HeldByPartition",
+  "Ready",
+] as const;
+
+export type RolloutVerdict = (typeof ROLLOUT_VERDICTS)[number];
+
+interface Nature {
+  /** somebody should look */
+  readonly isTrouble?: true;
+  /** nothing of ours brings it on */
+  readonly isStalled?: true;
+  /** all that the spec asks for now is there */
+  readonly isReady?: true;
+}
+
+const NATURES: Readonly<Record<RolloutVerdict, Nature>> = {
+  Halted: { isTrouble: true, isStalled: true },
+  Blocked: { isTrouble: true, isStalled: true },
+  Degraded: { isTrouble: true },
+  NotUpgradable: { isTrouble: true, isStalled: true },
+  WaitingForApproval: {},
+  Updating: {},
+  Paused: {},
+  HeldByPartition: { isReady: true },
+  Ready: { isReady: true },
+};
+
+export function natureOf(verdict: RolloutVerdict): Nature {
+  return NATURES[verdict];
+}
+
+type Said = Pick<StatusCondition, "status" | "reason" | "message"> | undefined;
+
+/** What the other conditions say now. */
+export interface SaidBefore {
+  readonly Progressing: NonNullable<Said>;
+  readonly Blocked: Said;
+  readonly Degraded: Said;
+  /** undefined: nobody looked */
+  readonly NotUpgradable: Said;
+  /** every pod is updated and ready */
+  readonly isComplete: boolean;
+  /** maxUnavailable is 0 */
+  readonly hasNoBudget: boolean;
+}
+
+export interface Told {
+  readonly verdict: RolloutVerdict;
+  /** why, in one sentence */
+  readonly message: string;
+}
+
+/** Of what hinders a rollout the worst, else how far it is. */
+export function verdictOf(said: SaidBefore): Told {
+  const { Progressing, Blocked, Degraded, NotUpgradable } = said;
+  if (Blocked?.status === "True") return { verdict: blockedVerdict(Blocked.reason), message: Blocked.message };
+  if (Degraded?.status === "True") return { verdict: "Degraded", message: Degraded.message };
+  if (Progressing.status === "True") return { verdict: "Updating", message: Progressing.message };
+  if (NotUpgradable?.status === "True") return { verdict: "NotUpgradable", message: NotUpgradable.message };
+  return atRest(said);
+}
+
+function atRest({ Progressing: { reason, message }, isComplete, hasNoBudget }: SaidBefore): Told {
+  if (isComplete) return { verdict: "Ready", message };
+  const verdict = AT_REST[reason];
+  if (verdict === undefined && hasNoBudget) return { verdict: "Paused", message: `${message}; maxUnavailable is 0` };
+  return { verdict: verdict ?? "Ready", message };
+}
+
+function blockedVerdict(reason: string): RolloutVerdict {
+  if (reason === "Gate") return "WaitingForApproval";
+  return reason === "Halted" ? "Halted" : "Blocked";
+}
+
+/** By the reason of `Progressing`; absent: what is left is not selected, or nothing is left. */
+const AT_REST: Readonly<Record<string, RolloutVerdict>> = {
+  Paused: "Paused",
+  NotUpdate: "Paused",
+  Partition: "HeldByPartition",
+  Gate: "WaitingForApproval",
+  MaxUnavailablePerOwner: "Blocked",
+  Halted: "Halted",
+  AnnotationUnreadable: "Blocked",
+};
+
+/** A line of a list, from what is stored of a SidecarSet alone. */
+export interface StoredVerdict extends Told {
+  /** RFC3339; absent: not known */
+  readonly since?: string;
+}
+
+/** undefined: no pass has seen it as it is now, or its definition is OpenKruise's, which keeps no conditions. */
+export function storedVerdict({ metadata, status }: SidecarSet): StoredVerdict | undefined {
+  if ((status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)) return undefined;
+  const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  const verdict = ROLLOUT_VERDICTS.find((word) => word === ready?.reason);
+  if (ready === undefined || verdict === undefined) return undefined;
+  const telling = status?.conditions?.find(({ type }) => type === TELLING[verdict]) ?? ready;
+  return { verdict, message: ready.message, since: telling.lastTransitionTime };
+}
+
+/** Whose time is that of the verdict: `Ready` stays `False` from one to the next. */
+const TELLING: Readonly<Record<RolloutVerdict, string>> = {
+  Halted: "Blocked",
+  Blocked: "Blocked",
+  Degraded: "Degraded",
+  NotUpgradable: "NotUpgradable",
+  WaitingForApproval: "Blocked",
+  Updating: "Progressing",
+  Paused: "Progressing",
+  HeldByPartition: "Progressing",
+  Ready: "Progressing",
+};
+
+/** Where no condition says it: by the counts. */
+export function countedVerdict({ spec, status = {} }: SidecarSet): Told {
+  const { matchedPods: matched = 0, updatedPods: updated = 0, updatedReadyPods: ready = 0 } = status;
+  const message = `${updated} of ${counted(matched, "pod")} updated, ${ready} of them ready`;
+  const { paused, type } = spec.updateStrategy ?? {};
+  if (updated === matched && ready === matched) return { verdict: "Ready", message };
+  return { verdict: paused || type === "NotUpdate" ? "Paused" : "Updating", message };
+}
+
+/** The worst first, then by name. */
+export function byVerdict<T extends { readonly name: string; readonly verdict?: RolloutVerdict | undefined }>(
+  one: T,
+  other: T,
+): number {
+  return rankOf(one.verdict) - rankOf(other.verdict) || (one.name < other.name ? -1 : 1);
+}
+
+/** What no pass has seen yet stands with what is under way. */
+function rankOf(verdict: RolloutVerdict = "Updating"): number {
+  return ROLLOUT_VERDICTS.indexOf(verdict);
+}

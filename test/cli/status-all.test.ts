@@ -1,0 +1,96 @@
+/** `status` without a name, on the embedded cluster: 30 SidecarSets, 8 of them in trouble. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
+import {
+  deploy,
+  imageOf,
+  KRUISE_NAMESPACE,
+  readSet,
+  release,
+  startTestCluster,
+  type TestCluster,
+} from "../controller/fixture.ts";
+import { PATIENT } from "../support/patient.ts";
+import { type Outcome, runHere } from "./run-cli.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
+
+const SCREEN = 24;
+const SETS = Array.from({ length: 30 }, (_, index) => `agent-${String(index).padStart(2, "0")}`);
+/** Here and there in the alphabet. */
+const BROKEN = SETS.filter((_, index) => index % 4 === 3).concat("agent-29");
+
+let test: TestCluster;
+let folder: string;
+
+const cli = (...args: readonly string[]): Promise<Outcome> =>
+  runHere(["--kubeconfig", join(folder, "kubeconfig"), ...args]);
+
+const rowsNow = async () =>
+  JSON.parse((await cli("status", "-o", "json")).stdout) as { name: string; verdict: string }[];
+
+beforeAll(async () => {
+  test = await startTestCluster();
+  folder = await mkdtemp(join(tmpdir(), "status-all-"));
+  await writeFile(join(folder, "kubeconfig"), test.kubeconfig);
+  for (const name of SETS) await deploy(test.cluster, name, 2, {});
+  for (const name of SETS) {
+    const image = BROKEN.includes(name) ? "proxy:does-not-exist" : imageOf(2);
+    await release(test.cluster, name, 2, name === "agent-00" ? { image, paused: true } : { image });
+  }
+  await vi.waitFor(async () => {
+    await runPass(test.cluster, {
+      deadlineMs: 60_000,
+      kruiseNamespace: KRUISE_NAMESPACE,
+      follow: false,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+    });
+    const rows = await rowsNow();
+    if (rows.some(({ verdict }) => verdict === undefined || verdict === "Updating")) throw new Error("not at rest");
+  }, PATIENT);
+});
+afterAll(async () => {
+  await test?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+it("shows all that need somebody in the first screen, since when and why", async () => {
+  const { code, stdout, stderr } = await cli("status");
+  expect([code, stderr]).toEqual([4, ""]);
+  const lines = stdout.trimEnd().split("\n");
+  expect(lines).toHaveLength(SETS.length + 1);
+  expect(BROKEN).toHaveLength(8);
+  const first = lines.slice(1, SCREEN).filter((line) => /\bBlocked\b/.test(line));
+  expect(first.map((line) => line.split(" ")[0])).toEqual(BROKEN);
+  expect(first[0]).toMatch(/^agent-03 +1\/2 +1 +Blocked +\d+s +\S/);
+  expect(lines.slice(9, 11).map((line) => line.split(/ +/).slice(0, 4))).toEqual([
+    ["agent-00", "0/2", "2", "Paused"],
+    ["agent-01", "2/2", "2", "Ready"],
+  ]);
+});
+
+it("says the same to kubectl get and to programs", async () => {
+  const rows = await rowsNow();
+  expect(rows.filter(({ verdict }) => verdict === "Blocked").map(({ name }) => name)).toEqual(BROKEN);
+  for (const { name, verdict } of rows) {
+    const { status } = await readSet(test.cluster, name);
+    expect(status?.conditions?.find(({ type }) => type === "Ready")?.reason).toBe(verdict);
+  }
+});
+
+it("follows all of them until nothing goes on by itself", async () => {
+  expect((await cli("status", "-w", "--timeout", "20s")).code).toBe(3);
+  await test.cluster.patch(
+    SIDECARSETS,
+    { name: "agent-01" },
+    { type: "merge", body: { spec: { updateStrategy: { partition: 1 } } } },
+  );
+  const { code, stdout } = await cli("status", "-w", "--timeout", "1ms");
+  expect(code).toBe(3);
+  expect(stdout.split("\n")[9]).toMatch(/^agent-01 .* not seen yet/);
+});
