@@ -7,7 +7,7 @@ import { buildCli, PACKAGED } from "./build-cli.ts";
 
 const CLI = "dist/cli";
 const LIBRARY = "dist/library";
-const ENTRIES = ["preview", "plan", "explain", "hash"];
+const ENTRIES = ["preview", "plan", "explain", "hash", "lint"];
 
 await rm(CLI, { recursive: true, force: true });
 await rm(LIBRARY, { recursive: true, force: true });

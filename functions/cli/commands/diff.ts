@@ -9,15 +9,21 @@ import { readFacts } from "../input/read-set.ts";
 import type { Color, Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/table.ts";
 
+const DIFFERS = 3;
+
 export const DIFF: Command = {
   name: "diff",
   group: "Before a change",
   summary: "what a changed SidecarSet means: which pods are updated in place, which need to be made anew, and why",
   details: "Nothing is written. The file is checked as the webhook would check it.",
   arguments: [{ name: "<NAME>", about: "of the SidecarSet that is stored", completion: "sidecarset" }],
-  options: [{ flags: "-f, --filename <FILE>", about: "the changed SidecarSet; - is stdin", isList: true }],
+  options: [
+    { flags: "-f, --filename <FILE>", about: "the changed SidecarSet; - is stdin", isList: true },
+    { flags: "--exit-code", about: "3 when anything would change, for scripts" },
+  ],
   outputs: ["table", "json", "yaml"],
   examples: ["sidecarset diff log-agent -f log-agent.yaml"],
+  exits: [`${DIFFERS} with --exit-code: the file differs from what is stored`],
   run: async (input, session) => {
     const name = input.argument(0);
     const given = await readGivenSet(input.list("filename"), name);
@@ -29,7 +35,7 @@ export const DIFF: Command = {
     const { facts: then } = await readFacts(session, cluster, name, after);
     const diff = diffSidecarSets({ ...then, before, after, pods: ofEither(facts.pods, then.pods) });
     session.print(diff, (screen) => show(diff, name, screen));
-    return 0;
+    return input.isSet("exit-code") && diff.changes.length > 0 ? DIFFERS : 0;
   },
 };
 

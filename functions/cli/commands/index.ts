@@ -9,6 +9,7 @@ import { DEMO } from "./demo.ts";
 import { DIFF } from "./diff.ts";
 import { EXPLAIN } from "./explain.ts";
 import { INSTALL, UNINSTALL } from "./install.ts";
+import { LINT } from "./lint.ts";
 import { FROM_KRUISE, TO_KRUISE } from "./migrate.ts";
 import { PAUSE, RESUME } from "./pause.ts";
 import { PLAN } from "./plan.ts";
@@ -24,6 +25,7 @@ import { ABORT, HISTORY, UNDO } from "./undo.ts";
 import { WEBHOOKS } from "./webhooks.ts";
 
 export const COMMANDS: readonly Command[] = [
+  LINT,
   PREVIEW,
   DIFF,
   PLAN,

@@ -52,5 +52,6 @@ export async function runInTerminal(command: string, { folder, kubeconfig }: Pla
 export function comparable(printed: string): string {
   return stripVTControlCharacters(printed)
     .replace(/web-[a-z0-9]+-[a-z0-9]{5}/g, "web-…")
-    .replace(/\d+ seconds? ago/g, "… seconds ago");
+    .replace(/\d+ seconds? ago/g, "… seconds ago")
+    .replace(/\b(Ready|Updating) +\d+[smhd] +/g, "$1 … ");
 }

@@ -1,0 +1,67 @@
+/** `lint`: what is wrong with the SidecarSets of files, before a cluster sees them. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { readConfig } from "../../../shared/settings/config.ts";
+import { type LintFinding, lint } from "../../library/lint.ts";
+import type { Command } from "../command.ts";
+import { CliError } from "../error.ts";
+import { isSidecarSet } from "../input/given-set.ts";
+import { readObjects } from "../input/read-objects.ts";
+import type { Screen } from "../terminal/screen.ts";
+
+const WARNINGS = 3;
+const ERRORS = 4;
+const MANIFEST = /\.(ya?ml|json)$/;
+
+interface Placed extends Omit<LintFinding, "index"> {
+  /** file:line:column */
+  readonly place: string;
+}
+
+export const LINT: Command = {
+  name: "lint",
+  group: "Before a change",
+  summary: "what is wrong with the SidecarSets of files: what the webhook would refuse, conflicts, misspelt fields",
+  details: "No cluster is asked. Other kinds in the files are passed over.",
+  options: [
+    { flags: "-f, --filename <FILE>", about: "a file, a folder with all below it, or - for stdin", isList: true },
+  ],
+  outputs: ["table", "json", "yaml"],
+  examples: ["sidecarset lint -f log-agent.yaml", "helm template . | sidecarset lint -f -"],
+  exits: [`${WARNINGS} warnings, and no error`, `${ERRORS} errors`],
+  run: async (input, session) => {
+    const files = await Promise.all(input.list("filename").map(manifestsIn));
+    if (files.length === 0) throw new CliError("-f is missing: the file or folder of the SidecarSets, or - for stdin");
+    const read = await readObjects(files.flat());
+    const count = read.filter(({ object }) => isSidecarSet(object)).length;
+    if (count === 0)
+      throw new CliError(`${input.list("filename").join(", ")}: no SidecarSet in there; add one with -f`);
+    const findings = lint({ objects: read.map(({ object }) => object), featureGates: readConfig().featureGates });
+    const placed = findings.map(({ index, ...rest }): Placed => ({ place: read[index]?.place ?? "", ...rest }));
+    session.print(placed, (screen) => show(placed, count, screen));
+    if (placed.some(({ severity }) => severity === "error")) return ERRORS;
+    return placed.length > 0 ? WARNINGS : 0;
+  },
+};
+
+/** A folder's in the order of their names. @throws CliError for a folder without one */
+async function manifestsIn(path: string): Promise<readonly string[]> {
+  const isFolder = path !== "-" && (await stat(path).catch(() => undefined))?.isDirectory() === true;
+  if (!isFolder) return [path];
+  const names = (await readdir(path, { recursive: true })).filter((name) => MANIFEST.test(name)).toSorted();
+  if (names.length === 0) throw new CliError(`${path}: no .yaml, .yml or .json in there; check the path given to -f`);
+  return names.map((name) => join(path, name));
+}
+
+function show(findings: readonly Placed[], count: number, screen: Screen): void {
+  for (const { place, name, severity, message } of findings)
+    screen.line(
+      `${place}: `,
+      { text: severity, color: severity === "error" ? "red" : "yellow" },
+      ` ${name}: ${message}`,
+    );
+  const sets = `${count} ${count === 1 ? "SidecarSet" : "SidecarSets"}`;
+  const errors = findings.filter(({ severity }) => severity === "error").length;
+  if (findings.length === 0) screen.line({ text: `${sets}: nothing is wrong`, color: "green" });
+  else screen.line(`${sets}: ${errors} errors, ${findings.length - errors} warnings`);
+}

@@ -1,0 +1,129 @@
+/** The library: what is wrong with SidecarSets, as far as files tell. Objects in, values out, no I/O. */
+import type { ConfigMap, KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { KRUISE_NAMESPACE, SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { unknownFields } from "../../shared/core/inspect/lint/unknown-fields.ts";
+import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
+import { powerfulSharing } from "../../shared/core/sidecarset/validate/powerful-sharing.ts";
+import { validateSidecarSet } from "../../shared/core/sidecarset/validate.ts";
+import { printFieldErrors } from "../../shared/go/field-error.ts";
+import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../shared/go/types/sidecarset.ts";
+import { storedSidecarSet } from "./stored-sidecarset.ts";
+
+export interface LintInput {
+  /** SidecarSets of v1beta1 or v1alpha1; other kinds are passed over, but for the ConfigMap kruise-configuration */
+  readonly objects: readonly KubernetesObject[];
+  /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
+  readonly featureGates?: Partial<RolloutSettings> & { readonly SidecarSetPatchPodMetadataDefaultsAllowed?: boolean };
+}
+
+export interface LintFinding {
+  /** of the object in `objects` */
+  readonly index: number;
+  /** of the SidecarSet; "" where it has none */
+  readonly name: string;
+  /** "error": the webhook refuses it */
+  readonly severity: "error" | "warning";
+  /** one sentence */
+  readonly message: string;
+}
+
+const WHITELIST = "kruise-configuration";
+type Said = Pick<LintFinding, "severity" | "message">;
+const error = (message: string): Said => ({ severity: "error", message });
+const warning = (message: string): Said => ({ severity: "warning", message });
+
+/** In the order of the objects. @throws TypeError when `objects` is no list of objects */
+export function lint({ objects, featureGates = {} }: LintInput): readonly LintFinding[] {
+  if (!Array.isArray(objects) || objects.some((one) => typeof one !== "object" || one === null))
+    throw new TypeError("objects is not a list of Kubernetes objects; give lint({ objects: [...] })");
+  const stored = objects.map((object) => (isSidecarSet(object) ? storedOrProblem(object) : undefined));
+  const sidecarSets = stored.filter((one): one is SidecarSet => typeof one === "object");
+  const world = { sidecarSets, configMaps: objects.filter(isWhitelist), featureGates };
+  return objects.flatMap((object, index) => {
+    const one = stored[index];
+    if (one === undefined) return [];
+    const name = object.metadata?.name ?? "";
+    const isTwice = objects.slice(0, index).some((other) => isSidecarSet(other) && other.metadata?.name === name);
+    const said = [
+      ...(isTwice ? [error(`SidecarSet ${name} is given twice; leave one out`)] : []),
+      ...(typeof one === "string" ? [error(one)] : problemsOf(one, world)),
+      ...typosOf(object),
+    ];
+    return said.map((problem) => ({ index, name, ...problem }));
+  });
+}
+
+function isSidecarSet({ kind, apiVersion }: KubernetesObject): boolean {
+  return kind === SIDECARSET_KIND && (apiVersion === SIDECARSET_V1BETA1 || apiVersion === SIDECARSET_V1ALPHA1);
+}
+
+function isWhitelist({ kind, metadata }: KubernetesObject): boolean {
+  return kind === "ConfigMap" && metadata?.name === WHITELIST;
+}
+
+/** What is wrong, where it cannot be read. */
+function storedOrProblem(object: KubernetesObject): SidecarSet | string {
+  try {
+    return storedSidecarSet(object);
+  } catch (cause) {
+    if (cause instanceof TypeError) return cause.message;
+    throw cause;
+  }
+}
+
+interface World {
+  readonly sidecarSets: readonly SidecarSet[];
+  readonly configMaps: readonly ConfigMap[];
+  readonly featureGates: NonNullable<LintInput["featureGates"]>;
+}
+
+function problemsOf(sidecarSet: SidecarSet, { sidecarSets, configMaps, featureGates }: World): readonly Said[] {
+  const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
+  const gates = { SidecarSetPatchPodMetadataDefaultsAllowed: false, ...featureGates };
+  const admission = validateSidecarSet(
+    { uid: "lint", resource, operation: "CREATE", object: sidecarSet },
+    {
+      sidecarSets,
+      controllerRevisions: [],
+      configMaps: configMaps.map((one) => ({
+        ...one,
+        metadata: { ...one.metadata, namespace: one.metadata?.namespace ?? KRUISE_NAMESPACE },
+      })),
+      kruiseNamespace: KRUISE_NAMESPACE,
+      featureGates: gates,
+    },
+  );
+  const sharing = powerfulSharing(sidecarSet.spec).map((container) =>
+    warning(`the container ${container} has more privileges than others and shares the volumes of pods`),
+  );
+  if (admission.kind === "allowed") return [...(admission.warnings ?? []).map(warning), ...sharing];
+  if (admission.errors === undefined) return [error(admission.message)];
+  const errors = admission.errors.map((one) => {
+    const message = printFieldErrors([one]);
+    const why = needsCluster(one, configMaps.length > 0);
+    return why === undefined ? error(message) : warning(`${message}: ${why}`);
+  });
+  return [...errors, ...sharing];
+}
+
+/** Why only a cluster can tell; undefined: it is wrong everywhere. */
+function needsCluster(
+  { field, detail }: { readonly field: string; readonly detail: string },
+  hasWhitelist: boolean,
+): string | undefined {
+  if (field === "revision" && detail.startsWith("Cannot find specific"))
+    return "whether there is such a revision only a cluster can tell";
+  if (!hasWhitelist && /^sidecarSet patch metadata (annotation\(|whitelist not found)/i.test(detail))
+    return `unless the ConfigMap ${WHITELIST} of the cluster allows it; add it with -f`;
+  return undefined;
+}
+
+function typosOf(object: KubernetesObject): readonly Said[] {
+  const type = object.apiVersion === SIDECARSET_V1ALPHA1 ? SIDECAR_SET_V1ALPHA1 : SIDECAR_SET;
+  return unknownFields(type, object).map(({ field, meant }) =>
+    warning(
+      `SidecarSets have no field ${field}${meant === undefined ? "" : `, did you mean ${meant}`}; it has no effect`,
+    ),
+  );
+}
