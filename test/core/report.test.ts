@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { SetDetail } from "../../shared/core/inspect/report/content.ts";
+import { renderPage } from "../../shared/core/inspect/report/page.ts";
 import { listSidecarSets, type ReportSubject, reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
 import { CONTEXT, rolloutOf, type Story } from "../page/fixture.ts";
 
@@ -173,13 +175,13 @@ describe("how it went", () => {
 
 describe("the list of SidecarSets", () => {
   const rows = [
-    ["partition", { partition: "50%" }, "partition 50%"],
-    ["paused", { paused: true }, "paused"],
-    ["NotUpdate", { type: "NotUpdate" }, "NotUpdate"],
-    ["nothing", { partition: 0 }, ""],
+    ["partition", { partition: "50%" }, "Updating", "partition 50%"],
+    ["paused", { paused: true }, "Paused", ""],
+    ["NotUpdate", { type: "NotUpdate" }, "Paused", "NotUpdate"],
+    ["nothing", { partition: 0 }, "Updating", ""],
   ] as const;
 
-  it.each(rows)("remarks on %s", (_, strategy, remark) => {
+  it.each(rows)("remarks on %s", (_, strategy, verdict, remark) => {
     const { sidecarSet } = rolloutOf({ ...HALF_WAY, strategy }).observation;
     expect(listSidecarSets([sidecarSet])).toEqual([
       {
@@ -188,8 +190,32 @@ describe("the list of SidecarSets", () => {
         matched: 20,
         updated: 4,
         ready: 16,
+        verdict,
         remark,
       },
     ]);
+  });
+
+  it("has those first that need somebody, with since when and why, and says which no pass has seen", () => {
+    const { sidecarSet } = rolloutOf({ ...HALF_WAY }).observation;
+    const said = (name: string, reason: string, message = ""): SidecarSet => {
+      const ready = { type: "Ready", status: "False", reason, message, lastTransitionTime: "2026-01-01T00:00:00Z" };
+      const status = { ...sidecarSet.status, observedGeneration: 1, conditions: [ready] } as NonNullable<
+        SidecarSet["status"]
+      >;
+      return { ...sidecarSet, metadata: { ...sidecarSet.metadata, name, generation: 1 }, status };
+    };
+    const unseen = { ...sidecarSet, metadata: { ...sidecarSet.metadata, name: "unseen", generation: 9 } };
+    const sets = [said("a", "Ready"), unseen, said("z", "Blocked", "1 of at most 1"), said("b", "HeldByPartition")];
+    const rows = listSidecarSets(sets).map(({ name, verdict, since, remark }) => [name, verdict, since, remark]);
+    expect(rows).toEqual([
+      ["z", "Blocked", "2026-01-01T00:00:00Z", "1 of at most 1"],
+      ["unseen", undefined, undefined, "not taken up yet"],
+      ["b", "HeldByPartition", "2026-01-01T00:00:00Z", ""],
+      ["a", "Ready", "2026-01-01T00:00:00Z", ""],
+    ]);
+    const page = renderPage({ at: "2026-01-02T00:00:00Z", cluster: "", sets: listSidecarSets(sets), details: [] });
+    expect(page).toContain('4 SidecarSets; somebody is needed for <a href="#main">z</a> (Blocked)</caption>');
+    expect(page).toMatch(/<strong>Blocked<\/strong> since <time [^>]*>2026-01-01 00:00:00<\/time>: 1 of at most 1/);
   });
 });

@@ -1,4 +1,5 @@
 /** Decides what a report consists of: everything that the page shows, and nothing of how. */
+import type { RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import type { EventLine } from "./event-line.ts";
 import type { PodGroup, StandingCounts } from "./groups.ts";
 import type { PodStanding } from "./pod-standing.ts";
@@ -27,7 +28,11 @@ export interface SetRow {
   readonly matched: number;
   readonly updated: number;
   readonly ready: number;
-  /** where it is not at work: paused, partition, not observed yet */
+  /** absent: no pass has seen its last change yet */
+  readonly verdict?: RolloutVerdict;
+  /** RFC3339: since when; absent: not known */
+  readonly since?: string;
+  /** one clause; "" when there is nothing to say */
   readonly remark: string;
 }
 

@@ -43,7 +43,7 @@ export function renderPage(content: ReportContent, options: PageOptions = {}): s
 <header class="top"><h1>SidecarSets${cluster !== "" && ` of ${cluster}`}</h1><p>As of ${timeOf(at)} UTC</p></header>
 <main id="main" tabindex="-1">
 ${options.up !== undefined && html`<nav aria-label="SidecarSets"><a href="${options.up}">All SidecarSets</a></nav>`}
-${(sets.length !== 1 || details.length === 0) && html`<div class="card">${setsTable(sets, linkTo)}</div>`}
+${(sets.length !== 1 || details.length === 0) && html`<div class="card">${setsTable(sets, linkTo, at)}</div>`}
 ${details.map((detail) => section(detail, ids.get(detail.name) ?? ""))}
 </main>
 <footer class="foot"><p>Pods that are finished or being deleted are left out. All times are UTC.</p></footer>

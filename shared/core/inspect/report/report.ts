@@ -2,6 +2,7 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { asLastAnswered } from "../../rollout/approval.ts";
+import { byVerdict, countedVerdict, natureOf, storedVerdict } from "../../rollout/conditions/verdict.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../../rollout/decide.ts";
 import { planRollout } from "../../rollout/plan/plan.ts";
 import { partitionOf } from "../../rollout/select/budget.ts";
@@ -71,27 +72,22 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
   };
 }
 
-/** One line about each, from what is stored: no pod is looked at. */
+/** One line about each, from what is stored: no pod is looked at. Those that need somebody come first. */
 export function listSidecarSets(sidecarSets: readonly SidecarSet[]): readonly SetRow[] {
-  return sidecarSets.map((sidecarSet) => {
+  const rows = sidecarSets.map((sidecarSet): SetRow => {
     const { metadata, spec, status = {} } = sidecarSet;
     const { matchedPods: matched = 0, updatedPods: updated = 0, readyPods: ready = 0 } = status;
-    return {
-      name: metadata?.name ?? "",
-      images: imagesOf(spec),
-      matched,
-      updated,
-      ready,
-      remark: remarkOn(sidecarSet),
-    };
+    const row = { name: metadata?.name ?? "", images: imagesOf(spec), matched, updated, ready };
+    if ((metadata?.generation ?? 0) > (status.observedGeneration ?? 0)) return { ...row, remark: "not taken up yet" };
+    const { message, ...told } = storedVerdict(sidecarSet) ?? countedVerdict(sidecarSet);
+    return { ...row, ...told, remark: natureOf(told.verdict).isTrouble ? message : steeringOf(sidecarSet) };
   });
+  return rows.toSorted(byVerdict);
 }
 
-function remarkOn({ metadata, spec, status }: SidecarSet): string {
-  const { type, paused, partition } = spec.updateStrategy ?? {};
-  if ((metadata?.generation ?? 0) > (status?.observedGeneration ?? 0)) return "not taken up yet";
+function steeringOf({ spec }: SidecarSet): string {
+  const { type, partition } = spec.updateStrategy ?? {};
   if (type === "NotUpdate") return "NotUpdate";
-  if (paused) return "paused";
   return partition === undefined || partition === 0 || partition === "0%" ? "" : `partition ${partition}`;
 }
 

@@ -1,4 +1,5 @@
 /** Decides how the tables of the page read: three columns at most, so that they fit on a phone. */
+import { natureOf } from "../../rollout/conditions/verdict.ts";
 import type { SetDetail, SetRow } from "./content.ts";
 import { bar } from "./figures.ts";
 import type { PodGroup } from "./groups.ts";
@@ -39,13 +40,22 @@ export function mark(standing: string): Html {
   return html`<span class="mark ${standing}" aria-hidden="true"></span>`;
 }
 
-export function setsTable(sets: readonly SetRow[], linkTo: (name: string) => string): Html {
-  return html`<table class="bars"><caption>${countOf(sets.length, "SidecarSet")}</caption>
+export function setsTable(sets: readonly SetRow[], linkTo: (name: string) => string, now: string): Html {
+  const link = (name: string) => html`<a href="${linkTo(name)}">${name}</a>`;
+  const troubled = sets.filter(({ verdict }) => verdict !== undefined && natureOf(verdict).isTrouble);
+  const named = troubled.map(({ name, verdict }, index) => html`${index > 0 && ", "}${link(name)} (${verdict})`);
+  return html`<table class="bars"><caption>${countOf(sets.length, "SidecarSet")}${troubled.length > 0 && html`; somebody is needed for ${named}`}</caption>
 <thead><tr><th scope="col">Name</th><th scope="col">Updated</th><th scope="col" class="num">Ready</th></tr></thead>
-<tbody>${sets.map(({ name, images, matched, updated, ready, remark }) => {
-    return html`<tr><th scope="row"><a href="${linkTo(name)}">${name}</a><small>${images.join(", ")}</small></th>
-<td>${updated} of ${matched}${bar({ updated, waiting: Math.max(0, matched - updated) }, matched)}<small>${remark}</small></td><td class="num">${ready}</td></tr>`;
+<tbody>${sets.map((set) => {
+    const { name, images, matched, updated, ready } = set;
+    return html`<tr><th scope="row">${link(name)}<small>${images.join(", ")}</small></th>
+<td>${updated} of ${matched}${bar({ updated, waiting: Math.max(0, matched - updated) }, matched)}<small>${standing(set, now)}</small></td><td class="num">${ready}</td></tr>`;
   })}</tbody></table>`;
+}
+
+function standing({ verdict, since, remark }: SetRow, now: string): Html {
+  if (verdict === undefined) return html`${remark}`;
+  return html`<strong>${verdict}</strong>${since !== undefined && html` since ${timeOf(since, now)}`}${remark !== "" && `: ${remark}`}`;
 }
 
 export function batchesTable(batches: readonly Batch[], caption: string, now: string): Html {
