@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import { convertSidecarSet } from "../../shared/core/sidecarset/convert.ts";
+import { sidecarSetSchema } from "../../shared/install/crd/sidecarset-schema.ts";
 
 const LABEL = "apps.kruise.io/sidecarset-custom-version";
 
@@ -84,7 +85,14 @@ describe("convertSidecarSet", () => {
     const added = {
       conditions: [{ type: "Progressing", status: "True", reason: "r", message: "m", lastTransitionTime: "t" }],
       selection: { digest: "d", since: "2026-01-02T03:04:05Z" },
+      ledgerNamespace: "kruise-system",
+      observedAnnotations: { "sidecarset.kruise.io/halt-on": "3" },
     };
+    const counts = [
+      "observedGeneration matchedPods updatedPods readyPods updatedReadyPods latestRevision collisionCount",
+    ].flatMap((names) => names.split(" "));
+    const fields = Object.keys(sidecarSetSchema({}).properties?.["status"]?.properties ?? {});
+    expect([...counts, ...Object.keys(added)].toSorted()).toEqual(fields.toSorted());
     const there = converted({ apiVersion: SIDECARSET_V1BETA1, status: added }, SIDECARSET_V1ALPHA1);
     expect(there).toMatchObject({ status: added });
     expect(converted(there, SIDECARSET_V1BETA1)).toMatchObject({ status: { matchedPods: 0, ...added } });

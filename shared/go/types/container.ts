@@ -5,7 +5,6 @@ import {
   always,
   BOOLEAN,
   each,
-  type GoFields,
   INT_OR_STRING,
   INT32,
   INT64,
@@ -59,7 +58,7 @@ export const CONTAINER_PORT = struct({
   ...each("protocol hostIP", optional(STRING)),
 });
 
-export const RESOURCE_LISTS: GoFields = each("limits requests", optional(map(QUANTITY)));
+export const RESOURCE_LISTS = each("limits requests", optional(map(QUANTITY)));
 
 export const RESOURCE_REQUIREMENTS = struct<ResourceRequirements>({
   ...RESOURCE_LISTS,
@@ -77,7 +76,7 @@ const VOLUME_MOUNT = struct({
 });
 
 /** of a hook, without what came later */
-export const ACTIONS: GoFields = {
+export const ACTIONS = {
   exec: pointer(struct({ command: optional(list(STRING)) })),
   httpGet: pointer(
     struct({
@@ -103,7 +102,7 @@ const LIFECYCLE_HANDLER = struct({ ...ACTIONS, sleep: pointer(struct({ seconds: 
 export const SECURITY_PROFILE = struct({ type: always(STRING), localhostProfile: pointer(STRING) });
 
 /** of a container and of a pod */
-export const SECURITY_OPTIONS: GoFields = {
+export const SECURITY_OPTIONS = {
   seLinuxOptions: pointer(struct(each("user role type level", optional(STRING)))),
   windowsOptions: pointer(
     struct({
@@ -124,7 +123,7 @@ const SECURITY_CONTEXT = struct({
 });
 
 /** To be inlined: a SidecarContainer begins with them. */
-export const CONTAINER_FIELDS: GoFields = {
+export const CONTAINER_FIELDS = {
   name: always(STRING),
   image: optional(STRING),
   ...each("command args", optional(list(STRING))),

@@ -37,7 +37,10 @@ export function map<T>(of: GoType<T>): GoType<Readonly<Record<string, T>>> {
   return { kind: "map", of };
 }
 
-export function struct<T = unknown>(fields: GoFields): GoType<T> {
+/** A field of `T` that is left out does not compile. More are right: our types of Kubernetes name only what is read. */
+type FieldsOf<T> = GoFields & (unknown extends T ? unknown : { readonly [K in keyof Required<T>]: GoField });
+
+export function struct<T = unknown>(fields: FieldsOf<T>): GoType<T> {
   return { kind: "struct", fields: new Map(Object.entries(fields)) };
 }
 
@@ -61,7 +64,13 @@ export function nullable(type: GoType): GoField {
   return { type, absent: "null" };
 }
 
+/** "a b" → "a" | "b" */
+type Words<T extends string> = T extends `${infer First} ${infer Rest}` ? First | Words<Rest> : T;
+
 /** The same fields with other names for the same kind of field. */
-export function each(names: string, field: GoField): GoFields {
-  return Object.fromEntries(names.split(" ").map((name) => [name, field]));
+export function each<const Names extends string>(
+  names: Names,
+  field: GoField,
+): Readonly<Record<Words<Names>, GoField>> {
+  return Object.fromEntries(names.split(" ").map((name) => [name, field])) as Record<Words<Names>, GoField>;
 }

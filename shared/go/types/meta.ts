@@ -1,22 +1,8 @@
 /** Go types of meta/v1 that our objects are made of. Source: k8s.io/apimachinery v0.32, pkg/apis/meta/v1. */
 import type { LabelSelector, ObjectMeta } from "../../api/kubernetes.ts";
-import {
-  always,
-  BOOLEAN,
-  each,
-  type GoFields,
-  INT64,
-  list,
-  map,
-  optional,
-  pointer,
-  RAW,
-  STRING,
-  struct,
-  TIME,
-} from "./go-type.ts";
+import { always, BOOLEAN, each, INT64, list, map, optional, pointer, RAW, STRING, struct, TIME } from "./go-type.ts";
 
-export const TYPE_META: GoFields = each("kind apiVersion", optional(STRING));
+export const TYPE_META = each("kind apiVersion", optional(STRING));
 
 const OWNER_REFERENCE = struct({
   ...each("apiVersion kind name uid", always(STRING)),

@@ -12,7 +12,6 @@ import {
   always,
   BOOLEAN,
   each,
-  type GoFields,
   INT32,
   INT64,
   list,
@@ -49,7 +48,7 @@ const POD_AFFINITY_TERM = struct({
   topologyKey: always(STRING),
 });
 
-const POD_AFFINITY: GoFields = {
+const POD_AFFINITY = {
   requiredDuringSchedulingIgnoredDuringExecution: optional(list(POD_AFFINITY_TERM)),
   preferredDuringSchedulingIgnoredDuringExecution: optional(
     list(struct({ weight: always(INT32), podAffinityTerm: always(POD_AFFINITY_TERM) })),
@@ -89,7 +88,7 @@ const DNS_CONFIG = struct({
   options: optional(list(struct({ name: optional(STRING), value: pointer(STRING) }))),
 });
 
-const SCHEDULING: GoFields = {
+const SCHEDULING = {
   nodeSelector: optional(map(STRING)),
   affinity: pointer(AFFINITY),
   schedulerName: optional(STRING),

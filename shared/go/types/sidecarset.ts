@@ -1,12 +1,21 @@
 /** Go types of SidecarSet in both its versions. Source: OpenKruise apis/apps/v1beta1 and v1alpha1. */
-import type { SidecarContainer, SidecarSet, SidecarSetSpec, SidecarSetStatus } from "../../api/sidecarset.ts";
+import type {
+  InjectionStrategy,
+  PatchPodMetadata,
+  ResourcesPolicy,
+  SidecarContainer,
+  SidecarSet,
+  SidecarSetSpec,
+  SidecarSetStatus,
+  TransferEnvVar,
+  UpdateStrategy,
+} from "../../api/sidecarset.ts";
 import type { SidecarSetV1alpha1 } from "../../api/sidecarset-v1alpha1.ts";
 import { CONTAINER_FIELDS, LOCAL_OBJECT_REFERENCE, OBJECT_FIELD_SELECTOR } from "./container.ts";
 import {
   always,
   BOOLEAN,
   each,
-  type GoFields,
   INT_OR_STRING,
   INT32,
   INT64,
@@ -21,14 +30,14 @@ import {
 import { LABEL_SELECTOR, OBJECT_META, TYPE_META } from "./meta.ts";
 import { VOLUME } from "./volume.ts";
 
-const TRANSFER_ENV_VAR = struct({
+const TRANSFER_ENV_VAR = struct<TransferEnvVar>({
   sourceContainerName: optional(STRING),
   sourceContainerNameFrom: pointer(struct({ fieldRef: pointer(OBJECT_FIELD_SELECTOR) })),
   envName: optional(STRING),
   envNames: optional(list(STRING)),
 });
 
-const RESOURCES_POLICY = struct({
+const RESOURCES_POLICY = struct<ResourcesPolicy>({
   targetContainersMode: always(STRING),
   targetContainersNameRegex: optional(STRING),
   resourcesExpr: always(struct(each("limits requests", pointer(struct(each("cpu memory", optional(STRING))))))),
@@ -52,7 +61,7 @@ export const PRIORITY_STRATEGY = struct({
   weightPriority: optional(list(struct({ weight: always(INT32), matchSelector: always(LABEL_SELECTOR) }))),
 });
 
-const UPDATE_STRATEGY = struct({
+const UPDATE_STRATEGY = struct<UpdateStrategy>({
   type: optional(STRING),
   paused: optional(BOOLEAN),
   selector: pointer(LABEL_SELECTOR),
@@ -62,20 +71,22 @@ const UPDATE_STRATEGY = struct({
   scatterStrategy: optional(list(struct(each("key value", always(STRING))))),
 });
 
-const INJECTION_STRATEGY = struct({
+const INJECTION_STRATEGY = struct<InjectionStrategy>({
   paused: optional(BOOLEAN),
   revision: pointer(struct({ ...each("revisionName customVersion", pointer(STRING)), policy: optional(STRING) })),
 });
 
 /** in both versions, after the selectors */
-const SHARED_SPEC: GoFields = {
+const SHARED_SPEC = {
   ...each("initContainers containers", optional(list(SIDECAR_CONTAINER))),
   volumes: optional(list(VOLUME)),
   updateStrategy: always(UPDATE_STRATEGY),
   injectionStrategy: always(INJECTION_STRATEGY),
   imagePullSecrets: optional(list(LOCAL_OBJECT_REFERENCE)),
   revisionHistoryLimit: pointer(INT32),
-  patchPodMetadata: optional(list(struct({ annotations: optional(map(STRING)), patchPolicy: optional(STRING) }))),
+  patchPodMetadata: optional(
+    list(struct<PatchPodMetadata>({ annotations: optional(map(STRING)), patchPolicy: optional(STRING) })),
+  ),
 };
 
 export const SIDECAR_SET_SPEC = struct<SidecarSetSpec>({
@@ -98,7 +109,7 @@ const STATUS = struct<SidecarSetStatus>({
   updatedReadyPods: optional(INT32),
   latestRevision: optional(STRING),
   collisionCount: pointer(INT32),
-  ...each("conditions selection", pointer(RAW)),
+  ...each("conditions selection ledgerNamespace observedAnnotations", pointer(RAW)),
 });
 
 export const SIDECAR_SET = struct<SidecarSet>({

@@ -5,7 +5,6 @@ import {
   always,
   BOOLEAN,
   each,
-  type GoFields,
   type GoType,
   INT32,
   INT64,
@@ -20,16 +19,16 @@ import {
 } from "./go-type.ts";
 import { LABEL_SELECTOR, OBJECT_META } from "./meta.ts";
 
-const READ_ONLY: GoFields = { readOnly: optional(BOOLEAN) };
-const SECRET_REF: GoFields = { secretRef: pointer(LOCAL_OBJECT_REFERENCE) };
-const DEFAULT_MODE: GoFields = { defaultMode: pointer(INT32) };
-const IS_OPTIONAL: GoFields = { optional: pointer(BOOLEAN) };
+const READ_ONLY = { readOnly: optional(BOOLEAN) };
+const SECRET_REF = { secretRef: pointer(LOCAL_OBJECT_REFERENCE) };
+const DEFAULT_MODE = { defaultMode: pointer(INT32) };
+const IS_OPTIONAL = { optional: pointer(BOOLEAN) };
 
-const KEYS_TO_PATHS: GoFields = {
+const KEYS_TO_PATHS = {
   items: optional(list(struct({ ...each("key path", always(STRING)), mode: pointer(INT32) }))),
 };
 
-const DOWNWARD_API_ITEMS: GoFields = {
+const DOWNWARD_API_ITEMS = {
   items: optional(
     list(
       struct({
@@ -59,7 +58,7 @@ const PROJECTED_SOURCE = struct({
   ),
 });
 
-const DATA_SOURCE: GoFields = { apiGroup: nullable(STRING), ...each("kind name", always(STRING)) };
+const DATA_SOURCE = { apiGroup: nullable(STRING), ...each("kind name", always(STRING)) };
 
 export const CLAIM_SPEC = struct({
   accessModes: optional(list(STRING)),
