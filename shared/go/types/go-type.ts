@@ -17,7 +17,7 @@ export interface GoField {
 }
 
 /** Fields by their JSON name, in Go's order. */
-export type GoFields = Readonly<Record<string, GoField>>;
+type GoFields = Readonly<Record<string, GoField>>;
 
 export const STRING: GoType<string> = { kind: "string" };
 export const BOOLEAN: GoType<boolean> = { kind: "boolean" };
