@@ -1,0 +1,16 @@
+/** docs/cli.md has every command. */
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { COMMANDS } from "../../functions/cli/commands/index.ts";
+
+const page = readFileSync("docs/cli.md", "utf8");
+/** `complete-words` is for shells. */
+const names = COMMANDS.map(({ name }) => name).filter((name) => name !== "complete-words");
+
+it.each(names)("shows %s", (name) => {
+  expect(page).toContain(`sidecarset ${name}`);
+});
+
+it("looked at all of them", () => {
+  expect(names.length).toBeGreaterThan(20);
+});
