@@ -28,7 +28,7 @@ import { lambdaWebhook } from "./http.ts";
 
 const config = readConfig();
 const cluster = readCluster();
-// Always anew: conflicts are looked for in what is there now.
+// Always read again: conflicts are looked for in what is there now.
 const options = { ...config, freshnessMs: 0, connect: () => connect(cluster), now: Date.now };
 const view = clusterView(options);
 const queue = readQueue();

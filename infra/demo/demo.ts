@@ -128,7 +128,7 @@ The next rollout:
   await Promise.all([signalled, showUntil(stage, view, stop.signal)]);
 }
 
-/** @throws CliError for what the caller can mend, KubeError when the cluster refuses a manifest */
+/** @throws CliError for what the caller can fix, KubeError when the cluster refuses a manifest */
 export async function runDemo({ json, keep, files }: DemoOptions): Promise<void> {
   const startedMs = performance.now();
   const view = progressView(json ? process.stderr : process.stdout);

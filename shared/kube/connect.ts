@@ -21,7 +21,7 @@ export function connect(cluster: ClusterSettings | string, aws: () => AwsAccess 
   const forget = () => {
     if (connected.get(key) === connecting) connected.delete(key);
   };
-  // A file that is mended works without a restart, and so does one whose token was renewed.
+  // A file that is fixed works without a restart, and so does one whose token was renewed.
   const onRequest = ({ code }: RequestRecord) => {
     if (code === 401) forget();
   };

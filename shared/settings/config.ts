@@ -100,7 +100,7 @@ function parseCount(variable: string, value: string): number {
 }
 
 /**
- * What Lambda gives a function to sign its requests to AWS with. Asked for anew before each use: Lambda's own, so
+ * What Lambda gives a function to sign its requests to AWS with. Asked for again before each use: Lambda's own, so
  * never kept in our settings.
  * @throws ConfigError where AWS gives none
  */

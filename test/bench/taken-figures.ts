@@ -42,7 +42,7 @@ async function orderedSets(): Promise<Json> {
   return { ordered: { measuredAt: (await stat(ORDERED)).mtime.toISOString().slice(0, 10), ...report } };
 }
 
-/** How far the soak has come by and by stays in its own file. */
+/** How far the soak has come gradually stays in its own file. */
 function withoutChunks(soak: Json): Json {
   return Object.fromEntries(
     Object.entries(soak).map(([name, part]) => {

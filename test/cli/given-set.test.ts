@@ -72,7 +72,7 @@ describe.each(["diff", "plan"])("%s", (command) => {
   });
 });
 
-it("migrate from-kruise has nothing to mend of a SidecarSet that OpenKruise's webhook admits", async () => {
+it("migrate from-kruise has nothing to fix of a SidecarSet that OpenKruise's webhook admits", async () => {
   const stored = storedSidecarSet(manifest({ ...pinned(revisionName), ...annotating("allowed/key") }));
   const { metadata, spec } = stored;
   const body = { metadata: { annotations: metadata?.annotations }, spec };

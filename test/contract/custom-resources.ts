@@ -255,7 +255,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
         code: 422,
         message: /status\.storedVersions\[0\]: Invalid value: "v1": missing from spec\.versions/,
       });
-      // Stored anew in the other version: nobody could read it otherwise, and neither it nor its definition would ever go.
+      // Stored again in the other version: nobody could read it otherwise, and neither it nor its definition would ever go.
       await merge(context, gadgets, { spec: { mode: "slow" } });
       const body = { status: { storedVersions: ["v1beta1"] } };
       await cluster.patch(DEFINITIONS, key, { type: "merge", body }, { subresource: "status" });

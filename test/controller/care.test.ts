@@ -69,7 +69,7 @@ describe("a release that halts", () => {
     const report = await pass("undone");
     expect(report?.why).toBe("4 of 4 pods updated, 4 of them ready");
     const message =
-      "put back to revision 1, since 2 of 2 updated pods fail, and sidecarset.kruise.io/halt-on is 1: mend the image, or go back";
+      "put back to revision 1, since 2 of 2 updated pods fail, and sidecarset.kruise.io/halt-on is 1: fix the image, or go back";
     expect(report?.tally.undone).toBe(message);
     const back = await readSet(cluster, "undone");
     expect(imageNow(back)).toBe(imageOf(1));

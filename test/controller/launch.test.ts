@@ -205,7 +205,7 @@ describe("a pass and pods whose containers start in an order", () => {
     await cluster.delete(PODS, { namespace: NAMESPACE, name: "same" });
   });
 
-  it("begins anew with a barrier that was taken away meanwhile", async () => {
+  it("begins again with a barrier that was taken away meanwhile", async () => {
     await cluster.create(PODS, orderedPod("robbed", [0, 1]));
     let opened = 0;
     const patch: Cluster["patch"] = async (resource, key, ...rest) => {

@@ -472,7 +472,7 @@ describe("evictions beside a rollout", () => {
     expect([calls["GET pods"], calls["CREATE pods/eviction"]]).toEqual([2, undefined]);
   });
 
-  test("the place of one that is gone at once is nobody else's before it has been made anew", async () => {
+  test("the place of one that is gone at once is nobody else's before it has been recreated", async () => {
     await prepare("at-once");
     const more = { spec: { updateStrategy: { maxUnavailable: 3 } } };
     await cluster.patch(SIDECARSETS, { name: "at-once" }, { type: "merge", body: more });

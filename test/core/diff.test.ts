@@ -109,19 +109,19 @@ const FATES: readonly (readonly [string, SidecarSet, Pod, object | undefined])[]
   ["is updated already", BEFORE, injected(BEFORE), { kind: "updated" }],
   ["is updated in place where only images changed", LATER, injected(BEFORE), { kind: "inPlace" }],
   [
-    "must be made anew where more changed, and it says what",
+    "must be recreated where more changed, and it says what",
     WITH_ENV,
     injected(BEFORE),
     { kind: "recreate", fields: ["spec.containers{sc}.env"] },
   ],
   [
-    "must be made anew for a container that it lacks",
+    "must be recreated for a container that it lacks",
     WITH_MORE,
     injected(BEFORE),
     { kind: "recreate", fields: ["spec.containers{x}"] },
   ],
   [
-    "must be made anew, for reasons that no revision tells",
+    "must be recreated, for reasons that no revision tells",
     LATER,
     injected(setOf({ containers: [{ ...AGENT, restartPolicy: "x" }] })),
     { kind: "recreate", fields: [] },

@@ -125,7 +125,7 @@ const ROWS: readonly (readonly [string, SidecarSet, readonly Pod[], Expected])[]
     { steps: [[5, 1]], hold: "finished", isComplete: true, seconds: 10 },
   ],
   [
-    "an old pod that is down at no cost, which a new image mends",
+    "an old pod that is down at no cost, which a new image fixes",
     sidecarSetOf(),
     [stuckPod("bad", "old"), ...podsOf(1)],
     { steps: [[0, 2]], hold: "finished", isComplete: true, seconds: 5 },

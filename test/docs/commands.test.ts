@@ -34,7 +34,7 @@ describe("commands of the documents", () => {
     expect(all.filter((one) => one.page === page).length).toBeGreaterThanOrEqual(least);
   });
 
-  it("README's picture shows what its commands print; node test/docs/record.ts makes it anew", async () => {
+  it("README's picture shows what its commands print; node test/docs/record.ts recreates it", async () => {
     const svg = readFileSync("docs/session.svg", "utf8");
     expect(svg.length).toBeLessThan(60_000);
     expect(readFileSync("README.md", "utf8")).toMatch(/!\[[^\]]{40,}\]\(docs\/session\.svg\)/);

@@ -101,7 +101,7 @@ it("diff and plan say what a change does, and then it does that", async () => {
   const env = [{ name: "A", value: "b" }];
   const wider = await fileOf("env.yaml", changed(scene, { containers: [{ ...SIDECAR, env }] }));
   expect(await out("diff", scene.name, "-f", wider)).toMatch(
-    /5 must be made anew[\s\S]*spec\.containers\{agent\}\.env/,
+    /5 must be recreated[\s\S]*spec\.containers\{agent\}\.env/,
   );
   const before = await generationOf(scene);
   const { sidecarSets } = await json<PassReport>("plan", scene.name, "-f", file, "--ready-after", "3s");

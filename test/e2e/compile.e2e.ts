@@ -107,7 +107,7 @@ function isInjected({ body }: RawAnswer): boolean {
   return (body as Pod).metadata?.annotations?.[INJECTED_LIST_ANNOTATION] !== undefined;
 }
 
-/** The API server compiles policies anew some time after they change. */
+/** The API server compiles policies again some time after they change. */
 function untilInForce({ set }: Case): Promise<unknown> {
   return eventually(
     () => tryPod(POLICY, PLAIN, set),

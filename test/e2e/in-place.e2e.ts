@@ -116,7 +116,7 @@ it("a new image and label in place, also a label that a container reads, and a n
 
   await patch({ op: "add", path: "/spec/template/spec/containers/0/env", value: [{ name: "A", value: "b" }] });
   await pass();
-  const anew = factsOf(await scene.untilReady(COUNT));
-  expect(anew.uids.filter((uid) => uids.includes(uid))).toEqual([]);
-  expect(anew.restarts).toEqual(three(0));
+  const again = factsOf(await scene.untilReady(COUNT));
+  expect(again.uids.filter((uid) => uids.includes(uid))).toEqual([]);
+  expect(again.restarts).toEqual(three(0));
 });

@@ -167,7 +167,7 @@ const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
-    title: "a pod below the partition is made anew as it was",
+    title: "a pod below the partition is recreated as it was",
     spec: { replicas: 3, ...partition(2) },
     acts: [
       newImage("app:2", seen(["db-0 app:1 ready", "db-1 app:1 ready", "db-2 app:2 ready"], { updatedReplicas: 1 })),

@@ -34,7 +34,7 @@ describe.concurrent("a rollout", () => {
     expect(why).toMatch(/; not ready: scene-\w+\/app-\S+ \(agent: (ErrImagePull|ImagePullBackOff)\), scene/);
     expect((await scene.pods()).filter(isReady)).toHaveLength(4);
     expect(await scene.record(since)).toMatchObject({ maxUnavailableObserved: 2, podPatches: 2 });
-    // Pods that are down already use none of the budget, as in OpenKruise: they are mended beside two others.
+    // Pods that are down already use none of the budget, as in OpenKruise: they are fixed beside two others.
     await scene.patchSet(setImage("agent:v2"));
     await scene.untilUpdated(6);
     expect(await scene.record(since)).toMatchObject({

@@ -279,7 +279,7 @@ it("a context that is asked for and not there is told with those that are", asyn
 });
 
 describe("a connection is kept", () => {
-  it("until its token is refused: then the file is read anew", async () => {
+  it("until its token is refused: then the file is read again", async () => {
     const { certificate: cert, key } = await createCertificates();
     const server = createServer({ cert, key }, ({ headers }, response) => {
       response.writeHead(headers.authorization === "Bearer renewed" ? 200 : 401).end('{"metadata":{}}');
@@ -317,9 +317,9 @@ describe("a connection is kept", () => {
   });
 
   it("unless it could not be had", async () => {
-    const path = await write("a: [", "mended");
+    const path = await write("a: [", "fixed");
     await expect(connect(path)).rejects.toThrow("is not YAML");
-    await write(kubeconfig({}), "mended");
+    await write(kubeconfig({}), "fixed");
     await expect(connect(path)).resolves.toBeDefined();
   });
 });

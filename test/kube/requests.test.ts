@@ -325,7 +325,7 @@ describe("a list whose items are kept one by one", () => {
     expect(error.message).toContain("ends in the middle");
   });
 
-  it("that is cut leaves open what it holds, and is read anew", async () => {
+  it("that is cut leaves open what it holds, and is read again", async () => {
     let asked = 0;
     const server = await serve((_, response) => {
       asked++;

@@ -43,7 +43,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A function that is set up anew. */
+/** A function that is set up again. */
 function created(mode: string, more: Readonly<Record<string, string>> = {}) {
   const env = {
     AUTHENTICATION: mode,

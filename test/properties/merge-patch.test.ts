@@ -32,7 +32,7 @@ function escaped(value: string): string {
   );
 }
 
-/** What was put in anew: without the nulls of its objects, also of those in arrays. */
+/** What was put in again: without the nulls of its objects, also of those in arrays. */
 function pruned(value: Json): string {
   if (isArray(value)) return `[${value.map(pruned).join(",")}]`;
   return isObject(value) ? printed(new Map([...value].filter(([, member]) => member !== null)), pruned) : text(value);

@@ -17,7 +17,7 @@ const EDITS: readonly Fault[] = [
   "partition raised",
   "budget changed",
   "selector changed",
-  "SidecarSet deleted and made anew",
+  "SidecarSet deleted and recreated",
   "pod created",
   "pod deleted",
   "pod recreated under its name",

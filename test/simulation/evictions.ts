@@ -25,7 +25,7 @@ export function evictionProblem(sidecarSet: SidecarSet, pod: Pod): string | unde
   return isLetBe(pod) ? "is evicted, and would not come back, or is not to be injected" : undefined;
 }
 
-/** Nobody makes it anew, or somebody said that it is to be without. */
+/** Nobody recreates it, or somebody said that it is to be without. */
 function isLetBe({ metadata }: Pod): boolean {
   const isOwned = metadata?.ownerReferences?.some(({ controller }) => controller === true) === true;
   return !isOwned || metadata?.annotations?.[INJECT_ANNOTATION] === "false";

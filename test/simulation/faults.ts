@@ -51,7 +51,7 @@ export const USER_FAULTS = [
   "budget changed",
   "selector changed",
   "order changed",
-  "SidecarSet deleted and made anew",
+  "SidecarSet deleted and recreated",
 ] as const;
 
 /** By whomever, in worlds of some kinds. */

@@ -61,7 +61,7 @@ export class Kubelet {
     if (now) this.#plan(now);
   }
 
-  /** From now on everything works, and what did not is mended. */
+  /** From now on everything works, and what did not is fixed. */
   heal(): void {
     this.#isHealed = true;
     for (const pod of this.#options.server.all<Pod>(PODS)) this.#plan(pod);
@@ -104,7 +104,7 @@ export class Kubelet {
       const isNew = status.image !== image && behaviour !== "same imageID";
       return { name, image, imageID: isNew ? imageIDOf(image) : imageID, ready: true, restartCount: restartCount + 1 };
     });
-    // It may have got another image meanwhile, or be mended.
+    // It may have got another image meanwhile, or be fixed.
     const after = this.#current(metadata);
     if (after && !this.#isHopeless(after)) this.#plan(after);
   }

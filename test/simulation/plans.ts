@@ -47,7 +47,7 @@ const WHIPLASH: readonly Fault[] = [
   "spec rolled back",
   "budget changed",
   "paused",
-  "SidecarSet deleted and made anew",
+  "SidecarSet deleted and recreated",
 ];
 
 export interface Plan {

@@ -1,4 +1,4 @@
-/** Those who write SidecarSets: new images, rollbacks, pauses; and they delete one and make it anew under its name. */
+/** Those who write SidecarSets: new images, rollbacks, pauses; and they delete one and recreate it under its name. */
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";

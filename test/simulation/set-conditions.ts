@@ -5,7 +5,7 @@ import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../shared
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isInjected, isWorking, recordsIn } from "./objects.ts";
 
-/** Pods that the SidecarSet selects, once nothing moves any more; and counted anew. */
+/** Pods that the SidecarSet selects, once nothing moves any more; and counted again. */
 export interface AtRest {
   readonly pods: readonly Pod[];
   /** which pods carry it as it is */
@@ -36,7 +36,7 @@ function problemUnless(condition: StatusCondition | undefined, status: string): 
 }
 
 function progressProblems(set: SidecarSet, scene: AtRest, progress?: StatusCondition) {
-  // Nobody mends pods that never work, and a rollout is not over before they do.
+  // Nobody fixes pods that never work, and a rollout is not over before they do.
   const isWaiting = scene.pods.some((pod) => !isWorking(pod)) && progress?.reason === "WaitingForPods";
   if (isWaiting && progress.status === "True") return [];
   const held = holdOf(set, scene);

@@ -66,7 +66,7 @@ export class Users {
   }
 
   /** What hung is gone now, and what was deleted is there again. */
-  mend(): void {
+  fix(): void {
     for (const pod of this.#stuck.splice(0)) this.removePod(pod);
     this.releases.createAll();
   }
@@ -80,7 +80,7 @@ export class Users {
       this.releases.apply(this.#anySet(), { strategy: { maxUnavailable: this.#options.chance.between(1, 3) } }),
     "selector changed": () => this.#changeSelector(this.#anySet()),
     "order changed": () => this.#changeOrder(this.#anySet()),
-    "SidecarSet deleted and made anew": () => this.#makeAnew(this.#anySet()),
+    "SidecarSet deleted and recreated": () => this.#makeAnew(this.#anySet()),
     "pod created": () =>
       this.createPod(this.#options.chance.pick(namespacesOf(this.#options)).name, `more-${this.#uids}`),
     "pod made without sidecars": () => this.#makeBare(),

@@ -183,7 +183,7 @@ function lagging(chance: Chance, base: Scenario): Partial<Scenario> {
 }
 
 function collected(chance: Chance, base: Scenario): Partial<Scenario> {
-  const strikes = also(base, chance, "SidecarSet deleted and made anew", chance.between(1, 3));
+  const strikes = also(base, chance, "SidecarSet deleted and recreated", chance.between(1, 3));
   return { isCollectedLate: true, strikes, passes: [...base.passes, ...morePasses(chance, base)] };
 }
 

@@ -251,7 +251,7 @@ export class World {
     else if (this.owners.loseNode()) countFault(this.counts, fault);
   }
 
-  /** No more faults; what was broken is mended. */
+  /** No more faults; what was broken is fixed. */
   calm(): void {
     this.#isCalm = true;
     Object.assign(this.#weather, {
@@ -263,7 +263,7 @@ export class World {
       hinder: undefined,
       lag: undefined,
     });
-    this.users.mend();
+    this.users.fix();
     this.owners.calm();
     this.approver.calm();
     this.kubelet.heal();

@@ -303,7 +303,7 @@ describe("a revision that new pods get", () => {
     ["by name", "named", { revisionName: "named-agent-2" }],
     ["by custom version", "versioned", { customVersion: "v1" }],
   ])(
-    "that is wanted %s is seen as it is, recorded again or labelled anew; what somebody else has put there is not",
+    "that is wanted %s is seen as it is, recorded again or labelled again; what somebody else has put there is not",
     async (_, name, revision) => {
       view = clusterView({
         connect: async () => watched(),

@@ -14,7 +14,7 @@ const DIFFERS = 3;
 export const DIFF: Command = {
   name: "diff",
   group: "Before a change",
-  summary: "what a changed SidecarSet means: which pods are updated in place, which need to be made anew, and why",
+  summary: "what a changed SidecarSet means: which pods are updated in place, which need to be recreated, and why",
   details: "Nothing is written. The file is checked as the webhook would check it.",
   arguments: [{ name: "<NAME>", about: "of the SidecarSet that is stored", completion: "sidecarset" }],
   options: [
@@ -46,7 +46,7 @@ function ofEither(before: readonly Pod[], selected: readonly Pod[]): readonly Po
 }
 
 const EFFECTS: Readonly<Record<Effect, readonly [string, Color]>> = {
-  recreate: ["pods that run keep the old one until they are made anew", "red"],
+  recreate: ["pods that run keep the old one until they are recreated", "red"],
   inPlace: ["updated in place", "green"],
   selection: ["other pods are meant", "yellow"],
   rollout: ["how the rollout goes", "cyan"],
@@ -56,9 +56,9 @@ const EFFECTS: Readonly<Record<Effect, readonly [string, Color]>> = {
 
 const FATES: readonly (readonly [PodFate["kind"], string, Color])[] = [
   ["inPlace", "will be updated in place", "green"],
-  ["recreate", "must be made anew to get it", "red"],
+  ["recreate", "must be recreated to get it", "red"],
   ["updated", "have it already", "dim"],
-  ["lacks", "match, and have none of its sidecars until they are made anew", "yellow"],
+  ["lacks", "match, and have none of its sidecars until they are recreated", "yellow"],
   ["left", "are no longer selected, and keep what they have", "yellow"],
 ];
 

@@ -16,7 +16,7 @@ const BLOCKED = 3;
 const COMMON = {
   group: "Install it",
   outputs: ["table", "json", "yaml"],
-  exits: [`${BLOCKED} something has to be mended first`],
+  exits: [`${BLOCKED} something has to be fixed first`],
 } as const;
 
 export const FROM_KRUISE: Command = {
@@ -86,7 +86,7 @@ function tell(migration: Migration, session: Session): number {
 
 export function showMigration({ found, blocks, same, changes, risks, steps }: Migration, screen: Screen): void {
   showList(screen, "Found", found);
-  showList(screen, "To be mended first", blocks, "red");
+  showList(screen, "To be fixed first", blocks, "red");
   showList(screen, "Stays the same", same);
   showList(screen, "Changes", changes);
   showList(screen, "Beware", risks, "yellow");

@@ -107,7 +107,7 @@ interface Watched {
   readonly name: string;
 }
 
-/** On a terminal the tree is drawn anew; elsewhere a line tells of each change. */
+/** On a terminal the tree is redrawn; elsewhere a line tells of each change. */
 async function watch(input: Input, session: Session, { cluster, name }: Watched): Promise<number> {
   const timeoutMs = input.durationMs("timeout") ?? Number.POSITIVE_INFINITY;
   const endsAt = performance.now() + timeoutMs;

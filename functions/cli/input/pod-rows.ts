@@ -57,7 +57,7 @@ function stateText(state: PodState, sidecarSet: SidecarSet): string {
     case "notSelected":
       return "left out by updateStrategy.selector";
     case "notUpgradable":
-      return state.native?.hindrance ?? "must be made anew";
+      return state.native?.hindrance ?? "must be recreated";
     case "inFlight":
       return "previous update under way";
     default:

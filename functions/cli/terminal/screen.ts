@@ -11,7 +11,7 @@ export type Part = string | { readonly text: string; readonly color: Color };
 export interface Screen {
   /** characters in a line; Infinity where nobody looks */
   readonly width: number;
-  /** somebody looks at it, so it may be drawn anew */
+  /** somebody looks at it, so it may be redrawn */
   readonly isTerminal: boolean;
   readonly line: (...parts: readonly Part[]) => void;
   /** a finished text, such as YAML to apply; ends with a newline. It is written as it is, secrets included. */

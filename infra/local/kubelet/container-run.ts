@@ -1,4 +1,4 @@
-/** One container on a node: pulled, started, ready, killed and started anew when its image changes. */
+/** One container on a node: pulled, started, ready, killed and restarted when its image changes. */
 import { randomBytes } from "node:crypto";
 import { asObject, asText, at, isEqual, type JsonObject } from "../storage/json.ts";
 import { timestamp } from "../storage/object.ts";

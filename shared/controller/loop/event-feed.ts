@@ -8,7 +8,7 @@ const WATCH_SECONDS = 240;
 /** An API server that ends or refuses every watch at once is not asked again at once, nor for ever. */
 const REOPEN_MS = 1_000;
 const MAX_REFUSALS = 5;
-/** The default reason is an exception, made anew each time. */
+/** The default reason is an exception, recreated each time. */
 const NEWS = "news";
 
 export interface EventFeed<T extends KubernetesObject> {

@@ -74,7 +74,7 @@ export class PodTable {
     cells[REST] = GONE;
   }
 
-  /** A record like the one that was given, made anew each time. Of a row that was given up: undefined. */
+  /** A record like the one that was given, recreated each time. Of a row that was given up: undefined. */
   at(row: number): Pod | undefined {
     return this.#isThere(row) ? this.#withMetadata(row, this.#metadataOf(row)) : undefined;
   }

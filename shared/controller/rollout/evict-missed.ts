@@ -1,5 +1,5 @@
 /**
- * Evicts pods that missed their sidecars, where somebody asks for that, so that their owners make them anew. An eviction
+ * Evicts pods that missed their sidecars, where somebody asks for that, so that their owners recreate them. An eviction
  * is reserved in the ledger as a patch is: other passes count it as down, and a late one lands under no later spec.
  */
 import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";

@@ -19,7 +19,7 @@ export interface Tally {
   undone?: string;
   /** pods that missed their sidecars and were evicted */
   evicted?: number;
-  /** times that everything was read anew because somebody else wrote the ledger or the SidecarSet */
+  /** times that everything was read again because somebody else wrote the ledger or the SidecarSet */
   restarts: number;
   readonly problems: PodProblem[];
 }

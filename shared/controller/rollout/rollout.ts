@@ -124,7 +124,7 @@ async function runRound(context: RolloutContext, name: string, look: Look | unde
   return "contention";
 }
 
-/** What to decide on next; undefined: look anew. "quiet": nothing changed, "settled": nothing can be waited for. */
+/** What to decide on next; undefined: look again. "quiet": nothing changed, "settled": nothing can be waited for. */
 async function nextLook(
   context: RolloutContext,
   following: Following,
@@ -189,7 +189,7 @@ function stopOf({ decision, reserved, isOutdated }: RoundResult): Stop | undefin
 
 function isUnderWay({ hold, updated, updatedReady, used, selected }: Summary): boolean {
   if (hold === "paused" || hold === "NotUpdate") return false;
-  // Who is waited for may be on its way: a set's controller makes pods anew.
+  // Who is waited for may be on its way: a set's controller recreates pods.
   if (hold === "order") return true;
   return selected > 0 || used > 0 || updated > updatedReady;
 }

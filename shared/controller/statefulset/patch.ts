@@ -10,7 +10,7 @@ export function changePatch(before: KubernetesObject, after: KubernetesObject): 
   return { type: "merge", body: { ...body, metadata: { ...body.metadata, uid, resourceVersion } } };
 }
 
-/** Some members written anew. */
+/** Some members rewritten. */
 export function memberPatch({ metadata }: KubernetesObject, members: { readonly metadata?: JsonObject }): Patch {
   const { uid, resourceVersion } = metadata ?? {};
   return { type: "merge", body: { ...members, metadata: { ...members.metadata, uid, resourceVersion } } };

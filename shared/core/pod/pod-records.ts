@@ -117,7 +117,7 @@ export function parseUpgradeRecords(text: string | undefined): ParsedRecords {
   return fresh;
 }
 
-/** The same of a text that is there, read anew: for who keeps less than that of it. */
+/** The same of a text that is there, read again: for who keeps less than that of it. */
 export function readUpgradeRecords(text: string): ParsedRecords {
   const problem = jsonProblem(text);
   if (problem !== undefined) return malformed(problem);

@@ -110,7 +110,7 @@ export function asLastAnswered<T extends Batched>(sidecarSet: SidecarSet, decisi
   return refusal && batch.length > 0 ? withoutBatch(decision, batch, refusal.message) : decision;
 }
 
-/** The gate was asked and does not want the batch; else somebody has to mend something. */
+/** The gate was asked and does not want the batch; else somebody has to fix something. */
 export function isPlainNo(reason: string): boolean {
   return /^the gate at \S+ says no/.test(reason);
 }

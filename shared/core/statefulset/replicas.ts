@@ -1,4 +1,4 @@
-/** Decides what the pods in range need: created, replaced, waited for, mended; one after the other, or all at once. */
+/** Decides what the pods in range need: created, replaced, waited for, fixed; one after the other, or all at once. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { hasStaleClaim } from "./claims/retention.ts";
 import { isScaleBudgetSpent, type Pass } from "./pass.ts";

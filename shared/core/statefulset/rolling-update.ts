@@ -67,7 +67,7 @@ export function atLeastOne(value: IntOrString, replicas: number): number {
   return Math.max(1, Math.floor((Number(percent) * replicas) / 100));
 }
 
-/** True when a pod changed, or was written before in this pass, and has to be looked at anew. */
+/** True when a pod changed, or was written before in this pass, and has to be looked at again. */
 function* refreshAll(pass: Pass): Steps<boolean> {
   const { written } = pass.progress;
   let isChanged = false;

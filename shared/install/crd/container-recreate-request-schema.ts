@@ -126,7 +126,7 @@ function statusOf(version: Version): Schema {
 
 export function containerRecreateRequestSchema(version: Version): Schema {
   return described(
-    "Containers of one pod that are to be stopped and started anew, without a change of the pod.",
+    "Containers of one pod that are to be restarted, without a change of the pod.",
     object({
       apiVersion: text,
       kind: text,

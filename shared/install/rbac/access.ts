@@ -81,7 +81,7 @@ const ACCOUNTS: readonly Account[] = [
     ],
     namespaceRules: [
       allow("apps", ["controllerrevisions"], [...READ, "create", "patch", "delete"]),
-      // The same plugin lets only those who may delete a ledger give it a new owner, when a SidecarSet is made anew.
+      // The same plugin lets only those who may delete a ledger give it a new owner, when a SidecarSet is recreated.
       allow("", ["configmaps"], ["get", "create", "patch", "delete"]),
       allow("coordination.k8s.io", ["leases"], ["get", "create", "patch"]),
     ],

@@ -187,7 +187,7 @@ describe("a pass", () => {
     expect(created).toEqual(["pair-2", "pair-1", "pair-0"]);
   });
 
-  it("that dies at any of its calls leaves nothing that the next one cannot mend", async () => {
+  it("that dies at any of its calls leaves nothing that the next one cannot fix", async () => {
     await createSet(cluster, "mortal", { replicas: 2 });
     await settle(cluster, "mortal");
     let died = 0;

@@ -75,6 +75,6 @@ describe("what cannot be read stops it, and says so", () => {
 
 test("the sentence has the numbers", () => {
   expect(haltOf(set("1"), { witnesses: failing(0, 0), upgraded: 4, namespaces: 1 })).toBe(
-    "2 of 4 updated pods fail, and sidecarset.kruise.io/halt-on is 1: mend the image, or go back",
+    "2 of 4 updated pods fail, and sidecarset.kruise.io/halt-on is 1: fix the image, or go back",
   );
 });

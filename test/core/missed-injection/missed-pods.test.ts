@@ -89,7 +89,7 @@ describe("a SidecarSet selects what it does since", () => {
     expect(sinceBy(made({ generation: 2, managedFields }, status))).toBe("2026-01-03T00:00:00Z");
   });
 
-  test("it was first seen so, whatever else has changed since, and anew when the selection changes", () => {
+  test("it was first seen so, whatever else has changed since, and again when the selection changes", () => {
     const selection = selectionOf(made({}), NOW);
     const status = { selection };
     expect(since(made({ generation: 5 }, status, { containers: [{ name: "x", image: "y" }] }))).toBe(SINCE);

@@ -269,7 +269,7 @@ describe("why a pod of a set is as it is", () => {
       /number 3 of 3 that wait; 1 of at most 1 unavailable, held by db-2 \(it is not ready\)/,
     );
     expect(text("db-2", { pods: [...podsOf(0, 1), broken(podOf(OLD, 2))] })).toMatch(
-      /undo statefulset\.apps\.kruise\.io\/db or mend the template, then kubectl delete pod db-2/,
+      /undo statefulset\.apps\.kruise\.io\/db or fix the template, then kubectl delete pod db-2/,
     );
   });
 });

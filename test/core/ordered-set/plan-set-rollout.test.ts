@@ -130,7 +130,7 @@ describe("the plan of an ordered set", () => {
       [],
     ],
     [
-      "mends it with the gate",
+      "fixes it with the gate",
       setOf({}, "app:2"),
       { pods: [running(OLD, 0), running(OLD, 1), stuck(running(OLD, 2))], gates: { StatefulSetUnblocked: true } },
       ["0s replace db-2", "5s replace db-1", "10s replace db-0"],

@@ -80,7 +80,7 @@ describe("a pass looks after its pods before it updates any", () => {
   });
 });
 
-test("a pod whose gate was opened is mended as it is stored then", () => {
+test("a pod whose gate was opened is fixed as it is stored then", () => {
   const { labels, ...metadata } = pod(0, { hasGate: true }).metadata ?? {};
   const { "statefulset.kubernetes.io/pod-name": _, ...others } = labels ?? {};
   const nameless = { ...pod(0, { hasGate: true, nodeName: "n" }), metadata: { ...metadata, labels: others } };
@@ -108,7 +108,7 @@ describe("a pod that was written in a pass is looked after as it is stored since
   test.each([
     ["ReCreate", { preDelete: HOOK }, "PreparingDelete"],
     ["InPlaceIfPossible", { inPlaceUpdate: HOOK }, "PreparingUpdate"],
-  ])("one that was mended is asked to get ready for its update: %s", (podUpdatePolicy, lifecycle, state) => {
+  ])("one that was fixed is asked to get ready for its update: %s", (podUpdatePolicy, lifecycle, state) => {
     const rollingUpdate = { partition: 0, maxUnavailable: 1, podUpdatePolicy };
     const updateStrategy = { type: "RollingUpdate", rollingUpdate };
     const spec = { podManagementPolicy: "Parallel", replicas: 1, updateStrategy, lifecycle };

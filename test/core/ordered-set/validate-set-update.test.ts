@@ -112,11 +112,11 @@ describe("claim templates of a set whose claims grow with its pods", () => {
     expect(problem === undefined ? found : found?.slice(0, problem.length)).toBe(problem);
   });
 
-  test("may change freely where claims are only made anew", () => {
+  test("may change freely where claims are only recreated", () => {
     expect(claimTemplatesProblem(spec([template()], "OnDelete"), spec([], "OnDelete"), [fixed])).toBeUndefined();
   });
 
-  test("may change with the strategy where claims were only made anew before, and not the other way round", () => {
+  test("may change with the strategy where claims were only recreated before, and not the other way round", () => {
     const [grown, made] = [spec([template()]), spec([], "OnDelete")];
     expect(claimTemplatesProblem(made, grown, [fixed])).toBeUndefined();
     expect(claimTemplatesProblem(grown, made, [fixed])).toMatch(/^spec.volumeClaimTemplates: Invalid value/);

@@ -27,7 +27,7 @@ describe("newRevision", () => {
     );
   });
 
-  it("has its data in the order of Go's maps, so that an API server that writes it anew finds the same bytes", () => {
+  it("has its data in the order of Go's maps, so that an API server that writes it again finds the same bytes", () => {
     const data = revisionData(SIDECAR_SET);
     expect(JSON.stringify(data)).toBe(revisionText(data));
   });

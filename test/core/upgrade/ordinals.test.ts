@@ -245,7 +245,7 @@ describe("a pod of a StatefulSet is told", () => {
       "who of its set is down",
       "a-1",
       [...A.slice(0, 2), leaving(member("a-2"))],
-      "1 of 2 that wait: default/a-2 of the same set is not ready: mend it, or delete it, and its successor has the new version",
+      "1 of 2 that wait: default/a-2 of the same set is not ready: fix it, or delete it, and its successor has the new version",
     ],
     [
       "which set has begun and cannot go on",

@@ -23,7 +23,7 @@ function withReadyNamespaces(cluster: Cluster): Cluster {
   };
 }
 
-/** The API server remembers what etcd has forgotten, until it starts anew. */
+/** The API server remembers what etcd has forgotten, until it starts again. */
 async function compact(): Promise<void> {
   const { etcdUrl } = controlPlane();
   // A write, so that the state of now is one of the past.

@@ -60,7 +60,7 @@ export const PERMITTED: readonly Write[] = [
     revision: 1,
     data: {},
   }),
-  patch("number it anew", { revision: 2 }, `${HOME_REVISIONS}/mine-1`),
+  patch("number it again", { revision: 2 }, `${HOME_REVISIONS}/mine-1`),
   remove("forget it", `${HOME_REVISIONS}/mine-1`),
   create("take the Lease", LEASES, { metadata: { name: "sidecarset-rollout" }, spec: { holderIdentity: "me" } }),
   patch("renew the Lease", { spec: { holderIdentity: "me again" } }, `${LEASES}/sidecarset-rollout`),

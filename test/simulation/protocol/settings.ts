@@ -49,7 +49,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     ...small,
-    name: "a SidecarSet made anew, a status that is touched",
+    name: "a SidecarSet recreated, a status that is touched",
     specs: [first, spec(1, { uid: "again" })],
     touches: 1,
   },

@@ -40,7 +40,7 @@ function fatal(field: string, reason: string): NotExpressible {
 function ofResources(path: string, hasPairs: boolean): NotExpressible {
   const field = `${path}.resourcesPolicy`;
   // The webhook would count the pair among the containers that resources are derived from.
-  if (hasPairs) return fatal(field, "beside a hot upgrade the webhook could not mend what the policy leaves out");
+  if (hasPairs) return fatal(field, "beside a hot upgrade the webhook could not fix what the policy leaves out");
   return {
     field,
     reason: "CEL can compare and add quantities, but not write one as text again",

@@ -20,7 +20,7 @@ const OTHER_REASONS = [
  * True for every pod that the webhook would change or refuse, and for few others. Undefined: every pod has to be asked
  * about, because a selector is malformed, or because there are so many that the API server would pay more than we do.
  * Labels of namespaces cannot be seen there: a SidecarSet that selects namespaces otherwise than by name is taken to
- * select all. Paused SidecarSets count: they may go on before this is written anew.
+ * select all. Paused SidecarSets count: they may go on before this is rewritten.
  */
 export function callCondition(sidecarSets: readonly SidecarSet[]): string | undefined {
   const reasons = sidecarSets.map(reasonsOf);

@@ -79,7 +79,7 @@ function checkFormerName(pods: Registrations["pods"]): readonly Finding[] {
           "FormerNameRegistered",
           "registration",
           "the pod webhook is registered under its former name, by which API servers call it after most others: what they judge or change has no sidecars yet",
-          "register it anew: sidecarset webhooks --url URL | kubectl apply -f -",
+          "register it again: sidecarset webhooks --url URL | kubectl apply -f -",
         )
       : finding(
           "FormerNameRegistered",

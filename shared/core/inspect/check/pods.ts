@@ -72,7 +72,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
         "InjectionMissed",
         about,
         `${counted(missed.length, "pod was made after it, matches it, and lacks", "pods were made after it, match it, and lack")} its sidecars, as happens while the webhook is down: ${someOf(missed)}`,
-        "make them anew: kubectl rollout restart of their workloads",
+        "recreate them: kubectl rollout restart of their workloads",
       ),
     ),
     ...where(
@@ -81,7 +81,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
         "ContainersMissing",
         about,
         `${counted(older.length, "pod was injected before it had all of its containers, and is", "pods were injected before it had all of its containers, and are")} in none of its counts: ${someOf(older)}`,
-        "make them anew: containers are added to new pods only",
+        "recreate them: containers are added to new pods only",
       ),
     ),
     ...where(
@@ -112,7 +112,7 @@ function checkUpdates(rollout: Rollout): readonly Finding[] {
         "PodsNotUpgradable",
         about,
         `${counted(notUpgradable, "pod")} cannot be updated in place, since more than images changed${fields}`,
-        "make them anew: kubectl rollout restart of their workloads",
+        "recreate them: kubectl rollout restart of their workloads",
       ),
     ),
     ...where(
@@ -121,7 +121,7 @@ function checkUpdates(rollout: Rollout): readonly Finding[] {
         "PodsRefused",
         about,
         `${counted(refused.length, "pod is", "pods are")} left alone: ${someOf(refused)}`,
-        "mend that, or make them anew",
+        "fix that, or recreate them",
       ),
     ),
     ...(halt === undefined

@@ -73,7 +73,7 @@ function checkProbe(probe: Probe, facts: Facts): readonly Finding[] {
       "CaBundleBroken",
       about,
       "the caBundle that is registered is no certificate in PEM",
-      "register it anew with --ca-bundle",
+      "register it again with --ca-bundle",
     ),
   );
   if ("unreachable" in probe.handshake) return [...broken, unreachable(about, probe.handshake.unreachable, facts)];

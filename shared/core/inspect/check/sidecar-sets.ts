@@ -161,7 +161,7 @@ function checkCare(one: SidecarSet): readonly Finding[] {
             "GateNotAsked",
             aboutOf(one),
             `its rollout waits for a gate that gives no answer since ${refusal.lastTransitionTime}: ${refusal.message}`,
-            "mend the gate, name it in GATE_HOSTS of the passes, or take the annotation sidecarset.kruise.io/gate away",
+            "fix the gate, name it in GATE_HOSTS of the passes, or take the annotation sidecarset.kruise.io/gate away",
           ),
         ]),
   ];

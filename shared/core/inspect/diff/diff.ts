@@ -1,4 +1,4 @@
-/** Decides what a changed SidecarSet means for the pods that run: who can be updated in place, and who must be made anew, because of what. */
+/** Decides what a changed SidecarSet means for the pods that run: who can be updated in place, and who must be recreated, because of what. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -24,7 +24,7 @@ export type PodFate =
   | ({ readonly kind: "inPlace" } & PodName)
   /** `fields` differ from what the pod was made with; empty where no revision tells. `hindrance`: what its node cannot do */
   | ({ readonly kind: "recreate"; readonly fields: readonly string[]; readonly hindrance?: string } & PodName)
-  /** selected, and has none of its sidecars: comes with them only when it is made anew */
+  /** selected, and has none of its sidecars: comes with them only when it is recreated */
   | ({ readonly kind: "lacks" } & PodName)
   /** keeps its sidecars as they are: no longer selected */
   | ({ readonly kind: "left" } & PodName);

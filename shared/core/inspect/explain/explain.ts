@@ -105,7 +105,7 @@ function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }:
           stop(
             "PodsLackSidecars",
             `${counted(lacking, "pod matches and has", "pods match and have")} none of its sidecars`,
-            "sidecarset explain pod/NAMESPACE/NAME tells why of each; sidecars come when a pod is made anew",
+            "sidecarset explain pod/NAMESPACE/NAME tells why of each; sidecars come when a pod is recreated",
           ),
         ]
       : []),
@@ -114,7 +114,7 @@ function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }:
           stop(
             "ContainersMissing",
             `${counted(older, "pod was made before the SidecarSet had all of its containers, and is", "pods were made before the SidecarSet had all of its containers, and are")} in none of its counts`,
-            "containers are added to new pods only: make them anew",
+            "containers are added to new pods only: recreate them",
           ),
         ]
       : []),
@@ -185,7 +185,7 @@ function traceHeld(
           stop(
             "UpdateRefused",
             `${counted(problems.length, "pod is", "pods are")} left alone, such as ${problem.namespace}/${problem.name}: ${problem.message}`,
-            "mend that, or make them anew",
+            "fix that, or recreate them",
           ),
         ]
       : []),

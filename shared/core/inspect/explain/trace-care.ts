@@ -38,5 +38,5 @@ export function traceNext(sidecarSet: SidecarSet, what: string): Step {
   const message = `${refusal.message}, since ${refusal.lastTransitionTime}; without its yes no pod is updated`;
   return isPlainNo(refusal.message)
     ? wait("GateRefused", message, "it is asked again; whoever runs the gate knows more")
-    : stop("GateRefused", message, "mend the gate, name it in GATE_HOSTS of the passes, or take the annotation away");
+    : stop("GateRefused", message, "fix the gate, name it in GATE_HOSTS of the passes, or take the annotation away");
 }

@@ -193,7 +193,7 @@ function traceOwn(
   const withNatives = settings.NativeSidecarInPlaceUpdate;
   const plan = planUpgrade(pod, sidecarSet, { now, latestRevision: "", withNatives });
   if (plan.kind === "planned") return undefined;
-  return stop("UpdateRefused", `the pod is left alone: ${plan.message}`, `mend that, or ${renewalHint([pod])}`);
+  return stop("UpdateRefused", `the pod is left alone: ${plan.message}`, `fix that, or ${renewalHint([pod])}`);
 }
 
 interface Turn {

@@ -13,7 +13,7 @@ export interface Migration {
   readonly direction: "from-kruise" | "to-kruise";
   /** what there is */
   readonly found: readonly string[];
-  /** what has to be mended first; none: go ahead */
+  /** what has to be fixed first; none: go ahead */
   readonly blocks: readonly string[];
   /** what stays the same */
   readonly same: readonly string[];

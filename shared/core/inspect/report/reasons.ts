@@ -78,7 +78,7 @@ function missing(pods: readonly PodStanding[]): readonly Reason[] {
   ];
   return [
     ...reason(["WebhookMissed", "trouble"], missed, `${count(missed.length, "pod")} without the sidecars`, [
-      "They match, and were not injected: the webhook was not asked, or not reached. Delete them to get them anew.",
+      "They match, and were not injected: the webhook was not asked, or not reached. Delete them to have them recreated.",
     ]),
     ...reason(
       ["CreatedBeforeSidecarSet", "held"],

@@ -34,7 +34,7 @@ export function haltOf({ metadata }: SidecarSet, { witnesses, upgraded, namespac
   const count =
     limit.withinSeconds === undefined ? counted(witnesses, share) : mostWithin(witnesses, limit.withinSeconds, share);
   return count >= needed
-    ? `${witnesses.length} of ${upgraded} updated pods fail, and ${HALT_ON_ANNOTATION} is ${text}: mend the image, or go back`
+    ? `${witnesses.length} of ${upgraded} updated pods fail, and ${HALT_ON_ANNOTATION} is ${text}: fix the image, or go back`
     : undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Decides which pods that missed their sidecars are evicted now, where somebody asks for that, so that they are made anew with them. */
+/** Decides which pods that missed their sidecars are evicted now, where somebody asks for that, so that they are recreated with them. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";

@@ -153,7 +153,7 @@ function write(
   return { observation: next, atSeconds, starting: later(starting, atSeconds + readyAfterSeconds, down) };
 }
 
-/** A pod that is written to again starts anew. */
+/** A pod that is written to again starts again. */
 function later(starting: Simulation["starting"], at: number, uids: readonly string[]): Simulation["starting"] {
   if (uids.length === 0) return starting;
   const again = new Set(uids);

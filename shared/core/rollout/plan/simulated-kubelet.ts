@@ -10,7 +10,7 @@ import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 
 type PodPatch = Extract<Action, { kind: "PatchPod" }>;
 
-/** The pod right after the patch: its changed containers are being started anew, so it is not ready. */
+/** The pod right after the patch: its changed containers are being restarted, so it is not ready. */
 export function patched(pod: Pod, { images, annotations, resources = [] }: PodPatch): Pod {
   const changed = (list: ImageChange["list"]) =>
     new Map(images.filter((image) => image.list === list).map((image) => [image.container, image.to]));

@@ -133,7 +133,7 @@ export function outOfTurn(pod: Pod, { next, holder, down }: OrdinalTurn): string
 const OWN = {
   next: "comes first",
   moving: "is being upgraded, and has to be ready again first",
-  down: "is not ready: mend it, or delete it, and its successor has the new version",
+  down: "is not ready: fix it, or delete it, and its successor has the new version",
 } as const;
 
 const OTHER = {

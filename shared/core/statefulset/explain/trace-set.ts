@@ -56,9 +56,7 @@ function traceWaiting({ seen, plan }: SetExplanationFacts, { waitingFor }: SetSt
 function tracePass({ plan }: SetExplanationFacts): readonly SetStep[] {
   const { failure } = plan.outcome;
   if (failure)
-    return [
-      stop("PassFails", `every pass ends early: ${failure.message}`, "mend what it names; the next pass goes on"),
-    ];
+    return [stop("PassFails", `every pass ends early: ${failure.message}`, "fix what it names; the next pass goes on")];
   const names = (kind: "CreatePod" | "DeletePod") =>
     plan.writes.flatMap((one) => (one.kind === kind ? [one.pod.metadata?.name ?? ""] : []));
   const updated = plan.writes.flatMap((one) =>

@@ -24,7 +24,7 @@ export function traceState(seen: SetObservation, pod: Pod, updateRevision: strin
   if (why === undefined) return undefined;
   const message = `${pod.metadata?.name} ${why}`;
   if (isTerminating(pod)) return traceTerminating(pod, message);
-  if (isFinished(pod)) return wait("PodFinished", `${message}; such a pod is deleted and made anew`);
+  if (isFinished(pod)) return wait("PodFinished", `${message}; such a pod is deleted and recreated`);
   const state = lifecycleState(pod);
   if (state !== "" && state !== "Normal")
     return stop("HeldByHook", message, "it goes on when whoever set the hook takes its label or finalizer away");
@@ -38,15 +38,15 @@ export function isBroken(pod: Pod): boolean {
   return failureOf(pod) !== undefined;
 }
 
-/** Where the order waits for the very pod that an update would mend, only a deletion helps. */
+/** Where the order waits for the very pod that an update would fix, only a deletion helps. */
 function remedy(seen: SetObservation, pod: Pod, updateRevision: string | undefined): string {
   const isNewest = revisionOf(pod) === updateRevision;
   const back = `sidecarset undo ${referenceTo(seen)}`;
   if (!isMonotonic(seen) || seen.gates.StatefulSetUnblocked)
-    return isNewest ? `${back}, or mend the template` : "see what its containers say: kubectl describe pod";
+    return isNewest ? `${back}, or fix the template` : "see what its containers say: kubectl describe pod";
   const remove = `kubectl delete pod ${pod.metadata?.name}`;
   const why = "a set that keeps order never updates a pod that is not ready";
-  return isNewest ? `${back} or mend the template, then ${remove}: ${why}` : `${remove}: ${why}`;
+  return isNewest ? `${back} or fix the template, then ${remove}: ${why}` : `${remove}: ${why}`;
 }
 
 function traceTerminating({ metadata }: Pod, message: string): SetStep {

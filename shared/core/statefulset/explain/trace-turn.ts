@@ -63,7 +63,7 @@ function isUpdate({ before, after }: { readonly before: Pod; readonly after: Pod
 export function traceBefore({ seen, plan }: SetExplanationFacts, pod: Pick<Pod, "metadata">): SetStep | undefined {
   const { failure, updateRevision } = plan.outcome;
   if (failure)
-    return stop("PassFails", `every pass ends early: ${failure.message}`, "mend what it names; the next pass goes on");
+    return stop("PassFails", `every pass ends early: ${failure.message}`, "fix what it names; the next pass goes on");
   const { waitingFor, outOfRange } = setStanding(seen, updateRevision);
   const [first] = waitingFor;
   if (isMonotonic(seen) && first) return traceOrder(first, pod);

@@ -17,7 +17,7 @@ interface PlannedImage {
 /** What becomes of one pod. */
 export interface PlannedSetPod {
   readonly name: string;
-  /** replace: deleted, and made anew; update: in place */
+  /** replace: deleted, and recreated; update: in place */
   readonly action: "create" | "replace" | "delete" | "update";
   /** of an update in place */
   readonly images?: readonly PlannedImage[];
@@ -169,7 +169,7 @@ function stepOf(
   return { atSeconds: world.atSeconds, pods, updated, ready, unavailable: waitingFor.length, maxUnavailable };
 }
 
-/** Pods that are made anew right after they were deleted are replaced. */
+/** Pods that are recreated right after they were deleted are replaced. */
 function addStep(steps: PlannedSetStep[], step: PlannedSetStep): void {
   const last = steps.at(-1);
   const gone = new Set(last?.pods.filter(({ action }) => action === "delete").map(({ name }) => name));

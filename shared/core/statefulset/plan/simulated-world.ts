@@ -217,7 +217,7 @@ function imageOf({ spec }: Pod, container: string): string | undefined {
   return spec.containers.find(({ name }) => name === container)?.image;
 }
 
-/** Containers with another image are started anew. */
+/** Containers with another image are restarted. */
 function withChanged(before: Pod, after: Pod): Pod {
   const containerStatuses = after.spec.containers.map(({ name, image = "" }) => {
     const known = before.status?.containerStatuses?.find((status) => status.name === name);

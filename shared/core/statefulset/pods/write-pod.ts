@@ -1,4 +1,4 @@
-/** Decides how a pod of a set is created, deleted and mended, and what is recorded of it. */
+/** Decides how a pod of a set is created, deleted and fixed, and what is recorded of it. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { PersistentVolumeClaim } from "../../../api/stateful-set.ts";
 import { ordinalOf } from "../../pod/pod-name.ts";
@@ -120,7 +120,7 @@ export function* mendPod(pass: Pass, pod: Pod): Steps<void> {
   const { name = "", uid = "" } = pod.metadata ?? {};
   const before = progress.written.has(uid) ? yield* getPod(name) : pod;
   const named = hasIdentity(set, before) ? before : withIdentity(set, before, gates);
-  const mended = yield* attempt(
+  const fixed = yield* attempt(
     (function* () {
       const isMounted = hasClaimVolumes(set, named);
       if (!isMounted) yield* createMissingClaims(pass, named);
@@ -130,8 +130,8 @@ export function* mendPod(pass: Pass, pod: Pod): Steps<void> {
       yield* ask({ kind: "UpdatePod", before, after });
     })(),
   );
-  yield* recordPod(pass, "update", named, mended);
-  if (mended instanceof StepFailed) throw failPod(pass, "update", "FailedUpdatePod", mended);
+  yield* recordPod(pass, "update", named, fixed);
+  if (fixed instanceof StepFailed) throw failPod(pass, "update", "FailedUpdatePod", fixed);
 }
 
 function* recordPod({ set }: Pass, verb: Verb, pod: Pod, outcome: unknown): Steps<void> {
