@@ -94,6 +94,18 @@ it("preview shows the pod that the API server then stores", async () => {
   expect(await out("preview", "-f", await fileOf("pod.yaml", pod), "-o", "diff")).toMatch(/^\+ .*name: agent$/m);
 });
 
+it("lint says what the API server then refuses, word for word", async () => {
+  const scene = await openScene({ updateStrategy: STRATEGY });
+  const good = await fileOf("good.yaml", changed(scene, {}));
+  expect(await out("lint", "-f", good)).toBe("1 SidecarSet: nothing is wrong\n");
+  const bad = { ...changed(scene, { selector: {} }), metadata: { name: `${scene.name}-bad` } };
+  const { code, stdout } = await cli("lint", "-f", await fileOf("bad.yaml", bad), "-o", "json");
+  const [finding] = JSON.parse(stdout) as readonly { readonly severity: string; readonly message: string }[];
+  expect([code, finding?.severity]).toEqual([4, "error"]);
+  const refusal = await scene.cluster.create(SIDECARSETS, bad, { dryRun: true }).catch(String);
+  expect(refusal).toContain(finding?.message);
+});
+
 it("diff and plan say what a change does, and then it does that", async () => {
   const scene = await settled(5);
   const file = await fileOf("image.yaml", changed(scene, { containers: [{ ...SIDECAR, image: "agent:v2" }] }));
@@ -135,7 +147,7 @@ it("set image, status, pods and history follow a rollout, and undo takes it back
   expect(await generationOf(scene)).toBe(before);
   expect(await out("set", "image", scene.name, "agent=agent:v2")).toBe(`${scene.name}: agent agent:v1 → agent:v2\n`);
   expect(await out("status", scene.name, ...DONE_IN_TIME)).toMatch(/3 of 3 pods updated, 3 of them ready\n$/);
-  const isDone = new RegExp(`^${scene.name} +3/3 +3 +done$`, "m");
+  const isDone = new RegExp(`^${scene.name} +3/3 +3 +Ready +\\d+[smh] `, "m");
   await vi.waitFor(async () => expect(await out("status")).toMatch(isDone), PATIENT);
   const rows = await json<readonly { readonly images: object; readonly state: string }[]>("pods", scene.name);
   expect(rows.map(({ images, state }) => [images, state])).toEqual(Array(3).fill([{ agent: "agent:v2" }, "ready"]));

@@ -94,6 +94,7 @@ it("20 pods are injected, a new image goes out within partition and maxUnavailab
     ["MATCHED", 20],
     ["UPDATED", 20],
     ["READY", 20],
+    ["STATE", "Ready"],
   ]);
 
   await scene.patchOther(SET, { op: "replace", path: "/spec/updateStrategy/paused", value: true });
