@@ -108,7 +108,9 @@ Summary, from the API server's own record
   app container restarts   ${rest.appContainerRestarts}
   time                     ${rest.seconds} s
   API calls`);
-  for (const [call, count] of Object.entries(apiCalls).sort()) view.note(`    ${call.padEnd(27)}${count}`);
+  const calls = Object.entries(apiCalls).sort();
+  const width = Math.max(...calls.map(([call]) => call.length)) + 2;
+  for (const [call, count] of calls) view.note(`    ${call.padEnd(width)}${count}`);
 }
 
 async function stay(stage: Stage, view: ProgressView): Promise<void> {
@@ -122,6 +124,8 @@ The cluster stays until Ctrl-C. In another terminal:
   kubectl get pods
 The next rollout:
   kubectl patch sidecarset ${first?.metadata?.name} --type=json -p '${patch}'
+In a browser, which warns once of the demo's own certificate:
+  ${stage.page}
 `);
   const stop = new AbortController();
   const signalled = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]).then(() => stop.abort());

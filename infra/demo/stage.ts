@@ -19,6 +19,8 @@ export interface Stage {
   readonly client: Cluster;
   readonly local: LocalCluster;
   readonly kubeconfig: string;
+  /** where a browser finds the page */
+  readonly page: string;
   /** where the API server finds the webhooks */
   readonly address: WebhookAddress;
   /** one for each tick so far, oldest first */
@@ -58,6 +60,14 @@ async function writePathSecret(folder: string) {
   return { pathSecret, authentication: parseAuthentication({ AUTHENTICATION: "secret-path", PATH_SECRETS: path }) };
 }
 
+/** Who looks at the page proves it by another one. */
+async function writePageSecret(folder: string) {
+  const secret = randomBytes(32).toString("base64url");
+  const path = join(folder, "page-secrets");
+  await writeFile(path, `${secret}\n`, { mode: 0o600 });
+  return { pagePath: `/s/${secret}/ui`, uiSecrets: { kind: "file", path } as const };
+}
+
 /** Creates them in this order. */
 export async function install(client: Cluster, objects: readonly KubernetesObject[]): Promise<void> {
   for (const object of objects) {
@@ -71,11 +81,13 @@ async function openStage(folder: string): Promise<Stage> {
   await writeFile(kubeconfig, local.kubeconfig(), { mode: 0o600 });
   const { caBundle, ...tls } = await writeCertificate(folder);
   const { pathSecret, authentication } = await writePathSecret(folder);
+  const { pagePath, uiSecrets } = await writePageSecret(folder);
   const reports: PassReport[] = [];
   const server = await startServer({
     kubeconfig,
     ...tls,
     authentication,
+    uiSecrets,
     host: "127.0.0.1",
     port: 0,
     tickMs: TICK_MS,
@@ -87,7 +99,8 @@ async function openStage(folder: string): Promise<Stage> {
     token: async () => local.token,
     userAgent: "sidecarset-demo",
   });
-  const address = { url: `https://127.0.0.1:${server.port}`, caBundle, pathSecret };
+  const url = `https://127.0.0.1:${server.port}`;
+  const address = { url, caBundle, pathSecret };
   // Fail: nothing of what is shown may hang on how busy the machine is.
   await install(client, installation(address, { podFailurePolicy: "Fail" }));
   const close = async () => {
@@ -95,7 +108,7 @@ async function openStage(folder: string): Promise<Stage> {
     await local.close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { client, local, kubeconfig, address, reports, close };
+  return { client, local, kubeconfig, page: `${url}${pagePath}`, address, reports, close };
 }
 
 /** Everything listens on 127.0.0.1, on free ports, and is gone after `close`. */

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { COMMANDS } from "../../functions/cli/commands/index.ts";
 import { runProgram } from "../../functions/cli/program.ts";
 
-const CLI = fileURLToPath(new URL("../../functions/cli.mjs", import.meta.url));
+export const CLI = fileURLToPath(new URL("../../functions/cli.mjs", import.meta.url));
 
 export interface Outcome {
   readonly code: number;

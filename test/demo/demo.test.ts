@@ -1,8 +1,12 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { get } from "node:https";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCli } from "../cli/run-cli.ts";
+import { CLI, runCli } from "../cli/run-cli.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -76,5 +80,29 @@ describe("the demo with a user's own manifests", () => {
       apiCalls: { "PATCH pods": 5, "PATCH pods/status": 5 },
     });
     expect(stderr).toContain("mesh: new image mesh/proxy:v10, after mesh/proxy:v9");
+  });
+});
+
+describe("the demo that stays", () => {
+  it("prints calls and their numbers apart, and the address of a page that shows its SidecarSet", async () => {
+    const demo = spawn(process.execPath, [CLI, "demo", "--keep"], { stdio: ["ignore", "pipe", "inherit"] });
+    try {
+      let printed = "";
+      const address = () => /^ {2}(https:.*\/ui)$/m.exec(printed)?.[1];
+      for await (const chunk of demo.stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
+        printed += chunk;
+        if (address() !== undefined) break;
+      }
+      const calls = printed.split("\n").filter((line) => /^ {4}[A-Z]+ /.test(line));
+      expect(calls.length).toBeGreaterThan(10);
+      for (const line of calls) expect(line).toMatch(/^ {4}[A-Z]+ [a-z/]+ {2,}\d+$/);
+      const folder = dirname(/KUBECONFIG=(.*)/.exec(printed)?.[1] ?? "");
+      const ca = await readFile(join(folder, "tls.crt"));
+      const [answer] = await once(get(address() ?? "", { ca }), "response");
+      expect(await text(answer)).toContain('<a href="ui/log-agent">log-agent</a>');
+    } finally {
+      demo.kill("SIGINT");
+      expect(await once(demo, "exit")).toEqual([0, null]);
+    }
   });
 });
