@@ -1,8 +1,7 @@
-/** The page in a browser: /ui lists the SidecarSets, /ui/NAME reports on one, for those who know its secret path. */
+/** The page in a browser: /ui lists the SidecarSets, /ui/NAME reports on one, /ui/NAME/pods/NAMESPACE/POD explains a pod, for those who know its secret path. */
 import { type Context, Hono } from "hono";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
-import { type ReadReportContext, readDetail, readOverview } from "../../shared/controller/rollout/read-report.ts";
-import { PAGE_POLICY, renderPage } from "../../shared/core/inspect/report/page.ts";
+import { PAGE_POLICY } from "../../shared/core/inspect/report/document.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { type Log, withoutSecrets } from "../../shared/log.ts";
@@ -17,21 +16,15 @@ import {
 import type { Answerer, HttpRequest } from "../../shared/webhook/server/http.ts";
 import { nowAndThen } from "../../shared/webhook/server/now-and-then.ts";
 import { askPages } from "./pages.ts";
+import { inTurn, type MakePage, type PageSource, refreshAfter, STILL, type Wanted } from "./ui-pages.ts";
 
-interface UiOptions {
+interface UiOptions extends PageSource {
   readonly isKnown: Authenticate;
   readonly isWebhooks: Authenticator["isKept"];
-  /** Called for every page that is not at hand. */
-  readonly context: () => Promise<ReadReportContext>;
   readonly log: Log;
-  /** milliseconds, of a clock that only goes forward */
-  readonly elapsed: () => number;
 }
 
 const UI = /^\/ui(?:\/|$)/;
-/** Who looks again within it gets the same page: a page may cost a list of every pod. */
-const KEPT_MS = 5_000;
-
 const HEADERS = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": PAGE_POLICY,
@@ -90,12 +83,16 @@ function withUi(others: Answerer, options: UiOptions): Answerer {
   };
 }
 
-function pagesOf(read: Read, log: Log): Hono {
-  const page = (context: Context) => answer(context, read, log);
+/** Of SidecarSets, namespaces and pods. */
+const NAME = "[a-z0-9][a-z0-9.-]{0,252}";
+
+function pagesOf(makePage: MakePage, log: Log): Hono {
+  const page = (context: Context) => answer(context, makePage, log);
   return new Hono()
     .get("/ui", page)
     .get("/ui/", (context) => context.redirect("../ui", 308))
-    .get("/ui/:name{[a-z0-9][a-z0-9.-]{0,252}}", page)
+    .get(`/ui/:name{${NAME}}`, page)
+    .get(`/ui/:name{${NAME}}/pods/:namespace{${NAME}}/:pod{${NAME}}`, page)
     .get("*", (context) => context.text("there is no page of that name", 404))
     .all("*", (context) => context.text("only GET is allowed here", 405, { allow: "GET, HEAD" }));
 }
@@ -118,42 +115,30 @@ async function opensWebhook({ isWebhooks }: UiOptions, secret: string | undefine
   }
 }
 
-async function answer(context: Context, read: Read, log: Log): Promise<Response> {
-  const name: string | undefined = context.req.param("name");
+async function answer(context: Context, makePage: MakePage, log: Log): Promise<Response> {
+  const wanted = wantedBy(context);
   try {
-    const body = await read(name);
-    if (body === undefined) return context.text(`there is no SidecarSet ${name}`, 404);
-    return context.body(withoutSecrets(body), 200, HEADERS);
+    const page = await makePage(wanted);
+    if (page === undefined) return context.text(`there is no ${nameOf(wanted)}`, 404);
+    return context.body(withoutSecrets(page.body), 200, { ...HEADERS, ...refreshHeader(page.refreshSeconds) });
   } catch (error) {
-    log.error("page failed", { sidecarSet: name, error });
-    return context.text("the cluster cannot be read now, the log of the server says why", 503);
+    log.error("page failed", { sidecarSet: wanted.name, error });
+    // A page that refreshes comes back when the cluster does.
+    const headers = refreshHeader(wanted.isStill ? undefined : refreshAfter(0));
+    return context.text("the cluster cannot be read now, the log of the server says why", 503, headers);
   }
 }
 
-/** The page about one SidecarSet, or about all; undefined: there is no such SidecarSet. */
-type Read = (name: string | undefined) => Promise<string | undefined>;
-
-/** One page is made at a time, and kept for a moment. */
-function inTurn({ context, elapsed }: UiOptions): Read {
-  let last:
-    | { readonly name: string | undefined; readonly at: number; readonly page: Promise<string | undefined> }
-    | undefined;
-  return (name) => {
-    if (last !== undefined && last.name === name && elapsed() - last.at < KEPT_MS) return last.page;
-    const before = last?.page.catch(() => undefined);
-    const page = Promise.resolve(before).then(async () => pageOf(await context(), name));
-    const entry = { name, at: elapsed(), page };
-    last = entry;
-    page.catch(() => {
-      if (last === entry) last = undefined;
-    });
-    return page;
-  };
+function wantedBy({ req }: Context): Wanted {
+  const { name, namespace, pod } = req.param() as Readonly<Record<string, string | undefined>>;
+  const isStill = new URL(req.url).search === `?${STILL}`;
+  return { name, isStill, ...(pod === undefined || namespace === undefined ? {} : { pod: { namespace, name: pod } }) };
 }
 
-async function pageOf(context: ReadReportContext, name: string | undefined): Promise<string | undefined> {
-  if (name === undefined) return renderPage(await readOverview(context), { linkTo: (one) => `ui/${one}` });
-  const detail = await readDetail(context, name);
-  if (detail === undefined) return undefined;
-  return renderPage({ at: detail.at, cluster: context.clusterName, sets: [], details: [detail] }, { up: "../ui" });
+function nameOf({ name, pod }: Wanted): string {
+  return pod === undefined ? `SidecarSet ${name}` : `such pod, or no SidecarSet ${name}`;
+}
+
+function refreshHeader(seconds: number | undefined): Readonly<Record<string, string>> {
+  return seconds === undefined ? {} : { refresh: `${seconds}` };
 }

@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import { UNDONE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { SetDetail } from "../../shared/core/inspect/report/content.ts";
 import { renderPage } from "../../shared/core/inspect/report/page.ts";
-import { listSidecarSets, type ReportSubject, reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
+import { idleness, type ReportSubject, reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
+import { setRows } from "../../shared/core/inspect/report/set-row.ts";
 import { CONTEXT, rolloutOf, type Story } from "../page/fixture.ts";
 
 const HALF_WAY: Story = { pods: 20, updated: 8, batch: 2, strategy: { maxUnavailable: 2 } };
@@ -33,21 +35,21 @@ const titles = ({ reasons }: SetDetail) => reasons.map(({ kind, title }) => `${k
 
 describe("where a SidecarSet stands", () => {
   const rows: readonly (readonly [string, SetDetail, string, readonly string[]])[] = [
-    ["half way", report(), "Rolling out", []],
-    ["all updated", report({ updated: 20 }), "Done", []],
-    ["no pods", report({ pods: 0, updated: 0 }), "No pods", []],
-    ["paused", report({ strategy: { paused: true } }), "Held", ["held: Paused"]],
-    ["NotUpdate", report({ strategy: { type: "NotUpdate" } }), "Held", ["held: The update strategy is NotUpdate"]],
+    ["half way", report(), "Updating", []],
+    ["all updated", report({ updated: 20 }), "Ready", []],
+    ["no pods", report({ pods: 0, updated: 0 }), "Ready", []],
+    ["paused", report({ strategy: { paused: true } }), "Paused", ["held: Paused"]],
+    ["NotUpdate", report({ strategy: { type: "NotUpdate" } }), "Paused", ["held: The update strategy is NotUpdate"]],
     [
       "the partition is reached",
       report({ strategy: { partition: 12, maxUnavailable: 2 } }),
-      "Held",
+      "HeldByPartition",
       ["held: The partition keeps 12 pods"],
     ],
     [
       "pods that start",
       report({ failing: 2, reason: "ContainerCreating" }),
-      "Rolling out",
+      "Updating",
       ["wait: 2 of at most 2 pods are unavailable", "wait: 2 pods not ready yet"],
     ],
     [
@@ -59,19 +61,20 @@ describe("where a SidecarSet stands", () => {
     [
       "pods that only new ones can replace",
       report({ fixed: 3 }),
-      "Degraded",
+      "Updating",
       ["trouble: 3 pods cannot be updated in place"],
     ],
+    ["nothing left but those", report({ fixed: 12 }), "NotUpgradable", ["trouble: 12 pods cannot be updated in place"]],
     [
       "left out by a selector",
       report({ strategy: { selector: { matchLabels: { logs: "no" } } } }),
-      "Held",
+      "Ready",
       ["held: 12 pods not selected"],
     ],
     [
       "a change that no pass has seen",
       report({}, withSet({ status: { observedGeneration: 6 } })),
-      "Rolling out",
+      "Updating",
       ["wait: The last change was not taken up yet"],
     ],
   ];
@@ -84,7 +87,7 @@ describe("where a SidecarSet stands", () => {
   it("counts every pod that is there in exactly one place", () => {
     const detail = report({ failing: 1, fixed: 2 });
     expect(detail.counts).toEqual({ updated: 7, down: 1, waiting: 10, notUpgradable: 2 });
-    for (const groups of [detail.nodes, detail.namespaces])
+    for (const groups of [detail.nodes, detail.workloads])
       expect(groups.reduce((sum, { total }) => sum + total, 0)).toBe(20);
   });
 
@@ -117,7 +120,7 @@ describe("where a SidecarSet stands", () => {
       verdict: "Blocked",
       reasons: [{ kind: "trouble", title: "No pass has run since 2026-03-02T10:00:00Z" }],
     });
-    expect(report({ updated: 20 }, idle)).toMatchObject({ verdict: "Done", reasons: [] });
+    expect(report({ updated: 20 }, idle)).toMatchObject({ verdict: "Ready", reasons: [] });
     expect(report({}, (subject) => ({ ...subject, lastPass: undefined })).reasons).toEqual([]);
   });
 
@@ -125,6 +128,117 @@ describe("where a SidecarSet stands", () => {
     const { sidecarSet } = rolloutOf(HALF_WAY).observation;
     const paused = withSet({ spec: { ...sidecarSet.spec, injectionStrategy: { paused: true } } });
     expect(titles(report({}, paused))).toEqual(["held: Injection is paused"]);
+  });
+});
+
+/** What a kubelet says of each: since when it is ready. */
+function readySince(times: readonly string[]) {
+  return withPods((pod, index) => {
+    const time = times[index];
+    if (time === undefined) return pod;
+    const conditions = [{ type: "Ready", status: "True", lastTransitionTime: `2026-03-02T10:${time}Z` }];
+    return { ...pod, status: { ...pod.status, conditions } };
+  });
+}
+
+describe("pods that were down at once", () => {
+  it("counts each from its change until it was ready again, and those that are not yet until now", () => {
+    // Batches of two at 00:30, 02:00, 03:30 and 05:00; the last two are not back.
+    const times = ["00:40", "00:50", "02:10", "02:10", "03:29", "03:40"];
+    const { progress } = report({ failing: 2 }, readySince(times));
+    expect(progress?.down).toEqual([
+      { atSeconds: 30, down: 2 },
+      { atSeconds: 40, down: 1 },
+      { atSeconds: 50, down: 0 },
+      { atSeconds: 120, down: 2 },
+      { atSeconds: 130, down: 0 },
+      // The fifth never went down.
+      { atSeconds: 210, down: 1 },
+      { atSeconds: 220, down: 0 },
+      { atSeconds: 300, down: 2 },
+    ]);
+  });
+
+  it("tells batches of one second apart, where pods that were ready within it made room", () => {
+    const times = ["00:30", "00:31", "00:30", "00:31", "00:30", "00:30"];
+    const { progress, batches } = report({ updated: 6, batch: 6 }, readySince(times));
+    expect(batches.map(({ at, pods }) => [at, pods.length])).toEqual([
+      ["2026-03-02T10:00:30Z", 2],
+      ["2026-03-02T10:00:30Z", 2],
+      ["2026-03-02T10:00:30Z", 2],
+    ]);
+    expect(Math.max(...(progress?.down ?? []).map(({ down }) => down))).toBe(2);
+    // Written together, before maxUnavailable was lowered: nothing made room.
+    expect(report({ updated: 6, batch: 6 }, readySince(Array(6).fill("00:31"))).batches).toHaveLength(1);
+  });
+
+  it("names the highest of neighbours that would be drawn as one", () => {
+    const { progress } = report({ pods: 3000, updated: 2000, batch: 1, failing: 2000 });
+    expect(progress?.down.length).toBeLessThanOrEqual(500);
+    expect(Math.max(...(progress?.down ?? []).map(({ down }) => down))).toBe(2000);
+  });
+});
+
+describe("the clock", () => {
+  const REVISIONS = (times: readonly [string, string]) =>
+    (({ observation, ...rest }) => {
+      const revisions = observation.revisions.map((one, index) => ({
+        ...one,
+        metadata: { ...one.metadata, creationTimestamp: times[index] ?? "" },
+      }));
+      return { ...rest, observation: { ...observation, revisions } };
+    }) satisfies (subject: ReportSubject) => ReportSubject;
+  const written = (time: string) => ({
+    managedFields: [{ manager: "kubectl", operation: "Update", time, fieldsV1: { "f:spec": { "f:containers": {} } } }],
+  });
+  const begin = (...changes: readonly ((subject: ReportSubject) => ReportSubject)[]) =>
+    report({}, (subject) => changes.reduce((one, change) => change(one), subject)).progress?.from;
+  const withMetadata = (more: object) => (subject: ReportSubject) =>
+    withSet({ metadata: { ...subject.observation.sidecarSet.metadata, ...more } })(subject);
+
+  it("begins with the write of the change, not with the pass that recorded it", () => {
+    expect(begin(withMetadata(written("2026-03-02T09:59:10Z")))).toBe("2026-03-02T09:59:10Z");
+  });
+
+  it("begins with the record, where the last write is another one", () => {
+    expect(begin(withMetadata(written("2026-03-02T10:15:00Z")))).toBe("2026-03-02T10:00:00Z");
+    expect(begin(withMetadata(written("2025-12-01T00:00:00Z")))).toBe("2026-03-02T10:00:00Z");
+  });
+
+  it("begins with the first pod, where a version came back that was recorded long ago", () => {
+    const back = REVISIONS(["2026-03-02T10:01:00Z", "2026-01-01T00:00:00Z"]);
+    const { progress } = report({}, back);
+    expect(progress).toMatchObject({ from: "2026-03-02T10:02:00Z", seconds: 1080 });
+    expect(progress?.points[0]).toEqual({ atSeconds: 0, updated: 2 });
+    expect(progress?.points.at(-1)?.updated).toBe(8);
+  });
+
+  it("begins when the release before was taken back", () => {
+    const at = "2026-03-02T10:01:30Z";
+    const undone = JSON.stringify([{ from: "hash1", to: "hash2", at, message: "undone" }]);
+    const back = REVISIONS(["2026-03-02T10:01:00Z", "2026-01-01T00:00:00Z"]);
+    const annotations = {
+      ...rolloutOf(HALF_WAY).observation.sidecarSet.metadata?.annotations,
+      [UNDONE_ANNOTATION]: undone,
+    };
+    expect(begin(back, withMetadata({ annotations }))).toBe(at);
+  });
+
+  it("stops when the rollout is at rest: by the condition, else with the last pod", () => {
+    const done = { updated: 20 };
+    expect(report(done).progress).toMatchObject({ to: "2026-03-02T10:14:00Z", seconds: 840, isOver: true });
+    const conditions = [
+      {
+        type: "Progressing",
+        status: "False",
+        reason: "Finished",
+        message: "",
+        lastTransitionTime: "2026-03-02T10:14:20Z",
+      },
+    ];
+    const told = withSet({ status: { ...rolloutOf(HALF_WAY).observation.sidecarSet.status, conditions } });
+    expect(report(done, told).progress).toMatchObject({ to: "2026-03-02T10:14:20Z", seconds: 860, isOver: true });
+    expect(report().progress).toMatchObject({ to: CONTEXT.now, isOver: false });
   });
 });
 
@@ -174,48 +288,122 @@ describe("how it went", () => {
 });
 
 describe("the list of SidecarSets", () => {
-  const rows = [
-    ["partition", { partition: "50%" }, "Updating", "partition 50%"],
-    ["paused", { paused: true }, "Paused", ""],
-    ["NotUpdate", { type: "NotUpdate" }, "Paused", "NotUpdate"],
-    ["nothing", { partition: 0 }, "Updating", ""],
-  ] as const;
+  const at = "2026-03-02T10:00:00Z";
+  const ready = (reason: string) => ({
+    type: "Ready",
+    status: "False",
+    reason,
+    message: `why ${reason}`,
+    lastTransitionTime: at,
+  });
+  const stored = (name: string, status: object) => ({
+    ...rolloutOf({ ...HALF_WAY, name }).observation.sidecarSet,
+    status,
+  });
+  const counts = { observedGeneration: 7, matchedPods: 20, updatedPods: 4, readyPods: 16 };
 
-  it.each(rows)("remarks on %s", (_, strategy, verdict, remark) => {
-    const { sidecarSet } = rolloutOf({ ...HALF_WAY, strategy }).observation;
-    expect(listSidecarSets([sidecarSet])).toEqual([
-      {
-        name: "log-agent",
-        images: ["fluent-bit registry.example/fluent-bit:4.1.2"],
-        matched: 20,
-        updated: 4,
-        ready: 16,
-        verdict,
-        remark,
-      },
+  it("has the worst first, each with its word, its reason, and since when", () => {
+    const words = ["Ready", "Updating", "Blocked", "HeldByPartition", "Halted"];
+    const sets = words.map((word) => stored(word.toLowerCase(), { ...counts, conditions: [ready(word)] }));
+    const rows = setRows([...sets, stored("unseen", { ...counts, observedGeneration: 6 })]);
+    expect(rows.map(({ name, verdict, since, reason }) => [name, verdict, since, reason])).toEqual([
+      ["halted", "Halted", at, "why Halted"],
+      ["blocked", "Blocked", at, "why Blocked"],
+      ["unseen", undefined, undefined, "no pass has seen its last change yet"],
+      ["updating", "Updating", at, "why Updating"],
+      ["heldbypartition", "HeldByPartition", at, "why HeldByPartition"],
+      ["ready", "Ready", at, "why Ready"],
+    ]);
+    expect(rows[0]).toMatchObject({
+      images: ["fluent-bit registry.example/fluent-bit:4.1.2"],
+      matched: 20,
+      updated: 4,
+      ready: 16,
+    });
+  });
+
+  it("goes by the counts, where no condition is kept", () => {
+    expect(setRows([stored("one", counts)])).toMatchObject([
+      { verdict: "Updating", reason: "4 of 20 pods updated, 0 of them ready" },
+    ]);
+  });
+});
+
+describe("the list as a page", () => {
+  const { sidecarSet } = rolloutOf({ ...HALF_WAY }).observation;
+  const said = (name: string, reason: string, message = ""): SidecarSet => {
+    const ready = { type: "Ready", status: "False", reason, message, lastTransitionTime: "2026-01-01T00:00:00Z" };
+    const status = { ...sidecarSet.status, observedGeneration: 1, conditions: [ready] } as NonNullable<
+      SidecarSet["status"]
+    >;
+    return { ...sidecarSet, metadata: { ...sidecarSet.metadata, name, generation: 1 }, status };
+  };
+
+  it("counts the states, and says of each SidecarSet since when and why, and which no pass has seen", () => {
+    const unseen = { ...sidecarSet, metadata: { ...sidecarSet.metadata, name: "unseen", generation: 9 } };
+    const sets = setRows([
+      said("a", "Ready"),
+      unseen,
+      said("z", "Blocked", "1 of at most 1"),
+      said("b", "HeldByPartition"),
+    ]);
+    expect(sets.map(({ name }) => name)).toEqual(["z", "unseen", "b", "a"]);
+    const page = renderPage({ at: "2026-01-02T00:00:00Z", cluster: "", idle: undefined, sets, details: [] });
+    expect(page).toContain("4 SidecarSets: 1 Blocked, 1 not seen yet, 1 HeldByPartition, 1 Ready</caption>");
+    expect(page).toMatch(/<strong [^>]*>Blocked<\/strong> <small [^>]*>for 1 d<\/small><small [^>]*>1 of at most 1</);
+    expect(page).toContain("no pass has seen its last change yet");
+  });
+
+  it("says first that no pass runs", () => {
+    const idle = idleness("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
+    const page = renderPage({
+      at: "2026-01-02T00:00:00Z",
+      cluster: "",
+      idle,
+      sets: setRows([said("a", "Ready")]),
+      details: [],
+    });
+    const notice = page.indexOf("No pass has run since 2026-01-01T00:00:00Z");
+    expect(notice).toBeGreaterThan(0);
+    expect(notice).toBeLessThan(page.indexOf("<caption>"));
+  });
+
+  it("says that there is none", () => {
+    const page = renderPage({ at: "2026-01-02T00:00:00Z", cluster: "", idle: undefined, sets: [], details: [] });
+    expect(page).toContain("The cluster has no SidecarSets.");
+    expect(page).not.toContain("<table");
+  });
+});
+
+describe("pods by workload", () => {
+  const owned = withPods((pod, index) => ({
+    ...pod,
+    metadata: {
+      ...pod.metadata,
+      labels: { ...pod.metadata?.labels, "pod-template-hash": "abc" },
+      ownerReferences: [
+        {
+          apiVersion: "apps/v1",
+          kind: "ReplicaSet",
+          name: index < 4 ? "web-abc" : "api-abc",
+          uid: "u",
+          controller: true,
+        },
+      ],
+    },
+  }));
+
+  it("names Deployments rather than their ReplicaSets, those with pods in trouble first", () => {
+    const { workloads } = report({ namespaces: ["shop"], updated: 4, batch: 4, failing: 1 }, owned);
+    expect(workloads.map(({ name, total, counts: { down } }) => [name, total, down])).toEqual([
+      ["shop/deployment/web", 4, 1],
+      ["shop/deployment/api", 16, undefined],
     ]);
   });
 
-  it("has those first that need somebody, with since when and why, and says which no pass has seen", () => {
-    const { sidecarSet } = rolloutOf({ ...HALF_WAY }).observation;
-    const said = (name: string, reason: string, message = ""): SidecarSet => {
-      const ready = { type: "Ready", status: "False", reason, message, lastTransitionTime: "2026-01-01T00:00:00Z" };
-      const status = { ...sidecarSet.status, observedGeneration: 1, conditions: [ready] } as NonNullable<
-        SidecarSet["status"]
-      >;
-      return { ...sidecarSet, metadata: { ...sidecarSet.metadata, name, generation: 1 }, status };
-    };
-    const unseen = { ...sidecarSet, metadata: { ...sidecarSet.metadata, name: "unseen", generation: 9 } };
-    const sets = [said("a", "Ready"), unseen, said("z", "Blocked", "1 of at most 1"), said("b", "HeldByPartition")];
-    const rows = listSidecarSets(sets).map(({ name, verdict, since, remark }) => [name, verdict, since, remark]);
-    expect(rows).toEqual([
-      ["z", "Blocked", "2026-01-01T00:00:00Z", "1 of at most 1"],
-      ["unseen", undefined, undefined, "not taken up yet"],
-      ["b", "HeldByPartition", "2026-01-01T00:00:00Z", ""],
-      ["a", "Ready", "2026-01-01T00:00:00Z", ""],
+  it("has a place for pods of their own", () => {
+    expect(report({ namespaces: ["shop"] }).workloads.map(({ name }) => name)).toEqual([
+      "shop/pods without a workload",
     ]);
-    const page = renderPage({ at: "2026-01-02T00:00:00Z", cluster: "", sets: listSidecarSets(sets), details: [] });
-    expect(page).toContain('4 SidecarSets; somebody is needed for <a href="#main">z</a> (Blocked)</caption>');
-    expect(page).toMatch(/<strong>Blocked<\/strong> since <time [^>]*>2026-01-01 00:00:00<\/time>: 1 of at most 1/);
   });
 });

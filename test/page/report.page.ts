@@ -102,7 +102,7 @@ describe("values shown equal the data", () => {
     expect(Object.fromEntries(widths)).toEqual(
       Object.fromEntries(Object.entries(counts).map(([key, count]) => [key, Math.round((count / 48) * 10_000) / 100])),
     );
-    const path = (await page.locator(".line").getAttribute("d")) ?? "";
+    const path = (await page.locator(".line").first().getAttribute("d")) ?? "";
     const heights = [...path.matchAll(/V([\d.]+)/g)].map(([, y]) => Math.round((1 - Number(y) / 300) * 48));
     expect(heights).toEqual([5, 10, 15, 20, 21]);
     await page.context().close();

@@ -1,7 +1,8 @@
 /** Pages about rollouts of several kinds, with what they are made from. */
 
 import type { ReportContent } from "../../shared/core/inspect/report/content.ts";
-import { listSidecarSets, type ReportSubject, reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
+import { type ReportSubject, reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
+import { setRows } from "../../shared/core/inspect/report/set-row.ts";
 import { CONTEXT, NOW, rolloutOf, type Story } from "./fixture.ts";
 
 export function contentOf(...stories: readonly Story[]): ReportContent {
@@ -9,7 +10,8 @@ export function contentOf(...stories: readonly Story[]): ReportContent {
   return {
     at: NOW,
     cluster: "production",
-    sets: listSidecarSets(subjects.map(({ observation }) => observation.sidecarSet)),
+    idle: undefined,
+    sets: setRows(subjects.map(({ observation }) => observation.sidecarSet)),
     details: subjects.map((subject) => reportOnSidecarSet(subject, CONTEXT)),
   };
 }

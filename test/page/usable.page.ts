@@ -6,9 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer } from "../../functions/server/serve.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import { renderPage } from "../../shared/core/inspect/report/page.ts";
+import { renderPodPage } from "../../shared/core/inspect/report/pod-page.ts";
+import { setRows } from "../../shared/core/inspect/report/set-row.ts";
+import { ROLLOUT_VERDICTS } from "../../shared/core/rollout/conditions/verdict.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { startServedCluster } from "../webhook/cluster.ts";
 import { openAddress, openFile, startBrowser } from "./browser.ts";
+import { NOW, rolloutOf } from "./fixture.ts";
 import { contentOf, TROUBLED } from "./subjects.ts";
 
 let browser: Browser;
@@ -58,11 +62,75 @@ interface Contrast {
   readonly ratio: number;
 }
 
+/** Of which the first eight need somebody, or wait. */
+function fleet(size: number): string {
+  const sets = Array.from({ length: size }, (_, index) => {
+    const { sidecarSet } = rolloutOf({ ...TROUBLED, name: `log-agent-of-team-${size - index}` }).observation;
+    const reason = ROLLOUT_VERDICTS[index] ?? "Ready";
+    const message = "3 of at most 3 pods are unavailable; shop/web-6d4cf56db6-xxxxj (ImagePullBackOff), 2 more";
+    const conditions = [
+      { type: "Ready", status: "False", reason, message, lastTransitionTime: "2026-03-02T09:00:00Z" } as const,
+    ];
+    return { ...sidecarSet, status: { ...sidecarSet.status, conditions } };
+  });
+  const content = { at: NOW, cluster: "production", idle: undefined, sets: setRows(sets), details: [] };
+  return renderPage(content, { refresh: { seconds: 10, other: "?refresh=off" } });
+}
+
+const explanation = () =>
+  renderPodPage(
+    {
+      sidecarSet: "log-agent",
+      namespace: "shop",
+      name: "web-6d4cf56db6-xxxxj",
+      steps: [
+        { reason: "WebhookAsked", verdict: "ok", message: "the webhook is asked about it" },
+        { reason: "RevisionPinned", verdict: "note", message: "new pods get log-agent-6f9b5c72" },
+        { reason: "BudgetUsed", verdict: "wait", message: "3 of at most 3 pods are unavailable" },
+        {
+          reason: "StrategyPaused",
+          verdict: "stop",
+          message: "it is paused",
+          hint: "set spec.updateStrategy.paused to false",
+        },
+      ],
+    },
+    { at: NOW, cluster: "", up: [["../../../../ui", "All SidecarSets"]] },
+  );
+
+describe("the list at a glance", () => {
+  const screens = [
+    [390, 844],
+    [1280, 800],
+  ] as const;
+  it.each(screens)(
+    "shows 8 of 30 and of 300 that are not ready on the first screen of %i × %i",
+    async (width, height) => {
+      for (const size of [30, 300]) {
+        const { page } = await openFile(browser, fleet(size), { viewport: { width, height } });
+        const rows = await page
+          .locator(".sets tbody tr")
+          .evaluateAll((all) =>
+            all.map((row) => [row.querySelector(".state")?.textContent, row.getBoundingClientRect().bottom]),
+          );
+        expect(rows).toHaveLength(size);
+        expect(rows.slice(0, 9).map(([state]) => state)).toEqual(ROLLOUT_VERDICTS);
+        expect(Number(rows[7]?.[1])).toBeLessThanOrEqual(height);
+        await page.context().close();
+      }
+    },
+  );
+});
+
 describe("readable", () => {
   it.each(["light", "dark"] as const)("in %s: text at 4.5:1, shapes at 3:1", async (colorScheme) => {
-    const { page } = await openFile(browser, whole(), { colorScheme });
-    await page.evaluate(OPEN_ALL);
-    const found: readonly Contrast[] = await page.evaluate(CONTRASTS);
+    const found: Contrast[] = [];
+    for (const html of [whole(), fleet(30), explanation()]) {
+      const { page } = await openFile(browser, html, { colorScheme });
+      await page.evaluate(OPEN_ALL);
+      found.push(...((await page.evaluate(CONTRASTS)) as readonly Contrast[]));
+      await page.context().close();
+    }
     const weakest = (what: string) => Math.min(...found.filter((one) => one.what === what).map(({ ratio }) => ratio));
     process.stdout.write(
       `${colorScheme}: ${found.length} looked at, text from ${weakest("text").toFixed(2)}, shapes from ${weakest("shape").toFixed(2)}\n`,
@@ -70,7 +138,6 @@ describe("readable", () => {
     expect(found.filter(({ what }) => what === "text").length).toBeGreaterThan(300);
     expect(found.filter(({ what }) => what === "shape").length).toBeGreaterThan(100);
     expect(found.filter(({ what, ratio }) => ratio < (what === "text" ? 4.5 : 3))).toEqual([]);
-    await page.context().close();
   });
 
   it("in light and in dark, each on its own ground", async () => {
@@ -87,6 +154,8 @@ describe("readable", () => {
     const long = { ...TROUBLED, name: `${"log-agent".repeat(28)}x`, hostile: "-unbroken".repeat(20) };
     for (const html of [
       whole(),
+      fleet(30),
+      explanation(),
       renderPage(contentOf(long)),
       renderPage({ ...contentOf(long, TROUBLED), details: [] }),
     ]) {
@@ -125,7 +194,7 @@ describe("usable with a keyboard", () => {
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     expect(await page.evaluate("document.activeElement.id")).toBe("main");
-    const list = page.locator("details", { hasText: "billing: 16 pods" });
+    const list = page.locator("details", { hasText: "billing/pods without a workload: 16 pods" });
     await list.locator("summary").focus();
     await page.keyboard.press("Enter");
     expect(await list.locator("tbody tr").first().isVisible()).toBe(true);
@@ -202,10 +271,18 @@ describe("on serve", () => {
       const root = `https://127.0.0.1:${server.port}/s/${secret}/ui`;
       const { page, requests, said } = await openAddress(browser, root, { ignoreHTTPSErrors: true });
       await page.getByRole("link", { name: "agent" }).click();
-      expect(await page.locator(".verdict").textContent()).toBe("No pods");
+      expect(await page.locator(".verdict").textContent()).toBe("Ready");
       await page.getByRole("link", { name: "All SidecarSets" }).click();
       await page.getByRole("link", { name: "agent" }).waitFor();
       expect(requests).toEqual([root, `${root}/agent`, root]);
+      // By itself, and again and again, until somebody has it stop.
+      await page.waitForRequest(root, { timeout: 30_000 });
+      await page.waitForRequest(root, { timeout: 30_000 });
+      await page.getByRole("link", { name: "Stop" }).click();
+      await page.getByRole("link", { name: "Refresh by itself" }).waitFor();
+      const still = requests.length;
+      await page.waitForTimeout(12_000);
+      expect(requests).toHaveLength(still);
       expect(said).toEqual([]);
       await page.context().close();
     } finally {

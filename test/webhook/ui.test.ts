@@ -4,6 +4,7 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Server, startServer } from "../../functions/server/serve.ts";
+import { refreshAfter } from "../../functions/server/ui-pages.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
@@ -75,9 +76,46 @@ describe("the page in a browser", () => {
   it("reports on one, with its pods", async () => {
     const { code, text } = await get(`/s/${uiSecret}/ui/agent`);
     expect(code).toBe(200);
-    expect(text).toContain("default: 3 pods");
+    expect(text).toContain("default/pods without a workload: 3 pods");
     for (const name of ["web-1", "web-2", "web-3"]) expect(text).toContain(name);
     expect(text).toContain('<a href="../ui">All SidecarSets</a>');
+  });
+
+  it("has no empty list on the page of one", async () => {
+    expect((await get(`/s/${uiSecret}/ui/agent`)).text).not.toContain("0 SidecarSets");
+  });
+
+  it("explains a pod, as the command line does, with the way back", async () => {
+    const { text: page } = await get(`/s/${uiSecret}/ui/agent`);
+    expect(page).toContain('<a href="agent/pods/default/web-1">web-1</a>');
+    const { code, headers, text } = await get(`/s/${uiSecret}/ui/agent/pods/default/web-1`);
+    expect(code).toBe(200);
+    expect(headers).toMatchObject({ "cache-control": "no-store", "referrer-policy": "no-referrer" });
+    const told = await runCli(["explain", "pod/default/web-1", "-o", "json", "--kubeconfig", cluster.kubeconfig]);
+    const { sidecarSets } = JSON.parse(told.stdout) as { sidecarSets: { steps: { reason: string }[] }[] };
+    const reasons = sidecarSets[0]?.steps.map(({ reason }) => reason) ?? [];
+    expect(reasons.length).toBeGreaterThan(3);
+    expect([...text.matchAll(/<\/span> (\w+)<\/strong>/g)].map(([, reason]) => reason)).toEqual(reasons);
+    expect(text).toContain('<a href="../../../../ui">All SidecarSets</a>');
+    expect(text).toContain('<a href="../../../agent">agent</a>');
+  });
+
+  it("refreshes by itself, until it is told not to, and then links keep to it", async () => {
+    for (const path of ["/ui", "/ui/agent", "/ui/agent/pods/default/web-1"]) {
+      const moving = await get(`/s/${uiSecret}${path}`);
+      expect(moving.headers["refresh"]).toBe("10");
+      expect(moving.text).toContain('refreshed every 10 s · <a href="?refresh=off">Stop</a>');
+      const still = await get(`/s/${uiSecret}${path}?refresh=off`);
+      expect(still.headers["refresh"]).toBeUndefined();
+      expect(still.text).toContain('<a href="?">Refresh by itself</a>');
+      const links = [...still.text.matchAll(/href="([^"#?]+)(\??[^"]*)"/g)];
+      expect(links.length).toBeGreaterThan(0);
+      for (const [, , query] of links) expect(query).toBe("?refresh=off");
+    }
+  });
+
+  it("is loaded less often, the longer it takes to read", () => {
+    expect([0, 500, 3_000, 12_000].map(refreshAfter)).toEqual([10, 10, 60, 240]);
   });
 
   const refusals = [
@@ -88,6 +126,14 @@ describe("the page in a browser", () => {
     ["who makes one of the page's own secret", () => registeredPath(uiSecret, "/ui"), "GET", 401],
     ["who wants to write", () => `/s/${uiSecret}/ui`, "POST", 405],
     ["a SidecarSet that is not there", () => `/s/${uiSecret}/ui/nobody`, "GET", 404],
+    ["a pod that is not there", () => `/s/${uiSecret}/ui/agent/pods/default/nobody`, "GET", 404],
+    ["a pod of a SidecarSet that is not there", () => `/s/${uiSecret}/ui/nobody/pods/default/web-1`, "GET", 404],
+    [
+      "who wants a pod with the secret of the webhooks",
+      () => `/s/${cluster.pathSecret}/ui/agent/pods/default/web-1`,
+      "GET",
+      401,
+    ],
     ["a name that is none", () => `/s/${uiSecret}/ui/%2e%2e`, "GET", 401],
     ["the secret of the page at a webhook", () => `/s/${uiSecret}/mutate-pod`, "POST", 401],
   ] as const;
@@ -119,7 +165,8 @@ describe("sidecarset report", () => {
     const written = await runCli(["report", "agent", "-o", file, "--kubeconfig", cluster.kubeconfig]);
     expect(written).toEqual({ code: 0, stdout: "", stderr: "" });
     const page = await readFile(file, "utf8");
-    expect(page).toContain("default: 3 pods");
+    expect(page).toContain("default/pods without a workload: 3 pods");
+    expect(page).not.toContain("refresh");
     const printed = await runCli(["report", "--kubeconfig", cluster.kubeconfig]);
     expect(printed.stdout.split("\n")[0]).toBe("<!doctype html>");
     expect(printed.stdout.trimEnd().endsWith("</html>")).toBe(true);

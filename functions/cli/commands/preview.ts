@@ -2,6 +2,7 @@
 import type { ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listRevisions } from "../../../shared/controller/rollout/observe.ts";
+import { readNamespace } from "../../../shared/controller/rollout/read-admission.ts";
 import { type Preview, podOf, previewPod } from "../../../shared/core/injection/preview.ts";
 import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
@@ -11,7 +12,7 @@ import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { isSidecarSet, storedForm } from "../input/given-set.ts";
 import { type ReadObject, readObjects } from "../input/read-objects.ts";
-import { listSets, nowText, readNamespace } from "../input/read-set.ts";
+import { listSets, nowText } from "../input/read-set.ts";
 import { type Output, type Session, toYaml } from "../session.ts";
 import { diffLines } from "../terminal/text-diff.ts";
 

@@ -13,7 +13,7 @@ export const REPORT: Command = {
   group: "Look",
   summary: "a page about rollouts, as one HTML file",
   details:
-    "Progress, batches, pods by node and namespace, what holds pods back, and the history. It needs no network, and runs no script.",
+    "Progress, batches, pods by workload and node, what holds pods back, and the history. It needs no network, and runs no script.",
   arguments: [{ name: "[NAME]", about: "of a SidecarSet; default: all", completion: "sidecarset" }],
   outputs: "file",
   examples: ["sidecarset report log-agent -o report.html", "sidecarset report > report.html"],
@@ -38,7 +38,7 @@ export const REPORT: Command = {
 
 async function contentOf(context: ReadReportContext, name: string | undefined): Promise<ReportContent> {
   const all = await readOverview(context);
-  const sets = all.sets.filter((set) => name === undefined || set.name === name);
+  const sets = (all.sets ?? []).filter((set) => name === undefined || set.name === name);
   if (name !== undefined && sets.length === 0)
     throw new CliError(`${name}: there is no such SidecarSet; kubectl get sidecarsets lists them`);
   const details: SetDetail[] = [];

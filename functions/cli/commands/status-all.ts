@@ -1,13 +1,7 @@
 /** `status` without a name: every SidecarSet in one line, those that need somebody first. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import {
-  byVerdict,
-  countedVerdict,
-  natureOf,
-  type RolloutVerdict,
-  storedVerdict,
-} from "../../../shared/core/rollout/conditions/verdict.ts";
+import { type SetRow, setRows } from "../../../shared/core/inspect/report/set-row.ts";
+import { natureOf, type RolloutVerdict } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { secondsBetween } from "../../../shared/go/seconds-between.ts";
 import type { Input } from "../command.ts";
 import { listSets, nowText } from "../input/read-set.ts";
@@ -20,21 +14,11 @@ export const NEEDS_SOMEBODY = 4;
 const NOT_DONE = 3;
 const WATCH_MS = 2_000;
 
-interface Row {
-  readonly name: string;
-  readonly matched: number;
-  readonly updated: number;
-  readonly ready: number;
-  /** absent: no pass has seen its last change yet */
-  readonly verdict?: RolloutVerdict;
-  /** RFC3339 */
-  readonly since?: string;
-  readonly reason: string;
-}
+type Row = Omit<SetRow, "images">;
 
 export async function statusOfAll(input: Input, session: Session): Promise<number> {
   const cluster = await session.cluster();
-  const read = async () => (await listSets(cluster)).map(rowOf).toSorted(byVerdict);
+  const read = async () => setRows(await listSets(cluster)).map(({ images, ...row }): Row => row);
   if (!input.isSet("watch")) {
     const rows = await read();
     session.print(rows, (screen) => showRows(rows, screen));
@@ -48,20 +32,6 @@ export async function statusOfAll(input: Input, session: Session): Promise<numbe
     if (code !== undefined) return code;
     await sleep(WATCH_MS);
   }
-}
-
-function rowOf(sidecarSet: SidecarSet): Row {
-  const { metadata, status = {} } = sidecarSet;
-  const row = {
-    name: metadata?.name ?? "",
-    matched: status.matchedPods ?? 0,
-    updated: status.updatedPods ?? 0,
-    ready: status.readyPods ?? 0,
-  };
-  if ((status.observedGeneration ?? 0) < (metadata?.generation ?? 0))
-    return { ...row, reason: "no pass has seen its last change yet" };
-  const { message, ...told } = storedVerdict(sidecarSet) ?? countedVerdict(sidecarSet);
-  return { ...row, ...told, reason: row.matched === 0 ? "no pod has its sidecars" : message };
 }
 
 function showRows(rows: readonly Row[], screen: Screen): void {

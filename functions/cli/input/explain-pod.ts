@@ -2,6 +2,7 @@
 
 import type { Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { readNamespace, readRegistrations } from "../../../shared/controller/rollout/read-admission.ts";
 import { matches } from "../../../shared/core/injection/match/matches.ts";
 import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
 import { type NearSet, nearestSets } from "../../../shared/core/inspect/explain/nearest-sets.ts";
@@ -16,7 +17,7 @@ import type { Session } from "../session.ts";
 import { traceMissingPod, traceSetPod } from "../statefulset/explain.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { showSteps } from "../terminal/show-steps.ts";
-import { listSets, readFacts, readNamespace, readRegistrations } from "./read-set.ts";
+import { listSets, readFacts } from "./read-set.ts";
 
 /** Which SidecarSets are told of: those that are meant for the pod, unless it says otherwise. */
 export interface Choice {

@@ -1,23 +1,14 @@
 /** Reads what the cluster knows about a SidecarSet, as a pass does, and what else an explanation needs. */
-import type { KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
 import { readLease } from "../../../shared/controller/loop/lease.ts";
 import { listAll } from "../../../shared/controller/rollout/observe.ts";
 import { readObservation } from "../../../shared/controller/rollout/read-observation.ts";
 import type { SetFacts } from "../../../shared/core/inspect/explain/explain.ts";
-import type { PodRegistration, Registrations } from "../../../shared/core/inspect/explain/registration.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
-import { type Cluster, NAMESPACES, type Resource, SIDECARSETS } from "../../../shared/kube/port.ts";
+import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { CliError } from "../error.ts";
 import type { Session } from "../session.ts";
-
-const MUTATING: Resource = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  plural: "mutatingwebhookconfigurations",
-  namespaced: false,
-};
 
 export function nowText(): string {
   return timestamp(systemClock);
@@ -89,68 +80,4 @@ export async function readLastPass(cluster: Cluster, namespace: string, name?: s
     if (isKubeError(error, 403)) return undefined;
     throw error;
   }
-}
-
-/** undefined: it may not be read, or is not there. */
-export async function readNamespace(cluster: Cluster, name: string): Promise<Namespace | undefined> {
-  try {
-    return await cluster.get<Namespace>(NAMESPACES, { name });
-  } catch (error) {
-    if (isKubeError(error, 403, 404)) return undefined;
-    throw error;
-  }
-}
-
-interface WebhookRule {
-  readonly operations?: readonly string[];
-  readonly resources?: readonly string[];
-}
-
-interface Webhook extends PodRegistration {
-  readonly rules?: readonly WebhookRule[];
-  readonly clientConfig?: {
-    readonly url?: string;
-    readonly caBundle?: string;
-    readonly service?: { readonly name?: string; readonly namespace?: string; readonly path?: string };
-  };
-  readonly timeoutSeconds?: number;
-  readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
-  readonly reinvocationPolicy?: string;
-}
-
-interface Configuration extends KubernetesObject {
-  readonly webhooks?: readonly Webhook[];
-}
-
-/** undefined: they may not be read. */
-async function readMutating(cluster: Cluster): Promise<readonly Configuration[] | undefined> {
-  try {
-    return (await listAll<Configuration, Configuration>(cluster, MUTATING, {}, (one) => one)).items;
-  } catch (error) {
-    if (isKubeError(error, 403)) return undefined;
-    throw error;
-  }
-}
-
-/** Those that inject sidecars into new pods, ours or OpenKruise's: both answer at the same path. */
-function podWebhooks(configurations: readonly Configuration[]): readonly Webhook[] {
-  return configurations.flatMap(({ webhooks }) => webhooks ?? []).filter((one) => isForNewPods(one) && isInjector(one));
-}
-
-function isForNewPods({ rules = [] }: Webhook): boolean {
-  return rules.some(
-    ({ operations = [], resources = [] }) =>
-      (operations.includes("CREATE") || operations.includes("*")) &&
-      (resources.includes("pods") || resources.includes("*")),
-  );
-}
-
-function isInjector({ name, clientConfig }: Webhook): boolean {
-  const path = clientConfig?.url ?? clientConfig?.service?.path ?? "";
-  return name === "mpod.kb.io" || path.endsWith("/mutate-pod");
-}
-
-export async function readRegistrations(cluster: Cluster): Promise<Registrations> {
-  const configurations = await readMutating(cluster);
-  return configurations === undefined ? undefined : podWebhooks(configurations);
 }

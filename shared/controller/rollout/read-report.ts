@@ -1,14 +1,19 @@
-/** Reads what a report is made from: the SidecarSets alone, or one of them with its pods, revisions, ledger and Events. */
+/** Reads what a report is made from: the SidecarSets alone, or one of them with its pods, revisions, ledger and Events, or one of its pods. */
 
+import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { explainPod } from "../../core/inspect/explain/explain.ts";
 import type { ReportContent, SetDetail } from "../../core/inspect/report/content.ts";
 import type { EventObject } from "../../core/inspect/report/event-line.ts";
-import { listSidecarSets, reportOnSidecarSet } from "../../core/inspect/report/report.ts";
+import type { PodExplanation } from "../../core/inspect/report/pod-page.ts";
+import { idleness, reportOnSidecarSet } from "../../core/inspect/report/report.ts";
+import { setRows } from "../../core/inspect/report/set-row.ts";
 import { isKubeError } from "../../kube/error.ts";
-import { type Cluster, EVENTS, SIDECARSETS } from "../../kube/port.ts";
+import { type Cluster, EVENTS, type ObjectKey, PODS, SIDECARSETS } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
-import { announcedSettings, readLease } from "../loop/lease.ts";
+import { announcedSettings, type LeaseState, readLease } from "../loop/lease.ts";
 import { listAll } from "./observe.ts";
+import { readNamespace, readRegistrations } from "./read-admission.ts";
 import { type ReadContext, readObservation } from "./read-observation.ts";
 
 export interface ReadReportContext extends ReadContext {
@@ -20,7 +25,9 @@ export interface ReadReportContext extends ReadContext {
 export async function readOverview(context: ReadReportContext): Promise<ReportContent> {
   const { cluster, clusterName, clock } = context;
   const { items } = await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (one) => one);
-  return { at: timestamp(clock), cluster: clusterName, sets: listSidecarSets(items), details: [] };
+  const at = timestamp(clock);
+  const idle = idleness(lastPassOf(await readPassLease(context)), at);
+  return { at, cluster: clusterName, idle, sets: setRows(items), details: [] };
 }
 
 /**
@@ -29,16 +36,57 @@ export async function readOverview(context: ReadReportContext): Promise<ReportCo
  * @throws KubeError and Error, as readObservation
  */
 export async function readDetail(context: ReadReportContext, name: string): Promise<SetDetail | undefined> {
-  const { cluster, clock, kruiseNamespace } = context;
-  const lease = await ifAllowed(readLease({ cluster, clock, namespace: kruiseNamespace, over: new Set() }));
+  const { cluster } = context;
+  const lease = await readPassLease(context);
   const settings = (lease && announcedSettings(lease)) ?? context.settings;
   const read = await readObservation({ ...context, settings }, name);
   if (!read) return undefined;
   const events = await ifAllowed(readEvents(cluster, name));
   const { observation } = read;
   const missed = new Set(read.missed?.map(({ metadata }) => metadata?.uid ?? ""));
-  const lastPass = lease?.stored?.spec?.renewTime;
-  return reportOnSidecarSet({ observation, events, missed, lastPass }, read.context);
+  return reportOnSidecarSet({ observation, events, missed, lastPass: lastPassOf(lease) }, read.context);
+}
+
+function readPassLease({ cluster, clock, kruiseNamespace }: ReadReportContext): Promise<LeaseState | undefined> {
+  return ifAllowed(readLease({ cluster, clock, namespace: kruiseNamespace, over: new Set() }));
+}
+
+function lastPassOf(lease: LeaseState | undefined): string | undefined {
+  return lease?.stored?.spec?.renewTime;
+}
+
+/** undefined: there is no such SidecarSet, or no such pod. @throws KubeError and Error, as readObservation */
+export async function readPodExplanation(
+  context: ReadReportContext,
+  name: string,
+  pod: ObjectKey,
+): Promise<(PodExplanation & { readonly at: string }) | undefined> {
+  const { cluster } = context;
+  const lease = await readPassLease(context);
+  const settings = (lease && announcedSettings(lease)) ?? context.settings;
+  const [object, read] = [await podIfThere(cluster, pod), await readObservation({ ...context, settings }, name)];
+  if (!(object && read)) return undefined;
+  const { sidecarSet, ...observed } = read.observation;
+  const { namespace = "" } = pod;
+  const facts = {
+    ...observed,
+    ...read.context,
+    lastPass: lastPassOf(lease),
+    sidecarSets: (await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (one) => one)).items,
+    namespace: await readNamespace(cluster, namespace),
+    registrations: await readRegistrations(cluster),
+  };
+  const steps = explainPod(object, sidecarSet, facts);
+  return { at: read.context.now, sidecarSet: name, namespace, name: pod.name, steps };
+}
+
+async function podIfThere(cluster: Cluster, key: ObjectKey): Promise<Pod | undefined> {
+  try {
+    return await cluster.get<Pod>(PODS, key);
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
 }
 
 async function readEvents(cluster: Cluster, name: string): Promise<readonly EventObject[]> {

@@ -1,40 +1,13 @@
 /** Decides what a report consists of: everything that the page shows, and nothing of how. */
 import type { RolloutVerdict } from "../../rollout/conditions/verdict.ts";
+import type { Batch } from "./batches.ts";
 import type { EventLine } from "./event-line.ts";
 import type { PodGroup, StandingCounts } from "./groups.ts";
 import type { PodStanding } from "./pod-standing.ts";
-import type { Batch, Progress } from "./progress.ts";
+import type { Progress } from "./progress.ts";
 import type { Reason } from "./reason.ts";
 import type { RevisionRow } from "./revision-row.ts";
-
-/** In one word, where a SidecarSet stands. */
-export type Verdict =
-  /** every pod has the current version and is ready with it */
-  | "Done"
-  | "Rolling out"
-  /** by its strategy: paused, partition, NotUpdate */
-  | "Held"
-  /** it cannot go on: pods that are down use all of the budget */
-  | "Blocked"
-  /** it goes on, or is through, and some pods are down, cannot be updated or lack their sidecars */
-  | "Degraded"
-  /** it matches no pod */
-  | "No pods";
-
-/** One SidecarSet, from what is stored of it alone. */
-export interface SetRow {
-  readonly name: string;
-  readonly images: readonly string[];
-  readonly matched: number;
-  readonly updated: number;
-  readonly ready: number;
-  /** absent: no pass has seen its last change yet */
-  readonly verdict?: RolloutVerdict;
-  /** RFC3339: since when; absent: not known */
-  readonly since?: string;
-  /** one clause; "" when there is nothing to say */
-  readonly remark: string;
-}
+import type { SetRow } from "./set-row.ts";
 
 /** Pods of one batch to come. */
 export interface NextBatch {
@@ -48,7 +21,7 @@ export interface SetDetail {
   readonly name: string;
   /** RFC3339: when its pods were read */
   readonly at: string;
-  readonly verdict: Verdict;
+  readonly verdict: RolloutVerdict;
   /** one sentence */
   readonly headline: string;
   readonly images: readonly string[];
@@ -59,13 +32,16 @@ export interface SetDetail {
   readonly ready: number;
   /** are to be updated, as the partition is */
   readonly target: number;
+  /** how many may be down at once, in pods, as the strategy is */
+  readonly maxUnavailable: number;
   readonly counts: StandingCounts;
   readonly reasons: readonly Reason[];
   readonly progress: Progress | undefined;
   readonly batches: readonly Batch[];
   readonly next: readonly NextBatch[];
   readonly nodes: readonly PodGroup[];
-  readonly namespaces: readonly PodGroup[];
+  /** those with pods that need somebody first */
+  readonly workloads: readonly PodGroup[];
   readonly pods: readonly PodStanding[];
   readonly revisions: readonly RevisionRow[];
   /** undefined: they cannot be read */
@@ -77,7 +53,10 @@ export interface ReportContent {
   readonly at: string;
   /** the API server's address or the context's name; "" where it is not known */
   readonly cluster: string;
-  readonly sets: readonly SetRow[];
+  /** why nothing goes on at all: no pass runs; undefined: one does, or that is not known */
+  readonly idle: Reason | undefined;
+  /** absent: they were not asked for */
+  readonly sets?: readonly SetRow[];
   /** of all, of one, or of none of `sets` */
   readonly details: readonly SetDetail[];
 }

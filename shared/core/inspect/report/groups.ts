@@ -6,7 +6,7 @@ import type { PodStanding, Standing } from "./pod-standing.ts";
 export type StandingCounts = Readonly<Partial<Record<Standing, number>>>;
 
 export interface PodGroup {
-  /** of the node or the namespace; "" for pods that have no node yet */
+  /** of the node or the workload; "" for pods that have no node yet */
   readonly name: string;
   readonly total: number;
   readonly counts: StandingCounts;
@@ -15,7 +15,7 @@ export interface PodGroup {
 }
 
 /** Sorted by name. */
-export function groupPods(pods: readonly PodStanding[], by: "node" | "namespace"): readonly PodGroup[] {
+export function groupPods(pods: readonly PodStanding[], by: "node" | "workload"): readonly PodGroup[] {
   return [...Map.groupBy(pods, (pod) => pod[by])]
     .sort(([a], [b]) => compareUtf8(a, b))
     .map(([name, group]) => ({
@@ -24,6 +24,12 @@ export function groupPods(pods: readonly PodStanding[], by: "node" | "namespace"
       counts: countStandings(group),
       pods: group.toSorted((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name)),
     }));
+}
+
+/** Groups in which pods need somebody first, those with most of them before others. */
+export function byNeed(groups: readonly PodGroup[]): readonly PodGroup[] {
+  const need = ({ counts: { down = 0, without = 0, notUpgradable = 0 } }: PodGroup) => down + without + notUpgradable;
+  return groups.toSorted((a, b) => need(b) - need(a));
 }
 
 export function countStandings(pods: readonly PodStanding[]): StandingCounts {

@@ -1,56 +1,38 @@
-/** Decides how a report reads as a page: one HTML file that asks for nothing else and runs nothing. */
-import { createHash } from "node:crypto";
+/** Decides how a report reads as a page: the list of all SidecarSets, and what is said about each. */
 import type { ReportContent, SetDetail } from "./content.ts";
-import { html, verbatim } from "./html.ts";
-import { section } from "./section.ts";
-import { STYLE } from "./style.ts";
-import { setsTable } from "./tables.ts";
-import { timeOf } from "./words.ts";
-
-const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
-
-/** Nothing is loaded, run or sent; only this style sheet counts. */
-const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'none'`;
-
-/** For whoever serves the page: in a header it can also forbid frames. */
-export const PAGE_POLICY = `${POLICY}; frame-ancestors 'none'`;
+import { document, type Refresh } from "./document.ts";
+import { type Html, html } from "./html.ts";
+import { reasonItem, section } from "./section.ts";
+import { type LinkToPod, setsTable } from "./tables.ts";
 
 export interface PageOptions {
   /** where the SidecarSets of the list are shown; absent: further down on the same page */
   readonly linkTo?: (name: string) => string;
+  /** where a pod of the SidecarSet is explained; absent: nowhere */
+  readonly linkToPod?: LinkToPod;
   /** where the list of all is; absent: here */
   readonly up?: string;
+  /** absent: it stays as it is */
+  readonly refresh?: Refresh;
 }
 
 /** Pure. The whole document, as text. */
 export function renderPage(content: ReportContent, options: PageOptions = {}): string {
-  const { at, cluster, sets, details } = content;
+  const { at, cluster, idle, sets, details } = content;
   const ids = new Map(details.map(({ name }, index) => [name, `set-${index + 1}`]));
   const linkTo = options.linkTo ?? ((name: string) => `#${ids.get(name) ?? "main"}`);
-  const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${POLICY}">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<title>${titleOf(details)}</title>
-<style>${verbatim(STYLE)}</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to the report</a>
-<header class="top"><h1>SidecarSets${cluster !== "" && ` of ${cluster}`}</h1><p>As of ${timeOf(at)} UTC</p></header>
-<main id="main" tabindex="-1">
-${options.up !== undefined && html`<nav aria-label="SidecarSets"><a href="${options.up}">All SidecarSets</a></nav>`}
-${(sets.length !== 1 || details.length === 0) && html`<div class="card">${setsTable(sets, linkTo, at)}</div>`}
-${details.map((detail) => section(detail, ids.get(detail.name) ?? ""))}
-</main>
-<footer class="foot"><p>Pods that are finished or being deleted are left out. All times are UTC.</p></footer>
-</body>
-</html>
-`;
-  return page.toString();
+  const up = options.up === undefined ? [] : [[options.up, "All SidecarSets"] as const];
+  return document(
+    { title: titleOf(details), at, cluster, refresh: options.refresh, up },
+    html`${sets !== undefined && (sets.length !== 1 || details.length === 0) && list({ idle, sets, at }, linkTo)}
+${details.map((detail) => section(detail, ids.get(detail.name) ?? "", options.linkToPod))}`,
+  );
+}
+
+function list(content: Required<Pick<ReportContent, "idle" | "sets" | "at">>, linkTo: (name: string) => string): Html {
+  const { idle, sets, at } = content;
+  return html`${idle && html`<div class="card"><ul class="reasons">${reasonItem(idle)}</ul></div>`}
+<div class="card">${sets.length === 0 ? html`<p>The cluster has no SidecarSets.</p>` : setsTable(sets, linkTo, at)}</div>`;
 }
 
 function titleOf(details: readonly SetDetail[]): string {

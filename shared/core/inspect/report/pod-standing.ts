@@ -6,8 +6,10 @@ import { jsonObjectOf } from "../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { failureOf } from "../../pod/container-failure.ts";
 import { hasAllSidecars, isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
+import { readyCondition } from "../../pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { workloadOf } from "../../pod/workload.ts";
 import { classify, type PodClass } from "../../rollout/select/classify.ts";
 import { downPods } from "../../rollout/select/down-pods.ts";
 
@@ -33,6 +35,8 @@ export interface PodStanding {
   readonly name: string;
   /** "" while no node was found */
   readonly node: string;
+  /** with its namespace, such as `shop/deployment/web` */
+  readonly workload: string;
   readonly standing: Standing;
   /** one clause; "" when there is nothing to say */
   readonly why: string;
@@ -45,6 +49,8 @@ export interface PodStanding {
   /** was changed in place at least once */
   readonly isInPlace: boolean;
   readonly isReady: boolean;
+  /** RFC3339: when it became ready, or not ready, last */
+  readonly turnedAt: string | undefined;
 }
 
 /**
@@ -66,10 +72,12 @@ function factsOf(pod: Pod, setName: string) {
     namespace,
     name,
     node: spec.nodeName ?? "",
+    workload: `${namespace}/${workloadOf(pod).workload || "pods without a workload"}`,
     isFailing: failureOf(pod) !== undefined,
     hash: record?.hash ?? "",
     since: record?.updateTimestamp ?? undefined,
     isInPlace: Object.hasOwn(jsonObjectOf(annotations[IN_PLACE_UPDATE_STATE_ANNOTATION]) ?? {}, setName),
+    turnedAt: readyCondition(pod)?.lastTransitionTime ?? undefined,
   };
 }
 

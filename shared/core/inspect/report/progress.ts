@@ -1,6 +1,7 @@
 /** Decides how a rollout went so far, from the times that are recorded in the pods. */
 import { compareUtf8 } from "../../../go/json/go-json.ts";
-import { secondsBetween } from "../../../go/seconds-between.ts";
+import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
+import { downOverTime } from "./batches.ts";
 import type { PodStanding } from "./pod-standing.ts";
 
 /** So many pods had the current version from that time on. */
@@ -16,18 +17,25 @@ export interface Progress {
   /** RFC3339 */
   readonly to: string;
   readonly seconds: number;
+  /** nothing more comes by itself */
+  readonly isOver: boolean;
   /** rising; the first is at 0 */
   readonly points: readonly ProgressPoint[];
+  /** pods that were down after their change, over the same time */
+  readonly down: ReturnType<typeof downOverTime>;
 }
 
-/** Pods that were changed in place by one decision. */
-export interface Batch {
+/** What a progress is seen in. */
+export interface Course {
+  /** RFC3339: nothing before is part of it; undefined: not known */
+  readonly after: string | undefined;
+  /** RFC3339: when the change was made; undefined: not known, it begins with the first pod */
+  readonly changedAt: string | undefined;
+  /** RFC3339: since when nothing more comes by itself; undefined: it goes on */
+  readonly endedAt: string | undefined;
+  readonly maxUnavailable: number;
   /** RFC3339 */
-  readonly at: string;
-  /** namespace/name, sorted */
-  readonly pods: readonly string[];
-  /** of these, ready with it now */
-  readonly ready: number;
+  readonly now: string;
 }
 
 /** A chart is no finer than this. */
@@ -37,23 +45,41 @@ const MAX_POINTS = 500;
  * Only pods that are there now are counted. Undefined while none has the current version, or no time is recorded.
  * @param updated the pods that have the current version
  */
-export function progressOf(
-  updated: readonly PodStanding[],
-  releasedAt: string | undefined,
-  now: string,
-): Progress | undefined {
-  const times = updated.flatMap(({ since }) => since ?? []).sort(compareUtf8);
-  const [first] = times;
-  if (first === undefined) return undefined;
-  const isReleasedBefore = releasedAt !== undefined && (secondsBetween(releasedAt, first) ?? -1) >= 0;
-  const from = isReleasedBefore ? releasedAt : first;
-  const at = (time: string) => secondsBetween(from, time) ?? 0;
-  const seconds = Math.max(at(now), at(times.at(-1) ?? first));
-  const points = [
-    { atSeconds: 0, updated: updated.length - times.length },
-    ...risesOf(times, updated.length - times.length, at),
-  ];
-  return { from, to: now, seconds, points: thinned(points) };
+export function progressOf(updated: readonly PodStanding[], course: Course): Progress | undefined {
+  const { endedAt, maxUnavailable, now } = course;
+  const times = timesOf(updated);
+  const from = beginOf(times, course);
+  if (from === undefined) return undefined;
+  const offset = (time: string) => secondsBetween(from, time) ?? 0;
+  // Pods that were made since the end are no part of it.
+  const last = timesOf(endedAt === undefined ? updated : updated.filter(({ isInPlace }) => isInPlace)).at(-1) ?? from;
+  const seconds = Math.max(0, offset(endedAt ?? now), offset(last));
+  const at = (time: string) => Math.min(offset(time), seconds);
+  const rising = times.filter((time) => at(time) >= 0);
+  const before = updated.length - rising.length;
+  const points = [{ atSeconds: 0, updated: before }, ...risesOf(rising, before, at)];
+  return {
+    from,
+    to: endedAt === undefined ? now : (addSeconds(from, seconds) ?? now),
+    seconds,
+    isOver: endedAt !== undefined,
+    points: thinned(points),
+    down: downOverTime(updated, { from, seconds, maxUnavailable }),
+  };
+}
+
+function timesOf(pods: readonly PodStanding[]): readonly string[] {
+  return pods.flatMap(({ since }) => since ?? []).sort(compareUtf8);
+}
+
+/** With the change, or where that is not known, with the first pod that got it. */
+function beginOf(times: readonly string[], { after, changedAt }: Course): string | undefined {
+  const isLater = (time: string) => after === undefined || (secondsBetween(after, time) ?? -1) >= 0;
+  const first = times.find(isLater);
+  if (changedAt === undefined) return first ?? times[0];
+  if (first === undefined) return times.length === 0 ? undefined : changedAt;
+  // The clock of who recorded the change may be ahead.
+  return (secondsBetween(changedAt, first) ?? -1) >= 0 ? changedAt : first;
 }
 
 function risesOf(times: readonly string[], before: number, at: (time: string) => number): readonly ProgressPoint[] {
@@ -69,19 +95,4 @@ function thinned(points: readonly ProgressPoint[]): readonly ProgressPoint[] {
   return Array.from({ length: MAX_POINTS }, (_, index) => points[Math.round(index * step)]).filter(
     (point) => point !== undefined,
   );
-}
-
-/** Newest first. A decision has one time for all its pods, so pods with the same time are one batch. */
-export function batchesOf(updated: readonly PodStanding[]): readonly Batch[] {
-  const byTime = Map.groupBy(
-    updated.filter(({ isInPlace, since }) => isInPlace && since !== undefined),
-    ({ since }) => since ?? "",
-  );
-  return [...byTime]
-    .sort(([a], [b]) => compareUtf8(b, a))
-    .map(([at, pods]) => ({
-      at,
-      pods: pods.map(({ namespace, name }) => `${namespace}/${name}`).sort(compareUtf8),
-      ready: pods.filter(({ isReady }) => isReady).length,
-    }));
 }

@@ -2,17 +2,20 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { asLastAnswered } from "../../rollout/approval.ts";
-import { byVerdict, countedVerdict, natureOf, storedVerdict } from "../../rollout/conditions/verdict.ts";
+import { conditionsOf } from "../../rollout/conditions/conditions.ts";
+import { natureOf, ROLLOUT_VERDICTS, type RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../../rollout/decide.ts";
 import { planRollout } from "../../rollout/plan/plan.ts";
 import { partitionOf } from "../../rollout/select/budget.ts";
 import { stateReader } from "../../rollout/select/observed-states.ts";
 import { traceTick } from "../explain/trace-tick.ts";
-import type { NextBatch, SetDetail, SetRow, Verdict } from "./content.ts";
+import { batchesOf } from "./batches.ts";
+import { changeOf, endOf } from "./change-time.ts";
+import type { NextBatch, SetDetail } from "./content.ts";
 import { type EventObject, eventLines } from "./event-line.ts";
-import { countStandings, groupPods } from "./groups.ts";
+import { byNeed, countStandings, groupPods } from "./groups.ts";
 import { podStanding } from "./pod-standing.ts";
-import { batchesOf, progressOf } from "./progress.ts";
+import { progressOf } from "./progress.ts";
 import type { Reason } from "./reason.ts";
 import { reasonsOf } from "./reasons.ts";
 import { imagesOf, revisionRows } from "./revision-row.ts";
@@ -46,70 +49,59 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
   const decision = asLastAnswered(sidecarSet, decide(observation, context), observation.reserved.uids);
   const { summary, status, halt } = decision;
   const rows = revisionRows(sidecarSet, revisions, pods);
-  const idle = summary.hold === "finished" ? [] : idleness(lastPass, context.now);
-  const reasons = [...idle, ...reasonsOf(sidecarSet, pods, { ...summary, ...(halt === undefined ? {} : { halt }) })];
+  const idle = summary.hold === "finished" ? undefined : idleness(lastPass, context.now);
+  const reasons = [
+    ...(idle ? [idle] : []),
+    ...reasonsOf(sidecarSet, pods, { ...summary, ...(halt === undefined ? {} : { halt }) }),
+  ];
+  const verdict = idle ? "Blocked" : verdictOf(sidecarSet, decision, context.now);
   return {
     name: sidecarSet.metadata?.name ?? "",
     at: context.now,
-    verdict: idle.length > 0 ? "Blocked" : verdictOf(summary, reasons),
+    verdict,
     headline: headlineOf(summary),
     images: imagesOf(sidecarSet.spec),
     facts: factsOf(sidecarSet, summary, status),
     matched: summary.matched,
     updated: summary.updated,
     ready: summary.ready,
+    maxUnavailable: summary.maxUnavailable,
     target: summary.matched - partitionOf(sidecarSet.spec.updateStrategy, summary.matched),
     counts: countStandings(pods),
     reasons,
-    progress: progressOf(updated, rows.find(({ isCurrent }) => isCurrent)?.createdAt, context.now),
-    batches: batchesOf(updated),
+    progress: progressOf(updated, {
+      ...changeOf(sidecarSet, rows),
+      endedAt: endOf(sidecarSet, natureOf(verdict).isReady === true),
+      maxUnavailable: summary.maxUnavailable,
+      now: context.now,
+    }),
+    batches: batchesOf(updated, summary.maxUnavailable),
     next: nextBatches(observation, context),
     nodes: groupPods(pods, "node"),
-    namespaces: groupPods(pods, "namespace"),
+    workloads: byNeed(groupPods(pods, "workload")),
     pods,
     revisions: rows,
     events: events && eventLines(events),
   };
 }
 
-/** One line about each, from what is stored: no pod is looked at. Those that need somebody come first. */
-export function listSidecarSets(sidecarSets: readonly SidecarSet[]): readonly SetRow[] {
-  const rows = sidecarSets.map((sidecarSet): SetRow => {
-    const { metadata, spec, status = {} } = sidecarSet;
-    const { matchedPods: matched = 0, updatedPods: updated = 0, readyPods: ready = 0 } = status;
-    const row = { name: metadata?.name ?? "", images: imagesOf(spec), matched, updated, ready };
-    if ((metadata?.generation ?? 0) > (status.observedGeneration ?? 0)) return { ...row, remark: "not taken up yet" };
-    const { message, ...told } = storedVerdict(sidecarSet) ?? countedVerdict(sidecarSet);
-    return { ...row, ...told, remark: natureOf(told.verdict).isTrouble ? message : steeringOf(sidecarSet) };
-  });
-  return rows.toSorted(byVerdict);
-}
-
-function steeringOf({ spec }: SidecarSet): string {
-  const { type, partition } = spec.updateStrategy ?? {};
-  if (type === "NotUpdate") return "NotUpdate";
-  return partition === undefined || partition === 0 || partition === "0%" ? "" : `partition ${partition}`;
-}
-
-function idleness(lastPass: string | undefined, now: string): readonly Reason[] {
+/** That no pass runs, where that is known. `lastPass`: when one renewed its Lease last, RFC3339 */
+export function idleness(lastPass: string | undefined, now: string): Reason | undefined {
   const { reason, verdict, message, hint = "" } = traceTick(lastPass, now);
-  if (verdict !== "stop") return [];
-  return [{ reason, kind: "trouble", title: sentence(message), text: `${sentence(hint)}.`, pods: [] }];
+  if (verdict !== "stop") return undefined;
+  return { reason, kind: "trouble", title: sentence(message), text: `${sentence(hint)}.`, pods: [] };
 }
 
 function sentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-const BLOCKING: ReadonlySet<string> = new Set(["budget", "halted", "unreadable", "gate"]);
-const RESTING: ReadonlySet<string> = new Set(["paused", "NotUpdate", "gate", "partition", "nothingWaits"]);
-
-function verdictOf({ matched, updated, ready, selected, hold }: Summary, reasons: readonly Reason[]): Verdict {
-  if (reasons.some(({ kind }) => kind === "trouble"))
-    return BLOCKING.has(hold) && selected === 0 ? "Blocked" : "Degraded";
-  if (matched === 0) return "No pods";
-  if (updated === matched && ready === matched) return "Done";
-  return RESTING.has(hold) && !reasons.some(({ kind }) => kind === "wait") ? "Held" : "Rolling out";
+/** As a pass would record it now. */
+function verdictOf(sidecarSet: SidecarSet, decision: Decision, now: string): RolloutVerdict {
+  const { summary, failing, halt, status } = decision;
+  const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: undefined };
+  const ready = conditionsOf(sidecarSet, standing, now).find(({ type }) => type === "Ready");
+  return ROLLOUT_VERDICTS.find((word) => word === ready?.reason) ?? "Updating";
 }
 
 function headlineOf({ matched, updated, updatedReady, used, maxUnavailable }: Summary): string {

@@ -7,6 +7,7 @@ import {
   batchesTable,
   countsText,
   eventsTable,
+  type LinkToPod,
   MAX_PODS_SHOWN,
   mark,
   names,
@@ -21,10 +22,11 @@ const REASON_PODS = 6;
 /** Lists of more begin closed. */
 const FEW_PODS = 30;
 
-export function section(detail: SetDetail, id: string): Html {
+/** `linkToPod`: where a pod is explained; absent: nowhere */
+export function section(detail: SetDetail, id: string, linkToPod?: LinkToPod): Html {
   const { name, verdict, headline, counts, pods, facts } = detail;
   return html`<section class="set" id="${id}" aria-labelledby="${id}-name">
-<div class="head"><h2 id="${id}-name">${name}</h2><p class="verdict ${verdict.split(" ")[0] ?? ""}">${verdict}</p></div>
+<div class="head"><h2 id="${id}-name">${name}</h2><p class="verdict ${verdict}">${verdict}</p></div>
 <p class="lead">${headline}</p>
 ${bigBar(counts, pods.length)}
 <div class="cards">
@@ -44,7 +46,7 @@ ${
   )
 }
 ${detail.nodes.length > 0 && card("Nodes", partly(detail.nodes, "node", nodesTable))}
-${pods.length > 0 && card("Pods", podLists(detail), "wide")}
+${pods.length > 0 && card("Pods", podLists(detail, linkToPod), "wide")}
 ${detail.revisions.length > 0 && card("Revisions", revisionsTable(detail))}
 ${eventsCard(detail)}
 </div>
@@ -61,7 +63,7 @@ function bigBar(counts: SetDetail["counts"], total: number): Html {
 <dl class="legend">${shown.map(([standing, name]) => html`<div>${mark(standing)}<dt>${name}</dt><dd>${counts[standing]}</dd></div>`)}</dl>`;
 }
 
-function reasonItem({ reason, kind, title, text, pods }: Reason): Html {
+export function reasonItem({ reason, kind, title, text, pods }: Reason): Html {
   const item = ({ name, why }: Reason["pods"][number]) => html`<li><code>${name}</code>${why !== "" && ` ${why}`}</li>`;
   const rest = pods.slice(REASON_PODS);
   return html`<li class="why ${kind}"><strong>${title}</strong><p>${text} <small><code>${reason}</code></small></p>
@@ -76,15 +78,15 @@ function nextList(next: readonly NextBatch[]): Html {
   })}</ol>`;
 }
 
-function podLists({ namespaces, pods, at }: SetDetail): Html {
+function podLists({ workloads, pods, at }: SetDetail, linkToPod: LinkToPod | undefined): Html {
   let room = MAX_PODS_SHOWN;
   const isOpen = pods.length <= FEW_PODS;
-  const lists = namespaces.map(({ name, total, counts, pods: all }) => {
+  const lists = workloads.map(({ name, total, counts, pods: all }) => {
     const shown = all.slice(0, room);
     room -= shown.length;
     const cut = shown.length < all.length ? `, of which ${shown.length} are listed here` : "";
     return html`<details${isOpen && html` open`}><summary>${name}: ${countOf(total, "pod")}, ${countsText(counts)}${bar(counts, total)}</summary>
-${podsTable(shown, `Pods of ${name}${cut}`, at)}</details>`;
+${podsTable(shown, `Pods of ${name}${cut}`, { now: at, linkToPod })}</details>`;
   });
   return html`${lists}`;
 }

@@ -33,7 +33,7 @@ nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem}
 .set+.set{border-top:1px solid var(--rule);padding-top:2rem}
 .head{display:flex;flex-wrap:wrap;gap:.5rem .9rem;align-items:center}
 .verdict{font-size:.875rem;font-weight:650;padding:.1rem .7rem;border:1px solid currentcolor;border-radius:99px;background:var(--card);white-space:nowrap}
-.Done{color:var(--good)}.Rolling{color:var(--link)}.Degraded{color:var(--warn)}.Held{color:var(--quiet)}.Blocked{color:var(--bad)}.No{color:var(--quiet)}
+.Ready{color:var(--good)}.Updating{color:var(--link)}.Degraded,.WaitingForApproval{color:var(--warn)}.Paused,.HeldByPartition,.unseen{color:var(--quiet)}.Halted,.Blocked,.NotUpgradable{color:var(--bad)}
 .lead{font-size:1.1rem;margin-top:.6rem;max-width:75ch}
 .cards{display:grid;grid-template-columns:minmax(0,1fr);gap:1rem;margin-top:1.25rem}
 @media (min-width:56rem){.cards{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}.card.wide{grid-column:1/-1}}
@@ -57,11 +57,12 @@ const PARTS = `.legend{display:flex;flex-wrap:wrap;gap:.35rem 1.4rem}
 .names{margin-top:.3rem;font-size:.875rem}.names li{overflow-wrap:anywhere}
 .plot{display:grid;grid-template-columns:auto minmax(0,1fr);gap:.25rem .6rem;margin-top:.6rem}
 .plot p{display:flex;justify-content:space-between;color:var(--muted);font-size:.8125rem}
-.plot .y{flex-direction:column;text-align:end;line-height:1}
+.plot .y{flex-direction:column;min-width:3.1em;text-align:end;line-height:1}
 .plot .x{grid-column:2;flex-wrap:wrap;gap:0 1rem}
 .plot svg{width:100%;height:clamp(9rem,24vw,13rem);border-bottom:1px solid var(--muted);overflow:visible}
 .line,.target,.ticks{fill:none;vector-effect:non-scaling-stroke;stroke:var(--updated);stroke-width:2.5px;stroke-linejoin:round}
 .area{fill:var(--updated);opacity:.16}
+.unavailable{margin-top:1rem}.unavailable .plot svg{height:4rem}.unavailable .line{stroke:var(--down)}.unavailable .area{fill:var(--down)}
 .target{stroke:var(--muted);stroke-width:1.5px;stroke-dasharray:6 5}.ticks{stroke:var(--muted);stroke-width:1.5px}`;
 
 const TABLES = `table{width:100%;border-collapse:collapse;font-size:.9375rem}
@@ -73,6 +74,8 @@ th:last-child,td:last-child{padding-inline-end:0}
 .num{text-align:end;white-space:nowrap;overflow-wrap:normal}.time{white-space:nowrap;overflow-wrap:normal}
 td small,th small{display:block;font-weight:400}
 td .bar{margin-top:.45rem}
+.sets{table-layout:fixed}.sets th:first-child{width:32%}.sets th:last-child{width:22%}.state{font-weight:650}td .since{display:inline}
+.clause{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}.images{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 .bars{table-layout:fixed}.bars th:first-child{width:36%}.bars .num{width:3.5rem}
 .now th,.now td{background:var(--tint)}.now th{padding-inline-start:.6rem}
 details>summary{cursor:pointer;padding:.5rem 0;border-top:1px solid var(--rule);overflow-wrap:anywhere}
@@ -80,7 +83,8 @@ details>summary:hover{color:var(--link)}
 .card>details:first-of-type>summary{border-top:0}
 .more>summary{border:0;padding:.2rem 0;color:var(--link);font-size:.875rem}
 summary .bar{margin-top:.3rem}
-@media (max-width:34rem){body{line-height:1.45}th,td{padding-inline-end:.5rem}.time{white-space:normal}}
+@media (max-width:34rem){body{line-height:1.45}th,td{padding-inline-end:.5rem}.time{white-space:normal}
+.sets{font-size:.875rem;line-height:1.35}.sets th,.sets td{padding-block:.3rem}.sets small,.sets caption{font-size:.8rem}.sets .images{display:none}.sets td .bar{margin-block:.25rem .15rem;height:.6rem}}
 @media print{body{background:#fff}.card{break-inside:avoid-page}}
 @media (forced-colors:active){rect,.mark{forced-color-adjust:none}}`;
 

@@ -1,12 +1,13 @@
 /** Decides how the tables of the page read: three columns at most, so that they fit on a phone. */
-import { natureOf } from "../../rollout/conditions/verdict.ts";
-import type { SetDetail, SetRow } from "./content.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
+import type { Batch } from "./batches.ts";
+import type { SetDetail } from "./content.ts";
 import { bar } from "./figures.ts";
 import type { PodGroup } from "./groups.ts";
 import { type Html, html } from "./html.ts";
 import type { PodStanding } from "./pod-standing.ts";
-import type { Batch } from "./progress.ts";
-import { countOf, STANDINGS, standingName, timeOf } from "./words.ts";
+import type { SetRow } from "./set-row.ts";
+import { countOf, roughLengthOf, STANDINGS, standingName, timeOf } from "./words.ts";
 
 /** More would make a page that no browser opens in a moment. */
 export const MAX_PODS_SHOWN = 20_000;
@@ -40,22 +41,25 @@ export function mark(standing: string): Html {
   return html`<span class="mark ${standing}" aria-hidden="true"></span>`;
 }
 
+/** `now`: when they were read */
 export function setsTable(sets: readonly SetRow[], linkTo: (name: string) => string, now: string): Html {
-  const link = (name: string) => html`<a href="${linkTo(name)}">${name}</a>`;
-  const troubled = sets.filter(({ verdict }) => verdict !== undefined && natureOf(verdict).isTrouble);
-  const named = troubled.map(({ name, verdict }, index) => html`${index > 0 && ", "}${link(name)} (${verdict})`);
-  return html`<table class="bars"><caption>${countOf(sets.length, "SidecarSet")}${troubled.length > 0 && html`; somebody is needed for ${named}`}</caption>
-<thead><tr><th scope="col">Name</th><th scope="col">Updated</th><th scope="col" class="num">Ready</th></tr></thead>
-<tbody>${sets.map((set) => {
-    const { name, images, matched, updated, ready } = set;
-    return html`<tr><th scope="row">${link(name)}<small>${images.join(", ")}</small></th>
-<td>${updated} of ${matched}${bar({ updated, waiting: Math.max(0, matched - updated) }, matched)}<small>${standing(set, now)}</small></td><td class="num">${ready}</td></tr>`;
+  return html`<table class="sets"><caption>${countOf(sets.length, "SidecarSet")}: ${verdictCounts(sets)}</caption>
+<thead><tr><th scope="col">Name</th><th scope="col">State</th><th scope="col">Updated</th></tr></thead>
+<tbody>${sets.map(({ name, images, matched, updated, ready, verdict, since, reason }) => {
+    const age = since === undefined ? undefined : secondsBetween(since, now);
+    return html`<tr><th scope="row"><a href="${linkTo(name)}">${name}</a><small class="images">${images.join(", ")}</small></th>
+<td><strong class="state ${verdict ?? "unseen"}">${verdict ?? UNSEEN}</strong>${age !== undefined && html` <small class="since">for ${roughLengthOf(Math.max(0, age))}</small>`}<small class="clause">${reason}</small></td>
+<td>${updated} of ${matched}${bar({ updated, waiting: Math.max(0, matched - updated) }, matched)}<small>${ready} ready</small></td></tr>`;
   })}</tbody></table>`;
 }
 
-function standing({ verdict, since, remark }: SetRow, now: string): Html {
-  if (verdict === undefined) return html`${remark}`;
-  return html`<strong>${verdict}</strong>${since !== undefined && html` since ${timeOf(since, now)}`}${remark !== "" && `: ${remark}`}`;
+const UNSEEN = "not seen yet";
+
+/** In the order of the list. */
+function verdictCounts(sets: readonly SetRow[]): string {
+  return [...Map.groupBy(sets, ({ verdict }) => verdict ?? UNSEEN)]
+    .map(([verdict, group]) => `${group.length} ${verdict}`)
+    .join(", ");
 }
 
 export function batchesTable(batches: readonly Batch[], caption: string, now: string): Html {
@@ -97,10 +101,19 @@ export function countsText(counts: PodGroup["counts"]): string {
     .join(", ");
 }
 
-export function podsTable(pods: readonly PodStanding[], caption: string, now: string): Html {
+export type LinkToPod = (pod: { readonly namespace: string; readonly name: string }) => string;
+
+interface PodsTable {
+  readonly now: string;
+  readonly linkToPod: LinkToPod | undefined;
+}
+
+export function podsTable(pods: readonly PodStanding[], caption: string, { now, linkToPod }: PodsTable): Html {
   return html`<table><caption>${caption}</caption>
 <thead><tr><th scope="col">Pod</th><th scope="col">State</th><th scope="col">Since</th></tr></thead>
-<tbody>${pods.map(({ name, node, standing, why, since }) => {
-    return html`<tr><th scope="row">${name}<small>${node || "no node yet"}</small></th><td>${mark(standing)}${standingName(standing)}${why !== "" && html`<small>${why}</small>`}</td><td>${timeOf(since, now)}</td></tr>`;
+<tbody>${pods.map((pod) => {
+    const { name, node, standing, why, since } = pod;
+    const title = linkToPod === undefined ? name : html`<a href="${linkToPod(pod)}">${name}</a>`;
+    return html`<tr><th scope="row">${title}<small>${node || "no node yet"}</small></th><td>${mark(standing)}${standingName(standing)}${why !== "" && html`<small>${why}</small>`}</td><td>${timeOf(since, now)}</td></tr>`;
   })}</tbody></table>`;
 }

@@ -40,6 +40,11 @@ export function lengthOf(seconds: number): string {
   return `${Math.floor(seconds / size)} ${unit}${rest > 0 ? ` ${rest} ${nextUnit}` : ""}`;
 }
 
+/** In its largest unit: 200 → "3 min" */
+export function roughLengthOf(seconds: number): string {
+  return lengthOf(seconds).split(" ").slice(0, 2).join(" ");
+}
+
 export function countOf(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`;
 }

@@ -140,9 +140,9 @@ function isUndone(value: unknown): value is Undone {
 /** The last that was done; `isCurrent`: nothing was released since. undefined: nothing was ever undone. */
 export function lastUndone(
   sidecarSet: SidecarSet,
-): { readonly message: string; readonly isCurrent: boolean } | undefined {
+): { readonly message: string; readonly at: string; readonly isCurrent: boolean } | undefined {
   const last = undoneOf(sidecarSet)?.at(-1);
   if (!last) return undefined;
   const isCurrent = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] === last.to;
-  return { message: last.message, isCurrent };
+  return { message: last.message, at: last.at, isCurrent };
 }

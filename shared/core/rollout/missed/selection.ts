@@ -43,8 +43,8 @@ interface ManagedFields {
   readonly fieldsV1?: object;
 }
 
-/** By whomever. */
-function lastSpecWrite(metadata: SidecarSet["metadata"]): string | undefined {
+/** By whomever; undefined: it is not recorded. */
+export function lastSpecWrite(metadata: SidecarSet["metadata"]): string | undefined {
   const { managedFields } = metadata as { readonly managedFields?: readonly ManagedFields[] };
   const times = managedFields?.flatMap(({ time, subresource, fieldsV1 }) =>
     !subresource && fieldsV1 && "f:spec" in fieldsV1 ? (time ?? []) : [],

@@ -1,0 +1,128 @@
+/** Decides which pods were changed together, and how many were down at once since, from what is recorded in the pods. */
+import { compareUtf8 } from "../../../go/json/go-json.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
+import type { PodStanding } from "./pod-standing.ts";
+
+/** Pods that were changed in place by one decision. */
+export interface Batch {
+  /** RFC3339 */
+  readonly at: string;
+  /** namespace/name, sorted */
+  readonly pods: readonly string[];
+  /** of these, ready with it now */
+  readonly ready: number;
+}
+
+/** So many pods were down from that time on. */
+interface DownPoint {
+  readonly atSeconds: number;
+  readonly down: number;
+}
+
+/** A chart is no finer than this. */
+const MAX_POINTS = 500;
+
+/** Pods that were written together: in the second `at`, after `place` of this second's `places` parts. */
+interface Write {
+  readonly at: string;
+  readonly place: number;
+  readonly places: number;
+  readonly pods: readonly PodStanding[];
+}
+
+/** Newest first. */
+export function batchesOf(updated: readonly PodStanding[], maxUnavailable: number): readonly Batch[] {
+  return writesOf(updated, maxUnavailable)
+    .toReversed()
+    .map(({ at, pods }) => ({
+      at,
+      pods: pods.map(({ namespace, name }) => `${namespace}/${name}`).sort(compareUtf8),
+      ready: pods.filter(({ isReady }) => isReady).length,
+    }));
+}
+
+/** How many pods were down at once, from the second in which each was changed until it last became ready. */
+export function downOverTime(
+  updated: readonly PodStanding[],
+  { from, seconds, maxUnavailable }: Span,
+): readonly DownPoint[] {
+  const changes = new Map<number, number>();
+  const change = (at: number, by: number) => changes.set(at, (changes.get(at) ?? 0) + by);
+  for (const { begin, end } of writesOf(updated, maxUnavailable).flatMap((write) => timesDown(write, from))) {
+    // What was changed before the chart begins is not in it.
+    if (begin < 0 || begin > seconds) continue;
+    change(begin, 1);
+    if (end < seconds) change(end, -1);
+  }
+  let down = 0;
+  const points = [...changes]
+    .sort(([a], [b]) => a - b)
+    .map(([atSeconds, by]) => {
+      down += by;
+      return { atSeconds, down };
+    });
+  return thinned(points);
+}
+
+interface Span {
+  /** RFC3339 */
+  readonly from: string;
+  readonly seconds: number;
+  readonly maxUnavailable: number;
+}
+
+/** In seconds since `from`; none of a pod that stayed ready. */
+function timesDown(write: Write, from: string): readonly { readonly begin: number; readonly end: number }[] {
+  const second = secondsBetween(from, write.at) ?? 0;
+  const begin = second + write.place / write.places;
+  return write.pods
+    .map(({ isReady, turnedAt = "" }) => (isReady ? endOf(second, write, secondsBetween(from, turnedAt)) : FOREVER))
+    .filter((end) => end > begin)
+    .map((end) => ({ begin, end }));
+}
+
+const FOREVER = Number.POSITIVE_INFINITY;
+
+/** Within the second of the write itself it made room for the next one. */
+function endOf(second: number, { place, places }: Write, turned: number | undefined): number {
+  if (turned === undefined) return -FOREVER;
+  return turned === second ? second + (place + 1) / places : turned;
+}
+
+/** Oldest first. */
+function writesOf(updated: readonly PodStanding[], maxUnavailable: number): readonly Write[] {
+  const bySecond = Map.groupBy(
+    updated.filter(({ isInPlace, since }) => isInPlace && since !== undefined),
+    ({ since }) => since ?? "",
+  );
+  return [...bySecond]
+    .sort(([a], [b]) => compareUtf8(a, b))
+    .flatMap(([at, pods]) => {
+      const groups = pods.length > maxUnavailable ? apart(pods, at, maxUnavailable) : [pods];
+      return groups.map((group, place) => ({ at, place, places: groups.length, pods: group }));
+    });
+}
+
+/**
+ * Times are recorded in whole seconds, and a quick rollout writes more than once in one. Only pods that were ready again
+ * within it can have made room for others.
+ */
+function apart(pods: readonly PodStanding[], at: string, size: number): readonly (readonly PodStanding[])[] {
+  const { quick = [], other = [] } = Object.groupBy(pods, ({ isReady, turnedAt }) =>
+    isReady && turnedAt === at ? "quick" : "other",
+  );
+  if (quick.length === 0 || size < 1) return [pods];
+  const full = Array.from({ length: Math.ceil(quick.length / size) }, (_, index) =>
+    quick.slice(index * size, (index + 1) * size),
+  );
+  return other.length === 0 ? full : [...full, other];
+}
+
+/** No more than a chart shows: of neighbours that would be drawn as one, the highest stays. */
+function thinned(points: readonly DownPoint[]): readonly DownPoint[] {
+  const size = Math.ceil(points.length / MAX_POINTS);
+  if (size <= 1) return points;
+  return Array.from({ length: Math.ceil(points.length / size) }, (_, index) =>
+    points.slice(index * size, (index + 1) * size),
+  ).flatMap((some) => some.toSorted((a, b) => b.down - a.down)[0] ?? []);
+}

@@ -1,0 +1,64 @@
+/** Decides what every page has in common: one HTML file that asks for nothing else and runs nothing. */
+import { createHash } from "node:crypto";
+import { type Html, html, verbatim } from "./html.ts";
+import { STYLE } from "./style.ts";
+import { lengthOf, timeOf } from "./words.ts";
+
+const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
+
+/** Nothing is loaded, run or sent; only this style sheet counts. */
+const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'none'`;
+
+/** For whoever serves the page: in a header it can also forbid frames. */
+export const PAGE_POLICY = `${POLICY}; frame-ancestors 'none'`;
+
+/** Of a page that whoever serves it can have loaded anew by itself. */
+export interface Refresh {
+  /** undefined: it is not */
+  readonly seconds: number | undefined;
+  /** address of the page that is, or is not */
+  readonly other: string;
+}
+
+export interface Frame {
+  readonly title: string;
+  /** RFC3339: when the cluster was read */
+  readonly at: string;
+  /** "" where it is not known */
+  readonly cluster: string;
+  /** absent: it stays as it is */
+  readonly refresh?: Refresh | undefined;
+  /** address and name of pages above, outermost first */
+  readonly up: readonly (readonly [string, string])[];
+}
+
+export function document({ title, at, cluster, refresh, up }: Frame, body: Html): string {
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${POLICY}">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>${title}</title>
+<style>${verbatim(STYLE)}</style>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the report</a>
+<header class="top"><h1>SidecarSets${cluster !== "" && ` of ${cluster}`}</h1><p>As of ${timeOf(at)} UTC${refresh && refreshNote(refresh)}</p></header>
+<main id="main" tabindex="-1">
+${up.length > 0 && html`<nav aria-label="SidecarSets"><ul>${up.map(([href, name]) => html`<li><a href="${href}">${name}</a></li>`)}</ul></nav>`}
+${body}
+</main>
+<footer class="foot"><p>Pods that are finished or being deleted are left out. All times are UTC.</p></footer>
+</body>
+</html>
+`;
+  return page.toString();
+}
+
+function refreshNote({ seconds, other }: Refresh): Html {
+  if (seconds === undefined) return html` · <a href="${other}">Refresh by itself</a>`;
+  return html` · refreshed every ${lengthOf(seconds)} · <a href="${other}">Stop</a>`;
+}

@@ -1,0 +1,35 @@
+/** Decides how the explanation of one pod reads as a page: every rule in the order in which it is looked at. */
+import type { Step, Verdict } from "../explain/step.ts";
+import { document, type Frame } from "./document.ts";
+import { html } from "./html.ts";
+
+export interface PodExplanation {
+  readonly sidecarSet: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly steps: readonly Step[];
+}
+
+/** Mark, what it says to who cannot see it, and how grave it looks. */
+const MARKS: Readonly<Record<Verdict, readonly [string, string, string]>> = {
+  ok: ["✓", "nothing in the way", "fine"],
+  note: ["·", "good to know", "held"],
+  wait: ["…", "goes on by itself", "wait"],
+  stop: ["✗", "somebody has to do something", "trouble"],
+};
+
+/** Pure. The whole document, as text. */
+export function renderPodPage(explanation: PodExplanation, frame: Omit<Frame, "title">): string {
+  const { sidecarSet, namespace, name, steps } = explanation;
+  return document(
+    { ...frame, title: `${name} · ${sidecarSet}` },
+    html`<section class="set" aria-labelledby="pod"><h2 id="pod">${name}</h2>
+<p class="lead">Pod in the namespace ${namespace}, and the SidecarSet ${sidecarSet}.</p>
+<div class="cards"><section class="card wide"><h3>Why it is as it is</h3><ul class="reasons">${steps.map(
+      ({ verdict, reason, message, hint }) => {
+        const [mark, said, kind] = MARKS[verdict];
+        return html`<li class="why ${kind}"><strong><span role="img" aria-label="${said}">${mark}</span> ${reason}</strong><p>${message}.</p>${hint !== undefined && html`<p class="muted">To do: ${hint}.</p>`}</li>`;
+      },
+    )}</ul></section></div></section>`,
+  );
+}
