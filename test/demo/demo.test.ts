@@ -98,8 +98,12 @@ describe("the demo that stays", () => {
       for (const line of calls) expect(line).toMatch(/^ {4}[A-Z]+ [a-z/]+ {2,}\d+$/);
       const folder = dirname(/KUBECONFIG=(.*)/.exec(printed)?.[1] ?? "");
       const ca = await readFile(join(folder, "tls.crt"));
-      const [answer] = await once(get(address() ?? "", { ca }), "response");
-      expect(await text(answer)).toContain('<a href="ui/log-agent">log-agent</a>');
+      const page = async (path: string) => {
+        const [answer] = await once(get(`${address()}${path}`, { ca }), "response");
+        return text(answer);
+      };
+      expect(await page("")).toContain('<a href="ui/log-agent">log-agent</a>');
+      expect(await page("/log-agent")).toContain("<summary>default/deployment/web: 20 pods");
     } finally {
       demo.kill("SIGINT");
       expect(await once(demo, "exit")).toEqual([0, null]);

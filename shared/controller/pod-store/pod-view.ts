@@ -1,7 +1,7 @@
 /** What is known of a SidecarSet's pods: a list, kept up to date by a watch and by the answers to our own writes. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { projectPod } from "../../core/rollout/upgrade/project-pod.ts";
+import { type Also, NOTHING_ELSE, projectPod } from "../../core/rollout/upgrade/project-pod.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { Picked, type Sequence } from "../../go/sequence.ts";
 import { PodTable } from "./pod-table.ts";
@@ -12,7 +12,7 @@ import { PodTable } from "./pod-table.ts";
  */
 export class PodView {
   readonly #sidecarSet: SidecarSet;
-  readonly #withResources: boolean;
+  readonly #also: Also;
   readonly #table = new PodTable();
   /** of the table, in the list's order; some may be gone since */
   #rows = new Uint32Array();
@@ -21,10 +21,9 @@ export class PodView {
   /** uid → resourceVersion of pods that are not selected (any more), null for those that do not exist */
   readonly #others = new Map<string, string | null>();
 
-  /** `withResources`: what containers ask for and have is kept of pods, too. */
-  constructor(sidecarSet: SidecarSet, withResources = false) {
+  constructor(sidecarSet: SidecarSet, also: Also = NOTHING_ELSE) {
     this.#sidecarSet = sidecarSet;
-    this.#withResources = withResources;
+    this.#also = also;
   }
 
   /** A pod of a list; nobody sees it before the list is complete. */
@@ -120,7 +119,7 @@ export class PodView {
   }
 
   #project(pod: Pod): Pod {
-    return projectPod(pod, this.#sidecarSet, this.#withResources);
+    return projectPod(pod, this.#sidecarSet, this.#also);
   }
 }
 

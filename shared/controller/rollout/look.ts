@@ -41,6 +41,8 @@ export interface RolloutContext {
   readonly tally: Tally;
   /** events that were recorded already */
   readonly told: Set<string>;
+  /** whose pods they are is kept; absent: only where a decision is made by it */
+  readonly tellsWorkloads?: boolean;
   /** what was read of pods, where that was not to the end; absent: it is forgotten */
   readonly readings?: Readings;
 }
@@ -74,7 +76,8 @@ export async function lookAt(context: RolloutContext, name: string, changed?: Si
   // Not at once: a priority level of few seats would refuse one of them, and a second is lost.
   const revisions = await listRevisions(cluster, kruiseNamespace, name);
   const { readings = new Map() } = context;
-  const reading = takeUpReading(readings, context.clock, sidecarSet, { stored, withResources: settings.InPlaceResize });
+  const also = { resources: settings.InPlaceResize, workloads: context.tellsWorkloads === true };
+  const reading = takeUpReading(readings, context.clock, sidecarSet, { stored, also });
   const observed = await observePods(cluster, sidecarSet, reading);
   readings.delete(name);
   refuseOlderList(stored, observed.resourceVersion);

@@ -2,6 +2,7 @@
 import type { ControllerRevision, KubernetesObject, LabelSelector, Namespace, Pod } from "../../api/kubernetes.ts";
 import { SIDECARSET_NAME_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { NOTHING_ELSE } from "../../core/rollout/upgrade/project-pod.ts";
 import { selectorMatches } from "../../go/label-selector.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { isKubeError } from "../../kube/error.ts";
@@ -44,7 +45,7 @@ export interface Observed {
 export async function observePods(
   cluster: Cluster,
   sidecarSet: SidecarSet,
-  reading: Reading = new Reading(sidecarSet, false),
+  reading: Reading = new Reading(sidecarSet, NOTHING_ELSE),
 ): Promise<Observed> {
   const { selector, namespaceSelector } = sidecarSet.spec;
   const labels = scopeOf(selector);

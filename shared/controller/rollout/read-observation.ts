@@ -13,6 +13,8 @@ export interface ReadContext {
   readonly clock: Clock;
   readonly kruiseNamespace: string;
   readonly settings: RolloutSettings;
+  /** whose pods they are is read, too */
+  readonly tellsWorkloads?: boolean;
 }
 
 export interface ReadObservation {

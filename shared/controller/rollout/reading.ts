@@ -1,7 +1,7 @@
 /** Pods as they are read for one look, so that the next pass of the process can go on where one came to its end. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
+import { type Also, isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
 import { type Cluster, type ListOptions, PODS } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
 import { noPages, type Pages, readPages } from "../loop/pages.ts";
@@ -17,8 +17,8 @@ export class Reading {
   readonly #lists = new Map<string, Pages<number>>();
   #turn = 0;
 
-  constructor(sidecarSet: SidecarSet, withResources: boolean) {
-    this.view = new PodView(sidecarSet, withResources);
+  constructor(sidecarSet: SidecarSet, also: Also) {
+    this.view = new PodView(sidecarSet, also);
   }
 
   /** How many pods were read. */
@@ -54,7 +54,7 @@ interface Begun {
   readonly sidecarSet: SidecarSet;
   /** of the ledger, which was read before the first pod */
   readonly ledgerVersion: string | undefined;
-  readonly withResources: boolean;
+  readonly also: Also;
   readonly beganAtMs: number;
 }
 
@@ -66,20 +66,23 @@ export function takeUpReading(
   readings: Readings,
   clock: Clock,
   sidecarSet: SidecarSet,
-  { stored, withResources }: { readonly stored: StoredLedger; readonly withResources: boolean },
+  { stored, also }: { readonly stored: StoredLedger; readonly also: Also },
 ): Reading {
   const { name = "" } = sidecarSet.metadata ?? {};
   for (const [key, { beganAtMs }] of readings) if (clock.now() - beganAtMs >= BELIEVED_MS) readings.delete(key);
   const ledgerVersion = stored.resourceVersion;
   const begun = readings.get(name);
   const isGood =
-    begun?.ledgerVersion === ledgerVersion && begun?.withResources === withResources && isSame(begun, sidecarSet);
+    begun?.ledgerVersion === ledgerVersion &&
+    begun?.also.resources === also.resources &&
+    begun.also.workloads === also.workloads &&
+    isSame(begun, sidecarSet);
   if (isGood) {
     begun.reading.takeUp();
     return begun.reading;
   }
-  const reading = new Reading(sidecarSet, withResources);
-  readings.set(name, { reading, sidecarSet, ledgerVersion, withResources, beganAtMs: clock.now() });
+  const reading = new Reading(sidecarSet, also);
+  readings.set(name, { reading, sidecarSet, ledgerVersion, also, beganAtMs: clock.now() });
   return reading;
 }
 

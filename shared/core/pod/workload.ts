@@ -16,7 +16,8 @@ export interface Renewal extends Workload {
   readonly command: string;
 }
 
-const HASH_LABEL = "pod-template-hash";
+/** Tells of a ReplicaSet that a Deployment made it. */
+export const POD_TEMPLATE_HASH_LABEL = "pod-template-hash";
 /** `kubectl rollout restart` knows these. */
 const RESTARTED: ReadonlySet<string> = new Set(["deployment", "statefulset", "daemonset"]);
 const NAMED = 5;
@@ -26,7 +27,7 @@ export function workloadOf({ metadata }: Pod): Workload {
   const { namespace = "", ownerReferences = [], labels = {} } = metadata ?? {};
   const owner = ownerReferences.find(({ controller }) => controller === true);
   if (owner === undefined) return { namespace, workload: "" };
-  const suffix = `-${labels[HASH_LABEL] ?? ""}`;
+  const suffix = `-${labels[POD_TEMPLATE_HASH_LABEL] ?? ""}`;
   if (owner.kind === "ReplicaSet" && suffix !== "-" && owner.name.endsWith(suffix))
     return { namespace, workload: `deployment/${owner.name.slice(0, -suffix.length)}` };
   const [group = ""] = owner.apiVersion.split("/");

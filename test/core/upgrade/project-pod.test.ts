@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { workloadOf } from "../../../shared/core/pod/workload.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { sidecarSetOf } from "../../support/rollout-fixture.ts";
 
@@ -45,6 +46,18 @@ const POD = {
 } as unknown as Pod;
 
 describe("what a rollout keeps of a pod", () => {
+  test("is what tells its workload too, for those who ask for that", () => {
+    const ownerReferences = [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web-a1", uid: "r", controller: true }];
+    const labels = { ...METADATA.labels, "pod-template-hash": "a1", other: "x" };
+    const pod = { ...POD, metadata: { ...POD.metadata, ownerReferences, labels } } as Pod;
+    const sidecarSet = sidecarSetOf({});
+    const kept = projectPod(pod, sidecarSet, { resources: false, workloads: true });
+    expect(workloadOf(kept)).toStrictEqual({ namespace: "shop", workload: "deployment/web" });
+    expect(kept.metadata?.labels).not.toHaveProperty("other");
+    expect(projectPod(pod, sidecarSet).metadata).not.toHaveProperty("ownerReferences");
+    expect(projectPod(pod, sidecarSet).metadata?.labels).not.toHaveProperty("pod-template-hash");
+  });
+
   test("is its owner too, where the SidecarSet follows ordinals", () => {
     const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "p", uid: "s", controller: true }];
     const pod = { ...POD, metadata: { ...POD.metadata, ownerReferences } } as Pod;

@@ -16,6 +16,7 @@ import {
 import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
 import { ignoresNeverReady } from "../../pod/never-ready.ts";
+import { POD_TEMPLATE_HASH_LABEL } from "../../pod/workload.ts";
 import { followsOrdinals } from "../select/ordinal-order.ts";
 import { hasOwnerBudget } from "../select/owner-budget.ts";
 
@@ -51,6 +52,16 @@ interface Projection {
   readonly hasStart: boolean;
 }
 
+/** What is kept of pods besides, for some. */
+export interface Also {
+  /** what containers ask for and have */
+  readonly resources: boolean;
+  /** whose pods they are: for those who read and tell, since passes need the memory */
+  readonly workloads: boolean;
+}
+
+export const NOTHING_ELSE: Also = { resources: false, workloads: false };
+
 const ALL: Projection = { hasControllers: false, hasStart: false };
 /** A list has many pods and one SidecarSet. */
 const known = new WeakMap<SidecarSet, Projection>();
@@ -68,6 +79,12 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
   };
   known.set(sidecarSet, projection);
   return projection;
+}
+
+function extended(projection: Projection, { workloads }: Also): Projection {
+  if (!workloads) return projection;
+  const { labels } = projection;
+  return { ...projection, hasControllers: true, ...(labels ? { labels: [...labels, POD_TEMPLATE_HASH_LABEL] } : {}) };
 }
 
 /** Who is selected, and who goes first. */
@@ -95,12 +112,12 @@ export function isProjectedAlike(one: SidecarSet, other: SidecarSet): boolean {
 
 /**
  * The fields of a pod that a decision about `sidecarSet` reads, and no others. Places of containers and
- * conditions stay what they are. Without a SidecarSet every annotation is kept. `withResources`: what containers ask
- * for and have, too.
+ * conditions stay what they are. Without a SidecarSet every annotation is kept.
  */
-export function projectPod(pod: Pod, sidecarSet?: SidecarSet, withResources = false): Pod {
+export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHING_ELSE): Pod {
   const { metadata = {}, spec, status } = pod;
-  const projection = projectionOf(sidecarSet);
+  const projection = extended(projectionOf(sidecarSet), also);
+  const withResources = also.resources;
   const annotations = projectAnnotations(metadata.annotations, projection);
   return {
     metadata: {
