@@ -35,20 +35,24 @@ it("report and /ui show where a rollout stands, pod by pod", async () => {
   expect(written).toEqual({ code: 0, stdout: "", stderr: "" });
   const page = await readFile(file, "utf8");
   expectStanding(page);
-  for (const { metadata } of await scene.pods()) expect(page).toContain(metadata?.name);
-  const inBrowser = await served(scene.name);
+  const pods = await scene.pods();
+  for (const { metadata } of pods) expect(page).toContain(metadata?.name);
+  const pod = pods.find(({ spec }) => spec.containers.some(({ image }) => image === "agent:v1"))?.metadata;
+  const [inBrowser = "", explained] = await served(scene.name, `${scene.name}/pods/${pod?.namespace}/${pod?.name}`);
   expectStanding(inBrowser);
   expect(inBrowser).toContain("They cannot be read with these rights.");
+  expect(inBrowser).toMatch(/<summary>\S+\/deployment\/\S+: 5 pods/);
+  expect(explained).toContain("KeptByPartition");
 });
 
 function expectStanding(page: string): void {
   expect(page).toContain("3 of 5 pods have the current version, 3 of them ready; 0 of at most 2 unavailable.");
-  expect(page).toContain('<p class="verdict Held">Held</p>');
+  expect(page).toContain('<p class="verdict HeldByPartition">HeldByPartition</p>');
   expect(page).toContain("The partition keeps 2 pods");
   expect(page).toContain("agent agent:v2");
 }
 
-async function served(name: string): Promise<string> {
+async function served(...paths: readonly string[]): Promise<readonly string[]> {
   const secret = randomBytes(32).toString("base64url");
   const path = join(folder, "ui-secrets");
   await writeFile(path, `${secret}\n`);
@@ -58,13 +62,14 @@ async function served(name: string): Promise<string> {
   const uiSecrets = { kind: "file", path } as const;
   const server = await startServer({ kubeconfig, authentication, uiSecrets, host: "127.0.0.1", port: 0 });
   try {
-    return await new Promise((resolve, reject) => {
-      get(`http://127.0.0.1:${server.port}/s/${secret}/ui/${name}`, (answer) => resolve(text(answer))).on(
-        "error",
-        reject,
-      );
-    });
+    return await Promise.all(paths.map((one) => bodyOf(`http://127.0.0.1:${server.port}/s/${secret}/ui/${one}`)));
   } finally {
     await server.close();
   }
+}
+
+function bodyOf(url: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    get(url, (answer) => resolve(text(answer))).on("error", reject);
+  });
 }

@@ -84,7 +84,7 @@ details>summary:hover{color:var(--link)}
 .more>summary{border:0;padding:.2rem 0;color:var(--link);font-size:.875rem}
 summary .bar{margin-top:.3rem}
 @media (max-width:34rem){body{line-height:1.45}th,td{padding-inline-end:.5rem}.time{white-space:normal}
-.sets{font-size:.875rem;line-height:1.35}.sets th,.sets td{padding-block:.3rem}.sets small,.sets caption{font-size:.8rem}.sets .images{display:none}.sets td .bar{margin-block:.25rem .15rem;height:.6rem}}
+.sets{font-size:.875rem;line-height:1.35}.sets th,.sets td{padding-block:.3rem}.sets small,.sets caption{font-size:.8rem}.sets .images{display:none}.sets .state{font-size:.8125rem}.sets td .bar{margin-block:.25rem .15rem;height:.6rem}}
 @media print{body{background:#fff}.card{break-inside:avoid-page}}
 @media (forced-colors:active){rect,.mark{forced-color-adjust:none}}`;
 
