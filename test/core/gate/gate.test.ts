@@ -104,12 +104,19 @@ describe("whoever looks on", () => {
     return { ...pod, metadata: { ...pod.metadata, ownerReferences } };
   });
   test.each<[string, SidecarSet, readonly Pod[], string, string, RegExp]>([
-    ["that a gate says no", gated(FREEZE), PODS, "Held", "A gate has not allowed the next batch", /says no: freeze\.$/],
+    [
+      "that a gate says no",
+      gated(FREEZE),
+      PODS,
+      "WaitingForApproval",
+      "A gate has not allowed the next batch",
+      /says no: freeze\.$/,
+    ],
     [
       "that a gate cannot be asked",
       gated("the gate at gate.example cannot be asked: ECONNREFUSED"),
       PODS,
-      "Blocked",
+      "WaitingForApproval",
       "A gate has not allowed the next batch",
       /ECONNREFUSED/,
     ],
@@ -117,7 +124,7 @@ describe("whoever looks on", () => {
       "of a halt",
       setWith({ "sidecarset.kruise.io/halt-on": "0" }),
       [crashing, ...PODS],
-      "Blocked",
+      "Halted",
       "The rollout was stopped",
       /^1 of 1 updated pods fail/,
     ],
@@ -133,7 +140,7 @@ describe("whoever looks on", () => {
       "who holds the budget of an owner",
       setWith({ [OWNER_BUDGET_ANNOTATION]: "1" }),
       owned,
-      "Rolling out",
+      "Updating",
       "1 pod waits for others of the same owner",
       /StatefulSet default\/db: 1 of at most 1 down or on their way \(p0\)/,
     ],
