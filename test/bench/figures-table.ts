@@ -1,4 +1,4 @@
-/** The tables of README and docs/deploy.md, from figures.json. */
+/** The tables of docs/benchmarks.md and docs/deploy.md, from figures.json. */
 import type { BundleSize } from "../../infra/build.ts";
 import type { ColdStartFigures } from "./cold-start.ts";
 import type { Cost } from "./cost.ts";
@@ -32,7 +32,7 @@ function withTable(document: string, name: string, table: string): string {
 export function documentsOf(figures: Figures): readonly (readonly [path: string, write: (text: string) => string])[] {
   const { cost, sizes, coldStart } = figures;
   return [
-    ["README.md", (text) => withTable(text, "figures", mainTable(figures))],
+    ["docs/benchmarks.md", (text) => withTable(text, "figures", mainTable(figures))],
     [
       "docs/deploy.md",
       (text) => withTable(withTable(text, "cost", costTable(cost)), "cold starts", startTable(sizes, coldStart)),

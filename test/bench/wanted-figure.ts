@@ -12,7 +12,7 @@ export interface FigureRow {
   readonly atMost?: number;
   readonly atLeast?: number;
   readonly isMet: boolean;
-  /** one of those that README has */
+  /** one of those in the table of docs/benchmarks.md */
   readonly isMain: boolean;
 }
 

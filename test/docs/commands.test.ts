@@ -12,7 +12,7 @@ const MOMENT_MS = 3_000;
 
 /** How many commands each page shows at least. Those that change nothing come first: all share one cluster. */
 const PAGES = {
-  "README.md": 3,
+  "docs/demo.md": 3,
   "docs/concepts.md": 2,
   "docs/faq.md": 4,
   "docs/cli.md": 25,

@@ -1,4 +1,4 @@
-/** What README has a new user type, from nothing to what a change will do to 200 pods, and then that it does that. */
+/** What docs/first-steps.md has a new user type, from nothing to what a change will do to 200 pods, and then that it does that. */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -46,8 +46,8 @@ async function makeClone(): Promise<void> {
 
 /** Of the section, with this machine's address and a port that is free. */
 async function readBlocks(port: number): Promise<readonly (readonly string[])[]> {
-  const readme = await readFile(join(ROOT, "README.md"), "utf8");
-  const [, section = ""] = /^### On your own cluster, in five minutes\n([\s\S]*?)^### /m.exec(readme) ?? [];
+  const page = await readFile(join(ROOT, "docs/first-steps.md"), "utf8");
+  const [, section = ""] = /^## Five minutes\n([\s\S]*?)^## /m.exec(page) ?? [];
   const told = section.replaceAll("192.0.2.10", "127.0.0.1").replaceAll("9443", String(port));
   return [...told.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = ""]) => block.trimEnd().split("\n"));
 }
@@ -70,7 +70,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Pods that other files have left are none of README's, and nobody ends them any more. */
+/** Pods that other files have left are none of the page's, and nobody ends them any more. */
 async function relabelOthers(): Promise<void> {
   const others = async () => {
     const { items } = await cluster.list<Pod>(PODS, { labelSelector: "app=web" });
@@ -124,7 +124,7 @@ async function serve([command = ""]: readonly string[] = []): Promise<void> {
 const pods = async () => (await cluster.list<Pod>(PODS, { namespace: "default" })).items;
 const agentOf = (pod: Pod) => imageOf(pod, "fluent-bit");
 
-describe("README's five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_MS }, () => {
+describe("the five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_MS }, () => {
   it("end with what a change will do to 200 pods; then it does that, and it can be taken away again", async () => {
     expect(blocks).toHaveLength(5);
     const [install, run, deploy, ask, roll] = blocks;
@@ -141,7 +141,7 @@ describe("README's five minutes on a cluster of one's own", { timeout: FIVE_MINU
     );
     expect(preview).toMatch(/^\+ +image: fluent\/fluent-bit:4\.2\.0$/m);
     expect(tookMs).toBeLessThan(FIVE_MINUTES_MS);
-    addFigure("seconds from README to the plan for 200 pods", Math.round(tookMs / 1000));
+    addFigure("seconds from the first step to the plan for 200 pods", Math.round(tookMs / 1000));
 
     const planned = JSON.parse(await type("sidecarset plan log-agent -f new.yaml -o json")) as PassReport;
     const first = planned.sidecarSets[0]?.plan?.steps[0]?.pods.map(({ name }) => name).toSorted();
@@ -176,8 +176,8 @@ describe("README's five minutes on a cluster of one's own", { timeout: FIVE_MINU
   });
 
   it("uninstall takes away what it installed and leaves SidecarSets and pods, and --all the rest", async () => {
-    const readme = await readFile(join(ROOT, "README.md"), "utf8");
-    const [, uninstall = ""] = /`(sidecarset uninstall \| kubectl [^`]+)`/.exec(readme) ?? [];
+    const page = await readFile(join(ROOT, "docs/first-steps.md"), "utf8");
+    const [, uninstall = ""] = /`(sidecarset uninstall \| kubectl [^`]+)`/.exec(page) ?? [];
     await type(uninstall);
     expect(await pods()).toHaveLength(REPLICAS);
     expect((await cluster.list(SIDECARSETS, {})).items).toHaveLength(1);

@@ -1,0 +1,27 @@
+/** docs/limits.md says what the code says: each row names constants, with their values as they are written there. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const rows = readFileSync("docs/limits.md", "utf8")
+  .split("\n")
+  .filter((line) => line.startsWith("| ") && line.includes("](../"))
+  .filter((line) => /\.ts\)/.test(line));
+
+const claims = rows.flatMap((row) =>
+  [...row.matchAll(/\]\((\.\.\/[^)]+\.ts)\)((?:,? `[^`]+`)+)/g)].flatMap(([, path = "", codes = ""]) =>
+    [...codes.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => [join("docs", path), code] as const),
+  ),
+);
+
+describe("docs/limits.md", () => {
+  it("names what says so in each row", () => {
+    expect(rows.length).toBeGreaterThan(20);
+    expect(claims.length).toBeGreaterThanOrEqual(rows.length);
+  });
+
+  it.each(claims)("%s has %s", (path, code) => {
+    const source = readFileSync(path, "utf8");
+    expect(source).toMatch(new RegExp(`(?:^|[ {,])${code.replace(/[*.[\]()+]/g, "\\$&")}(?![\\d_*])`, "m"));
+  });
+});

@@ -1,0 +1,70 @@
+/** Every link of every document leads to a file that is there, and to a heading that it has. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const PAGES = execFileSync("git", ["ls-files", "*.md"], { encoding: "utf8" })
+  .split("\n")
+  .filter((path) => path !== "" && existsSync(path));
+
+interface Link {
+  readonly path: string;
+  readonly anchor: string | undefined;
+}
+
+/** Without what stands in code. */
+function proseOf(page: string): string {
+  return readFileSync(page, "utf8")
+    .replace(/^```[\s\S]*?^```/gm, "")
+    .replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]()]/g, ""));
+}
+
+function linksOf(page: string): readonly Link[] {
+  return [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target = ""]) => target)
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .map((target) => {
+      const [path = "", anchor] = target.split("#");
+      return { path: path === "" ? page : normalize(join(dirname(page), path)), anchor };
+    });
+}
+
+/** As GitHub makes them of headings. */
+function anchorsOf(page: string): ReadonlySet<string> {
+  const text = readFileSync(page, "utf8").replace(/^```[\s\S]*?^```/gm, "");
+  const headings = [...text.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+      .toLowerCase()
+      .replace(/[^\p{Letter}\p{Number} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+  const named = [...text.matchAll(/<a (?:id|name)="([^"]+)"/g)].map(([, name = ""]) => name);
+  return new Set([...headings, ...named]);
+}
+
+describe("the documents", () => {
+  it.each(PAGES)("%s links to what is there", (page) => {
+    const broken = linksOf(page).filter(
+      ({ path, anchor }) =>
+        !existsSync(path) || (anchor !== undefined && statSync(path).isFile() && !anchorsOf(path).has(anchor)),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it("have links, and each page of docs is linked from another", () => {
+    const links = PAGES.flatMap((page) => linksOf(page).map(({ path }) => ({ page, path })));
+    expect(links.length).toBeGreaterThan(100);
+    const linked = new Set(links.filter(({ page, path }) => page !== path).map(({ path }) => path));
+    expect(PAGES.filter((page) => page.startsWith("docs/") && !linked.has(page))).toEqual([]);
+  });
+
+  it("have git ignore what their first steps write", () => {
+    const steps = readFileSync("docs/first-steps.md", "utf8");
+    const written = ["tls.key", "tls.crt", "path-secrets", "new.yaml", "kubeconfig"];
+    for (const file of written) expect(steps).toContain(file);
+    const ignored = execFileSync("git", ["check-ignore", ...written], { encoding: "utf8" });
+    expect(ignored.trim().split("\n")).toEqual(written);
+  });
+});
