@@ -1,6 +1,7 @@
 /** `install` and `uninstall`: everything that a cluster needs, and what to take away again, as YAML. */
 
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { argoCdConfigMap } from "../../../shared/install/argocd.ts";
 import { installation } from "../../../shared/install/manifests.ts";
 import type { Command } from "../command.ts";
 import { printInstallation, printObjects } from "../manifests.ts";
@@ -14,6 +15,10 @@ export const INSTALL: Command = {
   options: [
     ...REGISTRATION_OPTIONS,
     {
+      flags: "--argocd",
+      about: "instead: the health check of SidecarSets for Argo CD's ConfigMap, for kubectl apply --server-side",
+    },
+    {
       flags: "--without-fence",
       about: "leave out the policies by which API servers refuse the reconciler what no rollout writes",
     },
@@ -22,8 +27,15 @@ export const INSTALL: Command = {
       about: "what SidecarSets may patch into pods that run: example.com/mesh,logs.example.com/ (a prefix ends with /)",
     },
   ],
-  examples: ["sidecarset install --url https://webhooks.example.com | kubectl apply -f -"],
+  examples: [
+    "sidecarset install --url https://webhooks.example.com | kubectl apply -f -",
+    "sidecarset install --argocd | kubectl apply --server-side -f -",
+  ],
   run: async (input, session) => {
+    if (input.isSet("argocd")) {
+      session.screen.text(printObjects([argoCdConfigMap()]));
+      return 0;
+    }
     const fence = { isUnfenced: input.isSet("without-fence"), fenceAnnotations: input.text("fence-annotations") };
     session.screen.text(await printInstallation({ ...registrationOf(input, session), ...fence }));
     return 0;

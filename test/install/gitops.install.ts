@@ -1,0 +1,133 @@
+/** What Argo CD and Flux make of a SidecarSet, by the interpreter and the library that they have. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import type { SidecarSet, StatusCondition } from "../../shared/api/sidecarset.ts";
+import { conditionsOf, type Standing } from "../../shared/core/rollout/conditions/conditions.ts";
+import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../../shared/core/rollout/conditions/verdict.ts";
+import { argoCdConfigMap, HEALTH_KEY } from "../../shared/install/argocd.ts";
+import { objectsIn, ROOT, run } from "./run.ts";
+
+const NOW = "2026-01-01T00:00:00Z";
+const FAILING = [{ namespace: "shop", name: "web-0", why: "agent: ImagePullBackOff" }];
+
+function standing(summary: object, rest: Partial<Omit<Standing, "summary">> = {}): Standing {
+  const calm = { matched: 10, updated: 10, updatedReady: 10, notUpgradable: 0, immutableFields: [], maxUnavailable: 2 };
+  return { summary: { ...calm, used: 0, selected: 0, hold: "finished", ...summary }, failing: [], missed: [], ...rest };
+}
+
+const half = { updated: 5, updatedReady: 5 };
+const STANDINGS: Readonly<Record<RolloutVerdict, Standing>> = {
+  Ready: standing({}),
+  Updating: standing({ updatedReady: 9 }),
+  HeldByPartition: standing({ ...half, hold: "partition" }),
+  Paused: standing({ ...half, hold: "paused" }),
+  WaitingForApproval: standing({ ...half, hold: "gate", gate: "no" }),
+  NotUpgradable: standing({ ...half, hold: "nothingWaits", notUpgradable: 1 }),
+  Degraded: standing({ hold: "budget", updated: 4, updatedReady: 2, used: 2, selected: 1 }, { failing: FAILING }),
+  Blocked: standing({ hold: "budget", updated: 4, updatedReady: 2, used: 2 }, { failing: FAILING }),
+  Halted: standing({ hold: "halted" }, { halt: "3 of 4 fail" }),
+};
+
+const set = (status?: SidecarSet["status"], more: object = {}) => ({
+  apiVersion: "apps.kruise.io/v1beta1",
+  kind: "SidecarSet",
+  metadata: { name: "agent", generation: 2 },
+  spec: {},
+  ...(status ? { status } : {}),
+  ...more,
+});
+
+const standingAs = (verdict: RolloutVerdict) => {
+  const conditions: readonly StatusCondition[] = conditionsOf(set(), STANDINGS[verdict], NOW);
+  return set({ observedGeneration: 2, conditions });
+};
+
+const counts = { observedGeneration: 2, matchedPods: 3, updatedPods: 3, updatedReadyPods: 3 };
+const CASES: readonly (readonly [string, object, health: string, kstatus: string, flux?: string])[] = [
+  ["Ready", standingAs("Ready"), "Healthy", "Current"],
+  ["HeldByPartition", standingAs("HeldByPartition"), "Healthy", "Current"],
+  ["Updating", standingAs("Updating"), "Progressing", "InProgress"],
+  ["Paused", standingAs("Paused"), "Suspended", "InProgress"],
+  ["WaitingForApproval", standingAs("WaitingForApproval"), "Suspended", "InProgress"],
+  ["Degraded", standingAs("Degraded"), "Degraded", "InProgress"],
+  ["NotUpgradable", standingAs("NotUpgradable"), "Degraded", "Failed"],
+  ["Blocked", standingAs("Blocked"), "Degraded", "Failed"],
+  ["Halted", standingAs("Halted"), "Degraded", "Failed"],
+  ["new", set(), "Progressing", "Current", "Unknown"],
+  ["changed since", set({ ...standingAs("Ready").status, observedGeneration: 1 }), "Progressing", "InProgress"],
+  [
+    "going",
+    set(standingAs("Ready").status, { metadata: { name: "agent", deletionTimestamp: NOW } }),
+    "Progressing",
+    "Terminating",
+    "Current",
+  ],
+  ["done, by counts", set(counts), "Healthy", "Current", "Unknown"],
+  ["under way, by counts", set({ ...counts, updatedReadyPods: 2 }), "Progressing", "Current", "Unknown"],
+  [
+    "paused, by counts",
+    set({ ...counts, updatedPods: 1 }, { spec: { updateStrategy: { paused: true } } }),
+    "Suspended",
+    "Current",
+    "Unknown",
+  ],
+];
+
+interface Seen {
+  readonly argocd: { readonly status: string; readonly message: string };
+  readonly kstatus: string;
+  readonly flux: string;
+}
+
+/** Of the page's Kustomization. */
+async function expressions(): Promise<{ readonly failed: string; readonly current: string }> {
+  const page = await readFile(join(ROOT, "docs/gitops.md"), "utf8");
+  const blocks = [...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, block = ""]) => parse(block));
+  const [expressions] = blocks.flatMap(({ spec }) => spec.healthCheckExprs ?? []);
+  return expressions;
+}
+
+describe("what GitOps sees of a SidecarSet", { timeout: 300_000 }, () => {
+  const { data } = argoCdConfigMap();
+  let seen: readonly Seen[];
+  beforeAll(async () => {
+    const program = join(ROOT, ".cache", "gitops-health");
+    await run("go", ["build", "-trimpath", "-o", program, "."], { cwd: join(ROOT, "test/install/gitops") });
+    const objects = CASES.map(([, object]) => object);
+    const { failed, current } = await expressions();
+    const input = JSON.stringify({ script: data[HEALTH_KEY], failed, current, objects });
+    seen = JSON.parse(await run(program, [], { input }));
+  }, 300_000);
+
+  it("covers every state", () => {
+    const named = CASES.map(([name]) => name);
+    for (const verdict of ROLLOUT_VERDICTS) expect(named).toContain(verdict);
+    for (const verdict of ROLLOUT_VERDICTS)
+      expect(standingAs(verdict).status?.conditions?.find(({ type }) => type === "Ready")?.reason).toBe(verdict);
+  });
+
+  it.each(CASES.map(([name], index) => [name, index] as const))("%s", (_, index) => {
+    const [, , health, kstatus, flux = kstatus] = CASES[index] ?? [];
+    expect(seen[index]).toMatchObject({ argocd: { status: health }, kstatus, flux });
+    expect(seen[index]?.argocd.message).toMatch(/\w/);
+  });
+
+  it("is what the page says", async () => {
+    const page = await readFile(join(ROOT, "docs/gitops.md"), "utf8");
+    const rows = [...page.matchAll(/^\| ((?:`\w+`(?:, )?)+) \| (\w+) \| (\w+) \|/gm)];
+    const told = rows.flatMap(([, words = "", health, flux]) =>
+      [...words.matchAll(/\w+/g)].map(([verdict]) => [verdict, health, flux]),
+    );
+    expect(told.map(([verdict]) => verdict).toSorted()).toEqual(ROLLOUT_VERDICTS.toSorted());
+    for (const [verdict, health, flux] of told)
+      expect(CASES.find(([name]) => name === verdict)?.slice(2)).toEqual([health, flux]);
+  });
+
+  it("is printed by install --argocd, and is checked in", async () => {
+    const [printed] = objectsIn(await run(process.execPath, ["functions/cli.mjs", "install", "--argocd"]));
+    expect(printed).toEqual(argoCdConfigMap());
+    expect(printed?.metadata).toMatchObject({ name: "argocd-cm", namespace: "argocd" });
+  });
+});
