@@ -1,0 +1,76 @@
+/** The documents as a site, with a search: what README and docs say, nothing of its own. A dead link fails the build. */
+import { readFileSync } from "node:fs";
+import { posix } from "node:path";
+import { type DefaultTheme, defineConfig, type MarkdownOptions } from "vitepress";
+
+const ROOT = new URL("../../../", import.meta.url);
+
+/** Where files that are not pages are shown. */
+const SOURCES = process.env["SITE_SOURCES"];
+if (!SOURCES?.startsWith("https://"))
+  throw new Error(
+    "SITE_SOURCES is not set: it says where the site shows files of the repository, such as https://github.com/OWNER/NAME/blob/main",
+  );
+
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  Start: ["README", "docs/demo", "docs/first-steps", "docs/concepts", "docs/faq"],
+  Install: ["docs/install", "docs/deploy", "docs/gitops", "docs/migration", "docs/authentication"],
+  Use: ["docs/cli", "docs/operations", "docs/reasons", "docs/check", "docs/library"],
+  Features: [
+    "docs/native-sidecars",
+    "docs/resize",
+    "docs/launch-order",
+    "docs/container-recreate",
+    "docs/sidecar-terminator",
+    "docs/compile",
+    "docs/ordered-sets",
+    "docs/in-place",
+    "docs/read-your-writes",
+  ],
+  Reference: [
+    "docs/settings",
+    "docs/annotations",
+    "docs/limits",
+    "docs/compatibility",
+    "docs/benchmarks",
+    "SECURITY",
+    "CONTRIBUTING",
+    "ARCHITECTURE",
+    "docs/overlapping-ticks",
+    "docs/mutation-survivors",
+  ],
+};
+
+function titleOf(page: string): string {
+  const [, title] = /^# (.+)$/m.exec(readFileSync(new URL(`${page}.md`, ROOT), "utf8")) ?? [];
+  return title ?? page;
+}
+
+const sidebar: DefaultTheme.SidebarItem[] = Object.entries(GROUPS).map(([text, pages]) => ({
+  text,
+  items: pages.map((page) => ({ text: titleOf(page), link: page === "README" ? "/" : `/${page}` })),
+}));
+
+/** Links to what is no page lead to the repository, and braces in code are text. */
+const config: NonNullable<MarkdownOptions["config"]> = (md) => {
+  const { code_inline: inline } = md.renderer.rules;
+  md.renderer.rules.code_inline = (...given) => inline?.(...given).replace("<code", "<code v-pre") ?? "";
+  md.core.ruler.push("sources", ({ tokens, env }) => {
+    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+      const href = token.type === "link_open" ? token.attrGet("href") : null;
+      if (!href || /^(?:[a-z]+:|#)/.test(href) || /\.md(?:#|$)/.test(href)) continue;
+      token.attrSet("href", `${SOURCES}/${posix.join(posix.dirname(env.relativePath), href)}`);
+    }
+  });
+};
+
+export default defineConfig({
+  title: "SidecarSet serverless",
+  srcDir: "pages",
+  outDir: "../../dist/site",
+  rewrites: { "README.md": "index.md" },
+  cleanUrls: true,
+  markdown: { config },
+  vite: { esbuild: { tsconfigRaw: "{}" } },
+  themeConfig: { sidebar, search: { provider: "local" }, outline: [2, 3] },
+});

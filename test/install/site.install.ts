@@ -1,0 +1,43 @@
+/** The site of the documents is built by its own packages, with every page in its menu, and no dead link. */
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { ROOT, run } from "./run.ts";
+
+const SITE = join(ROOT, "infra/site");
+const SOURCES = "https://example.com/blob/main";
+
+describe("the site", { timeout: 300_000 }, () => {
+  let pages: readonly string[];
+  let built: string;
+  beforeAll(async () => {
+    const names = async (folder: string) =>
+      (await readdir(join(ROOT, folder))).filter((name) => name.endsWith(".md")).map((name) => join(folder, name));
+    pages = [...(await names("")), ...(await names("docs"))].map((path) => path.replace(/\.md$/, ""));
+    await run("npm", ["ci"], { cwd: SITE });
+    built = await run("npm", ["run", "build"], { cwd: SITE, env: { SITE_SOURCES: SOURCES } });
+  }, 300_000);
+
+  const read = (page: string) => readFile(join(ROOT, "dist/site", `${page}.html`), "utf8");
+
+  it("has a page for each document, in its menu, and none that fails", async () => {
+    expect(pages.length).toBeGreaterThan(25);
+    expect(built).toContain("build complete");
+    expect(built).not.toMatch(/error|at _sfc/i);
+    const index = await read("index");
+    for (const page of pages.filter((one) => one !== "README")) {
+      expect(await read(page)).toContain("<h1");
+      expect(index, page).toContain(`href="/${page}"`);
+    }
+  });
+
+  it("leads to the repository for what is not a page", async () => {
+    expect(await read("docs/install")).toContain(`href="${SOURCES}/infra/container"`);
+  });
+
+  it("says what is missing where nobody said where that is", async () => {
+    await expect(run("npm", ["run", "build"], { cwd: SITE, env: { SITE_SOURCES: "" } })).rejects.toThrow(
+      /SITE_SOURCES is not set: it says where/,
+    );
+  });
+});
