@@ -1,7 +1,11 @@
-/** Builds what the npm package holds: `node infra/build-package.ts`. */
+/**
+ * Builds what the npm package holds: `node infra/build-package.ts`. Everything is bundled, so whoever installs the package
+ * needs no other: `--pack` leaves them out of package.json while npm packs it, `--unpack` puts that back as it was.
+ */
 import { execFile } from "node:child_process";
-import { mkdir, rm } from "node:fs/promises";
-import { promisify } from "node:util";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { parseArgs, promisify } from "node:util";
 import { build } from "esbuild";
 import { buildCli, PACKAGED } from "./build-cli.ts";
 
@@ -9,15 +13,32 @@ const CLI = "dist/cli";
 const LIBRARY = "dist/library";
 const ENTRIES = ["preview", "plan", "explain", "hash", "lint"];
 
-await rm(CLI, { recursive: true, force: true });
-await rm(LIBRARY, { recursive: true, force: true });
-await buildCli(CLI);
+const MANIFEST = "package.json";
+const BEFORE = "dist/package.json.before-pack";
+const OF_THE_REPOSITORY = ["dependencies", "devDependencies", "workspaces", "scripts", "allowScripts"];
 
-await mkdir(LIBRARY, { recursive: true });
-await build({
-  ...PACKAGED,
-  entryPoints: ENTRIES.map((name) => ({ in: `functions/library/${name}.ts`, out: name })),
-  outdir: LIBRARY,
-  packages: "external",
-});
-await promisify(execFile)("tsc", ["-p", "tsconfig.library.json"]);
+const { values } = parseArgs({ options: { pack: { type: "boolean" }, unpack: { type: "boolean" } } });
+if (existsSync(BEFORE)) await rename(BEFORE, MANIFEST);
+if (!values.unpack) await buildPackage();
+if (values.pack) await leaveOutPackages();
+
+async function leaveOutPackages(): Promise<void> {
+  const text = await readFile(MANIFEST, "utf8");
+  await writeFile(BEFORE, text);
+  const kept = Object.entries(JSON.parse(text)).filter(([name]) => !OF_THE_REPOSITORY.includes(name));
+  await writeFile(MANIFEST, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`);
+}
+
+async function buildPackage(): Promise<void> {
+  await rm(CLI, { recursive: true, force: true });
+  await rm(LIBRARY, { recursive: true, force: true });
+  await buildCli(CLI);
+
+  await mkdir(LIBRARY, { recursive: true });
+  await build({
+    ...PACKAGED,
+    entryPoints: ENTRIES.map((name) => ({ in: `functions/library/${name}.ts`, out: name })),
+    outdir: LIBRARY,
+  });
+  await promisify(execFile)("tsc", ["-p", "tsconfig.library.json"]);
+}

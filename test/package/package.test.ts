@@ -1,8 +1,8 @@
 /** What `npm pack` ships: a command line and a library that need nothing beside them. */
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 
@@ -39,15 +39,49 @@ it("as a plugin it calls itself kubectl sidecarset", async () => {
   expect(stdout).toMatch(/^Usage: kubectl sidecarset COMMAND/);
 });
 
-it("the package holds what bin and exports name, and no sources", async () => {
-  const { stdout } = await run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: ROOT });
-  const [{ files }] = JSON.parse(stdout) as [{ readonly files: readonly { readonly path: string }[] }];
-  const paths = files.map(({ path }) => path);
-  const { bin, exports } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+/** `npm pack` changes package.json for a moment, so it is called in a copy. */
+async function packed(): Promise<{ readonly tree: string; readonly tarball: string }> {
+  const tree = join(folder, "tree");
+  await mkdir(tree);
+  for (const name of [
+    "package.json",
+    "tsconfig.json",
+    "tsconfig.library.json",
+    "README.md",
+    "functions",
+    "shared",
+    "infra",
+  ])
+    await cp(join(ROOT, name), join(tree, name), { recursive: true, filter: (path) => !path.endsWith("node_modules") });
+  await symlink(join(ROOT, "node_modules"), join(tree, "node_modules"));
+  const { stdout } = await run("npm", ["pack", "--json"], { cwd: tree });
+  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf("[\n"))) as [{ readonly filename: string }];
+  return { tree, tarball: join(tree, filename) };
+}
+
+it("npm pack makes a package that is installed without any other, and leaves the repository as it was", async () => {
+  const { tree, tarball } = await packed();
+  const user = join(folder, "user");
+  await mkdir(user);
+  await writeFile(join(user, "package.json"), "{}");
+  await run("npm", ["install", "--offline", "--ignore-scripts", tarball], { cwd: user });
+  expect((await readdir(join(user, "node_modules"))).filter((name) => !name.startsWith("."))).toEqual([
+    "sidecarset-serverless",
+  ]);
+  const installed = join(user, "node_modules/sidecarset-serverless");
+  const files = (await readdir(installed, { recursive: true, withFileTypes: true })).filter((one) => one.isFile());
+  const sizes = await Promise.all(files.map(async (one) => (await stat(join(one.parentPath, one.name))).size));
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(6_000_000);
+  const paths = files.map((one) => relative(installed, join(one.parentPath, one.name)));
+  const { bin, exports } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
   const named = [...Object.values(bin), ...Object.values(exports).flatMap((one) => Object.values(one as object))];
   expect(named.length).toBeGreaterThanOrEqual(10);
   for (const path of named) expect(paths).toContain(String(path).replace("./", ""));
   expect(paths.filter((path) => /^(functions|shared|infra|test)\//.test(path))).toEqual([]);
+  expect((await run("npx", ["--offline", "sidecarset", "--version"], { cwd: user })).stdout).toMatch(
+    /^\d+\.\d+\.\d+\n$/,
+  );
+  expect(await readFile(join(tree, "package.json"), "utf8")).toBe(await readFile(join(ROOT, "package.json"), "utf8"));
 });
 
 /** The code block of docs/library.md, and what stands there that it prints. */
