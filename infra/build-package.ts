@@ -11,7 +11,7 @@ import { buildCli, PACKAGED } from "./build-cli.ts";
 
 const CLI = "dist/cli";
 const LIBRARY = "dist/library";
-const ENTRIES = ["preview", "plan", "explain", "hash", "lint"];
+const ENTRIES = ["preview", "plan", "explain", "hash", "lint", "diff", "check", "compile"];
 
 const MANIFEST = "package.json";
 const BEFORE = "dist/package.json.before-pack";

@@ -5,6 +5,20 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { explainPod, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
 import type { PodRegistration } from "../../shared/core/inspect/explain/registration.ts";
 import type { Step } from "../../shared/core/inspect/explain/step.ts";
+import {
+  NAMESPACE_OBJECT,
+  NOW,
+  OBJECT,
+  OBJECTS,
+  optionally,
+  PASS,
+  POD,
+  PODS,
+  REGISTRATIONS,
+  REVISIONS,
+  readArguments,
+  within,
+} from "./arguments.ts";
 import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 
@@ -28,14 +42,30 @@ export interface ExplainInput extends PassInput {
   readonly now: string;
 }
 
+const ARGUMENTS = {
+  ...PASS,
+  sidecarSet: OBJECT,
+  now: NOW,
+  pod: optionally(POD),
+  pods: optionally(PODS),
+  namespaceObject: NAMESPACE_OBJECT,
+  sidecarSets: optionally(OBJECTS),
+  revisions: REVISIONS,
+  registrations: REGISTRATIONS,
+  lastPass: optionally(NOW),
+};
+
 /**
  * Every rule in the order in which it is looked at, with its verdict.
- * @throws TypeError for what is no SidecarSet
+ * @throws TypeError that says in one sentence which argument is wrong
  */
-export function explain(input: ExplainInput): readonly Step[] {
+export function explain(given: ExplainInput): readonly Step[] {
+  const input = readArguments("explain", given, ARGUMENTS);
   const { pod, revisions = [], registrations, lastPass, now } = input;
-  const sidecarSet = asStored(input.sidecarSet);
-  const sidecarSets = (input.sidecarSets ?? [input.sidecarSet]).map(asStored);
+  const sidecarSet = within("explain", "sidecarSet", () => asStored(input.sidecarSet));
+  const sidecarSets = (input.sidecarSets ?? [input.sidecarSet]).map((one, index) =>
+    within("explain", `sidecarSets[${index}]`, () => asStored(one)),
+  );
   const pods = input.pods ?? (pod === undefined ? [] : [pod]);
   const context = { now, settings: settingsOf(input), kruiseNamespace: KRUISE_NAMESPACE };
   const facts = { pods, revisions, ...assumed(input), ...context, lastPass, sidecarSets };

@@ -1,6 +1,7 @@
 /** The library: the hashes of a SidecarSet, by which pods are known to be up to date. Objects in, values out, no I/O. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
+import { within } from "./arguments.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 
 export interface Hashes {
@@ -16,7 +17,7 @@ export interface Hashes {
  * @throws TypeError for what is no SidecarSet, in one sentence
  */
 export function hash(sidecarSet: KubernetesObject): Hashes {
-  const annotations = storedSidecarSet(sidecarSet).metadata?.annotations ?? {};
+  const annotations = within("hash", "sidecarSet", () => storedSidecarSet(sidecarSet)).metadata?.annotations ?? {};
   return {
     hash: annotations[HASH_ANNOTATION] ?? "",
     hashWithoutImage: annotations[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "",

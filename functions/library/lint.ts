@@ -8,6 +8,7 @@ import { powerfulSharing } from "../../shared/core/sidecarset/validate/powerful-
 import { validateSidecarSet } from "../../shared/core/sidecarset/validate.ts";
 import { printFieldErrors } from "../../shared/go/field-error.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../shared/go/types/sidecarset.ts";
+import { gates, MANIFESTS, readArguments } from "./arguments.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 
 export interface LintInput {
@@ -33,10 +34,12 @@ type Said = Pick<LintFinding, "severity" | "message">;
 const error = (message: string): Said => ({ severity: "error", message });
 const warning = (message: string): Said => ({ severity: "warning", message });
 
-/** In the order of the objects. @throws TypeError when `objects` is no list of objects */
-export function lint({ objects, featureGates = {} }: LintInput): readonly LintFinding[] {
-  if (!Array.isArray(objects) || objects.some((one) => typeof one !== "object" || one === null))
-    throw new TypeError("objects is not a list of Kubernetes objects; give lint({ objects: [...] })");
+const ARGUMENTS = { objects: MANIFESTS, featureGates: gates("SidecarSetPatchPodMetadataDefaultsAllowed") };
+
+/** In the order of the objects. @throws TypeError that says in one sentence which argument is wrong */
+export function lint(given: LintInput): readonly LintFinding[] {
+  const input = readArguments("lint", given, ARGUMENTS);
+  const { objects, featureGates = {} } = input;
   const stored = objects.map((object) => (isSidecarSet(object) ? storedOrProblem(object) : undefined));
   const sidecarSets = stored.filter((one): one is SidecarSet => typeof one === "object");
   const world = { sidecarSets, configMaps: objects.filter(isWhitelist), featureGates };

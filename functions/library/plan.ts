@@ -2,6 +2,7 @@
 import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import { planRollout, type RolloutPlan } from "../../shared/core/rollout/plan/plan.ts";
+import { COUNT, NOW, OBJECT, PASS, PODS, REVISIONS, readArguments, STEPS, within } from "./arguments.ts";
 import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 
@@ -20,10 +21,21 @@ export interface PlanInput extends PassInput {
   readonly maxSteps?: number;
 }
 
-/** @throws TypeError for what is no SidecarSet */
-export function plan(input: PlanInput): RolloutPlan {
+const ARGUMENTS = {
+  ...PASS,
+  sidecarSet: OBJECT,
+  pods: PODS,
+  now: NOW,
+  revisions: REVISIONS,
+  readyAfterSeconds: COUNT,
+  maxSteps: STEPS,
+};
+
+/** @throws TypeError that says in one sentence which argument is wrong */
+export function plan(given: PlanInput): RolloutPlan {
+  const input = readArguments("plan", given, ARGUMENTS);
   const { pods, revisions = [], now, readyAfterSeconds = 5, maxSteps } = input;
-  const sidecarSet = storedSidecarSet(input.sidecarSet);
+  const sidecarSet = within("plan", "sidecarSet", () => storedSidecarSet(input.sidecarSet));
   const observation = { sidecarSet, pods, revisions, ...assumed(input) };
   const limit = maxSteps === undefined ? {} : { maxSteps };
   const settings = settingsOf(input);

@@ -3,6 +3,17 @@ import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../..
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import { podOf, previewPod } from "../../shared/core/injection/preview.ts";
 import { admissionResponse } from "../../shared/webhook/review/response.ts";
+import {
+  FUNCTION,
+  NAMESPACE_OBJECT,
+  NOW,
+  OBJECT,
+  OBJECTS,
+  REVISIONS,
+  readArguments,
+  TEXT,
+  within,
+} from "./arguments.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 
 export interface PreviewInput {
@@ -33,16 +44,33 @@ export type PreviewResult =
     }
   | { readonly kind: "refused"; readonly message: string };
 
-/** @throws TypeError for an object without a pod template, or what is no SidecarSet */
-export function preview(input: PreviewInput): PreviewResult {
+const ARGUMENTS = {
+  object: OBJECT,
+  sidecarSets: OBJECTS,
+  now: NOW,
+  namespace: TEXT,
+  namespaceObject: NAMESPACE_OBJECT,
+  revisions: REVISIONS,
+  random: FUNCTION,
+};
+
+/** @throws TypeError that says in one sentence which argument is wrong */
+export function preview(given: PreviewInput): PreviewResult {
+  const input = readArguments("preview", given, ARGUMENTS);
   const { object, namespace = "default", namespaceObject, revisions = [], now, random = () => 0 } = input;
   const pod = podOf(object);
-  if (pod === undefined) throw new TypeError(`a ${object.kind ?? "thing without a kind"} has no pod template`);
-  const sidecarSets = input.sidecarSets.map(storedSidecarSet);
+  if (pod === undefined) throw new TypeError(`preview: object: a ${shownKind(object)} has no pod template`);
+  const sidecarSets = input.sidecarSets.map((one, index) =>
+    within("preview", `sidecarSets[${index}]`, () => storedSidecarSet(one)),
+  );
   const context = { now, random, kruiseNamespace: KRUISE_NAMESPACE, gates: {} };
   const result = previewPod({ pod, namespace, namespaceObject, sidecarSets, revisions }, context);
   if (result.admission.kind === "denied") return { kind: "refused", message: result.admission.message };
   const { patch } = admissionResponse(result.request, result.admission);
   const text = patch === undefined ? "[]" : Buffer.from(patch, "base64").toString();
   return { kind: "admitted", pod: result.pod ?? pod, patch: text, injected: result.injected };
+}
+
+function shownKind({ kind }: KubernetesObject): string {
+  return typeof kind === "string" ? kind : "thing without a kind";
 }

@@ -19,7 +19,6 @@ import type {
   Definition,
   Deployment,
   Facts,
-  SchemaNode,
   Seen,
   Trial,
   WebhookConfiguration,
@@ -27,7 +26,7 @@ import type {
 import { addressesOf } from "../../../shared/core/inspect/check/probe.ts";
 import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
 import { NOTHING_ELSE, projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
-import { sidecarSetCrd } from "../../../shared/install/crd/sidecarset-crd.ts";
+import { ownSchema } from "../../../shared/install/crd/sidecarset-crd.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import {
   type Cluster,
@@ -226,9 +225,4 @@ async function tryOut(cluster: Cluster): Promise<Trial> {
     if (/"vsidecarset[.]kb[.]io" denied the request/.test(error.message)) return { kind: "untouched" };
     throw error;
   }
-}
-
-function ownSchema(): SchemaNode {
-  const { spec } = sidecarSetCrd({ url: "https://sidecarset-webhooks.invalid" }) as Definition;
-  return spec?.versions?.find(({ name }) => name === "v1beta1")?.schema?.openAPIV3Schema ?? {};
 }

@@ -48,6 +48,13 @@ function version(name: string, ownSpec: Readonly<Record<string, Schema>>) {
   };
 }
 
+const V1BETA1 = version("v1beta1", { customVersion: described("A name of the user's for this revision.", text) });
+
+/** Of the version that is stored, for comparison with what a cluster has. */
+export function ownSchema(): Schema {
+  return V1BETA1.schema.openAPIV3Schema;
+}
+
 /** Conversion goes to the same address as the webhooks, unless it has one of its own. */
 export function sidecarSetCrd(address: WebhookAddress): CustomResourceDefinition {
   return {
@@ -72,7 +79,7 @@ export function sidecarSetCrd(address: WebhookAddress): CustomResourceDefinition
       },
       versions: [
         version("v1alpha1", { namespace: described("The one namespace that pods are selected in.", text) }),
-        version("v1beta1", { customVersion: described("A name of the user's for this revision.", text) }),
+        V1BETA1,
       ],
     },
   };

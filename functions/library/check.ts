@@ -1,0 +1,113 @@
+/** The library: what is wrong with an installation, as far as its objects tell. Objects in, values out, no I/O. */
+import type { ConfigMap, ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
+import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { type CheckReport, checkInstallation } from "../../shared/core/inspect/check/check.ts";
+import type {
+  Definition,
+  Deployment,
+  Facts,
+  Seen,
+  WebhookConfiguration,
+} from "../../shared/core/inspect/check/facts.ts";
+import { ownSchema } from "../../shared/install/crd/sidecarset-crd.ts";
+import {
+  CONFIGURATIONS,
+  DEFINITION,
+  NOW,
+  OBJECTS,
+  optionally,
+  PASS,
+  PODS,
+  REVISIONS,
+  readArguments,
+  within,
+} from "./arguments.ts";
+import { type PassInput, settingsOf } from "./pass-input.ts";
+import { hubSidecarSet, storedSidecarSet } from "./stored-sidecarset.ts";
+
+/** What is left out is a finding `NotLookedAt`, and so are rights, probes and a trial, which take a cluster. */
+export interface CheckInput extends PassInput {
+  readonly mutatingWebhookConfigurations?: readonly KubernetesObject[];
+  readonly validatingWebhookConfigurations?: readonly KubernetesObject[];
+  /** CustomResourceDefinition of SidecarSets; null: there is none */
+  readonly definition?: KubernetesObject | null;
+  /** as the API server has them, hashes included */
+  readonly sidecarSets?: readonly KubernetesObject[];
+  readonly namespaces?: readonly Namespace[];
+  readonly pods?: readonly Pod[];
+  /** of all SidecarSets */
+  readonly revisions?: readonly ControllerRevision[];
+  /** of kruise-system */
+  readonly configMaps?: readonly ConfigMap[];
+  /** Deployments named kruise-controller-manager */
+  readonly managers?: readonly KubernetesObject[];
+  /** when a pass ran last, RFC 3339; null: none ever did */
+  readonly lastPass?: string | null;
+  /** RFC 3339 */
+  readonly now: string;
+}
+
+const ARGUMENTS = {
+  ...PASS,
+  mutatingWebhookConfigurations: optionally(CONFIGURATIONS),
+  validatingWebhookConfigurations: optionally(CONFIGURATIONS),
+  definition: orNull(DEFINITION),
+  sidecarSets: optionally(OBJECTS),
+  namespaces: optionally(OBJECTS),
+  pods: optionally(PODS),
+  revisions: REVISIONS,
+  configMaps: optionally(OBJECTS),
+  managers: optionally(OBJECTS),
+  lastPass: orNull(NOW),
+  now: NOW,
+};
+
+function orNull({ problem }: typeof NOW) {
+  return { problem: (value: unknown) => (value === null ? undefined : problem(value)), isOptional: true } as const;
+}
+
+const NOT_GIVEN = { why: "it was not given" } as const;
+
+function seen<T>(value: T | undefined): Seen<T> {
+  return value === undefined ? NOT_GIVEN : { value };
+}
+
+/** As it is stored: that it has no hashes is a finding, that it cannot be read is a mistake of whoever calls. */
+function readable(object: KubernetesObject): SidecarSet {
+  storedSidecarSet(object);
+  const sidecarSet = hubSidecarSet(object);
+  if (typeof sidecarSet.spec !== "object") throw new TypeError("it has no spec");
+  return sidecarSet;
+}
+
+/** The gravest findings first. @throws TypeError that says in one sentence which argument is wrong */
+export function check(given: CheckInput): CheckReport {
+  const input = readArguments("check", given, ARGUMENTS);
+  const { now, definition, lastPass, kubelets, isResizeServed } = input;
+  // What cannot be stored is refused here; what is stored without hashes is a finding.
+  const sidecarSets = input.sidecarSets?.map((one, index) =>
+    within("check", `sidecarSets[${index}]`, () => readable(one)),
+  );
+  const facts: Facts = {
+    now,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    mutating: seen(input.mutatingWebhookConfigurations as readonly WebhookConfiguration[] | undefined),
+    validating: seen(input.validatingWebhookConfigurations as readonly WebhookConfiguration[] | undefined),
+    definition: definition === null ? { value: undefined } : seen(definition as Definition | undefined),
+    ownSchema: ownSchema(),
+    sidecarSets: seen(sidecarSets),
+    namespaces: seen(input.namespaces),
+    pods: seen(input.pods),
+    revisions: seen(input.revisions),
+    configMaps: seen(input.configMaps),
+    lastPass: lastPass === null ? { value: undefined } : seen(lastPass),
+    managers: seen(input.managers as readonly Deployment[] | undefined),
+    ...{ version: NOT_GIVEN, skewSeconds: NOT_GIVEN, trial: NOT_GIVEN, rights: NOT_GIVEN, optionalObjects: NOT_GIVEN },
+    probes: [],
+    settings: settingsOf(input),
+    kubelets: seen(kubelets ?? new Map()),
+    isResizeServed: seen(isResizeServed ?? false),
+  };
+  return checkInstallation(facts);
+}

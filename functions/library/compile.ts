@@ -1,0 +1,45 @@
+/** The library: an admission policy that injects a SidecarSet without any webhook. Objects in, values out, no I/O. */
+import type { ControllerRevision, KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
+import { type CompiledSidecarSet, compileSidecarSet } from "../../shared/core/injection/compile/compile.ts";
+import { gates, NOW, OBJECT, OBJECTS, oneOf, optionally, REVISIONS, readArguments, within } from "./arguments.ts";
+import { storedSidecarSet } from "./stored-sidecarset.ts";
+
+export interface CompileInput {
+  /** as it stands in a manifest, or as the API server has it */
+  readonly sidecarSet: KubernetesObject;
+  /** all SidecarSets of the cluster, for canaries; absent: no other */
+  readonly sidecarSets?: readonly KubernetesObject[];
+  /** those that injectionStrategy.revision may name */
+  readonly revisions?: readonly ControllerRevision[];
+  /** RFC 3339: what is written as the time of every injection */
+  readonly now: string;
+  /** what becomes of a pod when the policy cannot be evaluated; absent: Ignore */
+  readonly failurePolicy?: "Ignore" | "Fail";
+  /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
+  readonly featureGates?: { readonly EnableSortSidecarContainerByName?: boolean };
+}
+
+const ARGUMENTS = {
+  sidecarSet: OBJECT,
+  sidecarSets: optionally(OBJECTS),
+  revisions: REVISIONS,
+  now: NOW,
+  failurePolicy: oneOf("Ignore", "Fail"),
+  featureGates: gates("EnableSortSidecarContainerByName"),
+};
+
+/** @throws TypeError that says in one sentence which argument is wrong */
+export function compile(given: CompileInput): CompiledSidecarSet {
+  const input = readArguments("compile", given, ARGUMENTS);
+  const { revisions = [], now, failurePolicy = "Ignore", featureGates } = input;
+  const sidecarSet = within("compile", "sidecarSet", () => storedSidecarSet(input.sidecarSet));
+  const others = (input.sidecarSets ?? []).map((one, index) =>
+    within("compile", `sidecarSets[${index}]`, () => storedSidecarSet(one)),
+  );
+  const sortContainersByName = featureGates?.EnableSortSidecarContainerByName ?? false;
+  return compileSidecarSet(sidecarSet, {
+    ...{ now, failurePolicy, sortContainersByName, revisions, others },
+    kruiseNamespace: KRUISE_NAMESPACE,
+  });
+}

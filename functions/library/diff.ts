@@ -1,0 +1,29 @@
+/** The library: what a changed SidecarSet means for the pods that run. Objects in, values out, no I/O. */
+import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { diffSidecarSets, type SidecarSetDiff } from "../../shared/core/inspect/diff/diff.ts";
+import { OBJECT, PASS, PODS, REVISIONS, readArguments, within } from "./arguments.ts";
+import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
+import { storedSidecarSet } from "./stored-sidecarset.ts";
+
+export interface DiffInput extends PassInput {
+  /** as the API server has it */
+  readonly before: KubernetesObject;
+  /** as it stands in the changed manifest */
+  readonly after: KubernetesObject;
+  /** those that either of them selects, as the API server has them, with their status */
+  readonly pods: readonly Pod[];
+  /** of the SidecarSet; absent: none were recorded */
+  readonly revisions?: readonly ControllerRevision[];
+}
+
+const ARGUMENTS = { ...PASS, before: OBJECT, after: OBJECT, pods: PODS, revisions: REVISIONS };
+
+/** @throws TypeError that says in one sentence which argument is wrong */
+export function diff(given: DiffInput): SidecarSetDiff {
+  const input = readArguments("diff", given, ARGUMENTS);
+  const { pods, revisions = [] } = input;
+  const before = within("diff", "before", () => storedSidecarSet(input.before));
+  const written = within("diff", "after", () => storedSidecarSet(input.after));
+  const after = { ...written, metadata: { ...before.metadata, ...written.metadata } };
+  return diffSidecarSets({ before, after, pods, revisions, ...assumed(input), settings: settingsOf(input) });
+}

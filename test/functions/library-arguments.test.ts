@@ -1,0 +1,260 @@
+/** Whatever the library is given, it answers, or says in one sentence of its own which argument is wrong. */
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, it, test } from "vitest";
+import { check } from "../../functions/library/check.ts";
+import { compile } from "../../functions/library/compile.ts";
+import { diff } from "../../functions/library/diff.ts";
+import { explain } from "../../functions/library/explain.ts";
+import { hash } from "../../functions/library/hash.ts";
+import { lint } from "../../functions/library/lint.ts";
+import { plan } from "../../functions/library/plan.ts";
+import { preview } from "../../functions/library/preview.ts";
+import { installation } from "../../shared/install/manifests.ts";
+
+const NOW = "2026-01-02T03:04:05Z";
+const SIDECAR_SET = {
+  apiVersion: "apps.kruise.io/v1beta1",
+  kind: "SidecarSet",
+  metadata: { name: "log-agent", uid: "a", generation: 1, labels: { a: "b" } },
+  spec: {
+    selector: { matchLabels: { app: "web" } },
+    namespaceSelector: { matchExpressions: [{ key: "a", operator: "NotIn", values: ["b"] }] },
+    containers: [{ name: "agent", image: "agent:1", volumeMounts: [{ name: "v", mountPath: "/v" }] }],
+    volumes: [{ name: "v", emptyDir: {} }],
+    updateStrategy: { type: "RollingUpdate", maxUnavailable: "20%", partition: 1 },
+    injectionStrategy: { revision: { revisionName: "log-agent-1", policy: "Always" } },
+  },
+};
+const POD = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: {
+    name: "web-0",
+    namespace: "shop",
+    uid: "u",
+    resourceVersion: "1",
+    creationTimestamp: NOW,
+    labels: { app: "web" },
+    annotations: { "kruise.io/sidecarset-injected-list": "log-agent" },
+    ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "r", controller: true }],
+  },
+  spec: {
+    nodeName: "n",
+    containers: [
+      { name: "app", image: "app:1" },
+      { name: "agent", image: "agent:0", env: [{ name: "IS_INJECTED", value: "true" }] },
+    ],
+  },
+  status: {
+    phase: "Running",
+    conditions: [{ type: "Ready", status: "True", lastTransitionTime: NOW }],
+    containerStatuses: [
+      { name: "agent", image: "agent:0", imageID: "i", ready: false, state: { waiting: { reason: "x" } } },
+    ],
+  },
+};
+const REVISION = {
+  apiVersion: "apps/v1",
+  kind: "ControllerRevision",
+  metadata: {
+    name: "log-agent-1",
+    namespace: "kruise-system",
+    labels: { "kruise.io/sidecarset-name": "log-agent" },
+    ownerReferences: [
+      { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", name: "log-agent", uid: "a", controller: true },
+    ],
+  },
+  revision: 1,
+  data: { spec: SIDECAR_SET.spec },
+};
+const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop", labels: { a: "c" } } };
+const pass = { featureGates: { InPlaceResize: true }, kubelets: new Map([["n", "v1.36.0"]]), isResizeServed: true };
+const objects = installation({ url: "https://webhooks.example.com" });
+const ofKind = (kind: string) => objects.filter((one) => one.kind === kind);
+
+type Call = (input: never) => unknown;
+const CALLS: Readonly<Record<string, readonly [Call, object]>> = {
+  plan: [
+    plan,
+    {
+      ...pass,
+      sidecarSet: SIDECAR_SET,
+      pods: [POD],
+      revisions: [REVISION],
+      now: NOW,
+      readyAfterSeconds: 3,
+      maxSteps: 9,
+    },
+  ],
+  diff: [diff, { ...pass, before: SIDECAR_SET, after: SIDECAR_SET, pods: [POD], revisions: [REVISION] }],
+  preview: [
+    preview,
+    {
+      object: POD,
+      sidecarSets: [SIDECAR_SET],
+      namespace: "shop",
+      namespaceObject: NAMESPACE,
+      revisions: [REVISION],
+      now: NOW,
+    },
+  ],
+  explain: [
+    explain,
+    {
+      ...pass,
+      ...{ sidecarSet: SIDECAR_SET, pod: POD, pods: [POD], namespaceObject: NAMESPACE, sidecarSets: [SIDECAR_SET] },
+      ...{
+        revisions: [REVISION],
+        registrations: [{ name: "mpod.kb.io", objectSelector: {} }],
+        lastPass: NOW,
+        now: NOW,
+      },
+    },
+  ],
+  compile: [
+    compile,
+    { sidecarSet: SIDECAR_SET, sidecarSets: [SIDECAR_SET], revisions: [REVISION], now: NOW, failurePolicy: "Fail" },
+  ],
+  lint: [lint, { objects: [SIDECAR_SET, NAMESPACE], featureGates: { InPlaceResize: true } }],
+  hash: [hash, SIDECAR_SET],
+  check: [
+    check,
+    {
+      ...pass,
+      ...{
+        sidecarSets: [SIDECAR_SET],
+        pods: [POD],
+        namespaces: [NAMESPACE],
+        revisions: [REVISION],
+        now: NOW,
+        lastPass: null,
+      },
+      mutatingWebhookConfigurations: ofKind("MutatingWebhookConfiguration"),
+      validatingWebhookConfigurations: ofKind("ValidatingWebhookConfiguration"),
+      definition: ofKind("CustomResourceDefinition")[0],
+      configMaps: [
+        { metadata: { name: "sidecarset-ledger-log-agent", namespace: "kruise-system" }, data: { ledger: "{}" } },
+      ],
+      managers: [],
+    },
+  ],
+};
+
+/** Its answer, or the sentence. */
+function answer(name: string, input: unknown): unknown {
+  const [call = () => undefined] = CALLS[name] ?? [];
+  try {
+    return call(input as never);
+  } catch (error) {
+    expect(error).toBeInstanceOf(TypeError);
+    const { message } = error as TypeError;
+    expect(message).toMatch(new RegExp(`^${name}: [^\\n]{5,}$`));
+    expect(message).not.toMatch(
+      /Cannot (?:read|convert)|is not iterable|\[object|undefined is|is not a function: undefined/,
+    );
+    return message;
+  }
+}
+
+describe.each(Object.entries(CALLS))("%s", (name, [, good]) => {
+  it("answers what is in order", () => {
+    expect(typeof answer(name, good)).toBe("object");
+  });
+
+  it.each([[undefined], [null], [1], ["x"], [[]], [() => 1]])("refuses %s in a sentence", (input) => {
+    expect(typeof answer(name, input)).toBe("string");
+  });
+
+  it("refuses each argument that is missing, wrong or unknown", () => {
+    if (name === "hash") return;
+    for (const key of Object.keys(good)) {
+      for (const value of [null, 1, "x", [1], {}, [null], () => 1]) answer(name, { ...good, [key]: value });
+      answer(name, Object.fromEntries(Object.entries(good).filter(([one]) => one !== key)));
+    }
+    expect(answer(name, { ...good, podz: [] })).toMatch(/there is no argument podz/);
+  });
+
+  const json = fc.jsonValue({ maxDepth: 3 });
+  test("answers, or says what is wrong, wherever one value is replaced by another", () => {
+    fc.assert(
+      fc.property(fc.infiniteStream(fc.nat(1000)), json, (turns, value) => {
+        answer(name, replaced(good, turns, value));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+/** With one value, at a place that the turns lead to, replaced. */
+function replaced(object: unknown, turns: Iterator<number>, value: unknown): unknown {
+  const turn = turns.next().value ?? 0;
+  if (typeof object !== "object" || object === null || object instanceof Map || turn % 7 === 0) return value;
+  const keys = Object.keys(object);
+  const key = keys[turn % keys.length];
+  if (key === undefined) return value;
+  const child = replaced((object as Readonly<Record<string, unknown>>)[key], turns, value);
+  return Array.isArray(object)
+    ? object.map((one, index) => (String(index) === key ? child : one))
+    : { ...object, [key]: child };
+}
+
+it.each([
+  ["plan", {}, "plan: sidecarSet is missing"],
+  ["plan", { sidecarSet: SIDECAR_SET, pods: POD, now: NOW }, "plan: pods is not a list of Pods"],
+  ["plan", { sidecarSet: POD, pods: [], now: NOW }, "plan: sidecarSet: a Pod is no SidecarSet"],
+  [
+    "plan",
+    { sidecarSet: SIDECAR_SET, pods: [], now: "now" },
+    'plan: now is not a time such as 2026-01-02T03:04:05Z: "now"',
+  ],
+  ["plan", { sidecarset: SIDECAR_SET }, "plan: there is no argument sidecarset, perhaps sidecarSet"],
+  [
+    "plan",
+    { sidecarSet: SIDECAR_SET, pods: [{ kind: "Pod" }], now: NOW },
+    "plan: pods[0] is not a Pod: it has no metadata.name",
+  ],
+  ["lint", { objects: [], featureGates: { Strict: true } }, "lint: featureGates has no gate Strict"],
+  [
+    "compile",
+    { sidecarSet: SIDECAR_SET, now: NOW, failurePolicy: "ignore" },
+    'compile: failurePolicy is none of Ignore, Fail: "ignore"',
+  ],
+])("%s says what is wrong (%#)", (name, input, sentence) => {
+  expect(answer(name, input)).toBe(sentence);
+});
+
+/** Of the interface that a call takes, and those it extends. */
+function argumentsOf(name: string): readonly string[] {
+  const source = readFileSync(`functions/library/${name}.ts`, "utf8");
+  const [, body = ""] = /export interface \w+Input[^{]*\{\n([\s\S]*?)\n\}/.exec(source) ?? [];
+  const own = [...body.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, one = ""]) => one);
+  const shared = readFileSync("functions/library/pass-input.ts", "utf8");
+  const passed = [...shared.matchAll(/^ {2}readonly (\w+)\?:/gm)].map(([, one = ""]) => one);
+  return /Input extends PassInput/.test(source) ? [...own, ...passed] : own;
+}
+
+describe("docs/library.md", () => {
+  const page = readFileSync("docs/library.md", "utf8");
+  const sectionOf = (name: string) => page.split(`\n### ${name}\n`)[1]?.split("\n### ")[0] ?? "";
+
+  it.each(Object.keys(CALLS).filter((name) => name !== "hash"))(
+    "has the arguments of %s, and which are required",
+    (name) => {
+      const rows = [...sectionOf(name).matchAll(/^\| `(\w+)` \|.*\| ([^|]*) \|$/gm)];
+      expect(rows.map(([, one]) => one).toSorted()).toEqual(argumentsOf(name).toSorted());
+      const required = rows.flatMap(([, one, without]) => (without === "required" ? [one] : []));
+      expect(answer(name, null)).toBe(`${name}: give it one object: ${name}({ ${required.join(", ")} })`);
+    },
+  );
+
+  it("has every function that the package exports", () => {
+    const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
+    expect(
+      Object.keys(exports)
+        .map((path) => path.replace("./", ""))
+        .toSorted(),
+    ).toEqual(Object.keys(CALLS).toSorted());
+    for (const name of Object.keys(CALLS)) expect(sectionOf(name)).not.toBe("");
+  });
+});
