@@ -88,7 +88,7 @@ describe("lint", () => {
 
   it.each([undefined, {}, "x", [1], [null]])("says what is wrong with %j in the place of objects", (objects) => {
     expect(() => lint({ objects } as never)).toThrow(
-      new TypeError("objects is not a list of Kubernetes objects; give lint({ objects: [...] })"),
+      /^lint: objects(?:\[0\])? is (?:missing|not an object|not a list of Kubernetes objects|null)/,
     );
   });
 });
