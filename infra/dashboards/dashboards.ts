@@ -15,6 +15,7 @@ const OF_SIDECARSETS: readonly Question[] = [
     title: "Rollouts: pods that have the sidecars, the latest, and are ready",
     metrics: ["MatchedPods", "UpdatedPods", "UpdatedReadyPods"],
   },
+  { title: "Rollouts that somebody should look at", metrics: ["InTrouble"] },
   { title: "Unavailable pods, and how many may be", metrics: ["UnavailablePods", "MaxUnavailablePods"] },
   {
     title: "Pods that cannot be upgraded in place, or missed their sidecars",
@@ -41,6 +42,11 @@ function prometheusQuery(name: string, legend: string): { readonly expr: string;
     legendFormat: legend,
   };
 }
+
+const STATE_PANEL = {
+  title: "Where each rollout stands",
+  targets: [{ expr: "sidecarset_state", legendFormat: "{{sidecarset}} {{state}}" }],
+};
 
 const WEBHOOK_PANELS = [
   {
@@ -70,6 +76,7 @@ const WEBHOOK_PANELS = [
 /** To be imported in Grafana 10 or later. */
 export function grafanaDashboard(): object {
   const panels = [
+    STATE_PANEL,
     ...OF_SIDECARSETS.map(({ title, metrics }) => ({
       title,
       targets: metrics.map((name) => prometheusQuery(name, `{{sidecarset}} ${name}`)),
@@ -142,5 +149,7 @@ export function metricsTable(): string {
     ...PASS_METRICS.map((one) => ({ ...one, of: "passes" })),
   ];
   const lines = rows.map((one) => `| \`${prometheusName(one)}\` | \`${one.name}\` | ${one.of} | ${one.help} |`);
-  return ["| Prometheus | CloudWatch | of | |", "|---|---|---|---|", ...lines].join("\n");
+  const state =
+    "| `sidecarset_state{state=…}` | `State`, a word in the log line, free of charge | each SidecarSet | 1 for the state that its condition `Ready` names |";
+  return ["| Prometheus | CloudWatch | of | |", "|---|---|---|---|", state, ...lines].join("\n");
 }

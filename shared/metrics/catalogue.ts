@@ -1,5 +1,7 @@
 /** Every number that is told of passes: what it counts, and where a report has it. */
+
 import type { PassReport, SidecarSetReport } from "../controller/rollout/report.ts";
+import { natureOf } from "../core/rollout/conditions/verdict.ts";
 
 interface Metric<T> {
   /** in CloudWatch; Prometheus calls it sidecarset_ and the same in snake case */
@@ -22,6 +24,9 @@ export const SIDECARSET_METRICS: readonly Metric<SidecarSetReport>[] = [
   gauge("MaxUnavailablePods", "Pods that may be unavailable", ({ summary }) => summary?.maxUnavailable),
   gauge("NotUpgradablePods", "Pods that cannot be upgraded in place", ({ summary }) => summary?.notUpgradable),
   gauge("MissedPods", "Pods that were made without the sidecars", ({ missed }) => missed?.count),
+  gauge("InTrouble", "1 where the state is one that somebody should look at, else 0", ({ state }) =>
+    state === undefined ? undefined : Number(natureOf(state).isTrouble ?? false),
+  ),
   counter("UpgradedPods", "Pods that were given new images", ({ tally }) => tally.upgraded),
   counter("Conflicts", "Writes that found another state than they were made for", ({ tally }) => tally.conflicts),
 ];

@@ -13,7 +13,7 @@ export function embeddedMetrics(report: PassReport, at: number): readonly LogFie
   const ofPass = PASS_METRICS.map(({ name, unit, of }) => [name, unit, of(report)] as const);
   const ofSets = report.sidecarSets.map((one) =>
     fields(
-      { SidecarSet: one.name },
+      { SidecarSet: one.name, ...(one.state === undefined ? {} : { State: one.state }) },
       SIDECARSET_METRICS.map(({ name, unit, of }) => [name, unit, of(one)] as const),
       at,
     ),
@@ -21,16 +21,17 @@ export function embeddedMetrics(report: PassReport, at: number): readonly LogFie
   return [fields({}, ofPass, at), ...ofSets];
 }
 
-function fields(dimensions: Readonly<Record<string, string>>, values: Values, at: number): LogFields {
+/** `State` is a word to search the log for: CloudWatch charges for each value that a dimension takes. */
+function fields(words: Readonly<Record<string, string>>, values: Values, at: number): LogFields {
   const known = values.flatMap(([name, unit, value]) => (value === undefined ? [] : [{ name, unit, value }]));
   const directive = {
     Namespace: NAMESPACE,
-    Dimensions: [Object.keys(dimensions)],
+    Dimensions: [Object.keys(words).filter((name) => name !== "State")],
     Metrics: known.map(({ name: Name, unit: Unit }) => ({ Name, Unit })),
   };
   return {
     _aws: { Timestamp: at, CloudWatchMetrics: [directive] },
-    ...dimensions,
+    ...words,
     ...Object.fromEntries(known.map(({ name, value }) => [name, value])),
   };
 }

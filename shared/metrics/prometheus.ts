@@ -6,6 +6,7 @@ export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 const REQUESTS = "sidecarset_webhook_requests_total";
 const DURATION = "sidecarset_webhook_request_duration_seconds";
+const STATE = "sidecarset_state";
 const LAST_PASS = "sidecarset_last_pass_timestamp_seconds";
 /** Upper bounds, in seconds: admissions take milliseconds, and API servers wait for ten seconds at most. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -37,6 +38,13 @@ export function createMetrics(): Metrics {
   const add = ({ values }: Family, line: string, value: number) => values.set(line, (values.get(line) ?? 0) + value);
   const requests = family(REQUESTS, "counter", "Requests to webhooks, by their HTTP status");
   const durations = family(DURATION, "histogram", "How long requests to webhooks took");
+  const states = family(
+    STATE,
+    "gauge",
+    "1 for the state that the condition Ready names: Updating, Blocked, Ready and so on",
+  );
+  /** name of a SidecarSet → the line that says its state */
+  const stateLines = new Map<string, string>();
   const lastPass = family(LAST_PASS, "gauge", "When the last pass ended");
 
   const addAll = <T>(metrics: typeof PASS_METRICS | typeof SIDECARSET_METRICS, report: T, labels: Labels) => {
@@ -55,8 +63,13 @@ export function createMetrics(): Metrics {
       lastPass.values.set(line(LAST_PASS, {}), at / 1000);
       addAll(PASS_METRICS, report, {});
       // A pass that could not look knows of no SidecarSet that is gone.
-      if (report.failure === undefined && report.heldBy === undefined) forgetGauges(families, report);
-      for (const one of report.sidecarSets) addAll(SIDECARSET_METRICS, one, { sidecarset: one.name });
+      if (report.failure === undefined && report.heldBy === undefined) forgetGauges(families, stateLines, report);
+      for (const one of report.sidecarSets) {
+        addAll(SIDECARSET_METRICS, one, { sidecarset: one.name });
+        if (one.state !== undefined) stateLines.set(one.name, line(STATE, { sidecarset: one.name, state: one.state }));
+      }
+      states.values.clear();
+      for (const known of stateLines.values()) states.values.set(known, 1);
     },
     addRequest: (webhook, code, seconds) => {
       add(requests, line(REQUESTS, { webhook, code: String(code) }), 1);
@@ -71,13 +84,22 @@ export function createMetrics(): Metrics {
 }
 
 /** What was said of SidecarSets that are no more. */
-function forgetGauges(families: ReadonlyMap<string, Family>, { sidecarSets, notReached }: PassReport): void {
+function forgetGauges(
+  families: ReadonlyMap<string, Family>,
+  stateLines: Map<string, string>,
+  { sidecarSets, notReached }: PassReport,
+): void {
   const names = new Set([...sidecarSets.map(({ name }) => name), ...notReached]);
+  forgetOthers(stateLines, names);
   const present = new Set([...names].map((sidecarset) => line("", { sidecarset })));
   for (const metric of SIDECARSET_METRICS) {
     const { values } = families.get(prometheusName(metric)) ?? {};
     for (const key of values?.keys() ?? []) if (!present.has(key.slice(key.indexOf("{")))) values?.delete(key);
   }
+}
+
+function forgetOthers(stateLines: Map<string, string>, names: ReadonlySet<string>): void {
+  for (const name of stateLines.keys()) if (!names.has(name)) stateLines.delete(name);
 }
 
 function printed(name: string, { help, type, values }: Family): string {

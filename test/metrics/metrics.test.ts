@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startServer } from "../../functions/server/serve.ts";
 import { dashboardFiles, withMetricsTable } from "../../infra/dashboards/generate.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import type { RolloutVerdict } from "../../shared/core/rollout/conditions/verdict.ts";
 import { PASS_METRICS, prometheusName, SIDECARSET_METRICS } from "../../shared/metrics/catalogue.ts";
 import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
 import { createMetrics } from "../../shared/metrics/prometheus.ts";
@@ -130,6 +131,36 @@ describe("what Prometheus reads", () => {
     expect(text).toContain('sidecarset_missed_pods{sidecarset="a"} 3\n');
     expect(text).toContain("sidecarset_last_pass_timestamp_seconds 12\n");
     expect(text).toContain("# TYPE sidecarset_upgraded_pods_total counter\n");
+  });
+
+  test("the state is a word, the last one that was told, and whether it is trouble", () => {
+    const metrics = createMetrics();
+    const standing = (state: RolloutVerdict, names = ["a", "b"]) => {
+      const { sidecarSets, ...rest } = report(names);
+      return { ...rest, sidecarSets: sidecarSets.map((one) => ({ ...one, state })) };
+    };
+    metrics.addPass(standing("Updating"), 0);
+    metrics.addPass(standing("Blocked", ["a"]), 0);
+    const lines = metrics
+      .text()
+      .split("\n")
+      .filter((line) => /^sidecarset_(?:state|in_trouble)\{/.test(line));
+    expect(lines).toEqual([
+      'sidecarset_state{sidecarset="a",state="Blocked"} 1',
+      'sidecarset_in_trouble{sidecarset="a"} 1',
+    ]);
+    const [, ofSet] = embeddedMetrics(standing("Blocked", ["a"]), 0);
+    expect(ofSet).toMatchObject({ SidecarSet: "a", State: "Blocked", InTrouble: 1 });
+    expect(JSON.stringify(ofSet?.["_aws"])).not.toContain("State");
+  });
+
+  test("docs/operations.md says what the metrics cost", async () => {
+    const page = await readFile("docs/operations.md", "utf8");
+    const [each, ofPasses] = [SIDECARSET_METRICS.length, PASS_METRICS.length];
+    const month = (sets: number) => Math.round((ofPasses + each * sets) * 0.3);
+    expect(page).toContain(
+      `CloudWatch charges $0.30 a month for each metric: ${ofPasses} for passes and ${each} for each SidecarSet, so about $${month(1)} a month with one and $${month(10)} with ten.`,
+    );
   });
 
   test("a SidecarSet that is gone is told of no more, but for one that nobody could look at", () => {

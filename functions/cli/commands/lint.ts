@@ -36,7 +36,9 @@ export const LINT: Command = {
     const count = read.filter(({ object }) => isSidecarSet(object)).length;
     if (count === 0)
       throw new CliError(`${input.list("filename").join(", ")}: no SidecarSet in there; add one with -f`);
-    const findings = lint({ objects: read.map(({ object }) => object), featureGates: readConfig().featureGates });
+    const { SidecarSetPatchPodMetadataDefaultsAllowed } = readConfig().featureGates;
+    const featureGates = { SidecarSetPatchPodMetadataDefaultsAllowed };
+    const findings = lint({ objects: read.map(({ object }) => object), featureGates });
     const placed = findings.map(({ index, ...rest }): Placed => ({ place: read[index]?.place ?? "", ...rest }));
     session.print(placed, (screen) => show(placed, count, screen));
     if (placed.some(({ severity }) => severity === "error")) return ERRORS;

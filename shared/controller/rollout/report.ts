@@ -1,5 +1,6 @@
 /** What a pass did and why it did no more, as data that prints as JSON. */
 import type { SidecarSetStatus } from "../../api/sidecarset.ts";
+import type { RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
 import type { PodProblem, Summary } from "../../core/rollout/decide.ts";
 import type { RolloutPlan } from "../../core/rollout/plan/plan.ts";
 import type { Calls } from "../loop/metered.ts";
@@ -57,6 +58,8 @@ export interface SidecarSetReport {
   readonly generation?: number;
   readonly status?: SidecarSetStatus;
   readonly summary?: Summary;
+  /** where the rollout stands, as its condition Ready says */
+  readonly state?: RolloutVerdict;
   readonly tally: Tally;
   /** pods that were made without the sidecars; absent: it could not be found out */
   readonly missed?: MissedReport;

@@ -2,6 +2,7 @@
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import { conditionsOf } from "../../core/rollout/conditions/conditions.ts";
+import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { selectionOf } from "../../core/rollout/missed/selection.ts";
 import { steeringAnnotations, steeringDigest } from "../../core/rollout/steering.ts";
@@ -16,13 +17,23 @@ type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
  * prunes conditions: writing them would be writing for ever.
  */
 export function statusAdditions(context: RolloutContext, look: Look, decision: Decision): Partial<SidecarSetStatus> {
-  const { sidecarSet, missed } = look;
-  const { summary, failing, halt, status } = decision;
+  const { sidecarSet } = look;
   if (sidecarSet.status !== undefined && sidecarSet.status.conditions === undefined) return {};
   const now = timestamp(context.clock);
-  const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: missed?.map(podName) };
-  const conditions = conditionsOf(sidecarSet, standing, now);
+  const conditions = conditionsNow(look, decision, now);
   return { conditions, selection: selectionOf(sidecarSet, now), ...ledgerFacts(context, look) };
+}
+
+function conditionsNow({ sidecarSet, missed }: Look, decision: Decision, now: string): readonly StatusCondition[] {
+  const { summary, failing, halt, status } = decision;
+  const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: missed?.map(podName) };
+  return conditionsOf(sidecarSet, standing, now);
+}
+
+/** The word of the condition `Ready`, whether or not the definition keeps conditions. */
+export function verdictNow({ clock }: RolloutContext, look: Look, decision: Decision): RolloutVerdict | undefined {
+  const ready = conditionsNow(look, decision, timestamp(clock)).find(({ type }) => type === "Ready");
+  return ROLLOUT_VERDICTS.find((word) => word === ready?.reason);
 }
 
 /** An older definition of ours has conditions, and none of these. */

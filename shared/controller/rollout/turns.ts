@@ -17,6 +17,7 @@ import { listAll } from "./observe.ts";
 import type { Readings } from "./reading.ts";
 import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Limits, type Progress, settleRollout } from "./rollout.ts";
+import { verdictNow } from "./status-additions.ts";
 
 const BEGUN_AT_ONCE = 4;
 /** Each holds a watch. Those beyond get another round when their turn comes again. */
@@ -245,13 +246,15 @@ async function finish({ limits }: Service, context: RolloutContext, begun: Stand
   }
 }
 
-function reportOn({ tally }: RolloutContext, name: string, stop: Stop, progress?: Progress): SidecarSetReport {
+function reportOn(context: RolloutContext, name: string, stop: Stop, progress?: Progress): SidecarSetReport {
+  const { tally } = context;
   if (!progress) return { name, stop, why: explain(stop, undefined), tally };
   const { look, result } = progress;
   const { status, summary } = result.decision;
   const { generation } = subjectOf(look.sidecarSet);
-  const missed = missedReport(look);
-  return { name, stop, why: explain(stop, summary), generation, status, summary, tally, ...(missed ? { missed } : {}) };
+  const [missed, state] = [missedReport(look), verdictNow(context, look, result.decision)];
+  const known = { ...(missed ? { missed } : {}), ...(state ? { state } : {}) };
+  return { name, stop, why: explain(stop, summary), generation, status, summary, tally, ...known };
 }
 
 /** Whatever goes wrong with one SidecarSet, a bug of ours too, concerns no other. */
