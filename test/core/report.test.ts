@@ -114,6 +114,18 @@ describe("where a SidecarSet stands", () => {
     ]);
   });
 
+  it("says how pods that are older are recreated, by workload", () => {
+    const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "u", controller: true };
+    const older = withPods((pod, index) => {
+      const { metadata, ...rest } = bare("2025-02-01T00:00:00Z")(pod, index);
+      return { ...rest, metadata: { ...metadata, ownerReferences: [owner] } };
+    });
+    const [reason] = report({ namespaces: ["shop"] }, older).reasons;
+    expect(reason?.text).toBe(
+      "Sidecars come with the creation of a pod. Recreate them: kubectl -n shop rollout restart statefulset/db.",
+    );
+  });
+
   it("says that nobody is at work, unless all is done", () => {
     const idle = (subject: ReportSubject) => ({ ...subject, lastPass: "2026-03-02T10:00:00Z" });
     expect(report({}, idle)).toMatchObject({

@@ -64,7 +64,7 @@ const FATES: readonly (readonly [PodFate["kind"], string, Color])[] = [
 
 const NAMED = 5;
 
-function show({ changes, hash, hashWithoutImage, pods }: SidecarSetDiff, name: string, screen: Screen): void {
+function show({ changes, hash, hashWithoutImage, pods, renewals }: SidecarSetDiff, name: string, screen: Screen): void {
   if (changes.length === 0) screen.line(`SidecarSet ${name} is as it is stored.`);
   else screen.line({ text: `SidecarSet ${name}`, color: "bold" });
   for (const { path, before, after, effect } of changes) {
@@ -80,6 +80,18 @@ function show({ changes, hash, hashWithoutImage, pods }: SidecarSetDiff, name: s
   screen.line();
   screen.line({ text: `Pods: ${pods.length}`, color: "bold" });
   for (const [kind, text, color] of FATES) showFate(pods, [kind, text, color], screen);
+  showRenewals(renewals, screen);
+}
+
+/** To be copied. */
+function showRenewals(renewals: SidecarSetDiff["renewals"], screen: Screen): void {
+  if (renewals.length === 0) return;
+  screen.line();
+  screen.line({ text: "To recreate those that need it, by workload:", color: "bold" });
+  for (const { command, workload } of renewals.slice(0, NAMED))
+    screen.line(`  ${command}${workload === "" ? "  # nothing creates another" : ""}`);
+  if (renewals.length > NAMED)
+    screen.line({ text: `  ${renewals.length - NAMED} more workloads (-o json has all)`, color: "dim" });
 }
 
 function showFate(pods: readonly PodFate[], [kind, text, color]: (typeof FATES)[number], screen: Screen): void {

@@ -36,12 +36,18 @@ export function workloadOf({ metadata }: Pod): Workload {
   return { namespace, workload: `${isBuiltIn ? kind : `${kind}.${group}`}/${owner.name}` };
 }
 
-/** By namespace and workload. Whoever has no restart of its own gets its pods deleted, and creates others. */
+/** A pod, as far as it takes to say how it is recreated. */
+export interface WorkloadPod extends Workload {
+  readonly name: string;
+}
+
+/** By namespace and workload. Where a workload has no restart of its own its pods are deleted, and it creates others. */
 export function renewalsOf(pods: readonly Pod[]): readonly Renewal[] {
-  const groups = Map.groupBy(pods, (pod) => {
-    const { namespace, workload } = workloadOf(pod);
-    return `${namespace}\0${workload}`;
-  });
+  return renewals(pods.map((pod) => ({ ...workloadOf(pod), name: pod.metadata?.name ?? "" })));
+}
+
+function renewals(pods: readonly WorkloadPod[]): readonly Renewal[] {
+  const groups = Map.groupBy(pods, ({ namespace, workload }) => `${namespace}\0${workload}`);
   return [...groups]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, those]) => {
@@ -50,21 +56,35 @@ export function renewalsOf(pods: readonly Pod[]): readonly Renewal[] {
     });
 }
 
-function commandOf(namespace: string, workload: string, pods: readonly Pod[]): string {
+function commandOf(namespace: string, workload: string, pods: readonly WorkloadPod[]): string {
   const [kind = ""] = workload.split("/");
   if (RESTARTED.has(kind)) return `kubectl -n ${namespace} rollout restart ${workload}`;
-  const names = pods.slice(0, NAMED).map(({ metadata }) => metadata?.name ?? "");
+  // Its pod is at work, and to delete it would be a failed attempt.
+  if (kind === "job") return `# ${namespace}: the next run of ${workload} gets it`;
+  const names = pods.slice(0, NAMED).map(({ name }) => name);
   const more = pods.length > NAMED ? ` # and ${pods.length - NAMED} more` : "";
   return `kubectl -n ${namespace} delete pod ${names.join(" ")}${more}`;
 }
 
 /** What to do about pods that only get there when they are recreated. `pods`: with controllers and labels; empty: not known. */
 export function renewalHint(pods: readonly Pod[]): string {
-  const all = renewalsOf(pods);
+  return renewalText(pods.map((pod) => ({ ...workloadOf(pod), name: pod.metadata?.name ?? "" })));
+}
+
+/** The same of pods whose workloads are known. */
+export function renewalText(pods: readonly WorkloadPod[]): string {
+  const all = renewals(pods);
   if (all.length === 0) return "recreate them: kubectl rollout restart of their workloads";
-  const some = all.slice(0, 3).map(({ workload, command }) => (workload === "" ? `${command} (${ALONE})` : command));
+  const some = all.slice(0, 3).map(adviceOf);
   const more = all.length > some.length ? [`and ${counted(all.length - some.length, "more workload")}`] : [];
-  return `recreate ${pods.length === 1 ? "it" : "them"}: ${[...some, ...more].join("; ")}`;
+  const text = [...some, ...more].join("; ");
+  const areJobs = all.every(({ workload }) => workload.startsWith("job/"));
+  return areJobs ? text : `recreate ${pods.length === 1 ? "it" : "them"}: ${text}`;
+}
+
+function adviceOf({ workload, command }: Renewal): string {
+  if (workload === "") return `${command} (${ALONE})`;
+  return command.replace(/^# \S+: /, "");
 }
 
 const ALONE = "it has no workload that creates another";

@@ -32,7 +32,6 @@ describe("the workload of a pod", () => {
       "daemonset/log",
       "rollout restart daemonset/log",
     ],
-    ["a Job", podOf("p", [owner("batch/v1", "Job", "once")]), "job/once", "delete pod p"],
     [
       "an ordered set, which kubectl does not restart",
       podOf("p", [owner("apps.kruise.io/v1beta1", "StatefulSet", "db")]),
@@ -48,12 +47,24 @@ describe("the workload of a pod", () => {
   });
 
   it("has one command for all its pods, and names few of those that are deleted one by one", () => {
-    const many = Array.from({ length: 7 }, (_, index) => podOf(`j-${index}`, [owner("batch/v1", "Job", "j")]));
+    const many = Array.from({ length: 7 }, (_, index) => podOf(`j-${index}`, [owner("apps/v1", "ReplicaSet", "j")]));
     const all = [...many, podOf("a", OF_DEPLOYMENT, HASH), podOf("b", OF_DEPLOYMENT, HASH)];
     expect(renewalsOf(all).map(({ pods, command }) => [pods, command])).toEqual([
       [2, "kubectl -n team-2 rollout restart deployment/svc-12"],
       [7, "kubectl -n team-2 delete pod j-0 j-1 j-2 j-3 j-4 # and 2 more"],
     ]);
+  });
+});
+
+describe("pods of a Job", () => {
+  const pod = podOf("p", [owner("batch/v1", "Job", "once")]);
+  it("are left: to delete one that is at work is a failed attempt", () => {
+    const [renewal] = renewalsOf([pod]);
+    expect(renewal).toMatchObject({ workload: "job/once", command: "# team-2: the next run of job/once gets it" });
+    expect(renewalHint([pod])).toBe("the next run of job/once gets it");
+    expect(renewalHint([pod, podOf("q", [owner("apps/v1", "DaemonSet", "d")])])).toBe(
+      "recreate them: kubectl -n team-2 rollout restart daemonset/d; the next run of job/once gets it",
+    );
   });
 });
 

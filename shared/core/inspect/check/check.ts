@@ -8,9 +8,11 @@ import { mayHaveMissed, missedPods } from "../../injection/missed/missed-pods.ts
 import { replaceByCanary } from "../../injection/replace-by-canary.ts";
 import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, reservedOf, subjectOf } from "../../ledger.ts";
 import { isActive } from "../../pod/is-matched.ts";
+import { renewalHint } from "../../pod/workload.ts";
 import { decide } from "../../rollout/decide.ts";
 import { selectionOf } from "../../rollout/missed/selection.ts";
-import type { Surroundings } from "../../rollout/select/observed-states.ts";
+import { classify } from "../../rollout/select/classify.ts";
+import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { mutateSidecarSet } from "../../sidecarset/mutate.ts";
 import { checkCoverage } from "./coverage.ts";
 import { checkDefinition } from "./definition.ts";
@@ -18,7 +20,7 @@ import { type Facts, type Seen, seenOf } from "./facts.ts";
 import { type Finding, finding, SEVERITIES, type Severity } from "./finding.ts";
 import { checkOthers } from "./others.ts";
 import { checkPasses } from "./passes.ts";
-import { checkRollout, nameOf, type Rollout } from "./pods.ts";
+import { checkRollout, type Rollout } from "./pods.ts";
 import { checkProbes } from "./probe.ts";
 import { checkRegistration } from "./registration.ts";
 import { checkRights } from "./rights.ts";
@@ -173,15 +175,17 @@ function rolloutOf(
   const subject = subjectOf(sidecarSet);
   const kept = reconcileLedger(ledger, versions, subject)?.kept ?? ledger.reservations;
   const observation = { sidecarSet, pods, revisions, taken: [], reserved: reservedOf(kept, subject), ...inPlace };
+  const stateOf = stateReader(observation, settings);
   const { summary, actions, halt, failing } = decide(observation, { now, kruiseNamespace, settings });
   const { notUpgradable, immutableFields, problems, hold, used, maxUnavailable } = summary;
   return {
     sidecarSet,
     pods,
-    missed: missedOf(sidecarSet, pods, facts, registrations).map(nameOf),
+    missed: missedOf(sidecarSet, pods, facts, registrations),
     revisions: revisions.length,
     deletable: actions.filter(({ kind }) => kind === "DeleteRevision").length,
     notUpgradable,
+    renewal: renewalHint(pods.filter((pod) => classify(stateOf(pod), sidecarSet) === "notUpgradable")),
     immutableFields,
     refused: problems.map(({ namespace, name, message }) => `${namespace}/${name} (${message})`),
     halt: hold === "halted" ? halt : undefined,

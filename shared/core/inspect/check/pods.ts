@@ -6,19 +6,22 @@ import { counted } from "../../../go/counted.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
+import { renewalHint } from "../../pod/workload.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
 
 /** One SidecarSet, the pods that it is meant for, and where its rollout stands. */
 export interface Rollout {
   readonly sidecarSet: SidecarSet;
   readonly pods: readonly Pod[];
-  /** namespace/name of those that should have its sidecars and have not */
-  readonly missed: readonly string[];
+  /** those that should have its sidecars and have not */
+  readonly missed: readonly Pod[];
   /** ControllerRevisions of it */
   readonly revisions: number;
   /** of those, which the next pass deletes */
   readonly deletable: number;
   readonly notUpgradable: number;
+  /** how those are recreated */
+  readonly renewal: string;
   /** where those differ */
   readonly immutableFields: readonly string[];
   /** pods that are left alone, each with the reason */
@@ -46,9 +49,9 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
   const { sidecarSet, pods, missed } = rollout;
   const { selector } = sidecarSet.spec;
   const about = aboutOf(rollout);
-  const older = pods
-    .filter((pod) => isActive(pod) && isInjected(pod, sidecarSet.metadata?.name ?? "") && !isMatched(pod, sidecarSet))
-    .map(nameOf);
+  const older = pods.filter(
+    (pod) => isActive(pod) && isInjected(pod, sidecarSet.metadata?.name ?? "") && !isMatched(pod, sidecarSet),
+  );
   const names = sidecarContainerNames(sidecarSet);
   const taken = pods.filter(
     (pod) =>
@@ -71,8 +74,8 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
       finding(
         "InjectionMissed",
         about,
-        `${counted(missed.length, "pod was made after it, matches it, and lacks", "pods were made after it, match it, and lack")} its sidecars, as happens while the webhook is down: ${someOf(missed)}`,
-        "recreate them: kubectl rollout restart of their workloads",
+        `${counted(missed.length, "pod was made after it, matches it, and lacks", "pods were made after it, match it, and lack")} its sidecars, as happens while the webhook is down: ${someOf(missed.map(nameOf))}`,
+        renewalHint(missed),
       ),
     ),
     ...where(
@@ -80,8 +83,8 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
       finding(
         "ContainersMissing",
         about,
-        `${counted(older.length, "pod was injected before it had all of its containers, and is", "pods were injected before it had all of its containers, and are")} in none of its counts: ${someOf(older)}`,
-        "recreate them: containers are added to new pods only",
+        `${counted(older.length, "pod was injected before it had all of its containers, and is", "pods were injected before it had all of its containers, and are")} in none of its counts: ${someOf(older.map(nameOf))}`,
+        `containers are added to new pods only: ${renewalHint(older)}`,
       ),
     ),
     ...where(
@@ -96,7 +99,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
   ];
 }
 
-export function nameOf({ metadata }: Pod): string {
+function nameOf({ metadata }: Pod): string {
   return `${metadata?.namespace}/${metadata?.name}`;
 }
 
@@ -112,7 +115,7 @@ function checkUpdates(rollout: Rollout): readonly Finding[] {
         "PodsNotUpgradable",
         about,
         `${counted(notUpgradable, "pod")} cannot be updated in place, since more than images changed${fields}`,
-        "recreate them: kubectl rollout restart of their workloads",
+        rollout.renewal,
       ),
     ),
     ...where(

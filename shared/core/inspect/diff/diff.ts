@@ -6,6 +6,7 @@ import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { hasAllSidecars, isActive, isInjected } from "../../pod/is-matched.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { type Renewal, renewalsOf } from "../../pod/workload.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { canBeUpdated } from "../../rollout/select/classify.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
@@ -42,6 +43,8 @@ export interface SidecarSetDiff {
   readonly hashWithoutImage: HashChange;
   /** of the pods that either selects, by namespace and name */
   readonly pods: readonly PodFate[];
+  /** of those that get it only when they are recreated: the commands by workload */
+  readonly renewals: readonly Renewal[];
 }
 
 /** Observed as if `after` were stored. */
@@ -59,6 +62,10 @@ export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
   const { before, after, pods, settings } = input;
   const surroundings = { ...input, sidecarSet: after, revisions: [...input.revisions, revisionOf(before)] };
   const stateOf = stateReader(surroundings, settings);
+  const fates = pods.filter(isActive).flatMap((pod) => {
+    const fate = fateOf(stateOf(pod), surroundings);
+    return fate === undefined ? [] : [{ pod, fate }];
+  });
   return {
     changes: specChanges(before, after, {
       ...settings,
@@ -66,9 +73,11 @@ export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
     }),
     hash: hashChange(before, after, HASH_ANNOTATION),
     hashWithoutImage: hashChange(before, after, HASH_WITHOUT_IMAGE_ANNOTATION),
-    pods: pods
-      .filter(isActive)
-      .flatMap((pod) => fateOf(stateOf(pod), surroundings) ?? [])
+    renewals: renewalsOf(
+      fates.filter(({ fate }) => fate.kind === "recreate" || fate.kind === "lacks").map(({ pod }) => pod),
+    ),
+    pods: fates
+      .map(({ fate }) => fate)
       .toSorted((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name)),
   };
 }

@@ -5,8 +5,11 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { renewalHint } from "../../pod/workload.ts";
 import { asLastAnswered } from "../../rollout/approval.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../../rollout/decide.ts";
+import { classify } from "../../rollout/select/classify.ts";
 import { sceneOf } from "../../rollout/select/observed-states.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
@@ -91,8 +94,8 @@ function traceNewPods(sidecarSet: SidecarSet, all: readonly SidecarSet[]): reado
 function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }: Summary): readonly Step[] {
   const active = pods.filter(isActive);
   const name = sidecarSet.metadata?.name ?? "";
-  const lacking = active.filter((pod) => !isInjected(pod, name)).length;
-  const older = active.filter((pod) => isInjected(pod, name) && !isMatched(pod, sidecarSet)).length;
+  const lacking = active.filter((pod) => !isInjected(pod, name));
+  const older = active.filter((pod) => isInjected(pod, name) && !isMatched(pod, sidecarSet));
   return [
     active.length === 0
       ? note("NoPods", "its selector matches no pod that runs")
@@ -100,21 +103,21 @@ function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }:
           "PodsMatched",
           `${counted(matched, "pod has", "pods have")} its sidecars, of ${active.length} that its selector matches`,
         ),
-    ...(lacking > 0
+    ...(lacking.length > 0
       ? [
           stop(
             "PodsLackSidecars",
-            `${counted(lacking, "pod matches and has", "pods match and have")} none of its sidecars`,
-            "sidecarset explain pod/NAMESPACE/NAME tells why of each; sidecars come when a pod is recreated",
+            `${counted(lacking.length, "pod matches and has", "pods match and have")} none of its sidecars`,
+            `sidecarset explain pod/NAMESPACE/NAME says why of each; sidecars come when a pod is created: ${renewalHint(lacking)}`,
           ),
         ]
       : []),
-    ...(older > 0
+    ...(older.length > 0
       ? [
           stop(
             "ContainersMissing",
-            `${counted(older, "pod was made before the SidecarSet had all of its containers, and is", "pods were made before the SidecarSet had all of its containers, and are")} in none of its counts`,
-            "containers are added to new pods only: recreate them",
+            `${counted(older.length, "pod was made before the SidecarSet had all of its containers, and is", "pods were made before the SidecarSet had all of its containers, and are")} in none of its counts`,
+            `containers are added to new pods only: ${renewalHint(older)}`,
           ),
         ]
       : []),
@@ -133,7 +136,7 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decisio
     note("OutOfDate", progress),
     ...traceUndone(sidecarSet),
     ...(halt === undefined ? [] : [traceStandstill(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
-    ...traceHeld(sidecarSet, summary),
+    ...traceHeld(sidecarSet, summary, renewalHint(notUpgradableOf(states, sidecarSet))),
     ...traceFirst(flips, summary),
     ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
     ...traceDown(sidecarSet, states, decision),
@@ -142,6 +145,10 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decisio
       : [wait("OrderOfSets", `pods of StatefulSets are updated one at a time, in their order: ${summary.order}`)]),
     ...(summary.owners === undefined ? [] : [wait("OwnerBudgetUsed", ownersText(summary.owners))]),
   ];
+}
+
+function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): readonly Pod[] {
+  return states.filter((state) => classify(state, sidecarSet) === "notUpgradable").map(({ pod }) => pod);
 }
 
 /** What is done before pods are updated. */
@@ -162,6 +169,7 @@ function ownersText({ waiting, full }: NonNullable<Summary["owners"]>): string {
 function traceHeld(
   sidecarSet: SidecarSet,
   { hold, notUpgradable, immutableFields, partition, problems, selected }: Summary,
+  renewal: string,
 ): readonly Step[] {
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   const [problem] = problems;
@@ -176,7 +184,7 @@ function traceHeld(
           stop(
             "NotUpgradable",
             `${counted(notUpgradable, "pod")} cannot be updated in place, since more than images changed${fields}`,
-            "only new pods get there: kubectl rollout restart of their workloads",
+            `only new pods get there: ${renewal}`,
           ),
         ]
       : []),

@@ -13,6 +13,8 @@ import { workloadOf } from "../../pod/workload.ts";
 import { classify, type PodClass } from "../../rollout/select/classify.ts";
 import { downPods } from "../../rollout/select/down-pods.ts";
 
+export const NO_WORKLOAD = "pods without a workload";
+
 /** Each pod is in exactly one. */
 export type Standing =
   /** runs the current version, ready */
@@ -72,7 +74,7 @@ function factsOf(pod: Pod, setName: string) {
     namespace,
     name,
     node: spec.nodeName ?? "",
-    workload: `${namespace}/${workloadOf(pod).workload || "pods without a workload"}`,
+    workload: `${namespace}/${workloadOf(pod).workload || NO_WORKLOAD}`,
     isFailing: failureOf(pod) !== undefined,
     hash: record?.hash ?? "",
     since: record?.updateTimestamp ?? undefined,

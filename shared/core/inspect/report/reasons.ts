@@ -2,9 +2,10 @@
 
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
+import { renewalText } from "../../pod/workload.ts";
 import type { Reason as ReasonName } from "../explain/step.ts";
 import { careReasons } from "./care-reasons.ts";
-import { CREATED_BEFORE, type PodStanding, type Standing } from "./pod-standing.ts";
+import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
 import type { Counted, Mark, Reason } from "./reason.ts";
 
 /** Those that need somebody first. */
@@ -46,9 +47,7 @@ function troubles(pods: readonly PodStanding[], { immutableFields, problems }: C
       ["NotUpgradable", "trouble"],
       fixed.map(withoutWhy),
       `${count(fixed.length, "pod")} cannot be updated in place`,
-      [
-        `Only images can be changed in a running pod.${fields} Restart their workload to get new pods, or undo the change.`,
-      ],
+      [`Only images can be changed in a running pod.${fields} Undo the change, or ${renewal(fixed)}.`],
     ),
     ...(problems.length === 0
       ? []
@@ -78,13 +77,13 @@ function missing(pods: readonly PodStanding[]): readonly Reason[] {
   ];
   return [
     ...reason(["WebhookMissed", "trouble"], missed, `${count(missed.length, "pod")} without the sidecars`, [
-      "They match, and were not injected: the webhook was not asked, or not reached. Delete them to have them recreated.",
+      `They match, and were not injected: the webhook was not asked, or not reached. ${sentence(renewal(missed))}.`,
     ]),
     ...reason(
       ["CreatedBeforeSidecarSet", "held"],
       before.map(withoutWhy),
       `${count(before.length, "pod")} older than the SidecarSet`,
-      ["Sidecars come with the creation of a pod. Restart their workload to get them."],
+      [`Sidecars come with the creation of a pod. ${sentence(renewal(before))}.`],
     ),
   ];
 }
@@ -185,6 +184,20 @@ function reason(
       pods: pods.map(({ namespace, name, why }) => ({ name: `${namespace}/${name}`, why })),
     },
   ];
+}
+
+/** How they are recreated, by workload. */
+function renewal(pods: readonly PodStanding[]): string {
+  return renewalText(
+    pods.map(({ namespace, name, workload }) => {
+      const [, own = ""] = workload.split(/\/(.*)/);
+      return { namespace, name, workload: own === NO_WORKLOAD ? "" : own };
+    }),
+  );
+}
+
+function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /** Where the title has said it. */
