@@ -25,7 +25,7 @@ import type {
 } from "../../../shared/core/inspect/check/facts.ts";
 import { addressesOf } from "../../../shared/core/inspect/check/probe.ts";
 import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
-import { NOTHING_ELSE, projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { ownSchema } from "../../../shared/install/crd/sidecarset-crd.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import {
@@ -195,7 +195,7 @@ const TELLING_ENV: ReadonlySet<string> = new Set([CONTAINER_PRIORITY_ENV, TERMIN
 
 /** As a pass shrinks it, with the variables that tell of optional features. */
 function shrink(pod: Pod, withResources: boolean): Pod {
-  const small = projectPod(pod, undefined, { ...NOTHING_ELSE, resources: withResources });
+  const small = projectPod(pod, undefined, { resources: withResources, workloads: true });
   const containers = small.spec.containers.map((container, index) => {
     const env = (pod.spec.containers[index]?.env ?? []).filter(({ name }) => TELLING_ENV.has(name));
     return env.length === 0 ? container : { ...container, env: env.map(({ name }) => ({ name })) };

@@ -13,8 +13,6 @@ export interface ReadContext {
   readonly clock: Clock;
   readonly kruiseNamespace: string;
   readonly settings: RolloutSettings;
-  /** whose pods they are is read, too */
-  readonly tellsWorkloads?: boolean;
 }
 
 export interface ReadObservation {
@@ -33,7 +31,9 @@ export async function readObservation(
   name: string,
   changed?: SidecarSet,
 ): Promise<ReadObservation | undefined> {
-  const reading = { ...context, endsAtMs: Number.POSITIVE_INFINITY, tally: newTally(), told: new Set<string>() };
+  // Whoever reads is told whose pods they are; passes need the memory.
+  const asReader = { endsAtMs: Number.POSITIVE_INFINITY, tellsWorkloads: true };
+  const reading = { ...context, ...asReader, tally: newTally(), told: new Set<string>() };
   const look = await lookAt(reading, name, changed);
   if (!look) return undefined;
   const surroundings = surroundingsOf(look, await keptOf(reading, look));

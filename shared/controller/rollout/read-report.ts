@@ -39,7 +39,7 @@ export async function readDetail(context: ReadReportContext, name: string): Prom
   const { cluster } = context;
   const lease = await readPassLease(context);
   const settings = (lease && announcedSettings(lease)) ?? context.settings;
-  const read = await readObservation({ ...context, settings, tellsWorkloads: true }, name);
+  const read = await readObservation({ ...context, settings }, name);
   if (!read) return undefined;
   const events = await ifAllowed(readEvents(cluster, name));
   const { observation } = read;
