@@ -1,9 +1,10 @@
 /** What a command of the command line is: its words, what it takes, and what it does. */
 import { CliError } from "./error.ts";
+import { parseDuration } from "./input/parse-duration.ts";
 import type { Output, Session } from "./session.ts";
 
 /** What may stand in the place of a word, for shell completion. */
-type Completion = "sidecarset" | "set" | "pod" | "file" | "none";
+type Completion = "sidecarset" | "set" | "pod" | "container" | "file" | "none";
 
 interface ArgumentSpec {
   /** `<NAME>` is required, `[NAME]` may be left out, `[NAME...]` may be several */
@@ -104,13 +105,4 @@ export class Input {
 
 function camelCase(option: string): string {
   return option.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
-
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
-
-function parseDuration(option: string, text: string): number {
-  const [, amount, unit = ""] = /^(\d+)(ms|s|m)$/.exec(text) ?? [];
-  const milliseconds = Number(amount) * (UNITS[unit] ?? Number.NaN);
-  if (milliseconds > 0) return milliseconds;
-  throw new CliError(`--${option} ${text}: not a duration; write for example 500ms, 10s or 1m`);
 }

@@ -1,5 +1,7 @@
 /** Makes a command line of the commands: parsing, help, and what is said when something is wrong. */
 import { Argument, Command as Commander, CommanderError, Option } from "commander";
+import { counted } from "../../shared/go/counted.ts";
+import { nearest } from "../../shared/go/edit-distance.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { type Command, Input } from "./command.ts";
 import { CliError } from "./error.ts";
@@ -76,6 +78,7 @@ function withGlobals(program: Commander): Commander {
     .option("--context <NAME>", "context of the kubeconfig; default: its current one")
     .option("-n, --namespace <NAME>", "namespace; default: that of the context")
     .option("-o, --output <FORMAT>", "table, json or yaml, and what else a command says that it prints")
+    .option("--request-timeout <DURATION>", "how long to wait for each answer of the API server; default: 30s")
     .option("--no-color", "no colours; NO_COLOR, and pipes, do the same");
 }
 
@@ -93,8 +96,9 @@ function addCommand(program: Commander, command: Command, run: Run): void {
     added.addHelpText("after", `\nExit codes:\n${command.exits.map((line) => `  ${line}`).join("\n")}`);
   added.action(async (...given: readonly unknown[]) => {
     const self = given.at(-1) as Commander;
-    const { kubeconfig, context, namespace, output } = self.optsWithGlobals();
-    await run(command, new Input(self.args, self.opts()), { kubeconfig, context, namespace, output });
+    const { kubeconfig, context, namespace, output, requestTimeout } = self.optsWithGlobals();
+    const globals = { kubeconfig, context, namespace, output, requestTimeout };
+    await run(command, new Input(self.args, self.opts()), globals);
   });
 }
 
@@ -121,20 +125,40 @@ function optionOf({ flags, about, isList, choices }: NonNullable<Command["option
 }
 
 function suggestion(word: string, commands: readonly Command[]): string {
-  const near = commands.find(({ name }) => name.startsWith(word.slice(0, 3)) || word.startsWith(name.slice(0, 4)));
-  return word.length >= 3 && near ? `, perhaps ${near.name}` : "";
+  const first = commands.map(({ name }) => name.split(" ")[0] ?? "").filter((name) => name !== "complete-words");
+  const near = nearest(word, first) ?? first.find((name) => word.length >= 3 && name.startsWith(word));
+  return near === undefined ? "" : `, perhaps ${near}`;
 }
 
 function failureOf(error: unknown, screen: Screen): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0;
-    const [sentence = ""] = error.message.replace(/^error: /, "").split("\n");
-    screen.warn(`${sentence}; \`--help\` lists the options`);
+    screen.warn(mistake(error));
     return 2;
   }
   const message = error instanceof Error ? error.message : String(error);
   screen.warn(`${message.replaceAll("\n", " ")}${hintFor(error)}`);
   return error instanceof CliError ? 2 : 1;
+}
+
+/** Commander's sentences, as the others are written. */
+function mistake({ code, message }: CommanderError): string {
+  const [sentence = ""] = message.replace(/^error: /, "").split("\n");
+  const [, word = ""] = /'([^']+)'/.exec(sentence) ?? [];
+  const [, meant] = /Did you mean (?:one of )?([^?,]+)/.exec(message) ?? [];
+  if (code === "commander.unknownOption")
+    return `${word}: no such option${meant === undefined ? "" : `, perhaps ${meant}`}; \`--help\` lists them`;
+  if (code === "commander.missingArgument") return `${word.toUpperCase()} is missing; \`--help\` says what goes where`;
+  if (code === "commander.optionMissingArgument") return `${word}: its value is missing`;
+  if (code === "commander.excessArguments") return `${excess(sentence)}; \`--help\` says what goes where`;
+  return `${sentence}; \`--help\` lists the options`;
+}
+
+function excess(sentence: string): string {
+  const [, command, wanted, given] = /for '([^']+)'\. Expected (\d+) arguments? but got (\d+)/.exec(sentence) ?? [];
+  return command === undefined
+    ? sentence
+    : `${command} takes ${counted(Number(wanted), "word")}, and ${given} were given`;
 }
 
 function hintFor(error: unknown): string {

@@ -10,6 +10,7 @@ import { withoutSecrets } from "../../shared/log.ts";
 import type { ClusterSettings } from "../../shared/settings/cluster-settings.ts";
 import { readAwsAccess, readCluster, readConfig } from "../../shared/settings/config.ts";
 import { CliError } from "./error.ts";
+import { parseDuration } from "./input/parse-duration.ts";
 import { readPassSettings } from "./input/pass-settings.ts";
 import type { Screen } from "./terminal/screen.ts";
 
@@ -22,6 +23,7 @@ export interface GlobalOptions {
   readonly context?: string | undefined;
   readonly namespace?: string | undefined;
   readonly output?: string | undefined;
+  readonly requestTimeout?: string | undefined;
 }
 
 export class Session {
@@ -53,7 +55,9 @@ export class Session {
 
   /** @throws KubeError or ConfigError: there is no way to it */
   cluster(): Promise<Cluster> {
-    return connect(this.#settings());
+    const { requestTimeout } = this.#options;
+    const timeoutMs = requestTimeout === undefined ? undefined : parseDuration("request-timeout", requestTimeout);
+    return connect(this.#settings(), readAwsAccess, timeoutMs);
   }
 
   /** With which feature gates passes decide there. Told of once. @throws KubeError */

@@ -1,6 +1,6 @@
 /** What a call of the library is given: looked at before anything is done, so that a mistake is one sentence. */
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { editDistance } from "../../shared/go/edit-distance.ts";
+import { nearest } from "../../shared/go/edit-distance.ts";
 import { isJsonObject } from "../../shared/go/json/json-object.ts";
 import { decodeGo } from "../../shared/go/types/decode-go.ts";
 import {
@@ -278,7 +278,7 @@ function wrongWith(value: unknown, { problem, isOptional }: Argument): string | 
 }
 
 function meant(word: string, known: readonly string[]): string {
-  const near = known.find((one) => editDistance(one.toLowerCase(), word.toLowerCase()) <= 2);
+  const near = nearest(word, known);
   return near === undefined ? "" : `, perhaps ${near}`;
 }
 

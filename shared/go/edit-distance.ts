@@ -11,3 +11,10 @@ export function editDistance(a: string, b: string): number {
   }
   return row[b.length] ?? 0;
 }
+
+/** The one that is most likely meant; undefined: none is near. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const most = word.length < 4 ? 1 : 2;
+  const scored = known.map((one) => ({ one, distance: editDistance(one.toLowerCase(), word.toLowerCase()) }));
+  return scored.filter(({ distance }) => distance <= most).toSorted((a, b) => a.distance - b.distance)[0]?.one;
+}

@@ -10,10 +10,14 @@ const connected = new Map<string, Promise<Cluster>>();
 
 /**
  * The cluster, with its connections: one for all invocations of this process, until its credentials are refused. A text
- * is the path of a kubeconfig. Makes no request to the cluster.
+ * is the path of a kubeconfig. `requestTimeoutMs`: for each call, 30 s without it. Makes no request to the cluster.
  * @throws KubeError (code 0, reason InvalidKubeconfig or NoCredentials): one sentence that says what, where and what to do
  */
-export function connect(cluster: ClusterSettings | string, aws: () => AwsAccess = readAwsAccess): Promise<Cluster> {
+export function connect(
+  cluster: ClusterSettings | string,
+  aws: () => AwsAccess = readAwsAccess,
+  requestTimeoutMs?: number,
+): Promise<Cluster> {
   const settings: ClusterSettings = typeof cluster === "string" ? { kind: "kubeconfig", path: cluster } : cluster;
   const key = JSON.stringify(settings);
   const known = connected.get(key);
@@ -26,7 +30,12 @@ export function connect(cluster: ClusterSettings | string, aws: () => AwsAccess 
     if (code === 401) forget();
   };
   const connecting = accessOf(settings, aws).then((access) =>
-    connectCluster({ ...access, limits: readCallLimits(), onRequest }),
+    connectCluster({
+      ...access,
+      ...(requestTimeoutMs === undefined ? {} : { requestTimeoutMs }),
+      limits: readCallLimits(),
+      onRequest,
+    }),
   );
   connected.set(key, connecting);
   connecting.catch(forget);

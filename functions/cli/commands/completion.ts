@@ -1,10 +1,11 @@
 /** `completion`: what a shell has to run, and the words that it asks for. */
 import type { Cluster } from "../../../shared/kube/port.ts";
 import type { Command } from "../command.ts";
-import { listSets } from "../input/read-set.ts";
+import { listSets, readSet } from "../input/read-set.ts";
 import { SET_KIND } from "../input/target.ts";
 import type { Session } from "../session.ts";
 import { listOrderedSets } from "../statefulset/read-ordered-set.ts";
+import { containersOf } from "./set-image.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 
@@ -96,17 +97,31 @@ async function wordsOf(
   session: Session,
 ): Promise<readonly string[]> {
   if (last.startsWith("-")) {
-    const globals = ["--kubeconfig", "--context", "--namespace", "--output", "--no-color", "--help"];
+    const globals = [
+      "--kubeconfig",
+      "--context",
+      "--namespace",
+      "--output",
+      "--request-timeout",
+      "--no-color",
+      "--help",
+    ];
     return [...options.flatMap(({ flags }) => flags.match(/--[a-z-]+/) ?? []), ...globals];
   }
   const place = before.length - name.split(" ").length;
   const completion = given[Math.min(place, given.length - 1)]?.completion;
-  if (completion !== "sidecarset" && completion !== "set") return [];
+  if (completion !== "sidecarset" && completion !== "set" && completion !== "container") return [];
   const cluster = await session.cluster();
+  if (completion === "container") return await containersFor(cluster, before[name.split(" ").length] ?? "");
   const names = (await listSets(cluster)).map(({ metadata }) => metadata?.name ?? "");
   if (completion === "sidecarset") return names;
   const ordered = (await orderedSetsOf(session, cluster)).map((one) => `${SET_KIND}/${one}`);
   return name === "explain" ? [...names.map((one) => `sidecarset/${one}`), ...ordered, "pod/"] : [...names, ...ordered];
+}
+
+/** `fluent-bit=`, to be followed by an image. */
+async function containersFor(cluster: Cluster, sidecarSet: string): Promise<readonly string[]> {
+  return containersOf(await readSet(cluster, sidecarSet)).map(({ name }) => `${name}=`);
 }
 
 /** Who may not list them, or has none, gets no words. */

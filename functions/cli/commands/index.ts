@@ -19,9 +19,11 @@ import { PROMOTE } from "./promote.ts";
 import { REPORT } from "./report.ts";
 import { SERVE } from "./serve.ts";
 import { SET_IMAGE } from "./set-image.ts";
+import { SET_MAX_UNAVAILABLE, SET_PARTITION } from "./set-strategy.ts";
 import { STATUS } from "./status.ts";
 import { TICK } from "./tick.ts";
 import { ABORT, HISTORY, UNDO } from "./undo.ts";
+import { VERSION } from "./version.ts";
 import { WEBHOOKS } from "./webhooks.ts";
 
 export const COMMANDS: readonly Command[] = [
@@ -39,6 +41,8 @@ export const COMMANDS: readonly Command[] = [
   UNDO,
   HISTORY,
   SET_IMAGE,
+  SET_PARTITION,
+  SET_MAX_UNAVAILABLE,
   REPORT,
   CHECK,
   INSTALL,
@@ -49,6 +53,7 @@ export const COMMANDS: readonly Command[] = [
   TO_KRUISE,
   COMPLETION,
   COMPILE,
+  VERSION,
   DEMO,
   SERVE,
   TICK,

@@ -45,12 +45,15 @@ export const INSTALL: Command = {
 /** Any will do: what is deleted is named, not described. */
 const ADDRESS = { url: "https://sidecarset-webhooks.invalid" };
 
+/** Whoever reads SidecarSets as v1alpha1 would be sent to an address that does not answer any more. */
+const NO_CONVERSION = `the definition stays, and has v1alpha1 converted by the webhook that goes; so that nobody asks it any more: kubectl patch crd sidecarsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`;
+
 export const UNINSTALL: Command = {
   name: "uninstall",
   group: "Install it",
   summary: "what to take away again, as YAML for kubectl delete: webhooks and roles",
   details:
-    "Pods keep the sidecars that they have. SidecarSets, their revisions and the namespace stay, unless --all is given: the definition takes every SidecarSet with it.",
+    "Pods keep the sidecars that they have. What the definition needs is said on stderr. SidecarSets, their revisions and the namespace stay, unless --all is given: the definition takes every SidecarSet with it.",
   options: [{ flags: "--all", about: "the definition, every SidecarSet, and the namespace too" }],
   examples: ["sidecarset uninstall | kubectl delete --ignore-not-found -f -"],
   run: async (input, session) => {
@@ -63,6 +66,7 @@ export const UNINSTALL: Command = {
       metadata: { name, ...(namespace ? { namespace } : {}) },
     }));
     session.screen.text(printObjects(names));
+    if (!input.isSet("all")) session.screen.warn(NO_CONVERSION);
     return 0;
   },
 };

@@ -8,6 +8,7 @@ import { scaleIntOrPercent } from "../../../shared/go/int-or-percent.ts";
 import type { Command, Input } from "../command.ts";
 import { CliError } from "../error.ts";
 import { changeSet, DRY_RUN } from "../input/change-set.ts";
+import { intOrShare } from "../input/int-or-share.ts";
 import { readFacts } from "../input/read-set.ts";
 
 export const PROMOTE: Command = {
@@ -58,15 +59,9 @@ function wantedPartition(input: Input, kept: number, total: number): IntOrString
   const [to, step] = [input.text("to"), input.text("step")];
   if (to !== undefined && step !== undefined) throw new CliError("choose one of --to and --step");
   if (step !== undefined) {
-    const pods = scaleIntOrPercent(countOf("step", step), total) ?? 0;
+    const pods = scaleIntOrPercent(intOrShare(`--step ${step}`, step), total) ?? 0;
     if (pods === 0) throw new CliError(`--step ${step} is no pod of ${total}; write a larger one`);
     return Math.max(0, kept - pods);
   }
-  return to === undefined ? 0 : countOf("to", to);
-}
-
-function countOf(option: string, text: string): IntOrString {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  if (/^\d{1,3}%$/.test(text) && Number.parseInt(text, 10) <= 100) return text;
-  throw new CliError(`--${option} ${text}: write a number of pods, or a share such as 10%`);
+  return to === undefined ? 0 : intOrShare(`--to ${to}`, to);
 }

@@ -4,6 +4,7 @@ import { parseImageReference } from "../../../shared/go/image-reference.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { changeSet, DRY_RUN } from "../input/change-set.ts";
+import { intOrShare } from "../input/int-or-share.ts";
 import { readSet } from "../input/read-set.ts";
 
 export const SET_IMAGE: Command = {
@@ -12,13 +13,24 @@ export const SET_IMAGE: Command = {
   summary: "give sidecars new images, which begins a rollout",
   arguments: [
     { name: "<NAME>", about: "of the SidecarSet", completion: "sidecarset" },
-    { name: "<CONTAINER=IMAGE...>", about: "of its containers or init containers", completion: "none" },
+    { name: "<CONTAINER=IMAGE...>", about: "of its containers or init containers", completion: "container" },
   ],
-  options: [DRY_RUN],
+  options: [
+    {
+      flags: "--partition <PODS>",
+      about: "with the same write: so many pods, or such a share of all, stay at the old version",
+    },
+    DRY_RUN,
+  ],
   outputs: ["table", "json", "yaml"],
-  examples: ["sidecarset set image log-agent fluent-bit=fluent/fluent-bit:4.1.2"],
+  examples: [
+    "sidecarset set image log-agent fluent-bit=fluent/fluent-bit:4.1.2",
+    "sidecarset set image log-agent fluent-bit=fluent/fluent-bit:4.1.2 --partition 90%   # a tenth of the pods first",
+  ],
   run: async (input, session) => {
     const [name = "", ...pairs] = input.arguments;
+    const kept = input.text("partition");
+    const partition = kept === undefined ? undefined : intOrShare(`--partition ${kept}`, kept);
     const cluster = await session.cluster();
     const sidecarSet = await readSet(cluster, name);
     const images = new Map(pairs.map((pair) => pairOf(pair, sidecarSet)));
@@ -29,20 +41,22 @@ export const SET_IMAGE: Command = {
       session.screen.line(`${name}: has these images already`);
       return 0;
     }
-    const text = changes.map(({ name, image }) => `${name} ${image} → ${images.get(name)}`).join(", ");
+    const changed = changes.map(({ name, image }) => `${name} ${image} → ${images.get(name)}`).join(", ");
+    const text = partition === undefined ? changed : `${changed}, partition ${partition}`;
     const withImages = (list: readonly SidecarContainer[]) =>
       list.map((one) => ({ ...one, ...(images.has(one.name) ? { image: images.get(one.name) ?? "" } : {}) }));
     const { containers, initContainers } = sidecarSet.spec;
     const spec = {
       ...(containers ? { containers: withImages(containers) } : {}),
       ...(initContainers ? { initContainers: withImages(initContainers) } : {}),
+      ...(partition === undefined ? {} : { updateStrategy: { partition } }),
     };
     await changeSet(input, session, cluster, { sidecarSet, change: { spec, text } });
     return 0;
   },
 };
 
-function containersOf({ spec }: SidecarSet): readonly SidecarContainer[] {
+export function containersOf({ spec }: SidecarSet): readonly SidecarContainer[] {
   return [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
 }
 
