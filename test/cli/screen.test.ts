@@ -158,7 +158,7 @@ describe("help", () => {
 
   it("words are completed without a cluster where none is needed", async () => {
     expect((await runCli(["complete-words", "--", "pr"])).stdout).toBe("preview\npromote\n");
-    expect((await runCli(["complete-words", "--", "set", ""])).stdout).toBe("image\n");
+    expect((await runCli(["complete-words", "--", "set", ""])).stdout).toBe("image\npartition\nmax-unavailable\n");
     expect((await runCli(["complete-words", "--", "plan", "--ready"])).stdout).toBe("--ready-after\n");
   });
 });
