@@ -107,10 +107,44 @@ function kept(object: KubernetesObject): KubernetesObject {
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
+/** In infra/container/deployment.yaml → what Helm puts there. Each is found at least once, or the chart is not written. */
+const SERVE_VALUES: readonly (readonly [RegExp, string])[] = [
+  [/^ {2}replicas: 2$/gm, "  replicas: {{ .Values.serve.replicas }}"],
+  [
+    /^( {6}labels: \{ app\.kubernetes\.io\/name: sidecarset-\w+ \})$/gm,
+    "$1\n      {{- with .Values.serve.podAnnotations }}\n      annotations: {{- toYaml . | nindent 8 }}\n      {{- end }}",
+  ],
+  [
+    /^ {6}priorityClassName: system-cluster-critical$/gm,
+    `      {{- with .Values.serve.priorityClassName }}
+      priorityClassName: {{ . }}
+      {{- end }}
+${["nodeSelector", "tolerations", "affinity", "imagePullSecrets"].map(podField).join("\n")}`,
+  ],
+  [
+    /^ {10}resources:\n {12}requests: \{ cpu: 100m, memory: 128Mi \}\n {12}limits: \{ memory: 512Mi \}$/gm,
+    "          resources: {{- toYaml .Values.serve.resources | nindent 12 }}",
+  ],
+  [
+    /^ {10}resources:\n {12}requests: \{ cpu: 50m, memory: 128Mi \}\n {12}limits: \{ memory: 512Mi \}$/gm,
+    "          resources: {{- toYaml .Values.serve.rolloutResources | nindent 12 }}",
+  ],
+];
+
+function podField(name: string): string {
+  return `      {{- with .Values.serve.${name} }}\n      ${name}: {{- toYaml . | nindent 8 }}\n      {{- end }}`;
+}
+
 function serveTemplate(deployment: string, version: string): string {
   const image = `image: sidecarset-serverless:${version}`;
-  if (!deployment.includes(image)) throw new Error(`infra/container/deployment.yaml has no ${image}`);
-  return deployment.replaceAll(image, "image: {{ .Values.serve.image }}");
+  return [...SERVE_VALUES, [new RegExp(image, "g"), "image: {{ .Values.serve.image }}"] as const].reduce(
+    (text, [pattern, value]) => {
+      const next = text.replace(pattern, value);
+      if (next === text) throw new Error(`infra/container/deployment.yaml has no ${pattern.source}`);
+      return next;
+    },
+    deployment,
+  );
 }
 
 /** As `clientConfig` of shared/install/webhooks/address.ts: a Service of the cluster is named as one. */
@@ -179,7 +213,24 @@ fence:
 # says which Secrets it needs); url may stay empty then
 serve:
   enabled: false
+  # by digest, where it comes from a registry: registry.example.com/sidecarset-serverless@sha256:…
   image: sidecarset-serverless:${version}
+  imagePullSecrets: []
+  # of the webhooks, and of the passes
+  replicas: 2
+  priorityClassName: system-cluster-critical
+  podAnnotations: {}
+  nodeSelector: {}
+  tolerations: []
+  affinity: {}
+  # of the webhooks
+  resources:
+    requests: { cpu: 100m, memory: 128Mi }
+    limits: { memory: 512Mi }
+  # of the passes
+  rolloutResources:
+    requests: { cpu: 50m, memory: 128Mi }
+    limits: { memory: 512Mi }
 # what else is to be served: see docs/install.md
 features:
 ${features.join("")}`;
@@ -206,7 +257,19 @@ function schema() {
       failurePolicy: { type: "string", pattern: "^(Ignore|Fail)$" },
       namespace: object({ create: flag }),
       fence: object({ enabled: flag, annotations: { type: "array", items: { type: "string", pattern: ANNOTATION } } }),
-      serve: object({ enabled: flag, image: { type: "string", minLength: 1 } }),
+      serve: object({
+        enabled: flag,
+        image: { type: "string", minLength: 1 },
+        replicas: { type: "integer", minimum: 0 },
+        priorityClassName: { type: "string" },
+        ...Object.fromEntries(
+          ["podAnnotations", "nodeSelector", "affinity", "resources", "rolloutResources"].map((name) => [
+            name,
+            { type: "object" },
+          ]),
+        ),
+        ...Object.fromEntries(["imagePullSecrets", "tolerations"].map((name) => [name, { type: "array" }])),
+      }),
       features: object(features),
       global: { type: "object" },
     }),

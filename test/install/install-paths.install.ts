@@ -250,6 +250,45 @@ describe("a chart that serves in the cluster", () => {
     expectSame(await helmTemplate({ serve: { enabled: true, image } }), wanted);
   });
 
+  it("puts the pods where their values say, as often as they say", async () => {
+    const values = {
+      enabled: true,
+      image: "registry.example/sidecarset@sha256:0",
+      replicas: 3,
+      priorityClassName: "",
+      podAnnotations: { "example.com/mesh": "off" },
+      nodeSelector: { pool: "system" },
+      tolerations: [{ key: "system", operator: "Exists" }],
+      affinity: { nodeAffinity: {} },
+      imagePullSecrets: [{ name: "pull" }],
+      resources: { requests: { cpu: "1" } },
+      rolloutResources: { limits: { memory: "1Gi" } },
+    };
+    const objects = await helmTemplate({ serve: values });
+    const deployments = objects.filter(({ kind }) => kind === "Deployment") as unknown as readonly (KubernetesObject & {
+      readonly spec: {
+        readonly replicas: number;
+        readonly template: { readonly metadata: object; readonly spec: object };
+      };
+    })[];
+    expect(deployments).toHaveLength(2);
+    for (const { spec } of deployments) {
+      const { nodeSelector, tolerations, affinity, imagePullSecrets } = values;
+      expect(spec.replicas).toBe(3);
+      expect(spec.template.metadata).toMatchObject({ annotations: values.podAnnotations });
+      expect(spec.template.spec).toMatchObject({ nodeSelector, tolerations, affinity, imagePullSecrets });
+      expect(spec.template.spec).not.toHaveProperty("priorityClassName");
+    }
+    // Helm merges what is given with its defaults.
+    const resourcesOf = (name: string) => {
+      const one = deployments.find(({ metadata }) => metadata?.name === name)?.spec.template.spec;
+      return (one as { containers: readonly { resources: object }[] } | undefined)?.containers[0]?.resources;
+    };
+    expect(resourcesOf("sidecarset-serve")).toMatchObject(values.resources);
+    expect(resourcesOf("sidecarset-rollout")).toMatchObject(values.rolloutResources);
+    await expect(helmTemplate({ serve: { ...values, replicas: "three" } })).rejects.toThrow("at '/serve/replicas'");
+  });
+
   it("leaves out the fence for those who do not want it", async () => {
     const open: Values = { url: "https://x.example" };
     const wanted = installation({ url: open.url }, { isUnfenced: true });
