@@ -245,7 +245,7 @@ describe("a chart that serves in the cluster", () => {
     const image = "registry.example/sidecarset:1";
     const wanted = [
       ...expected({ url: "https://sidecarset-serve.kruise-system.svc" }),
-      ...objectsIn(deployment.replaceAll("sidecarset-serverless:0.1.0", image)),
+      ...objectsIn(deployment.replaceAll("sidecarset-serverless:0.2.0", image)),
     ];
     expectSame(await helmTemplate({ serve: { enabled: true, image } }), wanted);
   });

@@ -14,7 +14,7 @@ if (!SOURCES?.startsWith("https://"))
 
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Start: ["README", "docs/demo", "docs/first-steps", "docs/concepts", "docs/faq"],
-  Install: ["docs/install", "docs/deploy", "docs/gitops", "docs/migration", "docs/authentication"],
+  Install: ["docs/install", "docs/deploy", "docs/gitops", "docs/migration", "docs/upgrade", "docs/authentication"],
   Use: ["docs/cli", "docs/operations", "docs/reasons", "docs/check", "docs/library"],
   Features: [
     "docs/native-sidecars",
@@ -33,6 +33,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     "docs/limits",
     "docs/compatibility",
     "docs/benchmarks",
+    "CHANGELOG",
     "SECURITY",
     "CONTRIBUTING",
     "ARCHITECTURE",

@@ -8,6 +8,7 @@ import { type Cluster, CONTROLLER_REVISIONS, type PartialObject, PODS, SIDECARSE
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { recordEvent } from "../loop/event.ts";
 import { conditionPatch, podPatch, resizePatch } from "./pod-patch.ts";
+import { ownStatus } from "./status-fields.ts";
 
 export interface ActContext {
   readonly cluster: Cluster;
@@ -107,7 +108,7 @@ async function patchStatus({ cluster, sidecarSet }: ActContext, status: SidecarS
   const { status: before = {} } = sidecarSet;
   const { observedAnnotations: next } = status;
   const observedAnnotations = next && { ...nullOf(before.observedAnnotations ?? {}, next), ...next };
-  const merged = { ...nullOf(before, status), ...status, ...(next ? { observedAnnotations } : {}) };
+  const merged = { ...nullOf(ownStatus(before), status), ...status, ...(next ? { observedAnnotations } : {}) };
   return await cluster.patch<SidecarSet>(
     SIDECARSETS,
     { name },

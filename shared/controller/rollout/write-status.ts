@@ -7,6 +7,7 @@ import { about } from "../../kube/error.ts";
 import { act, type NotDone } from "./act.ts";
 import { type Look, type RolloutContext, readSame } from "./look.ts";
 import { statusAdditions, transitions } from "./status-additions.ts";
+import { STATUS_FIELDS } from "./status-fields.ts";
 
 /** Whoever writes to a SidecarSet's metadata without an end keeps its status from being written, for this pass. */
 const STATUS_ATTEMPTS = 5;
@@ -92,8 +93,7 @@ function withGenerationOf(stored: SidecarSetStatus | undefined, status: SidecarS
 }
 
 function isSameStatus(stored: SidecarSetStatus = {}, next: SidecarSetStatus): boolean {
-  const keys = [...new Set([...Object.keys(stored), ...Object.keys(next)])] as (keyof SidecarSetStatus)[];
-  return keys.every((key) => isDeepStrictEqual(stored[key], next[key]));
+  return STATUS_FIELDS.every((key) => isDeepStrictEqual(stored[key], next[key]));
 }
 
 function isTooEarly(context: RolloutContext): boolean {

@@ -1,0 +1,73 @@
+/** What docs/upgrade.md promises of versions side by side: functions that are newer than the definition, and then the definition. */
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
+import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import {
+  allReady,
+  deploy,
+  KRUISE_NAMESPACE,
+  readPods,
+  readSet,
+  release,
+  startTestCluster,
+  type TestCluster,
+  versionsOf,
+} from "./fixture.ts";
+
+const DEFINITIONS: Resource = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
+/** What version 0.2.0 added to the status. */
+const ADDED = ["ledgerNamespace", "observedAnnotations"];
+
+let old: TestCluster;
+beforeAll(async () => {
+  old = await startTestCluster();
+  await define((status) => {
+    for (const field of ADDED) delete status[field];
+  });
+});
+afterAll(() => old?.close());
+
+async function define(change: (status: Record<string, unknown>) => void): Promise<void> {
+  const definition = parse(await readFile("infra/crd/sidecarsets.yaml", "utf8"));
+  const { versions } = definition.spec;
+  for (const { schema } of versions) change(schema.openAPIV3Schema.properties.status.properties);
+  const key = { name: "sidecarsets.apps.kruise.io" };
+  await old.cluster.patch(DEFINITIONS, key, { type: "merge", body: { spec: { versions } } });
+}
+
+async function pass() {
+  const options = { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 20_000, settings: DEFAULT_ROLLOUT_SETTINGS };
+  const { sidecarSets, problems } = await runPass(old.cluster, { ...options, follow: true });
+  expect(problems).toEqual([]);
+  return sidecarSets[0];
+}
+
+test("a rollout under the older definition ends as any does; with the newer one its status says more", async () => {
+  await deploy(old.cluster, "fleet", 6, { type: "RollingUpdate", maxUnavailable: 2 });
+  await allReady(old.cluster, "fleet");
+  await release(old.cluster, "fleet", 2);
+  expect(await pass()).toMatchObject({ stop: "settled", state: "Ready", tally: { problems: [] } });
+  expect(versionsOf(await readPods(old.cluster, "fleet"))).toEqual(Array(6).fill("2"));
+  const before = (await readSet(old.cluster, "fleet")).status;
+  for (const field of ADDED) expect(before).not.toHaveProperty(field);
+  expect(before?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
+
+  // Of a version that is newer still: whoever does not know it leaves it alone.
+  await define((status) => Object.assign(status, { fromTheFuture: { type: "string" } }));
+  const body = { status: { fromTheFuture: "kept" } };
+  await old.cluster.patch(SIDECARSETS, { name: "fleet" }, { type: "merge", body }, { subresource: "status" });
+  await release(old.cluster, "fleet", 3);
+  expect(await pass()).toMatchObject({ stop: "settled", state: "Ready", tally: { problems: [] } });
+  expect(versionsOf(await readPods(old.cluster, "fleet"))).toEqual(Array(6).fill("3"));
+  const { status } = await readSet(old.cluster, "fleet");
+  expect(status).toMatchObject({ fromTheFuture: "kept" });
+  expect(status?.conditions?.length).toBeGreaterThan(5);
+});
