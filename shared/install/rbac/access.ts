@@ -106,9 +106,50 @@ function announcements(): AccessObject {
   };
 }
 
-/** ServiceAccounts, roles and bindings of both, and the ConfigMap that the webhooks write. */
+/** ServiceAccounts, roles and bindings of both, the ConfigMap that the webhooks write, and roles for people. */
 export function accessObjects(): readonly AccessObject[] {
-  return [...ACCOUNTS.flatMap(objectsOf), announcements()];
+  return [...ACCOUNTS.flatMap(objectsOf), announcements(), ...PEOPLE.flatMap(rolesFor)];
+}
+
+interface People {
+  /** of the roles and the bindings */
+  readonly name: string;
+  readonly group: string;
+  /** Kubernetes' own role that gets the rules of the ClusterRole, too */
+  readonly aggregatedTo: string;
+  readonly clusterRules: readonly PolicyRule[];
+}
+
+/** What every verb that writes nothing reads. */
+const VIEW: readonly PolicyRule[] = [
+  allow(SIDECARSET_GROUP, ["sidecarsets", "statefulsets", "containerrecreaterequests"], READ),
+  allow("", ["pods", "namespaces"], READ),
+  // Whether API servers ask the webhook about a pod.
+  allow("admissionregistration.k8s.io", ["mutatingwebhookconfigurations"], ["get", "list"]),
+];
+
+/** Revisions, ledgers and the Lease of the passes. */
+const VIEW_RECORDS: readonly PolicyRule[] = [
+  allow("apps", ["controllerrevisions"], READ),
+  allow("", ["configmaps"], ["get", "list"]),
+  allow("coordination.k8s.io", ["leases"], ["get"]),
+];
+
+const PEOPLE: readonly People[] = [
+  { name: "sidecarset-viewer", group: "sidecarset:viewers", aggregatedTo: "view", clusterRules: VIEW },
+  {
+    name: "sidecarset-operator",
+    group: "sidecarset:operators",
+    // Not to edit: whoever may change a SidecarSet puts containers into pods of every namespace.
+    aggregatedTo: "admin",
+    clusterRules: [...VIEW, allow(SIDECARSET_GROUP, ["sidecarsets"], ["patch"])],
+  },
+];
+
+function rolesFor({ name, group, aggregatedTo, clusterRules }: People): readonly AccessObject[] {
+  const labels = { [`rbac.authorization.k8s.io/aggregate-to-${aggregatedTo}`]: "true" };
+  const subjects = [{ kind: "Group", apiGroup: RBAC, name: group }];
+  return rolesOf({ name, subjects, clusterRules, namespaceRules: VIEW_RECORDS, labels });
 }
 
 /** Whom a binding gives the reconciler's privileges to. */
@@ -134,13 +175,27 @@ function subjectsOf({ name, group }: Pick<Account, "name" | "group">): readonly 
 }
 
 function objectsOf({ name, group, clusterRules, namespaceRules }: Account): readonly AccessObject[] {
+  const metadata = { name, namespace: KRUISE_NAMESPACE };
+  const roles = rolesOf({ name, subjects: subjectsOf({ name, group }), clusterRules, namespaceRules });
+  return [{ apiVersion: "v1", kind: "ServiceAccount", metadata }, ...roles];
+}
+
+interface Roles {
+  readonly name: string;
+  readonly subjects: readonly object[];
+  readonly clusterRules: readonly PolicyRule[];
+  readonly namespaceRules: readonly PolicyRule[];
+  /** of the ClusterRole */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+function rolesOf({ name, subjects, clusterRules, namespaceRules, labels }: Roles): readonly AccessObject[] {
   const version = `${RBAC}/v1`;
   const local = { name, namespace: KRUISE_NAMESPACE };
-  const subjects = subjectsOf({ name, group });
   const binding = (kind: string) => ({ roleRef: { apiGroup: RBAC, kind, name }, subjects });
+  const metadata = labels === undefined ? { name } : { name, labels };
   return [
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: local },
-    { apiVersion: version, kind: "ClusterRole", metadata: { name }, rules: clusterRules },
+    { apiVersion: version, kind: "ClusterRole", metadata, rules: clusterRules },
     { apiVersion: version, kind: "ClusterRoleBinding", metadata: { name }, ...binding("ClusterRole") },
     { apiVersion: version, kind: "Role", metadata: local, rules: namespaceRules },
     { apiVersion: version, kind: "RoleBinding", metadata: local, ...binding("Role") },

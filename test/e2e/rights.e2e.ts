@@ -1,0 +1,111 @@
+/** What docs/rights.md promises: what a viewer and an operator may do, each with its roles alone. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { stringify } from "yaml";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { accessObjects } from "../../shared/install/rbac/access.ts";
+import { runCli } from "../cli/run-cli.ts";
+import { resourceOf } from "../support/resource-of.ts";
+import { apiServer } from "./support/access.ts";
+import { asServiceAccount, clusterOf, writeKubeconfig } from "./support/clients.ts";
+import { scenes } from "./support/open-scene.ts";
+import { SIDECAR, setImage } from "./support/scene.ts";
+
+const openScene = scenes();
+const KRUISE = "kruise-system";
+let folder: string;
+const kubeconfigs: Record<string, string> = {};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "rights-e2e-"));
+  for (const role of ["sidecarset-viewer", "sidecarset-operator"]) {
+    const account = `people-${role}`;
+    for (const one of [...accessObjects().filter((one) => isRole(one, role)), ...boundTo(role, account)])
+      await store(one);
+    const target = await asServiceAccount(apiServer(), KRUISE, account);
+    kubeconfigs[role] = await writeKubeconfig(join(folder, role), target);
+  }
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+function isRole({ kind, metadata }: KubernetesObject, role: string): boolean {
+  return metadata?.name === role && (kind === "ClusterRole" || kind === "Role");
+}
+
+function boundTo(name: string, account: string): readonly KubernetesObject[] {
+  const apiVersion = "rbac.authorization.k8s.io/v1";
+  const subjects = [{ kind: "ServiceAccount", name: account, namespace: KRUISE }];
+  const binding = (kind: string) => ({ roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name }, subjects });
+  return [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace: KRUISE } },
+    { apiVersion, kind: "ClusterRoleBinding", metadata: { name: account }, ...binding("ClusterRole") },
+    { apiVersion, kind: "RoleBinding", metadata: { name: account, namespace: KRUISE }, ...binding("Role") },
+  ] as readonly KubernetesObject[];
+}
+
+/** The roles may be there, from this installation. */
+async function store(object: KubernetesObject): Promise<void> {
+  const cluster = clusterOf(apiServer());
+  const { name = "", namespace } = object.metadata ?? {};
+  const key = namespace === undefined ? { name } : { name, namespace };
+  await cluster.delete(resourceOf(object), key).catch(() => undefined);
+  await cluster.create(resourceOf(object), object);
+}
+
+const as = (role: string) => (args: readonly string[]) => runCli(args, { KUBECONFIG: kubeconfigs[role] ?? "" });
+
+it("a viewer asks everything and changes nothing, an operator steers", async () => {
+  const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1, partition: 2 } });
+  await scene.deploy(3);
+  await scene.untilSettled();
+  await scene.patchSet(setImage("agent:v2"));
+  await scene.untilUpdated(1);
+  await scene.untilSettled();
+  const [pod] = await scene.pods();
+  const file = join(folder, "changed.yaml");
+  const { spec } = await scene.set();
+  const changed = { ...spec, containers: [{ ...SIDECAR, image: "agent:v3" }] };
+  const manifest = {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: { name: scene.name },
+    spec: changed,
+  };
+  await writeFile(file, stringify(manifest));
+
+  const viewer = as("sidecarset-viewer");
+  const questions = [
+    ["status", scene.name],
+    ["status"],
+    ["explain", `sidecarset/${scene.name}`],
+    ["explain", `pod/${pod?.metadata?.namespace}/${pod?.metadata?.name}`],
+    ["plan", scene.name],
+    ["diff", scene.name, "-f", file],
+    ["pods", scene.name],
+    ["history", scene.name],
+    ["report", scene.name, "-o", join(folder, "report.html")],
+  ];
+  for (const question of questions) {
+    const { code, stderr } = await viewer(question);
+    expect([question[0], stderr]).toEqual([question[0], ""]);
+    expect([0, 3, 4], question.join(" ")).toContain(code);
+  }
+  const refused = await viewer(["pause", scene.name]);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(/cannot patch resource "sidecarsets".*ask who runs the cluster for that right/);
+  expect((await scene.set()).spec.updateStrategy?.paused ?? false).toBe(false);
+
+  const operator = as("sidecarset-operator");
+  for (const change of [
+    ["pause", scene.name],
+    ["resume", scene.name],
+    ["set", "partition", scene.name, "1"],
+    ["set", "max-unavailable", scene.name, "2"],
+    ["promote", scene.name],
+    ["set", "image", scene.name, "agent=agent:v3"],
+    ["undo", scene.name],
+  ])
+    expect(await operator(change), change.join(" ")).toMatchObject({ code: 0, stderr: "" });
+});
