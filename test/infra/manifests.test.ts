@@ -69,7 +69,7 @@ describe("checked-in manifests", () => {
       parseAllDocuments(content).map((document) => document.toJS() as KubernetesObject),
     );
     expect(names(written)).toEqual(names(installation(address)));
-    expect(written).toHaveLength(30);
+    expect(written).toHaveLength(38);
   });
 });
 
@@ -281,6 +281,7 @@ test("each account writes what SECURITY.md says, and nothing else", () => {
       "configmaps",
       "leases",
     ].map((resource) => ["sidecarset-reconciler", resource]),
+    ["sidecarset-operator", "sidecarsets"],
   ]);
   const registrations = written(optionalAccess().flatMap(({ objects }) => objects)).filter(([, resource]) =>
     /webhookconfigurations|customresourcedefinitions/.test(resource ?? ""),
