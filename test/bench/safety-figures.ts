@@ -133,7 +133,7 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     pick: at("byEither"),
     of: at("measured"),
     // 80 % of them
-    atLeast: 12,
+    atLeast: 29,
     isMain: true,
   },
   {
@@ -143,7 +143,7 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     pick: at("bySimulation"),
     of: at("reachable"),
     // 60 % of them
-    atLeast: 8,
+    atLeast: 18,
     isMain: true,
   },
   {
