@@ -8,6 +8,7 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { parseArgs, promisify } from "node:util";
 import { build } from "esbuild";
 import { buildCli, PACKAGED } from "./build-cli.ts";
+import { packedManifest } from "./packed-manifest.ts";
 
 const CLI = "dist/cli";
 const LIBRARY = "dist/library";
@@ -15,7 +16,6 @@ const ENTRIES = ["preview", "plan", "explain", "hash", "lint", "diff", "check", 
 
 const MANIFEST = "package.json";
 const BEFORE = "dist/package.json.before-pack";
-const OF_THE_REPOSITORY = ["dependencies", "devDependencies", "workspaces", "scripts", "allowScripts"];
 
 const { values } = parseArgs({ options: { pack: { type: "boolean" }, unpack: { type: "boolean" } } });
 if (existsSync(BEFORE)) await rename(BEFORE, MANIFEST);
@@ -25,8 +25,7 @@ if (values.pack) await leaveOutPackages();
 async function leaveOutPackages(): Promise<void> {
   const text = await readFile(MANIFEST, "utf8");
   await writeFile(BEFORE, text);
-  const kept = Object.entries(JSON.parse(text)).filter(([name]) => !OF_THE_REPOSITORY.includes(name));
-  await writeFile(MANIFEST, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`);
+  await writeFile(MANIFEST, packedManifest(text));
 }
 
 async function buildPackage(): Promise<void> {

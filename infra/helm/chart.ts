@@ -185,6 +185,10 @@ version: ${version}
 appVersion: ${version}
 # match conditions
 kubeVersion: ">=1.30.0-0"
+keywords: [sidecar, sidecarset, openkruise, injection, serverless]
+annotations:
+  artifacthub.io/category: integration-delivery
+  artifacthub.io/license: Apache-2.0
 `;
 }
 

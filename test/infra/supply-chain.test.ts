@@ -30,7 +30,7 @@ test("at most 8 packages are needed to run, each at an exact version", async () 
   for (const version of Object.values(dependencies)) expect(version).toMatch(/^\d+\.\d+\.\d+$/);
 });
 
-test.each(["package-lock.json", "test/lambda/package-lock.json"])(
+test.each(["package-lock.json", "test/lambda/package-lock.json", "infra/site/package-lock.json"])(
   "%s pins every package by its checksum",
   async (path) => {
     const { packages } = (await readJson(path)) as Lock;
