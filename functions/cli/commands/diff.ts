@@ -5,7 +5,9 @@ import type { Effect } from "../../../shared/core/inspect/diff/spec-changes.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.ts";
+import { storedSet, tellOfNewSet } from "../input/new-set.ts";
 import { readFacts } from "../input/read-set.ts";
+import { showRenewals } from "../terminal/renewals.ts";
 import type { Color, Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/table.ts";
 
@@ -16,7 +18,7 @@ export const DIFF: Command = {
   group: "Before a change",
   summary: "what a changed SidecarSet means: which pods are updated in place, which need to be recreated, and why",
   details: "Nothing is written. The file is checked as the webhook would check it.",
-  arguments: [{ name: "<NAME>", about: "of the SidecarSet that is stored", completion: "sidecarset" }],
+  arguments: [{ name: "<NAME>", about: "of the SidecarSet; it need not be stored yet", completion: "sidecarset" }],
   options: [
     { flags: "-f, --filename <FILE>", about: "the changed SidecarSet; - is stdin", isList: true },
     { flags: "--exit-code", about: "3 when anything would change, for scripts" },
@@ -29,6 +31,10 @@ export const DIFF: Command = {
     const given = await readGivenSet(input.list("filename"), name);
     if (given === undefined) throw new CliError("-f is missing: the file of the changed SidecarSet, or - for stdin");
     const cluster = await session.cluster();
+    if ((await storedSet(cluster, given)) === undefined) {
+      await tellOfNewSet(session, cluster, given);
+      return input.isSet("exit-code") ? DIFFERS : 0;
+    }
     const { sidecarSet: before, facts } = await readFacts(session, cluster, name);
     requireValid(given.sidecarSet, before, given.place, await readNeighbours(session, cluster, given.sidecarSet));
     const after = { ...given.sidecarSet, metadata: { ...before.metadata, ...given.sidecarSet.metadata } };
@@ -81,17 +87,6 @@ function show({ changes, hash, hashWithoutImage, pods, renewals }: SidecarSetDif
   screen.line({ text: `Pods: ${pods.length}`, color: "bold" });
   for (const [kind, text, color] of FATES) showFate(pods, [kind, text, color], screen);
   showRenewals(renewals, screen);
-}
-
-/** To be copied. */
-function showRenewals(renewals: SidecarSetDiff["renewals"], screen: Screen): void {
-  if (renewals.length === 0) return;
-  screen.line();
-  screen.line({ text: "To recreate those that need it, by workload:", color: "bold" });
-  for (const { command, workload } of renewals.slice(0, NAMED))
-    screen.line(`  ${command}${workload === "" ? "  # nothing creates another" : ""}`);
-  if (renewals.length > NAMED)
-    screen.line({ text: `  ${renewals.length - NAMED} more workloads (-o json has all)`, color: "dim" });
 }
 
 function showFate(pods: readonly PodFate[], [kind, text, color]: (typeof FATES)[number], screen: Screen): void {

@@ -8,6 +8,7 @@ import type { Cluster } from "../../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
 import type { Command, Input } from "../command.ts";
 import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.ts";
+import { storedSet, tellOfNewSet } from "../input/new-set.ts";
 import { readSet } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
 import type { Session } from "../session.ts";
@@ -46,7 +47,12 @@ export const PLAN: Command = {
     if (target.kind === "statefulset") return planOrderedSet(input, session, target);
     const { name } = target;
     const cluster = await session.cluster();
-    const wish = await wishOf(input, session, cluster, name);
+    const given = await readGivenSet(input.list("filename"), name);
+    if (given !== undefined && (await storedSet(cluster, given)) === undefined) {
+      await tellOfNewSet(session, cluster, given);
+      return 0;
+    }
+    const wish = await wishOf(input, session, { cluster, name, given });
     const report = await runTick(cluster, {
       deadlineMs: DEADLINE_MS,
       dryRun: true,
@@ -67,10 +73,15 @@ export const PLAN: Command = {
 /** Somebody wrote that into the SidecarSet. */
 const HELD_ON_PURPOSE: ReadonlySet<string> = new Set(["partition", "paused", "NotUpdate"]);
 
-async function wishOf(input: Input, session: Session, cluster: Cluster, name: string) {
+interface Wished {
+  readonly cluster: Cluster;
+  readonly name: string;
+  readonly given: Awaited<ReturnType<typeof readGivenSet>>;
+}
+
+async function wishOf(input: Input, session: Session, { cluster, name, given }: Wished) {
   const readyAfterSeconds = (input.durationMs("ready-after") ?? 5_000) / 1000;
   const before = await readSet(cluster, name);
-  const given = await readGivenSet(input.list("filename"), name);
   if (given === undefined) return { readyAfterSeconds };
   requireValid(given.sidecarSet, before, given.place, await readNeighbours(session, cluster, given.sidecarSet));
   return { readyAfterSeconds, sidecarSet: given.sidecarSet };

@@ -8,9 +8,10 @@ import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
 import { admissionResponse } from "../../../shared/webhook/review/response.ts";
+import { lint } from "../../library/lint.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
-import { isSidecarSet, storedForm } from "../input/given-set.ts";
+import { isSidecarSet, readNeighbours, requireValid, storedForm } from "../input/given-set.ts";
 import { type ReadObject, readObjects } from "../input/read-objects.ts";
 import { listSets, nowText } from "../input/read-set.ts";
 import { type Output, type Session, toYaml } from "../session.ts";
@@ -38,9 +39,11 @@ export const PREVIEW: Command = {
     const files = input.list("filename");
     if (files.length === 0) throw new CliError("-f is missing: the file of a pod or workload, or - for stdin");
     const objects = await readObjects(files);
-    const given = objects.filter(({ object }) => isSidecarSet(object)).map(storedForm);
+    const written = objects.filter(({ object }) => isSidecarSet(object));
+    const given = written.map(storedForm);
     const cluster = given.length === 0 || input.isSet("cluster") ? await session.cluster() : undefined;
     const known = await neighbours(session, given, cluster);
+    await refuseInvalid(session, written, cluster);
     const previews = [];
     for (const one of objects.filter(({ object }) => !isSidecarSet(object) && object.kind !== "Namespace"))
       previews.push(await previewOne(one, session, { ...known, objects, cluster }));
@@ -50,6 +53,23 @@ export const PREVIEW: Command = {
     return previews.some(({ pod }) => pod === undefined) ? REFUSED : 0;
   },
 };
+
+/** As the webhook would refuse a SidecarSet; what only a cluster can tell is not asked of files. @throws CliError */
+async function refuseInvalid(
+  session: Session,
+  written: readonly ReadObject[],
+  cluster: Cluster | undefined,
+): Promise<void> {
+  if (cluster !== undefined) {
+    for (const one of written) {
+      const sidecarSet = storedForm(one);
+      requireValid(sidecarSet, undefined, one.place, await readNeighbours(session, cluster, sidecarSet));
+    }
+    return;
+  }
+  const [wrong] = lint({ objects: written.map(({ object }) => object) }).filter(({ severity }) => severity === "error");
+  if (wrong !== undefined) throw new CliError(`${written[wrong.index]?.place}: ${wrong.message}; correct it there`);
+}
 
 interface Known {
   readonly sidecarSets: readonly SidecarSet[];

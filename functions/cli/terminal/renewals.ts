@@ -1,0 +1,15 @@
+/** How it is shown which commands recreate pods: each on a line of its own, to be copied. */
+import type { Renewal } from "../../../shared/core/pod/workload.ts";
+import type { Screen } from "./screen.ts";
+
+const NAMED = 5;
+
+export function showRenewals(renewals: readonly Renewal[], screen: Screen): void {
+  if (renewals.length === 0) return;
+  screen.line();
+  screen.line({ text: "To recreate those that need it, by workload:", color: "bold" });
+  for (const { command, workload } of renewals.slice(0, NAMED))
+    screen.line(`  ${command}${workload === "" ? "  # nothing creates another" : ""}`);
+  if (renewals.length > NAMED)
+    screen.line({ text: `  ${renewals.length - NAMED} more workloads (-o json has all)`, color: "dim" });
+}
