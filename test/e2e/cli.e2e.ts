@@ -181,6 +181,27 @@ it("pause and resume, and promote by steps", async () => {
   await out("status", scene.name, ...DONE_IN_TIME);
 });
 
+it("set partition lets so many go, set max-unavailable so many at once, and set image does both in one write", async () => {
+  const scene = await settled(4);
+  expect(await out("set", "image", scene.name, "agent=agent:v2", "--partition", "3")).toMatch(/partition 3\n$/);
+  await scene.untilUpdated(1);
+  await scene.untilSettled();
+  expect(await scene.updated()).toHaveLength(1);
+  expect(await out("set", "max-unavailable", scene.name, "1")).toBe(`${scene.name}: maxUnavailable 2 → 1\n`);
+  expect(await out("set", "partition", scene.name, "25%")).toBe(`${scene.name}: partition 3 → 25%\n`);
+  await scene.untilUpdated(3);
+  await scene.untilSettled();
+  expect(await scene.updated()).toHaveLength(3);
+});
+
+it("version tells of this program and of the API server", async () => {
+  const { version } = JSON.parse(await readFile("package.json", "utf8"));
+  expect(await out("version", "--client")).toBe(`sidecarset ${version}\n`);
+  expect(await out("version", "--request-timeout", "10s")).toMatch(
+    new RegExp(`^sidecarset ${version}\nAPI server v1\\.`),
+  );
+});
+
 it("explain names who holds the budget, and abort brings all back", async () => {
   const scene = await settled(3, { type: "RollingUpdate", maxUnavailable: 1 });
   await out("set", "image", scene.name, "agent=agent:never-ready");
