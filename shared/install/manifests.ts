@@ -5,7 +5,7 @@ import { containerRecreateRequestCrd } from "./crd/container-recreate-request-cr
 import { sidecarSetCrd } from "./crd/sidecarset-crd.ts";
 import { statefulSetCrd } from "./crd/stateful-set-crd.ts";
 import { fenceObjects } from "./fence/fence.ts";
-import { accessObjects, kruiseNamespace } from "./rbac/access.ts";
+import { accessObjects, kruiseNamespace, peopleObjects } from "./rbac/access.ts";
 import { optionalAccess } from "./rbac/optional-access.ts";
 import type { WebhookAddress } from "./webhooks/address.ts";
 import { statefulSetWebhooks } from "./webhooks/stateful-sets.ts";
@@ -27,7 +27,7 @@ const ADDRESS_NOTE = `# Replace ${PLACEHOLDER.url}, and add caBundle beside url 
 export function manifestFiles(): ReadonlyMap<string, string> {
   return new Map([
     ["infra/rbac/namespace.yaml", NOTE + yaml([kruiseNamespace()])],
-    ["infra/rbac/access.yaml", NOTE + yaml(accessObjects())],
+    ["infra/rbac/access.yaml", NOTE + yaml([...accessObjects(), ...peopleObjects()])],
     ["infra/rbac/fence.yaml", NOTE + yaml(fenceObjects())],
     ["infra/crd/sidecarsets.yaml", NOTE + ADDRESS_NOTE + yaml([sidecarSetCrd(PLACEHOLDER)])],
     ["infra/webhooks/webhook-configurations.yaml", NOTE + ADDRESS_NOTE + yaml(registrations(PLACEHOLDER))],
@@ -79,7 +79,8 @@ export function installation(
   address: WebhookAddress,
   { isUnfenced = false, fenceAnnotations, ...options }: InstallationOptions = {},
 ): readonly KubernetesObject[] {
-  const access = [kruiseNamespace(), ...accessObjects(), ...(isUnfenced ? [] : fenceObjects(fenceAnnotations))];
+  const fence = isUnfenced ? [] : fenceObjects(fenceAnnotations);
+  const access = [kruiseNamespace(), ...accessObjects(), ...peopleObjects(), ...fence];
   return [...access, sidecarSetCrd(address), ...registrations(address, options)];
 }
 

@@ -10,7 +10,7 @@ import { type Server, startServer } from "../../functions/server/serve.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import { installation } from "../../shared/install/manifests.ts";
-import { accessObjects } from "../../shared/install/rbac/access.ts";
+import { accessObjects, peopleObjects } from "../../shared/install/rbac/access.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
@@ -93,7 +93,7 @@ async function serveBy(credential: Credential): Promise<void> {
   const address = { url: `https://127.0.0.1:${server.port}`, caBundle: Buffer.from(certificate).toString("base64") };
   const objects = installation({ ...address, conversion: { ...address, pathSecret } }, { podFailurePolicy: "Fail" });
   await createAll(cluster, objects);
-  installed = objects.slice(1 + accessObjects().length).toReversed();
+  installed = objects.slice(1 + accessObjects().length + peopleObjects().length).toReversed();
   await untilInForce(cluster);
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { accessObjects } from "../../shared/install/rbac/access.ts";
+import { peopleObjects } from "../../shared/install/rbac/access.ts";
 import { runCli } from "../cli/run-cli.ts";
 import { resourceOf } from "../support/resource-of.ts";
 import { apiServer } from "./support/access.ts";
@@ -22,7 +22,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "rights-e2e-"));
   for (const role of ["sidecarset-viewer", "sidecarset-operator"]) {
     const account = `people-${role}`;
-    for (const one of [...accessObjects().filter((one) => isRole(one, role)), ...boundTo(role, account)])
+    for (const one of [...peopleObjects().filter((one) => isRole(one, role)), ...boundTo(role, account)])
       await store(one);
     const target = await asServiceAccount(apiServer(), KRUISE, account);
     kubeconfigs[role] = await writeKubeconfig(join(folder, role), target);

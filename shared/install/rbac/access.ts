@@ -106,9 +106,14 @@ function announcements(): AccessObject {
   };
 }
 
-/** ServiceAccounts, roles and bindings of both, the ConfigMap that the webhooks write, and roles for people. */
+/** ServiceAccounts, roles and bindings of both, and the ConfigMap that the webhooks write. */
 export function accessObjects(): readonly AccessObject[] {
-  return [...ACCOUNTS.flatMap(objectsOf), announcements(), ...PEOPLE.flatMap(rolesFor)];
+  return [...ACCOUNTS.flatMap(objectsOf), announcements()];
+}
+
+/** Roles and bindings for people: who looks on, and who steers. */
+export function peopleObjects(): readonly AccessObject[] {
+  return PEOPLE.flatMap(rolesFor);
 }
 
 interface People {
