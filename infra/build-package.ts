@@ -1,5 +1,5 @@
 /**
- * Builds what the npm package holds: `node infra/build-package.ts`. Everything is bundled, so whoever installs the package
+ * Builds what the npm package holds: `node infra/build-package.ts`. Everything is bundled, so the package
  * needs no other: `--pack` leaves them out of package.json while npm packs it, `--unpack` puts that back as it was.
  */
 import { execFile } from "node:child_process";

@@ -55,9 +55,7 @@ export class Session {
 
   /** @throws KubeError or ConfigError: there is no way to it */
   cluster(): Promise<Cluster> {
-    const { requestTimeout } = this.#options;
-    const timeoutMs = requestTimeout === undefined ? undefined : parseDuration("request-timeout", requestTimeout);
-    return connect(this.#settings(), readAwsAccess, timeoutMs);
+    return connect(this.#settings(), readAwsAccess, this.#requestTimeoutMs());
   }
 
   /** With which feature gates passes decide there. Told of once. @throws KubeError */
@@ -67,8 +65,15 @@ export class Session {
   }
 
   /** The way to the cluster itself, for what is no object of it. @throws KubeError or ConfigError */
-  access(): Promise<ClusterAccess> {
-    return accessOf(this.#settings(), readAwsAccess);
+  async access(): Promise<ClusterAccess> {
+    const requestTimeoutMs = this.#requestTimeoutMs();
+    const access = await accessOf(this.#settings(), readAwsAccess);
+    return requestTimeoutMs === undefined ? access : { ...access, requestTimeoutMs };
+  }
+
+  #requestTimeoutMs(): number | undefined {
+    const { requestTimeout } = this.#options;
+    return requestTimeout === undefined ? undefined : parseDuration("request-timeout", requestTimeout);
   }
 
   /** The namespace of -n, else that of the kubeconfig's context, else default. */

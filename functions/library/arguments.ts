@@ -3,23 +3,9 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { nearest } from "../../shared/go/edit-distance.ts";
 import { isJsonObject } from "../../shared/go/json/json-object.ts";
 import { decodeGo } from "../../shared/go/types/decode-go.ts";
-import {
-  always,
-  BOOLEAN,
-  each,
-  type GoType,
-  INT32,
-  INT64,
-  list,
-  map,
-  optional,
-  pointer,
-  RAW,
-  STRING,
-  struct,
-} from "../../shared/go/types/go-type.ts";
-import { LABEL_SELECTOR, OBJECT_META } from "../../shared/go/types/meta.ts";
+import { type GoType, pointer, struct } from "../../shared/go/types/go-type.ts";
 import { POD_TEMPLATE_SPEC } from "../../shared/go/types/pod.ts";
+import { CONFIGURATION, DEFINITION_TYPE, NAMESPACE, POD_STATUS, REGISTRATION, REVISION } from "./shapes.ts";
 
 /** Says what is wrong with a value, behind its name; undefined: nothing. */
 type Problem = (value: unknown) => string | undefined;
@@ -28,76 +14,6 @@ export interface Argument {
   readonly problem: Problem;
   readonly isOptional?: true;
 }
-
-const STATUSES = list(
-  struct({
-    ...each("name image imageID", always(STRING)),
-    ...each("ready started", optional(BOOLEAN)),
-    restartCount: optional(INT32),
-    ...each(
-      "state lastState",
-      optional(map(struct({ ...each("reason message", optional(STRING)), exitCode: optional(INT32) }))),
-    ),
-  }),
-);
-
-/** As far as it is read here. */
-const POD_STATUS = struct({
-  ...each("phase startTime reason message", optional(STRING)),
-  conditions: optional(list(struct(each("type status reason message lastTransitionTime", optional(STRING))))),
-  ...each("containerStatuses initContainerStatuses", optional(STATUSES)),
-});
-
-const NAMESPACE = struct({ metadata: always(OBJECT_META) });
-const REVISION = struct({ metadata: always(OBJECT_META), revision: always(INT64), data: optional(RAW) });
-
-const CLIENT_CONFIG = struct({
-  url: optional(STRING),
-  service: pointer(struct({ ...each("namespace name path", optional(STRING)), port: optional(INT32) })),
-  caBundle: optional(STRING),
-});
-
-const TEXTS = optional(list(STRING));
-
-/** Of webhooks, as far as it is read here. */
-const CONFIGURATION = struct({
-  metadata: always(OBJECT_META),
-  webhooks: optional(
-    list(
-      struct({
-        ...each("name failurePolicy matchPolicy sideEffects reinvocationPolicy", optional(STRING)),
-        clientConfig: optional(CLIENT_CONFIG),
-        rules: optional(list(struct(each("operations apiGroups apiVersions resources", TEXTS)))),
-        ...each("namespaceSelector objectSelector", pointer(LABEL_SELECTOR)),
-        matchConditions: optional(list(struct(each("name expression", always(STRING))))),
-        timeoutSeconds: optional(INT32),
-      }),
-    ),
-  ),
-});
-
-const REGISTRATION = struct({
-  ...each("name failurePolicy", optional(STRING)),
-  ...each("namespaceSelector objectSelector", pointer(LABEL_SELECTOR)),
-});
-
-/** CustomResourceDefinition, as far as it is read here. */
-const DEFINITION_TYPE = struct({
-  metadata: always(OBJECT_META),
-  spec: optional(
-    struct({
-      versions: optional(
-        list(
-          struct({ name: always(STRING), ...each("served storage", optional(BOOLEAN)), schema: optional(map(RAW)) }),
-        ),
-      ),
-      conversion: optional(
-        struct({ strategy: optional(STRING), webhook: optional(struct({ clientConfig: optional(CLIENT_CONFIG) })) }),
-      ),
-    }),
-  ),
-  status: optional(struct({ storedVersions: TEXTS })),
-});
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => isJsonObject(value);
 
@@ -236,40 +152,41 @@ export function readArguments<T extends object>(
   const unknown = Object.keys(input).find((name) => !names.includes(name));
   if (unknown !== undefined) throw new TypeError(`${call}: there is no argument ${unknown}${meant(unknown, names)}`);
   const read = all.flatMap(([name, argument]) => {
-    const value = withoutNulls((input as Readonly<Record<string, unknown>>)[name]);
-    const wrong = nullIn(value) ?? wrongWith(value, argument);
-    if (wrong !== undefined) throw new TypeError(`${call}: ${name}${/^[.[]/.test(wrong) ? "" : " "}${wrong}`);
+    const { value, wrong } = readOne((input as Readonly<Record<string, unknown>>)[name], argument);
+    if (wrong !== undefined) throw new TypeError(`${call}: ${name}${/^[.[ ]/.test(wrong) ? "" : " "}${wrong}`);
     return value === undefined ? [] : [[name, value]];
   });
   return Object.fromEntries(read) as T;
 }
 
-/** The same object where there is none to take out. In a list it stays: nothing can be no element. */
-function withoutNulls(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || value instanceof Map || !hasNulls(value)) return value;
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, one]) => (one === null ? [] : [[name, withoutNulls(one)]])),
-  );
+/** No Kubernetes object nests deeper; one that contains itself does. */
+const MAX_DEPTH = 100;
+
+/** Without members that are null, which counts as absent, as in Go. @throws the problem, as text behind the argument's name */
+function withoutNulls(value: unknown, place = "", depth = 0): unknown {
+  if (typeof value !== "object" || value === null || value instanceof Map) return value;
+  if (depth > MAX_DEPTH) throw new Nested(` nests deeper than ${MAX_DEPTH} levels`);
+  if (Array.isArray(value))
+    return value.map((one, index) => {
+      if (one === null) throw new Nested(`${place}[${index}] is null`);
+      return withoutNulls(one, `${place}[${index}]`, depth + 1);
+    });
+  const kept = Object.entries(value).filter(([, one]) => one !== null);
+  return Object.fromEntries(kept.map(([name, one]) => [name, withoutNulls(one, `${place}.${name}`, depth + 1)]));
 }
 
-/** An element that is none. */
-function nullIn(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null || value instanceof Map) return undefined;
-  const isList = Array.isArray(value);
-  for (const [key, one] of Object.entries(value)) {
-    const place = isList ? `[${key}]` : `.${key}`;
-    if (isList && one === null) return `${place} is null`;
-    const wrong = nullIn(one);
-    if (wrong !== undefined) return `${place}${wrong}`;
+class Nested extends Error {}
+
+/** The argument as it is used, or what is wrong with it. */
+function readOne(given: unknown, argument: Argument): { readonly value?: unknown; readonly wrong?: string } {
+  try {
+    const value = withoutNulls(given);
+    const wrong = wrongWith(value, argument);
+    return wrong === undefined ? { value } : { wrong };
+  } catch (cause) {
+    if (cause instanceof Nested) return { wrong: cause.message };
+    throw cause;
   }
-  return undefined;
-}
-
-function hasNulls(value: unknown): boolean {
-  return (
-    typeof value === "object" && value !== null && Object.values(value).some((one) => one === null || hasNulls(one))
-  );
 }
 
 function wrongWith(value: unknown, { problem, isOptional }: Argument): string | undefined {
@@ -284,7 +201,7 @@ function meant(word: string, known: readonly string[]): string {
 
 function shown(value: unknown): string {
   if (value === undefined || typeof value === "function" || typeof value === "symbol") return typeof value;
-  const printed = typeof value === "bigint" ? String(value) : JSON.stringify(value);
+  const printed = JSON.stringify(value, (_, one) => (typeof one === "bigint" ? String(one) : one)) ?? typeof value;
   return printed.length > 60 ? `${printed.slice(0, 59)}…` : printed;
 }
 

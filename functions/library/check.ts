@@ -73,7 +73,7 @@ function seen<T>(value: T | undefined): Seen<T> {
   return value === undefined ? NOT_GIVEN : { value };
 }
 
-/** As it is stored: that it has no hashes is a finding, that it cannot be read is a mistake of whoever calls. */
+/** As it is stored: missing hashes are a finding, an object that cannot be read is a wrong argument. */
 function readable(object: KubernetesObject): SidecarSet {
   storedSidecarSet(object);
   const sidecarSet = hubSidecarSet(object);

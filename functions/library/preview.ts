@@ -14,7 +14,7 @@ import {
   TEXT,
   within,
 } from "./arguments.ts";
-import { storedSidecarSet } from "./stored-sidecarset.ts";
+import { kindText, storedSidecarSet } from "./stored-sidecarset.ts";
 
 export interface PreviewInput {
   /** a Pod, or anything with a pod template */
@@ -59,7 +59,7 @@ export function preview(given: PreviewInput): PreviewResult {
   const input = readArguments("preview", given, ARGUMENTS);
   const { object, namespace = "default", namespaceObject, revisions = [], now, random = () => 0 } = input;
   const pod = podOf(object);
-  if (pod === undefined) throw new TypeError(`preview: object: a ${shownKind(object)} has no pod template`);
+  if (pod === undefined) throw new TypeError(`preview: object: a ${kindText(object)} has no pod template`);
   const sidecarSets = input.sidecarSets.map((one, index) =>
     within("preview", `sidecarSets[${index}]`, () => storedSidecarSet(one)),
   );
@@ -69,8 +69,4 @@ export function preview(given: PreviewInput): PreviewResult {
   const { patch } = admissionResponse(result.request, result.admission);
   const text = patch === undefined ? "[]" : Buffer.from(patch, "base64").toString();
   return { kind: "admitted", pod: result.pod ?? pod, patch: text, injected: result.injected };
-}
-
-function shownKind({ kind }: KubernetesObject): string {
-  return typeof kind === "string" ? kind : "thing without a kind";
 }

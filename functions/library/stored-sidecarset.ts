@@ -6,11 +6,15 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { convertSidecarSet } from "../../shared/core/sidecarset/convert.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
 
+export function kindText(object: KubernetesObject): string {
+  const { kind } = object ?? {};
+  return typeof kind === "string" ? kind : "thing without a kind";
+}
+
 /** In v1beta1, with nothing added. @throws TypeError that says in one sentence what is wrong */
 export function hubSidecarSet(object: KubernetesObject): SidecarSet {
   const { kind, apiVersion } = object ?? {};
-  if (kind !== SIDECARSET_KIND)
-    throw new TypeError(`a ${typeof kind === "string" ? kind : "thing without a kind"} is no SidecarSet`);
+  if (kind !== SIDECARSET_KIND) throw new TypeError(`a ${kindText(object)} is no SidecarSet`);
   if (apiVersion !== SIDECARSET_V1BETA1 && apiVersion !== SIDECARSET_V1ALPHA1)
     throw new TypeError(`its apiVersion is neither ${SIDECARSET_V1BETA1} nor ${SIDECARSET_V1ALPHA1}`);
   const hub = convertSidecarSet(object, SIDECARSET_V1BETA1);

@@ -15,7 +15,7 @@ const OF_SIDECARSETS: readonly Question[] = [
     title: "Rollouts: pods that have the sidecars, the latest, and are ready",
     metrics: ["MatchedPods", "UpdatedPods", "UpdatedReadyPods"],
   },
-  { title: "Rollouts that somebody should look at", metrics: ["InTrouble"] },
+  { title: "Rollouts that need attention", metrics: ["InTrouble"] },
   { title: "Unavailable pods, and how many may be", metrics: ["UnavailablePods", "MaxUnavailablePods"] },
   {
     title: "Pods that cannot be upgraded in place, or missed their sidecars",

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { parseAllDocuments, stringify } from "yaml";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { manifestFiles, optionalFiles } from "../../shared/install/manifests.ts";
+import { serveTemplate } from "./serve-template.ts";
 
 const CHART = "infra/helm/sidecarset";
 
@@ -105,46 +106,6 @@ function kept(object: KubernetesObject): KubernetesObject {
   if (!KEPT.has(object.kind ?? "")) return object;
   const annotations = { ...object.metadata?.annotations, "helm.sh/resource-policy": "keep" };
   return { ...object, metadata: { ...object.metadata, annotations } };
-}
-
-/** In infra/container/deployment.yaml → what Helm puts there. Each is found at least once, or the chart is not written. */
-const SERVE_VALUES: readonly (readonly [RegExp, string])[] = [
-  [/^ {2}replicas: 2$/gm, "  replicas: {{ .Values.serve.replicas }}"],
-  [
-    /^( {6}labels: \{ app\.kubernetes\.io\/name: sidecarset-\w+ \})$/gm,
-    "$1\n      {{- with .Values.serve.podAnnotations }}\n      annotations: {{- toYaml . | nindent 8 }}\n      {{- end }}",
-  ],
-  [
-    /^ {6}priorityClassName: system-cluster-critical$/gm,
-    `      {{- with .Values.serve.priorityClassName }}
-      priorityClassName: {{ . }}
-      {{- end }}
-${["nodeSelector", "tolerations", "affinity", "imagePullSecrets"].map(podField).join("\n")}`,
-  ],
-  [
-    /^ {10}resources:\n {12}requests: \{ cpu: 100m, memory: 128Mi \}\n {12}limits: \{ memory: 512Mi \}$/gm,
-    "          resources: {{- toYaml .Values.serve.resources | nindent 12 }}",
-  ],
-  [
-    /^ {10}resources:\n {12}requests: \{ cpu: 50m, memory: 128Mi \}\n {12}limits: \{ memory: 512Mi \}$/gm,
-    "          resources: {{- toYaml .Values.serve.rolloutResources | nindent 12 }}",
-  ],
-];
-
-function podField(name: string): string {
-  return `      {{- with .Values.serve.${name} }}\n      ${name}: {{- toYaml . | nindent 8 }}\n      {{- end }}`;
-}
-
-function serveTemplate(deployment: string, version: string): string {
-  const image = `image: sidecarset-serverless:${version}`;
-  return [...SERVE_VALUES, [new RegExp(image, "g"), "image: {{ .Values.serve.image }}"] as const].reduce(
-    (text, [pattern, value]) => {
-      const next = text.replace(pattern, value);
-      if (next === text) throw new Error(`infra/container/deployment.yaml has no ${pattern.source}`);
-      return next;
-    },
-    deployment,
-  );
 }
 
 /** As `clientConfig` of shared/install/webhooks/address.ts: a Service of the cluster is named as one. */

@@ -100,7 +100,7 @@ async function packFolder(folder: string, archive: string): Promise<void> {
   await tar(folder.slice(0, at), folder.slice(at + 1), archive);
 }
 
-/** The same bytes for the same content, whoever packs it. */
+/** Reproducible: the same content gives the same bytes. */
 async function tar(from: string, what: string, archive: string): Promise<void> {
   const same = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
   await run("tar", [...same, "--use-compress-program=gzip -n", "-cf", join(OUT, archive), "-C", from, what]);

@@ -19,7 +19,7 @@ export function connect(
   requestTimeoutMs?: number,
 ): Promise<Cluster> {
   const settings: ClusterSettings = typeof cluster === "string" ? { kind: "kubeconfig", path: cluster } : cluster;
-  const key = JSON.stringify(settings);
+  const key = JSON.stringify([settings, requestTimeoutMs]);
   const known = connected.get(key);
   if (known) return known;
   const forget = () => {

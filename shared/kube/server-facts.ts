@@ -13,7 +13,8 @@ const TIMEOUT_MS = 10_000;
 /** @throws KubeError */
 export async function readServerFacts(access: ClusterAccess, now: () => number): Promise<ServerFacts> {
   const begin = now();
-  const answer = await openTransport(access)({ method: "GET", path: "/version", timeoutMs: TIMEOUT_MS });
+  const timeoutMs = access.requestTimeoutMs ?? TIMEOUT_MS;
+  const answer = await openTransport(access)({ method: "GET", path: "/version", timeoutMs });
   const middle = begin + (now() - begin) / 2;
   const body = await readBody(answer);
   if (answer.code >= 300) throw refusal(answer.attempt, answer.code, body, answer.retryAfter);

@@ -24,8 +24,10 @@ export const SIDECARSET_METRICS: readonly Metric<SidecarSetReport>[] = [
   gauge("MaxUnavailablePods", "Pods that may be unavailable", ({ summary }) => summary?.maxUnavailable),
   gauge("NotUpgradablePods", "Pods that cannot be upgraded in place", ({ summary }) => summary?.notUpgradable),
   gauge("MissedPods", "Pods that were made without the sidecars", ({ missed }) => missed?.count),
-  gauge("InTrouble", "1 where the state is one that somebody should look at, else 0", ({ state }) =>
-    state === undefined ? undefined : Number(natureOf(state).isTrouble ?? false),
+  gauge(
+    "InTrouble",
+    "1 where the state needs attention (Halted, Blocked, Degraded, NotUpgradable), else 0",
+    ({ state }) => (state === undefined ? undefined : Number(natureOf(state).isTrouble ?? false)),
   ),
   counter("UpgradedPods", "Pods that were given new images", ({ tally }) => tally.upgraded),
   counter("Conflicts", "Writes that found another state than they were made for", ({ tally }) => tally.conflicts),

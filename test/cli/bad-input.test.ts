@@ -281,3 +281,19 @@ describe("bad input on the command line gets one clear sentence and a failing ex
 it("every row that is tried as a process is one", () => {
   expect(ROWS.filter(([title]) => AS_PROCESS.has(title))).toHaveLength(AS_PROCESS.size);
 });
+
+it.each([
+  ["status", ["status"]],
+  ["version", ["version"]],
+])("%s waits for an API server that does not answer no longer than --request-timeout says", async (_, words) => {
+  const silent = createServer((socket) => socket.on("error", () => undefined).resume());
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const { port } = silent.address() as { port: number };
+  const file = path("kubeconfig-silent");
+  await writeFile(file, cluster.kubeconfig().replace(cluster.url, `https://127.0.0.1:${port}`));
+  const began = performance.now();
+  const { code, stderr } = await runHere([...words, "--kubeconfig", file, "--request-timeout", "200ms"]);
+  expect([code, performance.now() - began < 9_000]).toEqual([1, true]);
+  expect(stderr).toContain("within 200 ms");
+  await new Promise((resolve) => silent.close(resolve));
+});

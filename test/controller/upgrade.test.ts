@@ -60,14 +60,15 @@ test("a rollout under the older definition ends as any does; with the newer one 
   for (const field of ADDED) expect(before).not.toHaveProperty(field);
   expect(before?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
 
-  // Of a version that is newer still: whoever does not know it leaves it alone.
+  // Of a version that is newer still: an older one does not know the field, and leaves it alone.
   await define((status) => Object.assign(status, { fromTheFuture: { type: "string" } }));
-  const body = { status: { fromTheFuture: "kept" } };
+  // As a pass of 0.1.0 takes away what it does not know.
+  const body = { status: { fromTheFuture: "kept", ledgerNamespace: null, observedAnnotations: null } };
   await old.cluster.patch(SIDECARSETS, { name: "fleet" }, { type: "merge", body }, { subresource: "status" });
   await release(old.cluster, "fleet", 3);
   expect(await pass()).toMatchObject({ stop: "settled", state: "Ready", tally: { problems: [] } });
   expect(versionsOf(await readPods(old.cluster, "fleet"))).toEqual(Array(6).fill("3"));
   const { status } = await readSet(old.cluster, "fleet");
-  expect(status).toMatchObject({ fromTheFuture: "kept" });
+  expect(status).toMatchObject({ fromTheFuture: "kept", ledgerNamespace: KRUISE_NAMESPACE, observedAnnotations: {} });
   expect(status?.conditions?.length).toBeGreaterThan(5);
 });

@@ -11,6 +11,16 @@ describe("README", () => {
     expect(readme.split("\n").length).toBeLessThan(120);
   });
 
+  it("says what AWS costs as the figures do", () => {
+    const { cost } = JSON.parse(readFileSync("figures.json", "utf8"));
+    expect(cost.idleMonth.total).toBeLessThan(1);
+    expect(readme).toContain(
+      `less than $1 a month for an idle cluster, and $${Math.ceil(cost.podsMonth.total)} with ${cost.podsPerMinute.toLocaleString("en-US")} new pods a minute`,
+    );
+    // Without a line of the log for each admission, as log-level=warn has it.
+    expect(Object.keys(cost.podsMonth.parts)).toEqual(["admissions: Lambda"]);
+  });
+
   it("names only npm scripts that exist, as do the other documents", () => {
     const pages = readdirSync("docs").filter((name) => name.endsWith(".md"));
     const texts = [readme, ...pages.map((name) => readFileSync(`docs/${name}`, "utf8"))].join("\n");

@@ -192,9 +192,14 @@ it("set partition lets so many go, set max-unavailable so many at once, and set 
   await scene.untilUpdated(3);
   await scene.untilSettled();
   expect(await scene.updated()).toHaveLength(3);
+  // With the images that it has, the partition alone is written.
+  expect(await out("set", "image", scene.name, "agent=agent:v2", "--partition", "0")).toBe(
+    `${scene.name}: partition 0\n`,
+  );
+  await scene.untilUpdated(4);
 });
 
-it("version tells of this program and of the API server", async () => {
+it("version prints that of this program and of the API server", async () => {
   const { version } = JSON.parse(await readFile("package.json", "utf8"));
   expect(await out("version", "--client")).toBe(`sidecarset ${version}\n`);
   expect(await out("version", "--request-timeout", "10s")).toMatch(

@@ -186,6 +186,9 @@ describe("the five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_M
       kind: "MutatingWebhookConfiguration",
     });
     expect((await cluster.list(registrations, {})).items).toEqual([]);
+    const [, patch = ""] = /: (kubectl patch crd .+)$/m.exec(await type("sidecarset uninstall 2>&1 >/dev/null")) ?? [];
+    await type(patch);
+    expect(await type("kubectl get sidecarsets.v1alpha1.apps.kruise.io -o name")).toContain("log-agent");
     await type("kubectl delete -f infra/demo/web.yaml --wait=false");
     // What other tests have left in the namespace is let go as docs/operations.md says.
     for (const { metadata } of (await cluster.list(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE })).items)

@@ -11,7 +11,8 @@ import { resourceOf } from "../support/resource-of.ts";
 import { apiServer } from "./support/access.ts";
 import { asServiceAccount, clusterOf, writeKubeconfig } from "./support/clients.ts";
 import { scenes } from "./support/open-scene.ts";
-import { SIDECAR, setImage } from "./support/scene.ts";
+import { APP, SIDECAR, setImage } from "./support/scene.ts";
+import { until } from "./support/until.ts";
 
 const openScene = scenes();
 const KRUISE = "kruise-system";
@@ -75,6 +76,10 @@ it("a viewer asks everything and changes nothing, an operator steers", async () 
   };
   await writeFile(file, stringify(manifest));
 
+  const podFile = join(folder, "pod.yaml");
+  const metadata = { name: "p", namespace: scene.name, labels: scene.labels };
+  await writeFile(podFile, stringify({ apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [APP] } }));
+
   const viewer = as("sidecarset-viewer");
   const questions = [
     ["status", scene.name],
@@ -86,6 +91,8 @@ it("a viewer asks everything and changes nothing, an operator steers", async () 
     ["pods", scene.name],
     ["history", scene.name],
     ["report", scene.name, "-o", join(folder, "report.html")],
+    ["lint", "-f", file],
+    ["preview", "-f", podFile],
   ];
   for (const question of questions) {
     const { code, stderr } = await viewer(question);
@@ -105,7 +112,22 @@ it("a viewer asks everything and changes nothing, an operator steers", async () 
     ["set", "max-unavailable", scene.name, "2"],
     ["promote", scene.name],
     ["set", "image", scene.name, "agent=agent:v3"],
+    ["abort", scene.name],
     ["undo", scene.name],
   ])
     expect(await operator(change), change.join(" ")).toMatchObject({ code: 0, stderr: "" });
+});
+
+it.each([
+  ["view", "get"],
+  ["admin", "patch"],
+])("Kubernetes' own role %s may %s SidecarSets", async (role, verb) => {
+  interface Role extends KubernetesObject {
+    readonly rules?: readonly { readonly resources?: readonly string[]; readonly verbs: readonly string[] }[];
+  }
+  const roles = resourceOf({ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" });
+  await until(`${role} has it`, async () => {
+    const { rules = [] } = await clusterOf(apiServer()).get<Role>(roles, { name: role });
+    return rules.some(({ resources, verbs }) => resources?.includes("sidecarsets") && verbs.includes(verb));
+  });
 });

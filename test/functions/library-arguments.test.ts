@@ -224,6 +224,18 @@ it.each([
   expect(answer(name, input)).toBe(sentence);
 });
 
+it.each(Object.keys(CALLS))(
+  "%s refuses what contains itself, and numbers that JSON does not have, in a sentence",
+  (name) => {
+    const [, good = {}] = CALLS[name] ?? [];
+    const circle: Record<string, unknown> = {};
+    circle["self"] = circle;
+    for (const key of Object.keys(good))
+      for (const value of [circle, [circle], { a: 1n }, [1n], 1n, Number.NaN, Symbol("x")])
+        answer(name, { ...good, [key]: value });
+  },
+);
+
 /** Of the interface that a call takes, and those it extends. */
 function argumentsOf(name: string): readonly string[] {
   const source = readFileSync(`functions/library/${name}.ts`, "utf8");

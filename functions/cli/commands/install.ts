@@ -45,8 +45,8 @@ export const INSTALL: Command = {
 /** Any will do: what is deleted is named, not described. */
 const ADDRESS = { url: "https://sidecarset-webhooks.invalid" };
 
-/** Whoever reads SidecarSets as v1alpha1 would be sent to an address that does not answer any more. */
-const NO_CONVERSION = `the definition stays, and has v1alpha1 converted by the webhook that goes; so that nobody asks it any more: kubectl patch crd sidecarsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`;
+/** Reading SidecarSets as v1alpha1 would fail, since the address that converts them no longer answers. */
+const NO_CONVERSION = `the definition stays, and still names the webhook that is removed for conversions from v1alpha1; to take that out: kubectl patch crd sidecarsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`;
 
 export const UNINSTALL: Command = {
   name: "uninstall",

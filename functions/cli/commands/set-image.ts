@@ -37,12 +37,12 @@ export const SET_IMAGE: Command = {
     const changes = containersOf(sidecarSet).filter(
       ({ name, image }) => images.has(name) && images.get(name) !== image,
     );
-    if (changes.length === 0) {
+    if (changes.length === 0 && partition === undefined) {
       session.screen.line(`${name}: has these images already`);
       return 0;
     }
-    const changed = changes.map(({ name, image }) => `${name} ${image} → ${images.get(name)}`).join(", ");
-    const text = partition === undefined ? changed : `${changed}, partition ${partition}`;
+    const changed = changes.map(({ name, image }) => `${name} ${image} → ${images.get(name)}`);
+    const text = [...changed, ...(partition === undefined ? [] : [`partition ${partition}`])].join(", ");
     const withImages = (list: readonly SidecarContainer[]) =>
       list.map((one) => ({ ...one, ...(images.has(one.name) ? { image: images.get(one.name) ?? "" } : {}) }));
     const { containers, initContainers } = sidecarSet.spec;

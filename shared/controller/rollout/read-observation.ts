@@ -31,7 +31,7 @@ export async function readObservation(
   name: string,
   changed?: SidecarSet,
 ): Promise<ReadObservation | undefined> {
-  // Whoever reads is told whose pods they are; passes need the memory.
+  // Readers also get the workload of each pod; passes leave it out to save memory.
   const asReader = { endsAtMs: Number.POSITIVE_INFINITY, tellsWorkloads: true };
   const reading = { ...context, ...asReader, tally: newTally(), told: new Set<string>() };
   const look = await lookAt(reading, name, changed);

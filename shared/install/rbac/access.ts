@@ -145,7 +145,7 @@ const PEOPLE: readonly People[] = [
   {
     name: "sidecarset-operator",
     group: "sidecarset:operators",
-    // Not to edit: whoever may change a SidecarSet puts containers into pods of every namespace.
+    // Not to edit: the right to change a SidecarSet is the right to put containers into pods of every namespace.
     aggregatedTo: "admin",
     clusterRules: [...VIEW, allow(SIDECARSET_GROUP, ["sidecarsets"], ["patch"])],
   },

@@ -185,7 +185,10 @@ function rolloutOf(
     revisions: revisions.length,
     deletable: actions.filter(({ kind }) => kind === "DeleteRevision").length,
     notUpgradable,
-    renewal: renewalHint(pods.filter((pod) => classify(stateOf(pod), sidecarSet) === "notUpgradable")),
+    renewal:
+      notUpgradable === 0
+        ? ""
+        : renewalHint(pods.filter((pod) => classify(stateOf(pod), sidecarSet) === "notUpgradable")),
     immutableFields,
     refused: problems.map(({ namespace, name, message }) => `${namespace}/${name} (${message})`),
     halt: hold === "halted" ? halt : undefined,

@@ -20,7 +20,7 @@ export interface Rollout {
   /** of those, which the next pass deletes */
   readonly deletable: number;
   readonly notUpgradable: number;
-  /** how those are recreated */
+  /** how those are recreated; "" where there are none */
   readonly renewal: string;
   /** where those differ */
   readonly immutableFields: readonly string[];
