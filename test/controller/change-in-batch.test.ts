@@ -1,8 +1,9 @@
-/** A batch of very many pods is left as soon as its SidecarSet says something else. */
+/** A batch of very many pods: its status moves meanwhile, and it is left as soon as its SidecarSet says something else. */
 
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
@@ -91,4 +92,27 @@ test("a newer image is what the rest of the batch gets", async () => {
   // Each pod once, and twice those that had the older image before anybody looked.
   expect(seen.patched).toBeGreaterThan(PODS);
   expect(seen.patched).toBeLessThan(2 * PODS - 100);
+}, 60_000);
+
+test("the status moves while one batch is written", async () => {
+  const { cluster } = local;
+  await released("moving");
+  const shown: number[] = [];
+  const { slow, seen } = slowCluster(cluster, PODS, async () => undefined);
+  const watched: Cluster = {
+    ...slow,
+    async patch(resource, key, patch, options) {
+      const answer = await slow.patch(resource, key, patch, options);
+      const isStatus = resource.plural === "sidecarsets" && options?.subresource === "status";
+      if (isStatus && seen.patched > 0 && seen.patched < PODS)
+        shown.push((answer as SidecarSet).status?.updatedPods ?? 0);
+      return answer as never;
+    },
+  };
+  const [report] = (await pass(watched, "moving")).sidecarSets;
+  expect(report?.why).toBe(`${PODS} of ${PODS} pods updated, ${PODS} of them ready`);
+  expect(shown.length).toBeGreaterThanOrEqual(2);
+  expect(shown).toEqual([...shown].sort((a, b) => a - b));
+  expect(new Set(shown).size).toBe(shown.length);
+  expect(shown.every((updated) => updated > 0 && updated < PODS)).toBe(true);
 }, 60_000);

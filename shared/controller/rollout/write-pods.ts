@@ -6,6 +6,7 @@ import { type PartialObject, PODS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { mapPaced, Pace } from "../loop/paced.ts";
 import { act, attempt, type NotDone, type Outcome } from "./act.ts";
+import { BatchStatus } from "./batch-status.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
 import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 import { backOff, isBusy, noteProblem, waitMsOf } from "./pod-trouble.ts";
@@ -45,6 +46,7 @@ export async function writePods(
   const pace = paces.get(context) ?? new Pace(WRITES_AT_ONCE, context.clock, context.endsAtMs);
   paces.set(context, pace);
   const spec = new SpecCheck(context, look);
+  const status = new BatchStatus(context, look);
   const write = async (patch: PatchPod) => {
     const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
     if (isBusy(outcome)) return waitMsOf(outcome);
@@ -54,7 +56,15 @@ export async function writePods(
     } else if (outcome.kind === "refused") refused.set(patch.pod.uid, outcome.error.message);
     return undefined;
   };
-  await mapPaced(granted, pace, write, () => spec.check());
+  const isOver = () => {
+    status.refresh();
+    return spec.check();
+  };
+  try {
+    await mapPaced(granted, pace, write, isOver);
+  } finally {
+    await status.end();
+  }
   const others = spec.isOutdated ? [] : conditions.filter(({ pod }) => !isPatch.has(pod.uid));
   await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, look, condition));
   return { done, refused, isOutdated: spec.isOutdated };

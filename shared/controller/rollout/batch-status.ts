@@ -1,0 +1,47 @@
+/** Keeps the status moving while a batch is written: a batch may take many seconds, and people watch it. */
+import { decideOn, keptOf, type Look, type RolloutContext } from "./look.ts";
+import { passGate } from "./pass-gate.ts";
+import { writeStatus } from "./write-status.ts";
+
+const EVERY_MS = 1_000;
+/** Counting takes at most this share of the time: over very many pods it is done less often. */
+const SHARE_OF_COUNTING = 1 / 20;
+
+/** Of one batch, from its beginning. */
+export class BatchStatus {
+  readonly #context: RolloutContext;
+  readonly #look: Look;
+  #dueAtMs: number;
+  #write: Promise<void> | undefined;
+
+  constructor(context: RolloutContext, look: Look) {
+    this.#context = context;
+    this.#look = look;
+    this.#dueAtMs = context.clock.now() + EVERY_MS;
+  }
+
+  /** Begins to write the status when it is time. The batch does not wait for it, and goes on when it fails. */
+  refresh(): void {
+    if (this.#write || this.#context.clock.now() < this.#dueAtMs) return;
+    this.#write = this.#refresh()
+      .catch(() => undefined)
+      .finally(() => {
+        const everyMs = Math.max(EVERY_MS, (this.#look.decisionMs ?? 0) / SHARE_OF_COUNTING);
+        this.#dueAtMs = this.#context.clock.now() + everyMs;
+        this.#write = undefined;
+      });
+  }
+
+  /** Resolves when no write is under way: what comes after the batch writes the same status. */
+  async end(): Promise<void> {
+    await this.#write;
+  }
+
+  async #refresh(): Promise<void> {
+    const kept = await keptOf(this.#context, this.#look);
+    const wish = decideOn(this.#context, this.#look, kept);
+    const decision = await passGate(this.#context, this.#look, wish, { kept, mayAsk: false });
+    // The ledger may hold what an older generation reserved: whether that is through is for the next round to say.
+    await writeStatus(this.#context, this.#look, decision, { isObservable: false, mayWait: true });
+  }
+}
