@@ -47,8 +47,10 @@ export const STEERING_ANNOTATION = "sidecarset.kruise.io/steering";
 /** Of a ledger while anything is reserved there: whoever deletes it sees it go once nothing is. */
 export const LEDGER_FINALIZER = "sidecarset.kruise.io/reservations";
 
-/** ours: "false" for a pod that is meant to have no sidecars: it is not counted among those that missed theirs */
-export const INJECT_ANNOTATION = "sidecarset.kruise.io/inject";
+/** ours, a label or an annotation of a pod: "false" declines all sidecars, where the feature gate PodOptOut lets pods do that */
+export const INJECT_KEY = "sidecarset.kruise.io/inject";
+/** ours: "true" for a pod that is meant to stay as it is: it is not counted among those that missed their sidecars */
+export const IGNORE_MISSED_ANNOTATION = "sidecarset.kruise.io/ignore-missed";
 export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
 // annotations of a pod that a workload updates in place; the old keys are read, never written

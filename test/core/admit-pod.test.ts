@@ -71,6 +71,22 @@ describe("admission of a pod", () => {
     expect(admit(given, sidecarSets)).toEqual({ kind: "allowed" });
   });
 
+  const declining: readonly [place: string, pod: Pod][] = [
+    ["label", { ...POD, metadata: { labels: { app: "web", "sidecarset.kruise.io/inject": "false" } } }],
+    ["annotation", { ...POD, metadata: { ...POD.metadata, annotations: { "sidecarset.kruise.io/inject": "false" } } }],
+  ];
+  test.each(declining)("with PodOptOut a pod declines all sidecars when it is created, by %s", (_, pod) => {
+    const view = { index: indexSidecarSets([sidecarSet("log")]), namespace: NAMESPACE, revisions: [] };
+    const isInjected = (PodOptOut: boolean, value: string) => {
+      const created = JSON.parse(JSON.stringify(pod).replace('"false"', JSON.stringify(value)));
+      const admission = admitPod(request(created), view, { ...CONTEXT, gates: { PodOptOut } });
+      return admission.kind === "allowed" && admission.object !== undefined;
+    };
+    expect(isInjected(true, "false")).toBe(false);
+    expect(isInjected(true, "true")).toBe(true);
+    expect(isInjected(false, "false")).toBe(true);
+  });
+
   const broken = { matchExpressions: [{ key: "app", operator: "Bad" }] };
   const denied: readonly [
     sentence: string,

@@ -228,6 +228,21 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
   ["SelectorNotMatched", "stop", { set: UNSELECTED, pod: bare() }, /tier is absent, wanted In a, b/],
   ["SelectorMatched", "ok", { pod: pod() }, /matches the pod's labels/],
   [
+    "OptedOut",
+    "stop",
+    {
+      pod: bare("2025-02-01T00:00:00Z", { labels: { ...LABELS, "sidecarset.kruise.io/inject": "false" } }),
+      facts: { settings: { ...CONTEXT.settings, PodOptOut: true } },
+    },
+    /declines all sidecars/,
+  ],
+  [
+    "OptOutIgnored",
+    "note",
+    { pod: bare("2025-02-01T00:00:00Z", { labels: { ...LABELS, "sidecarset.kruise.io/inject": "false" } }) },
+    /only where the feature gate PodOptOut is on/,
+  ],
+  [
     "InjectionPaused",
     "stop",
     { set: setOf({ injectionStrategy: { paused: true } }), pod: bare() },

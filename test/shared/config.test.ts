@@ -15,6 +15,7 @@ describe("readConfig", () => {
         EnableSortSidecarContainerByName: false,
         KruiseDaemon: true,
         KruisePodReadinessGate: false,
+        PodOptOut: false,
         ResourcesDeletionProtection: false,
         SidecarSetPatchPodMetadataDefaultsAllowed: false,
         SidecarTerminator: false,

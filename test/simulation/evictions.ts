@@ -1,6 +1,6 @@
 /** Which pods a SidecarSet, in one of its generations, may have evicted. Told apart from the core. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { EVICT_MISSED_ANNOTATION, INJECT_ANNOTATION } from "../../shared/api/names.ts";
+import { EVICT_MISSED_ANNOTATION, INJECT_KEY } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
 import { isInjected } from "./objects.ts";
@@ -28,7 +28,7 @@ export function evictionProblem(sidecarSet: SidecarSet, pod: Pod): string | unde
 /** Nobody recreates it, or somebody said that it is to be without. */
 function isLetBe({ metadata }: Pod): boolean {
   const isOwned = metadata?.ownerReferences?.some(({ controller }) => controller === true) === true;
-  return !isOwned || metadata?.annotations?.[INJECT_ANNOTATION] === "false";
+  return !isOwned || metadata?.annotations?.[INJECT_KEY] === "false";
 }
 
 /** At rest: those that should have been evicted. */

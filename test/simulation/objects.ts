@@ -15,7 +15,7 @@ import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IGNORE_NEVER_READY_ANNOTATION,
-  INJECT_ANNOTATION,
+  INJECT_KEY,
   INJECTED_LIST_ANNOTATION,
   OWNER_BUDGET_ANNOTATION,
   SIDECARSET_V1BETA1,
@@ -134,7 +134,7 @@ export function injectedPod(
 ): Pod {
   const annotations = {
     ...(injections.length > 0 ? recordsOf(injections) : {}),
-    ...(place.name.startsWith("spared-") ? { [INJECT_ANNOTATION]: "false" } : {}),
+    ...(place.name.startsWith("spared-") ? { [INJECT_KEY]: "false" } : {}),
   };
   const isOfTenant = place.name.startsWith("tenant-");
   const main = { name: "main", image: isOfTenant ? TENANT_IMAGE : "registry.example/main:1" };

@@ -35,7 +35,7 @@ export async function tellOfNewSet(session: Session, cluster: Cluster, given: Gi
   const reading = new Reading(sidecarSet, { resources: false, workloads: true });
   const { view } = await observePods(cluster, sidecarSet, reading);
   const namespaces = (await listAll<Namespace, Namespace>(cluster, NAMESPACES, {}, (one) => one)).items;
-  const effect = newSetEffect([...view.pods], namespaces);
+  const effect = newSetEffect([...view.pods], { namespaces, settings: await session.passSettings(cluster) });
   session.print(effect, () => show(effect, sidecarSet.metadata?.name ?? "", session));
 }
 

@@ -8,6 +8,7 @@ import { utcSeconds } from "../../go/rfc3339.ts";
 import type { Admission } from "../admission/admission.ts";
 import { Refusal } from "../admission/refusal.ts";
 import { initializeLaunchPriority } from "../launch-priority/barriers.ts";
+import { declinesSidecars } from "../pod/declines-sidecars.ts";
 import { isActive } from "../pod/is-matched.ts";
 import { chooseRevision } from "../sidecarset/revision/choose-revision.ts";
 import { type RevisionWanted, wantedRevision } from "../sidecarset/revision/wanted-revision.ts";
@@ -36,6 +37,7 @@ export interface PodAdmissionContext {
   readonly gates: {
     readonly EnableSortSidecarContainerByName?: boolean;
     readonly KruisePodReadinessGate?: boolean;
+    readonly PodOptOut?: boolean;
   };
 }
 
@@ -170,7 +172,8 @@ export function admitPod(request: AdmissionRequest, view: PodAdmissionView, cont
   const pod = request.object as Pod;
   const isNew = isForPods(request) && request.operation === "CREATE";
   const gated = isNew ? addReadinessGate(pod, context.gates.KruisePodReadinessGate === true) : pod;
-  const filled = takesSidecars(request, pod) ? withSidecars(request, gated, view, context) : gated;
+  const isDeclined = isNew && context.gates.PodOptOut === true && declinesSidecars(pod);
+  const filled = takesSidecars(request, pod) && !isDeclined ? withSidecars(request, gated, view, context) : gated;
   if ("message" in filled) return deny(filled);
   const ordered = withLaunchOrder(request, filled, context);
   if (ordered instanceof Refusal) return deny(ordered);

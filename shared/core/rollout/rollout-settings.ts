@@ -1,4 +1,4 @@
-/** Decides nothing: the feature gates that change what passes do with pods. Whoever decides, or says what would be decided, is given all of them. */
+/** Decides nothing: the feature gates that change what pods get. Whatever decides, or says what would be decided, is given all of them. */
 
 export interface RolloutSettings {
   /** ours: cpu and memory of sidecars are changed in place */
@@ -7,6 +7,8 @@ export interface RolloutSettings {
   readonly NativeSidecarInPlaceUpdate: boolean;
   /** pods are given the condition that it has them wait for */
   readonly KruisePodReadinessGate: boolean;
+  /** ours: new pods may decline sidecars */
+  readonly PodOptOut: boolean;
   /** sidecars of jobs that are done are ended */
   readonly SidecarTerminator: boolean;
   /** ours: pods of jobs may be Succeeded or Failed before their sidecars have stopped */
@@ -22,6 +24,7 @@ export const DEFAULT_ROLLOUT_SETTINGS: RolloutSettings = {
   InPlaceResize: false,
   NativeSidecarInPlaceUpdate: false,
   KruisePodReadinessGate: false,
+  PodOptOut: false,
   SidecarTerminator: false,
   SidecarTerminatorByPhase: false,
   SkipUpgradableCondition: false,

@@ -31,6 +31,15 @@ describe("a pod has missed its sidecars", () => {
 
 describe("a pod has not", () => {
   test.each<[string, Pod]>([
+    [
+      "when its annotation declines them",
+      pod("p", { metadata: { annotations: { "sidecarset.kruise.io/inject": "false" } } }),
+    ],
+    ["when its label declines them", pod("p", { metadata: { labels: { "sidecarset.kruise.io/inject": "false" } } })],
+    [
+      "when it is to be ignored",
+      pod("p", { metadata: { annotations: { "sidecarset.kruise.io/ignore-missed": "true" } } }),
+    ],
     ["when it has them", pod("p", { metadata: { annotations: { [LIST]: "mesh,agent" } } })],
     ["when it was made before", pod("p", { metadata: { creationTimestamp: "2026-01-01T00:00:09Z" } })],
     ["when it was made in that very second", pod("p", { metadata: { creationTimestamp: SINCE } })],

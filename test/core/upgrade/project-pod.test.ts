@@ -46,6 +46,15 @@ const POD = {
 } as unknown as Pod;
 
 describe("what a rollout keeps of a pod", () => {
+  test("is whether it declines sidecars, or is to be ignored where it has none", () => {
+    const labels = { ...METADATA.labels, "sidecarset.kruise.io/inject": "false", other: "x" };
+    const annotations = { "sidecarset.kruise.io/inject": "false", "sidecarset.kruise.io/ignore-missed": "true" };
+    const kept = projectPod({ ...POD, metadata: { ...METADATA, labels, annotations } } as Pod, sidecarSetOf({}));
+    expect(kept.metadata?.annotations).toStrictEqual(annotations);
+    expect(kept.metadata?.labels).toHaveProperty(["sidecarset.kruise.io/inject"], "false");
+    expect(kept.metadata?.labels).not.toHaveProperty("other");
+  });
+
   test("is what tells its workload too, for those who ask for that", () => {
     const ownerReferences = [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web-a1", uid: "r", controller: true }];
     const labels = { ...METADATA.labels, "pod-template-hash": "a1", other: "x" };

@@ -1,9 +1,10 @@
 /** Decides which pods should have been given a SidecarSet's containers when they were made, and were not. */
 import type { Pod } from "../../../api/kubernetes.ts";
-import { INJECT_ANNOTATION, MIRROR_ANNOTATION } from "../../../api/names.ts";
+import { IGNORE_MISSED_ANNOTATION, MIRROR_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
+import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { isActive, isInjected } from "../../pod/is-matched.ts";
 
 export interface MissedScope {
@@ -36,8 +37,8 @@ function keyOf({ metadata }: Pod): string {
   return `${metadata?.namespace}/${metadata?.name}`;
 }
 
-/** Somebody said so, or a node runs it whatever it looks like here. */
-function isLetBe({ metadata }: Pod): boolean {
-  const { [INJECT_ANNOTATION]: inject, [MIRROR_ANNOTATION]: mirror } = metadata?.annotations ?? {};
-  return inject === "false" || mirror !== undefined;
+/** Its author said so, whether or not the webhook would have listened, or a node runs it whatever it looks like here. */
+function isLetBe(pod: Pod): boolean {
+  const { [IGNORE_MISSED_ANNOTATION]: ignored, [MIRROR_ANNOTATION]: mirror } = pod.metadata?.annotations ?? {};
+  return ignored === "true" || mirror !== undefined || declinesSidecars(pod);
 }

@@ -3,8 +3,10 @@ import type { Namespace, Pod } from "../../../api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL, MIRROR_ANNOTATION } from "../../../api/names.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { EXEMPT_NAMESPACES } from "../../injection/match/exempt-pods.ts";
+import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { isActive } from "../../pod/is-matched.ts";
 import { type Renewal, renewalsOf } from "../../pod/workload.ts";
+import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 
 export interface NewSetEffect {
   readonly isNew: true;
@@ -17,10 +19,15 @@ export interface NewSetEffect {
 }
 
 /** Pure. `pods`: those that it selects, in its namespaces. */
-export function newSetEffect(pods: readonly Pod[], namespaces: readonly Namespace[]): NewSetEffect {
+export function newSetEffect(
+  pods: readonly Pod[],
+  { namespaces, settings }: { readonly namespaces: readonly Namespace[]; readonly settings: RolloutSettings },
+): NewSetEffect {
   const controlled = namespaces.filter(({ metadata }) => metadata?.labels?.[CONTROL_PLANE_LABEL] !== undefined);
   const left = new Set([...EXEMPT_NAMESPACES, ...controlled.map(({ metadata }) => metadata?.name ?? "")]);
-  const active = pods.filter((pod) => isActive(pod) && pod.metadata?.annotations?.[MIRROR_ANNOTATION] === undefined);
+  const isOut = (pod: Pod) =>
+    pod.metadata?.annotations?.[MIRROR_ANNOTATION] !== undefined || (settings.PodOptOut && declinesSidecars(pod));
+  const active = pods.filter((pod) => isActive(pod) && !isOut(pod));
   const isLeft = ({ metadata }: Pod) => left.has(metadata?.namespace ?? "");
   const meant = active.filter((pod) => !isLeft(pod));
   const excluded = Map.groupBy(active.filter(isLeft), ({ metadata }) => metadata?.namespace ?? "");

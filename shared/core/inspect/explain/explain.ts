@@ -4,6 +4,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
+import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { renewalHint } from "../../pod/workload.ts";
@@ -94,7 +95,7 @@ function traceNewPods(sidecarSet: SidecarSet, all: readonly SidecarSet[]): reado
 function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }: Summary): readonly Step[] {
   const active = pods.filter(isActive);
   const name = sidecarSet.metadata?.name ?? "";
-  const lacking = active.filter((pod) => !isInjected(pod, name));
+  const lacking = active.filter((pod) => !isInjected(pod, name) && !declinesSidecars(pod));
   const older = active.filter((pod) => isInjected(pod, name) && !isMatched(pod, sidecarSet));
   return [
     active.length === 0

@@ -18,6 +18,8 @@ export const REASONS = [
   "SelectorNotMatched",
   "SelectorMatched",
   // whether it was injected
+  "OptedOut",
+  "OptOutIgnored",
   "InjectionPaused",
   "ReplacedByCanary",
   "ConflictsWithSidecarSet",

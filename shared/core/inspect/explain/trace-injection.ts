@@ -1,15 +1,17 @@
 /** Decides why a pod has the sidecars of a SidecarSet, or why not: the rules in the order in which they are looked at. */
 import type { ControllerRevision, LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
-import { HASH_ANNOTATION } from "../../../api/names.ts";
+import { HASH_ANNOTATION, INJECT_KEY } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { matches } from "../../injection/match/matches.ts";
 import { replaceByCanary } from "../../injection/replace-by-canary.ts";
+import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { hasAllSidecars, isInjected } from "../../pod/is-matched.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { isHotUpgrade, slotNames } from "../../pod/sidecar-containers.ts";
 import { renewalHint } from "../../pod/workload.ts";
+import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { missedRequirements } from "./missed-requirements.ts";
@@ -25,6 +27,7 @@ export interface InjectionFacts {
   readonly sidecarSets: readonly SidecarSet[];
   /** of this SidecarSet */
   readonly revisions: readonly ControllerRevision[];
+  readonly settings: RolloutSettings;
 }
 
 /** Ends with the first rule that is against it; with "Injected" when the pod has them. */
@@ -50,6 +53,7 @@ function rulesOf(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): reado
     () => traceRegistration(pod, facts.namespace, facts.registrations),
     () => traceNamespace(pod, sidecarSet, facts.namespace),
     () => traceSelector(pod, sidecarSet),
+    () => traceOptOut(pod, facts.settings),
     () => traceCanary(pod, sidecarSet, facts),
     () => traceRevision(sidecarSet, facts.revisions),
   ];
@@ -103,6 +107,13 @@ export function traceSelector({ metadata }: Pod, sidecarSet: SidecarSet): Step {
     `the selector does not match the pod's labels: ${failing(selector, metadata?.labels)}`,
     "labels count at the moment a pod is created: change its template, or spec.selector",
   );
+}
+
+function traceOptOut(pod: Pod, { PodOptOut }: RolloutSettings): Step | undefined {
+  if (!declinesSidecars(pod)) return undefined;
+  const said = `the pod has ${INJECT_KEY}: "false"`;
+  if (!PodOptOut) return note("OptOutIgnored", `${said}, which counts only where the feature gate PodOptOut is on`);
+  return stop("OptedOut", `${said}: it declines all sidecars`, "remove that from its template, and recreate it");
 }
 
 /** Every requirement that does not hold; undefined: all do. */

@@ -1,10 +1,11 @@
 /** Decides what the page says about one pod: where it stands, since when, and what it waits for. */
 import type { Pod } from "../../../api/kubernetes.ts";
-import { HASH_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION, INJECT_ANNOTATION } from "../../../api/names.ts";
+import { HASH_ANNOTATION, IGNORE_MISSED_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { jsonObjectOf } from "../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { failureOf } from "../../pod/container-failure.ts";
+import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { hasAllSidecars, isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
 import { readyCondition } from "../../pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
@@ -113,7 +114,7 @@ function whyWithout(pod: Pod, sidecarSet: SidecarSet): string | undefined {
   const { metadata } = sidecarSet;
   if (isInjected(pod, metadata?.name ?? "") && !hasAllSidecars(pod, sidecarSet))
     return "lacks a container of the SidecarSet";
-  if (pod.metadata?.annotations?.[INJECT_ANNOTATION] === "false") return undefined;
+  if (declinesSidecars(pod) || pod.metadata?.annotations?.[IGNORE_MISSED_ANNOTATION] === "true") return undefined;
   const age = secondsBetween(metadata?.creationTimestamp ?? "", pod.metadata?.creationTimestamp ?? "");
   return age !== undefined && age < 0 ? CREATED_BEFORE : undefined;
 }

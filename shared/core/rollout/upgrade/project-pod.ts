@@ -3,8 +3,9 @@ import type { Container, ContainerStatus, LabelSelector, ObjectMeta, Pod } from 
 import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
+  IGNORE_MISSED_ANNOTATION,
   IN_PLACE_UPDATE_STATE_ANNOTATION,
-  INJECT_ANNOTATION,
+  INJECT_KEY,
   INJECTED_LIST_ANNOTATION,
   MIRROR_ANNOTATION,
   RESIZE_ANNOTATION,
@@ -25,7 +26,8 @@ type Annotations = Readonly<Record<string, string>>;
 const OUR_ANNOTATIONS: ReadonlySet<string> = new Set([
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
-  INJECT_ANNOTATION,
+  IGNORE_MISSED_ANNOTATION,
+  INJECT_KEY,
   INJECTED_LIST_ANNOTATION,
   IN_PLACE_UPDATE_STATE_ANNOTATION,
   MIRROR_ANNOTATION,
@@ -87,12 +89,13 @@ function extended(projection: Projection, { workloads }: Also): Projection {
   return { ...projection, hasControllers: true, ...(labels ? { labels: [...labels, POD_TEMPLATE_HASH_LABEL] } : {}) };
 }
 
-/** Who is selected, and who goes first. */
+/** Who is selected, who declines sidecars, and who goes first. */
 function labelsRead({ selector, updateStrategy = {} }: SidecarSetSpec): readonly string[] {
   const { selector: chosen, priorityStrategy, scatterStrategy } = updateStrategy;
   const weights = priorityStrategy?.weightPriority ?? [];
   const selectors = [selector, chosen, ...weights.map(({ matchSelector }) => matchSelector)];
   const keys = [
+    INJECT_KEY,
     ...selectors.flatMap(keysOf),
     ...(priorityStrategy?.orderPriority ?? []).map(({ orderedKey }) => orderedKey),
     ...(scatterStrategy ?? []).map(({ key }) => key),
