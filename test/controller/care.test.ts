@@ -107,7 +107,7 @@ describe("a release that halts", () => {
     await annotate("kept", { [UNDO_ON_HALT_ANNOTATION]: "true" });
     const report = await pass("kept", { dryRun: true });
     expect(report?.planned?.join("\n")).toContain(
-      "SidecarSet kept: put back to revision 1, since 2 of 2 updated pods fail",
+      "SidecarSet kept: put back to revision 1, with which no pod is ready now, since 2 of 2 updated pods fail",
     );
     expect(imageNow(await readSet(cluster, "kept"))).toBe(BAD);
   }, 40_000);

@@ -2,8 +2,10 @@
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { undoneBefore } from "../../../shared/core/rollout/halt/undo.ts";
 import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-controlled-by.ts";
 import { recordedFields } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { counted } from "../../../shared/go/counted.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { type Change, changeSet, DRY_RUN } from "../input/change-set.ts";
@@ -46,6 +48,7 @@ export const UNDO: Command = {
       ...(isAbsent(updateStrategy?.partition)
         ? []
         : [`The partition is ${updateStrategy?.partition}: so many pods stay as they are.`]),
+      ...doubtsOf(read, revision),
     ];
     await changeSet(input, session, cluster, { sidecarSet: read.sidecarSet, change: { ...changeTo(revision), notes } });
     return 0;
@@ -130,6 +133,26 @@ function revisionFor(read: ReadSet, wanted: number | undefined): ControllerRevis
   throw new CliError(
     `SidecarSet ${sidecarSet.metadata?.name} has no previous revision; sidecarset history shows what there is`,
   );
+}
+
+/** What speaks against a revision: that it was taken back before, or that no pod is seen to be ready with it. */
+function doubtsOf(read: ReadSet, revision: ControllerRevision): readonly string[] {
+  const { sidecarSet, facts } = read;
+  const name = sidecarSet.metadata?.name ?? "";
+  const pods = podRows({ sidecarSet, facts });
+  const readyWith = ({ metadata }: ControllerRevision) =>
+    pods.filter((pod) => pod.isReady && pod.revision === metadata?.name).length;
+  const undone = undoneBefore(sidecarSet, revision.metadata?.annotations?.[HASH_ANNOTATION] ?? "");
+  const taken = undone === undefined ? [] : [`Revision ${revision.revision} was taken back before: ${undone}.`];
+  if (readyWith(revision) > 0) return taken;
+  const running = pods.filter((pod) => pod.revision === revision.metadata?.name).length;
+  const seen =
+    running === 0 ? "No pod runs it now" : `${counted(running, "pod runs", "pods run")} it, and none is ready`;
+  const [best] = newestFirst(read).filter((one) => !isCurrent(one, sidecarSet) && readyWith(one) > 0);
+  const other = best
+    ? ` Revision ${best.revision} is ready in ${counted(readyWith(best), "pod")}: sidecarset undo ${name} --to-revision ${best.revision}.`
+    : "";
+  return [...taken, `It is not known whether revision ${revision.revision} was ever ready. ${seen}.${other}`];
 }
 
 /** That of most pods that are not updated. */

@@ -71,7 +71,7 @@ export function planUndo(sidecarSet: SidecarSet, facts: UndoFacts): Undo | strin
   const working = workingHashes(sidecarSet, facts.pods);
   const best = candidates.find(({ to }) => working.has(to)) ?? candidates[0];
   if (!best) return "it is not undone, since no other revision is kept";
-  return undoTo(best, { undone, from, ...facts });
+  return undoTo(best, { undone, from, isProven: working.has(best.to), ...facts });
 }
 
 interface Candidate {
@@ -109,12 +109,21 @@ function workingHashes({ metadata }: SidecarSet, pods: Sequence<PodState>): Read
   return new Set([...byHash].filter(([, namespaces]) => namespaces.size >= needed).map(([hash]) => hash));
 }
 
+interface Before {
+  readonly undone: readonly Undone[];
+  /** hash of the release that is taken back */
+  readonly from: string;
+  /** pods are ready with what it goes back to */
+  readonly isProven: boolean;
+}
+
 function undoTo(
   { revision: stored, to, withoutImage }: Candidate,
-  { undone, from, now, halt }: UndoFacts & { readonly undone: readonly Undone[]; readonly from: string },
+  { undone, from, isProven, now, halt }: UndoFacts & Before,
 ): Undo {
   const { revision } = stored;
-  const message = `put back to revision ${revision}, since ${halt}`;
+  const unproven = isProven ? "" : ", with which no pod is ready now";
+  const message = `put back to revision ${revision}${unproven}, since ${halt}`;
   const record: Undone = { from, to, at: now, message };
   const annotations = {
     [UNDONE_ANNOTATION]: JSON.stringify([...undone, record].slice(-REMEMBERED)),
@@ -135,6 +144,11 @@ function undoneOf({ metadata }: SidecarSet): readonly Undone[] | undefined {
 
 function isUndone(value: unknown): value is Undone {
   return isJsonObject(value) && ["from", "to", "at", "message"].every((key) => typeof value[key] === "string");
+}
+
+/** Why a release, named by its hash, was taken back once; undefined: it was not. */
+export function undoneBefore(sidecarSet: SidecarSet, hash: string): string | undefined {
+  return undoneOf(sidecarSet)?.findLast(({ from }) => from === hash)?.message;
 }
 
 /** The last that was done; `isCurrent`: nothing was released since. undefined: nothing was ever undone. */

@@ -1,0 +1,74 @@
+/** `undo` says so when nothing shows that what it goes back to ever worked. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { UNDONE_ANNOTATION } from "../../shared/api/names.ts";
+import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
+import { deploy, KRUISE_NAMESPACE, release, startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import { runHere } from "./run-cli.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const BROKEN = "proxy:does-not-exist";
+
+let test: TestCluster;
+let folder: string;
+
+const undo = async (...args: readonly string[]) =>
+  (await runHere(["--kubeconfig", join(folder, "kubeconfig"), "undo", "agent", "--dry-run", ...args])).stdout;
+
+async function pass(): Promise<void> {
+  await runPass(test.cluster, {
+    deadlineMs: 60_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    follow: false,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+  });
+}
+
+beforeAll(async () => {
+  test = await startTestCluster();
+  folder = await mkdtemp(join(tmpdir(), "undo-"));
+  await writeFile(join(folder, "kubeconfig"), test.kubeconfig);
+  await deploy(test.cluster, "agent", 4, {});
+  await pass();
+  await release(test.cluster, "agent", 2, { image: BROKEN });
+  await pass();
+});
+afterAll(async () => {
+  await test?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+it("goes back to what pods are ready with, without a word of doubt", async () => {
+  expect(await undo()).not.toContain("not known");
+});
+
+it("names the revision that pods are ready with where the previous one never was", async () => {
+  await release(test.cluster, "agent", 3, { image: "proxy:does-not-exist-either", paused: true });
+  await pass();
+  const said = await undo();
+  expect(said).toContain("back to revision 2");
+  expect(said).toContain("It is not known whether revision 2 was ever ready. 1 pod runs it, and none is ready.");
+  expect(said).toContain("Revision 1 is ready in 3 pods: sidecarset undo agent --to-revision 1.");
+  expect(await undo("--to-revision", "1")).not.toContain("not known");
+});
+
+it("says that a revision was taken back before, and why", async () => {
+  const undone = [
+    {
+      from: "hash2",
+      to: "hash1",
+      at: "2026-01-01T00:00:00Z",
+      message: "put back to revision 1, since 1 of 1 updated pods fail",
+    },
+  ];
+  const annotations = { [UNDONE_ANNOTATION]: JSON.stringify(undone) };
+  await test.cluster.patch(SIDECARSETS, { name: "agent" }, { type: "merge", body: { metadata: { annotations } } });
+  expect(await undo()).toContain(
+    "Revision 2 was taken back before: put back to revision 1, since 1 of 1 updated pods fail.",
+  );
+});
