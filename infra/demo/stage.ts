@@ -8,9 +8,10 @@ import { startServer } from "../../functions/server/serve.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { installation } from "../../shared/install/manifests.ts";
+import { resourceOf } from "../../shared/install/resource-of.ts";
 import type { WebhookAddress } from "../../shared/install/webhooks/address.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
-import type { Cluster, Resource } from "../../shared/kube/port.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
 import { type LocalCluster, startLocalCluster } from "../local/cluster.ts";
 
@@ -43,13 +44,6 @@ async function writeCertificate(folder: string) {
   await writeFile(paths.tlsCert, cert);
   await writeFile(paths.tlsKey, key, { mode: 0o600 });
   return { ...paths, caBundle: Buffer.from(cert).toString("base64") };
-}
-
-/** Every kind that we install has a plural by English rules. */
-function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
-  const [version = "", group = ""] = apiVersion.split("/").reverse();
-  const plural = `${kind.toLowerCase()}s`.replace(/ys$/, "ies");
-  return { group, version, plural, namespaced: metadata?.namespace !== undefined };
 }
 
 /** Who calls our webhooks proves it by a path that nobody can guess. */

@@ -1,9 +1,12 @@
 /** `check` of an installation that is served, and of one where something was broken. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
-import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 import { type Outcome, runHere } from "./run-cli.ts";
@@ -77,6 +80,28 @@ describe("check", () => {
     expect(stdout).toMatch(/^! NotLookedAt\n {2}rights: /m);
     expect(stdout).toMatch(/^0 errors, \d+ warnings?, \d+ notes?\nLooked at 1 SidecarSet, 2 pods/m);
     expect((await check("-o", "yaml")).stdout).toMatch(/^findings:\n {2}- id: /);
+  });
+
+  it("before an install tries what would be applied, and stores nothing", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "check-pre-"));
+    const manifest = join(folder, "install.yaml");
+    const { stdout } = await runHere(["install", "--url", "https://127.0.0.1:9"]);
+    const unknown = "---\napiVersion: example.com/v1\nkind: Unserved\nmetadata: {name: one}\n";
+    await writeFile(manifest, stdout + unknown);
+    const before = await cluster.client.list(MUTATING_WEBHOOK_CONFIGURATIONS, {});
+    const { code, stdout: said } = await check("--pre", manifest, "-o", "json");
+    const report = JSON.parse(said) as CheckReport;
+    const refused = report.findings.filter(({ id }) => id === "InstallRefused");
+    expect(refused.map(({ about }) => about)).toEqual(["Unserved one"]);
+    expect(idsOf(report)).toContain("WebhookUnreachable");
+    expect(idsOf(report)).not.toContain("TickNeverRan");
+    expect(report.looked.objects).toBe(stdout.split(/^---$/m).length + 1);
+    expect(code).toBe(4);
+    expect((await cluster.client.list(MUTATING_WEBHOOK_CONFIGURATIONS, {})).items).toEqual(before.items);
+    await writeFile(manifest, unknown);
+    const wrong = await check("--pre", manifest);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("no webhooks are registered in there")]);
+    await rm(folder, { recursive: true });
   });
 
   it("finds that the webhooks are down, and shows no secret of the address", async () => {

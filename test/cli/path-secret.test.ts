@@ -7,12 +7,12 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { installation } from "../../shared/install/manifests.ts";
+import { resourceOf } from "../../shared/install/resource-of.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { type Cluster, EVENTS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
 import { pathSecretOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { PATIENT } from "../support/patient.ts";
-import { resourceOf } from "../support/resource-of.ts";
 import { type Outcome, runCli, runHere } from "./run-cli.ts";
 
 const SETS_PATH = "/mutate-apps-kruise-io-sidecarset";

@@ -9,6 +9,7 @@ import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
 import type { Migration } from "../../shared/core/inspect/migrate/migration.ts";
+import { resourceOf } from "../../shared/install/resource-of.ts";
 import {
   type Cluster,
   MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -17,7 +18,6 @@ import {
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
 import { type Outcome, runHere } from "../cli/run-cli.ts";
-import { resourceOf } from "../support/resource-of.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf, writeKubeconfig } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";

@@ -9,8 +9,9 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
+import { resourceOf } from "../../shared/install/resource-of.ts";
 import { type Cluster, CONFIG_MAPS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
-import { resourceOf } from "../support/resource-of.ts";
 import { controlPlane } from "./support/access.ts";
 import { clusterOf, writeKubeconfig } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";
@@ -135,6 +136,13 @@ describe("the five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_M
     await typeAll(deploy);
     const [, diff, plan, preview] = await typeAll(ask);
     const tookMs = performance.now() - began;
+    const manifest = (install?.at(-1) ?? "").replace(/\| kubectl apply.*/, "");
+    const asked = JSON.parse(
+      await type(`${manifest} | sidecarset check --pre - -o json || test $? -eq 3`),
+    ) as CheckReport;
+    expect(asked.findings.map(({ id }) => id)).not.toContain("InstallRefused");
+    expect(asked.counts.error).toBe(0);
+    expect(asked.looked.objects).toBe(38);
     expect(diff).toMatch(/^Pods: 200\n +200 will be updated in place$/m);
     expect(plan).toMatch(
       /200 pods in 5 steps, 2m30s, at most 40 unavailable at once\. All are updated and ready then\./,

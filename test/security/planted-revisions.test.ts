@@ -9,10 +9,10 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { planUndo } from "../../shared/core/rollout/halt/undo.ts";
 import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
 import { installation } from "../../shared/install/manifests.ts";
+import { resourceOf } from "../../shared/install/resource-of.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { type Cluster, CONTROLLER_REVISIONS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { runHere } from "../cli/run-cli.ts";
-import { resourceOf } from "../support/resource-of.ts";
 import { NOW } from "../support/rollout-fixture.ts";
 
 const NAMESPACE = "kruise-system";

@@ -7,6 +7,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { sidecarSetCrd } from "../../shared/install/crd/sidecarset-crd.ts";
 import { kruiseNamespace } from "../../shared/install/rbac/access.ts";
+import { resourceOf } from "../../shared/install/resource-of.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import {
@@ -20,7 +21,6 @@ import { readConfig } from "../../shared/settings/config.ts";
 import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
 import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
 import { type ClusterView, clusterView } from "../../shared/webhook/view/cluster-view.ts";
-import { resourceOf } from "../support/resource-of.ts";
 
 const CRDS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", namespaced: false };
 const { kruiseNamespace: namespace, featureGates } = readConfig({});

@@ -7,10 +7,10 @@ import { generate } from "selfsigned";
 import { type Server, startServer } from "../../functions/server/serve.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import { installation } from "../../shared/install/manifests.ts";
+import { resourceOf } from "../../shared/install/resource-of.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
-import { resourceOf } from "../support/resource-of.ts";
 
 interface TlsFiles {
   readonly tlsCert: string;

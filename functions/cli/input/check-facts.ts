@@ -55,7 +55,7 @@ export const DEFINITIONS: Resource = {
 };
 export const VALIDATING: Resource = { ...MUTATING_WEBHOOK_CONFIGURATIONS, plural: "validatingwebhookconfigurations" };
 const MANAGER = "kruise-controller-manager";
-const PROBES_AT_ONCE = 4;
+export const PROBES_AT_ONCE = 4;
 
 /** @throws KubeError when the cluster is not reached at all */
 export async function readCheckFacts(session: Session): Promise<Facts> {
@@ -98,7 +98,7 @@ export async function look<T>(read: () => Promise<T>): Promise<Seen<T>> {
   }
 }
 
-async function readServer(session: Session): Promise<Pick<Facts, "version" | "skewSeconds">> {
+export async function readServer(session: Session): Promise<Pick<Facts, "version" | "skewSeconds">> {
   const seen = await look(async () => readServerFacts(await session.access(), systemClock.epochMs));
   if ("why" in seen) return { version: seen, skewSeconds: seen };
   const { version, skewSeconds } = seen.value;
@@ -116,7 +116,8 @@ export function all<T extends KubernetesObject>(
   return look(async () => (await listAll<T, T>(cluster, resource, options, (one) => one)).items);
 }
 
-async function readRegistered(cluster: Cluster): Promise<Pick<Facts, "mutating" | "validating" | "definition">> {
+/** What is registered, and the definition. */
+export async function readRegistered(cluster: Cluster): Promise<Pick<Facts, "mutating" | "validating" | "definition">> {
   const [mutating, validating, definition] = await Promise.all([
     all<WebhookConfiguration>(cluster, MUTATING_WEBHOOK_CONFIGURATIONS),
     all<WebhookConfiguration>(cluster, VALIDATING),

@@ -1,8 +1,8 @@
 /** Where the tests of a run find an API server: a control plane for each worker, or the one that was given. */
 import type { TestProject } from "vitest/node";
+import { resourceOf } from "../../../shared/install/resource-of.ts";
 import { PODS } from "../../../shared/kube/port.ts";
 import type { RawTarget } from "../../contract/raw.ts";
-import { resourceOf } from "../../support/resource-of.ts";
 import type { OwnControlPlane } from "./access.ts";
 import { clusterOf } from "./clients.ts";
 import { startControlPlane } from "./control-plane.ts";

@@ -1,7 +1,7 @@
 /** What the reconciler tries to write to: pods, records and the cluster's own, and a role that would let it. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { resourceOf } from "../../../shared/install/resource-of.ts";
 import { type Cluster, LEASES } from "../../../shared/kube/port.ts";
-import { resourceOf } from "../../support/resource-of.ts";
 import { controller, ORDERED, PLANE, SHOP } from "./fence-write.ts";
 import { createAll, removeAll } from "./installed.ts";
 import { until } from "./until.ts";

@@ -4,13 +4,13 @@ import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { accessObjects, kruiseNamespace } from "../../../shared/install/rbac/access.ts";
+import { resourceOf } from "../../../shared/install/resource-of.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { isKubeError, KubeError } from "../../../shared/kube/error.ts";
 import { kubeconfigAccess } from "../../../shared/kube/kubeconfig.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";
 import { type ClusterAccess, openTransport, readBody } from "../../../shared/kube/transport.ts";
 import type { RawTarget } from "../../contract/raw.ts";
-import { resourceOf } from "../../support/resource-of.ts";
 import { reachesUs } from "./reachable.ts";
 import { until } from "./until.ts";
 

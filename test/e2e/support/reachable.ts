@@ -1,8 +1,8 @@
 /** Whether an API server reaches webhooks on this machine. */
 import { randomBytes } from "node:crypto";
+import { resourceOf } from "../../../shared/install/resource-of.ts";
 import { type Cluster, CONFIG_MAPS } from "../../../shared/kube/port.ts";
 import { startWebhookServer } from "../../contract/webhook-server.ts";
-import { resourceOf } from "../../support/resource-of.ts";
 import { until } from "./until.ts";
 
 const REACH_TIMEOUT_MS = 15_000;

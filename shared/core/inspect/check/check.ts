@@ -39,6 +39,8 @@ export interface CheckReport {
     readonly webhooks: number;
     readonly addresses: number;
     readonly rights: number;
+    /** of a manifest, that were tried in a dry run; absent: there is none */
+    readonly objects?: number;
   };
 }
 

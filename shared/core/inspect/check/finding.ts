@@ -7,6 +7,8 @@ export type Severity = "error" | "warning" | "note";
 export const SEVERITIES = {
   // whether everything could be looked at
   NotLookedAt: "warning",
+  // whether a manifest would be accepted
+  InstallRefused: "error",
   // whether API servers call the webhooks
   PodWebhookMissing: "error",
   SidecarSetWebhookMissing: "error",

@@ -1,0 +1,64 @@
+/** Decides what would go wrong if a manifest were applied: the check of an installation, as if it were there already. */
+import { type CheckReport, checkInstallation } from "./check.ts";
+import type { Facts } from "./facts.ts";
+import { type Finding, type FindingId, finding } from "./finding.ts";
+
+/** What came of creating or changing one of its objects in a dry run. */
+export interface Tried {
+  /** such as `ClusterRole sidecarset-reconciler` */
+  readonly object: string;
+  /** the API server's sentence; undefined: it would be accepted */
+  readonly refusal?: string;
+  /** the caller lacks the right */
+  readonly isForbidden?: boolean;
+  /** its namespace is not there yet */
+  readonly isUntried?: boolean;
+}
+
+/** What is true of an installation before it is there; the others say that it is not there, or is not used yet. */
+const MEANT: ReadonlySet<FindingId> = new Set<FindingId>([
+  "NotLookedAt",
+  "PlaceholderAddress",
+  "FailsOpen",
+  "FailsClosed",
+  "FailsClosedForAll",
+  "WebhookUnreachable",
+  "NotReachableFromHere",
+  "NotProbed",
+  "CertificateNotTrusted",
+  "CertificateNameWrong",
+  "CertificateExpired",
+  "CertificateExpiresSoon",
+  "CaBundleBroken",
+  "AnyoneIsAnswered",
+  "CallerRefused",
+  "WebhookFailing",
+  "WebhookSlow",
+  "OpenKruiseActive",
+  "OpenKruiseWebhooksLeft",
+  "InjectedTwice",
+  "OtherPodWebhooks",
+  "OldVersionStored",
+  "ApiServerOld",
+  "ClockSkew",
+]);
+
+/** Pure. `facts`: what is there, with the manifest's registrations and definition in place of those that they replace. */
+export function checkBeforeInstall(facts: Facts, tried: readonly Tried[]): CheckReport {
+  const { findings, looked } = checkInstallation(facts);
+  const refused = tried.flatMap((one) => (one.refusal === undefined ? [] : refusedBy(one, one.refusal)));
+  const all = [...refused, ...findings.filter(({ id }) => MEANT.has(id))];
+  const count = (severity: Finding["severity"]) => all.filter((one) => one.severity === severity).length;
+  return {
+    findings: all,
+    counts: { error: count("error"), warning: count("warning"), note: count("note") },
+    looked: { ...looked, objects: tried.filter(({ isUntried }) => !isUntried).length, kindsOfFindings: MEANT.size + 1 },
+  };
+}
+
+function refusedBy({ object, isForbidden }: Tried, refusal: string): readonly Finding[] {
+  const hint = isForbidden
+    ? "apply the manifest as somebody who may, with --context or --kubeconfig"
+    : "see what refuses it: a policy of the cluster, or an API server that does not serve this kind";
+  return [finding("InstallRefused", object, `the API server would refuse it: ${refusal}`, hint)];
+}

@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import { checkBeforeInstall } from "../../../shared/core/inspect/check/before-install.ts";
+import { IN_ORDER } from "./fixture.ts";
+
+it("tells what would be refused, and counts what was tried", () => {
+  const { findings, counts, looked } = checkBeforeInstall(IN_ORDER, [
+    { object: "Namespace kruise-system" },
+    { object: "ServiceAccount kruise-system/sidecarset-reconciler", isUntried: true },
+    { object: "ClusterRole a", refusal: "may not create clusterroles", isForbidden: true },
+    { object: "Policy b", refusal: "not found" },
+  ]);
+  expect(findings.map(({ id, about, message }) => `${id} ${about}: ${message}`)).toEqual([
+    "InstallRefused ClusterRole a: the API server would refuse it: may not create clusterroles",
+    "InstallRefused Policy b: the API server would refuse it: not found",
+    expect.stringMatching(/^FailsOpen /),
+  ]);
+  expect(findings[0]?.hint).toContain("somebody who may");
+  expect(findings[1]?.hint).toContain("a policy of the cluster");
+  expect(counts).toEqual({ error: 2, warning: 0, note: 1 });
+  expect(looked.objects).toBe(3);
+});
+
+it("does not say that what is to be installed is not there yet", () => {
+  const facts = { ...IN_ORDER, lastPass: { value: undefined }, sidecarSets: { value: [] }, pods: { value: [] } };
+  expect(checkBeforeInstall(facts, []).findings.map(({ id }) => id)).toEqual(["FailsOpen"]);
+});
