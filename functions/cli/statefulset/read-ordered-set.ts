@@ -2,6 +2,7 @@
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
+import { SET_LEASE } from "../../../shared/controller/loop/lease.ts";
 import { listAll } from "../../../shared/controller/rollout/observe.ts";
 import {
   lookAtSet,
@@ -12,7 +13,6 @@ import {
   seeReserved,
   subjectOf,
 } from "../../../shared/controller/statefulset/look.ts";
-import { SET_LEASE } from "../../../shared/controller/statefulset/pass.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
 import { reconcileLedger } from "../../../shared/core/ledger.ts";
 import type { SetExplanationFacts } from "../../../shared/core/statefulset/explain/set-reasons.ts";

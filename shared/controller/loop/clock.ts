@@ -24,3 +24,10 @@ export const systemClock: Clock = {
 export function timestamp(clock: Clock): string {
   return secondText(clock.epochMs());
 }
+
+/** Until when something may go on. */
+export interface Limits {
+  /** on the pass's clock */
+  readonly endsAtMs: number;
+  readonly signal?: AbortSignal;
+}

@@ -6,6 +6,8 @@ import { type Cluster, LEASES } from "../../kube/port.ts";
 import type { Clock } from "./clock.ts";
 
 const NAME = "sidecarset-rollout";
+/** of the passes over ordered sets */
+export const SET_LEASE = "sidecarset-ordered-sets";
 /** Name of the SidecarSet that had its turn last: the next pass begins behind it. */
 const CURSOR_ANNOTATION = "sidecarset.kruise.io/last-served";
 /** Feature gates that the pass has on, as FEATURE_GATES has them: whoever says what passes do has to know. */

@@ -1,6 +1,7 @@
 /** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
 import type { Summary } from "../../core/rollout/decide.ts";
 import { isSteeredAlike, type SteeredSidecarSet } from "../../core/rollout/steering.ts";
+import type { Limits } from "../loop/clock.ts";
 import { type Look, lookAt, type RolloutContext, readSame } from "./look.ts";
 import { releaseOrphan } from "./orphaned-ledger.ts";
 import { openPodFeed, type PodFeed } from "./pod-feed.ts";
@@ -36,12 +37,6 @@ const RESTART_MS = 100;
 export interface Progress {
   readonly look: Look;
   readonly result: RoundResult;
-}
-
-export interface Limits {
-  /** on the pass's clock */
-  readonly endsAtMs: number;
-  readonly signal?: AbortSignal;
 }
 
 /** The first round. A Stop instead when there is nothing to go on with. Throws what cannot be handled. */

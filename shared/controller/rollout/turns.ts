@@ -5,7 +5,7 @@ import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { counted } from "../../go/counted.ts";
 import { isPassing, KubeError } from "../../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
-import type { Clock } from "../loop/clock.ts";
+import type { Clock, Limits } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { type PlanWish, planOnly } from "./dry-run.ts";
 import { evictMissed } from "./evict-missed.ts";
@@ -16,7 +16,7 @@ import type { RolloutContext } from "./look.ts";
 import { listAll } from "./observe.ts";
 import type { Readings } from "./reading.ts";
 import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
-import { beginRollout, followRollout, type Limits, type Progress, settleRollout } from "./rollout.ts";
+import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
 import { verdictNow } from "./status-additions.ts";
 
 const BEGUN_AT_ONCE = 4;

@@ -5,9 +5,9 @@ import { isSettled, type SetStanding, setStanding } from "../../core/statefulset
 import { waitsForPass } from "../../core/statefulset/pods/open-gate.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
+import type { Limits } from "../loop/clock.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import type { Stop } from "../rollout/report.ts";
-import type { Limits } from "../rollout/rollout.ts";
 import { LookAgain } from "./act.ts";
 import { listOptions, lookAtSet, orUndefined, type SetContext, type SetLook } from "./look.ts";
 import { signatureOf } from "./pod-signature.ts";

@@ -2,7 +2,7 @@
 import type { OrderedSetGates } from "../../core/statefulset/gates.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "../loop/clock.ts";
-import { type LeaseSite, type LeaseState, type OverPasses, readLease, takeLease } from "../loop/lease.ts";
+import { type LeaseSite, type LeaseState, type OverPasses, readLease, SET_LEASE, takeLease } from "../loop/lease.ts";
 import { type Calls, meteredCluster } from "../loop/metered.ts";
 import { READY_AFTER_SECONDS } from "../rollout/dry-run.ts";
 import type { SetPlanWish } from "./dry-run.ts";
@@ -31,7 +31,6 @@ export interface SetPassOptions {
   readonly over?: OverPasses;
 }
 
-export const SET_LEASE = "sidecarset-ordered-sets";
 const OVER_PASSES: OverPasses = new Set();
 
 /** Resolves whatever happens in the cluster: trouble stands in the report. Killing it at any time is safe. */
