@@ -94,3 +94,19 @@ it("follows all of them until nothing goes on by itself", async () => {
   expect(code).toBe(3);
   expect(stdout.split("\n")[9]).toMatch(/^agent-01 .* not seen yet/);
 });
+
+it("chooses SidecarSets by their labels, and pods by theirs", async () => {
+  const labels = { team: "mesh" };
+  await test.cluster.patch(SIDECARSETS, { name: "agent-02" }, { type: "merge", body: { metadata: { labels } } });
+  expect((await cli("status", "-l", "team=mesh")).stdout.trimEnd().split("\n").slice(1)).toEqual([
+    expect.stringMatching(/^agent-02 /),
+  ]);
+  expect((await cli("status", "-l", "team=nobody")).stdout).toBe("No SidecarSet has these labels.\n");
+  expect(await cli("status", "agent-02", "-l", "team=mesh")).toMatchObject({ code: 2, stdout: "" });
+  const pods = async (...args: readonly string[]) =>
+    (JSON.parse((await cli("pods", ...args, "-o", "json")).stdout) as { name: string }[]).map(({ name }) => name);
+  expect(await pods("-l", "app=agent-02", "-A")).toEqual(["agent-02-0", "agent-02-1"]);
+  expect(await pods("agent-02", "-l", "app=agent-03")).toEqual([]);
+  const wrong = await cli("pods", "-l", "a in");
+  expect([wrong.code, wrong.stderr.trim().split("\n").length]).toEqual([1, 1]);
+});

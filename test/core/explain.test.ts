@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
-import { explainPod, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
+import { explainPod, explainPodAlone, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
 import { REASONS, type Step } from "../../shared/core/inspect/explain/step.ts";
 import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
 import {
@@ -541,6 +541,26 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
   ["GateRefused", "stop", FORBIDDEN, [pod()], /may not be asked: GATE_HOSTS names no host/],
   ["NextInLine", "ok", withAnnotations(GATE), [pod()], /updates 1 pod, if the gate at gate.example allows it$/],
 ];
+
+describe("of a pod without the others is told", () => {
+  const alone = (one: Pod, set = setOf()) =>
+    explainPodAlone(one, set, { ...FACTS, sidecarSets: [set], pods: [one] } as Facts).map(({ reason }) => reason);
+
+  it("that its turn is not known", () => {
+    expect(alone(pod()).slice(-2)).toEqual(["OutOfDate", "OthersNotRead"]);
+    seen.add("OthersNotRead");
+  });
+
+  it("what of the pod itself, or of the strategy, is in the way", () => {
+    expect(alone(late(pod())).at(-1)).toBe("PreviousUpdateUnderWay");
+    expect(alone(pod(), setOf({ updateStrategy: { paused: true } })).at(-1)).toBe("StrategyPaused");
+  });
+
+  it("that it is updated, and that it has no sidecars", () => {
+    expect(alone(updated()).at(-1)).toBe("UpdatedAndReady");
+    expect(alone(bare("2025-02-01T00:00:00Z")).at(-1)).toBe("WebhookMissed");
+  });
+});
 
 describe("a SidecarSet's trace says", () => {
   it.each(SETS)("%s (%s)", (reason, verdict, set, ...[pods, sentence]) => {

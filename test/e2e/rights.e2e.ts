@@ -118,6 +118,59 @@ it("a viewer asks everything and changes nothing, an operator steers", async () 
     expect(await operator(change), change.join(" ")).toMatchObject({ code: 0, stderr: "" });
 });
 
+it("who may read SidecarSets, and pods of one namespace, is told of those, and what was not read", async () => {
+  const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1, partition: 1 } });
+  await scene.deploy(2);
+  await scene.untilSettled();
+  await scene.patchSet(setImage("agent:v2"));
+  await scene.untilUpdated(1);
+  await scene.untilSettled();
+  const [first] = await scene.pods();
+  const { namespace = "" } = first?.metadata ?? {};
+  const apiVersion = "rbac.authorization.k8s.io/v1";
+  const roleRef = (kind: string, name: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind, name });
+  const subjects = [{ kind: "ServiceAccount", name: "tenant", namespace }];
+  const rules = [{ apiGroups: ["apps.kruise.io"], resources: ["sidecarsets"], verbs: ["get", "list"] }];
+  for (const one of [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "tenant", namespace } },
+    { apiVersion, kind: "ClusterRole", metadata: { name: "sidecarset-tenant" }, rules },
+    {
+      apiVersion,
+      kind: "ClusterRoleBinding",
+      metadata: { name: "sidecarset-tenant" },
+      roleRef: roleRef("ClusterRole", "sidecarset-tenant"),
+      subjects,
+    },
+    {
+      apiVersion,
+      kind: "RoleBinding",
+      metadata: { name: "tenant", namespace },
+      roleRef: roleRef("ClusterRole", "view"),
+      subjects,
+    },
+  ])
+    await store(one as KubernetesObject);
+  const KUBECONFIG = await writeKubeconfig(
+    join(folder, "tenant"),
+    await asServiceAccount(apiServer(), namespace, "tenant"),
+  );
+  const tenant = (...args: readonly string[]) => runCli(args, { KUBECONFIG });
+
+  const old = (await scene.pods()).find((pod) => JSON.stringify(pod.spec).includes("agent:v1"));
+  const explained = await tenant("explain", `pod/${namespace}/${old?.metadata?.name}`);
+  expect([explained.code, explained.stdout]).toEqual([0, expect.stringContaining("its turn is not known")]);
+  expect(explained.stderr).toMatch(/Not read, for lack of rights: pods of other namespaces, .*the ledger/);
+  const listed = await tenant("pods", scene.name, "-n", namespace);
+  expect([listed.code, listed.stdout.trim().split("\n").length]).toEqual([0, 3]);
+  const status = await tenant("status", scene.name);
+  expect([status.code, status.stdout]).toEqual([0, expect.stringContaining("1/2")]);
+  expect(status.stderr).toContain("This is what the last pass wrote");
+  const plan = await tenant("plan", scene.name);
+  expect([plan.code, plan.stderr]).toEqual([1, expect.stringContaining('cannot get resource "configmaps"')]);
+  for (const kind of ["ClusterRoleBinding", "ClusterRole"])
+    await clusterOf(apiServer()).delete(resourceOf({ apiVersion, kind }), { name: "sidecarset-tenant" });
+});
+
 it.each([
   ["view", "get"],
   ["admin", "patch"],

@@ -3,8 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type SetRow, setRows } from "../../../shared/core/inspect/report/set-row.ts";
 import { natureOf, type RolloutVerdict } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { secondsBetween } from "../../../shared/go/seconds-between.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
+import type { Cluster } from "../../../shared/kube/port.ts";
 import type { Input } from "../command.ts";
-import { listSets, nowText } from "../input/read-set.ts";
+import { listSets, nowText, readSet } from "../input/read-set.ts";
 import type { Session } from "../session.ts";
 import { age } from "../terminal/duration.ts";
 import type { Part, Screen } from "../terminal/screen.ts";
@@ -18,10 +20,11 @@ type Row = Omit<SetRow, "images">;
 
 export async function statusOfAll(input: Input, session: Session): Promise<number> {
   const cluster = await session.cluster();
-  const read = async () => setRows(await listSets(cluster)).map(({ images, ...row }): Row => row);
+  const read = async () =>
+    setRows(await listSets(cluster, input.text("selector"))).map(({ images, ...row }): Row => row);
   if (!input.isSet("watch")) {
     const rows = await read();
-    session.print(rows, (screen) => showRows(rows, screen));
+    session.print(rows, (screen) => showRows(rows, screen, input.text("selector") !== undefined));
     return rows.some(({ verdict }) => verdict !== undefined && natureOf(verdict).isTrouble) ? NEEDS_SOMEBODY : 0;
   }
   const endsAt = performance.now() + (input.durationMs("timeout") ?? Number.POSITIVE_INFINITY);
@@ -34,9 +37,19 @@ export async function statusOfAll(input: Input, session: Session): Promise<numbe
   }
 }
 
-function showRows(rows: readonly Row[], screen: Screen): void {
+/** What the last pass wrote, where these rights do not let pods be read. @throws `error` when it is about something else */
+export async function tellStored(session: Session, cluster: Cluster, name: string, error: unknown): Promise<void> {
+  if (!isKubeError(error, 403)) throw error;
+  session.screen.warn(
+    `${error.message}. This is what the last pass wrote; sidecarset pods ${name} -n NAMESPACE lists pods of one namespace.`,
+  );
+  const rows = setRows([await readSet(cluster, name)]).map(({ images, ...row }): Row => row);
+  session.print(rows[0], (screen) => showRows(rows, screen));
+}
+
+function showRows(rows: readonly Row[], screen: Screen, isChosen = false): void {
   if (rows.length === 0) {
-    screen.line("The cluster has no SidecarSets.");
+    screen.line(isChosen ? "No SidecarSet has these labels." : "The cluster has no SidecarSets.");
     return;
   }
   const now = nowText();

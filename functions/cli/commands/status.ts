@@ -6,6 +6,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import type { Command, Input } from "../command.ts";
+import { CliError } from "../error.ts";
 import { type PodRow, podRows } from "../input/pod-rows.ts";
 import { type Progress, progressOf } from "../input/progress.ts";
 import { readFacts } from "../input/read-set.ts";
@@ -18,7 +19,7 @@ import { imagesText } from "../terminal/revision-text.ts";
 import type { Part, Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/table.ts";
 import { showTree } from "../terminal/tree.ts";
-import { NEEDS_SOMEBODY, statusOfAll } from "./status-all.ts";
+import { NEEDS_SOMEBODY, statusOfAll, tellStored } from "./status-all.ts";
 
 const NOT_DONE = 3;
 const WATCH_MS = 2_000;
@@ -37,11 +38,13 @@ export const STATUS: Command = {
   options: [
     { flags: "-w, --watch", about: "look again until the rollout is done, or waits for somebody" },
     { flags: "--timeout <DURATION>", about: "how long to watch; default: as long as it takes" },
+    { flags: "-l, --selector <LABELS>", about: "without a name: only SidecarSets with these labels" },
     { flags: "--pods", about: "every pod, not only a few of each revision" },
   ],
   outputs: ["table", "json", "yaml"],
   examples: [
     "sidecarset status",
+    "sidecarset status -l team=mesh",
     "sidecarset status log-agent",
     "sidecarset status log-agent -w --timeout 10m",
     "sidecarset status statefulset.apps.kruise.io/db -n shop",
@@ -55,11 +58,17 @@ export const STATUS: Command = {
     const target = given === undefined ? undefined : targetOf(given);
     if (target?.kind === "statefulset") return tellSetStatus(input, session, target);
     if (target === undefined) return statusOfAll(input, session);
+    if (input.text("selector") !== undefined)
+      throw new CliError(`-l chooses among SidecarSets: leave out ${given}, or -l`);
     const cluster = await session.cluster();
     const { name } = target;
     if (!input.isSet("watch")) {
-      const status = await readStatus(session, cluster, name);
-      session.print(dataOf(status), (screen) => showOne(status, screen, input.isSet("pods")));
+      try {
+        const status = await readStatus(session, cluster, name);
+        session.print(dataOf(status), (screen) => showOne(status, screen, input.isSet("pods")));
+      } catch (error) {
+        await tellStored(session, cluster, name, error);
+      }
       return 0;
     }
     return watch(input, session, { cluster, name });

@@ -4,7 +4,7 @@ import type { Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { readNamespace, readRegistrations } from "../../../shared/controller/rollout/read-admission.ts";
 import { matches } from "../../../shared/core/injection/match/matches.ts";
-import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
+import { explainPod, explainPodAlone } from "../../../shared/core/inspect/explain/explain.ts";
 import { type NearSet, nearestSets } from "../../../shared/core/inspect/explain/nearest-sets.ts";
 import { type Registrations, traceRegistration } from "../../../shared/core/inspect/explain/registration.ts";
 import type { Step } from "../../../shared/core/inspect/explain/step.ts";
@@ -17,7 +17,7 @@ import type { Session } from "../session.ts";
 import { traceMissingPod, traceSetPod } from "../statefulset/explain.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { showSteps } from "../terminal/show-steps.ts";
-import { listSets, readFacts } from "./read-set.ts";
+import { listSets, readFacts, readFactsWithin } from "./read-set.ts";
 
 /** Which SidecarSets are told of: those that are meant for the pod, unless it says otherwise. */
 export interface Choice {
@@ -59,8 +59,8 @@ export async function tellPod(session: Session, cluster: Cluster, wanted: Wanted
   const meant = meantFor([pod], around, wanted);
   const traces: Trace[] = [];
   for (const { metadata } of meant) {
-    const { sidecarSet, facts } = await readFacts(session, cluster, metadata?.name ?? "");
-    traces.push({ sidecarSet: metadata?.name ?? "", steps: explainPod(pod, sidecarSet, { ...facts, ...around }) });
+    const set = metadata?.name ?? "";
+    traces.push({ sidecarSet: set, steps: await stepsOf(session, cluster, { pod, set, around }) });
   }
   const own = only === undefined ? await traceSetPod(session, cluster, pod) : undefined;
   const nearest = meant.length === 0 ? nearestOf(pod, around) : undefined;
@@ -72,6 +72,22 @@ export async function tellPod(session: Session, cluster: Cluster, wanted: Wanted
     if (nearest) showNearest(`pod ${namespace}/${name}`, nearest, screen);
     else showOthers(around.sidecarSets.length - traces.length, screen);
   });
+}
+
+/** Less, and said so, where these rights do not let the whole rollout be read. */
+async function stepsOf(
+  session: Session,
+  cluster: Cluster,
+  { pod, set, around }: { readonly pod: Pod; readonly set: string; readonly around: Surroundings },
+): Promise<readonly Step[]> {
+  try {
+    const { sidecarSet, facts } = await readFacts(session, cluster, set);
+    return explainPod(pod, sidecarSet, { ...facts, ...around });
+  } catch (error) {
+    const namespace = pod.metadata?.namespace ?? "";
+    const { sidecarSet, facts } = await readFactsWithin(session, cluster, { name: set, namespace, error });
+    return explainPodAlone(pod, sidecarSet, { ...facts, ...around });
+  }
 }
 
 /** @throws CliError when `only` names none */

@@ -4,6 +4,7 @@ import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts
 import { readLease } from "../../../shared/controller/loop/lease.ts";
 import { listAll } from "../../../shared/controller/rollout/observe.ts";
 import { readObservation } from "../../../shared/controller/rollout/read-observation.ts";
+import { readWithin } from "../../../shared/controller/rollout/read-within.ts";
 import type { SetFacts } from "../../../shared/core/inspect/explain/explain.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
@@ -30,9 +31,11 @@ export async function readSet(cluster: Cluster, name: string): Promise<SidecarSe
   }
 }
 
-export async function listSets(cluster: Cluster): Promise<readonly SidecarSet[]> {
+/** `labelSelector`: as kubectl takes it; absent: all. */
+export async function listSets(cluster: Cluster, labelSelector?: string): Promise<readonly SidecarSet[]> {
+  const options = labelSelector === undefined ? {} : { labelSelector };
   try {
-    return (await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, {}, (one) => one)).items;
+    return (await listAll<SidecarSet, SidecarSet>(cluster, SIDECARSETS, options, (one) => one)).items;
   } catch (error) {
     if (!isKubeError(error, 404)) throw error;
     throw new CliError("the cluster knows no SidecarSets; install them first: sidecarset install --help");
@@ -62,6 +65,29 @@ export async function readFacts(
   const { sidecarSet, ...observed } = read.observation;
   const lastPass = await readLastPass(cluster, kruiseNamespace);
   return { sidecarSet, facts: { ...observed, ...read.context, lastPass } };
+}
+
+/**
+ * What of it may be read in one namespace, with a warning that names the rest, where the whole may not be read.
+ * @throws `error` when it is none of missing rights, or no namespace is named
+ */
+export async function readFactsWithin(
+  session: Session,
+  cluster: Cluster,
+  {
+    name,
+    namespace,
+    error,
+  }: { readonly name: string; readonly namespace: string | undefined; readonly error: unknown },
+): Promise<ReadSet> {
+  if (namespace === undefined || !isKubeError(error, 403)) throw error;
+  const sidecarSet = await readSet(cluster, name);
+  const settings = await session.passSettings(cluster);
+  const context = { cluster, clock: systemClock, kruiseNamespace: session.kruiseNamespace, settings };
+  const { observation, context: decideOn, unread } = await readWithin(context, sidecarSet, namespace);
+  session.screen.warn(`Not read, for lack of rights: ${unread.join(", ")}. This is about pods of ${namespace} alone.`);
+  const { sidecarSet: _, ...observed } = observation;
+  return { sidecarSet, facts: { ...observed, ...decideOn, lastPass: undefined } };
 }
 
 /** A command may be about several. */

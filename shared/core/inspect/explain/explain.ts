@@ -21,7 +21,7 @@ import { note, ok, type Step, stop, wait } from "./step.ts";
 import { traceNext, traceStandstill, traceUndone } from "./trace-care.ts";
 import { type InjectionFacts, traceInjection } from "./trace-injection.ts";
 import { traceGeneration, traceTick } from "./trace-tick.ts";
-import { traceShrinks, traceUnproven, traceUpdate, type UpdateFacts } from "./trace-update.ts";
+import { traceShrinks, traceUnproven, traceUpdate, traceUpdateAlone, type UpdateFacts } from "./trace-update.ts";
 
 /** What the cluster knows about one SidecarSet. */
 export interface SetFacts extends Omit<Observation, "sidecarSet" | "pods">, UpdateFacts, DecideContext {
@@ -37,6 +37,13 @@ export function explainPod(pod: Pod, sidecarSet: SidecarSet, facts: SetFacts & I
   const update = traceUpdate(pod, sidecarSet, facts);
   const isDone = update.at(-1)?.reason === "UpdatedAndReady";
   return [...injection, ...update, ...(isDone ? [] : traceWork(sidecarSet, facts))];
+}
+
+/** Pure. The same as far as the pod and its SidecarSet tell, where the other pods may not be read. */
+export function explainPodAlone(pod: Pod, sidecarSet: SidecarSet, facts: SetFacts & InjectionFacts): readonly Step[] {
+  const injection = traceInjection(pod, sidecarSet, facts);
+  if (injection.at(-1)?.reason !== "Injected") return injection;
+  return [...injection, ...traceUpdateAlone(pod, sidecarSet, facts)];
 }
 
 /** Pure. Where the rollout stands, and everything that is in its way. */

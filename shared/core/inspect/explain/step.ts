@@ -56,6 +56,7 @@ export const REASONS = [
   "GateRefused",
   "Reserved",
   "NextInLine",
+  "OthersNotRead",
   // whether anybody is at work on it
   "ChangeNotSeen",
   "TickNotRunning",

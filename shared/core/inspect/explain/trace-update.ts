@@ -4,12 +4,8 @@ import { HALT_ON_ANNOTATION, HASH_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
-import { failureOf, failureText, isStartedSoon, waitingReasonOf } from "../../pod/container-failure.ts";
-import { isConsistent } from "../../pod/is-consistent.ts";
-import { isRunningAndReady } from "../../pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { type PodState, podStateOf } from "../../pod/pod-state.ts";
-import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { renewalHint } from "../../pod/workload.ts";
 import { lastRefusal } from "../../rollout/approval.ts";
 import { haltRoom } from "../../rollout/halt/halt-room.ts";
@@ -20,14 +16,13 @@ import { canBeUpdated, classify } from "../../rollout/select/classify.ts";
 import { type Observed, sceneOf, stateReader } from "../../rollout/select/observed-states.ts";
 import { outOfTurn } from "../../rollout/select/ordinal-turn.ts";
 import { ownerInTheWay } from "../../rollout/select/owner-budget.ts";
-import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { planUpgrade } from "../../rollout/upgrade/plan-upgrade.ts";
 import { resizeStanding } from "../../rollout/upgrade/resize.ts";
-import { shareText } from "./budget-text.ts";
 import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
-import { note, ok, type Step, stop, wait } from "./step.ts";
+import { note, type Step, stop, wait } from "./step.ts";
 import { traceNext, traceStandstill } from "./trace-care.ts";
+import { lateContainer, traceUpdated } from "./trace-updated.ts";
 
 export interface UpdateFacts extends Omit<Observed, "sidecarSet"> {
   /** selected by the SidecarSet, this one among them */
@@ -45,19 +40,9 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const resize = settings.InPlaceResize ? resizeStanding(plain, sidecarSet) : undefined;
   if (resize !== undefined && state.isUpdated) return [resizeStep(resize)];
   if (state.isUpdated) return [traceUpdated(state, sidecarSet)];
-  const strategy = sidecarSet.spec.updateStrategy;
   const outdated = note("OutOfDate", outdatedText(pod, sidecarSet, facts.revisions));
-  if (strategy?.type === "NotUpdate")
-    return [
-      outdated,
-      stop(
-        "StrategyNotUpdate",
-        "the update strategy is NotUpdate: only new pods get the new version",
-        `set spec.updateStrategy.type to RollingUpdate, or ${renewalHint([pod])}`,
-      ),
-    ];
-  if (strategy?.paused)
-    return [outdated, stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${nameOf(sidecarSet)}`)];
+  const strategy = traceStrategy(pod, sidecarSet);
+  if (strategy) return [outdated, strategy];
   const shared = sharedFacts(
     sidecarSet,
     facts,
@@ -68,6 +53,35 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   if (resize !== undefined) return [outdated, resizeStep(resize)];
   const own = traceOwn(state, sidecarSet, facts);
   return [outdated, ...(own ? [own] : traceTurn(pod, sidecarSet, { reserved: facts.reserved, shared }))];
+}
+
+function traceStrategy(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
+  const strategy = sidecarSet.spec.updateStrategy;
+  if (strategy?.type === "NotUpdate")
+    return stop(
+      "StrategyNotUpdate",
+      "the update strategy is NotUpdate: only new pods get the new version",
+      `set spec.updateStrategy.type to RollingUpdate, or ${renewalHint([pod])}`,
+    );
+  if (!strategy?.paused) return undefined;
+  return stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${nameOf(sidecarSet)}`);
+}
+
+/** The same as far as the pod and its SidecarSet tell, where the other pods may not be read. */
+export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): readonly Step[] {
+  const state = stateReader({ ...facts, sidecarSet }, facts.settings)(pod);
+  if (state.isUpdated) return [traceUpdated(state, sidecarSet)];
+  const outdated = note("OutOfDate", outdatedText(pod, sidecarSet, facts.revisions));
+  const own = traceStrategy(pod, sidecarSet) ?? traceOwn(state, sidecarSet, facts);
+  if (own) return [outdated, own];
+  const name = nameOf(sidecarSet);
+  return [
+    outdated,
+    note(
+      "OthersNotRead",
+      `nothing of the pod itself is in the way; the others may not be read with these rights, so its turn is not known: sidecarset status ${name} says how far the rollout is`,
+    ),
+  ];
 }
 
 function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
@@ -96,58 +110,6 @@ function resizeStep(standing: string): Step {
   const message = `${standing}; the pod uses a share of maxUnavailable until then`;
   if (!standing.startsWith("resize Infeasible")) return wait("ResizeUnderWay", message);
   return stop("ResizeUnderWay", message, "give the SidecarSet resources that the node has, or its old ones");
-}
-
-/** Of a pod that has the newest version: whether it runs and is ready. */
-function traceUpdated(state: PodState, sidecarSet: SidecarSet): Step {
-  const { pod, isConsistent: isRunning, isReady } = state;
-  if (isRunning && isReady) return ok("UpdatedAndReady", "the pod runs the newest version and is ready");
-  const waiting = traceFailure(pod, sidecarSet) ?? traceStart(pod, sidecarSet);
-  if (waiting) return waiting;
-  if (!isRunning)
-    return wait("WaitingForImage", `${lateContainer(state, sidecarSet)}: its node has not started the new image yet`);
-  if (isRunningAndReady(pod)) return wait("HotUpgradeUnderWay", hotText(pod, sidecarSet));
-  return wait("PodNotReady", `the pod has the newest version and is not ready yet; ${shareText(pod, sidecarSet)}`);
-}
-
-function hotText(pod: Pod, sidecarSet: SidecarSet): string {
-  if (canFlip(pod, sidecarSet)) return "hot upgrade: the new container works, the next pass empties the old one";
-  return "hot upgrade: the new container starts beside the old one, which works until then";
-}
-
-/** The SidecarSet's own containers first. */
-function traceFailure(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
-  const failure = failureOf(pod, sidecarContainerNames(sidecarSet)) ?? failureOf(pod);
-  if (failure === undefined) return undefined;
-  const { container, kind } = failure;
-  const { namespace, name } = pod.metadata ?? {};
-  const all = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];
-  const image = all.find(({ name }) => name === container)?.image ?? "";
-  if (kind === "pull")
-    return stop(
-      "ImagePullError",
-      `${failureText(failure)}: the image ${image} cannot be pulled`,
-      `set an image that can: sidecarset set image ${nameOf(sidecarSet)} ${container}=IMAGE, or sidecarset undo ${nameOf(sidecarSet)}`,
-    );
-  const look =
-    kind === "crash"
-      ? `kubectl logs -n ${namespace} ${name} -c ${container} --previous`
-      : `kubectl describe pod -n ${namespace} ${name}`;
-  return stop("ContainerFailing", failureText(failure), look);
-}
-
-function traceStart(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
-  const ours = sidecarContainerNames(sidecarSet);
-  const starting = (pod.status?.containerStatuses ?? []).filter((one) => one.ready !== true && isStartedSoon(one));
-  const first = starting.find(({ name }) => ours.has(name)) ?? starting[0];
-  return first && wait("WaitingForImage", `${first.name}: ${waitingReasonOf(first)}: its node is starting it`);
-}
-
-function lateContainer({ pod, native }: PodState, sidecarSet: SidecarSet): string {
-  const late = [...sidecarContainerNames(sidecarSet)].find(
-    (name) => !isConsistent(pod, nameOf(sidecarSet), new Set([name])),
-  );
-  return late ?? (native?.isConsistent === false ? "a native sidecar" : "a container");
 }
 
 function outdatedText(pod: Pod, sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): string {

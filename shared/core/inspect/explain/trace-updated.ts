@@ -1,0 +1,67 @@
+/** Decides why a pod that has the newest version of its sidecars is ready, or what it waits for. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { failureOf, failureText, isStartedSoon, waitingReasonOf } from "../../pod/container-failure.ts";
+import { isConsistent } from "../../pod/is-consistent.ts";
+import { isRunningAndReady } from "../../pod/is-ready.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
+import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
+import { shareText } from "./budget-text.ts";
+import { ok, type Step, stop, wait } from "./step.ts";
+
+/** Of a pod that has the newest version: whether it runs and is ready. */
+export function traceUpdated(state: PodState, sidecarSet: SidecarSet): Step {
+  const { pod, isConsistent: isRunning, isReady } = state;
+  if (isRunning && isReady) return ok("UpdatedAndReady", "the pod runs the newest version and is ready");
+  const waiting = traceFailure(pod, sidecarSet) ?? traceStart(pod, sidecarSet);
+  if (waiting) return waiting;
+  if (!isRunning)
+    return wait("WaitingForImage", `${lateContainer(state, sidecarSet)}: its node has not started the new image yet`);
+  if (isRunningAndReady(pod)) return wait("HotUpgradeUnderWay", hotText(pod, sidecarSet));
+  return wait("PodNotReady", `the pod has the newest version and is not ready yet; ${shareText(pod, sidecarSet)}`);
+}
+
+function hotText(pod: Pod, sidecarSet: SidecarSet): string {
+  if (canFlip(pod, sidecarSet)) return "hot upgrade: the new container works, the next pass empties the old one";
+  return "hot upgrade: the new container starts beside the old one, which works until then";
+}
+
+/** The SidecarSet's own containers first. */
+function traceFailure(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
+  const failure = failureOf(pod, sidecarContainerNames(sidecarSet)) ?? failureOf(pod);
+  if (failure === undefined) return undefined;
+  const { container, kind } = failure;
+  const { namespace, name } = pod.metadata ?? {};
+  const all = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];
+  const image = all.find(({ name }) => name === container)?.image ?? "";
+  if (kind === "pull")
+    return stop(
+      "ImagePullError",
+      `${failureText(failure)}: the image ${image} cannot be pulled`,
+      `set an image that can: sidecarset set image ${nameOf(sidecarSet)} ${container}=IMAGE, or sidecarset undo ${nameOf(sidecarSet)}`,
+    );
+  const look =
+    kind === "crash"
+      ? `kubectl logs -n ${namespace} ${name} -c ${container} --previous`
+      : `kubectl describe pod -n ${namespace} ${name}`;
+  return stop("ContainerFailing", failureText(failure), look);
+}
+
+function traceStart(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
+  const ours = sidecarContainerNames(sidecarSet);
+  const starting = (pod.status?.containerStatuses ?? []).filter((one) => one.ready !== true && isStartedSoon(one));
+  const first = starting.find(({ name }) => ours.has(name)) ?? starting[0];
+  return first && wait("WaitingForImage", `${first.name}: ${waitingReasonOf(first)}: its node is starting it`);
+}
+
+export function lateContainer({ pod, native }: PodState, sidecarSet: SidecarSet): string {
+  const late = [...sidecarContainerNames(sidecarSet)].find(
+    (name) => !isConsistent(pod, nameOf(sidecarSet), new Set([name])),
+  );
+  return late ?? (native?.isConsistent === false ? "a native sidecar" : "a container");
+}
+
+function nameOf({ metadata }: SidecarSet): string {
+  return metadata?.name ?? "";
+}
