@@ -181,6 +181,33 @@ it("pause and resume, and promote by steps", async () => {
   await out("status", scene.name, ...DONE_IN_TIME);
 });
 
+it("canary gives a share of running and of new pods new images, promote goes on and ends it, abort takes it back", async () => {
+  const scene = await settled(10);
+  const pin = async () => (await scene.set()).spec.injectionStrategy?.revision ?? {};
+  const said = await out("canary", scene.name, "agent=agent:v2", "--share", "20%");
+  expect(said).toMatch(/agent agent:v1 → agent:v2, for 20% of the pods; the others, new ones too, stay at scene-/);
+  await scene.untilUpdated(2);
+  expect(await pin()).toMatchObject({ policy: "Partial" });
+  expect((await scene.set()).spec.updateStrategy?.partition).toBe("80%");
+  expect((await cli("canary", scene.name, "agent=agent:v3")).stderr).toMatch(/are pinned to scene-.* already/);
+  const metadata = { name: "new", namespace: scene.name, labels: scene.labels };
+  const created = () =>
+    clusterOf(apiServer()).create<Pod>(PODS, { metadata, spec: { containers: [APP] } }, { dryRun: true });
+  const images = new Set<string | undefined>();
+  for (let tries = 0; tries < 100 && images.size < 2; tries++) images.add(imageOf(await created(), "agent"));
+  expect([...images].toSorted()).toEqual(["agent:v1", "agent:v2"]);
+  await out("promote", scene.name, "--step", "30%");
+  expect((await scene.set()).spec.updateStrategy?.partition).toBe("50%");
+  await scene.untilUpdated(5);
+  expect(await out("abort", scene.name)).toContain("aborted, back to revision 1");
+  expect(await pin()).toEqual({});
+  await out("status", scene.name, ...DONE_IN_TIME);
+  await out("canary", scene.name, "agent=agent:v2");
+  expect(await out("promote", scene.name)).toMatch(/0 of 10 pods stay at the old version, nor do new ones/);
+  expect(await pin()).toEqual({});
+  expect(await out("status", scene.name, ...DONE_IN_TIME)).toMatch(/10 of 10 pods updated/);
+});
+
 it("set partition lets so many go, set max-unavailable so many at once, and set image does both in one write", async () => {
   const scene = await settled(4);
   expect(await out("set", "image", scene.name, "agent=agent:v2", "--partition", "3")).toMatch(/partition 3\n$/);

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { accessObjects } from "../../shared/install/rbac/access.ts";
@@ -85,46 +85,41 @@ describe.each(pods)("%s", (_, { serviceAccountName, containers, volumes = [] }) 
   });
 });
 
+const DOCKERFILE = readFileSync("infra/container/Dockerfile", "utf8");
+
 test("the Dockerfile copies what is there, and starts the command line as nobody in particular", () => {
-  const lines = readFileSync("infra/container/Dockerfile", "utf8").split("\n");
+  const lines = DOCKERFILE.split("\n");
   const copied = lines.flatMap((line) => (/^COPY (?!--)(.*) \S+$/.exec(line)?.[1] ?? "").split(" ").filter(Boolean));
-  expect(copied).toEqual([
-    "package.json",
-    "package-lock.json",
-    ".npmrc",
-    "infra/node",
-    "package.json",
-    "functions",
-    "shared",
-    "infra",
-  ]);
+  expect(copied).toEqual(["package.json", "package-lock.json", ".npmrc", "infra/node", "functions", "shared", "infra"]);
   for (const path of copied) expect(existsSync(path), path).toBe(true);
   expect(lines).toContain("USER 65532:65532");
-  expect(lines).toContain('ENTRYPOINT ["node", "functions/cli.mjs"]');
   const kept = readFileSync("infra/container/Dockerfile.dockerignore", "utf8").split("\n");
   for (const path of copied) expect(kept).toContain(`!${path.split("/")[0]}`);
 });
 
-test("what the image contains is all that the command line needs", async () => {
-  const image = mkdtempSync(join(tmpdir(), "sidecarset-image-"));
-  const file = readFileSync("infra/container/Dockerfile", "utf8");
-  const [, stage = ""] = file.split(/^FROM .*(?<!AS dependencies)$/m);
-  const copied = [...stage.matchAll(/^COPY (?!--)(\S+) /gm)].map(([, path = ""]) => path);
-  for (const path of copied) cpSync(path, join(image, path), { recursive: true });
-  const lock = JSON.parse(readFileSync("package-lock.json", "utf8")) as { packages: Record<string, { dev?: boolean }> };
-  const packages = Object.entries(lock.packages).filter(([path, { dev }]) => /^node_modules\//.test(path) && !dev);
-  const top = packages.map(([path]) => path).filter((path) => path.split("node_modules/").length === 2);
-  expect(top.length).toBeGreaterThan(10);
-  for (const path of top.filter(existsSync)) {
-    mkdirSync(dirname(join(image, path)), { recursive: true });
-    symlinkSync(resolve(path), join(image, path));
-  }
+test("the image holds a few megabytes, and needs nothing beside them", () => {
+  const [build, image] = ["build", "image"].map((name) => mkdtempSync(join(tmpdir(), `sidecarset-${name}-`)));
+  if (build === undefined || image === undefined) throw new Error("no folder");
+  const [first = "", last = ""] = DOCKERFILE.split(/^FROM .*$/m).slice(1);
+  for (const [, path = ""] of first.matchAll(/^COPY (functions|shared|infra) /gm))
+    cpSync(path, join(build, path), { recursive: true, filter: (from) => !from.endsWith("node_modules") });
+  cpSync("package.json", join(build, "package.json"));
+  symlinkSync(resolve("node_modules"), join(build, "node_modules"));
+  const [, command = ""] = /^RUN (node .*)$/m.exec(first) ?? [];
+  const built = spawnSync("sh", ["-c", command.replace(/^node/, process.execPath)], { cwd: build, encoding: "utf8" });
+  expect([built.status, built.stderr]).toEqual([0, ""]);
+  const [, from = ""] = /^COPY --from=build \/app\/(\S+) \.\/$/m.exec(last) ?? [];
+  cpSync(join(build, from), image, { recursive: true });
+  const [, entry = ""] = /^ENTRYPOINT \["node", "(\S+)"\]$/m.exec(last) ?? [];
   const run = (...args: readonly string[]) =>
-    spawnSync(process.execPath, ["functions/cli.mjs", ...args], { cwd: image, encoding: "utf8" });
+    spawnSync(process.execPath, [entry, ...args], { cwd: image, encoding: "utf8" });
   expect(run("serve", "--help")).toMatchObject({ status: 0, stderr: "" });
   const started = run("serve", "--port=0", "--no-tls", "--insecure", "--kubeconfig=/none");
   expect([started.status, started.stderr]).toEqual([1, expect.stringMatching(/^[^\n]*\/none[^\n]*\n$/)]);
-  rmSync(image, { recursive: true });
+  const bytes = readdirSync(image).reduce((sum, name) => sum + statSync(join(image, name)).size, 0);
+  expect(bytes).toBeGreaterThan(100_000);
+  expect(bytes).toBeLessThan(5_000_000);
+  for (const folder of [build, image]) rmSync(folder, { recursive: true });
 });
 
 test("a Service of the cluster is registered as one", () => {

@@ -2,6 +2,7 @@
 
 import type { Command } from "../command.ts";
 import { PATH_SECRETS } from "../input/path-secrets.ts";
+import { CANARY } from "./canary.ts";
 import { CHECK } from "./check.ts";
 import { COMPILE } from "./compile.ts";
 import { COMPLETION, completeWords } from "./completion.ts";
@@ -41,6 +42,7 @@ export const COMMANDS: readonly Command[] = [
   UNDO,
   HISTORY,
   SET_IMAGE,
+  CANARY,
   SET_PARTITION,
   SET_MAX_UNAVAILABLE,
   REPORT,

@@ -34,7 +34,9 @@ export const PROMOTE: Command = {
     const total = facts.pods.filter((pod) => isMatched(pod, sidecarSet)).length;
     const strategy = sidecarSet.spec.updateStrategy;
     const [before, kept] = [strategy?.partition ?? 0, partitionOf(strategy, total)];
-    const partition = wantedPartition(input, kept, total);
+    const pinned = sidecarSet.spec.injectionStrategy?.revision;
+    const isCanary = pinned?.policy === "Partial";
+    const partition = wantedPartition(input, { before, kept, total, isCanary });
     const keptAfter = partitionOf({ ...strategy, partition }, total);
     if (keptAfter > kept)
       throw new CliError(
@@ -49,15 +51,33 @@ export const PROMOTE: Command = {
       ...(strategy?.type === "NotUpdate" ? ["The update strategy is NotUpdate: nothing moves."] : []),
     ];
     const text = `partition ${before} → ${partition}: ${keptAfter} of ${counted(total, "pod")} stay at the old version`;
-    const change = { spec: { updateStrategy: { partition } }, text, notes };
+    const isOver = isCanary && keptAfter === 0 && isNone(partition);
+    const spec = { updateStrategy: { partition }, ...(isOver ? { injectionStrategy: { revision: null } } : {}) };
+    const change = { spec, text: isOver ? `${text}, nor do new ones` : text, notes };
     await changeSet(input, session, cluster, { sidecarSet, change });
     return 0;
   },
 };
 
-function wantedPartition(input: Input, kept: number, total: number): IntOrString {
+interface Standing {
+  readonly before: IntOrString;
+  readonly kept: number;
+  readonly total: number;
+  /** new pods go by the partition too, as long as it is a share */
+  readonly isCanary: boolean;
+}
+
+function isNone(partition: IntOrString): boolean {
+  return partition === 0 || partition === "0%";
+}
+
+function wantedPartition(input: Input, { before, kept, total, isCanary }: Standing): IntOrString {
   const [to, step] = [input.text("to"), input.text("step")];
   if (to !== undefined && step !== undefined) throw new CliError("choose one of --to and --step");
+  if (step !== undefined && isCanary && step.endsWith("%") && String(before).endsWith("%")) {
+    const share = Number.parseInt(String(before), 10) - Number.parseInt(String(intOrShare(`--step ${step}`, step)), 10);
+    return share <= 0 ? 0 : `${share}%`;
+  }
   if (step !== undefined) {
     const pods = scaleIntOrPercent(intOrShare(`--step ${step}`, step), total) ?? 0;
     if (pods === 0) throw new CliError(`--step ${step} is no pod of ${total}; write a larger one`);

@@ -1,5 +1,5 @@
 /** `set image`: new images for sidecars. */
-import type { SidecarContainer, SidecarSet } from "../../../shared/api/sidecarset.ts";
+import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { parseImageReference } from "../../../shared/go/image-reference.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
@@ -33,28 +33,36 @@ export const SET_IMAGE: Command = {
     const partition = kept === undefined ? undefined : intOrShare(`--partition ${kept}`, kept);
     const cluster = await session.cluster();
     const sidecarSet = await readSet(cluster, name);
-    const images = new Map(pairs.map((pair) => pairOf(pair, sidecarSet)));
-    const changes = containersOf(sidecarSet).filter(
-      ({ name, image }) => images.has(name) && images.get(name) !== image,
-    );
-    if (changes.length === 0 && partition === undefined) {
+    const { spec: images, texts } = imageChange(sidecarSet, pairs);
+    if (texts.length === 0 && partition === undefined) {
       session.screen.line(`${name}: has these images already`);
       return 0;
     }
-    const changed = changes.map(({ name, image }) => `${name} ${image} → ${images.get(name)}`);
-    const text = [...changed, ...(partition === undefined ? [] : [`partition ${partition}`])].join(", ");
-    const withImages = (list: readonly SidecarContainer[]) =>
-      list.map((one) => ({ ...one, ...(images.has(one.name) ? { image: images.get(one.name) ?? "" } : {}) }));
-    const { containers, initContainers } = sidecarSet.spec;
-    const spec = {
-      ...(containers ? { containers: withImages(containers) } : {}),
-      ...(initContainers ? { initContainers: withImages(initContainers) } : {}),
-      ...(partition === undefined ? {} : { updateStrategy: { partition } }),
-    };
+    const text = [...texts, ...(partition === undefined ? [] : [`partition ${partition}`])].join(", ");
+    const spec = { ...images, ...(partition === undefined ? {} : { updateStrategy: { partition } }) };
     await changeSet(input, session, cluster, { sidecarSet, change: { spec, text } });
     return 0;
   },
 };
+
+/** The lists of containers with the images of `pairs`, and a text for each that changes. @throws CliError */
+export function imageChange(
+  sidecarSet: SidecarSet,
+  pairs: readonly string[],
+): { readonly spec: Pick<SidecarSetSpec, "containers" | "initContainers">; readonly texts: readonly string[] } {
+  const images = new Map(pairs.map((pair) => pairOf(pair, sidecarSet)));
+  const changes = containersOf(sidecarSet).filter(({ name, image }) => images.has(name) && images.get(name) !== image);
+  const withImages = (list: readonly SidecarContainer[]) =>
+    list.map((one) => ({ ...one, ...(images.has(one.name) ? { image: images.get(one.name) ?? "" } : {}) }));
+  const { containers, initContainers } = sidecarSet.spec;
+  return {
+    spec: {
+      ...(containers ? { containers: withImages(containers) } : {}),
+      ...(initContainers ? { initContainers: withImages(initContainers) } : {}),
+    },
+    texts: changes.map(({ name, image }) => `${name} ${image} → ${images.get(name)}`),
+  };
+}
 
 export function containersOf({ spec }: SidecarSet): readonly SidecarContainer[] {
   return [...(spec.containers ?? []), ...(spec.initContainers ?? [])];

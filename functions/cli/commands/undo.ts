@@ -67,7 +67,11 @@ export const ABORT: Command = {
     const cluster = await session.cluster();
     const read = await readFacts(session, cluster, input.argument(0));
     const { spec, text } = changeTo(revisionOfOthers(read));
-    const strategy = { updateStrategy: { paused: false, partition: 0 } };
+    const isCanary = read.sidecarSet.spec.injectionStrategy?.revision?.policy === "Partial";
+    const strategy = {
+      updateStrategy: { paused: false, partition: 0 },
+      ...(isCanary ? { injectionStrategy: { revision: null } } : {}),
+    };
     const change: Change = { spec: { ...spec, ...strategy }, text: `aborted, ${text}` };
     await changeSet(input, session, cluster, { sidecarSet: read.sidecarSet, change });
     return 0;

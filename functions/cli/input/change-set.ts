@@ -1,7 +1,6 @@
 /** A change to a SidecarSet, or to another object, that lands only if nobody else changed it since it was read. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import type { RecordedSpec } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type PatchOptions, SIDECARSETS } from "../../../shared/kube/port.ts";
 import type { Input } from "../command.ts";
@@ -9,7 +8,8 @@ import { CliError } from "../error.ts";
 import type { Session } from "../session.ts";
 
 export interface Change {
-  readonly spec: RecordedSpec;
+  /** merge patch of its spec: null takes a field away */
+  readonly spec: object;
   /** what was done, as in "log-agent: paused" */
   readonly text: string;
   /** what to know about it, one sentence each */
