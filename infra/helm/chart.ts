@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { parseAllDocuments, stringify } from "yaml";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { manifestFiles, optionalFiles } from "../../shared/install/manifests.ts";
+import { METRICS_PORT, metricsTemplate } from "./metrics-template.ts";
 import { serveTemplate } from "./serve-template.ts";
 
 const CHART = "infra/helm/sidecarset";
@@ -69,6 +70,10 @@ export function chartFiles({ version, deployment }: ChartSource): ReadonlyMap<st
     [`${CHART}/values.schema.json`, `${JSON.stringify(schema(), null, 2)}\n`],
     [`${CHART}/templates/_client-config.tpl`, CLIENT_CONFIG],
     [`${CHART}/templates/NOTES.txt`, NOTES],
+    [
+      `${CHART}/templates/metrics.yaml`,
+      guarded("and .Values.serve.enabled .Values.serve.metrics.enabled", metricsTemplate()),
+    ],
     [`${CHART}/templates/serve.yaml`, guarded(".Values.serve.enabled", serveTemplate(deployment, version))],
     ...always,
     ...features,
@@ -183,6 +188,8 @@ serve:
   imagePullSecrets: []
   # of the webhooks, and of the passes
   replicas: 2
+  # of the webhooks' PodDisruptionBudget
+  maxUnavailable: 1
   priorityClassName: system-cluster-critical
   podAnnotations: {}
   nodeSelector: {}
@@ -196,6 +203,13 @@ serve:
   rolloutResources:
     requests: { cpu: 50m, memory: 128Mi }
     limits: { memory: 512Mi }
+  # numbers for Prometheus on port ${METRICS_PORT} of the pods, in plain HTTP and for anybody who reaches them
+  metrics:
+    enabled: false
+    # these two take the CustomResourceDefinitions of Prometheus Operator; labels: by which your Prometheus selects them
+    podMonitor: false
+    prometheusRule: false
+    labels: {}
 # what else is to be served: see docs/install.md
 features:
 ${features.join("")}`;
@@ -226,6 +240,13 @@ function schema() {
         enabled: flag,
         image: { type: "string", minLength: 1 },
         replicas: { type: "integer", minimum: 0 },
+        maxUnavailable: {
+          anyOf: [
+            { type: "integer", minimum: 0 },
+            { type: "string", pattern: "^[0-9]+%$" },
+          ],
+        },
+        metrics: object({ enabled: flag, podMonitor: flag, prometheusRule: flag, labels: { type: "object" } }),
         priorityClassName: { type: "string" },
         ...Object.fromEntries(
           ["podAnnotations", "nodeSelector", "affinity", "resources", "rolloutResources"].map((name) => [

@@ -1,7 +1,10 @@
 /** The pods of infra/container/deployment.yaml as a template, with what differs between installations as values. */
 
+import { METRICS_VALUES } from "./metrics-template.ts";
+
 /** In infra/container/deployment.yaml → what Helm puts there. Each is found at least once, or the chart is not written. */
 const SERVE_VALUES: readonly (readonly [RegExp, string])[] = [
+  [/^ {2}maxUnavailable: 1$/gm, "  maxUnavailable: {{ .Values.serve.maxUnavailable }}"],
   [/^ {2}replicas: 2$/gm, "  replicas: {{ .Values.serve.replicas }}"],
   [
     /^( {6}labels: \{ app\.kubernetes\.io\/name: sidecarset-\w+ \})$/gm,
@@ -31,12 +34,13 @@ function podField(name: string): string {
 /** Of the text of that file. */
 export function serveTemplate(deployment: string, version: string): string {
   const image = `image: sidecarset-serverless:${version}`;
-  return [...SERVE_VALUES, [new RegExp(image, "g"), "image: {{ .Values.serve.image }}"] as const].reduce(
-    (text, [pattern, value]) => {
-      const next = text.replace(pattern, value);
-      if (next === text) throw new Error(`infra/container/deployment.yaml has no ${pattern.source}`);
-      return next;
-    },
-    deployment,
-  );
+  return [
+    ...METRICS_VALUES,
+    ...SERVE_VALUES,
+    [new RegExp(image, "g"), "image: {{ .Values.serve.image }}"] as const,
+  ].reduce((text, [pattern, value]) => {
+    const next = text.replace(pattern, value);
+    if (next === text) throw new Error(`infra/container/deployment.yaml has no ${pattern.source}`);
+    return next;
+  }, deployment);
 }

@@ -62,8 +62,7 @@ export function createMetrics(): Metrics {
     addPass: (report, at) => {
       lastPass.values.set(line(LAST_PASS, {}), at / 1000);
       addAll(PASS_METRICS, report, {});
-      // A pass that could not look knows of no SidecarSet that is gone.
-      if (report.failure === undefined && report.heldBy === undefined) forgetGauges(families, stateLines, report);
+      forgetOld(families, stateLines, report);
       for (const one of report.sidecarSets) {
         addAll(SIDECARSET_METRICS, one, { sidecarset: one.name });
         if (one.state !== undefined) stateLines.set(one.name, line(STATE, { sidecarset: one.name, state: one.state }));
@@ -83,16 +82,28 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** What was said of SidecarSets that are no more. */
-function forgetGauges(
+function forgetOld(families: ReadonlyMap<string, Family>, stateLines: Map<string, string>, report: PassReport): void {
+  // Another replica makes the passes, and its numbers are the newer ones.
+  if (report.heldBy !== undefined) return forget(families, stateLines, new Set(), ["gauge"]);
+  // A pass that could not look knows of no SidecarSet that is gone.
+  if (report.failure === undefined) forget(families, stateLines, namesIn(report), ["gauge", "counter"]);
+}
+
+function namesIn({ sidecarSets, notReached }: PassReport): ReadonlySet<string> {
+  return new Set([...sidecarSets.map(({ name }) => name), ...notReached]);
+}
+
+/** What was said of other SidecarSets than `names`. */
+function forget(
   families: ReadonlyMap<string, Family>,
   stateLines: Map<string, string>,
-  { sidecarSets, notReached }: PassReport,
+  names: ReadonlySet<string>,
+  kinds: readonly Family["type"][],
 ): void {
-  const names = new Set([...sidecarSets.map(({ name }) => name), ...notReached]);
   forgetOthers(stateLines, names);
   const present = new Set([...names].map((sidecarset) => line("", { sidecarset })));
   for (const metric of SIDECARSET_METRICS) {
+    if (!kinds.includes(metric.kind)) continue;
     const { values } = families.get(prometheusName(metric)) ?? {};
     for (const key of values?.keys() ?? []) if (!present.has(key.slice(key.indexOf("{")))) values?.delete(key);
   }

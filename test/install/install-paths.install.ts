@@ -289,6 +289,24 @@ describe("a chart that serves in the cluster", () => {
     await expect(helmTemplate({ serve: { ...values, replicas: "three" } })).rejects.toThrow("at '/serve/replicas'");
   });
 
+  it("has a port with numbers for Prometheus, what reads it, and alerts on it, for those who ask", async () => {
+    const metrics = { enabled: true, podMonitor: true, prometheusRule: true, labels: { release: "prometheus" } };
+    const objects = await helmTemplate({ serve: { enabled: true, maxUnavailable: "50%", metrics } });
+    const kinds = objects.map(({ kind }) => kind);
+    const plain = (await helmTemplate({ serve: { enabled: true } })).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => !plain.includes(kind)).toSorted()).toEqual(["PodMonitor", "PrometheusRule"]);
+    const text = JSON.stringify(objects);
+    expect(text.match(/--metrics-port=9090/g)).toHaveLength(2);
+    expect(text.match(/"name":"metrics","containerPort":9090|"containerPort":9090,"name":"metrics"/g)).toHaveLength(2);
+    expect(objects.find(({ kind }) => kind === "PodDisruptionBudget")).toMatchObject({
+      spec: { maxUnavailable: "50%" },
+    });
+    const rule = objects.find(({ kind }) => kind === "PrometheusRule");
+    expect(rule?.metadata?.labels).toEqual({ release: "prometheus" });
+    expect(JSON.stringify(rule)).toContain("SidecarSet {{ $labels.sidecarset }} needs attention");
+    expect(JSON.stringify(rule).match(/"alert":/g)?.length).toBeGreaterThanOrEqual(5);
+  });
+
   it("leaves out the fence for those who do not want it", async () => {
     const open: Values = { url: "https://x.example" };
     const wanted = installation({ url: open.url }, { isUnfenced: true });

@@ -121,6 +121,27 @@ describe("what Prometheus reads", () => {
     })),
   });
 
+  test("nothing of SidecarSets any more once another replica makes the passes", () => {
+    const metrics = createMetrics();
+    metrics.addPass(report(["a"]), 10_000);
+    expect(metrics.text()).toContain('sidecarset_missed_pods{sidecarset="a"} 3\n');
+    metrics.addPass(report([], { heldBy: "other" }), 12_000);
+    expect(metrics.text()).not.toContain("sidecarset_missed_pods{");
+    expect(metrics.text()).toContain('sidecarset_upgraded_pods_total{sidecarset="a"} 2\n');
+  });
+
+  test("all that the chart's alerts look at", async () => {
+    const chart = await readFile("infra/helm/sidecarset/templates/metrics.yaml", "utf8");
+    const asked = [...chart.matchAll(/expr: (.*)/g)].flatMap(([, expr = ""]) => [...namesIn(expr)]);
+    const metrics = createMetrics();
+    const { sidecarSets, ...rest } = report(["a"]);
+    metrics.addPass({ ...rest, sidecarSets: sidecarSets.map((one) => ({ ...one, state: "Blocked" })) }, 10_000);
+    metrics.addRequest("/mutate-pod", 500, 0.1);
+    const known = namesIn(metrics.text());
+    expect(asked.length).toBeGreaterThanOrEqual(5);
+    expect(asked.filter((name) => !known.has(name))).toEqual([]);
+  });
+
   test("counters add up, gauges are the last ones", () => {
     const metrics = createMetrics();
     metrics.addPass(report(["a"]), 10_000);

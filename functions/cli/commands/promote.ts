@@ -71,17 +71,20 @@ function isNone(partition: IntOrString): boolean {
   return partition === 0 || partition === "0%";
 }
 
-function wantedPartition(input: Input, { before, kept, total, isCanary }: Standing): IntOrString {
+function wantedPartition(input: Input, standing: Standing): IntOrString {
   const [to, step] = [input.text("to"), input.text("step")];
   if (to !== undefined && step !== undefined) throw new CliError("choose one of --to and --step");
-  if (step !== undefined && isCanary && step.endsWith("%") && String(before).endsWith("%")) {
-    const share = Number.parseInt(String(before), 10) - Number.parseInt(String(intOrShare(`--step ${step}`, step)), 10);
+  if (step !== undefined) return stepped(step, standing);
+  return to === undefined ? 0 : intOrShare(`--to ${to}`, to);
+}
+
+function stepped(text: string, { before, kept, total, isCanary }: Standing): IntOrString {
+  const step = intOrShare(`--step ${text}`, text);
+  if (isCanary && typeof step === "string" && typeof before === "string") {
+    const share = Number.parseInt(before, 10) - Number.parseInt(step, 10);
     return share <= 0 ? 0 : `${share}%`;
   }
-  if (step !== undefined) {
-    const pods = scaleIntOrPercent(intOrShare(`--step ${step}`, step), total) ?? 0;
-    if (pods === 0) throw new CliError(`--step ${step} is no pod of ${total}; write a larger one`);
-    return Math.max(0, kept - pods);
-  }
-  return to === undefined ? 0 : intOrShare(`--to ${to}`, to);
+  const pods = scaleIntOrPercent(step, total) ?? 0;
+  if (pods === 0) throw new CliError(`--step ${text} is no pod of ${total}; write a larger one`);
+  return Math.max(0, kept - pods);
 }

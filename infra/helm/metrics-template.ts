@@ -1,0 +1,106 @@
+/** What the chart adds for Prometheus: a port on the pods, a PodMonitor, and alerts on the numbers of shared/metrics. */
+import { stringify } from "yaml";
+
+export const METRICS_PORT = 9090;
+
+interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  /** how long before somebody is called */
+  readonly for: string;
+  readonly summary: string;
+}
+
+/** A replica that does not make the passes tells nothing of SidecarSets. */
+const ALERTS: readonly Alert[] = [
+  {
+    alert: "SidecarSetInTrouble",
+    expr: "max by (sidecarset) (sidecarset_in_trouble) > 0",
+    for: "5m",
+    summary: "SidecarSet {{ $labels.sidecarset }} needs attention: kubectl get sidecarset says what its state is",
+  },
+  {
+    alert: "SidecarSetPodsMissed",
+    expr: "max by (sidecarset) (sidecarset_missed_pods) > 0",
+    for: "10m",
+    summary: "{{ $value }} pods were created without the sidecars of {{ $labels.sidecarset }}: was the webhook down?",
+  },
+  {
+    alert: "SidecarSetPassesFail",
+    expr: "sum(increase(sidecarset_failed_passes_total[10m])) > 0",
+    for: "10m",
+    summary: "passes cannot list SidecarSets, so no rollout goes on: see the log of sidecarset-rollout",
+  },
+  {
+    alert: "SidecarSetNoPasses",
+    expr: "(sum(increase(sidecarset_passes_total[10m])) or vector(0)) == 0",
+    for: "10m",
+    summary: "no pass was made for 10 minutes, so no rollout goes on: does sidecarset-rollout run?",
+  },
+  {
+    alert: "SidecarSetWebhookFails",
+    expr: 'sum by (webhook) (increase(sidecarset_webhook_requests_total{code=~"5.."}[10m])) > 0',
+    for: "10m",
+    summary: "the webhook {{ $labels.webhook }} answers with errors: pods may be created without sidecars",
+  },
+];
+
+const NAMES = ["sidecarset-serve", "sidecarset-rollout"];
+
+/** Helm's own braces, in a text that Helm must not fill in. */
+function escaped(text: string): string {
+  return text.replaceAll(/\{\{ \$\w[\w.]* \}\}/g, (braces) => `{{ "${braces}" }}`);
+}
+
+/** Body of templates/metrics.yaml. */
+export function metricsTemplate(): string {
+  const monitor = {
+    apiVersion: "monitoring.coreos.com/v1",
+    kind: "PodMonitor",
+    metadata: { name: "sidecarset", namespace: "kruise-system" },
+    spec: {
+      selector: { matchExpressions: [{ key: "app.kubernetes.io/name", operator: "In", values: NAMES }] },
+      podMetricsEndpoints: [{ port: "metrics" }],
+    },
+  };
+  const rules = ALERTS.map(({ summary, ...rule }) => ({ ...rule, annotations: { summary } }));
+  const rule = {
+    apiVersion: "monitoring.coreos.com/v1",
+    kind: "PrometheusRule",
+    metadata: { name: "sidecarset", namespace: "kruise-system" },
+    spec: { groups: [{ name: "sidecarset", rules }] },
+  };
+  const yaml = (object: object) => escaped(stringify(object, { lineWidth: 0 }));
+  const withLabels = (text: string) =>
+    text.replace(
+      "  namespace: kruise-system\n",
+      "  namespace: kruise-system\n  {{- with .Values.serve.metrics.labels }}\n  labels: {{- toYaml . | nindent 4 }}\n  {{- end }}\n",
+    );
+  return [
+    "{{- if .Values.serve.metrics.podMonitor }}\n",
+    withLabels(yaml(monitor)),
+    "{{- end }}\n---\n{{- if .Values.serve.metrics.prometheusRule }}\n",
+    withLabels(yaml(rule)),
+    "{{- end }}\n",
+  ].join("");
+}
+
+/** In infra/container/deployment.yaml → the same with the port, where the values ask for it. */
+export const METRICS_VALUES: readonly (readonly [RegExp, string])[] = [
+  [
+    /^ {12}- (--tick=never|--every=10s)$/gm,
+    `            - $1\n${when(`            - --metrics-port=${METRICS_PORT}`)}`,
+  ],
+  [
+    /^( {12}- \{ name: https, containerPort: 9443 \})$/gm,
+    `$1\n${when(`            - { name: metrics, containerPort: ${METRICS_PORT} }`)}`,
+  ],
+  [
+    /^( {12}- --every=10s\n(?:.*\n){3})( {10}resources:)/gm,
+    `$1${when(`          ports:\n            - { name: metrics, containerPort: ${METRICS_PORT} }`)}\n$2`,
+  ],
+];
+
+function when(text: string): string {
+  return `          {{- if .Values.serve.metrics.enabled }}\n${text}\n          {{- end }}`;
+}
