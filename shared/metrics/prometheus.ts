@@ -84,9 +84,9 @@ export function createMetrics(): Metrics {
 
 function forgetOld(families: ReadonlyMap<string, Family>, stateLines: Map<string, string>, report: PassReport): void {
   // Another replica makes the passes, and its numbers are the newer ones.
-  if (report.heldBy !== undefined) return forget(families, stateLines, new Set(), ["gauge"]);
+  if (report.heldBy !== undefined) forget(families, stateLines, new Set(), ["gauge"]);
   // A pass that could not look knows of no SidecarSet that is gone.
-  if (report.failure === undefined) forget(families, stateLines, namesIn(report), ["gauge", "counter"]);
+  else if (report.failure === undefined) forget(families, stateLines, namesIn(report), ["gauge", "counter"]);
 }
 
 function namesIn({ sidecarSets, notReached }: PassReport): ReadonlySet<string> {
