@@ -51,7 +51,7 @@ function modeOf(values: Values): AuthenticationSettings["mode"] {
   if (way !== undefined) return way;
   if (values["path-secrets"] !== undefined) return "secret-path";
   throw new CliError(
-    "nobody is let in by default: give --path-secrets FILE, with --bearer-tokens FILE or --client-ca FILE if API servers can present those, or --insecure",
+    "no caller is let in by default: give --path-secrets FILE, with --bearer-tokens FILE or --client-ca FILE if API servers can present those, or --insecure",
   );
 }
 

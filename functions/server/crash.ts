@@ -10,7 +10,7 @@ const MOST_MS = 1_000;
 export function logCrashes(log: Log): void {
   const end = () => process.exit(1);
   process.on("uncaughtException", (error) => {
-    log.error("the process ends by an error that nobody caught", { error });
+    log.error("the process ends by an error that was not caught", { error });
     setTimeout(() => process.stdout.write("", end), WRITTEN_MS);
     setTimeout(end, MOST_MS);
   });

@@ -163,7 +163,7 @@ function values(version: string): string {
   return `# Written by \`node infra/generate.ts\`.
 # https, without a path: where the webhooks answer. https://NAME.NAMESPACE.svc is that Service of the cluster.
 url: ""
-# the authority that signed its certificate: PEM in base64; empty: somebody whom API servers trust anyway
+# the authority that signed its certificate: PEM in base64; empty: one that API servers trust anyway
 caBundle: ""
 # the secret of each path, where callers prove by it who they are: what \`sidecarset path-secrets\` prints
 pathSecrets: {}
@@ -172,7 +172,7 @@ urls: {}
 # what becomes of pods while the webhook is down: Ignore lets them in without sidecars, Fail refuses them
 failurePolicy: Ignore
 namespace:
-  # false where somebody else has made kruise-system already
+  # false where kruise-system is there already
   create: true
 fence:
   # policies by which API servers refuse the reconciler what no rollout writes (docs/install.md)

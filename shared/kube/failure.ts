@@ -19,7 +19,7 @@ interface Sentence {
 const BY_CODE: Readonly<Record<string, (server: string) => Sentence>> = {
   ECONNREFUSED: (server) => ({
     reason: "ConnectionRefused",
-    text: `nobody listens on ${server}: check the server address and that the API server runs`,
+    text: `nothing listens on ${server}: check the server address and that the API server runs`,
   }),
   ENOTFOUND: nameNotFound,
   EAI_AGAIN: nameNotFound,

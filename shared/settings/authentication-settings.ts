@@ -43,7 +43,7 @@ function parseMode(text: string | undefined): AuthenticationMode {
   if (mode !== undefined) return mode;
   const problem = text
     ? `AUTHENTICATION=${text} is none of`
-    : "AUTHENTICATION is not set, and nobody is let in by default: set it to one of";
+    : "AUTHENTICATION is not set, and no caller is let in by default: set it to one of";
   throw new ConfigError(`${problem} ${AUTHENTICATION_MODES.join(", ")}.`);
 }
 

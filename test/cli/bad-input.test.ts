@@ -182,12 +182,12 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   [
     "a port in use",
     () => serve({ port: String(busyPort), host: "127.0.0.1" }),
-    /^port \d+ cannot be had: somebody else listens on it/,
+    /^port \d+ cannot be had: another program listens on it/,
   ],
   [
     "a port in use, and another for metrics",
     () => serve({ port: String(busyPort), host: "127.0.0.1", "metrics-port": "0" }),
-    /^port \d+ cannot be had: somebody else listens on it/,
+    /^port \d+ cannot be had: another program listens on it/,
   ],
   [
     "passes without a rest between them",
@@ -199,7 +199,7 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   [
     "serve without a way to tell callers apart",
     () => serveWithout("path-secrets"),
-    /^nobody is let in by default: give --path-secrets/,
+    /^no caller is let in by default: give --path-secrets/,
   ],
   [
     "tokens without a secret path for conversions",

@@ -279,7 +279,7 @@ it("a change that rests on an older look is refused in a sentence", async () => 
   const session = new Session(screen, { kubeconfig }, ["table"]);
   const change = { spec: { updateStrategy: { paused: true } }, text: "paused" };
   const writing = changeSet(new Input([], {}), session, scene.cluster, { sidecarSet: stale, change });
-  await expect(writing).rejects.toThrow(/was changed by somebody else just now; look at it again, then repeat$/);
+  await expect(writing).rejects.toThrow(/was changed just now, by another client; look at it again, then repeat$/);
   expect((await scene.set()).spec.updateStrategy?.paused ?? false).toBe(false);
   const fresh = await scene.set();
   const status = { status: { ...fresh.status, collisionCount: 1 } };

@@ -245,7 +245,7 @@ describe("trouble on the way", () => {
     closeServers();
     const error = await patch(`https://127.0.0.1:${port}`);
     expect(error).toMatchObject({ code: 0, reason: "ConnectionRefused", isOutcomeKnown: true });
-    expect(error.message).toContain(`nobody listens on https://127.0.0.1:${port}`);
+    expect(error.message).toContain(`nothing listens on https://127.0.0.1:${port}`);
   });
 
   it("a name that does not exist", async () => {

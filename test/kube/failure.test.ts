@@ -9,7 +9,7 @@ const errorOf = (code: string) => Object.assign(new Error("as Node says it"), { 
 
 describe("a connection that fails", () => {
   it.each([
-    ["ECONNREFUSED", "ConnectionRefused", `nobody listens on ${SERVER}: check the server address`],
+    ["ECONNREFUSED", "ConnectionRefused", `nothing listens on ${SERVER}: check the server address`],
     ["ENOTFOUND", "NameNotFound", `the host name of ${SERVER} cannot be resolved`],
     ["EAI_AGAIN", "NameNotFound", `the host name of ${SERVER} cannot be resolved`],
     ["EHOSTUNREACH", "Unreachable", `${SERVER} cannot be reached: check routes`],

@@ -9,7 +9,7 @@ import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { writeCanaries } from "./canaries.ts";
 
 const COUNT = 100;
-const NOBODY = "the process ends by an error that nobody caught";
+const NOBODY = "the process ends by an error that was not caught";
 
 /** All that a process writes, and how it ends. */
 function run(folder: string, how: string): Promise<{ readonly code: number; readonly output: string }> {

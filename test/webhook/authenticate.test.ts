@@ -276,7 +276,7 @@ describe("the name of a certificate", () => {
 
 describe("what is missing is said before anything is served", () => {
   test.each([
-    [{}, "AUTHENTICATION is not set, and nobody is let in by default"],
+    [{}, "AUTHENTICATION is not set, and no caller is let in by default"],
     [{ AUTHENTICATION: "none" }, "AUTHENTICATION=none is none of client-certificate"],
     [{ AUTHENTICATION: "secret-path" }, "needs PATH_SECRETS"],
     [{ AUTHENTICATION: "bearer-token" }, "needs BEARER_TOKENS"],

@@ -221,7 +221,7 @@ describe("what keeps it from starting is one sentence", () => {
     await once(other, "listening");
     const { port } = other.address() as { port: number };
     await expect(startServer({ ...options(), port })).rejects.toThrow(
-      new ServerError(`port ${port} cannot be had: somebody else listens on it`),
+      new ServerError(`port ${port} cannot be had: another program listens on it`),
     );
     other.close();
   });
@@ -274,6 +274,6 @@ describe("as a process", () => {
     child.stderr.on("data", (chunk) => (problem += chunk));
     const [code] = await once(child, "close");
     expect(code).not.toBe(0);
-    expect(problem).toBe(`port ${cluster.server.port} cannot be had: somebody else listens on it\n`);
+    expect(problem).toBe(`port ${cluster.server.port} cannot be had: another program listens on it\n`);
   });
 });

@@ -20,7 +20,7 @@ export const EXPLAIN: Command = {
   group: "During a rollout",
   summary: "why a pod, or those of a workload, have their sidecars or not, are updated or not, and what they wait for",
   details:
-    "Every rule in the order in which it is looked at, with its verdict: ✓ nothing in the way, · good to know, … goes on by itself, ✗ goes on only when somebody does something. Of a pod, every SidecarSet is told that is meant for it or has been, with --all the others too; where there is none, the nearest ones, and what each of them misses.",
+    "Every rule in the order in which it is looked at, with its verdict: ✓ nothing in the way, · good to know, … goes on by itself, ✗ goes on only when you do something. Of a pod, every SidecarSet is told that is meant for it or has been, with --all the others too; where there is none, the nearest ones, and what each of them misses.",
   arguments: [
     {
       name: "<KIND/NAME>",

@@ -15,7 +15,7 @@ export const SERVE: Command = {
     { flags: "--host <ADDRESS>", about: "default: all of this machine" },
     { flags: "--tls-cert <FILE>", about: "certificate, PEM" },
     { flags: "--tls-key <FILE>", about: "its key, PEM" },
-    { flags: "--no-tls", about: "plain HTTP, behind somebody who ends TLS" },
+    { flags: "--no-tls", about: "plain HTTP, behind a proxy that ends TLS" },
     { flags: "--tick <DURATION>", about: "from one pass to the next, or never; default: 10s" },
     { flags: "--path-secrets <FILE>", about: "secrets of paths, one a line" },
     { flags: "--bearer-tokens <FILE>", about: "tokens, one a line" },

@@ -36,7 +36,7 @@ export const STATUS: Command = {
     },
   ],
   options: [
-    { flags: "-w, --watch", about: "look again until the rollout is done, or waits for somebody" },
+    { flags: "-w, --watch", about: "look again until the rollout is done, or cannot go on by itself" },
     { flags: "--timeout <DURATION>", about: "how long to watch; default: as long as it takes" },
     { flags: "-l, --selector <LABELS>", about: "without a name: only SidecarSets with these labels" },
     { flags: "--pods", about: "every pod, not only a few of each revision" },

@@ -7,7 +7,7 @@ import type { Session } from "../session.ts";
 export const REGISTRATION_OPTIONS: NonNullable<Command["options"]> = [
   { flags: "--url <URL>", about: "where the webhooks answer, https" },
   { flags: "--url-of <PATH=URL>", about: "of a webhook that answers elsewhere; may come several times", isList: true },
-  { flags: "--ca-bundle <FILE>", about: "who signed its certificate, PEM; absent: somebody public" },
+  { flags: "--ca-bundle <FILE>", about: "who signed its certificate, PEM; absent: a public authority" },
   { flags: "--path-secrets <FILE>", about: "the secrets of the paths are made from its first line" },
   {
     flags: "--failure-policy <POLICY>",

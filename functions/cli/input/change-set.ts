@@ -80,7 +80,7 @@ async function storeUnlessChanged(given: StoredChange, options: PatchOptions): P
       if (!isKubeError(error, 409)) throw error;
       const now = (await given.read()).metadata;
       if (tries === MAX_TRIES || now?.uid !== metadata?.uid || now?.generation !== metadata?.generation)
-        throw new CliError(`${given.title} was changed by somebody else just now; look at it again, then repeat`);
+        throw new CliError(`${given.title} was changed just now, by another client; look at it again, then repeat`);
       metadata = now;
     }
   }

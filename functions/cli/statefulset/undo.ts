@@ -39,7 +39,7 @@ function notesOf({ set, seen }: OrderedSet, { metadata }: ControllerRevision): r
   const isLost = (pod: Pod) => isBroken(pod) && revisionOf(pod) !== metadata?.name;
   const lost = isKept ? seen.pods.filter(isLost).map((pod) => pod.metadata?.name) : [];
   return [
-    ...(type === "OnDelete" ? ["The update strategy is OnDelete: pods go back when somebody deletes them."] : []),
+    ...(type === "OnDelete" ? ["The update strategy is OnDelete: pods go back when they are deleted."] : []),
     ...(rollingUpdate?.paused
       ? [`The update is paused: pods go back after sidecarset resume ${SET_KIND}/${set.metadata?.name}.`]
       : []),

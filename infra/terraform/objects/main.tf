@@ -10,7 +10,7 @@ variable "url" {
 }
 
 variable "ca_bundle" {
-  description = "the authority that signed its certificate, PEM in base64; empty: somebody whom API servers trust anyway"
+  description = "the authority that signed its certificate, PEM in base64; empty: one that API servers trust anyway"
   type        = string
   default     = ""
 }

@@ -30,7 +30,7 @@ export function warnOfSharing({ object }: AdmissionRequest, admission: Admission
     admission,
     sharing.map(
       (name) =>
-        `the container ${name} has more privileges than others and shares the volumes of pods: whoever creates a pod can put files and variables there that it goes by`,
+        `the container ${name} has more privileges than others and shares the volumes of pods: anyone who creates a pod can put files and variables there that it goes by`,
     ),
   );
 }

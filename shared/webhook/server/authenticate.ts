@@ -72,7 +72,7 @@ export function authenticator(
 ): Authenticator {
   const { mode } = settings;
   if (mode === "insecure") {
-    options.log.warn("INSECURE: whoever reaches this address is answered, nobody is asked who they are");
+    options.log.warn("INSECURE: anyone who reaches this address is answered, without proof of who asks");
     return { isKnown: () => true, isKept: () => false, ready: Promise.resolve() };
   }
   if (hasConversions && settings.pathSecrets === undefined) {

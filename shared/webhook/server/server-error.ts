@@ -6,7 +6,7 @@ export class ServerError extends Error {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: "somebody else listens on it",
+  EADDRINUSE: "another program listens on it",
   EACCES: "this user may not",
   ENOENT: "there is no such file",
   EADDRNOTAVAIL: "this machine has no such address",

@@ -58,7 +58,7 @@ export function checkBeforeInstall(facts: Facts, tried: readonly Tried[]): Check
 
 function refusedBy({ object, isForbidden }: Tried, refusal: string): readonly Finding[] {
   const hint = isForbidden
-    ? "apply the manifest as somebody who may, with --context or --kubeconfig"
+    ? "apply the manifest as a user who may, with --context or --kubeconfig"
     : "see what refuses it: a policy of the cluster, or an API server that does not serve this kind";
   return [finding("InstallRefused", object, `the API server would refuse it: ${refusal}`, hint)];
 }

@@ -116,7 +116,7 @@ function checkSeen(facts: Facts): readonly Finding[] {
         "NotLookedAt",
         key,
         message,
-        "where a right is missing: check as somebody who has it, with --context or --kubeconfig",
+        "where a right is missing: check as a user who has it, with --context or --kubeconfig",
       ),
     ];
   });

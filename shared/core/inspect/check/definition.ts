@@ -94,7 +94,7 @@ function checkConversion({ spec }: Definition, { mutating }: Facts): readonly Fi
       finding(
         "PlaceholderAddress",
         ABOUT,
-        "conversions go to the placeholder of the files in infra, which nobody answers",
+        "conversions go to the placeholder of the files in infra, which never answers",
         APPLY,
       ),
     ),

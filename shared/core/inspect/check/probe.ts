@@ -111,7 +111,7 @@ function checkHandshake(about: string, { certificate, problem }: Handshake, now:
         "CertificateExpired",
         about,
         `its certificate, or one above it, is not valid now (valid from ${certificate.validFrom} to ${certificate.validTo})`,
-        "renew it; API servers call nobody who shows such a one",
+        "renew it; API servers do not call an address that shows such a one",
       ),
     ),
     ...where(
@@ -155,7 +155,7 @@ function checkAnswers(about: string, { toStranger, toRegistered }: Probe): reado
       finding(
         "AnyoneIsAnswered",
         about,
-        "a request that proved nothing was answered: whoever reaches the address can read what SidecarSets inject",
+        "a request that proved nothing was answered: anyone who reaches the address can read what SidecarSets inject",
         "choose a mode of AUTHENTICATION (docs/authentication.md)",
       ),
     ),

@@ -145,7 +145,7 @@ function checkTimeout(one: Registered, seconds: number): readonly Finding[] {
       finding(
         "TimeoutLong",
         nameOf(one),
-        `timeoutSeconds ${seconds}: whoever writes waits as long while the webhook is down`,
+        `timeoutSeconds ${seconds}: every writer waits as long while the webhook is down`,
         "5 seconds are enough for a cold start",
       ),
     ];
@@ -167,7 +167,7 @@ function checkOptions(one: Registered, { clientConfig, reinvocationPolicy, sideE
           finding(
             "PlaceholderAddress",
             nameOf(one),
-            "its URL is the placeholder of the files in infra, which nobody answers",
+            "its URL is the placeholder of the files in infra, which never answers",
             REGISTER,
           ),
         ]

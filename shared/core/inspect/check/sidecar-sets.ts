@@ -174,7 +174,7 @@ function checkPrivileges(one: SidecarSet): readonly Finding[] {
     finding(
       "PrivilegesShared",
       aboutOf(one),
-      `what pods bring is shared with containers that have more privileges than others (${someOf(names)}): whoever creates a pod can put files and variables there that they go by`,
+      `what pods bring is shared with containers that have more privileges than others (${someOf(names)}): anyone who creates a pod can put files and variables there that they go by`,
       "take shareVolumePolicy away, or what they may do beyond others",
     ),
   );

@@ -37,6 +37,6 @@ export function traceNext(sidecarSet: SidecarSet, what: string): Step {
   if (refusal === undefined) return ok("NextInLine", `${what}, if the gate at ${gate.host} allows it`);
   const message = `${refusal.message}, since ${refusal.lastTransitionTime}; without its yes no pod is updated`;
   return isPlainNo(refusal.message)
-    ? wait("GateRefused", message, "it is asked again; whoever runs the gate knows more")
+    ? wait("GateRefused", message, "it is asked again; its operator knows more")
     : stop("GateRefused", message, "fix the gate, name it in GATE_HOSTS of the passes, or take the annotation away");
 }

@@ -247,7 +247,7 @@ function cleanUp({ managers, daemons }: MigrationFacts): MigrationStep {
     ...daemons.map(({ metadata }) => `kubectl -n ${metadata?.namespace} delete daemonset/${metadata?.name}`),
   ];
   return {
-    what: "When you are sure, days later: take away what is left of OpenKruise, and Helm's record of it, so that nobody uninstalls it by mistake.",
+    what: "When you are sure, days later: take away what is left of OpenKruise, and Helm's record of it, so that it is not uninstalled by mistake.",
     commands: [...places, "kubectl delete secrets -A -l owner=helm,name=kruise"],
     back: [],
   };

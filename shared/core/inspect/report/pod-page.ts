@@ -15,7 +15,7 @@ const MARKS: Readonly<Record<Verdict, readonly [string, string, string]>> = {
   ok: ["✓", "nothing in the way", "fine"],
   note: ["·", "good to know", "held"],
   wait: ["…", "goes on by itself", "wait"],
-  stop: ["✗", "somebody has to do something", "trouble"],
+  stop: ["✗", "needs you to do something", "trouble"],
 };
 
 /** Pure. The whole document, as text. */

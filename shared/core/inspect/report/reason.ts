@@ -5,7 +5,7 @@ import type { Reason as ReasonName } from "../explain/step.ts";
 export interface Reason {
   /** as explanations call it: docs/reasons.md */
   readonly reason: ReasonName;
-  /** trouble: somebody has to do something; wait: it goes on by itself; held: as it was asked for */
+  /** trouble: needs you to do something; wait: it goes on by itself; held: as it was asked for */
   readonly kind: "trouble" | "wait" | "held";
   readonly title: string;
   /** one sentence or two: what it is, and what to do */

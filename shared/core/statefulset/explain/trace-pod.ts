@@ -29,7 +29,7 @@ export function explainSetPod(name: string, facts: SetExplanationFacts): readonl
 
 function traceStranger(name: string, { seen }: SetExplanationFacts, { metadata }: Pod): SetStep {
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
-  const whose = owner ? `${owner.kind} ${owner.name}` : "nobody yet";
+  const whose = owner ? `${owner.kind} ${owner.name}` : "no workload yet";
   const hint = owner
     ? "the set cannot have a pod of this name until it is gone"
     : "the next pass adopts it if the set's selector matches its labels";

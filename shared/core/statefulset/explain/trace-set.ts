@@ -30,7 +30,7 @@ function traceHold({ seen }: SetExplanationFacts, { hold, desired, updated }: Se
     case "paused":
       return [stop("StrategyPaused", "the update is paused", `sidecarset resume ${referenceTo(seen)}`)];
     case "OnDelete":
-      return [stop("StrategyOnDelete", "pods are updated when somebody deletes them", "kubectl delete pod NAME")];
+      return [stop("StrategyOnDelete", "pods are updated when they are deleted", "kubectl delete pod NAME")];
     case "partition": {
       const { partition = 0 } = seen.set.spec.updateStrategy?.rollingUpdate ?? {};
       const kept = `the partition ${partition} keeps pods as they are, ${desired - updated} are not updated`;

@@ -27,7 +27,7 @@ export function traceState(seen: SetObservation, pod: Pod, updateRevision: strin
   if (isFinished(pod)) return wait("PodFinished", `${message}; such a pod is deleted and recreated`);
   const state = lifecycleState(pod);
   if (state !== "" && state !== "Normal")
-    return stop("HeldByHook", message, "it goes on when whoever set the hook takes its label or finalizer away");
+    return stop("HeldByHook", message, "it goes on when the hook's label or finalizer is removed");
   if (whyNotCompleted(pod) !== undefined && !isBroken(pod)) return wait("InPlaceUnderWay", message);
   if (isRunningAndReady(pod)) return wait("NotReadyForLongEnough", `${message} (minReadySeconds)`);
   if (!isBroken(pod)) return wait("PodNotReady", message);
@@ -56,7 +56,7 @@ function traceTerminating({ metadata }: Pod, message: string): SetStep {
     : stop(
         "PodTerminating",
         `${message}, and kept by ${finalizers.join(", ")}`,
-        "it goes when whoever set the finalizer takes it away",
+        "it goes when the finalizer is removed",
       );
 }
 

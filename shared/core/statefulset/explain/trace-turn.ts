@@ -24,7 +24,7 @@ function traceHold({ seen, plan }: SetExplanationFacts, pod: Pod): SetStep | und
   const { type, rollingUpdate } = seen.set.spec.updateStrategy ?? {};
   const { name } = pod.metadata ?? {};
   if (type === "OnDelete")
-    return stop("StrategyOnDelete", "pods are updated when somebody deletes them", `kubectl delete pod ${name}`);
+    return stop("StrategyOnDelete", "pods are updated when they are deleted", `kubectl delete pod ${name}`);
   if (rollingUpdate?.paused)
     return stop("StrategyPaused", "the update is paused", `sidecarset resume ${referenceTo(seen)}`);
   if (order(seen, plan.outcome.updateRevision).includes(pod)) return undefined;
