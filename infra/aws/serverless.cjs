@@ -7,21 +7,46 @@ async function settingsOf({ resolveVariable }) {
   return readSettings("sidecarset", stage, read);
 }
 
-function environment(name) {
-  return async (tools) => {
-    const { DEPLOYED, environmentOf } = await import("./functions.ts");
-    return environmentOf(
-      DEPLOYED.find((deployed) => deployed.name === name),
-      await settingsOf(tools),
-    );
+/** The variables that all functions have, as serverless.yml writes them, and the region. */
+async function commonOf({ resolveVariable }) {
+  const read = async (name, otherwise) => String((await resolveVariable(`param:${name}, null`)) ?? otherwise);
+  return {
+    AWS_REGION: (await resolveVariable("opt:region, null")) ?? "eu-central-1",
+    POD_NAMESPACE: await read("namespace", "kruise-system"),
+    FEATURE_GATES: await read("feature-gates", ""),
+    LOG_LEVEL: await read("log-level", "info"),
   };
 }
 
+/** osls prints the stack of what goes wrong: of a parameter that cannot be used the sentence is all that helps. */
+function plain(make) {
+  return async (tools) => {
+    try {
+      return await make(tools);
+    } catch (error) {
+      if (error.name === "ConfigError") error.stack = error.message;
+      throw error;
+    }
+  };
+}
+
+function environment(name) {
+  return plain(async (tools) => {
+    const { DEPLOYED, environmentOf } = await import("./functions.ts");
+    const { checkEnvironment } = await import("./check-environment.ts");
+    const deployed = DEPLOYED.find((one) => one.name === name);
+    const own = environmentOf(deployed, await settingsOf(tools));
+    // A package may be looked at, and a dry run made from it, without a cluster.
+    checkEnvironment(deployed, own, { common: await commonOf(tools), isDeployed: process.argv.includes("deploy") });
+    return own;
+  });
+}
+
 module.exports = {
-  resources: async (tools) => {
+  resources: plain(async (tools) => {
     const { template } = await import("./template.ts");
     return template(await settingsOf(tools));
-  },
+  }),
   mutatePod: environment("mutate-pod"),
   mutateSidecarSet: environment("mutate-sidecarset"),
   validateSidecarSet: environment("validate-sidecarset"),

@@ -1,0 +1,104 @@
+/** Refuses, before anything is packaged, an environment with which a function would not start: by the functions' own parsers. */
+import {
+  type Environment,
+  readAuthentication,
+  readCallLimits,
+  readCluster,
+  readConfig,
+  readEmbedsMetrics,
+  readGateHosts,
+} from "../../shared/settings/config.ts";
+import { ConfigError } from "../../shared/settings/config-error.ts";
+import type { DeployedFunction } from "./functions.ts";
+import type { Arn } from "./settings.ts";
+
+/** Of names and values together. Source: Lambda quotas, environment variables. */
+const MOST_BYTES = 4_096;
+
+/** Variable → the parameter that it comes from. */
+const PARAMETERS: Readonly<Record<string, string>> = {
+  POD_NAMESPACE: "namespace",
+  FEATURE_GATES: "feature-gates",
+  LOG_LEVEL: "log-level",
+  VIEW_FRESHNESS_MS: "freshness-ms",
+  KEEP_REGISTRATION: "keep-registration",
+  CLIENT_QPS: "client-qps",
+  CLIENT_BURST: "client-burst",
+  CLIENT_CONCURRENCY: "client-concurrency",
+  CLIENT_NAMES: "client-names",
+  CLIENT_CERTIFICATE_FROM: "client-certificate-from",
+  LOAD_BALANCER_LISTENER: "load-balancer-listener",
+  GATE_HOSTS: "gate-hosts",
+  METRICS: "metrics",
+  EKS_CLUSTER: "eks-cluster",
+  CLUSTER_SERVER: "cluster-server",
+  CLUSTER_CA: "cluster-ca",
+  CLUSTER_TOKEN: "cluster-token",
+};
+
+/** Or what CloudFormation makes of it. */
+type Text = Arn | { readonly Ref: string };
+
+/** What CloudFormation fills in, as far as parsers care. */
+const FILLED_IN: Readonly<Record<string, string>> = {
+  "AWS::Partition": "aws",
+  "AWS::Region": "eu-central-1",
+  "AWS::AccountId": "123456789012",
+};
+
+/** @throws ConfigError naming the parameter. `common`: the variables that all functions have, with the region. */
+export function checkEnvironment(
+  { name, isCalledFor, isInCluster }: DeployedFunction,
+  own: Readonly<Record<string, Text>>,
+  { common, isDeployed }: { readonly common: Environment; readonly isDeployed: boolean },
+): void {
+  const env = { ...common, ...textsOf(own) };
+  try {
+    readConfig(env);
+    readCallLimits(env);
+    readGateHosts(env);
+    readEmbedsMetrics(env);
+    if (isCalledFor !== undefined) readAuthentication(env);
+    if (isInCluster) checkCluster(env, isDeployed);
+  } catch (error) {
+    if (error instanceof ConfigError) throw new ConfigError(`${error.message}${originOf(error.message)}`);
+    throw error;
+  }
+  checkSize(name, env);
+}
+
+function checkCluster(env: Environment, isDeployed: boolean): void {
+  const { kind } = readCluster(env);
+  if (!isDeployed || kind !== "kubeconfig" || env["KUBECONFIG"]) return;
+  throw new ConfigError(
+    "no cluster is named, so every request would be answered with an error: give --param eks-cluster, or --param cluster-server, cluster-ca, cluster-token and webhooks-token (docs/deploy.md).",
+  );
+}
+
+function checkSize(name: string, env: Environment): void {
+  const { AWS_REGION: _, ...own } = env;
+  const bytes = Object.entries(own).map(([key, value = ""]) => Buffer.byteLength(key + value));
+  const sum = bytes.reduce((total, one) => total + one, 0);
+  if (sum <= MOST_BYTES) return;
+  const ofCa = Buffer.byteLength(env["CLUSTER_CA"] ?? "");
+  const hint =
+    ofCa > MOST_BYTES / 4
+      ? `${ofCa} of them are --param cluster-ca: give one certificate alone, or --param eks-cluster, which needs none`
+      : "shorten the longest parameter";
+  throw new ConfigError(`the environment of ${name} would have ${sum} bytes, and Lambda takes ${MOST_BYTES}: ${hint}.`);
+}
+
+function originOf(message: string): string {
+  const variable = Object.keys(PARAMETERS).find((one) => message.includes(one));
+  return variable === undefined ? "" : ` (${variable} is --param ${PARAMETERS[variable]})`;
+}
+
+function textsOf(own: Readonly<Record<string, Text>>): Environment {
+  return Object.fromEntries(Object.entries(own).map(([key, value]) => [key, textOf(value)]));
+}
+
+function textOf(value: Text): string {
+  if (typeof value === "string") return value;
+  if ("Ref" in value) return value.Ref;
+  return value["Fn::Sub"].replaceAll(/\$\{([^}]+)\}/g, (_, name) => FILLED_IN[name] ?? "x");
+}
