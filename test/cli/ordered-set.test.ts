@@ -241,7 +241,7 @@ describe("pause, resume, undo, history and status", () => {
     const after = { ...before, spec: { ...before.spec, replicas: 5 } };
     const changing = real.changeOrderedSet(new Input([], {}), session, cluster, { before, after, text: "scaled" });
     await expect(changing).rejects.toThrow(
-      /^StatefulSet shop\/raced was changed by somebody else just now; look at it/,
+      /^StatefulSet shop\/raced was changed just now, by another client; look at it/,
     );
     expect((await readSet(cluster, "raced")).spec.replicas).toBe(1);
   });

@@ -14,7 +14,7 @@ it("tells what would be refused, and counts what was tried", () => {
     "InstallRefused Policy b: the API server would refuse it: not found",
     expect.stringMatching(/^FailsOpen /),
   ]);
-  expect(findings[0]?.hint).toContain("somebody who may");
+  expect(findings[0]?.hint).toContain("a user who may");
   expect(findings[1]?.hint).toContain("a policy of the cluster");
   expect(counts).toEqual({ error: 2, warning: 0, note: 1 });
   expect(looked.objects).toBe(3);
