@@ -1,8 +1,10 @@
 /** /metrics, on a port of its own: it asks nobody who he is, so it is for the cluster's own network. */
 import { Hono } from "hono";
+import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { CONTENT_TYPE, createMetrics, type Metrics } from "../../shared/metrics/prometheus.ts";
 import type { Answerer, HttpRequest } from "../../shared/webhook/server/http.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
+import * as PATHS from "../../shared/webhook/server/paths.ts";
 import { askPages } from "./pages.ts";
 
 export interface MeteredServer {
@@ -32,7 +34,17 @@ function counted(app: Answerer, metrics: Metrics): Answerer {
   };
 }
 
-/** The last part of the path. Strangers can ask for anything, so what is not there, or not for them, has one name. */
+const ASKED = [...Object.values(PATHS), ANNOUNCE_SIDECARSET_PATH, "/healthz", "/readyz"];
+const NAMES: ReadonlySet<string> = new Set(ASKED.flatMap((path) => (typeof path === "string" ? lastOf(path) : [])));
+const PAGE = /^(\/s\/[^/]+)?\/ui(\/|$)/;
+
+function lastOf(path: string): string {
+  return path.split("/").at(-1) ?? "";
+}
+
+/** Anyone can ask for anything, and pages have names of pods in their paths: what is no webhook of ours has one name. */
 function webhookOf({ path }: HttpRequest, status: number): string {
-  return status === 401 || status === 404 ? "none" : (path.split("/").at(-1) ?? "");
+  if (status === 401 || status === 404) return "none";
+  if (PAGE.test(path)) return "page";
+  return NAMES.has(lastOf(path)) ? lastOf(path) : "none";
 }

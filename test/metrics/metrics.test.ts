@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { request } from "node:http";
 import { request as requestTls } from "node:https";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { serveMetrics } from "../../functions/server/metrics.ts";
 import { startServer } from "../../functions/server/serve.ts";
 import { dashboardFiles, withMetricsTable } from "../../infra/dashboards/generate.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
@@ -72,6 +73,28 @@ describe("on serve", () => {
   test("there is nothing else, and no secret is asked for or told", async () => {
     expect((await get("/healthz")).code).toBe(404);
     expect((await get("/metrics")).body).not.toContain(served.pathSecret);
+  });
+});
+
+describe("requests are counted", () => {
+  test("by webhook, and never by what a path may hold beside that", async () => {
+    const { metered, metrics, server: own } = await serveMetrics(0, "127.0.0.1");
+    const app = metered(async () => ({ status: 200, headers: {}, body: "" }));
+    const secret = "s3cret".padEnd(43, "x");
+    const paths = [
+      "/mutate-pod",
+      `/s/${secret}/convert`,
+      "/healthz",
+      "/ui",
+      `/s/${secret}/ui/agent/pods/shop/web-0`,
+      "/any/thing",
+    ];
+    for (const path of paths) await app({ method: "POST", path, headers: {} } as never);
+    await own.close();
+    const labels = [...metrics.text().matchAll(/requests_total\{webhook="([^"]*)"/g)].map(([, name]) => name);
+    expect(labels).toEqual(["mutate-pod", "convert", "healthz", "page", "none"]);
+    expect(metrics.text()).toContain('sidecarset_webhook_requests_total{webhook="page",code="200"} 2\n');
+    expect(metrics.text()).not.toContain("s3cret");
   });
 });
 
