@@ -1,4 +1,4 @@
-/** What somebody should look at. Each metric of an alarm costs money, so there are few. */
+/** What an operator should look at. Each metric of an alarm costs money, so there are few. */
 import { functionName, logGroupId } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
@@ -48,8 +48,38 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
   return {
     MissedPodsFilter: missedPodsFilter(settings),
     UnreadFilter: unreadFilter(settings),
+    ...Object.fromEntries(
+      [POD_WEBHOOK, ...SIDECARSET_WEBHOOKS].map((name) => [
+        `${logGroupId(name)}ErrorFilter`,
+        errorFilter(name, settings),
+      ]),
+    ),
     ...Object.fromEntries(ofTokens.map((name) => [`${logGroupId(name)}TokenFilter`, tokenFilter(name, settings)])),
   };
+}
+
+const POD_WEBHOOK = "mutate-pod";
+const SIDECARSET_WEBHOOKS = ["mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"];
+
+/**
+ * A webhook that answers 5xx has not failed for Lambda, and doors count in metrics of their own; each logs it. The
+ * runtime writes ERROR for what ends a function.
+ */
+function errorFilter(name: string, settings: AwsSettings) {
+  const { Namespace: MetricNamespace, MetricName } = loggedErrors(name, settings);
+  return {
+    Type: "AWS::Logs::MetricFilter",
+    Properties: {
+      LogGroupName: { Ref: logGroupId(name) },
+      FilterPattern: '{ ($.level = "error") || ($.level = "ERROR") }',
+      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
+    },
+  };
+}
+
+function loggedErrors(name: string, settings: AwsSettings): Metric {
+  const MetricName = name === POD_WEBHOOK ? "PodErrors" : "SidecarSetErrors";
+  return { Namespace: functionName("logs", settings), MetricName, Dimensions: [] };
 }
 
 /** The webhooks' token, or that of passes. */
@@ -110,8 +140,9 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
   const ticking = settings.isServingOrderedSets ? ["rollout", "ordered-set"] : ["rollout"];
   return {
     PodErrors: {
-      description: "mutate-pod failed: pods were created without their sidecars, or not at all",
-      metrics: [ofFunction("Errors", "mutate-pod")],
+      description:
+        "mutate-pod failed, or answered with an error: pods were created without their sidecars, or not at all",
+      metrics: [ofFunction("Errors", POD_WEBHOOK), loggedErrors(POD_WEBHOOK, settings)],
     },
     PodThrottles: {
       description: "mutate-pod was throttled: the account's concurrency is used up",
@@ -119,9 +150,7 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
     },
     SidecarSetErrors: {
       description: "a webhook of SidecarSets failed: they cannot be read in another version, or not be changed",
-      metrics: ["mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"].map((name) =>
-        ofFunction("Errors", name),
-      ),
+      metrics: [loggedErrors("validate-sidecarset", settings)],
     },
     PodsMissed: {
       description:

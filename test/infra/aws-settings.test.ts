@@ -259,6 +259,16 @@ test("a key of one's own for the logs, and a topic for the alarms", async () => 
   const all = Object.values(alarms(given));
   expect(all.length).toBeGreaterThan(4);
   for (const alarm of all) expect(alarm).toMatchObject({ Properties: { AlarmActions: [topic] } });
+  // A webhook whose cluster is away answers 500: no error for Lambda, and a line of ours in the log.
+  const filters = Object.entries(logFilters(given)).filter(([id]) => id.endsWith("ErrorFilter"));
+  expect(filters.map(([id]) => id)).toEqual(
+    ["MutateDashpod", "MutateDashsidecarset", "ValidateDashsidecarset", "ConvertDashsidecarset"].map(
+      (name) => `${name}LogGroupErrorFilter`,
+    ),
+  );
+  const logged = new Set(filters.map(([, one]) => /"MetricName":"(\w+)"/.exec(JSON.stringify(one))?.[1]));
+  expect([...logged]).toEqual(["PodErrors", "SidecarSetErrors"]);
+  for (const name of logged) expect(JSON.stringify(alarms(given)[name ?? ""])).toContain(`"MetricName":"${name}"`);
   // So many are free in most accounts.
   expect(countAlarmMetrics(given)).toBeLessThanOrEqual(10);
 });
