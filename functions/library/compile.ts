@@ -17,7 +17,7 @@ export interface CompileInput {
   /** what becomes of a pod when the policy cannot be evaluated; absent: Ignore */
   readonly failurePolicy?: "Ignore" | "Fail";
   /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
-  readonly featureGates?: { readonly EnableSortSidecarContainerByName?: boolean };
+  readonly featureGates?: { readonly EnableSortSidecarContainerByName?: boolean; readonly PodOptOut?: boolean };
 }
 
 const ARGUMENTS = {
@@ -26,7 +26,7 @@ const ARGUMENTS = {
   revisions: REVISIONS,
   now: NOW,
   failurePolicy: oneOf("Ignore", "Fail"),
-  featureGates: gates("EnableSortSidecarContainerByName"),
+  featureGates: gates("EnableSortSidecarContainerByName", "PodOptOut"),
 };
 
 /** @throws TypeError that says in one sentence which argument is wrong */
@@ -40,6 +40,7 @@ export function compile(given: CompileInput): CompiledSidecarSet {
   const sortContainersByName = featureGates?.EnableSortSidecarContainerByName ?? false;
   return compileSidecarSet(sidecarSet, {
     ...{ now, failurePolicy, sortContainersByName, revisions, others },
+    mayDecline: featureGates?.PodOptOut ?? false,
     kruiseNamespace: KRUISE_NAMESPACE,
   });
 }

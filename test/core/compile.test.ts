@@ -9,6 +9,7 @@ const OPTIONS: CompileOptions = {
   kruiseNamespace: "kruise-system",
   failurePolicy: "Ignore",
   sortContainersByName: false,
+  mayDecline: false,
   revisions: [],
   others: [],
 };
@@ -55,6 +56,11 @@ function conditions(set: SidecarSet, options: Partial<CompileOptions> = {}): rea
 }
 
 describe("a SidecarSet becomes", () => {
+  it("a policy that leaves pods alone which decline, only where they may", () => {
+    expect(conditions(setWith(), { mayDecline: true })).toContain("declines-no-sidecars");
+    expect(conditions(setWith())).not.toContain("declines-no-sidecars");
+  });
+
   it("a policy and its binding, which go with it when it is deleted", () => {
     const { policy, binding, notExpressible } = compile(setWith());
     const metadata = {

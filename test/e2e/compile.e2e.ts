@@ -72,7 +72,10 @@ interface Case {
 }
 
 /** Undefined where the SidecarSet is not valid. Each is for the pods of its own label. */
-async function createCase({ set, pods }: { readonly set: Set; readonly pods: readonly Generated[] }) {
+async function createCase(
+  { set, pods }: { readonly set: Set; readonly pods: readonly Generated[] },
+  mayDecline = false,
+) {
   const { name, spec } = set;
   const kind = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", metadata: { name } };
   const selector = { matchLabels: { case: name } };
@@ -83,7 +86,7 @@ async function createCase({ set, pods }: { readonly set: Set; readonly pods: rea
   const options = { kruiseNamespace: "kruise-system", revisions: [], others: [stored] };
   const compiled = compileSidecarSet(
     { ...stored, spec: { ...stored.spec, namespaceSelector: inNamespaces(POLICY, BOTH) } },
-    { ...options, now: "2026-03-01T00:00:00Z", failurePolicy: "Fail", sortContainersByName: false },
+    { ...options, now: "2026-03-01T00:00:00Z", failurePolicy: "Fail", sortContainersByName: false, mayDecline },
   );
   for (const object of compiled.objects) await cluster.create(resourceOf(object), object);
   const fields = compiled.notExpressible.map(({ field }) => field);
@@ -175,7 +178,7 @@ it(`${EQUAL_CASES} generated pods are the same under the policy as under the web
     const set = generatedSidecarSets(`set-${index}`).filter((one) => index % 4 === 0 || isWhole(one));
     return fc.sample(fc.record({ set, pods }), { seed: SEED + index, numRuns: 1 });
   }).flat();
-  const created = (await mapLimited(groups, AT_ONCE, createCase)).flatMap((one) => one ?? []);
+  const created = (await mapLimited(groups, AT_ONCE, (group) => createCase(group))).flatMap((one) => one ?? []);
   const cases = created.filter(({ compiled }) => compiled.objects.length > 0);
   counts["compiled SidecarSets"] = cases.length;
   counts["SidecarSets that no policy would be right for"] = created.length - cases.length;
@@ -196,6 +199,23 @@ it(`${EQUAL_CASES} generated pods are the same under the policy as under the web
   expect(counts["pods equal under both at once"]).toBeGreaterThanOrEqual(EQUAL_CASES);
   expect(Object.values(counts)).not.toContain(0);
 }, 1_200_000);
+
+it("where pods may decline sidecars, the policy leaves those that do, by label or annotation", async () => {
+  const spec = { containers: [{ name: "agent", image: "agent:1" }], updateStrategy: { type: "NotUpdate" } };
+  const one = await createCase({ set: { name: "declinable", spec } as unknown as Set, pods: [] }, true);
+  if (one === undefined) throw new Error("the SidecarSet is refused");
+  await untilInForce(one);
+  const key = "sidecarset.kruise.io/inject";
+  const isGiven = async (metadata: object) =>
+    isInjected(await tryPod(POLICY, { ...PLAIN, metadata } as never, one.set));
+  expect(await isGiven({ labels: { [key]: "false" } })).toBe(false);
+  expect(await isGiven({ annotations: { [key]: "false" } })).toBe(false);
+  expect(await isGiven({ labels: { [key]: "true" }, annotations: { [key]: "true" } })).toBe(true);
+  expect(await isGiven({})).toBe(true);
+  for (const object of one.compiled.objects)
+    await cluster.delete(resourceOf(object), { name: object.metadata?.name ?? "" });
+  await cluster.delete(SIDECARSETS, { name: "declinable" });
+});
 
 it("the command prints what kubectl applies, and says what is left out", async () => {
   const name = "compiled-by-command";

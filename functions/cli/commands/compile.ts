@@ -92,6 +92,7 @@ export const COMPILE: Command = {
       kruiseNamespace,
       failurePolicy: failurePolicyOf(input.text("failure-policy") ?? "Ignore"),
       sortContainersByName: featureGates.EnableSortSidecarContainerByName,
+      mayDecline: featureGates.PodOptOut,
       ...neighbours,
     });
     for (const one of notExpressible) session.screen.warn(sentence(one));

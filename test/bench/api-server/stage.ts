@@ -179,6 +179,7 @@ function policy(): readonly KubernetesObject[] {
       now: "2026-03-01T00:00:00Z",
       failurePolicy: "Fail",
       sortContainersByName: false,
+      mayDecline: false,
     },
   );
   return compiled.objects as readonly KubernetesObject[];

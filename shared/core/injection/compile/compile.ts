@@ -24,6 +24,8 @@ export interface CompileOptions {
   readonly failurePolicy: "Ignore" | "Fail";
   /** gate EnableSortSidecarContainerByName */
   readonly sortContainersByName: boolean;
+  /** gate PodOptOut */
+  readonly mayDecline: boolean;
   /** at least those of this SidecarSet */
   readonly revisions: readonly ControllerRevision[];
   /** all that there are: a canary among them may take the place of this one */
@@ -131,7 +133,7 @@ function objectsOf(sidecarSet: SidecarSet, chosen: SidecarSet, options: CompileO
       namespaceSelector: namespaces,
       objectSelector: selector,
     },
-    matchConditions: policyConditions(sidecarSet, options.others, namesOf(lists)),
+    matchConditions: policyConditions(sidecarSet, options, namesOf(lists)),
     variables,
     mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: mutationOf(chosen, lists, now) } }],
   };

@@ -1,5 +1,5 @@
 /** Decides for which of the pods that a SidecarSet selects its policy speaks. */
-import { CONTAINER_LAUNCH_PRIORITY_ANNOTATION, CONTAINER_PRIORITY_ENV } from "../../../api/names.ts";
+import { CONTAINER_LAUNCH_PRIORITY_ANNOTATION, CONTAINER_PRIORITY_ENV, INJECT_KEY } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { celText, celTexts } from "../../../go/json/cel-literal.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
@@ -23,6 +23,11 @@ const NO_LAUNCH_ORDER: MatchCondition = {
 const READABLE_RECORDS: MatchCondition = {
   name: "readable-records",
   expression: [...READABLE].map(([key, form]) => `${annotation(key)}.matches(${celText(form)})`).join(" && "),
+};
+
+const NOT_DECLINED: MatchCondition = {
+  name: "declines-no-sidecars",
+  expression: `object.metadata.?labels[?${celText(INJECT_KEY)}].orValue("") != "false" && ${annotation(INJECT_KEY)} != "false"`,
 };
 
 /** The webhook would find the sidecar where the pod's own container was, and take from it what was that one's. */
@@ -49,15 +54,30 @@ function matchCondition({ spec }: SidecarSet): string | undefined {
 /** of what is injected, by list */
 type Names = Readonly<Record<"initContainers" | "containers", readonly string[]>>;
 
-/** `others` are all SidecarSets; where a canary of this one takes its place, the policy is silent. */
+interface Surroundings {
+  /** all SidecarSets: where a canary of this one takes its place, the policy is silent */
+  readonly others: readonly SidecarSet[];
+  /** gate PodOptOut */
+  readonly mayDecline: boolean;
+}
+
 export function policyConditions(
   sidecarSet: SidecarSet,
-  others: readonly SidecarSet[],
+  { others, mayDecline }: Surroundings,
   names: Names,
 ): readonly MatchCondition[] {
+  const declined = mayDecline ? [NOT_DECLINED] : [];
   const canaries = others
     .filter((other) => isCanaryOf(other, sidecarSet))
     .flatMap((canary) => matchCondition(canary) ?? [])
     .map((expression, index) => ({ name: `not-for-canary-${index}`, expression: `!(${expression})` }));
-  return [NO_MIRROR_PODS, NOT_FINISHED, NO_LAUNCH_ORDER, READABLE_RECORDS, noSuchContainer(names), ...canaries];
+  return [
+    NO_MIRROR_PODS,
+    NOT_FINISHED,
+    NO_LAUNCH_ORDER,
+    READABLE_RECORDS,
+    noSuchContainer(names),
+    ...declined,
+    ...canaries,
+  ];
 }
