@@ -35,9 +35,13 @@ export const CANARY: Command = {
       injectionStrategy: { revision: { revisionName, customVersion: null, policy: "Partial" } },
     };
     const text = `${texts.join(", ")}, for ${share}% of the pods; the others, new ones too, stay at ${revisionName}`;
-    const notes = sidecarSet.spec.updateStrategy?.paused
-      ? ["The rollout is paused: until sidecarset resume all new pods get the present revision, and nothing moves."]
-      : [];
+    const { type, paused } = sidecarSet.spec.updateStrategy ?? {};
+    const notes = [
+      ...(paused
+        ? ["The rollout is paused: until sidecarset resume all new pods get the present revision, and nothing moves."]
+        : []),
+      ...(type === "NotUpdate" ? ["The update strategy is NotUpdate: only new pods get the new images."] : []),
+    ];
     await changeSet(input, session, cluster, { sidecarSet, change: { spec: { ...spec, ...strategy }, text, notes } });
     return 0;
   },
