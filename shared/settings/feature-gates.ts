@@ -11,7 +11,7 @@ export const DEFAULT_FEATURE_GATES = {
   /** ContainerRecreateRequests are admitted. There is no daemon here: docs/container-recreate.md */
   KruiseDaemon: true,
   /** what carries a label of delete protection is not deleted: ordered sets */
-  ResourcesDeletionProtection: false,
+  ResourcesDeletionProtection: true,
   SidecarSetPatchPodMetadataDefaultsAllowed: false,
   /** the templates of ordered sets are stored as they are given */
   TemplateNoDefaults: false,

@@ -16,7 +16,7 @@ describe("readConfig", () => {
         KruiseDaemon: true,
         KruisePodReadinessGate: false,
         PodOptOut: false,
-        ResourcesDeletionProtection: false,
+        ResourcesDeletionProtection: true,
         SidecarSetPatchPodMetadataDefaultsAllowed: false,
         SidecarTerminator: false,
         SidecarTerminatorByPhase: false,
@@ -91,13 +91,12 @@ describe("FEATURE_GATES", () => {
 
   test("AllAlpha and AllBeta are OpenKruise's gates of that stage, and none of ours", () => {
     expect(changed("AllAlpha=true").toSorted()).toEqual(ALPHA);
-    expect(changed("AllAlpha=true,AllBeta=true").toSorted()).toEqual(
-      [...ALPHA, "ResourcesDeletionProtection"].toSorted(),
-    );
+    expect(changed("AllAlpha=true,AllBeta=true").toSorted()).toEqual(ALPHA);
     expect(changed("AllBeta=false").toSorted()).toEqual([
       "InPlaceUpdateEnvFromMetadata",
       "KruiseDaemon",
       "PodIndexLabel",
+      "ResourcesDeletionProtection",
       "StatefulSetAutoDeletePVC",
     ]);
     expect(changed("AllAlpha=false")).toEqual([]);
