@@ -145,7 +145,7 @@ const REASONS: Readonly<Record<number, string>> = {
 export function refusal(attempt: Attempt, code: number, body: string, retryAfter: string | undefined): KubeError {
   const status = parseStatus(body);
   const { url, method } = attempt;
-  if (code === 404 && !status && !body.startsWith(UNKNOWN_PATH)) return notFromApiServer(attempt, body);
+  if (code === 404 && !status && !isUnknownGroup(url.pathname, body)) return notFromApiServer(attempt, body);
   const seconds = status?.details?.retryAfterSeconds ?? parseSeconds(retryAfter);
   return new KubeError(refusalMessage(attempt, code, status?.message ?? shorten(body)), {
     code: status?.code ?? code,
@@ -155,8 +155,19 @@ export function refusal(attempt: Attempt, code: number, body: string, retryAfter
   });
 }
 
-/** What an API server answers for a path that it does not serve; for an object that is not there it sends a Status. */
+/**
+ * What an API server answers for a group that it does not know, and what any proxy in Go answers for a path that it does
+ * not know. Of a known group it sends a Status, for an object that is not there and for a kind that is not served.
+ */
 const UNKNOWN_PATH = "404 page not found";
+
+/** Only of a custom group, and never of one object: whether that is gone is for a Status to say. */
+function isUnknownGroup(pathname: string, body: string): boolean {
+  const [, group = "", rest = ""] = /\/apis\/([^/]+)\/[^/]+(?:\/(.+))?$/.exec(pathname) ?? [];
+  if (!body.startsWith(UNKNOWN_PATH) || !group.includes(".") || group.endsWith(".k8s.io")) return false;
+  const segments = rest.split("/");
+  return segments.length === (segments[0] === "namespaces" ? 3 : 1);
+}
 
 /** A proxy that has lost its way knows nothing of objects: to take its word for it would be to believe that they are gone. */
 function notFromApiServer(attempt: Attempt, body: string): KubeError {
@@ -164,7 +175,7 @@ function notFromApiServer(attempt: Attempt, body: string): KubeError {
   return unreadableAnswer(
     attempt,
     502,
-    `is 404 and no API server's: does a proxy or load balancer stand between? ${text}`,
+    `is 404 and not the API server's: does a proxy or load balancer stand between, or is the custom resource definition missing? ${text}`,
   );
 }
 

@@ -138,10 +138,10 @@ describe("what is refused", () => {
       expected: { code: 401, isOutcomeKnown: true, message: expect.stringContaining("expired or not valid") },
     },
     {
-      name: "404 without a Status says that the kind is not served",
+      name: "404 of a proxy in Go says nothing about the object",
       code: 404,
       body: "404 page not found\n",
-      expected: { code: 404, reason: "NotFound", message: expect.stringContaining("custom resource definition") },
+      expected: { code: 502, isOutcomeKnown: false, message: expect.stringContaining("proxy or load balancer") },
     },
     {
       name: "404 of a proxy says nothing about the object",

@@ -108,11 +108,40 @@ describe("a refusal", () => {
     expect(error.cause).toBe(`GET ${SERVER}/api/v1/pods?limit=5 answered ${code}`);
   });
 
-  it("of a path that is not served names the path", () => {
-    expect(refusal(attempt(), 404, "404 page not found\n", undefined)).toMatchObject({
+  const at = (path: string) => ({ method: "GET", url: new URL(`${SERVER}${path}`), isSent: true });
+  const PLAIN = "404 page not found\n";
+
+  it.each([
+    "/apis/apps.kruise.io/v1beta1",
+    "/apis/apps.kruise.io/v1beta1/sidecarsets?limit=5",
+    "/apis/apps.kruise.io/v1beta1/namespaces/shop/statefulsets",
+    "/k8s/clusters/c-1/apis/apps.kruise.io/v1beta1/sidecarsets",
+  ])("of a group that is not served names the path: %s", (path) => {
+    expect(refusal(at(path), 404, PLAIN, undefined)).toMatchObject({
+      code: 404,
       reason: "NotFound",
-      message: `${SERVER} does not know /api/v1/pods: is the custom resource definition installed?`,
+      message: `${SERVER} does not know ${path.split("?")[0]}: is the custom resource definition installed?`,
     });
+  });
+
+  // A reservation is freed, and a ledger emptied, where a pod or a SidecarSet is gone.
+  it.each([
+    "/api/v1/pods",
+    "/api/v1/namespaces/shop/pods/web-0",
+    "/api/v1/namespaces/shop/pods/web-0/resize",
+    "/apis/apps/v1/namespaces/kruise-system/controllerrevisions/r-1",
+    "/apis/coordination.k8s.io/v1/namespaces/kruise-system/leases/l",
+    "/apis/apps.kruise.io/v1beta1/sidecarsets/log-agent",
+    "/apis/apps.kruise.io/v1beta1/sidecarsets/log-agent/status",
+    "/apis/apps.kruise.io/v1beta1/namespaces/shop/statefulsets/db",
+    "/k8s/clusters/c-1/api/v1/namespaces/shop/pods/web-0",
+  ])("of a Go proxy's own says nothing about the object: %s", (path) => {
+    const error = refusal(at(path), 404, PLAIN, undefined);
+    expect(error).toMatchObject({ code: 502, isOutcomeKnown: false });
+    expect(error.message).toContain("proxy or load balancer");
+  });
+
+  it("in a Status is the API server's", () => {
     const status = statusOf({ code: 404, message: "404 page not found" });
     expect(refusal(attempt(), 404, status, undefined).message).toContain("does not know /api/v1/pods");
     const quoted = "no 404 page not found";
@@ -148,8 +177,8 @@ describe("a refusal", () => {
   it("404 of a proxy quotes it", () => {
     const said = (body: string) => refusal(attempt(), 404, body, undefined);
     expect(said("<html> lost </html>")).toMatchObject({ code: 502, reason: "UnreadableAnswer" });
-    expect(said("<html> lost </html>").message).toMatch(/ stand between\? <html> lost <\/html>$/);
-    expect(said("").message).toMatch(/ stand between\? nothing$/);
+    expect(said("<html> lost </html>").message).toMatch(/ definition missing\? <html> lost <\/html>$/);
+    expect(said("").message).toMatch(/ definition missing\? nothing$/);
   });
 
   it.each([

@@ -24,8 +24,10 @@ export async function readSet(cluster: Cluster, name: string): Promise<SidecarSe
   try {
     return await cluster.get<SidecarSet>(SIDECARSETS, { name });
   } catch (error) {
-    if (!isKubeError(error, 404)) throw error;
+    // 502: whether the whole group is unknown is for the list to say.
+    if (!isKubeError(error, 404, 502)) throw error;
     const names = (await listSets(cluster)).map(({ metadata }) => metadata?.name ?? "");
+    if (isKubeError(error, 502)) throw error;
     const which = names.length === 0 ? "there is none" : `there are ${names.slice(0, 5).join(", ")}`;
     throw new CliError(`there is no SidecarSet ${name}; ${which}`);
   }
