@@ -55,7 +55,11 @@ function hindranceOf(plan: HindrancePlan, { call }: Hindered): Hindrance {
       return { fault: "429 for many seconds", isAdmission: false, error };
     }
     case "proxy": {
-      const page = `<html><head><title>${plan.code}</title></head><body>nginx</body></html>`;
+      // One in Go says what an API server says of a group that it does not know.
+      const isGo = plan.code === 404 && plan.rate === 0.1;
+      const page = isGo
+        ? "404 page not found\n"
+        : `<html><head><title>${plan.code}</title></head><body>nginx</body></html>`;
       const error = (method: string) => answeredWith(method, plan.code, page);
       return { fault: "page of a proxy", isAdmission: false, error };
     }
