@@ -273,6 +273,13 @@ test("a key of one's own for the logs, and a topic for the alarms", async () => 
   expect(countAlarmMetrics(given)).toBeLessThanOrEqual(10);
 });
 
+test("what alarms cost a month, as docs/deploy.md says, is of as many metrics as there are", async () => {
+  const { cost } = JSON.parse(await readFile("figures.json", "utf8"));
+  expect(cost.measured.alarmMetrics).toBe(countAlarmMetrics(await settings({})));
+  expect(cost.idleMonth.parts.alarms).toBeCloseTo(0.1 * cost.measured.alarmMetrics);
+  expect(await readFile("docs/deploy.md", "utf8")).toContain(`| alarms | $${cost.idleMonth.parts.alarms.toFixed(2)} |`);
+});
+
 describe("a parameter that cannot be used is one sentence", () => {
   test.each<[Record<string, string>, string]>([
     [{ authentication: "password" }, "--param authentication=password is none of client-certificate, bearer-token"],

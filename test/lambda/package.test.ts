@@ -31,6 +31,31 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+describe("before anything is deployed", () => {
+  test.each([
+    ["no cluster", "deploy", [], "no cluster is named"],
+    [
+      "a parameter that no function would start with",
+      "package",
+      ["--param=freshness-ms=1s"],
+      "VIEW_FRESHNESS_MS=1s is not",
+    ],
+  ])(
+    "osls refuses %s, in a sentence and without a stack",
+    async (_, command, parameters, sentence) => {
+      const env = { PATH: process.env["PATH"], HOME: folder };
+      const failure = (await run("osls", [command, ...parameters], { env }).catch((error: unknown) => error)) as {
+        readonly stdout?: string;
+        readonly stderr?: string;
+      };
+      const said = `${failure.stdout}${failure.stderr}`;
+      expect(said).toContain(sentence);
+      expect(said).not.toMatch(/^ +at /m);
+    },
+    60_000,
+  );
+});
+
 describe("osls invoke local -f dry-run, from the package", () => {
   const invoke = (kubeconfig: string) =>
     run("osls", ["invoke", "local", "-f", "dry-run", "-d", '{"sidecarSet":"absent"}'], {
@@ -159,6 +184,8 @@ describe("the template", () => {
       "Errors",
       "Invocations",
       "MissedPods",
+      "PodErrors",
+      "SidecarSetErrors",
       "Throttles",
       "Unread",
     ]);
