@@ -42,7 +42,8 @@ export const PROMOTE: Command = {
       throw new CliError(
         `--to ${partition} keeps ${keptAfter} of ${counted(total, "pod")} old, more than the ${kept} of now; to hold a rollout up use pause`,
       );
-    if (String(partition) === String(before)) {
+    const isOver = isCanary && keptAfter === 0 && isNone(partition);
+    if (String(partition) === String(before) && !isOver) {
       session.screen.line(`${name}: the partition is ${before} already`);
       return 0;
     }
@@ -51,7 +52,6 @@ export const PROMOTE: Command = {
       ...(strategy?.type === "NotUpdate" ? ["The update strategy is NotUpdate: nothing moves."] : []),
     ];
     const text = `partition ${before} → ${partition}: ${keptAfter} of ${counted(total, "pod")} stay at the old version`;
-    const isOver = isCanary && keptAfter === 0 && isNone(partition);
     const spec = { updateStrategy: { partition }, ...(isOver ? { injectionStrategy: { revision: null } } : {}) };
     const change = { spec, text: isOver ? `${text}, nor do new ones` : text, notes };
     await changeSet(input, session, cluster, { sidecarSet, change });
