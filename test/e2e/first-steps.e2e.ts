@@ -1,25 +1,18 @@
 /** What docs/first-steps.md has a new user type, from nothing to what a change will do to 200 pods, and then that it does that. */
-import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { replay } from "../../infra/demo/summary.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
 import { resourceOf } from "../../shared/install/resource-of.ts";
-import { type Cluster, CONFIG_MAPS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
-import { controlPlane } from "./support/access.ts";
-import { clusterOf, writeKubeconfig } from "./support/clients.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { addFigure } from "./support/figures.ts";
-import { freePorts } from "./support/free-ports.ts";
+import { type Newcomer, newcomer } from "./support/newcomer.ts";
 import { type PodHistory, recordPods } from "./support/pod-history.ts";
-import { removeAtEnd, type Started, start } from "./support/processes.ts";
 import { imageOf, isReady } from "./support/scene.ts";
-import { until } from "./support/until.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const REPLICAS = 200;
@@ -27,108 +20,26 @@ const REPLICAS = 200;
 const MAX_UNAVAILABLE = 40;
 const FIVE_MINUTES_MS = 300_000;
 
-let cluster: Cluster;
-let folder: string;
+let user: Newcomer;
 let history: PodHistory;
-let serving: Started | undefined;
-/** Blocks of the section, each with its commands. */
-let blocks: readonly (readonly string[])[];
-/** What a user's shell remembers of the first block. */
-let remembered: readonly string[];
-let environment: NodeJS.ProcessEnv;
-
-/** A clone after `npm ci`, as far as these commands can tell, so that nothing is left in this one. */
-async function makeClone(): Promise<void> {
-  folder = await mkdtemp(join(tmpdir(), "first-steps-"));
-  removeAtEnd(folder);
-  for (const name of ["functions", "shared", "infra", "node_modules", "package.json"])
-    await symlink(join(ROOT, name), join(folder, name));
-}
-
-/** Of the section, with this machine's address and a port that is free. */
-async function readBlocks(port: number): Promise<readonly (readonly string[])[]> {
-  const page = await readFile(join(ROOT, "docs/first-steps.md"), "utf8");
-  const [, section = ""] = /^## Five minutes\n([\s\S]*?)^## /m.exec(page) ?? [];
-  const told = section.replaceAll("192.0.2.10", "127.0.0.1").replaceAll("9443", String(port));
-  return [...told.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block = ""]) => block.trimEnd().split("\n"));
-}
 
 beforeAll(async () => {
-  await makeClone();
-  const [port = 0] = await freePorts(1);
-  blocks = await readBlocks(port);
-  remembered = (blocks[0] ?? []).filter((line) => /^(?:export |sidecarset\(\))/.test(line));
-  const kubeconfig = await writeKubeconfig(join(folder, "kubeconfig"), controlPlane());
-  environment = { ...process.env, KUBECONFIG: kubeconfig, HOME: folder };
-  cluster = clusterOf(controlPlane());
-  await relabelOthers();
-  history = recordPods(cluster, "default");
+  user = await newcomer();
+  history = recordPods(user.cluster, "default");
 });
 
 afterAll(async () => {
   await history?.close();
-  await serving?.stop();
-  await rm(folder, { recursive: true, force: true });
+  await user?.close();
 });
 
-/** Pods that other files have left are none of the page's, and nobody ends them any more. */
-async function relabelOthers(): Promise<void> {
-  const others = async () => {
-    const { items } = await cluster.list<Pod>(PODS, { labelSelector: "app=web" });
-    return items.flatMap(({ metadata: { namespace = "", name = "" } = {} }) =>
-      namespace === "default" ? [] : [{ namespace, name }],
-    );
-  };
-  const body = { metadata: { labels: { app: null } } };
-  await until("other pods have other labels", async () => {
-    for (const key of await others()) await cluster.patch(PODS, key, { type: "merge", body });
-    return (await others()).length === 0;
-  });
-}
-
-/** stdout, where the command ended well and nothing was to be said against it. */
-function type(command: string): Promise<string> {
-  const script = ["set -eo pipefail", ...remembered, command].join("\n");
-  return new Promise((done, failed) => {
-    execFile("bash", ["-c", script], { cwd: folder, env: environment }, (error, stdout, stderr) =>
-      error ? failed(new Error(`${command}\n${stdout}${stderr}`)) : done(stdout),
-    );
-  });
-}
-
-async function typeAll(block: readonly string[] = []): Promise<readonly string[]> {
-  expect(block.length).toBeGreaterThan(0);
-  const printed: string[] = [];
-  for (const command of block) printed.push(await type(command));
-  return printed;
-}
-
-/** Without npm, which ends without its script. */
-async function serve([command = ""]: readonly string[] = []): Promise<void> {
-  const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
-  const script = command.replace("npm run serve --", `exec ${scripts.serve}`);
-  expect(script).toMatch(/^exec node /);
-  const shell = ["bash", "-c", `cd ${folder}; export KUBECONFIG=kubeconfig; ${script}`];
-  serving = start("serve", shell, join(folder, "log"));
-  const probe = {
-    apiVersion: "apps.kruise.io/v1beta1",
-    kind: "SidecarSet",
-    metadata: { name: "probe" },
-    spec: { selector: { matchLabels: { probe: "x" } }, containers: [{ name: "probe", image: "probe:1" }] },
-  };
-  await until("a SidecarSet can be created", async () => {
-    await cluster.create(SIDECARSETS, probe, { dryRun: true });
-    return true;
-  });
-}
-
-const pods = async () => (await cluster.list<Pod>(PODS, { namespace: "default" })).items;
 const agentOf = (pod: Pod) => imageOf(pod, "fluent-bit");
 
 describe("the five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_MS }, () => {
   it("end with what a change will do to 200 pods; then it does that, and it can be taken away again", async () => {
-    expect(blocks).toHaveLength(5);
-    const [install, run, deploy, ask, roll] = blocks;
+    const { cluster, type, typeAll, serve, pods } = user;
+    expect(user.blocks).toHaveLength(5);
+    const [install, run, deploy, ask, roll] = user.blocks;
     const began = performance.now();
     const installed = (await typeAll(install)).at(-1) ?? "";
     expect(installed.match(/ (?:created|configured|unchanged)$/gm)?.length).toBeGreaterThanOrEqual(14);
@@ -178,12 +89,13 @@ describe("the five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_M
 
   it("a pass by hand says what was done and why there is no more", async () => {
     const report = JSON.parse(
-      await type("npm run --silent tick -- --kubeconfig kubeconfig --sidecarset log-agent --dry-run"),
+      await user.type("npm run --silent tick -- --kubeconfig kubeconfig --sidecarset log-agent --dry-run"),
     );
     expect(report).toMatchObject({ isDryRun: true, sidecarSets: [{ name: "log-agent" }] });
   });
 
   it("uninstall takes away what it installed and leaves SidecarSets and pods, and --all the rest", async () => {
+    const { cluster, type, pods } = user;
     const page = await readFile(join(ROOT, "docs/first-steps.md"), "utf8");
     const [, uninstall = ""] = /`(sidecarset uninstall \| kubectl [^`]+)`/.exec(page) ?? [];
     await type(uninstall);
@@ -197,14 +109,6 @@ describe("the five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_M
     const [, patch = ""] = /: (kubectl patch crd .+)$/m.exec(await type("sidecarset uninstall 2>&1 >/dev/null")) ?? [];
     await type(patch);
     expect(await type("kubectl get sidecarsets.v1alpha1.apps.kruise.io -o name")).toContain("log-agent");
-    await type("kubectl delete -f infra/demo/web.yaml --wait=false");
-    // What other tests have left in the namespace is let go as docs/operations.md says.
-    for (const { metadata } of (await cluster.list(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE })).items)
-      if (metadata?.finalizers && metadata.name !== "sidecarset-ledger-log-agent")
-        await type(
-          `kubectl -n ${KRUISE_NAMESPACE} patch configmap ${metadata.name} --type=merge -p '{"metadata":{"finalizers":null}}'`,
-        );
-    await type("sidecarset uninstall --all | kubectl delete --ignore-not-found -f -");
-    await until("its pods are gone", async () => (await pods()).length === 0);
+    await user.leave();
   });
 });

@@ -1,0 +1,186 @@
+/** What all pages have people type in blocks marked `sh` is typed here, on a cluster that was set up by docs/first-steps.md. */
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtemp, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { patternOf } from "../docs/support/doc-commands.ts";
+import { type Newcomer, newcomer } from "./support/newcomer.ts";
+import { removeAtEnd } from "./support/processes.ts";
+
+/** They change what others ask about, in the order of the pages. */
+const PAGES = ["README.md", ...readdirSync("docs").flatMap((name) => (name.endsWith(".md") ? [`docs/${name}`] : []))];
+
+/** Each has to be met, and to say where it is run instead. */
+const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
+  [/^npm ci( && npm (run demo|test))?$/, "steps of CI"],
+  [/^npm run deploy -- /, "takes an AWS account; infra/aws/check.sh packages it with such parameters"],
+  [/^npx osls /, "takes an AWS account"],
+];
+
+/** What stands in a page for something that its reader has. */
+const MEANT: readonly (readonly [RegExp, string])[] = [
+  [/\bsidecarset NAME\b/g, "sidecarset log-agent"],
+  [/\bsidecarset\/NAME\b/g, "sidecarset/log-agent"],
+  // Registered under an address that leads nowhere, it would come before the webhooks that answer.
+  [/((?:install|webhooks) (?!--argocd)[\s\S]*\| kubectl apply) /g, "$1 --dry-run=server "],
+  [/(kubectl apply) (-f infra\/webhooks\/)/g, "$1 --dry-run=server $2"],
+];
+
+/** Stands for the command that registers the webhooks of docs/first-steps.md. */
+const REGISTER = "register";
+const HINTS = "sidecarset-status-hints-webhook-configuration";
+
+/** What has to be there before a command, or to be undone after it. */
+const AROUND: readonly { readonly command: RegExp; readonly before?: string; readonly after?: string }[] = [
+  // Another deployment's secret, in a file of the same name.
+  { command: /> path-secrets\)$/, before: "cp path-secrets kept" },
+  { command: /^aws ssm put-parameter .*path-secrets$/, after: "mv kept path-secrets" },
+  { command: /^sidecarset canary/, before: "kubectl apply -f infra/demo/log-agent.yaml" },
+  {
+    command: /^sidecarset abort/,
+    before: "sidecarset canary log-agent fluent-bit=fluent/fluent-bit:4.1.3 --share 10%",
+  },
+  {
+    command: /^kubectl get mutatingadmissionpolicy/,
+    after: "kubectl delete mutatingadmissionpolicy,mutatingadmissionpolicybinding --all",
+  },
+  { command: /install --argocd/, before: "kubectl create namespace argocd" },
+  { command: /migrate from-kruise/, before: "cp tls.crt ca.crt" },
+  {
+    command: /halt-on}'=3/,
+    after:
+      "for one in halt-on undo-on-halt gate; do kubectl annotate sidecarset log-agent sidecarset.kruise.io/$one-; done",
+  },
+  { command: /^kubectl delete validatingwebhookconfiguration sidecarset-validating/, after: REGISTER },
+  {
+    command: new RegExp(`^kubectl delete validatingwebhookconfiguration ${HINTS}`),
+    before: `echo '{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"${HINTS}"}}' | kubectl apply -f -`,
+  },
+];
+
+/** Of commands that have found something. */
+const ENDS_WITH: readonly (readonly [RegExp, number])[] = [[/check --pre/, 4]];
+
+interface Block {
+  readonly page: string;
+  readonly line: number;
+  readonly commands: readonly string[];
+  /** that stands behind the block */
+  readonly printed: readonly string[];
+}
+
+/** A command may go over several lines. */
+function commandsOf(block: string): readonly string[] {
+  const commands: string[] = [];
+  let open = "";
+  for (const line of block.trimEnd().split("\n")) {
+    open = open === "" ? line : `${open}\n${line}`;
+    const isLoop = open.startsWith("for ") && !/\ndone$/.test(open);
+    if (line.endsWith("\\") || isLoop) continue;
+    commands.push(open.replace(/\s+# .*$/, ""));
+    open = "";
+  }
+  return commands;
+}
+
+function blocksOf(page: string): readonly Block[] {
+  const text = readFileSync(page, "utf8");
+  return [...text.matchAll(/^```sh\n([\s\S]*?)^```\n(?:\n```\n([\s\S]*?)^```\n)?/gm)].map((match) => ({
+    page,
+    line: text.slice(0, match.index).split("\n").length,
+    commands: commandsOf(match[1] ?? ""),
+    printed: (match[2] ?? "").split("\n").filter(Boolean),
+  }));
+}
+
+const isElsewhere = (command: string) => ELSEWHERE.some(([pattern]) => pattern.test(command));
+const blocks = PAGES.filter((page) => page !== "docs/first-steps.md").flatMap(blocksOf);
+const typed = blocks.filter(({ commands }) => !commands.some(isElsewhere) || commands.length > 1);
+
+/** AWS' CLI as far as the pages use it; each call becomes a line of the file. */
+async function awsStandIn(): Promise<{ readonly folder: string; readonly calls: () => Promise<readonly string[]> }> {
+  const folder = await mkdtemp(join(tmpdir(), "documents-"));
+  removeAtEnd(folder);
+  const script = [
+    "#!/usr/bin/env bash",
+    `echo "$*" >> ${folder}/calls`,
+    'file=$(sed -nE "s/.*file:\\/\\/([^ ]+).*/\\1/p" <<<"$*")',
+    '[ -z "$file" ] || test -s "$file" || { echo "no such file: $file" >&2; exit 255; }',
+    'case "$1 $2" in',
+    `"ssm put-parameter") echo '{ "Version": 1, "Tier": "Standard" }' ;;`,
+    '"cloudformation describe-stacks") key=$(sed -nE "s/.*OutputKey==.([A-Za-z]+).*/\\1/p" <<<"$*"); echo "https://$key.lambda-url.eu-central-1.on.aws/" ;;',
+    "esac",
+  ];
+  writeFileSync(join(folder, "aws"), `${script.join("\n")}\n`);
+  chmodSync(join(folder, "aws"), 0o755);
+  return { folder, calls: async () => (await readFile(join(folder, "calls"), "utf8")).trimEnd().split("\n") };
+}
+
+let user: Newcomer;
+let aws: Awaited<ReturnType<typeof awsStandIn>>;
+
+beforeAll(async () => {
+  aws = await awsStandIn();
+  const more = { PATH: `${aws.folder}:${process.env["PATH"]}`, AWS_REGION: "eu-central-1" };
+  user = await newcomer(more);
+  const [install, serve = [], deploy = []] = user.blocks;
+  await user.typeAll(install);
+  await user.serve(serve.map((command) => command.replace("--tick 10s", "--tick 1s")));
+  await user.typeAll(deploy.map((command) => command.replace("200", "20")));
+});
+
+afterAll(async () => {
+  await user?.type("kubectl delete pod web --ignore-not-found --wait=false").catch(() => undefined);
+  await user?.leave();
+  await user?.close();
+});
+
+/** Functions that a block of the page defines. */
+const definitions = (page: string) =>
+  typed.flatMap((block) => (block.page === page ? block.commands.filter((one) => /^\w+\(\) /.test(one)) : []));
+
+function meant(command: string): string {
+  return MEANT.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), command);
+}
+
+async function typeOne(page: string, command: string): Promise<string> {
+  const around = AROUND.find((one) => one.command.test(command));
+  if (around?.before !== undefined) await user.type(around.before);
+  const [, code = 0] = ENDS_WITH.find(([pattern]) => pattern.test(command)) ?? [];
+  const line = code === 0 ? meant(command) : `{ ${meant(command)}; } || test $? -eq ${code}`;
+  const printed = await user.type([...definitions(page), line].join("\n"));
+  if (around?.after === REGISTER) await user.type(user.blocks[0]?.at(-1) ?? "");
+  else if (around?.after !== undefined) await user.type(around.after);
+  return printed;
+}
+
+/** Whether something was there before says nothing about the page. */
+const plain = (text: string) =>
+  text.replaceAll(" (server dry run)", "").replace(/ (?:created|configured|unchanged)$/gm, " created");
+
+describe("what the pages have people type", { timeout: 300_000 }, () => {
+  it("is looked at", () => {
+    expect(typed.length).toBeGreaterThanOrEqual(35);
+    for (const [pattern] of ELSEWHERE)
+      expect(
+        blocks.flatMap(({ commands }) => commands).some((one) => pattern.test(one)),
+        String(pattern),
+      ).toBe(true);
+  });
+
+  it.each(typed.map((block) => [`${block.page}:${block.line}`, block] as const))("%s", async (_title, block) => {
+    const printed: string[] = [];
+    for (const command of block.commands.filter((one) => !isElsewhere(one)))
+      printed.push(await typeOne(block.page, command));
+    if (block.printed.length > 0) expect(plain(printed.join(""))).toMatch(patternOf(block.printed));
+  });
+
+  it("has asked AWS' CLI for what the pages say", async () => {
+    const calls = await aws.calls();
+    const count = (start: string) => calls.filter((call) => call.startsWith(start)).length;
+    expect(count("eks create-access-entry --cluster-name NAME --principal-arn https://")).toBe(4);
+    expect(count("ssm put-parameter --type SecureString")).toBe(3);
+    expect(count("cloudwatch put-dashboard")).toBe(1);
+  });
+});
