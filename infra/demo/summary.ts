@@ -3,6 +3,7 @@
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION, IS_INJECTED_ENV } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { withSpecImages } from "../../shared/core/pod/image-names.ts";
 import { parseUpgradeRecords } from "../../shared/core/pod/pod-records.ts";
 import { maxUnavailableOf } from "../../shared/core/rollout/select/budget.ts";
 import type { RecordedWrite } from "../local/storage/history.ts";
@@ -34,7 +35,8 @@ function isReady(pod: Pod): boolean {
 }
 
 /** Not ready, or about to restart a container: the spec asks for another image than the one that runs. */
-function isUnavailable(pod: Pod): boolean {
+function isUnavailable(seen: Pod): boolean {
+  const pod = withSpecImages(seen);
   const running = new Map(pod.status?.containerStatuses?.map(({ name, image }) => [name, image]));
   return !isReady(pod) || pod.spec.containers.some(({ name, image }) => running.get(name) !== image);
 }

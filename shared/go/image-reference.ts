@@ -29,3 +29,14 @@ export function parseImageReference(image: string): ImageReference | undefined {
   if (digest === undefined) return named;
   return DIGEST.test(digest) ? { ...named, digest } : undefined;
 }
+
+/**
+ * An image as container runtimes write it into a status: `docker.io/library/nginx:latest` for `nginx`. Source: the
+ * familiar names of github.com/distribution/reference, which containerd and docker resolve before they pull.
+ */
+export function fullImageName(image: string): string {
+  const [first = "", ...rest] = image.split("/");
+  const hasRegistry = rest.length > 0 && /[.:]|^localhost$/.test(first);
+  const name = hasRegistry ? image : `docker.io/${rest.length === 0 ? "library/" : ""}${image}`;
+  return /@|:[^/]+$/.test(name) ? name : `${name}:latest`;
+}

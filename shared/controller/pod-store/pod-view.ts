@@ -1,6 +1,7 @@
 /** What is known of a SidecarSet's pods: a list, kept up to date by a watch and by the answers to our own writes. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { withSpecImages } from "../../core/pod/image-names.ts";
 import { type Also, NOTHING_ELSE, projectPod } from "../../core/rollout/upgrade/project-pod.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { Picked, type Sequence } from "../../go/sequence.ts";
@@ -119,7 +120,7 @@ export class PodView {
   }
 
   #project(pod: Pod): Pod {
-    return projectPod(pod, this.#sidecarSet, this.#also);
+    return projectPod(withSpecImages(pod), this.#sidecarSet, this.#also);
   }
 }
 

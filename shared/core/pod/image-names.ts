@@ -1,0 +1,29 @@
+/** Images as a spec writes them, where a runtime has written them out in full. */
+import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
+import { fullImageName } from "../../go/image-reference.ts";
+
+const HUB = "docker.io/";
+
+/**
+ * The pod with the images of its statuses as its spec has them: `nginx:1.29` where containerd says
+ * `docker.io/library/nginx:1.29`. OpenKruise compares them letter by letter, by which a pod whose image is taken back
+ * before its kubelet has seen it would never be done. The same pod where nothing is written in short.
+ */
+export function withSpecImages(pod: Pod): Pod {
+  const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
+  const { containers = [], initContainers = [] } = pod.spec;
+  const one = renamed(containers, containerStatuses);
+  const other = renamed(initContainers, initContainerStatuses);
+  if (one === containerStatuses && other === initContainerStatuses) return pod;
+  return { ...pod, status: { ...pod.status, containerStatuses: one, initContainerStatuses: other } };
+}
+
+/** The same list where there is nothing to do, as with most pods. */
+function renamed(containers: readonly Container[], statuses: readonly ContainerStatus[]): readonly ContainerStatus[] {
+  if (!statuses.some(({ image }) => image?.startsWith(HUB))) return statuses;
+  return statuses.map((status) => {
+    const image = containers.find(({ name }) => name === status.name)?.image;
+    const isShort = image !== undefined && status.image !== image && status.image === fullImageName(image);
+    return isShort ? { ...status, image } : status;
+  });
+}
