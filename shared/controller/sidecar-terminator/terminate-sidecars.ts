@@ -1,6 +1,11 @@
 /** Ends the sidecars of jobs whose own containers are done, without a daemon: by their image, or by the pod's phase. */
 import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
-import { IGNORE_EXIT_CODE_ENV, SIDECAR_TERMINATOR_EVENT, TERMINATE_SIDECAR_WITH_IMAGE_ENV } from "../../api/names.ts";
+import {
+  FENCE_ANNOTATION,
+  IGNORE_EXIT_CODE_ENV,
+  SIDECAR_TERMINATOR_EVENT,
+  TERMINATE_SIDECAR_WITH_IMAGE_ENV,
+} from "../../api/names.ts";
 import { isWaitingForSidecars } from "../../core/sidecar-terminator/job-sidecars.ts";
 import { type EndingPlan, planEnding, type TerminationAction } from "../../core/sidecar-terminator/plan-termination.ts";
 import { isKubeError } from "../../kube/error.ts";
@@ -130,8 +135,10 @@ async function patchPhase(
   { metadata }: Pod,
   { phase, condition }: Extract<TerminationAction, { kind: "FinishPod" }>,
 ): Promise<void> {
-  const { namespace = "", name = "", uid, resourceVersion } = metadata ?? {};
-  const body = { metadata: { uid, resourceVersion }, status: { phase, conditions: [condition] } };
+  const { namespace = "", name = "", uid, resourceVersion = "" } = metadata ?? {};
+  // A kubelet takes no notice of a status alone until it looks at the pod by itself, up to 90 s later; of metadata at once.
+  const annotations = { [FENCE_ANNOTATION]: resourceVersion };
+  const body = { metadata: { uid, resourceVersion, annotations }, status: { phase, conditions: [condition] } };
   await cluster.patch(PODS, { namespace, name }, { type: "strategic", body }, { subresource: "status" });
 }
 
