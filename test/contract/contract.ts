@@ -12,6 +12,8 @@ interface Capabilities {
   readonly compact?: () => Promise<void>;
   /** Something schedules and runs pods. */
   readonly runsPods: boolean;
+  /** Its nodes tell of each state; a real kubelet leaves out those that are over when it looks. */
+  readonly showsEveryState: boolean;
   /** Something deletes what has lost its owners, and empties deleted namespaces. */
   readonly collectsGarbage: boolean;
   /** Under which its API server reaches this machine; absent: 127.0.0.1. */
@@ -39,7 +41,7 @@ interface Closable {
 
 export interface ContractCase {
   readonly sentence: string;
-  readonly needs?: "compact" | "runsPods" | "collectsGarbage";
+  readonly needs?: "compact" | "runsPods" | "showsEveryState" | "collectsGarbage";
   run(context: Context): Promise<void>;
 }
 

@@ -15,6 +15,7 @@ export async function localTarget(): Promise<ContractTarget> {
     access: local,
     compact: async () => local.compact(),
     runsPods: true,
+    showsEveryState: true,
     collectsGarbage: true,
     close: local.close,
   };

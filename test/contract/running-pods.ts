@@ -1,8 +1,11 @@
 /** Cases of pods that are scheduled and run: only where something runs them. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
 import { type Context, type ContractCase, createMap, refused, type TestPod } from "./contract.ts";
 
+/** Longer than a node takes to tell what has happened. */
+const A_WHILE_MS = 3_000;
 const MAIN = { name: "main", image: "nginx:1.25" };
 
 interface ContainerStatus {
@@ -68,8 +71,8 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       expect(pod.status).toMatchObject({ phase: "Running", podIP: expect.any(String), startTime: expect.any(String) });
       for (const type of ["PodScheduled", "Initialized", "ContainersReady"]) expect(condition(pod, type)).toBe("True");
       expect(containers(pod)).toMatchObject([
-        { name: "main", image: "nginx:1.25", ready: true, restartCount: 0, state: { running: {} } },
-        { name: "side", image: "side:1", ready: true, restartCount: 0, state: { running: {} } },
+        { name: "main", image: "docker.io/library/nginx:1.25", ready: true, restartCount: 0, state: { running: {} } },
+        { name: "side", image: "docker.io/library/side:1", ready: true, restartCount: 0, state: { running: {} } },
       ]);
       for (const { imageID } of containers(pod)) expect(imageID).toMatch(/@sha256:[0-9a-f]{64}$/);
     },
@@ -81,17 +84,17 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       await run(context, TWO);
       const before = containers(await untilReady(context));
       await setImage(context, "side", "side:2");
-      await expect.poll(async () => containers(await read(context))[1]?.image).toBe("side:2");
+      await expect.poll(async () => containers(await read(context))[1]?.image).toBe("docker.io/library/side:2");
       const after = containers(await untilReady(context));
       expect(after[0]).toEqual(before[0]);
-      expect(after[1]).toMatchObject({ image: "side:2", restartCount: 1, ready: true });
+      expect(after[1]).toMatchObject({ image: "docker.io/library/side:2", restartCount: 1, ready: true });
       expect(after[1]?.imageID).not.toBe(before[1]?.imageID);
       expect(after[1]?.containerID).not.toBe(before[1]?.containerID);
     },
   },
   {
     sentence: "a pod is not ready while a container restarts",
-    needs: "runsPods",
+    needs: "showsEveryState",
     async run(context) {
       const { cluster, namespace } = context;
       await run(context, TWO);
@@ -105,7 +108,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
         }
       })();
       await setImage(context, "side", "side:2");
-      await expect.poll(async () => containers(await read(context))[1]?.image).toBe("side:2");
+      await expect.poll(async () => containers(await read(context))[1]?.image).toBe("docker.io/library/side:2");
       await untilReady(context);
       await expect.poll(() => states.at(-1)).toBe("True");
       abort.abort();
@@ -123,7 +126,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       await expect
         .poll(async () => containers(await read(context))[1], { timeout: 20_000 })
         .toMatchObject({
-          image: "side:2",
+          image: "docker.io/library/side:2",
           ready: true,
           restartCount: 1,
           lastState: { terminated: { exitCode: 143, reason: "Error" } },
@@ -141,23 +144,59 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       const after = containers(await read(context));
       expect(after[0]).toEqual(before[0]);
       expect(after[1]).toMatchObject({
-        image: "side:hook-fails",
+        image: "docker.io/library/side:hook-fails",
         ready: false,
-        lastState: { terminated: { exitCode: 137, reason: "Error" } },
+        lastState: { terminated: { exitCode: 143, reason: "Error" } },
       });
       await setImage(context, "side", "side:2");
       await untilReady(context);
     },
   },
   {
-    sentence: "a container whose postStart hook never ends is not shown as running",
+    sentence: "while a postStart hook runs nothing of the pod is told, and no other image is tried",
     needs: "runsPods",
     async run(context) {
       await run(context, { containers: HOOKED.containers.map((one) => ({ ...one, image: "side:hook-never-ends" })) });
-      await expect.poll(async () => containers(await read(context))[0]?.ready, { timeout: 20_000 }).toBe(true);
-      expect(waiting(await read(context), 1)).toBe("ContainerCreating");
+      await expect.poll(async () => containers(await read(context)).length, { timeout: 20_000 }).toBe(2);
+      await sleep(A_WHILE_MS);
+      const states = async () => containers(await read(context)).map(({ state, ready }) => [state, ready]);
+      const creating = [{ waiting: { reason: "ContainerCreating" } }, false];
+      expect(await states()).toEqual([creating, creating]);
       await setImage(context, "side", "side:2");
+      await sleep(A_WHILE_MS);
+      expect(await states()).toEqual([creating, creating]);
+    },
+  },
+  ...["OnFailure", "Never"].map((restartPolicy) => ({
+    sentence: `a pod with restart policy ${restartPolicy} whose containers have ended with 0 has succeeded`,
+    needs: "runsPods" as const,
+    async run(context: Context) {
+      await run(context, { containers: [{ name: "main", image: "job:completes" }], restartPolicy });
+      await expect.poll(async () => (await read(context)).status?.["phase"], { timeout: 20_000 }).toBe("Succeeded");
+      const pod = await read(context);
+      expect(condition(pod, "Ready")).toBe("False");
+      expect(containers(pod)).toMatchObject([
+        { ready: false, restartCount: 0, state: { terminated: { exitCode: 0, reason: "Completed" } } },
+      ]);
+    },
+  })),
+  {
+    sentence: "what runs in a pod whose phase is made final, with an annotation, is stopped",
+    needs: "runsPods",
+    async run(context) {
+      const { cluster, namespace } = context;
+      await run(context, { ...TWO, restartPolicy: "Never" });
       await untilReady(context);
+      const body = { metadata: { annotations: { "example.com/over": "true" } }, status: { phase: "Succeeded" } };
+      const options = { subresource: "status" } as const;
+      await cluster.patch(PODS, { namespace, name: "p" }, { type: "strategic", body }, options);
+      const states = async () => containers(await read(context)).map(({ state }) => state);
+      const stopped = { terminated: expect.objectContaining({ exitCode: 143, reason: "Error" }) };
+      await expect.poll(states, { timeout: 20_000 }).toEqual([stopped, stopped]);
+      expect(await read(context)).toMatchObject({
+        metadata: { annotations: body.metadata.annotations },
+        status: { phase: "Succeeded" },
+      });
     },
   },
   {
@@ -181,7 +220,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     needs: "runsPods",
     async run(context) {
       const initContainers = [
-        { name: "init", image: "init:1" },
+        { name: "init", image: "init:completes" },
         { name: "native", image: "native:1", restartPolicy: "Always" },
       ];
       await run(context, { containers: [MAIN], initContainers });

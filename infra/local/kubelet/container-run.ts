@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { asObject, asText, at, isEqual, type JsonObject } from "../storage/json.ts";
 import { timestamp } from "../storage/object.ts";
-import { type ImageBehaviour, imageId } from "./image.ts";
+import { fullName, type ImageBehaviour, imageId } from "./image.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
 import { type ResizeProblem, resizeProblem, restartsForResize } from "./resize.ts";
 
@@ -17,6 +17,8 @@ export interface RunSurroundings {
   configProblem(container: JsonObject): string | undefined;
   /** Called after every change of state. */
   changed(): void;
+  /** Called when its hook begins that never ends: the kubelet waits for it, and does and says nothing of the pod meanwhile. */
+  hangs(): void;
 }
 
 /** What becomes of a container that runs: an init container ends by itself. */
@@ -73,6 +75,11 @@ export class ContainerRun {
       return;
     }
     this.#cancel();
+    if (this.#behaviourOf(image) === "hook-never-ends") {
+      if (this.#state.type === "waiting") this.#set({ type: "waiting", reason: "ContainerCreating" });
+      this.#around.hangs();
+      return;
+    }
     if (this.#state.type === "running") this.#kill(this.#state.startedAt);
     this.#wanted = image;
     this.#start();
@@ -135,7 +142,7 @@ export class ContainerRun {
       lastState: this.#lastTerminated === undefined ? {} : { terminated: this.#lastTerminated },
       ready: this.isReady,
       restartCount: Math.max(0, this.#restartCount),
-      image: this.#image,
+      image: this.hasRun ? fullName(this.#image) : this.#image,
       imageID: this.#imageId,
       ...(this.#containerId === "" ? {} : { containerID: this.#containerId }),
       started: isRunning,
@@ -191,8 +198,6 @@ export class ContainerRun {
   #run(image: string): void {
     const { settings } = this.#around;
     const behaviour = this.#behaviourOf(image);
-    // A kubelet says nothing of a container before its hook has ended.
-    if (behaviour === "hook-never-ends") return;
     this.#restartCount += 1;
     this.#image = image;
     this.#cancelResize();
@@ -220,7 +225,7 @@ export class ContainerRun {
   }
 
   #failHook(startedAt: string): void {
-    this.#lastTerminated = this.#ended(startedAt, 137);
+    this.#lastTerminated = this.#ended(startedAt, 143);
     this.#set({ type: "waiting", reason: "PostStartHookError", message: "PostStartHook failed" });
     this.#after(this.#around.settings.startDelayMs, () => {
       const message = `back-off 10s restarting failed container=${this.name}`;

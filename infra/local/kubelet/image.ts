@@ -23,3 +23,11 @@ export function imageId(image: string): string {
   const repository = name.replace(/:[^:/]+$/, "");
   return `docker-pullable://${repository}@${digest ?? `sha256:${createHash("sha256").update(image).digest("hex")}`}`;
 }
+
+/** As containerd writes it into a status: with the registry that a short name means, and a tag. */
+export function fullName(image: string): string {
+  const [first = "", ...rest] = image.split("/");
+  const hasRegistry = rest.length > 0 && /[.:]|^localhost$/.test(first);
+  const name = hasRegistry ? image : `docker.io/${rest.length === 0 ? "library/" : ""}${image}`;
+  return /@|:[^/]+$/.test(name) ? name : `${name}:latest`;
+}

@@ -38,6 +38,8 @@ export class PodWorker {
   #isDirty = false;
   #isEnding = false;
   #isFinished = false;
+  /** A kubelet's worker of a pod waits for hooks. */
+  #isHanging = false;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(api: PodApi, settings: KubeletSettings, pod: ApiObject, placement: Placement) {
@@ -52,6 +54,7 @@ export class PodWorker {
   sync(pod: ApiObject): void {
     this.#pod = pod;
     if (pod.metadata.deletionTimestamp !== undefined) this.#end(pod);
+    if (this.#isHanging) return;
     if (isFinal(pod)) this.#finish();
     else if (!this.#isEnding) this.#progress();
     // Readiness gates are conditions that others write.
@@ -94,6 +97,9 @@ export class PodWorker {
       settings: this.#settings,
       configProblem: (one) => this.#api.configProblem(this.#pod.metadata.namespace ?? "", one),
       changed: () => this.#changed(),
+      hangs: () => {
+        this.#isHanging = true;
+      },
     });
     this.#runs.set(name, run);
     return run;
@@ -115,7 +121,7 @@ export class PodWorker {
 
   /** Writes of one pod follow each other; what changes meanwhile goes into the next. */
   #report(): void {
-    if (this.#isDirty) return;
+    if (this.#isDirty || this.#isHanging) return;
     this.#isDirty = true;
     this.#writing = this.#writing.then(() => this.#write());
   }
