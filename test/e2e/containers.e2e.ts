@@ -5,7 +5,7 @@ import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernet
 import { recreateInstallation } from "../../shared/install/manifests.ts";
 import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
 import { CONFIG_MAPS, CONTAINER_RECREATE_REQUESTS, PODS, type Resource } from "../../shared/kube/port.ts";
-import { apiServer } from "./support/access.ts";
+import { apiServer, isOnNode } from "./support/access.ts";
 import { clusterOf } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";
 import { type StartedFunctions, startFunctions } from "./support/functions.ts";
@@ -157,7 +157,9 @@ it("the requests of a batch replace no more at once than it allows", async () =>
     else down.add(object.metadata.name ?? "");
     most = Math.max(most, down.size);
   }
-  expect(most).toEqual(atMost(RECREATED_AT_ONCE));
+  // A real kubelet is done with it before it looks at the pod's conditions again.
+  if (isOnNode()) expect(most).toBeLessThanOrEqual(RECREATED_AT_ONCE);
+  else expect(most).toEqual(atMost(RECREATED_AT_ONCE));
   const statuses = (await scene.pods()).map((pod) => [statusOf(pod, "log"), statusOf(pod, "app")]);
   const restarts = statuses.map((of) => of.map((status) => status?.restartCount));
   expect(restarts).toEqual(names.map(() => [1, 0]));
@@ -195,9 +197,13 @@ it("a job is complete although its sidecar runs for ever", async () => {
       }),
   );
   addFigure("a job is complete after its own container, in ms", Math.round(performance.now() - doneMs));
-  const [pod] = await scene.pods();
-  expect(pod?.status?.phase).toBe("Succeeded");
-  expect(pod?.status?.containerStatuses?.map(({ state }) => state?.terminated !== undefined)).toEqual([true, true]);
+  await eventually(
+    () => scene.pods(),
+    ([pod]) => {
+      expect(pod?.status?.phase).toBe("Succeeded");
+      expect(pod?.status?.containerStatuses?.map(({ state }) => state?.terminated !== undefined)).toEqual([true, true]);
+    },
+  );
 });
 
 it("a pod that waits for its readiness gate is given the condition", async () => {

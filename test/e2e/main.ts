@@ -1,11 +1,16 @@
 /** `npm run test:e2e` and `npm run soak`: every test of this folder on a real control plane. Exits 2 without one. */
 import { fileURLToPath } from "node:url";
 import { parseCLI, startVitest } from "vitest/node";
+import { NoNode, prepareMachine } from "./node/machine.ts";
 import { type Arguments, parseArguments, UsageError } from "./support/arguments.ts";
 import { type Given, openGivenCluster, UnusableCluster } from "./support/given-cluster.ts";
 import { findPrograms, MissingProgram } from "./support/programs.ts";
 import { countTests, RUN_ANYWHERE } from "./support/run-anywhere.ts";
 
+/** Of --node: install and build what it takes, and no more. */
+const PREPARE = "--prepare";
+/** Exit code where this machine can't be a node. */
+const NO_NODE = 77;
 const CONFIG = fileURLToPath(new URL("vitest.config.ts", import.meta.url));
 
 async function runOnOwn({ others }: Arguments): Promise<void> {
@@ -15,6 +20,16 @@ async function runOnOwn({ others }: Arguments): Promise<void> {
   const workers = filter.length > 0 ? { maxWorkers: 1 } : {};
   // Within this process, so that none outlives it.
   await startVitest(filter, { ...workers, ...options, config: CONFIG });
+}
+
+/** Elsewhere the tests of a node are skipped, which is not a failure, and is said. */
+async function runOnNode({ others }: Arguments): Promise<void> {
+  const nodePrograms = await prepareMachine(process.env);
+  await findPrograms(process.env);
+  if (others.includes(PREPARE)) return;
+  const { filter, options } = parseCLI(["vitest", "run", ...others]);
+  process.env["E2E_NODE"] = "1";
+  await startVitest(filter, { ...options, maxWorkers: 1, provide: { nodePrograms }, config: CONFIG });
 }
 
 async function runOn(given: Given, { others }: Arguments): Promise<void> {
@@ -33,8 +48,13 @@ try {
   const given = parseArguments(process.argv.slice(2));
   if (given.isSoak) process.env["E2E_SOAK"] = "1";
   const { kubeconfig } = given;
-  await (kubeconfig === undefined ? runOnOwn(given) : runOn({ ...given, kubeconfig }, given));
+  if (given.isOnNode) await runOnNode(given);
+  else await (kubeconfig === undefined ? runOnOwn(given) : runOn({ ...given, kubeconfig }, given));
 } catch (error) {
+  if (error instanceof NoNode) {
+    process.stdout.write(`SKIPPED, every test on a real node: ${error.message}\n\n0 passed, 0 failed\n`);
+    process.exit(NO_NODE);
+  }
   const isOurs = [MissingProgram, UnusableCluster, UsageError].some((one) => error instanceof one);
   if (!isOurs) throw error;
   process.stderr.write(`${(error as Error).message}\n`);

@@ -2,14 +2,15 @@
 import { expect, it, onTestFinished } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { NODES } from "../../shared/kube/port.ts";
+import { isOnNode } from "./support/access.ts";
 import { addFigure } from "./support/figures.ts";
 import { scenes } from "./support/open-scene.ts";
-import { atMost, type Scene } from "./support/scene.ts";
+import type { Scene } from "./support/scene.ts";
 
 const openScene = scenes({ gates: ["NativeSidecarInPlaceUpdate"] });
 
 const PROXY = { name: "proxy", image: "proxy:v1", restartPolicy: "Always" };
-const NATIVE = { initContainers: [{ name: "prepare", image: "prepare:v1" }, PROXY] };
+const NATIVE = { initContainers: [{ name: "prepare", image: "prepare:completes" }, PROXY] };
 const NEXT_IMAGE = { op: "replace", path: "/spec/initContainers/1/image", value: "proxy:v2" } as const;
 
 function proxyOf({ status }: Pod) {
@@ -32,15 +33,15 @@ it("they are updated within maxUnavailable, and neither the app nor what runs on
   addFigure("6 native sidecars are upgraded, 2 at once, in ms", Math.round(performance.now() - beganMs));
   expect((await scene.untilSettled()).why).toMatch(/6 of 6/);
   expect(pods.map((pod) => proxyOf(pod)).map((status) => [status?.image, status?.restartCount])).toEqual(
-    Array(6).fill(["proxy:v2", 1]),
+    Array(6).fill(["docker.io/library/proxy:v2", 1]),
   );
   const inits = pods.map(({ status }) => status?.initContainerStatuses?.find(({ name }) => name === "prepare"));
   expect(inits.map((status) => status?.restartCount)).toEqual(Array(6).fill(0));
-  expect(await scene.record(since)).toMatchObject({
-    maxUnavailableObserved: atMost(2),
-    appContainerRestarts: 0,
-    podPatches: 6,
-  });
+  const { maxUnavailableObserved, ...record } = await scene.record(since);
+  // A real kubelet is done with it before it looks at the pod's conditions again.
+  if (!isOnNode()) expect(maxUnavailableObserved).toBeGreaterThan(0);
+  expect(maxUnavailableObserved).toBeLessThanOrEqual(2);
+  expect(record).toMatchObject({ appContainerRestarts: 0, podPatches: 6 });
   addFigure("native sidecars upgraded in place", pods.length);
 });
 
@@ -67,7 +68,7 @@ it("pods whose kubelet is too old stay as they are, and the report names the nod
   if (old < before.length) await scene.untilUpdated(before.length - old);
   const report = await scene.untilToldThat(/left alone/);
   expect(report.why).toContain(`node ${node} has kubelet v1.30.9, which restarts native sidecars only from v1.31 on`);
-  expect((await scene.pods()).filter((pod) => proxyOf(pod)?.image === "proxy:v1")).toHaveLength(old);
+  expect((await scene.pods()).filter((pod) => proxyOf(pod)?.image === "docker.io/library/proxy:v1")).toHaveLength(old);
 });
 
 interface Node {

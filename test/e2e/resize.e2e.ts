@@ -1,7 +1,12 @@
 /** Sidecars get other cpu and memory in place, where the gate says so, in an order that no image runs short in. */
+
+import { existsSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { expect, it, onTestFinished } from "vitest";
+import { fullName } from "../../infra/local/kubelet/image.ts";
 import type { Pod, ResourceRequirements } from "../../shared/api/kubernetes.ts";
 import { RESIZE_ANNOTATION } from "../../shared/api/names.ts";
+import { isOnNode } from "./support/access.ts";
 import { addFigure } from "./support/figures.ts";
 import { scenes } from "./support/open-scene.ts";
 import { recordPods } from "./support/pod-history.ts";
@@ -59,7 +64,7 @@ async function untilAllHave(scene: Scene, resources: ResourceRequirements, image
     () => scene.pods(),
     (pods) => {
       const all = pods.map(sidecarOf).map(({ wanted, has, image }) => ({ wanted, has, image }));
-      expect(all).toEqual(Array(5).fill({ wanted: resources, has: resources, image }));
+      expect(all).toEqual(Array(5).fill({ wanted: resources, has: resources, image: fullName(image) }));
     },
   );
 }
@@ -83,7 +88,10 @@ it("more than before, and a new image: resources first, no restart but for the i
   addFigure("pods resized in place", pods.length);
 });
 
-it("less than before, and a new image: the image first", async () => {
+/** containerd does not say under cgroup v1 how much memory is used, and a kubelet decreases none without that. */
+const CAN_DECREASE = !isOnNode() || existsSync("/sys/fs/cgroup/cgroup.controllers");
+
+it.skipIf(!CAN_DECREASE)("less than before, and a new image: the image first", async () => {
   const scene = await opened(LARGE);
   const shapes = recordShapes(scene);
   await scene.patchSet(setImage("agent:v2"), setResources(SMALL));
@@ -102,9 +110,12 @@ it("resources alone restart nothing", async () => {
   addFigure("pods resized in place", pods.length);
 });
 
+/** Cores that a node has, but not free: of the stand-in's 64, or of this machine's. */
+const TAKEN = isOnNode() ? `${availableParallelism() * 950}m` : "40";
+
 /** 1.36 refuses what is more than the whole node; older API servers let kubelets say so. */
 it.each<[string, string, (scene: Scene) => Promise<unknown>]>([
-  ["have no room for yet", "40", (scene) => scene.untilToldThat(/resize Deferred: Node didn't have enough/)],
+  ["have no room for yet", TAKEN, (scene) => scene.untilToldThat(/resize Deferred: Node didn't have enough/)],
   ["are too small for", "100", untilRefused],
 ])("what nodes %s stops at maxUnavailable, is told, and can be taken back", async (_what, cpu, untilTold) => {
   const scene = await opened(SMALL);

@@ -1,10 +1,11 @@
 import { defineConfig } from "vitest/config";
 import { PATIENT } from "../support/patient.ts";
+import { ON_NODE } from "./node/on-node.ts";
 import { LongestFirst } from "./support/longest-first.ts";
 
 export default defineConfig({
   test: {
-    include: ["test/e2e/**/*.e2e.ts"],
+    include: process.env["E2E_NODE"] === "1" ? ON_NODE : ["test/e2e/**/*.e2e.ts"],
     globalSetup: ["test/e2e/support/cluster-setup.ts"],
     // Each has a control plane of its own.
     maxWorkers: 2,
@@ -14,6 +15,6 @@ export default defineConfig({
     expect: { poll: PATIENT },
     passWithNoTests: false,
     reporters: ["default", "json", "./test/e2e/support/report.ts"],
-    outputFile: { json: "reports/e2e-tests.json" },
+    outputFile: { json: process.env["E2E_NODE"] === "1" ? "reports/node-tests.json" : "reports/e2e-tests.json" },
   },
 });

@@ -1,6 +1,7 @@
 /** What the tests of one worker run on: a control plane that no other worker uses. */
 import { inject } from "vitest";
 import type { RawTarget } from "../../contract/raw.ts";
+import type { NodePrograms } from "../node/real-node.ts";
 import { ask } from "./control-plane.ts";
 import type { GivenCluster } from "./given-cluster.ts";
 import type { Settings } from "./settings.ts";
@@ -17,6 +18,8 @@ declare module "vitest" {
     readonly controlPlanes: readonly OwnControlPlane[];
     /** the one of --kubeconfig */
     readonly givenCluster: GivenCluster | undefined;
+    /** of the real node of --node */
+    readonly nodePrograms: NodePrograms | undefined;
   }
 }
 
@@ -43,6 +46,11 @@ export function runsPods(): boolean {
   return inject("givenCluster")?.isWithoutNodes ?? true;
 }
 
+/** Pods run on a real node, under a kubelet and containerd. */
+export function isOnNode(): boolean {
+  return inject("nodePrograms") !== undefined;
+}
+
 /** Under which the API server reaches webhooks on this machine. */
 export function webhookHost(): string {
   return inject("givenCluster")?.webhookHost ?? "127.0.0.1";
@@ -61,4 +69,19 @@ export function restartApiServer(credential: Credential = "certificate"): Promis
 /** Kills it; resolves when it is ready again, with the data it had. */
 export function restartEtcd(): Promise<void> {
   return restart("etcd");
+}
+
+/** Kills it and starts it again; resolves when the node is ready. */
+export function restartOnNode(what: "kubelet" | "containerd"): Promise<void> {
+  return restart(what);
+}
+
+/**
+ * Of the real node's registry, for every request from now on: what each waits for in ms, `Infinity` for no answer at all;
+ * a tag (`REPOSITORY:TAG` without its host) that is lost, or points to another image.
+ */
+export function disturbRegistry(how: { delay: number } | { lose: string } | { replace: string }): Promise<void> {
+  return restart(
+    `registry?${new URLSearchParams(Object.entries(how).map(([key, value]) => [key, String(value)] as [string, string]))}`,
+  );
 }

@@ -5,6 +5,8 @@ export interface Arguments {
   readonly consent: string | undefined;
   readonly webhookHost: string | undefined;
   readonly isSoak: boolean;
+  /** pods run on a real node of this machine */
+  readonly isOnNode: boolean;
   /** for vitest: names of files, -t NAME and the like */
   readonly others: readonly string[];
 }
@@ -16,6 +18,7 @@ export class UsageError extends Error {
 
 const WITH_VALUE: ReadonlySet<string> = new Set(["--kubeconfig", "--consent", "--webhook-host"]);
 const SOAK = "--soak";
+const NODE = "--node";
 
 /** @throws UsageError */
 export function parseArguments(args: readonly string[]): Arguments {
@@ -37,5 +40,9 @@ export function parseArguments(args: readonly string[]): Arguments {
     throw new UsageError("--consent and --webhook-host are about the cluster of --kubeconfig, which is missing");
   const [consent, webhookHost] = dependent;
   const isSoak = others.includes(SOAK);
-  return { kubeconfig, consent, webhookHost, isSoak, others: others.filter((one) => one !== SOAK) };
+  const isOnNode = others.includes(NODE);
+  if (isOnNode && kubeconfig !== undefined)
+    throw new UsageError("--node starts a cluster of its own, so it does not go with --kubeconfig");
+  const rest = others.filter((one) => one !== SOAK && one !== NODE);
+  return { kubeconfig, consent, webhookHost, isSoak, isOnNode, others: rest };
 }

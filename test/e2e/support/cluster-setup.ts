@@ -3,6 +3,7 @@ import type { TestProject } from "vitest/node";
 import { resourceOf } from "../../../shared/install/resource-of.ts";
 import { PODS } from "../../../shared/kube/port.ts";
 import type { RawTarget } from "../../contract/raw.ts";
+import { type NodePrograms, startRealNode } from "../node/real-node.ts";
 import type { OwnControlPlane } from "./access.ts";
 import { clusterOf } from "./clients.ts";
 import { startControlPlane } from "./control-plane.ts";
@@ -16,10 +17,12 @@ interface Begun {
   close(): Promise<void>;
 }
 
-async function begin(programs: Programs): Promise<Begun> {
+async function begin(programs: Programs, nodePrograms: NodePrograms | undefined): Promise<Begun> {
   const controlPlane = await startControlPlane(programs);
-  const kubelet = await startKubelet(controlPlane.settings);
-  const { restartUrl, close } = await offerRestarts(controlPlane);
+  const { settings } = controlPlane;
+  const node = nodePrograms && (await startRealNode(settings, nodePrograms));
+  const kubelet = node ?? (await startKubelet(settings));
+  const { restartUrl, close } = await offerRestarts(controlPlane, node);
   return {
     plane: { ...controlPlane.settings, restartUrl },
     async close() {
@@ -44,10 +47,12 @@ async function withNodes(target: RawTarget) {
 }
 
 export default async function setup(project: TestProject) {
-  const { givenCluster } = project.getProvidedContext();
+  const { givenCluster, nodePrograms } = project.getProvidedContext();
   if (givenCluster !== undefined) return givenCluster.isWithoutNodes ? withNodes(givenCluster) : undefined;
   const programs = await findPrograms(process.env);
-  const begun = await Promise.all(Array.from({ length: project.config.maxWorkers }, () => begin(programs)));
+  const begun = await Promise.all(
+    Array.from({ length: project.config.maxWorkers }, () => begin(programs, nodePrograms)),
+  );
   project.provide(
     "controlPlanes",
     begun.map(({ plane }) => plane),

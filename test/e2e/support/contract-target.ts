@@ -1,7 +1,7 @@
 /** The real cluster as the contract suite wants it. */
 import { type Cluster, NAMESPACES, type Resource } from "../../../shared/kube/port.ts";
 import type { ContractTarget } from "../../contract/contract.ts";
-import { apiServer, controlPlane, isGiven, restartApiServer, runsPods, webhookHost } from "./access.ts";
+import { apiServer, controlPlane, isGiven, isOnNode, restartApiServer, runsPods, webhookHost } from "./access.ts";
 import { clusterOf } from "./clients.ts";
 import { ask } from "./control-plane.ts";
 import { until } from "./until.ts";
@@ -41,6 +41,7 @@ export function contractTarget(): ContractTarget {
     webhookHost: webhookHost(),
     ...(isGiven() ? {} : { compact }),
     runsPods: runsPods(),
+    showsEveryState: runsPods() && !isOnNode(),
     collectsGarbage: true,
     close: async () => undefined,
   };

@@ -52,6 +52,11 @@ export function removeAtEnd(folder: string): void {
   tellWatchdog(`folder ${folder}`);
 }
 
+/** What a node has made on this machine goes with this process, however it ends. */
+export function clearNodeAtEnd(folder: string): void {
+  tellWatchdog(`node ${folder}`);
+}
+
 /** Its output goes to `logFile`. */
 export function start(name: string, command: readonly string[], logFile: string): Started {
   const [program = "", ...args] = command;

@@ -1,4 +1,4 @@
-/** Finds the programs of a control plane, or builds them from test/e2e/control-plane. */
+/** Finds the programs of a control plane and of a node, or builds them from test/e2e/control-plane and test/e2e/node. */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -8,11 +8,13 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const NAMES = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
-type ProgramName = (typeof NAMES)[number];
+const CONTROL_PLANE = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
+type ProgramName = (typeof CONTROL_PLANE)[number] | "kubelet";
 
 /** Command and first arguments. */
-export type Programs = Readonly<Record<ProgramName, readonly string[]>>;
+export type Programs<Name extends ProgramName = (typeof CONTROL_PLANE)[number]> = Readonly<
+  Record<Name, readonly string[]>
+>;
 
 /** Says what to install; for the one who started the tests. */
 export class MissingProgram extends Error {
@@ -20,6 +22,7 @@ export class MissingProgram extends Error {
 }
 
 const SOURCES = fileURLToPath(new URL("../control-plane/", import.meta.url));
+const CONTAINERD = fileURLToPath(new URL("../node/containerd/", import.meta.url));
 const MODULES = ["etcd", "kubernetes"] as const;
 type Module = (typeof MODULES)[number];
 const SOURCE_FILES = ["main.go", "go.mod", "go.sum"];
@@ -32,13 +35,14 @@ function kubernetesVersion(): string {
 }
 
 /** Outside the repository; another one for other sources. */
-function cacheFolder(environment: NodeJS.ProcessEnv): string {
+function cacheFolder(environment: NodeJS.ProcessEnv, name: string, sources: readonly string[]): string {
   const hash = createHash("sha256");
-  for (const module of MODULES)
-    for (const file of SOURCE_FILES) hash.update(readFileSync(join(SOURCES, module, file))).update("\0");
+  for (const source of sources) hash.update(readFileSync(source)).update("\0");
   const root = environment["XDG_CACHE_HOME"] || join(homedir(), ".cache");
-  return join(root, "sidecarset-serverless", "control-plane", hash.digest("hex").slice(0, 16));
+  return join(root, "sidecarset-serverless", name, hash.digest("hex").slice(0, 16));
 }
+
+const sources = () => MODULES.flatMap((module) => SOURCE_FILES.map((file) => join(SOURCES, module, file)));
 
 /** Clients parse the version that a plain `go build` leaves empty. */
 function linkerFlags(): string {
@@ -58,8 +62,8 @@ function moduleOf(name: ProgramName): Module {
   return name === "etcd" ? "etcd" : "kubernetes";
 }
 
-function find(folders: readonly string[]): Partial<Programs> {
-  const found = NAMES.map((name) => [name, folders.map((folder) => inFolder(folder, name)).find(Boolean)] as const);
+function find(folders: readonly string[], names: readonly ProgramName[]): Partial<Programs<ProgramName>> {
+  const found = names.map((name) => [name, folders.map((folder) => inFolder(folder, name)).find(Boolean)] as const);
   return Object.fromEntries(found.filter(([, command]) => command !== undefined));
 }
 
@@ -94,16 +98,44 @@ async function build(module: Module, folder: string, environment: NodeJS.Process
  * Those of KUBEBUILDER_ASSETS first, then those that were built before; what is in neither is built if there is Go.
  * @throws MissingProgram
  */
-export async function findPrograms(environment: NodeJS.ProcessEnv): Promise<Programs> {
-  const cache = cacheFolder(environment);
+async function findAll<Name extends ProgramName>(
+  environment: NodeJS.ProcessEnv,
+  names: readonly Name[],
+): Promise<Programs<Name>> {
+  const cache = cacheFolder(environment, "control-plane", sources());
   const assets = environment["KUBEBUILDER_ASSETS"];
   const folders = assets ? [assets, cache] : [cache];
-  const missing = () => NAMES.filter((name) => !(name in find(folders)));
+  const missing = () => names.filter((name) => !(name in find(folders, names)));
   if (missing().length > 0 && (await succeeds(["version"], { environment })))
     for (const module of new Set(missing().map(moduleOf))) await build(module, cache, environment);
-  if (missing().length === 0) return find(folders) as Programs;
+  if (missing().length === 0) return find(folders, names) as Programs<Name>;
   const inAssets = assets ? `not in KUBEBUILDER_ASSETS=${assets}` : "KUBEBUILDER_ASSETS is not set";
   throw new MissingProgram(
     `There is no ${missing().join(", no ")}: ${inAssets}, nothing was built in ${cache} before, and there is no Go to build it: install Go 1.26 or newer.`,
   );
+}
+
+/** @throws MissingProgram */
+export function findPrograms(environment: NodeJS.ProcessEnv): Promise<Programs> {
+  return findAll(environment, CONTROL_PLANE);
+}
+
+/** Command and first arguments. @throws MissingProgram */
+export async function findKubelet(environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
+  return (await findAll(environment, ["kubelet"])).kubelet;
+}
+
+/** Folder of containerd, its shim and ctr. @throws MissingProgram */
+export async function findContainerd(environment: NodeJS.ProcessEnv): Promise<string> {
+  const files = ["go.mod", "go.sum"].map((file) => join(CONTAINERD, file));
+  const folder = cacheFolder(environment, "containerd", files);
+  if (existsSync(folder)) return folder;
+  process.stderr.write(`Building containerd into ${folder}: once, up to 4 minutes on 2 cores.\n`);
+  const partial = `${folder}.${process.pid}`;
+  await mkdir(partial, { recursive: true });
+  const args = ["build", "-trimpath", "-ldflags", "-s -w", "-o", `${partial}/`, "tool"];
+  if (!(await succeeds(args, { environment, cwd: CONTAINERD })))
+    throw new MissingProgram(`go build in ${CONTAINERD} failed, or there is no Go: install Go 1.26 or newer.`);
+  await rename(partial, folder);
+  return folder;
 }

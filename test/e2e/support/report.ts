@@ -14,7 +14,7 @@ interface Totals {
 }
 
 export interface FileReport extends Totals {
-  /** without its folder and ".e2e.ts" */
+  /** without its folder, ".e2e.ts" and ".node.ts" */
   readonly file: string;
   readonly seconds: number;
   readonly figures: Figures;
@@ -30,7 +30,7 @@ interface RunReport extends Totals {
   readonly figures: Figures;
 }
 
-const REPORT = "reports/e2e.json";
+const REPORT = process.env["E2E_NODE"] === "1" ? "reports/node.json" : "reports/e2e.json";
 const CONTRACT = /^(?:kube-apiserver|the embedded cluster): (.*)$/s;
 
 function totals(tests: readonly TestCase[]): Totals {
@@ -64,7 +64,7 @@ function fileReport(module: TestModule): FileReport {
   const tests = [...module.children.allTests()];
   const counted = totals(tests);
   return {
-    file: basename(module.moduleId, ".e2e.ts"),
+    file: basename(module.moduleId).replace(/\.(e2e|node)\.ts$/, ""),
     ...counted,
     failed: counted.failed === 0 && !module.ok() ? 1 : counted.failed,
     seconds: Math.round(module.diagnostic().duration / 100) / 10,

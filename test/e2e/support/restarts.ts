@@ -1,25 +1,39 @@
-/** Lets tests kill and restart what belongs to the process that began them. */
+/** Lets tests kill, restart and disturb what belongs to the process that began them. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { RealNode } from "../node/real-node.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { CREDENTIALS } from "./webhook-credentials.ts";
 
 export interface Restarts {
-  /** POST / (the API server), /etcd, /certificate or /token (the API server, with this credential for webhooks): answers
-   * when what was killed is ready again. */
+  /**
+   * POST / (the API server), /etcd, /certificate or /token (the API server, with this credential for webhooks), on a real
+   * node /kubelet, /containerd: answers when what was killed is ready again. /registry?delay=MS, ?lose=NAME:TAG and
+   * ?replace=NAME:TAG answer when that is so.
+   */
   readonly restartUrl: string;
   close(): void;
 }
 
-function restart(controlPlane: ControlPlane, path: string): Promise<void> {
-  if (path === "/etcd") return controlPlane.restartEtcd();
-  return controlPlane.restartApiServer(CREDENTIALS.find((credential) => path === `/${credential}`));
+async function disturb({ images }: RealNode, query: URLSearchParams): Promise<void> {
+  const [delay, lose, replace] = ["delay", "lose", "replace"].map((name) => query.get(name));
+  if (delay) images.delay(Number(delay));
+  if (lose) await images.lose(lose);
+  if (replace) await images.replace(replace);
 }
 
-export async function offerRestarts(controlPlane: ControlPlane): Promise<Restarts> {
+function act(controlPlane: ControlPlane, node: RealNode | undefined, { pathname, searchParams }: URL): Promise<void> {
+  if (pathname === "/etcd") return controlPlane.restartEtcd();
+  if (node !== undefined && pathname === "/kubelet") return node.restartKubelet();
+  if (node !== undefined && pathname === "/containerd") return node.restartContainerd();
+  if (node !== undefined && pathname === "/registry") return disturb(node, searchParams);
+  return controlPlane.restartApiServer(CREDENTIALS.find((credential) => pathname === `/${credential}`));
+}
+
+export async function offerRestarts(controlPlane: ControlPlane, node?: RealNode): Promise<Restarts> {
   const server = createServer(async (incoming, response) => {
-    const problem = await restart(controlPlane, incoming.url ?? "/").then(
+    const problem = await act(controlPlane, node, new URL(incoming.url ?? "/", "http://node")).then(
       () => "",
       (error: unknown) => String(error),
     );

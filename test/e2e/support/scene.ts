@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import { type RolloutRecord, replay } from "../../../infra/demo/summary.ts";
+import { fullName } from "../../../infra/local/kubelet/image.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
@@ -237,9 +238,9 @@ export function isReady(pod: Pod): boolean {
 /** A pod stays ready until its kubelet has seen the new image. */
 function runsItsImages({ spec, status }: Pod): boolean {
   const running = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  const imageOfRunning = new Map(running.map(({ name, image }) => [name, image]));
+  const imageOfRunning = new Map(running.map(({ name, image }) => [name, fullName(image ?? "")]));
   return [...(spec.initContainers ?? []), ...spec.containers].every(
-    ({ name, image }) => imageOfRunning.get(name) === image,
+    ({ name, image }) => imageOfRunning.get(name) === fullName(image ?? ""),
   );
 }
 

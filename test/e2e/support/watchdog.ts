@@ -1,16 +1,18 @@
 /** Waits until the process that started it is gone, however it went, and ends what that one leaves behind. */
 import { rmSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { clearNode } from "../node/leftovers.ts";
 
 const processes = new Set<number>();
 const folders = new Set<string>();
+const nodes = new Set<string>();
 
-/** "started 123", "ended 123", "folder /tmp/x" */
+/** "started 123", "ended 123", "folder /tmp/x", "node /tmp/y" */
 function note(line: string): void {
   const [, verb, value = ""] = /^(\w+) (.*)$/.exec(line) ?? [];
   if (verb === "started") processes.add(Number(value));
   else if (verb === "ended") processes.delete(Number(value));
-  else folders.add(value);
+  else (verb === "node" ? nodes : folders).add(value);
 }
 
 function end(pid: number): void {
@@ -23,7 +25,8 @@ function end(pid: number): void {
 
 const lines = createInterface({ input: process.stdin });
 lines.on("line", note);
-lines.on("close", () => {
+lines.on("close", async () => {
   for (const pid of processes) end(pid);
+  for (const folder of nodes) await clearNode(folder);
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
 });

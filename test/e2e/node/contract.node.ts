@@ -1,0 +1,22 @@
+/** The table of what nodes do, of which the embedded cluster and the tests' stand-in have passed the same rows. */
+import { expect, it } from "vitest";
+import { describeContract } from "../../contract/contract.ts";
+import { RUNNING_POD_CASES } from "../../contract/running-pods.ts";
+import { contractTarget } from "../support/contract-target.ts";
+import { addFigure } from "../support/figures.ts";
+
+const SUBJECTS = { "running pods": RUNNING_POD_CASES };
+
+/** Each is a state that is over before a real kubelet looks. */
+const NAMED_DIFFERENCES = ["a pod is not ready while a container restarts"];
+
+describeContract("a real node", async () => contractTarget(), SUBJECTS);
+
+it("differs from its stand-ins in what is named here alone", () => {
+  const cases = Object.values(SUBJECTS).flat();
+  const left = cases.filter(({ needs }) => needs === "showsEveryState").map(({ sentence }) => sentence);
+  expect(left).toEqual(NAMED_DIFFERENCES);
+  expect(cases.length).toBeGreaterThanOrEqual(18);
+  addFigure("behaviours of nodes that are the same on all three", cases.length - left.length);
+  addFigure("behaviours of nodes that differ, by name", left.length);
+});

@@ -1,0 +1,46 @@
+/** Whether this machine can be a node, and the programs that it takes: Debian's packages, and what Go builds. */
+import { spawnSync } from "node:child_process";
+import { accessSync, constants, existsSync } from "node:fs";
+import { findContainerd, findKubelet } from "../support/programs.ts";
+import type { NodePrograms } from "./real-node.ts";
+
+/** Package → what it brings. */
+const PACKAGES = {
+  runc: "/usr/sbin/runc",
+  "containernetworking-plugins": "/usr/lib/cni/ptp",
+  "busybox-static": "/bin/busybox",
+  iptables: "/usr/sbin/iptables",
+  conntrack: "/usr/sbin/conntrack",
+  "docker-registry": "/usr/bin/docker-registry",
+} as const;
+
+/** Says in one line why there is no node here; for the one who started the tests. */
+export class NoNode extends Error {
+  override readonly name = "NoNode";
+}
+
+const missing = () => Object.entries(PACKAGES).flatMap(([name, file]) => (existsSync(file) ? [] : [name]));
+
+function install(): void {
+  const names = missing();
+  if (names.length === 0) return;
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const run = (...args: string[]) => spawnSync("apt-get", args, { env, stdio: ["ignore", "ignore", 2] });
+  run("update", "-qq");
+  run("install", "-y", "-qq", "--no-install-recommends", ...names);
+  if (missing().length > 0)
+    throw new NoNode(`There is no ${missing().join(", no ")}: apt-get install ${names.join(" ")}`);
+}
+
+/** @throws NoNode, MissingProgram */
+export async function prepareMachine(environment: NodeJS.ProcessEnv): Promise<NodePrograms> {
+  if (process.platform !== "linux") throw new NoNode("A node takes Linux.");
+  if (process.getuid?.() !== 0) throw new NoNode("A node takes root: it makes network namespaces, mounts and cgroups.");
+  try {
+    accessSync("/sys/fs/cgroup", constants.W_OK);
+  } catch {
+    throw new NoNode("A node takes a writable /sys/fs/cgroup.");
+  }
+  install();
+  return { kubelet: await findKubelet(environment), containerd: await findContainerd(environment) };
+}

@@ -1,0 +1,110 @@
+/** Rollouts while the registry fails: real pulls by containerd, through a registry that is disturbed. */
+import { afterEach, expect, it } from "vitest";
+import { disturbRegistry } from "../support/access.ts";
+import { addFigure } from "../support/figures.ts";
+import { scenes } from "../support/open-scene.ts";
+import { isReady, type Scene, SIDECAR, setImage } from "../support/scene.ts";
+
+const openScene = scenes();
+const BY_TWO = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 2 } } as const;
+
+afterEach(() => disturbRegistry({ delay: 0 }));
+
+async function begun(scene: Scene, pods = 4): Promise<void> {
+  await scene.deploy(pods);
+  await scene.untilSettled();
+}
+
+it("that is down stops it at maxUnavailable with the kubelet's reason, and it goes on when the registry is back", async () => {
+  const scene = await openScene(BY_TWO);
+  await begun(scene);
+  const since = await scene.now();
+  await disturbRegistry({ delay: Number.POSITIVE_INFINITY });
+  await scene.patchSet(setImage("agent:while-down"));
+  await scene.untilTouched(2);
+  await scene.untilToldThat(/not ready: .*\(agent: (ErrImagePull|ImagePullBackOff)\)/);
+  expect(await scene.updated()).toHaveLength(2);
+  expect((await scene.pods()).filter(isReady)).toHaveLength(2);
+  await disturbRegistry({ delay: 0 });
+  await scene.untilUpdated(4);
+  expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 4 });
+});
+
+it("that is slow keeps no more than maxUnavailable pods down", async () => {
+  const scene = await openScene(BY_TWO);
+  await begun(scene);
+  const since = await scene.now();
+  await disturbRegistry({ delay: 1_000 });
+  const beganMs = performance.now();
+  await scene.patchSet(setImage("agent:slow"));
+  await scene.untilUpdated(4);
+  addFigure(
+    "4 pods, 2 at once, from a registry with 1 s for each answer, in ms",
+    Math.round(performance.now() - beganMs),
+  );
+  const { maxUnavailableObserved, ...rest } = await scene.record(since);
+  expect(maxUnavailableObserved).toBeLessThanOrEqual(2);
+  expect(rest).toMatchObject({ appContainerRestarts: 0, podPatches: 4 });
+});
+
+it("that loses the tag in the middle stops it where the image is always pulled, and another tag goes on", async () => {
+  const containers = [{ ...SIDECAR, imagePullPolicy: "Always" }];
+  const updateStrategy = { type: "RollingUpdate", maxUnavailable: 1, partition: 3 } as const;
+  const scene = await openScene({ containers, updateStrategy });
+  await begun(scene);
+  await scene.patchSet(setImage("agent:lost"));
+  await scene.untilUpdated(1);
+  await scene.untilSettled();
+  await disturbRegistry({ lose: "library/agent:lost" });
+  await scene.patchSet({ op: "replace", path: "/spec/updateStrategy/partition", value: 0 });
+  await scene.untilTouched(2);
+  await scene.untilToldThat(/1 unavailable of at most 1; not ready: .*\(agent: (ErrImagePull|ImagePullBackOff)\)/);
+  await scene.patchSet(setImage("agent:found"));
+  await scene.untilUpdated(4);
+});
+
+it("whose tag points to another image meanwhile: Always pulls it, and pods that have the tag's name keep what they run", async () => {
+  const containers = [{ ...SIDECAR, image: "agent:moving", imagePullPolicy: "Always" }];
+  const scene = await openScene({ containers, ...BY_TWO });
+  await begun(scene, 1);
+  const idOf = async (name: string) => {
+    const found = (await scene.pods()).find(({ metadata }) => metadata?.name === name);
+    return found?.status?.containerStatuses?.find((one) => one.name === "agent")?.imageID;
+  };
+  const [first] = await scene.pods();
+  const before = await idOf(first?.metadata?.name ?? "");
+  await disturbRegistry({ replace: "library/agent:moving" });
+  await scene.createPod("later");
+  await scene.untilReady(2);
+  expect(await idOf("later")).not.toBe(before);
+  expect(await idOf(first?.metadata?.name ?? "")).toBe(before);
+  expect(await scene.updated()).toHaveLength(2);
+});
+
+it("that is down: an image that is taken back before the kubelet has seen it", async () => {
+  const scene = await openScene(BY_TWO);
+  await begun(scene);
+  await disturbRegistry({ delay: Number.POSITIVE_INFINITY });
+  await scene.patchSet(setImage("agent:taken-back"));
+  await scene.untilTouched(2);
+  await scene.patchSet(setImage("agent:v1"));
+  await scene.untilUpdated(4);
+  expect((await scene.untilSettled()).why).toMatch(/4 of 4 pods updated, 4 of them ready/);
+});
+
+it("that has one image under two tags: the sidecar restarts, but its status has the old tag, so no pod is known to be done", async () => {
+  const scene = await openScene({ containers: [{ ...SIDECAR, image: "same-image:v1" }], ...BY_TWO });
+  await begun(scene, 3);
+  const since = await scene.now();
+  await scene.patchSet(setImage("same-image:v2"));
+  await scene.untilTouched(2);
+  const agents = async () => (await scene.updated()).map(({ status }) => status?.containerStatuses?.[0]);
+  const restarted = { restartCount: 1, ready: true, image: "docker.io/library/same-image:v1" };
+  await expect.poll(agents, { timeout: 60_000 }).toMatchObject([restarted, restarted]);
+  await scene.untilToldThat(/2 of 3 pods updated.*2 unavailable of at most 2.*its new image does not run yet/);
+  expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0, podPatches: 2 });
+  // By digest it is another matter.
+  const id = (await agents())[0]?.imageID ?? "";
+  await scene.patchSet(setImage(`same-image@${id.split("@")[1]}`));
+  await scene.untilTouched(3);
+});
