@@ -30,8 +30,8 @@ afterAll(async () => {
   await functions?.close();
 });
 
-async function pass(): Promise<void> {
-  const options = { kruiseNamespace: "kruise-system", gates: DEFAULT_ORDERED_SET_GATES, follow: true };
+async function pass(follow = true): Promise<void> {
+  const options = { kruiseNamespace: "kruise-system", gates: DEFAULT_ORDERED_SET_GATES, follow };
   const { problems } = await runSetPass(reconciler, { ...options, deadlineMs: 60_000 });
   expect(problems).toEqual([]);
 }
@@ -47,7 +47,12 @@ function factsOf(pods: readonly Pod[]) {
   };
 }
 
-it("a new image and label in place, also a label that a container reads, and a new environment in new pods", async () => {
+const withImage = (value: string) =>
+  ({ op: "replace", path: "/spec/template/spec/containers/0/image", value }) as const;
+const three = (value: unknown) => Array(COUNT).fill(value);
+
+/** A set whose pods are ready, and how it is patched. */
+async function openSet() {
   const scene = new Scene(functions);
   onTestFinished(() => scene.close());
   await scene.createNamespace(scene.name);
@@ -76,16 +81,36 @@ it("a new image and label in place, also a label that a container reads, and a n
     scene.cluster.patch(STATEFUL_SETS, key, { type: "json", operations });
   await pass();
   await scene.untilReady(COUNT);
+  return { scene, patch };
+}
+
+it("a template that changes again before the first pod is done goes to the newest, in place", async () => {
+  const { scene, patch } = await openSet();
+  const { uids } = factsOf(await scene.pods());
+  const history = recordPods(scene.cluster, scene.name);
+  onTestFinished(() => history.close());
+  await patch(withImage("app:2"));
+  await pass(false);
+  expect(factsOf(await scene.pods()).images).toEqual(["app:1", "app:1", "app:2"]);
+  await patch(withImage("app:3"));
+  await pass();
+  const { restarts, ...facts } = factsOf(await scene.untilReady(COUNT));
+  expect(facts).toEqual({ uids, images: three("app:3"), releases: three("1"), ready: COUNT });
+  expect(restarts.slice(0, 2)).toEqual([1, 1]);
+  const middle = (await history.versions()).filter(
+    ({ object }) => imageOf(object as unknown as Pod, "main") === "app:2",
+  );
+  expect(new Set(middle.map(({ object }) => object.metadata.name))).toEqual(new Set(["db-2"]));
+});
+
+it("a new image and label in place, also a label that a container reads, and a new environment in new pods", async () => {
+  const { scene, patch } = await openSet();
   const { uids } = factsOf(await scene.pods());
   const history = recordPods(scene.cluster, scene.name);
   onTestFinished(() => history.close());
   const beganMs = performance.now();
-  await patch(
-    { op: "replace", path: "/spec/template/spec/containers/0/image", value: "app:2" },
-    { op: "replace", path: "/spec/template/metadata/labels/release", value: "2" },
-  );
+  await patch(withImage("app:2"), { op: "replace", path: "/spec/template/metadata/labels/release", value: "2" });
   await pass();
-  const three = (value: unknown) => Array(COUNT).fill(value);
   expect(factsOf(await scene.untilReady(COUNT))).toEqual({
     uids,
     images: three("app:2"),
