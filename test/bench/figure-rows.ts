@@ -1,9 +1,10 @@
 /** The main figures: what is promised, what was measured, and whether CI measured it, a benchmark or the dated soak. */
+import { NODE_FIGURES } from "./node-figures.ts";
 import { SAFETY_FIGURES } from "./safety-figures.ts";
 import { SPEED_FIGURES } from "./speed-figures.ts";
 import type { FigureRow, Part, Parts, WantedFigure } from "./wanted-figure.ts";
 
-const WANTED: readonly WantedFigure[] = [...SAFETY_FIGURES, ...SPEED_FIGURES];
+const WANTED: readonly WantedFigure[] = [...SAFETY_FIGURES, ...NODE_FIGURES, ...SPEED_FIGURES];
 
 /** A part without a day of its own was measured with the one that it stands in. */
 function partAt(parts: Parts, from: string): { readonly part: Part; readonly measuredAt: string } | undefined {

@@ -211,25 +211,4 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     atMost: 2_000,
     isMain: true,
   },
-  {
-    what: "a requested container is replaced, ms",
-    by: "CI",
-    from: "e2e.figures",
-    pick: at("a requested container has been replaced, in ms"),
-    atMost: 10_000,
-  },
-  {
-    what: "a job is complete after its own container, ms",
-    by: "CI",
-    from: "e2e.figures",
-    pick: at("a job is complete after its own container, in ms"),
-    atMost: 10_000,
-  },
-  {
-    what: "a batch of four recreated containers, two at once, is completed, ms",
-    by: "CI",
-    from: "e2e.figures",
-    pick: at("a batch of 4 requests, 2 at once, is completed, in ms"),
-    atMost: 60_000,
-  },
 ];

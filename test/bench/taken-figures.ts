@@ -1,6 +1,7 @@
 /** What other runs have measured, from the reports that they leave behind. */
 import { globSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
+import { ON_NODE } from "../e2e/node/on-node.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -17,23 +18,16 @@ async function reportAt(path: string): Promise<Json | undefined> {
 }
 
 /** Only of a run of all files: one of a few would look like all there is. */
-async function realControlPlane(): Promise<Json> {
-  const report = await reportAt("reports/e2e.json");
-  const {
-    files = [],
-    finished,
-    passed,
-    failed,
-    figures,
-  } = (report ?? {}) as Json & { readonly files?: readonly Json[] };
-  const all = globSync("test/e2e/**/*.e2e.ts").length;
-  if (report === undefined) return {};
-  if (files.length < all) {
-    process.stderr.write(`reports/e2e.json is left out: it is of ${files.length} of ${all} files\n`);
-    return {};
+async function wholeRun(path: string, all: readonly string[]): Promise<Json | undefined> {
+  const report = await reportAt(path);
+  if (report === undefined) return undefined;
+  const { files = [], finished, passed, failed, figures } = report as Json & { readonly files?: readonly Json[] };
+  const count = globSync([...all]).length;
+  if (files.length < count) {
+    process.stderr.write(`${path} is left out: it is of ${files.length} of ${count} files\n`);
+    return undefined;
   }
-  const measuredAt = String(finished).slice(0, 10);
-  return { e2e: { measuredAt, files: files.length, passed, failed, figures } };
+  return { measuredAt: String(finished).slice(0, 10), files: files.length, passed, failed, figures };
 }
 
 async function orderedSets(): Promise<Json> {
@@ -62,10 +56,13 @@ export async function takenFigures(): Promise<Json> {
   const [bench, simulation, soak, planted] = await Promise.all(
     ["reports/bench.json", "reports/simulation.json", "docs/soak.json", "docs/planted.json"].map(reportAt),
   );
+  const e2e = await wholeRun("reports/e2e.json", ["test/e2e/**/*.e2e.ts"]);
+  const node = await wholeRun("reports/node.json", ON_NODE);
   return {
     ...bench,
     ...(await orderedSets()),
-    ...(await realControlPlane()),
+    ...(e2e ? { e2e } : {}),
+    ...(node ? { node } : {}),
     ...(simulation ? { simulation } : {}),
     ...(soak ? { soak: withoutChunks(soak) } : {}),
     ...(planted ? { planted: withoutBugs(planted) } : {}),

@@ -9,9 +9,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** As a program does that leaves SIGTERM to the system. */
-const RUNS = "trap 'exit 143' TERM INT; while :; do sleep 1000 & wait $!; done";
+const RUNS = "touch /tmp/ready; trap 'exit 143' TERM INT; while :; do sleep 1000 & wait $!; done";
 /** What a container does that says nothing of its command, by a word in its image's name. */
-const BEHAVIOURS: Readonly<Record<string, string>> = { completes: "exit 0", crashes: "exit 1" };
+const BEHAVIOURS: Readonly<Record<string, string>> = {
+  completes: "exit 0",
+  crashes: "exit 1",
+  // See server/main.go.
+  serves: "exec /bin/server",
+};
 /** For a postStart hook; what it does is in the image's name. */
 const HOOK = `#!/bin/sh
 case "$IMAGE" in
@@ -27,8 +32,8 @@ const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 
 const sha256 = (content: Buffer | string) => `sha256:${createHash("sha256").update(content).digest("hex")}`;
 
-/** One layer: BusyBox with a link for each of its commands. */
-async function busyBoxLayer(folder: string): Promise<Buffer> {
+/** One layer: BusyBox with a link for each of its commands, and our server. */
+async function busyBoxLayer(folder: string, server: string): Promise<Buffer> {
   const root = join(folder, "root");
   for (const path of ["bin", "etc", "tmp", "var/run"]) mkdirSync(join(root, path), { recursive: true });
   await copyFile("/bin/busybox", join(root, "bin/busybox"));
@@ -36,6 +41,7 @@ async function busyBoxLayer(folder: string): Promise<Buffer> {
   for (const command of execFileSync(join(root, "bin/busybox"), ["--list"], { encoding: "utf8" }).trim().split("\n"))
     if (command !== "busybox") execFileSync("ln", ["-sf", "busybox", join(root, "bin", command)]);
   writeFileSync(join(root, "etc/passwd"), "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n");
+  await copyFile(server, join(root, "bin/server"));
   writeFileSync(join(root, "migrate.sh"), HOOK, { mode: 0o755 });
   const archive = join(folder, "layer.tar");
   const reproducible = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
@@ -137,8 +143,8 @@ function split(name: string): readonly [string, string] {
 }
 
 /** In front of the registry at `url`, whose images are made as they are asked for. */
-export async function serveImages(url: string, folder: string): Promise<Images> {
-  const registry = new Registry(url, await busyBoxLayer(folder));
+export async function serveImages(url: string, folder: string, server: string): Promise<Images> {
+  const registry = new Registry(url, await busyBoxLayer(folder, server));
   const asked: string[] = [];
   const lost = new Set<string>();
   let delayMs = 0;
@@ -164,14 +170,14 @@ export async function serveImages(url: string, folder: string): Promise<Images> 
     if (tag !== "") await prepare(repository, tag);
     pass(incoming, outgoing);
   };
-  const server = createServer((incoming, outgoing) => {
+  const front = createServer((incoming, outgoing) => {
     answer(incoming, outgoing).catch((error: Error) => {
       outgoing.writeHead(500).end(error.message);
     });
   });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  await new Promise<void>((done) => front.listen(0, "127.0.0.1", done));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${(front.address() as AddressInfo).port}`,
     asked,
     delay: (ms) => {
       delayMs = ms;
@@ -183,8 +189,8 @@ export async function serveImages(url: string, folder: string): Promise<Images> 
     replace: (name) => registry.replace(...split(name)),
     close: () =>
       new Promise((done) => {
-        server.close(() => done());
-        server.closeAllConnections();
+        front.close(() => done());
+        front.closeAllConnections();
       }),
   };
 }

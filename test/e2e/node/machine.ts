@@ -1,7 +1,7 @@
 /** Whether this machine can be a node, and the programs that it takes: Debian's packages, and what Go builds. */
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync } from "node:fs";
-import { findContainerd, findKubelet } from "../support/programs.ts";
+import { findContainerd, findKubelet, findServer } from "../support/programs.ts";
 import type { NodePrograms } from "./real-node.ts";
 
 /** Package → what it brings. */
@@ -42,5 +42,6 @@ export async function prepareMachine(environment: NodeJS.ProcessEnv): Promise<No
     throw new NoNode("A node takes a writable /sys/fs/cgroup.");
   }
   install();
-  return { kubelet: await findKubelet(environment), containerd: await findContainerd(environment) };
+  const [kubelet, containerd] = [await findKubelet(environment), await findContainerd(environment)];
+  return { kubelet, containerd, server: await findServer(environment) };
 }

@@ -22,6 +22,8 @@ export interface NodePrograms {
   readonly kubelet: readonly string[];
   /** folder of containerd, its shim and ctr */
   readonly containerd: string;
+  /** what images run that serve */
+  readonly server: string;
 }
 
 export interface RealNode {
@@ -189,7 +191,7 @@ export async function startRealNode(settings: Settings, programs: NodePrograms):
   const registry = start("docker-registry", command, join(folder, "registry.log"));
   const url = `http://127.0.0.1:${registryPort}`;
   await until("the registry is not ready", registry, async () => (await ask(`${url}/v2/`)).code === 200);
-  const images = await serveImages(url, folder);
+  const images = await serveImages(url, folder, programs.server);
   await writeMirror(folder, images.url);
   const node = new Processes({ settings, programs, folder, healthz, registry, images });
   try {

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, rename } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ export class MissingProgram extends Error {
 }
 
 const SOURCES = fileURLToPath(new URL("../control-plane/", import.meta.url));
-const CONTAINERD = fileURLToPath(new URL("../node/containerd/", import.meta.url));
+const NODE = fileURLToPath(new URL("../node/", import.meta.url));
 const MODULES = ["etcd", "kubernetes"] as const;
 type Module = (typeof MODULES)[number];
 const SOURCE_FILES = ["main.go", "go.mod", "go.sum"];
@@ -125,17 +125,28 @@ export async function findKubelet(environment: NodeJS.ProcessEnv): Promise<reado
   return (await findAll(environment, ["kubelet"])).kubelet;
 }
 
-/** Folder of containerd, its shim and ctr. @throws MissingProgram */
-export async function findContainerd(environment: NodeJS.ProcessEnv): Promise<string> {
-  const files = ["go.mod", "go.sum"].map((file) => join(CONTAINERD, file));
-  const folder = cacheFolder(environment, "containerd", files);
+/** What go builds of a folder of test/e2e/node, once. @throws MissingProgram */
+async function buildOnNode(environment: NodeJS.ProcessEnv, name: string, ...args: readonly string[]): Promise<string> {
+  const cwd = join(NODE, name);
+  const files = readdirSync(cwd).map((file) => join(cwd, file));
+  const folder = cacheFolder(environment, name, files);
   if (existsSync(folder)) return folder;
-  process.stderr.write(`Building containerd into ${folder}: once, up to 4 minutes on 2 cores.\n`);
+  process.stderr.write(`Building ${name} into ${folder}: once, up to 4 minutes on 2 cores.\n`);
   const partial = `${folder}.${process.pid}`;
   await mkdir(partial, { recursive: true });
-  const args = ["build", "-trimpath", "-ldflags", "-s -w", "-o", `${partial}/`, "tool"];
-  if (!(await succeeds(args, { environment, cwd: CONTAINERD })))
-    throw new MissingProgram(`go build in ${CONTAINERD} failed, or there is no Go: install Go 1.26 or newer.`);
+  const all = ["build", "-trimpath", "-ldflags", "-s -w", "-o", `${partial}/`, ...args];
+  if (!(await succeeds(all, { environment, cwd })))
+    throw new MissingProgram(`go build in ${cwd} failed, or there is no Go: install Go 1.26 or newer.`);
   await rename(partial, folder);
   return folder;
+}
+
+/** Folder of containerd, its shim and ctr. @throws MissingProgram */
+export function findContainerd(environment: NodeJS.ProcessEnv): Promise<string> {
+  return buildOnNode(environment, "containerd", "tool");
+}
+
+/** The program of images that serve. @throws MissingProgram */
+export async function findServer(environment: NodeJS.ProcessEnv): Promise<string> {
+  return join(await buildOnNode(environment, "server", "."), "server");
 }

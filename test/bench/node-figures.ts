@@ -1,0 +1,82 @@
+/** Figures from a real node: kubelet, containerd, a registry (`npm run test:node`). */
+import { at, numberAt, type Part, type WantedFigure } from "./wanted-figure.ts";
+
+const ROLLOUT = "a rollout of 110 pods, 22 at once, in ms";
+const BARE = "a bare loop of patches over the same pods, as many at once, in ms";
+
+function ofBareLoop(part: Part): number | undefined {
+  const [rollout, bare] = [ROLLOUT, BARE].map((name) => numberAt(part, name));
+  return rollout === undefined || bare === undefined ? undefined : rollout / bare;
+}
+
+export const NODE_FIGURES: readonly WantedFigure[] = [
+  {
+    what: "tests on a real node that fail",
+    by: "CI",
+    from: "node",
+    pick: at("failed"),
+    of: at("passed"),
+    atMost: 0,
+    isMain: true,
+  },
+  {
+    what: "what nodes do: rows that the real node and both stand-ins pass",
+    by: "CI",
+    from: "node.figures",
+    pick: at("behaviours of nodes that are the same on all three"),
+    atLeast: 17,
+    isMain: true,
+  },
+  {
+    what: "what nodes do: rows in which a stand-in differs, by name",
+    by: "CI",
+    from: "node.figures",
+    pick: at("behaviours of nodes that differ, by name"),
+    atMost: 1,
+  },
+  {
+    what: "rollout over 110 pods of a real node, of the time of a bare loop of patches",
+    by: "CI",
+    from: "node.figures",
+    pick: ofBareLoop,
+    atMost: 1.5,
+    isMain: true,
+  },
+  {
+    what: "from a pod's PATCH to its sidecar running again on a real node, 22 at once on 2 cores, p50, ms",
+    by: "CI",
+    from: "node.figures",
+    pick: at("from a pod's patch to its sidecar running again, p50 in ms"),
+    atMost: 20_000,
+    isMain: true,
+  },
+  {
+    what: "from a pod's PATCH to its sidecar running again on a real node, 22 at once on 2 cores, p99, ms",
+    by: "CI",
+    from: "node.figures",
+    pick: at("from a pod's patch to its sidecar running again, p99 in ms"),
+    atMost: 40_000,
+    isMain: true,
+  },
+  {
+    what: "a requested container is replaced on a real node, ms",
+    by: "CI",
+    from: "node.figures",
+    pick: at("a requested container has been replaced, in ms"),
+    atMost: 10_000,
+  },
+  {
+    what: "a job is complete after its own container on a real node, ms",
+    by: "CI",
+    from: "node.figures",
+    pick: at("a job is complete after its own container, in ms"),
+    atMost: 10_000,
+  },
+  {
+    what: "a batch of four recreated containers, two at once, is completed on a real node, ms",
+    by: "CI",
+    from: "node.figures",
+    pick: at("a batch of 4 requests, 2 at once, is completed, in ms"),
+    atMost: 60_000,
+  },
+];

@@ -1,0 +1,95 @@
+/** A hot upgrade under the traffic of clients that see nothing of it. */
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
+import { expect, it } from "vitest";
+import { addFigure } from "../support/figures.ts";
+import { scenes } from "../support/open-scene.ts";
+import { imageOf, setImage } from "../support/scene.ts";
+import { eventually } from "../support/until.ts";
+
+const openScene = scenes();
+const CLIENTS = 8;
+
+const MESH = {
+  name: "mesh",
+  image: "mesh-serves:v1",
+  upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "idle:v1" },
+  // Which of the two listens is asked in its own files: they share the port.
+  readinessProbe: { exec: { command: ["test", "-f", "/tmp/ready"] }, periodSeconds: 1 },
+  // It lets the kernel hand waiting connections over.
+  securityContext: { privileged: true },
+};
+
+/** One request on a connection of its own. */
+function ask(host: string): Promise<string> {
+  return new Promise((done, failed) => {
+    const asked = request({ host, port: 8080, agent: false, timeout: 10_000 }, (answer) =>
+      text(answer).then(done, failed),
+    );
+    asked.on("timeout", () => asked.destroy(new Error("no answer within 10 s")));
+    asked.on("error", failed);
+    asked.end();
+  });
+}
+
+/** Asks without a pause until it is ended; then what was answered, and what failed. */
+function traffic(host: string) {
+  const answers = new Map<string, number>();
+  const failures: string[] = [];
+  let isOver = false;
+  const client = async () => {
+    while (!isOver) {
+      const [answer, failure] = await ask(host).then(
+        (said) => [said, undefined] as const,
+        (error: Error) => ["", error.message] as const,
+      );
+      if (failure === undefined) answers.set(answer, (answers.get(answer) ?? 0) + 1);
+      else failures.push(failure);
+    }
+  };
+  const clients = Promise.all(Array.from({ length: CLIENTS }, client));
+  return {
+    answers,
+    end: async () => {
+      isOver = true;
+      await clients;
+      return failures;
+    },
+  };
+}
+
+it("there and back, no request fails", async () => {
+  const scene = await openScene({ containers: [MESH] });
+  await scene.deploy(1);
+  await scene.untilSettled();
+  const [pod] = await scene.pods();
+  const since = await scene.now();
+  const clients = traffic((pod?.status as { readonly podIP?: string }).podIP ?? "");
+  await eventually(
+    async () => clients.answers.get("library/mesh-serves:v1") ?? 0,
+    (count) => expect(count).toBeGreaterThan(100),
+  );
+  for (const [image, slots] of [
+    ["mesh-serves:v2", ["idle:v1", "mesh-serves:v2"]],
+    ["mesh-serves:v3", ["mesh-serves:v3", "idle:v1"]],
+  ] as const) {
+    await scene.patchSet(setImage(image));
+    await eventually(
+      () => scene.pods(),
+      ([one]) => expect(one && ["mesh-1", "mesh-2"].map((name) => imageOf(one, name))).toEqual(slots),
+    );
+    await scene.untilUpdated(1);
+    await eventually(
+      async () => clients.answers.get(`library/${image}`) ?? 0,
+      (count) => expect(count).toBeGreaterThan(100),
+    );
+  }
+  const failures = await clients.end();
+  expect(failures).toEqual([]);
+  expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0 });
+  addFigure(
+    "requests answered during two hot upgrades",
+    [...clients.answers.values()].reduce((a, b) => a + b, 0),
+  );
+  addFigure("requests that failed during two hot upgrades", failures.length);
+});
