@@ -1,40 +1,25 @@
 /** Pods of an ordered set get a new template in place where it allows that, on a real control plane, and new ones where not. */
-import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
-import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
-import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/statefulset/gates.ts";
-import { orderedSetInstallation } from "../../shared/install/manifests.ts";
-import { type Cluster, type JsonPatchOperation, STATEFUL_SETS } from "../../shared/kube/port.ts";
-import { controlPlane } from "./support/access.ts";
-import { asServiceAccount, clusterOf } from "./support/clients.ts";
+import { expect, it, onTestFinished } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
 import { addFigure } from "./support/figures.ts";
-import { type StartedFunctions, startFunctions } from "./support/functions.ts";
-import { createAll, removeAll } from "./support/installed.ts";
+import { orderedSets } from "./support/ordered-sets.ts";
 import { recordPods } from "./support/pod-history.ts";
-import { atMost, imageOf, isReady, Scene } from "./support/scene.ts";
+import { atMost, imageOf, isReady } from "./support/scene.ts";
 
 const COUNT = 3;
 const READS_RELEASE = [{ name: "RELEASE", valueFrom: { fieldRef: { fieldPath: "metadata.labels['release']" } } }];
-let functions: StartedFunctions;
-let reconciler: Cluster;
-let installed: readonly KubernetesObject[] = [];
-beforeAll(async () => {
-  const admin = controlPlane();
-  functions = await startFunctions(admin, { hasTicks: false });
-  installed = orderedSetInstallation(functions.address);
-  await createAll(clusterOf(admin), installed);
-  reconciler = clusterOf(await asServiceAccount(admin, "kruise-system", "sidecarset-reconciler"));
-});
-afterAll(async () => {
-  await removeAll(clusterOf(controlPlane()), [...installed].reverse());
-  await functions?.close();
-});
-
-async function pass(follow = true): Promise<void> {
-  const options = { kruiseNamespace: "kruise-system", gates: DEFAULT_ORDERED_SET_GATES, follow };
-  const { problems } = await runSetPass(reconciler, { ...options, deadlineMs: 60_000 });
-  expect(problems).toEqual([]);
-}
+const SET = {
+  replicas: COUNT,
+  template: {
+    metadata: { labels: { release: "1" } },
+    spec: {
+      containers: [{ name: "main", image: "app:1", env: READS_RELEASE }],
+      readinessGates: [{ conditionType: "InPlaceUpdateReady" }],
+    },
+  },
+  updateStrategy: { type: "RollingUpdate", rollingUpdate: { podUpdatePolicy: "InPlaceIfPossible" } },
+};
+const { pass, open } = orderedSets();
 
 function factsOf(pods: readonly Pod[]) {
   const sorted = pods.toSorted((a, b) => ((a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1));
@@ -51,41 +36,8 @@ const withImage = (value: string) =>
   ({ op: "replace", path: "/spec/template/spec/containers/0/image", value }) as const;
 const three = (value: unknown) => Array(COUNT).fill(value);
 
-/** A set whose pods are ready, and how it is patched. */
-async function openSet() {
-  const scene = new Scene(functions);
-  onTestFinished(() => scene.close());
-  await scene.createNamespace(scene.name);
-  const { labels } = scene;
-  const set = {
-    apiVersion: "apps.kruise.io/v1beta1",
-    kind: "StatefulSet",
-    metadata: { name: "db", namespace: scene.name },
-    spec: {
-      replicas: COUNT,
-      serviceName: "db",
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels: { ...labels, release: "1" } },
-        spec: {
-          containers: [{ name: "main", image: "app:1", env: READS_RELEASE }],
-          readinessGates: [{ conditionType: "InPlaceUpdateReady" }],
-        },
-      },
-      updateStrategy: { type: "RollingUpdate", rollingUpdate: { podUpdatePolicy: "InPlaceIfPossible" } },
-    },
-  };
-  await scene.cluster.create<KubernetesObject>(STATEFUL_SETS, set);
-  const key = { namespace: scene.name, name: "db" };
-  const patch = (...operations: readonly JsonPatchOperation[]) =>
-    scene.cluster.patch(STATEFUL_SETS, key, { type: "json", operations });
-  await pass();
-  await scene.untilReady(COUNT);
-  return { scene, patch };
-}
-
 it("a template that changes again before the first pod is done goes to the newest, in place", async () => {
-  const { scene, patch } = await openSet();
+  const { scene, patch } = await open(SET);
   const { uids } = factsOf(await scene.pods());
   const history = recordPods(scene.cluster, scene.name);
   onTestFinished(() => history.close());
@@ -104,7 +56,7 @@ it("a template that changes again before the first pod is done goes to the newes
 });
 
 it("a new image and label in place, also a label that a container reads, and a new environment in new pods", async () => {
-  const { scene, patch } = await openSet();
+  const { scene, patch } = await open(SET);
   const { uids } = factsOf(await scene.pods());
   const history = recordPods(scene.cluster, scene.name);
   onTestFinished(() => history.close());

@@ -64,7 +64,7 @@ it("there and back, no request fails", async () => {
   await scene.untilSettled();
   const [pod] = await scene.pods();
   const since = await scene.now();
-  const clients = traffic((pod?.status as { readonly podIP?: string }).podIP ?? "");
+  const clients = traffic((pod?.status as { readonly podIP?: string } | undefined)?.podIP ?? "");
   await eventually(
     async () => clients.answers.get("library/mesh-serves:v1") ?? 0,
     (count) => expect(count).toBeGreaterThan(100),
