@@ -14,7 +14,7 @@ const COUNT = 110;
 const AT_ONCE = 22;
 const PATIENCE_MS = 300_000;
 /** Rollout to bare loop, in time: status, ledger and batches beside the patches. */
-const MOST_TO_BARE = 1.5;
+const MOST_TO_BARE = 2;
 
 /** When each pod was given an image, and when it ran. */
 class Watched {

@@ -56,32 +56,38 @@ export function webhookHost(): string {
   return inject("givenCluster")?.webhookHost ?? "127.0.0.1";
 }
 
-async function restart(what: string): Promise<void> {
+async function restart(what: string): Promise<string> {
   const { code, text } = await ask(`${controlPlane().restartUrl}/${what}`, "POST");
   if (code !== 200) throw new Error(text);
+  return text;
 }
 
 /** Kills it; resolves when it is ready again. Webhooks are shown this credential from then on. */
-export function restartApiServer(credential: Credential = "certificate"): Promise<void> {
-  return restart(credential);
+export async function restartApiServer(credential: Credential = "certificate"): Promise<void> {
+  await restart(credential);
 }
 
 /** Kills it; resolves when it is ready again, with the data it had. */
-export function restartEtcd(): Promise<void> {
-  return restart("etcd");
+export async function restartEtcd(): Promise<void> {
+  await restart("etcd");
 }
 
 /** Kills it and starts it again; resolves when the node is ready. */
-export function restartOnNode(what: "kubelet" | "containerd"): Promise<void> {
-  return restart(what);
+export async function restartOnNode(what: "kubelet" | "containerd"): Promise<void> {
+  await restart(what);
 }
 
 /**
  * Of the real node's registry, for every request from now on: what each waits for in ms, `Infinity` for no answer at all;
  * a tag (`REPOSITORY:TAG` without its host) that is lost, or points to another image.
  */
-export function disturbRegistry(how: { delay: number } | { lose: string } | { replace: string }): Promise<void> {
-  return restart(
+export async function disturbRegistry(how: { delay: number } | { lose: string } | { replace: string }): Promise<void> {
+  await restart(
     `registry?${new URLSearchParams(Object.entries(how).map(([key, value]) => [key, String(value)] as [string, string]))}`,
   );
+}
+
+/** Tags (`REPOSITORY:TAG`) that containerd has asked the registry for so far, oldest first. */
+export async function askedOfRegistry(): Promise<readonly string[]> {
+  return (await restart("registry")).split("\n");
 }

@@ -10,20 +10,23 @@ export interface Restarts {
   /**
    * POST / (the API server), /etcd, /certificate or /token (the API server, with this credential for webhooks), on a real
    * node /kubelet, /containerd: answers when what was killed is ready again. /registry?delay=MS, ?lose=NAME:TAG and
-   * ?replace=NAME:TAG answer when that is so.
+   * ?replace=NAME:TAG answer when that is so, with the manifests that were asked for by tag, a line each, oldest first.
    */
   readonly restartUrl: string;
   close(): void;
 }
 
-async function disturb({ images }: RealNode, query: URLSearchParams): Promise<void> {
+async function disturb({ images }: RealNode, query: URLSearchParams): Promise<string> {
   const [delay, lose, replace] = ["delay", "lose", "replace"].map((name) => query.get(name));
   if (delay) images.delay(Number(delay));
   if (lose) await images.lose(lose);
   if (replace) await images.replace(replace);
+  return images.asked.join("\n");
 }
 
-function act(controlPlane: ControlPlane, node: RealNode | undefined, { pathname, searchParams }: URL): Promise<void> {
+type Act = Promise<string | void>;
+
+function act(controlPlane: ControlPlane, node: RealNode | undefined, { pathname, searchParams }: URL): Act {
   if (pathname === "/etcd") return controlPlane.restartEtcd();
   if (node !== undefined && pathname === "/kubelet") return node.restartKubelet();
   if (node !== undefined && pathname === "/containerd") return node.restartContainerd();
@@ -33,11 +36,11 @@ function act(controlPlane: ControlPlane, node: RealNode | undefined, { pathname,
 
 export async function offerRestarts(controlPlane: ControlPlane, node?: RealNode): Promise<Restarts> {
   const server = createServer(async (incoming, response) => {
-    const problem = await act(controlPlane, node, new URL(incoming.url ?? "/", "http://node")).then(
-      () => "",
-      (error: unknown) => String(error),
+    const [code, said] = await act(controlPlane, node, new URL(incoming.url ?? "/", "http://node")).then(
+      (answer) => [200, answer ?? ""] as const,
+      (error: unknown) => [500, String(error)] as const,
     );
-    response.writeHead(problem === "" ? 200 : 500).end(problem);
+    response.writeHead(code).end(said);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
