@@ -1,7 +1,14 @@
 import { expect, it } from "vitest";
 import { parseArguments, UsageError } from "../e2e/support/arguments.ts";
 
-const NONE = { kubeconfig: undefined, consent: undefined, webhookHost: undefined, isSoak: false, others: [] };
+const NONE = {
+  kubeconfig: undefined,
+  consent: undefined,
+  webhookHost: undefined,
+  isSoak: false,
+  isOnNode: false,
+  others: [],
+};
 
 it.each([
   ["nothing", [], NONE],
@@ -13,6 +20,7 @@ it.each([
     ["--consent", "kind", "--webhook-host=172.17.0.1", "--kubeconfig", "f"],
     { ...NONE, kubeconfig: "f", consent: "kind", webhookHost: "172.17.0.1" },
   ],
+  ["a real node", ["--node", "registry"], { ...NONE, isOnNode: true, others: ["registry"] }],
   ["a soak run of some files", ["--soak", "faults"], { ...NONE, isSoak: true, others: ["faults"] }],
 ])("%s", (_what, args, expected) => {
   expect(parseArguments(args)).toEqual(expected);
@@ -20,6 +28,11 @@ it.each([
 
 it.each([
   ["no value", ["--kubeconfig"], "--kubeconfig: its value is missing"],
+  [
+    "a real node of a given cluster",
+    ["--node", "--kubeconfig", "f"],
+    "--node starts a cluster of its own, so it does not go with --kubeconfig",
+  ],
   ["an empty value", ["--consent="], "--consent: its value is missing"],
   [
     "no kubeconfig",

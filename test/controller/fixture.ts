@@ -1,4 +1,5 @@
 /** SidecarSets, injected pods and what became of them, on the embedded cluster. */
+
 import { readFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { vi } from "vitest";
@@ -13,6 +14,7 @@ import {
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
+import { withSpecImages } from "../../shared/core/pod/image-names.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
@@ -149,7 +151,8 @@ const DEFINITIONS: Resource = {
 };
 
 /** Every container runs the image that it should. */
-export function isRunning({ spec, status }: Pod): boolean {
+export function isRunning(pod: Pod): boolean {
+  const { spec, status } = withSpecImages(pod);
   const isStarted = status?.containerStatuses?.length === spec.containers.length;
   return isStarted && (status?.containerStatuses ?? []).every(({ image }, i) => image === spec.containers[i]?.image);
 }

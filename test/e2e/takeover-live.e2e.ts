@@ -1,7 +1,9 @@
 /** OpenKruise stops in the middle of a rollout or a hot upgrade whose pods run, and we go on: no container starts twice. */
+
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { imageId } from "../../infra/local/kubelet/image.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import { withSpecImages } from "../../shared/core/pod/image-names.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { ReconcileCluster } from "../runner/suites/reconcile-cluster.ts";
 import { controlPlane } from "./support/access.ts";
@@ -68,7 +70,7 @@ async function pods(): Promise<readonly Pod[]> {
 }
 
 function isSettled(pod: Pod): boolean {
-  const running = new Map(pod.status?.containerStatuses?.map(({ name, image }) => [name, image]));
+  const running = new Map(withSpecImages(pod).status?.containerStatuses?.map(({ name, image }) => [name, image]));
   return isReady(pod) && pod.spec.containers.every(({ name, image }) => running.get(name) === image);
 }
 

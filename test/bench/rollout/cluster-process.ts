@@ -4,6 +4,7 @@ import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
 import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { withSpecImages } from "../../../shared/core/pod/image-names.ts";
 import { mutateSidecarSet } from "../../../shared/core/sidecarset/mutate.ts";
 import { sidecarSetCrd } from "../../../shared/install/crd/sidecarset-crd.ts";
 import { PODS, SIDECARSETS } from "../../../shared/kube/port.ts";
@@ -85,7 +86,8 @@ async function look(see: (pod: Pod) => boolean): Promise<number> {
 }
 
 /** Runs what it is to run. */
-function isSettled({ spec, status }: Pod): boolean {
+function isSettled(pod: Pod): boolean {
+  const { spec, status } = withSpecImages(pod);
   const images = new Map(status?.containerStatuses?.map(({ name, image }) => [name, image]));
   const isReady = status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") === true;
   return isReady && spec.containers.every(({ name, image }) => images.get(name) === image);

@@ -24,20 +24,23 @@ async function disturb({ images }: RealNode, query: URLSearchParams): Promise<st
   return images.asked.join("\n");
 }
 
-type Act = Promise<string | void>;
-
-function act(controlPlane: ControlPlane, node: RealNode | undefined, { pathname, searchParams }: URL): Act {
-  if (pathname === "/etcd") return controlPlane.restartEtcd();
-  if (node !== undefined && pathname === "/kubelet") return node.restartKubelet();
-  if (node !== undefined && pathname === "/containerd") return node.restartContainerd();
+async function act(
+  controlPlane: ControlPlane,
+  node: RealNode | undefined,
+  { pathname, searchParams }: URL,
+): Promise<string> {
   if (node !== undefined && pathname === "/registry") return disturb(node, searchParams);
-  return controlPlane.restartApiServer(CREDENTIALS.find((credential) => pathname === `/${credential}`));
+  if (pathname === "/etcd") await controlPlane.restartEtcd();
+  else if (node !== undefined && pathname === "/kubelet") await node.restartKubelet();
+  else if (node !== undefined && pathname === "/containerd") await node.restartContainerd();
+  else await controlPlane.restartApiServer(CREDENTIALS.find((credential) => pathname === `/${credential}`));
+  return "";
 }
 
 export async function offerRestarts(controlPlane: ControlPlane, node?: RealNode): Promise<Restarts> {
   const server = createServer(async (incoming, response) => {
     const [code, said] = await act(controlPlane, node, new URL(incoming.url ?? "/", "http://node")).then(
-      (answer) => [200, answer ?? ""] as const,
+      (answer) => [200, answer] as const,
       (error: unknown) => [500, String(error)] as const,
     );
     response.writeHead(code).end(said);
