@@ -101,7 +101,7 @@ describe("plan", () => {
     expect(await out("plan", target, "-f", file)).toBe(
       [
         "StatefulSet shop/planned: 3 of 3 pods, 3 ready, 0 updated",
-        "Every pod is taken to be ready 5s after it was made or changed.",
+        "Every pod is taken to be ready 5s after it was created or changed.",
         "AT   UPDATED  READY  PODS",
         "0s   0        2/3    replace planned-2",
         "5s   1        2/3    replace planned-1",
@@ -276,10 +276,10 @@ describe("pause, resume, undo, history and status", () => {
       /^shop\/shown {2}█{6}░{14} 1\/3\n3 of 3 pods, 3 ready, 1 updated; the partition keeps 2 of them\n/,
     );
     expect(text).toMatch(
-      /├─ shown-\w+, revision 2, the newest, made \S+, 1 pod\n│ {5}main=app:2\n│ {2}└─ shown-2 {2}ready\n/,
+      /├─ shown-\w+, revision 2, the newest, created \S+, 1 pod\n│ {5}main=app:2\n│ {2}└─ shown-2 {2}ready\n/,
     );
     expect(text).toMatch(
-      /└─ shown-\w+, revision 1, made \S+, 2 pods\n {6}main=app:1\n {3}├─ shown-1 {2}ready, of an older template\n/,
+      /└─ shown-\w+, revision 1, created \S+, 2 pods\n {6}main=app:1\n {3}├─ shown-1 {2}ready, of an older template\n/,
     );
     expect(await json("status", target)).toMatchObject({ namespace: NAMESPACE, name: "shown", isSeen: true });
     expect((await cli("status", target, "-w")).code).toBe(0);

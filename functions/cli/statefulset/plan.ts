@@ -85,7 +85,7 @@ function showSteps({ steps, readyAfterSeconds, after }: SetRolloutPlan, { screen
   const hidden = rows.length - ROWS_AT_ONCE;
   const dots: readonly Part[] = ["…", "", "", { text: `${hidden} more steps (-o json has all)`, color: "dim" }];
   const shown = hidden > 0 && !hasPods ? [...rows.slice(0, half), dots, ...rows.slice(-half)] : rows;
-  const taken = `Every pod is taken to be ready ${duration(readyAfterSeconds)} after it was made or changed.`;
+  const taken = `Every pod is taken to be ready ${duration(readyAfterSeconds)} after it was created or changed.`;
   screen.line({ text: taken, color: "dim" });
   printTable(screen, ["AT", "UPDATED", "READY", "PODS"], shown);
   if (!hasPods) return;

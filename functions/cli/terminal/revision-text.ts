@@ -15,5 +15,5 @@ export function imagesText({ data }: ControllerRevision): string {
 
 /** `made 2026-01-02T03:04:05Z` */
 export function createdText({ metadata }: ControllerRevision): string {
-  return metadata?.creationTimestamp ? `made ${metadata.creationTimestamp}` : "not stored yet";
+  return metadata?.creationTimestamp ? `created ${metadata.creationTimestamp}` : "not stored yet";
 }
