@@ -341,7 +341,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [string, RegExp]>> = {
   compile: ["test/e2e/compile.e2e.ts", /\["compile"/],
   "path-secrets": ["test/cli/webhooks.test.ts", /\["path-secrets"/],
   report: ["test/e2e/report.e2e.ts", /\["report"/],
-  serve: ["test/e2e/first-steps.e2e.ts", /scripts\.serve/],
+  serve: ["test/e2e/support/newcomer.ts", /scripts\.serve/],
   tick: ["test/e2e/first-steps.e2e.ts", /npm run --silent tick/],
   // Brings a cluster of its own.
   demo: ["test/demo/demo.test.ts", /"demo"/],
