@@ -39,6 +39,10 @@ function below(folder: string): readonly string[] {
   return [...inner.flatMap(({ name }) => below(join(folder, name))), folder];
 }
 
+export function removeCgroups(name: string): void {
+  for (const path of cgroupsOf(name).flatMap(below)) attempt(() => rmdirSync(path));
+}
+
 /** Those whose command names the folder, and those in its cgroups. */
 function processesOf(folder: string): readonly number[] {
   const named = readdirSync("/proc").filter((name) => {
@@ -82,7 +86,7 @@ function removeDeadSockets(): void {
 function clearOnce(folder: string): void {
   for (const pid of processesOf(folder)) attempt(() => process.kill(pid, "SIGKILL"));
   for (const point of mountsOf(folder)) spawnSync("umount", ["-l", point]);
-  for (const path of cgroupsOf(basename(folder)).flatMap(below)) attempt(() => rmdirSync(path));
+  removeCgroups(basename(folder));
   if (mountsOf(folder).length === 0) attempt(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
 }
 

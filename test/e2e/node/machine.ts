@@ -1,7 +1,10 @@
 /** Whether this machine can be a node, and the programs that it takes: Debian's packages, and what Go builds. */
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, existsSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { findContainerd, findKubelet, findServer } from "../support/programs.ts";
+import { makeCgroups, removeCgroups } from "./leftovers.ts";
 import type { NodePrograms } from "./real-node.ts";
 
 /** Package → what it brings. */
@@ -32,15 +35,31 @@ function install(): void {
     throw new NoNode(`There is no ${missing().join(", no ")}: apt-get install ${names.join(" ")}`);
 }
 
+/** Whether the kernel lets us: a container, its file system, and its cgroups. */
+function probe(): void {
+  const folder = mkdtempSync(join(tmpdir(), "sidecarset-probe-"));
+  const name = basename(folder);
+  try {
+    makeCgroups(name);
+    for (const layer of ["lower", "upper", "work", "merged"]) mkdirSync(join(folder, layer));
+    const layers = ["lower", "upper", "work"].map((layer) => `${layer}dir=${join(folder, layer)}`).join(",");
+    const mount = `mount -t overlay overlay -o ${layers} ${join(folder, "merged")}`;
+    const container = ["--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "sh", "-c", mount];
+    const { status, stderr } = spawnSync("unshare", container, { encoding: "utf8" });
+    if (status !== 0) throw new Error(stderr.trim());
+  } catch (error) {
+    throw new NoNode(`A node takes namespaces, overlay mounts and cgroups: ${(error as Error).message}`);
+  } finally {
+    removeCgroups(name);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
 /** @throws NoNode, MissingProgram */
 export async function prepareMachine(environment: NodeJS.ProcessEnv): Promise<NodePrograms> {
   if (process.platform !== "linux") throw new NoNode("A node takes Linux.");
   if (process.getuid?.() !== 0) throw new NoNode("A node takes root: it makes network namespaces, mounts and cgroups.");
-  try {
-    accessSync("/sys/fs/cgroup", constants.W_OK);
-  } catch {
-    throw new NoNode("A node takes a writable /sys/fs/cgroup.");
-  }
+  probe();
   install();
   const [kubelet, containerd] = [await findKubelet(environment), await findContainerd(environment)];
   return { kubelet, containerd, server: await findServer(environment) };

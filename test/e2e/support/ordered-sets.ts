@@ -11,7 +11,7 @@ import { type StartedFunctions, startFunctions } from "./functions.ts";
 import { createAll, removeAll } from "./installed.ts";
 import { Scene } from "./scene.ts";
 
-export interface OpenedSet {
+interface OpenedSet {
   readonly scene: Scene;
   patch(...operations: readonly JsonPatchOperation[]): Promise<KubernetesObject>;
 }
