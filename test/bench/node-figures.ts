@@ -1,4 +1,4 @@
-/** Figures from a real node: kubelet, containerd, a registry (`npm run test:node`). */
+/** Figures from a real node: kubelet, containerd, a registry (`npm run test:node`, of which CI runs a part). */
 import { at, numberAt, type Part, type WantedFigure } from "./wanted-figure.ts";
 
 const ROLLOUT = "a rollout of 110 pods, 22 at once, in ms";
@@ -12,7 +12,7 @@ function ofBareLoop(part: Part): number | undefined {
 export const NODE_FIGURES: readonly WantedFigure[] = [
   {
     what: "tests on a real node that fail",
-    by: "CI",
+    by: "bench",
     from: "node",
     pick: at("failed"),
     of: at("passed"),
@@ -21,7 +21,7 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
   },
   {
     what: "what nodes do: rows that the real node and both stand-ins pass",
-    by: "CI",
+    by: "bench",
     from: "node.figures",
     pick: at("behaviours of nodes that are the same on all three"),
     atLeast: 17,
@@ -29,14 +29,14 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
   },
   {
     what: "what nodes do: rows in which a stand-in differs, by name",
-    by: "CI",
+    by: "bench",
     from: "node.figures",
     pick: at("behaviours of nodes that differ, by name"),
     atMost: 1,
   },
   {
     what: "rollout over 110 pods of a real node, of the time of a bare loop of patches",
-    by: "CI",
+    by: "bench",
     from: "node.figures",
     pick: ofBareLoop,
     atMost: 1.5,
@@ -44,7 +44,7 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
   },
   {
     what: "from a pod's PATCH to its sidecar running again on a real node, 22 at once on 2 cores, p50, ms",
-    by: "CI",
+    by: "bench",
     from: "node.figures",
     pick: at("from a pod's patch to its sidecar running again, p50 in ms"),
     atMost: 20_000,
@@ -52,7 +52,7 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
   },
   {
     what: "from a pod's PATCH to its sidecar running again on a real node, 22 at once on 2 cores, p99, ms",
-    by: "CI",
+    by: "bench",
     from: "node.figures",
     pick: at("from a pod's patch to its sidecar running again, p99 in ms"),
     atMost: 40_000,
@@ -60,21 +60,21 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
   },
   {
     what: "a requested container is replaced on a real node, ms",
-    by: "CI",
+    by: "bench",
     from: "node.figures",
     pick: at("a requested container has been replaced, in ms"),
     atMost: 10_000,
   },
   {
     what: "a job is complete after its own container on a real node, ms",
-    by: "CI",
+    by: "bench",
     from: "node.figures",
     pick: at("a job is complete after its own container, in ms"),
     atMost: 10_000,
   },
   {
     what: "a batch of four recreated containers, two at once, is completed on a real node, ms",
-    by: "CI",
+    by: "bench",
     from: "node.figures",
     pick: at("a batch of 4 requests, 2 at once, is completed, in ms"),
     atMost: 60_000,
