@@ -12,7 +12,7 @@ interface Capabilities {
   readonly compact?: () => Promise<void>;
   /** Something schedules and runs pods. */
   readonly runsPods: boolean;
-  /** Its nodes tell of each state; a real kubelet leaves out those that are over when it looks. */
+  /** Its nodes report each state; a real kubelet skips a state that is over before its next sync. */
   readonly showsEveryState: boolean;
   /** Something deletes what has lost its owners, and empties deleted namespaces. */
   readonly collectsGarbage: boolean;

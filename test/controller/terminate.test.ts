@@ -135,6 +135,8 @@ describe("a pass and the pods of jobs", () => {
       return found;
     }, PATIENT);
     expect(pod.status?.phase).toBe("Succeeded");
+    // Without a change of metadata in the same write a kubelet takes no notice for up to 90 s.
+    expect(pod.metadata?.annotations?.["sidecarset.kruise.io/fence"]).toMatch(/^\d+$/);
     expect(pod.status?.conditions).toContainEqual(
       expect.objectContaining({ type: "SidecarTerminated", status: "True" }),
     );

@@ -13,7 +13,7 @@ export function imagesText({ data }: ControllerRevision): string {
   return containers.map(({ name, image }) => `${name}=${image}`).join(", ");
 }
 
-/** `made 2026-01-02T03:04:05Z` */
+/** `created 2026-01-02T03:04:05Z` */
 export function createdText({ metadata }: ControllerRevision): string {
   return metadata?.creationTimestamp ? `created ${metadata.creationTimestamp}` : "not stored yet";
 }

@@ -10,12 +10,13 @@ const HUB = "docker.io/";
  * before its kubelet has seen it would never be done. The same pod where nothing is written in short.
  */
 export function withSpecImages(pod: Pod): Pod {
-  const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
-  const { containers = [], initContainers = [] } = pod.spec;
-  const one = renamed(containers, containerStatuses);
-  const other = renamed(initContainers, initContainerStatuses);
-  if (one === containerStatuses && other === initContainerStatuses) return pod;
-  return { ...pod, status: { ...pod.status, containerStatuses: one, initContainerStatuses: other } };
+  const { spec, status } = pod;
+  const before = status?.containerStatuses ?? [];
+  const initBefore = status?.initContainerStatuses ?? [];
+  const containerStatuses = renamed(spec.containers ?? [], before);
+  const initContainerStatuses = renamed(spec.initContainers ?? [], initBefore);
+  if (containerStatuses === before && initContainerStatuses === initBefore) return pod;
+  return { ...pod, status: { ...status, containerStatuses, initContainerStatuses } };
 }
 
 /** The same list where there is nothing to do, as with most pods. */

@@ -38,5 +38,11 @@ describe("images of statuses", () => {
     expect(pod.status?.initContainerStatuses?.[0]?.image).toBe("envoyproxy/envoy:1");
     const plain = podWith("example.com/a:1", "example.com/a:1");
     expect(withSpecImages(plain)).toBe(plain);
+    const bare = {
+      metadata: { name: "p" },
+      spec: { containers: [] },
+      status: { containerStatuses: null },
+    } as object as Pod;
+    expect(withSpecImages(bare)).toBe(bare);
   });
 });
