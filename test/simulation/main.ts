@@ -1,6 +1,6 @@
 /**
  * `npm run simulate -- --seeds 100000 [--from N]` runs many worlds on all cores; `--seed N` runs one and prints its
- * trace; `--part kill-points | edits | schedules | protocol` what is looked at without chance. `--json FILE` keeps the figures.
+ * trace; `--within S [--at-least N]` begins no more after S seconds, but runs N; `--part kill-points | edits | schedules | protocol` what is looked at without chance. `--json FILE` keeps the figures.
  * Exits 1 when a promise was broken, a kind of fault was rare, or nothing was run.
  */
 import { availableParallelism } from "node:os";
@@ -9,7 +9,7 @@ import { type Campaign, digestOf, rarities, runSeed, runSeeds } from "./campaign
 import { FAULTS } from "./faults.ts";
 import { PARTS, type Part } from "./parts.ts";
 import { keepReport } from "./report-file.ts";
-import { runAll } from "./run-all.ts";
+import { type Extent, runAll } from "./run-all.ts";
 
 const SHOWN = 20;
 
@@ -19,6 +19,8 @@ const { values } = readOptions({
     seed: { type: "string" },
     seeds: { type: "string" },
     from: { type: "string" },
+    within: { type: "string" },
+    "at-least": { type: "string" },
     part: { type: "string" },
     json: { type: "string" },
   },
@@ -47,11 +49,13 @@ function report(part: Part, findings: Campaign["findings"]): void {
   }
 }
 
-async function many(part: Part, from: number, count: number): Promise<boolean> {
+async function many(part: Part, extent: Extent): Promise<boolean> {
+  if (extent.withinMs !== undefined && part !== "seeds") throw new Error("--within is of seeds only");
   const beganMs = performance.now();
-  const campaign = await runAll(part, { from, count }, availableParallelism());
+  const campaign = await runAll(part, extent, availableParallelism());
   const seconds = Math.round((performance.now() - beganMs) / 1000);
   const { runs, findings, faults, worlds, calls, writes, upgrades, fences, flips } = campaign;
+  const count = extent.withinMs === undefined ? extent.count : runs;
   report(part, findings);
   const rare = part === "seeds" ? rarities(campaign) : [];
   for (const what of rare) print(`FAIL ${what}`);
@@ -80,7 +84,9 @@ async function main(): Promise<boolean> {
   if (!Object.hasOwn(PARTS, part)) throw new Error(`${part} is no part: ${Object.keys(PARTS).join(", ")}`);
   const from = number(values.from, 0);
   const count = number(values.seeds, PARTS[part].default);
-  return values.first ? first(from, count) : many(part, from, count);
+  if (values.first) return first(from, count);
+  const withinMs = values.within === undefined ? undefined : number(values.within, 0) * 1_000;
+  return many(part, { from, count, withinMs, atLeast: number(values["at-least"], 0) });
 }
 
 process.exitCode = (await main()) ? 0 : 1;
