@@ -6,7 +6,7 @@ import type { Pass } from "./pass.ts";
 import { isFinished, isHealthy, isRunningAndReady, isTerminating, secondsUntilAvailable } from "./pods/pod-phase.ts";
 import { refresh } from "./pods/refresh.ts";
 import { deletePod } from "./pods/write-pod.ts";
-import { attempt, StepFailed, type Steps } from "./step.ts";
+import { attempt, StepFailed, type Steps, throwFailures } from "./step.ts";
 
 /** Pods of one batch are not held up by each other's failures. */
 const LARGEST_BATCH = 500;
@@ -45,8 +45,7 @@ function* inBatches({ condemned }: Pass, work: Work): Steps<boolean> {
   for (let size = 1; rest.length > 0; size = Math.min(size * 2, LARGEST_BATCH)) {
     const results: unknown[] = [];
     for (const pod of rest.slice(0, size)) results.push(yield* attempt(work(pod)));
-    const failures = results.filter((result) => result instanceof StepFailed);
-    if (failures.length > 0) throw new StepFailed(failures.map(({ message }) => message).join(", "));
+    throwFailures(results.filter((result) => result instanceof StepFailed));
     rest = rest.slice(size);
   }
   return true;

@@ -47,6 +47,12 @@ export class StepFailed extends Error {
   }
 }
 
+/** Throws when there are failures: the text of one, or of several as Go's `errors.Aggregate` prints them, each once. */
+export function throwFailures(failures: readonly StepFailed[]): void {
+  const texts = [...new Set(failures.map(({ message }) => message))];
+  if (texts.length > 0) throw new StepFailed(texts.length > 1 ? `[${texts.join(", ")}]` : texts.join());
+}
+
 /** Asks, and throws StepFailed for a refusal. */
 export function* ask(request: Request): Steps<unknown> {
   const reply = yield request;

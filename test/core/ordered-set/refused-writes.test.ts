@@ -61,6 +61,19 @@ describe("a write that the cluster refuses", () => {
     expect(status?.conditions).toMatchObject([{ type: "FailedCreatePod", status: "True", message }]);
   });
 
+  test("of two claims of one pod: the condition has both, as Go prints several errors", () => {
+    const set = setOf({ volumeClaimTemplates: [CLAIM, { ...CLAIM, metadata: { name: "logs" } }] });
+    const others = ["data", "logs"].map((name) => ({
+      ...CLAIM,
+      kind: "PersistentVolumeClaim",
+      metadata: { name: `${name}-db-0`, deletionTimestamp: NOW, finalizers: ["kubernetes.io/pvc-protection"] },
+    }));
+    const { status } = pass({ set, others, fails: { verb: "get", resource: "pods", name: "none" } });
+    const text = "[pvc data-db-0 is to be deleted, pvc logs-db-0 is to be deleted]";
+    const message = `StatefulPodControl failed to create Pod error: ${text}`;
+    expect(status?.conditions).toMatchObject([{ type: "FailedCreatePod", status: "True", message }]);
+  });
+
   test("of a larger claim: an event says which pod it is for", () => {
     const set = setOf({
       volumeClaimTemplates: [{ ...CLAIM, spec: { resources: { requests: { storage: "2Gi" } } } }],

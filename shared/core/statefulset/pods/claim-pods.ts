@@ -4,7 +4,7 @@ import type { StatefulSet } from "../../../api/stateful-set.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { parsePodName } from "../../pod/pod-name.ts";
 import { controllerReference } from "../revisions/new-revision.ts";
-import { ask, attempt, findSet, StepFailed, type Steps } from "../step.ts";
+import { ask, attempt, findSet, StepFailed, type Steps, throwFailures } from "../step.ts";
 import { isTerminating } from "./pod-phase.ts";
 
 /** `pods`: all of the namespace. Throws after the last of them if some could not be adopted or released. */
@@ -16,7 +16,7 @@ export function* claimPods(set: StatefulSet, pods: readonly Pod[]): Steps<readon
     if (own instanceof StepFailed) failures.push(own);
     else if (own) claimed.push(own);
   }
-  if (failures.length > 0) throw new StepFailed(failures.map(({ message }) => message).join(", "));
+  throwFailures(failures);
   return claimed;
 }
 

@@ -5,7 +5,7 @@ import { ordinalOf } from "../../pod/pod-name.ts";
 import { claimsOf, hasClaimVolumes, withClaimVolumes } from "../claims/claims.ts";
 import { areClaimsRetained, retainClaims } from "../claims/retention.ts";
 import type { Pass } from "../pass.ts";
-import { ask, attempt, findClaim, getPod, StepFailed, type Steps } from "../step.ts";
+import { ask, attempt, findClaim, getPod, StepFailed, type Steps, throwFailures } from "../step.ts";
 import { asStored, changeState, holdBeforeDeletion } from "./change-state.ts";
 import { hasIdentity, withIdentity } from "./identity.ts";
 import { firstState, isHooked, withLifecycleState } from "./lifecycle.ts";
@@ -50,13 +50,12 @@ function failPod({ progress, now }: Pass, verb: Verb, type: string, failure: Ste
 
 /** One that is there serves as it is, but not when it is on its way out. Every claim is tried. */
 export function* createMissingClaims(pass: Pass, pod: Pod): Steps<void> {
-  const problems: string[] = [];
+  const failures: StepFailed[] = [];
   for (const claim of claimsOf(pass.set, ordinalOf(pod))) {
     const created = yield* attempt(createMissingClaim(pass, pod, claim));
-    if (created instanceof StepFailed) problems.push(created.message);
+    if (created instanceof StepFailed) failures.push(created);
   }
-  if (problems.length > 1) throw new StepFailed(`[${problems.join(", ")}]`);
-  if (problems.length === 1) throw new StepFailed(problems.join());
+  throwFailures(failures);
 }
 
 function* createMissingClaim(pass: Pass, pod: Pod, claim: PersistentVolumeClaim): Steps<void> {

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { StepFailed, throwFailures } from "../../../shared/core/statefulset/step.ts";
+
+const thrown = (...texts: readonly string[]) => {
+  try {
+    throwFailures(texts.map((text) => new StepFailed(text)));
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "nothing";
+};
+
+/** As errors.NewAggregate of k8s.io/apimachinery prints them. */
+test.each([
+  [[], "nothing"],
+  [["a"], "a"],
+  [["a", "b"], "[a, b]"],
+  [["a", "b", "a"], "[a, b]"],
+  [["a", "a"], "a"],
+])("failures %j are one: %s", (texts, text) => {
+  expect(thrown(...texts)).toBe(text);
+});
