@@ -1,6 +1,6 @@
 /** Decides whether the containers of a pod run what its spec says, as far as a status can tell. */
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
-import { parseImageReference } from "../../go/image-reference.ts";
+import { fullImageName, parseImageReference } from "../../go/image-reference.ts";
 import { lastContainerStatuses, NO_STATUSES } from "./update-state.ts";
 
 /**
@@ -66,12 +66,14 @@ function digestOf(image: string | undefined): string | undefined {
 
 /**
  * `imageID` as a status has it: docker-pullable://repository@digest, or without a scheme.
- * Compat: one without a digest is compared by its tag (OpenKruise's IsContainerImageEqual).
+ * Compat: one without a digest is compared by its tag (OpenKruise's IsContainerImageEqual). Not as there: containerd
+ * writes `docker.io/library/nginx@…` where the spec has `nginx@…`, which OpenKruise never takes for the same.
  */
 function isSameDigest(image: string, imageID: string | undefined): boolean {
   const wanted = parseImageReference(image);
   const [scheme = "", rest] = (imageID ?? "").split("://");
   const running = parseImageReference(rest ?? scheme);
-  if (running === undefined || wanted?.repository !== running.repository) return false;
+  if (running === undefined || wanted === undefined) return false;
+  if (fullImageName(wanted.repository) !== fullImageName(running.repository)) return false;
   return running.digest === undefined ? wanted.tag === running.tag : wanted.digest === running.digest;
 }

@@ -77,6 +77,18 @@ describe("isConsistent, images by digest", () => {
     expect(isConsistent(podAt(image, status, "{"), "ss", SIDECAR)).toBe(expected);
   });
 
+  test.each([
+    ["sc", "docker.io/library/sc", true],
+    ["sc:v1", "docker.io/library/sc", true],
+    ["team/sc", "docker.io/team/sc", true],
+    ["team/sc", "docker.io/library/sc", false],
+    ["sc", "registry.example/library/sc", false],
+    ["docker.io/team/sc", "team/sc", true],
+  ])("a short name is the runtime's full name", (name, runs, expected) => {
+    const imageID = `${runs}@${DIGEST}`;
+    expect(isConsistent(podAt(`${name}@${DIGEST}`, { imageID }, "{"), "ss", SIDECAR)).toBe(expected);
+  });
+
   test("and tag, where the status says no digest", () => {
     const tagged = `reg/sc:v1@${DIGEST}`;
     const isAt = (imageID: string) => isConsistent(podAt(tagged, { imageID }, "{"), "ss", SIDECAR);
