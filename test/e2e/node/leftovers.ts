@@ -53,10 +53,19 @@ function processesOf(folder: string): readonly number[] {
       return false;
     }
   });
-  const inside = cgroupsOf(basename(folder))
+  return [...new Set([...named.map(Number), ...insideOf(folder)])];
+}
+
+/** Those in its cgroups. */
+export function killContainers(folder: string): void {
+  for (const pid of insideOf(folder)) attempt(() => process.kill(pid, "SIGKILL"));
+}
+
+function insideOf(folder: string): readonly number[] {
+  const files = cgroupsOf(basename(folder))
     .flatMap(below)
     .flatMap((path) => readFileSync(join(path, "cgroup.procs"), "utf8").split("\n"));
-  return [...new Set([...named, ...inside].filter(Boolean).map(Number))];
+  return files.filter(Boolean).map(Number);
 }
 
 function mountsOf(folder: string): readonly string[] {
@@ -90,7 +99,8 @@ function clearOnce(folder: string): void {
   if (mountsOf(folder).length === 0) attempt(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
 }
 
-function leftOf(folder: string): readonly string[] {
+/** Of the node of this folder. */
+export function leftOf(folder: string): readonly string[] {
   const processes = processesOf(folder).map((pid) => `process ${pid}`);
   return [...processes, ...mountsOf(folder), ...cgroupsOf(basename(folder)), ...(existsSync(folder) ? [folder] : [])];
 }

@@ -13,7 +13,7 @@ import { freePorts } from "../support/free-ports.ts";
 import { clearNodeAtEnd, type Started, start } from "../support/processes.ts";
 import type { Settings } from "../support/settings.ts";
 import { type Images, serveImages } from "./images.ts";
-import { abandonedNodes, clearNode, makeCgroups, PREFIX } from "./leftovers.ts";
+import { abandonedNodes, clearNode, killContainers, makeCgroups, PREFIX } from "./leftovers.ts";
 import { writeMirror, writeNodeSettings } from "./settings.ts";
 
 /** Where its programs are. */
@@ -31,6 +31,10 @@ export interface RealNode {
   /** Kills it and starts it again; resolves when the node is ready. */
   restartKubelet(): Promise<void>;
   restartContainerd(): Promise<void>;
+  /** Kills both; containers run on. */
+  silence(): Promise<void>;
+  /** Kills all its processes and starts it again; resolves when it is ready. */
+  reboot(): Promise<void>;
   /** @throws when something of it is left on this machine */
   close(): Promise<void>;
 }
@@ -132,7 +136,7 @@ class Processes implements RealNode {
     await until("the node is not ready", kubelet, () => this.#isNodeReady());
   }
 
-  /** No controller here takes its taint away. */
+  /** Its taint is taken away at once, not by a controller in its own time. */
   async #isNodeReady(): Promise<boolean> {
     const cluster = clusterOf(this.#settings);
     const node = await cluster.get(NODES, { name: NODE_NAME });
@@ -159,6 +163,17 @@ class Processes implements RealNode {
   async restartContainerd(): Promise<void> {
     await this.#containerd?.stop("SIGKILL");
     await this.#startContainerd();
+  }
+
+  async silence(): Promise<void> {
+    await this.#kubelet?.stop("SIGKILL");
+    await this.#containerd?.stop("SIGKILL");
+  }
+
+  async reboot(): Promise<void> {
+    await this.silence();
+    killContainers(this.#folder);
+    await this.start();
   }
 
   async #removePods(): Promise<void> {

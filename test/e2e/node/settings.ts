@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { stringify } from "yaml";
+import { NODE_GRACE_SECONDS } from "../support/settings.ts";
 
 export interface NodePorts {
   readonly registry: number;
@@ -104,8 +105,8 @@ function kubelet(folder: string, { kubelet: port, healthz }: NodePorts): object 
     kubeAPIBurst: 400,
     registryPullQPS: 0,
     eventRecordQPS: 0,
-    // Node leases and status have nobody who looks at them.
-    nodeStatusUpdateFrequency: "10s",
+    // It renews its lease five times in the time after which it is lost.
+    nodeLeaseDurationSeconds: (NODE_GRACE_SECONDS / 5) * 4,
     shutdownGracePeriod: "0s",
   };
 }

@@ -77,6 +77,16 @@ export async function restartOnNode(what: "kubelet" | "containerd"): Promise<voi
   await restart(what);
 }
 
+/** The node is heard of no more, its containers run on; resolves when its kubelet and containerd are killed. */
+export async function silenceNode(): Promise<void> {
+  await restart("silence");
+}
+
+/** Kills all that runs on the node, containers among them; resolves when it is ready again. */
+export async function rebootNode(): Promise<void> {
+  await restart("reboot");
+}
+
 /**
  * Of the real node's registry, for every request from now on: what each waits for in ms, `Infinity` for no answer at all;
  * a tag (`REPOSITORY:TAG` without its host) that is lost, or points to another image.

@@ -18,7 +18,7 @@ interface Begun {
 }
 
 async function begin(programs: Programs, nodePrograms: NodePrograms | undefined): Promise<Begun> {
-  const controlPlane = await startControlPlane(programs);
+  const controlPlane = await startControlPlane(programs, nodePrograms !== undefined);
   const { settings } = controlPlane;
   const node = nodePrograms && (await startRealNode(settings, nodePrograms));
   const kubelet = node ?? (await startKubelet(settings));

@@ -85,12 +85,12 @@ class Processes implements ControlPlane {
     await untilReady(etcd, async () => (await ask(`${settings.etcdUrl}/health`)).code === 200);
   }
 
-  async start(): Promise<void> {
+  async start(haveHeartbeats: boolean): Promise<void> {
     const { settings } = this;
     await this.#startEtcd();
     await this.#startApiServer();
     this.#launch("kube-scheduler", schedulerArguments(settings));
-    const manager = this.#launch("kube-controller-manager", controllerManagerArguments(settings));
+    const manager = this.#launch("kube-controller-manager", controllerManagerArguments(settings, haveHeartbeats));
     const account = "/api/v1/namespaces/default/serviceaccounts/default";
     await untilReady(manager, async () => (await sendRaw(settings, { path: account })).code === 200);
   }
@@ -117,15 +117,15 @@ class Processes implements ControlPlane {
   }
 }
 
-/** Ready when a pod can be created. */
-export async function startControlPlane(programs: Programs): Promise<ControlPlane> {
+/** Ready when a pod can be created. `haveHeartbeats`: nodes that are silent are lost. */
+export async function startControlPlane(programs: Programs, haveHeartbeats = false): Promise<ControlPlane> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-e2e-"));
   removeAtEnd(folder);
   const [etcd = 0, etcdPeer = 0, apiServer = 0] = await freePorts(3);
   const ports = { etcd, etcdPeer, apiServer };
   const processes = new Processes(programs, await writeSettings(folder, ports), ports);
   try {
-    await processes.start();
+    await processes.start(haveHeartbeats);
     return processes;
   } catch (error) {
     await processes.close();

@@ -9,7 +9,8 @@ import { CREDENTIALS } from "./webhook-credentials.ts";
 export interface Restarts {
   /**
    * POST / (the API server), /etcd, /certificate or /token (the API server, with this credential for webhooks), on a real
-   * node /kubelet, /containerd: answers when what was killed is ready again. /registry?delay=MS, ?lose=NAME:TAG and
+   * node /kubelet, /containerd: answers when what was killed is ready again; /silence when its kubelet and containerd are killed,
+   * /reboot when all its processes are, containers among them, and it is ready again. /registry?delay=MS, ?lose=NAME:TAG and
    * ?replace=NAME:TAG answer when that is so, with the manifests that were asked for by tag, a line each, oldest first.
    */
   readonly restartUrl: string;
@@ -24,15 +25,22 @@ async function disturb({ images }: RealNode, query: URLSearchParams): Promise<st
   return images.asked.join("\n");
 }
 
+const ON_NODE: Readonly<Record<string, (node: RealNode) => Promise<void>>> = {
+  "/kubelet": (node) => node.restartKubelet(),
+  "/containerd": (node) => node.restartContainerd(),
+  "/silence": (node) => node.silence(),
+  "/reboot": (node) => node.reboot(),
+};
+
 async function act(
   controlPlane: ControlPlane,
   node: RealNode | undefined,
   { pathname, searchParams }: URL,
 ): Promise<string> {
   if (node !== undefined && pathname === "/registry") return disturb(node, searchParams);
+  const ofNode = node && ON_NODE[pathname];
   if (pathname === "/etcd") await controlPlane.restartEtcd();
-  else if (node !== undefined && pathname === "/kubelet") await node.restartKubelet();
-  else if (node !== undefined && pathname === "/containerd") await node.restartContainerd();
+  else if (ofNode) await ofNode(node);
   else await controlPlane.restartApiServer(CREDENTIALS.find((credential) => pathname === `/${credential}`));
   return "";
 }

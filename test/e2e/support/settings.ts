@@ -147,7 +147,11 @@ export function apiServerArguments(
   });
 }
 
-export function controllerManagerArguments({ folder }: Settings): readonly string[] {
+/** Five heartbeats, so that a busy machine is not taken for a lost one. */
+export const NODE_GRACE_SECONDS = 20;
+
+/** Nodes that send no heartbeats are not looked after; others are lost after NODE_GRACE_SECONDS without one. */
+export function controllerManagerArguments({ folder }: Settings, haveHeartbeats: boolean): readonly string[] {
   const file = (name: string) => join(folder, name);
   return flags({
     kubeconfig: file("kube-controller-manager.kubeconfig"),
@@ -157,8 +161,9 @@ export function controllerManagerArguments({ folder }: Settings): readonly strin
     "leader-elect": "false",
     "secure-port": "0",
     "cert-dir": folder,
-    // Our nodes send no heartbeats.
-    controllers: "*,-node-lifecycle-controller",
+    controllers: haveHeartbeats ? "*" : "*,-node-lifecycle-controller",
+    "node-monitor-period": "1s",
+    "node-monitor-grace-period": `${NODE_GRACE_SECONDS}s`,
     "kube-api-qps": "500",
     "kube-api-burst": "500",
   });

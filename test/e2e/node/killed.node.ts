@@ -1,0 +1,84 @@
+/** Tests that are killed: nothing of their node is left on this machine. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it, onTestFinished } from "vitest";
+import { until } from "../support/until.ts";
+import { leftOf, PREFIX } from "./leftovers.ts";
+
+const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
+const PATIENCE_MS = 120_000;
+
+/** Of the node that the tests of this process have. */
+function folderOf(pid: number | undefined): string | undefined {
+  const folders = readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX));
+  return folders
+    .map((name) => join(tmpdir(), name))
+    .find((folder) => {
+      try {
+        return readFileSync(join(folder, "owner"), "utf8") === String(pid);
+      } catch {
+        return false;
+      }
+    });
+}
+
+/** It and all that it began, by parents. */
+function familyOf(pid: number): readonly number[] {
+  const parents = new Map<number, number>();
+  for (const name of readdirSync("/proc").filter((one) => /^\d+$/.test(one))) {
+    try {
+      const [, parent] = /^\d+ \(.*\) . (\d+) /s.exec(readFileSync(join("/proc", name, "stat"), "utf8")) ?? [];
+      parents.set(Number(name), Number(parent));
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const children = (one: number): readonly number[] =>
+    [...parents].filter(([, parent]) => parent === one).flatMap(([child]) => [child, ...children(child)]);
+  return [pid, ...children(pid)];
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z /s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+it("while pods run", { timeout: 2 * PATIENCE_MS }, async () => {
+  // Nothing of this run's own settings.
+  const { PATH, HOME, XDG_CACHE_HOME, TMPDIR, KUBEBUILDER_ASSETS } = process.env;
+  const given = Object.entries({ PATH, HOME, XDG_CACHE_HOME, TMPDIR, KUBEBUILDER_ASSETS });
+  const env = Object.fromEntries(given.filter(([, value]) => value !== undefined));
+  const child = spawn(process.execPath, [MAIN, "--node", "registry"], { env, stdio: "ignore" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const containers = () => readdirSync(join(folderOf(child.pid) ?? "", "state/io.containerd.runtime.v2.task/k8s.io"));
+  await until(
+    "containers run",
+    async () => {
+      try {
+        return containers().length > 2;
+      } catch {
+        return false;
+      }
+    },
+    PATIENCE_MS,
+  );
+  const folder = folderOf(child.pid) ?? "";
+  const left = leftOf(folder);
+  const family = familyOf(child.pid ?? 0);
+  expect(left.filter((what) => what.startsWith("process")).length).toBeGreaterThan(6);
+  expect(left.filter((what) => what.startsWith(folder)).length).toBeGreaterThan(6);
+  // Its control plane, and the process that the tests run in.
+  expect(family.length).toBeGreaterThan(6);
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+  await until("nothing of its node is left", async () => leftOf(folder).length === 0, PATIENCE_MS);
+  await until("no process of it is left", async () => !family.some(isAlive), PATIENCE_MS);
+});
