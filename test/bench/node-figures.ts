@@ -59,6 +59,15 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
+    what: "requests of clients that fail while their sidecar is hot-upgraded twice on a real node",
+    by: "bench",
+    from: "node.figures",
+    pick: at("requests that failed during two hot upgrades"),
+    of: at("requests answered during two hot upgrades"),
+    atMost: 0,
+    isMain: true,
+  },
+  {
     what: "a requested container is replaced on a real node, ms",
     by: "bench",
     from: "node.figures",

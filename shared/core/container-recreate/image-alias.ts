@@ -1,6 +1,6 @@
 /** Decides how the image of a container can be written in another way that means the same: a kubelet restarts it then. */
-import type { ContainerStatus } from "../../api/kubernetes.ts";
-import { type ImageReference, parseImageReference } from "../../go/image-reference.ts";
+import type { Container, ContainerStatus } from "../../api/kubernetes.ts";
+import { fullImageName, type ImageReference, parseImageReference } from "../../go/image-reference.ts";
 
 export type ImageAlias =
   | { readonly kind: "alias"; readonly image: string }
@@ -13,11 +13,19 @@ const HUB = "docker.io";
 const OFFICIAL = "library";
 const DEFAULT_TAG = "latest";
 
-/** `running` is the container's status: what its image was resolved to. */
-export function aliasOf(image: string, running: ContainerStatus | undefined): ImageAlias {
+/**
+ * `running` is the container's status: what its image was resolved to. One that is always pulled keeps its tag where it
+ * can, so that it is pulled now.
+ */
+export function aliasOf(
+  { image = "", imagePullPolicy }: Pick<Container, "image" | "imagePullPolicy">,
+  running: ContainerStatus | undefined,
+): ImageAlias {
   const reference = parseImageReference(image);
   if (!reference) return { kind: "none", why: `the image ${JSON.stringify(image)} is no image reference` };
-  const alias = byDigest(reference) ?? byTag(reference) ?? byHub(reference, running) ?? byPin(reference, running);
+  const byOthers = imagePullPolicy === "Always" ? [byHub, byPin] : [byPin, byHub];
+  const alias =
+    byDigest(reference) ?? byTag(reference) ?? byOthers.map((write) => write(reference, running)).find(Boolean);
   if (alias) return { kind: "alias", image: alias };
   const id = running?.imageID
     ? `its imageID ${running.imageID} names no digest in that repository`
@@ -47,8 +55,10 @@ function byHub({ repository, tag }: ImageReference, running: ContainerStatus | u
   return `${HUB}/${path.length === 0 ? `${OFFICIAL}/` : ""}${repository}:${tag}`;
 }
 
-/** To what runs: whatever the tag names by now. */
+/** To what runs, whatever the tag names by now: a kubelet may ask the registry for a tag under another name. */
 function byPin({ repository, tag }: ImageReference, running: ContainerStatus | undefined): string | undefined {
   const resolved = parseImageReference((running?.imageID ?? "").replace(/^[a-z-]+:\/\//, ""));
-  return resolved?.digest && resolved.repository === repository ? `${repository}:${tag}@${resolved.digest}` : undefined;
+  if (!resolved?.digest) return undefined;
+  const full = COMPLETED_BY.test(running?.containerID ?? "") ? fullImageName : (name: string) => name;
+  return full(resolved.repository) === full(repository) ? `${repository}:${tag}@${resolved.digest}` : undefined;
 }

@@ -96,12 +96,12 @@ function dueNow({ spec }: ContainerRecreateRequest, states: States, { status }: 
 }
 
 function aliasFor(request: ContainerRecreateRequest, pod: Pod, name: string, recreated: Recreated): ImageAlias {
-  const image = pod.spec.containers.find((container) => container.name === name)?.image ?? "";
+  const container = pod.spec.containers.find((one) => one.name === name) ?? { name };
   const original = recreated[name]?.image;
   const isAsked = request.metadata?.annotations?.[RECREATE_IMAGE_ANNOTATION] === "original";
-  if (isAsked && original !== undefined && original !== image) return { kind: "alias", image: original };
+  if (isAsked && original !== undefined && original !== container.image) return { kind: "alias", image: original };
   return aliasOf(
-    image,
+    container,
     pod.status?.containerStatuses?.find((status) => status.name === name),
   );
 }

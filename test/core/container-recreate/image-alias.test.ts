@@ -6,7 +6,21 @@ const running = (imageID: string, containerID = "containerd://1") => ({ name: "a
 
 describe("an image is written in another way", () => {
   const rows: readonly [sentence: string, image: string, imageID: string, alias: string][] = [
-    ["an official one with its full name", "nginx:1.25", "", "docker.io/library/nginx:1.25"],
+    [
+      "an official one with the digest that runs",
+      "nginx:1.25",
+      `docker.io/library/nginx@${DIGEST}`,
+      `nginx:1.25@${DIGEST}`,
+    ],
+    ["which docker writes in short", "nginx:1.25", `docker-pullable://nginx@${DIGEST}`, `nginx:1.25@${DIGEST}`],
+    ["somebody's with the digest that runs", "acme/app:1", `docker.io/acme/app@${DIGEST}`, `acme/app:1@${DIGEST}`],
+    ["one without a known digest with its full name", "nginx:1.25", "", "docker.io/library/nginx:1.25"],
+    [
+      "with that of another repository too",
+      "nginx:1.25",
+      `docker.io/acme/nginx@${DIGEST}`,
+      "docker.io/library/nginx:1.25",
+    ],
     ["and back", "docker.io/library/nginx:1.25", "", "nginx:1.25"],
     ["somebody's with the registry", "acme/app:1", "", "docker.io/acme/app:1"],
     ["and back", "docker.io/acme/app:1", "", "acme/app:1"],
@@ -31,13 +45,20 @@ describe("an image is written in another way", () => {
     ["one of this machine with its digest", "localhost/app:1", `localhost/app@${DIGEST}`, `localhost/app:1@${DIGEST}`],
   ];
   test.each(rows)("%s: %s", (_, image, imageID, alias) => {
-    expect(aliasOf(image, running(imageID))).toEqual({ kind: "alias", image: alias });
+    expect(aliasOf({ image }, running(imageID))).toEqual({ kind: "alias", image: alias });
+  });
+
+  test("with its tag where it is always pulled, if there is a way", () => {
+    const always = (image: string) =>
+      aliasOf({ image, imagePullPolicy: "Always" }, running(`${image.split(":")[0]}@${DIGEST}`));
+    expect(always("nginx:1.25")).toMatchObject({ image: "docker.io/library/nginx:1.25" });
+    expect(always("registry.example/app:1")).toMatchObject({ image: `registry.example/app:1@${DIGEST}` });
   });
 
   test("by its digest where a short name may mean another registry", () => {
     const crio = running(`docker.io/library/nginx@${DIGEST}`, "cri-o://1");
-    expect(aliasOf("nginx:1.25", crio)).toMatchObject({ kind: "none" });
-    expect(aliasOf("docker.io/library/nginx:1.25", crio)).toEqual({
+    expect(aliasOf({ image: "nginx:1.25" }, crio)).toMatchObject({ kind: "none" });
+    expect(aliasOf({ image: "docker.io/library/nginx:1.25" }, crio)).toEqual({
       kind: "alias",
       image: `docker.io/library/nginx:1.25@${DIGEST}`,
     });
@@ -46,7 +67,7 @@ describe("an image is written in another way", () => {
 
 describe("there is no other way", () => {
   test("for a container of which nothing is known", () => {
-    expect(aliasOf("nginx:1.25", undefined)).toEqual({
+    expect(aliasOf({ image: "nginx:1.25" }, undefined)).toEqual({
       kind: "none",
       why: "the image nginx:1.25 can't be written in another way that means the same: it has no imageID",
     });
@@ -69,7 +90,7 @@ describe("there is no other way", () => {
     ["before it ran", "registry.example/app:1", "", "it has no imageID"],
   ];
   test.each(rows)("%s", (_, image, imageID, why) => {
-    const alias = aliasOf(image, running(imageID));
+    const alias = aliasOf({ image }, running(imageID));
     expect(alias).toMatchObject({ kind: "none" });
     expect(alias.kind === "none" ? alias.why : "").toContain(why);
   });

@@ -1,5 +1,5 @@
 /** Decides how containers that read changed labels or annotations into their environment are restarted without a daemon: by their images, written in another way. */
-import type { ContainerStatus, Pod } from "../../../api/kubernetes.ts";
+import type { Container, ContainerStatus, Pod } from "../../../api/kubernetes.ts";
 import { aliasOf } from "../../container-recreate/image-alias.ts";
 import { hasRuntimeMeta } from "./runtime-meta.ts";
 import { type InPlaceState, type RanBefore, readState, type UpdateSpec } from "./update-spec.ts";
@@ -17,7 +17,7 @@ export function aliasesFor(pod: Pod, parts: Parts): Aliases | undefined {
   const images: [string, string][] = [];
   for (const name of restartedBy(pod, parts)) {
     const running = statusOf(pod, name);
-    const alias = running?.containerID ? aliasOf(imageOf(pod, name), running) : NEVER_RAN;
+    const alias = running?.containerID ? aliasOf(containerOf(pod, name), running) : NEVER_RAN;
     if (alias.kind === "none") return { kind: "none", why: `container ${name} reads changed metadata: ${alias.why}` };
     images.push([name, alias.image]);
   }
@@ -68,8 +68,8 @@ function restartedBy(pod: Pod, { containerImages, containerRefMetadata }: Parts)
   );
 }
 
-function imageOf({ spec }: Pod, name: string): string {
-  return spec.containers.find((container) => container.name === name)?.image ?? "";
+function containerOf({ spec }: Pod, name: string): Pick<Container, "image" | "imagePullPolicy"> {
+  return spec.containers.find((container) => container.name === name) ?? {};
 }
 
 function statusOf({ status }: Pod, name: string): ContainerStatus | undefined {
