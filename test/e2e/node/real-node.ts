@@ -112,7 +112,8 @@ class Processes implements RealNode {
     );
   }
 
-  async #startKubelet(): Promise<void> {
+  /** Again where it ends at once, as an init system does: containerd listens before it can answer. */
+  async #startKubelet(attempts = 10): Promise<void> {
     const flags = {
       config: join(this.#folder, "kubelet.yaml"),
       kubeconfig: join(this.#settings.folder, "admin.kubeconfig"),
@@ -128,11 +129,14 @@ class Processes implements RealNode {
     const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
     const kubelet = this.#launch("kubelet", [...this.#programs.kubelet, ...args]);
     this.#kubelet = kubelet;
-    await until(
-      "the kubelet is not healthy",
-      kubelet,
-      async () => (await ask(`http://127.0.0.1:${this.#healthz}/healthz`)).code === 200,
-    );
+    const isHealthy = async () => (await ask(`http://127.0.0.1:${this.#healthz}/healthz`)).code === 200;
+    try {
+      await until("the kubelet is not healthy", kubelet, isHealthy);
+    } catch (error) {
+      if (kubelet.isRunning() || attempts === 1) throw error;
+      await sleep(500);
+      return this.#startKubelet(attempts - 1);
+    }
     await until("the node is not ready", kubelet, () => this.#isNodeReady());
   }
 
