@@ -18,7 +18,7 @@ import {
 } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
 import { recordEvent } from "../loop/event.ts";
-import type { SetContext, SetLook } from "./look.ts";
+import { asCompared, type SetContext, type SetLook } from "./look.ts";
 import { changePatch, memberPatch } from "./patch.ts";
 
 /** Something is not what it was when it was looked at, or nobody knows: only a new look tells how to go on. */
@@ -29,12 +29,17 @@ export class LookAgain extends Error {
 /** How those requests are answered that the rest of the pass depends on. Throws LookAgain, and KubeError for trouble. */
 export async function answer(context: SetContext, look: SetLook, request: Request): Promise<Reply> {
   try {
-    const object = await carryOut(context, look, request);
+    const done = await carryOut(context, look, request);
+    const object = done !== undefined && isOfPod(request) ? asCompared(done as Pod) : done;
     return { kind: "ok", ...(object === undefined ? {} : { object }) };
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     return await replyTo(context, look, request, error);
   }
+}
+
+function isOfPod({ kind }: Request): boolean {
+  return kind.endsWith("Pod") || kind === "UpdatePodStatus";
 }
 
 async function replyTo(context: SetContext, look: SetLook, request: Request, error: KubeError): Promise<Reply> {

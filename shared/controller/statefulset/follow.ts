@@ -9,7 +9,7 @@ import type { Limits } from "../loop/clock.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import type { Stop } from "../rollout/report.ts";
 import { LookAgain } from "./act.ts";
-import { listOptions, lookAtSet, orUndefined, type SetContext, type SetLook } from "./look.ts";
+import { asCompared, listOptions, lookAtSet, orUndefined, type SetContext, type SetLook } from "./look.ts";
 import { signatureOf } from "./pod-signature.ts";
 import { type SetRound, setRound } from "./round.ts";
 
@@ -185,7 +185,7 @@ function learn({ known, progress }: Following): void {
 function isNews({ known, progress }: Following, type: string, pod: Pod): boolean {
   const { name = "", resourceVersion } = pod.metadata ?? {};
   if (!isLater(resourceVersion, progress.round.look.resourceVersion)) return false;
-  const signature = type === "DELETED" ? "" : signatureOf(pod);
+  const signature = type === "DELETED" ? "" : signatureOf(asCompared(pod));
   if (known.get(name) === signature) return false;
   known.set(name, signature);
   return true;

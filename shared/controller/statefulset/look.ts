@@ -2,8 +2,10 @@
 import type { ControllerRevision, KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../api/stateful-set.ts";
 import type { PodState, Seen, Subject } from "../../core/ledger.ts";
+import { withSpecImages } from "../../core/pod/image-names.ts";
 import { parsePodName } from "../../core/pod/pod-name.ts";
 import type { OrderedSetGates } from "../../core/statefulset/gates.ts";
+import { comparedImage } from "../../core/statefulset/in-place/update-completed.ts";
 import type { SetObservation } from "../../core/statefulset/reconcile.ts";
 import { claimState, isClaimState, uidOf } from "../../core/statefulset/takes-away.ts";
 import { selectorMatches } from "../../go/label-selector.ts";
@@ -75,7 +77,7 @@ export async function lookAtSet(
   const selected = listOptions(set, namespace);
   const hasClaims = (set.spec.volumeClaimTemplates ?? []).length > 0;
   const [pods, revisions, claims] = await Promise.all([
-    listAll<Pod, Pod>(cluster, PODS, isWide ? { namespace } : selected, (pod) => only(pod, isKept)),
+    listAll<Pod, Pod>(cluster, PODS, isWide ? { namespace } : selected, (pod) => only(asCompared(pod), isKept)),
     listAll<ControllerRevision, ControllerRevision>(cluster, CONTROLLER_REVISIONS, selected, (one) =>
       only(one, isSelected),
     ),
@@ -94,6 +96,11 @@ export async function lookAtSet(
     claims: claims.items,
     resourceVersion,
   };
+}
+
+/** As OpenKruise compares it: where its images are taken back before their kubelet has seen others, too. */
+export function asCompared(pod: Pod): Pod {
+  return withSpecImages(pod, comparedImage);
 }
 
 function changedSet(there: StatefulSet, { metadata, spec }: StatefulSet): StatefulSet {

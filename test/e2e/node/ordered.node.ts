@@ -7,7 +7,7 @@ import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { resourceOf } from "../../../shared/install/resource-of.ts";
 import { type JsonPatchOperation, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { sendRaw } from "../../contract/raw.ts";
-import { controlPlane } from "../support/access.ts";
+import { controlPlane, disturbRegistry } from "../support/access.ts";
 import { clusterOf } from "../support/clients.ts";
 import { orderedSets } from "../support/ordered-sets.ts";
 import { removeAtEnd } from "../support/processes.ts";
@@ -97,6 +97,24 @@ it("a new image keeps pod and volume, a new environment and a scale down and up 
   await pass();
   await scene.untilReady(COUNT);
   await kept();
+});
+
+it("an image that is taken back before it could be pulled: the update ends, in place", async () => {
+  onTestFinished(() => disturbRegistry({ delay: 0 }));
+  const { volumeClaimTemplates: _, ...spec } = SPEC;
+  const containers = [{ name: "main", image: "app:1" }];
+  const { scene, patch } = await open({ ...spec, template: { spec: { ...SPEC.template.spec, containers } } });
+  const before = await uids(scene);
+  await disturbRegistry({ delay: Number.POSITIVE_INFINITY });
+  await patch(set("template/spec/containers/0/image", "app:taken-back"));
+  await pass(false);
+  const waiting = async () => (await scene.pods()).map(({ status }) => status?.containerStatuses?.[0]?.state?.waiting);
+  await eventually(waiting, (states) => expect(states.filter(Boolean)).toHaveLength(1));
+  await disturbRegistry({ delay: 0 });
+  await patch(set("template/spec/containers/0/image", "app:1"));
+  await pass();
+  expect(await uids(scene)).toEqual(before);
+  expect((await scene.pods()).filter(isReady)).toHaveLength(COUNT);
 });
 
 it("pods that a deleted set has left are those of the next one of its name", async () => {

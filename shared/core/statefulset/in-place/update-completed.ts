@@ -69,9 +69,12 @@ function whyImagesNotChanged(pod: Pod, { lastContainerStatuses }: InPlaceState):
   return `not found statuses of containers map[${missing.join(" ")}]`;
 }
 
-/** As a status has it: an image without a colon is at its tag latest. */
 function imageOf(pod: Pod, container: string): string {
-  const image = pod.spec.containers.find(({ name }) => name === container)?.image ?? "";
+  return comparedImage(pod.spec.containers.find(({ name }) => name === container)?.image ?? "");
+}
+
+/** How the image of a spec is compared with a status, letter by letter: one without a colon is at its tag latest. */
+export function comparedImage(image: string): string {
   return image.includes(":") ? image : `${image}:latest`;
 }
 

@@ -1,0 +1,37 @@
+/** Statuses have the full names of images, and the comparison is letter by letter (vectors inplace-update). */
+import { expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { asCompared } from "../../../shared/controller/statefulset/look.ts";
+import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
+
+const podOf = (image: string, running: string): Pod => ({
+  metadata: {
+    name: "db-0",
+    annotations: {
+      "apps.kruise.io/inplace-update-state": JSON.stringify({
+        revision: "rev",
+        updateTimestamp: "2026-11-26T00:00:00Z",
+        lastContainerStatuses: { main: { imageID: "id" } },
+      }),
+    },
+  },
+  spec: { containers: [{ name: "main", image }] },
+  status: { containerStatuses: [{ name: "main", image: running, imageID: "id", ready: true }] },
+});
+
+test.each([
+  ["app:1", "docker.io/library/app:1"],
+  ["app", "docker.io/library/app:latest"],
+  ["acme/app:1", "docker.io/acme/app:1"],
+])("an image that was taken back, %s, is complete with the image id of before", (image, running) => {
+  const pod = podOf(image, running);
+  expect(whyNotCompleted(pod)).toBe("container main imageID not changed");
+  expect(whyNotCompleted(asCompared(pod))).toBeUndefined();
+});
+
+test.each([
+  ["app:2", "docker.io/library/app:1"],
+  ["registry.example/app:1", "docker.io/library/app:1"],
+])("%s is waited for while %s runs", (image, running) => {
+  expect(whyNotCompleted(asCompared(podOf(image, running)))).toBe("container main imageID not changed");
+});
