@@ -105,6 +105,8 @@ function kubelet(folder: string, { kubelet: port, healthz }: NodePorts): object 
     kubeAPIBurst: 400,
     registryPullQPS: 0,
     eventRecordQPS: 0,
+    // A test that writes another version into its status has that for a while.
+    nodeStatusUpdateFrequency: "5m",
     // It renews its lease five times in the time after which it is lost.
     nodeLeaseDurationSeconds: (NODE_GRACE_SECONDS / 5) * 4,
     shutdownGracePeriod: "0s",
