@@ -120,9 +120,28 @@ async function secretOf(file: string | undefined): Promise<string | undefined> {
 
 /** From which the secret of each path is made. @throws CliError */
 export async function readPathSecret(file: string): Promise<string> {
-  const [secret = ""] = (await contentOf("path-secrets", file)).split(/\r?\n/).flatMap((line) => line.trim() || []);
+  const [secret = ""] = await linesOf(file);
   if (SECRET.test(secret)) return secret;
   throw new CliError(`--path-secrets ${file}: the first line is no secret of 43 characters (docs/authentication.md)`);
+}
+
+/** All that are valid: the new one and the old one. @throws CliError */
+export async function readPathSecrets(file: string): Promise<readonly string[]> {
+  const secrets = await linesOf(file);
+  const bad = secrets.findIndex((secret) => !SECRET.test(secret));
+  if (bad >= 0 || secrets.length === 0)
+    throw new CliError(
+      `--path-secrets ${file}: line ${Math.max(0, bad) + 1} is no secret of 43 characters (docs/authentication.md)`,
+    );
+  if (secrets.length > 2)
+    throw new CliError(
+      `--path-secrets ${file}: ${secrets.length} secrets; two are valid at most, the new one and the old one`,
+    );
+  return secrets;
+}
+
+async function linesOf(file: string): Promise<readonly string[]> {
+  return (await contentOf("path-secrets", file)).split(/\r?\n/).flatMap((line) => line.trim() || []);
 }
 
 async function registrationOf(options: WebhooksOptions): Promise<RegistrationOptions> {

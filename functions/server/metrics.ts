@@ -1,7 +1,9 @@
 /** /metrics, on a port of its own: it asks nobody who he is, so it is for the cluster's own network. */
+
 import { Hono } from "hono";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { CONTENT_TYPE, createMetrics, type Metrics } from "../../shared/metrics/prometheus.ts";
+import { READY_PATH } from "../../shared/webhook/review/readiness.ts";
 import type { Answerer, HttpRequest } from "../../shared/webhook/server/http.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 import * as PATHS from "../../shared/webhook/server/paths.ts";
@@ -34,7 +36,7 @@ function counted(app: Answerer, metrics: Metrics): Answerer {
   };
 }
 
-const ASKED = [...Object.values(PATHS), ANNOUNCE_SIDECARSET_PATH, "/healthz", "/readyz"];
+const ASKED = [...Object.values(PATHS), ANNOUNCE_SIDECARSET_PATH, "/healthz", READY_PATH];
 const NAMES: ReadonlySet<string> = new Set(ASKED.flatMap((path) => (typeof path === "string" ? lastOf(path) : [])));
 const PAGE = /^(\/s\/[^/]+)?\/ui(\/|$)/;
 

@@ -25,6 +25,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   CLIENT_QPS: "client-qps",
   CLIENT_BURST: "client-burst",
   CLIENT_CONCURRENCY: "client-concurrency",
+  PATH_DIGESTS: "path-digests",
   CLIENT_NAMES: "client-names",
   CLIENT_CERTIFICATE_FROM: "client-certificate-from",
   LOAD_BALANCER_LISTENER: "load-balancer-listener",

@@ -1,39 +1,15 @@
 /** A domain of one's own in front of the webhooks: an HTTP API that can be reached by that domain alone, by mutual TLS if asked for. */
-import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
-import {
-  MUTATE_POD_PATH,
-  MUTATE_RECREATE_REQUEST_PATH,
-  MUTATE_SIDECARSET_PATH,
-  MUTATE_STATEFUL_SET_PATH,
-  OLDER_MUTATE_RECREATE_REQUEST_PATH,
-  OLDER_MUTATE_SIDECARSET_PATH,
-  OLDER_VALIDATE_SIDECARSET_PATH,
-  POD_STATUS_PATH,
-  secretPath,
-  VALIDATE_SIDECARSET_PATH,
-  VALIDATE_STATEFUL_SET_PATH,
-} from "../../shared/webhook/server/paths.ts";
+import { secretPath } from "../../shared/webhook/server/paths.ts";
 import type { Domain } from "./domain-settings.ts";
+import { DEPLOYED, type DeployedFunction } from "./functions.ts";
 import { functionId, functionName } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
 /** API servers wait 10 seconds at most. */
 const TIMEOUT_MS = 10_000;
 
-/** Who is asked under which path; conversions have a door of their own, since nobody shows a certificate there. */
-const PATHS: Readonly<Record<string, readonly string[]>> = {
-  "mutate-pod": [MUTATE_POD_PATH],
-  "mutate-sidecarset": [MUTATE_SIDECARSET_PATH, OLDER_MUTATE_SIDECARSET_PATH, MUTATE_STATEFUL_SET_PATH],
-  "validate-sidecarset": [
-    ANNOUNCE_SIDECARSET_PATH,
-    VALIDATE_SIDECARSET_PATH,
-    OLDER_VALIDATE_SIDECARSET_PATH,
-    POD_STATUS_PATH,
-    MUTATE_RECREATE_REQUEST_PATH,
-    OLDER_MUTATE_RECREATE_REQUEST_PATH,
-    VALIDATE_STATEFUL_SET_PATH,
-  ],
-};
+/** Conversions have a door of their own: API servers show no certificate there. */
+const BEHIND = DEPLOYED.filter(({ isCalledFor }) => isCalledFor === "admission");
 
 /** Without the path, which may hold a secret. */
 const LOG_FORMAT = JSON.stringify({
@@ -86,7 +62,7 @@ export function domainResources(settings: AwsSettings): Readonly<Record<string, 
       Type: "AWS::ApiGatewayV2::ApiMapping",
       Properties: { ApiId: API, DomainName: { Ref: "WebhookDomain" }, Stage: STAGE },
     },
-    ...Object.assign({}, ...Object.keys(PATHS).map((name) => routesTo(name, settings))),
+    ...Object.assign({}, ...BEHIND.map((deployed) => routesTo(deployed, settings))),
   };
 }
 
@@ -118,10 +94,13 @@ function domainName({ name, certificate, truststore, truststoreVersion }: Domain
   };
 }
 
-function routesTo(name: string, { authentication }: AwsSettings): Readonly<Record<string, object>> {
+function routesTo(
+  { name, paths = [] }: DeployedFunction,
+  { authentication }: AwsSettings,
+): Readonly<Record<string, object>> {
   const id = functionId(name);
   const integration = `${id}Integration`;
-  const routes = (PATHS[name] ?? []).map((path, index) => [
+  const routes = paths.map((path, index) => [
     `${id}Route${index}`,
     {
       Type: "AWS::ApiGatewayV2::Route",

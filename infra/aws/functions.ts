@@ -1,4 +1,10 @@
 /** The functions that are deployed: what each may read, and what its environment says. */
+
+import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
+import { ConfigError } from "../../shared/settings/config-error.ts";
+import { type PathDigests, printPathDigests } from "../../shared/settings/path-digests.ts";
+import { READY_PATH } from "../../shared/webhook/review/readiness.ts";
+import * as PATHS from "../../shared/webhook/server/paths.ts";
 import { QUEUE_URL } from "./queue.ts";
 import type { Arn, AwsSettings } from "./settings.ts";
 
@@ -6,6 +12,8 @@ export interface DeployedFunction {
   readonly name: string;
   /** admissions are by whatever proof the settings ask for, conversions by secret path */
   readonly isCalledFor?: "admission" | "conversion";
+  /** of the webhooks that it answers */
+  readonly paths?: readonly string[];
   /** reads the cluster */
   readonly isInCluster: boolean;
   /** puts work into the queue of rollouts, where there is one; a worker takes it out too */
@@ -15,16 +23,30 @@ export interface DeployedFunction {
 }
 
 export const DEPLOYED: readonly DeployedFunction[] = [
-  { name: "mutate-pod", isCalledFor: "admission", isInCluster: true },
-  { name: "mutate-sidecarset", isCalledFor: "admission", isInCluster: false },
+  { name: "mutate-pod", isCalledFor: "admission", paths: [PATHS.MUTATE_POD_PATH], isInCluster: true },
+  {
+    name: "mutate-sidecarset",
+    isCalledFor: "admission",
+    paths: [PATHS.MUTATE_SIDECARSET_PATH, PATHS.OLDER_MUTATE_SIDECARSET_PATH, PATHS.MUTATE_STATEFUL_SET_PATH],
+    isInCluster: false,
+  },
   {
     name: "validate-sidecarset",
     isCalledFor: "admission",
+    paths: [
+      ANNOUNCE_SIDECARSET_PATH,
+      PATHS.VALIDATE_SIDECARSET_PATH,
+      PATHS.OLDER_VALIDATE_SIDECARSET_PATH,
+      PATHS.POD_STATUS_PATH,
+      PATHS.MUTATE_RECREATE_REQUEST_PATH,
+      PATHS.OLDER_MUTATE_RECREATE_REQUEST_PATH,
+      PATHS.VALIDATE_STATEFUL_SET_PATH,
+    ],
     isInCluster: true,
     queue: "sender",
     isKeepingRegistration: true,
   },
-  { name: "convert-sidecarset", isCalledFor: "conversion", isInCluster: false },
+  { name: "convert-sidecarset", isCalledFor: "conversion", paths: [PATHS.CONVERT_PATH], isInCluster: false },
   { name: "rollout", isInCluster: true, queue: "worker", isKeepingRegistration: true },
   { name: "dry-run", isInCluster: true, isKeepingRegistration: true },
   { name: "ordered-set", isInCluster: true },
@@ -34,7 +56,7 @@ export const DEPLOYED: readonly DeployedFunction[] = [
 export function environmentOf(deployed: DeployedFunction, settings: AwsSettings) {
   const { isCalledFor, isInCluster, queue } = deployed;
   return {
-    ...(isCalledFor === undefined ? {} : callerEnvironment(settings)),
+    ...(isCalledFor === undefined ? {} : callerEnvironment(deployed, settings)),
     ...(isInCluster ? clusterEnvironment(deployed, settings) : {}),
     // Nobody waits for a pass, but API servers do for webhooks.
     ...(isInCluster && isCalledFor === undefined ? limitEnvironment(settings) : {}),
@@ -46,16 +68,27 @@ export function environmentOf(deployed: DeployedFunction, settings: AwsSettings)
   };
 }
 
-function callerEnvironment(settings: AwsSettings) {
-  const { authentication, pathSecrets, bearerTokens, clientNames } = settings;
+function callerEnvironment({ paths = [] }: DeployedFunction, settings: AwsSettings) {
+  const { authentication, pathSecrets, pathDigests, bearerTokens, clientNames } = settings;
   return {
     AUTHENTICATION: authentication,
-    PATH_SECRETS: pathSecrets,
+    ...(pathDigests === undefined ? { PATH_SECRETS: pathSecrets } : { PATH_DIGESTS: digestsAt(paths, pathDigests) }),
     ...given("BEARER_TOKENS", bearerTokens),
     ...given("CLIENT_NAMES", clientNames),
     ...given("CLIENT_CERTIFICATE_FROM", settings.clientCertificateFrom),
     ...given("LOAD_BALANCER_LISTENER", settings.loadBalancerListener),
   };
+}
+
+/** @throws ConfigError where one is missing: its webhook would refuse everybody */
+function digestsAt(paths: readonly string[], digests: PathDigests): string {
+  const missing = paths.find((path) => !digests.has(path));
+  if (missing !== undefined)
+    throw new ConfigError(
+      `--param path-digests has none for ${missing}: take what sidecarset path-secrets --digests of this release prints.`,
+    );
+  const own = new Set([...paths, READY_PATH]);
+  return printPathDigests(new Map([...digests].filter(([path]) => own.has(path))));
 }
 
 function clusterEnvironment(deployed: DeployedFunction, settings: AwsSettings) {
@@ -95,8 +128,9 @@ export function secretsOf(deployed: DeployedFunction, settings: AwsSettings): re
 }
 
 function secretsOfCallers(purpose: "admission" | "conversion", settings: AwsSettings): readonly Arn[] {
-  const { authentication, pathSecrets, bearerTokens } = settings;
+  const { authentication, pathSecrets, pathDigests, bearerTokens } = settings;
   if (authentication === "insecure") return [];
-  if (purpose === "conversion" || authentication === "secret-path") return [pathSecrets];
+  if (purpose === "conversion" || authentication === "secret-path")
+    return pathDigests === undefined ? [pathSecrets] : [];
   return authentication === "bearer-token" && bearerTokens !== undefined ? [bearerTokens] : [];
 }

@@ -1,6 +1,7 @@
 /** What `--param="NAME=VALUE"` of a deployment says, checked: a bad value is one sentence. */
 import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/settings/authentication-settings.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
+import { type PathDigests, parsePathDigests } from "../../shared/settings/path-digests.ts";
 import { parseSecretReference } from "../../shared/settings/reference.ts";
 import { type Domain, readDomain } from "./domain-settings.ts";
 
@@ -12,6 +13,8 @@ export interface AwsSettings {
   readonly stage: string;
   readonly authentication: AuthenticationMode;
   readonly pathSecrets: Arn;
+  /** by which the secrets of paths are known, so that no function reads them */
+  readonly pathDigests?: PathDigests;
   readonly bearerTokens?: Arn;
   /** passed on as they are; the functions check them */
   readonly clientNames?: string;
@@ -66,6 +69,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     stage,
     authentication,
     pathSecrets,
+    ...(await readDigests(read)),
     ...(bearerTokens === undefined ? {} : { bearerTokens }),
     ...(await optional("clientNames", "client-names", read)),
     ...(await optional("clientCertificateFrom", "client-certificate-from", read)),
@@ -86,6 +90,15 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("logKey", "log-key", read)),
     ...(await readNetwork(read)),
   };
+}
+
+async function readDigests(read: ReadParameter): Promise<Pick<AwsSettings, "pathDigests">> {
+  const text = await read("path-digests");
+  if (text === "") return {};
+  if ((await read("path-secrets")) === "") return { pathDigests: parsePathDigests("--param path-digests", text) };
+  throw new ConfigError(
+    "--param path-secrets and --param path-digests are both given: with digests no function reads the secrets.",
+  );
 }
 
 type ClusterParameters = Pick<

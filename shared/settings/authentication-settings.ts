@@ -1,5 +1,6 @@
 /** Which proof of identity the webhooks ask of their callers, as settings say. */
 import { ConfigError } from "./config-error.ts";
+import { type PathDigests, parsePathDigests } from "./path-digests.ts";
 import { parseSecretReference, type SecretReference } from "./reference.ts";
 
 export const AUTHENTICATION_MODES = ["client-certificate", "bearer-token", "secret-path", "insecure"] as const;
@@ -10,6 +11,8 @@ export interface AuthenticationSettings {
   readonly mode: AuthenticationMode;
   /** PATH_SECRETS: for secret-path, and for conversions in every mode */
   readonly pathSecrets?: SecretReference;
+  /** PATH_DIGESTS: instead */
+  readonly pathDigests?: PathDigests;
   /** BEARER_TOKENS: for bearer-token */
   readonly bearerTokens?: SecretReference;
   /** CLIENT_NAMES: for client-certificate; one of them is the certificate's common name or an alternative name */
@@ -29,6 +32,7 @@ export function parseAuthentication(env: Readonly<Record<string, string | undefi
   const settings = {
     mode: parseMode(env["AUTHENTICATION"]),
     ...reference("pathSecrets", "PATH_SECRETS", env),
+    ...digestsIn(env["PATH_DIGESTS"]),
     ...reference("bearerTokens", "BEARER_TOKENS", env),
     clientNames: (env["CLIENT_NAMES"] ?? "").split(",").flatMap((name) => name.trim() || []),
     clientCertificateFrom,
@@ -74,13 +78,22 @@ function reference<Field extends string>(
   };
 }
 
-function requireWhatModeNeeds({ mode, pathSecrets, bearerTokens, clientNames }: AuthenticationSettings): void {
+function digestsIn(text: string | undefined): Pick<AuthenticationSettings, "pathDigests"> {
+  return text ? { pathDigests: parsePathDigests("PATH_DIGESTS", text) } : {};
+}
+
+function requireWhatModeNeeds(settings: AuthenticationSettings): void {
+  const { mode, pathSecrets, pathDigests, bearerTokens, clientNames } = settings;
+  if (pathSecrets !== undefined && pathDigests !== undefined)
+    throw new ConfigError("PATH_SECRETS and PATH_DIGESTS are both set: one says how the secrets of paths are known.");
   if (mode === "bearer-token" && bearerTokens === undefined)
     throw new ConfigError("AUTHENTICATION=bearer-token needs BEARER_TOKENS: where the tokens are kept, one a line.");
   if (mode === "client-certificate" && clientNames.length === 0)
     throw new ConfigError(
       "AUTHENTICATION=client-certificate needs CLIENT_NAMES: the names of the API server's client certificate, separated by commas.",
     );
-  if (mode === "secret-path" && pathSecrets === undefined)
-    throw new ConfigError("AUTHENTICATION=secret-path needs PATH_SECRETS: where the secrets are kept, one a line.");
+  if (mode === "secret-path" && pathSecrets === undefined && pathDigests === undefined)
+    throw new ConfigError(
+      "AUTHENTICATION=secret-path needs PATH_SECRETS, where the secrets are kept, one a line, or PATH_DIGESTS.",
+    );
 }

@@ -104,6 +104,16 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     /^(?!.*hunter2).*short-secret: the first line is no secret/,
   ],
   [
+    "digests of what is no secret, which is not repeated",
+    () => ["path-secrets", "--path-secrets", path("short-secret"), "--digests"],
+    /^(?!.*hunter2).*short-secret: line 1 is no secret/,
+  ],
+  [
+    "digests of three secrets",
+    () => ["path-secrets", "--path-secrets", path("three-secrets"), "--digests"],
+    /three-secrets: 3 secrets; two are valid at most/,
+  ],
+  [
     "OpenKruise's registrations from a cluster",
     () => ["webhooks", "--url", "https://x", "--like-openkruise", "--from-cluster"],
     /choose one of --like-openkruise and --from-cluster/,

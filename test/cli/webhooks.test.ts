@@ -10,7 +10,8 @@ import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { installation } from "../../shared/install/manifests.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { LEASES, NAMESPACES, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
-import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
+import { parsePathDigests } from "../../shared/settings/path-digests.ts";
+import { pathDigestOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { PATIENT } from "../support/patient.ts";
 import { runCli } from "./run-cli.ts";
 
@@ -120,6 +121,9 @@ test("path-secrets prints the secret of each path, and never the one that is kep
   expect(parseAllDocuments((await print()).stdout).map((document) => document.toJS())).toEqual([{ pathSecrets }]);
   expect((await print("/convert")).stdout).toBe(`${pathSecrets["/convert"]}\n`);
   expect(all.stdout).not.toContain(SECRET);
+  const digests = parsePathDigests("printed", (await print("--digests")).stdout);
+  expect([...digests.keys()].toSorted()).toEqual([...Object.keys(pathSecrets), "/readyz"].toSorted());
+  for (const [of, secret] of Object.entries(pathSecrets)) expect(digests.get(of)).toEqual([pathDigestOf(secret)]);
   expect(await print("/elsewhere")).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/^\/elsewhere: no webhook/),

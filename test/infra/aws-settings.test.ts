@@ -7,6 +7,9 @@ import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
 import { template } from "../../infra/aws/template.ts";
 import { FUNCTIONS } from "../../infra/build.ts";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
+import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
+import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { pathDigestsOf } from "../../shared/webhook/server/path-secret.ts";
 import * as WEBHOOK_PATHS from "../../shared/webhook/server/paths.ts";
 import { MAX_RECEIVES, VISIBILITY_MS } from "../simulation/queue/fifo.ts";
 
@@ -46,6 +49,46 @@ test("with tokens, only the function for conversions reads the path's secrets", 
   const text = JSON.stringify(template(given));
   expect(text).toContain(`"Action":"secretsmanager:GetSecretValue","Resource":"${PATHS}"`);
   expect(text).toContain(`"Action":"ssm:GetParameter","Resource":"${TOKENS}"`);
+});
+
+describe("digests of the secrets of paths", () => {
+  const REGISTERED = [...Object.values(WEBHOOK_PATHS), ANNOUNCE_SIDECARSET_PATH].filter(
+    (path) => typeof path === "string",
+  );
+  const digests = (paths: readonly string[]) => printPathDigests(pathDigestsOf(["new", "old"], [...paths, "/readyz"]));
+  const environments = async (paths: readonly string[]) => {
+    const given = await settings({ "path-digests": digests(paths) });
+    return DEPLOYED.filter(({ isCalledFor }) => isCalledFor).map((deployed) => environmentOf(deployed, given));
+  };
+
+  test("no function reads the secrets, and each knows those of its own paths: together all that are registered", async () => {
+    const given = await settings({ "path-digests": digests(REGISTERED) });
+    expect(Object.values(secretsByFunction(given)).flat()).toEqual([]);
+    expect(JSON.stringify(template(given))).not.toMatch(/ssm:GetParameter|GetSecretValue/);
+    const known = (await environments(REGISTERED)).flatMap((environment) => {
+      expect(environment).not.toHaveProperty("PATH_SECRETS");
+      const { pathDigests } = parseAuthentication(environment as Readonly<Record<string, string>>);
+      return [...(pathDigests ?? [])].map(([path]) => path);
+    });
+    const ready = Array(4).fill("/readyz");
+    expect(known.toSorted()).toEqual(
+      [
+        ...REGISTERED.filter((path) => path !== ANNOUNCE_SIDECARSET_PATH),
+        ANNOUNCE_SIDECARSET_PATH,
+        ...ready,
+      ].toSorted(),
+    );
+  });
+
+  test("one that is missing is said before a webhook refuses everybody", async () => {
+    const others = REGISTERED.filter((path) => path !== "/mutate-pod");
+    await expect(environments(others)).rejects.toThrow("--param path-digests has none for /mutate-pod");
+  });
+
+  test("go into the environment together with an address and an authority", async () => {
+    const sizes = (await environments(REGISTERED)).map((environment) => JSON.stringify(environment).length);
+    expect(Math.max(...sizes)).toBeLessThan(1_600);
+  });
 });
 
 test("with client certificates, only the function for conversions reads a secret", async () => {
@@ -284,6 +327,11 @@ describe("a parameter that cannot be used is one sentence", () => {
   test.each<[Record<string, string>, string]>([
     [{ authentication: "password" }, "--param authentication=password is none of client-certificate, bearer-token"],
     [{ authentication: "bearer-token" }, "--param bearer-tokens is missing"],
+    [{ "path-digests": "/mutate-pod" }, '--param path-digests has "/mutate-pod", which is not PATH=DIGEST'],
+    [
+      { "path-digests": `/mutate-pod=${"a".repeat(43)}`, "path-secrets": PATHS },
+      "--param path-secrets and --param path-digests are both given",
+    ],
     [{ "path-secrets": "hunter2" }, "--param path-secrets names no place of a secret"],
     [{ "path-secrets": "/etc/secrets" }, "--param path-secrets=/etc/secrets is a file, and a function has none"],
     [

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { DEPLOYED } from "../../infra/aws/functions.ts";
 import { type BundleSize, bundle, FUNCTIONS } from "../../infra/build.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
 import { SIDECARSETS as SIDECARSET_RESOURCE } from "../../shared/kube/port.ts";
-import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
+import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 
 type Handler = (event: APIGatewayProxyEventV2) => Promise<APIGatewayProxyStructuredResultV2>;
@@ -24,7 +26,9 @@ beforeAll(async () => {
   process.env["KUBECONFIG"] = cluster.kubeconfig;
   process.env["LOG_LEVEL"] = "error";
   process.env["AUTHENTICATION"] = "secret-path";
-  process.env["PATH_SECRETS"] = cluster.pathSecrets;
+  // As they are deployed with path-digests; doors.test.ts has them with the secrets.
+  const paths = DEPLOYED.flatMap((deployed) => deployed.paths ?? []);
+  process.env["PATH_DIGESTS"] = printPathDigests(pathDigestsOf([cluster.pathSecret], paths));
   for (const name of FUNCTIONS) {
     const folder = join(directory, name);
     sizes.set(name, await bundle(name, folder));

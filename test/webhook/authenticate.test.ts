@@ -5,18 +5,23 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { createLog } from "../../shared/log.ts";
-import { type AuthenticationMode, parseAuthentication } from "../../shared/settings/authentication-settings.ts";
+import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
+import { printPathDigests } from "../../shared/settings/path-digests.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
 import { answerConversions } from "../../shared/webhook/review/conversion.ts";
 import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import type { HttpRequest } from "../../shared/webhook/server/http.ts";
-import { pathSecretOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
+import { pathDigestsOf, pathSecretOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import * as WEBHOOK_PATHS from "../../shared/webhook/server/paths.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { commonName, createAuthority } from "./certificates.ts";
 import { type Shape, strangers } from "./strangers.ts";
 
 const MODES = ["client-certificate", "bearer-token", "secret-path"] as const;
+/** Functions may know the secrets of their paths by digests, and read none. */
+const WAYS = [...MODES, "path-digests"] as const;
+type Way = (typeof WAYS)[number];
+const isByPath = (way: Way) => way === "secret-path" || way === "path-digests";
 const proofs = {
   token: randomBytes(32).toString("base64url"),
   secret: randomBytes(32).toString("base64url"),
@@ -54,10 +59,12 @@ const conversion = JSON.stringify({
   request: { uid: "u", desiredAPIVersion: "apps.kruise.io/v1beta1", objects: [] },
 });
 
-function appOf(mode: AuthenticationMode, now = Date.now) {
+function appOf(way: Way | "insecure", now = Date.now) {
+  const digests = printPathDigests(pathDigestsOf([proofs.secret], ["/mutate-pod", "/convert", "/readyz"]));
   const settings = parseAuthentication({
-    AUTHENTICATION: mode,
-    PATH_SECRETS: join(folder, "secrets"),
+    ...(way === "path-digests"
+      ? { AUTHENTICATION: "secret-path", PATH_DIGESTS: digests }
+      : { AUTHENTICATION: way, PATH_SECRETS: join(folder, "secrets") }),
     BEARER_TOKENS: join(folder, "tokens"),
     CLIENT_NAMES: proofs.name,
   });
@@ -83,14 +90,15 @@ const request = (shape: Shape = {}): HttpRequest => ({
 });
 
 /** What the API server of each mode sends. */
-const known = (mode: (typeof MODES)[number]): Shape =>
+const known = (way: Way): Shape =>
   ({
     "client-certificate": { clientCertificate },
     "bearer-token": { headers: { authorization: `Bearer ${proofs.token}` } },
     "secret-path": { path: registeredPath(proofs.secret, "/mutate-pod") },
-  })[mode];
+    "path-digests": { path: registeredPath(proofs.secret, "/mutate-pod") },
+  })[way];
 
-describe.each(MODES)("%s", (mode) => {
+describe.each(WAYS)("%s", (mode) => {
   test("lets in who proves it, and then reads the body", async () => {
     bodiesRead = 0;
     expect((await appOf(mode)(request(known(mode)))).status).toBe(200);
@@ -121,7 +129,7 @@ describe.each(MODES)("%s", (mode) => {
   });
 
   test("refuses what proves it in the ways of the other modes", async () => {
-    const others = MODES.filter((other) => other !== mode);
+    const others = MODES.filter((other) => other !== mode && !(isByPath(other) && isByPath(mode)));
     for (const other of others) expect((await appOf(mode)(request(known(other)))).status, other).toBe(401);
   });
 
@@ -137,7 +145,7 @@ describe.each(MODES)("%s", (mode) => {
     const get = { method: "GET" } as const;
     expect((await answer(request({ ...get, path: "/healthz" }))).status).toBe(200);
     expect((await answer(request({ ...get, path: "/readyz" }))).status).toBe(401);
-    const path = mode === "secret-path" ? registeredPath(proofs.secret, "/readyz") : "/readyz";
+    const path = isByPath(mode) ? registeredPath(proofs.secret, "/readyz") : "/readyz";
     expect((await answer(request({ ...get, ...known(mode), path }))).status).toBe(200);
   });
 });
@@ -145,28 +153,35 @@ describe.each(MODES)("%s", (mode) => {
 describe("a secret for each path", () => {
   const OURS = Object.values(WEBHOOK_PATHS).flatMap((path) => (typeof path === "string" ? [path] : []));
   const ALL = [...OURS, ANNOUNCE_SIDECARSET_PATH];
-  const given = async (text: string) => {
+  const given = async (text: string, isByDigest = false) => {
     const file = join(folder, `paths-${randomBytes(8).toString("hex")}`);
     await writeFile(file, text);
-    const settings = parseAuthentication({ AUTHENTICATION: "secret-path", PATH_SECRETS: file });
+    const how = isByDigest
+      ? { PATH_DIGESTS: printPathDigests(pathDigestsOf(text.split("\n"), ALL)) }
+      : { PATH_SECRETS: file };
+    const settings = parseAuthentication({ AUTHENTICATION: "secret-path", ...how });
     const { isKnown, ready } = authenticator(settings, { aws, log, now: Date.now });
     await ready;
     return (path: string, secret: string) =>
       isKnown({ headers: {} }, { path, secret }, path === "/convert" ? "conversion" : "admission");
   };
 
-  test("is good at that path and at no other: not for the registration, nor for facts of pods, nor for work", async () => {
-    const kept = randomBytes(32).toString("base64url");
-    const isKnown = await given(kept);
-    const pairs = ALL.flatMap((from) => [...ALL, "/readyz", "/elsewhere"].map((to) => [from, to] as const));
-    const answers = await Promise.all(pairs.map(([from, to]) => isKnown(to, pathSecretOf(kept, from))));
-    const letIn = pairs.filter((_, index) => answers[index]).map((pair) => pair.join(" "));
-    expect(ALL.length).toBeGreaterThanOrEqual(11);
-    expect(letIn).toEqual(ALL.map((path) => `${path} ${path}`));
-    addAttacks(pairs.length - ALL.length, letIn.length - ALL.length);
-    for (const path of ALL) expect(await isKnown(path, kept), path).toBe(false);
-    expect(new Set(ALL.map((path) => pathSecretOf(kept, path))).size).toBe(ALL.length);
-  });
+  // By the secret that is kept, and by digests.
+  test.each([[false], [true]])(
+    "is good at that path and at no other: not for the registration, nor for facts of pods, nor for work",
+    async (isByDigest) => {
+      const kept = randomBytes(32).toString("base64url");
+      const isKnown = await given(kept, isByDigest);
+      const pairs = ALL.flatMap((from) => [...ALL, "/readyz", "/elsewhere"].map((to) => [from, to] as const));
+      const answers = await Promise.all(pairs.map(([from, to]) => isKnown(to, pathSecretOf(kept, from))));
+      const letIn = pairs.filter((_, index) => answers[index]).map((pair) => pair.join(" "));
+      expect(ALL.length).toBeGreaterThanOrEqual(11);
+      expect(letIn).toEqual(ALL.map((path) => `${path} ${path}`));
+      addAttacks(pairs.length - ALL.length, letIn.length - ALL.length);
+      for (const path of ALL) expect(await isKnown(path, kept), path).toBe(false);
+      expect(new Set(ALL.map((path) => pathSecretOf(kept, path))).size).toBe(ALL.length);
+    },
+  );
 
   test("HMAC-SHA-256 over the path, as anybody can make it", () => {
     // printf %s /mutate-pod | openssl dgst -sha256 -hmac KEY -binary | basenc --base64url
@@ -194,6 +209,17 @@ describe("a secret for each path", () => {
     lines.length = 0;
     log.error(`${old} ${next}`);
     expect(lines.join("")).not.toMatch(new RegExp(`${old}|${next}`));
+  });
+
+  test("two are known by digests, the new one and the old one", async () => {
+    const [old, next, other] = [1, 2, 3].map(() => randomBytes(32).toString("base64url"));
+    const isKnown = await given(`${next}\n${old}`, true);
+    for (const path of ALL)
+      expect([old, next, other].map((secret) => isKnown(path, pathSecretOf(secret ?? "", path)))).toEqual([
+        true,
+        true,
+        false,
+      ]);
   });
 
   test("strangers who ask for many paths keep none of those that are served from their secret", async () => {
@@ -278,7 +304,19 @@ describe("what is missing is said before anything is served", () => {
   test.each([
     [{}, "AUTHENTICATION is not set, and no caller is let in by default"],
     [{ AUTHENTICATION: "none" }, "AUTHENTICATION=none is none of client-certificate"],
-    [{ AUTHENTICATION: "secret-path" }, "needs PATH_SECRETS"],
+    [{ AUTHENTICATION: "secret-path" }, "needs PATH_SECRETS, where the secrets are kept, one a line, or PATH_DIGESTS"],
+    [
+      { AUTHENTICATION: "secret-path", PATH_SECRETS: "/secrets", PATH_DIGESTS: `/convert=${"a".repeat(43)}` },
+      "PATH_SECRETS and PATH_DIGESTS are both set",
+    ],
+    [
+      { AUTHENTICATION: "secret-path", PATH_DIGESTS: "/convert=short" },
+      'PATH_DIGESTS has "/convert=short", which is not',
+    ],
+    [
+      { AUTHENTICATION: "secret-path", PATH_DIGESTS: `/a=${["a", "b", "c"].map((one) => one.repeat(43))}` },
+      "is not PATH=DIGEST",
+    ],
     [{ AUTHENTICATION: "bearer-token" }, "needs BEARER_TOKENS"],
     [{ AUTHENTICATION: "client-certificate" }, "needs CLIENT_NAMES"],
     [{ AUTHENTICATION: "client-certificate", CLIENT_NAMES: " , " }, "needs CLIENT_NAMES"],
@@ -292,7 +330,9 @@ describe("what is missing is said before anything is served", () => {
   test("conversions without a secret path", () => {
     const settings = parseAuthentication({ AUTHENTICATION: "bearer-token", BEARER_TOKENS: join(folder, "tokens") });
     const options = { aws, log, now: Date.now };
-    expect(() => authenticator(settings, options, { hasConversions: true })).toThrow(/^PATH_SECRETS is not set/);
+    expect(() => authenticator(settings, options, { hasConversions: true })).toThrow(
+      /^Neither PATH_SECRETS nor PATH_DIGESTS is set/,
+    );
   });
 });
 

@@ -1,11 +1,13 @@
 /** `path-secrets`: the secret of each webhook's path, for what registers them elsewhere. */
 
 import { ANNOUNCE_SIDECARSET_PATH } from "../../../shared/api/names.ts";
-import { pathSecretOf } from "../../../shared/webhook/server/path-secret.ts";
+import { printPathDigests } from "../../../shared/settings/path-digests.ts";
+import { READY_PATH } from "../../../shared/webhook/review/readiness.ts";
+import { pathDigestsOf, pathSecretOf } from "../../../shared/webhook/server/path-secret.ts";
 import * as PATHS from "../../../shared/webhook/server/paths.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
-import { readPathSecret } from "../manifests.ts";
+import { readPathSecret, readPathSecrets } from "../manifests.ts";
 import { toYaml } from "../session.ts";
 
 const ALL = [
@@ -18,16 +20,26 @@ export const PATH_SECRETS: Command = {
   group: "Install it",
   summary: "the secret of each webhook's path, made from the one that is kept",
   details:
-    "For Helm, Terraform and kustomize (docs/install.md): they get to know these, and not the one that is kept. With a PATH its secret alone.",
+    "For Helm, Terraform and kustomize (docs/install.md): they get to know these, and not the one that is kept. With a PATH its secret alone. With --digests what functions know the secrets by, without reading any (docs/deploy.md).",
   arguments: [{ name: "[PATH]", about: "of a webhook, such as /mutate-pod", completion: "none" }],
-  options: [{ flags: "--path-secrets <FILE>", about: "the secret that is kept is its first line" }],
+  options: [
+    { flags: "--path-secrets <FILE>", about: "the secret that is kept is its first line" },
+    { flags: "--digests", about: "of all secrets in it, for the parameter path-digests of npm run deploy" },
+  ],
   outputs: ["yaml", "json"],
   examples: [
     "sidecarset path-secrets --path-secrets path-secrets > values.yaml",
     "sidecarset path-secrets --path-secrets path-secrets /convert",
+    "sidecarset path-secrets --path-secrets path-secrets --digests",
   ],
   run: async (input, session) => {
-    const secret = await readPathSecret(input.required("path-secrets"));
+    const file = input.required("path-secrets");
+    if (input.isSet("digests")) {
+      const digests = pathDigestsOf(await readPathSecrets(file), [...ALL, READY_PATH].toSorted());
+      session.screen.text(`${printPathDigests(digests)}\n`);
+      return 0;
+    }
+    const secret = await readPathSecret(file);
     const [path] = input.arguments;
     if (path !== undefined && !ALL.includes(path))
       throw new CliError(`${path}: no webhook has this path; write one of ${ALL.join(", ")}`);

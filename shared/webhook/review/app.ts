@@ -16,7 +16,7 @@ import {
 import { nowAndThen } from "../server/now-and-then.ts";
 import { ReviewError } from "../server/review-error.ts";
 import { sizeProblem } from "./object-size.ts";
-import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
+import { READY_PATH, type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
 import { admissionResponse, failure, messageOf, printReview } from "./response.ts";
 import { readAdmissionReview, requireJson } from "./review.ts";
 
@@ -85,7 +85,7 @@ export function webhookApp(options: WebhookOptions): Answerer {
 function openProbe({ method, path }: HttpRequest, isReadinessOpen: boolean, isReady: Readiness) {
   if (!isRead(method)) return undefined;
   if (path === "/healthz") return textAnswer(200, "ok");
-  return path === "/readyz" && isReadinessOpen ? isReady(true) : undefined;
+  return path === READY_PATH && isReadinessOpen ? isReady(true) : undefined;
 }
 
 type Telling = boolean | "cannot be told";
@@ -176,7 +176,7 @@ function admission(admit: Admit, log: Log): ReviewAnswerer {
 
 async function answerOther({ method, path }: HttpRequest, isReady: Readiness): Promise<HttpAnswer> {
   if (isRead(method) && path === "/healthz") return textAnswer(200, "ok");
-  if (isRead(method) && path === "/readyz") return isReady(false);
+  if (isRead(method) && path === READY_PATH) return isReady(false);
   return refuse(404, "NotFound", `there is no webhook at ${path}`);
 }
 

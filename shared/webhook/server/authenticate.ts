@@ -4,12 +4,13 @@ import type { AwsAccess } from "../../aws/access.ts";
 import { hideSecret, type Log } from "../../log.ts";
 import type { AuthenticationSettings } from "../../settings/authentication-settings.ts";
 import { ConfigError } from "../../settings/config-error.ts";
+import type { PathDigests } from "../../settings/path-digests.ts";
 import type { SecretReference } from "../../settings/reference.ts";
 import { type SecretSource, secretSource } from "../../settings/secret-source.ts";
 import { isCertificateOf } from "./client-certificate.ts";
 import type { HttpRequest } from "./http.ts";
 import { nowAndThen } from "./now-and-then.ts";
-import { pathSecretOf } from "./path-secret.ts";
+import { pathDigestOf, pathSecretOf } from "./path-secret.ts";
 
 /** The request's path without the secret that was in front of it. */
 export interface SecretPath {
@@ -75,21 +76,24 @@ export function authenticator(
     options.log.warn("INSECURE: anyone who reaches this address is answered, without proof of who asks");
     return { isKnown: () => true, isKept: () => false, ready: Promise.resolve() };
   }
-  if (hasConversions && settings.pathSecrets === undefined) {
+  const { pathDigests } = settings;
+  if (hasConversions && settings.pathSecrets === undefined && pathDigests === undefined) {
     throw new ConfigError(
-      "PATH_SECRETS is not set: API servers present no certificate and no token to the conversion webhook, so it is only served under a secret path.",
+      "Neither PATH_SECRETS nor PATH_DIGESTS is set: API servers present no certificate and no token to the conversion webhook, so it is only served under a secret path.",
     );
   }
   const pathSecrets = sourceOf(settings.pathSecrets, pathSecretProblem, options);
   const tokens = mode === "bearer-token" ? sourceOf(settings.bearerTokens, tokenProblem, options) : undefined;
   const sayOld = nowAndThen((requests) => options.log.warn(OLD_URL, { requests }));
-  const isKnown: Authenticate = ({ headers, clientCertificate }, { secret, path }, purpose) => {
-    if (purpose === "conversion" || mode === "secret-path")
-      return isOneOf(secret, pathSecrets, (secrets) => {
-        if (isPlain) return bytesOf(secrets);
-        if (isAmong(secret ?? "", bytesOf(secrets))) sayOld(undefined);
-        return bytesOfPath(secrets, path);
-      });
+  const hasSecretOf = ({ secret, path }: SecretPath) =>
+    isOneOf(secret, pathSecrets, (secrets) => {
+      if (isPlain) return bytesOf(secrets);
+      if (isAmong(secret ?? "", bytesOf(secrets))) sayOld(undefined);
+      return bytesOfPath(secrets, path);
+    });
+  const isAtKnownPath = pathDigests ? (of: SecretPath) => hasDigest(of, pathDigests) : hasSecretOf;
+  const isKnown: Authenticate = ({ headers, clientCertificate }, path, purpose) => {
+    if (purpose === "conversion" || mode === "secret-path") return isAtKnownPath(path);
     if (tokens !== undefined) return isOneOf(BEARER.exec(headers["authorization"] ?? "")?.[1], tokens, bytesOf);
     const certificate = clientCertificate?.();
     return certificate !== undefined && isCertificateOf(certificate, settings.clientNames, options.now());
@@ -134,6 +138,11 @@ function isOneOf(
   if (given === undefined) return false;
   const read = secrets();
   return read instanceof Promise ? read.then((all) => isAmong(given, wanted(all))) : isAmong(given, wanted(read));
+}
+
+function hasDigest({ secret, path }: SecretPath, digests: PathDigests): boolean {
+  const own = digests.get(path);
+  return secret !== undefined && own !== undefined && isAmong(pathDigestOf(secret), bytesOf(own));
 }
 
 /** Takes as long whatever is given: all secrets are compared, each over its own length. */
