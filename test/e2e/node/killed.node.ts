@@ -72,9 +72,9 @@ it("while pods run", { timeout: 2 * PATIENCE_MS }, async () => {
   const folder = folderOf(child.pid) ?? "";
   const left = leftOf(folder);
   const family = familyOf(child.pid ?? 0);
-  expect(left.filter((what) => what.startsWith("process")).length).toBeGreaterThan(6);
-  expect(left.filter((what) => what.startsWith(folder)).length).toBeGreaterThan(6);
-  // Its control plane, and the process that the tests run in.
+  // Registry, containerd, kubelet and shims; mounts; the control plane, and the process that the tests run in.
+  expect(left.filter((what) => what.startsWith("process")).length).toBeGreaterThan(3);
+  expect(left.filter((what) => what.startsWith(folder)).length).toBeGreaterThan(3);
   expect(family.length).toBeGreaterThan(6);
   const ended = once(child, "exit");
   child.kill("SIGKILL");
