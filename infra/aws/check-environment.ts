@@ -9,7 +9,7 @@ import {
   readGateHosts,
 } from "../../shared/settings/config.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import type { DeployedFunction } from "./functions.ts";
+import type { DeployedFunction } from "./deployed.ts";
 import type { Arn } from "./settings.ts";
 
 /** Of names and values together. Source: Lambda quotas, environment variables. */

@@ -1,7 +1,7 @@
 /** A domain of one's own in front of the webhooks: an HTTP API that can be reached by that domain alone, by mutual TLS if asked for. */
 import { secretPath } from "../../shared/webhook/server/paths.ts";
+import { DEPLOYED, type DeployedFunction } from "./deployed.ts";
 import type { Domain } from "./domain-settings.ts";
-import { DEPLOYED, type DeployedFunction } from "./functions.ts";
 import { functionId, functionName } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
@@ -55,6 +55,7 @@ export function domainResources(settings: AwsSettings): Readonly<Record<string, 
         StageName: "$default",
         AutoDeploy: true,
         AccessLogSettings: { DestinationArn: { "Fn::GetAtt": ["WebhookApiLogGroup", "Arn"] }, Format: LOG_FORMAT },
+        ...throttled(settings),
       },
     },
     WebhookDomain: domainName(domain),
@@ -64,6 +65,13 @@ export function domainResources(settings: AwsSettings): Readonly<Record<string, 
     },
     ...Object.assign({}, ...BEHIND.map((deployed) => routesTo(deployed, settings))),
   };
+}
+
+/** In bursts twice as many: what a cluster asks comes in bursts. */
+function throttled({ requestsPerSecond }: AwsSettings): object {
+  if (requestsPerSecond === undefined) return {};
+  const limits = { ThrottlingRateLimit: requestsPerSecond, ThrottlingBurstLimit: 2 * requestsPerSecond };
+  return { DefaultRouteSettings: limits };
 }
 
 /** Where DNS has to point. */

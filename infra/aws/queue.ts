@@ -50,9 +50,3 @@ export function queue(settings: AwsSettings): Readonly<Record<string, object>> {
     },
   };
 }
-
-/** With a limit of its own the function would refuse what the queue hands over, until the messages are given up. */
-export function withoutReservedConcurrency({ rolloutWorkers }: AwsSettings) {
-  if (rolloutWorkers === undefined) return {};
-  return { [functionId("rollout")]: { Properties: { ReservedConcurrentExecutions: { Ref: "AWS::NoValue" } } } };
-}

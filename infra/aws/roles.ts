@@ -1,5 +1,6 @@
 /** One IAM role for each function, with nothing that it does not do. */
-import { DEPLOYED, type DeployedFunction, secretsOf } from "./functions.ts";
+import { DEPLOYED, type DeployedFunction } from "./deployed.ts";
+import { secretsOf } from "./functions.ts";
 import { functionName, roleId } from "./names.ts";
 import { QUEUE_ARN } from "./queue.ts";
 import type { Arn, AwsSettings } from "./settings.ts";
@@ -15,9 +16,10 @@ export function roles(settings: AwsSettings): Readonly<Record<string, object>> {
       ...secretsOf(deployed, settings).map(readStatement),
       ...(isInCluster ? describeStatement(settings) : []),
       ...queueStatement(deployed, settings),
+      ...keyStatement(settings),
     ];
     const isInVpc = isInCluster && settings.subnets.length > 0;
-    return [roleId(name), role("lambda.amazonaws.com", statements, isInVpc)] as const;
+    return [roleId(name), role("lambda.amazonaws.com", statements, { settings, isInVpc })] as const;
   });
   return Object.fromEntries(entries);
 }
@@ -37,8 +39,18 @@ function queueStatement({ queue }: DeployedFunction, { rolloutWorkers }: AwsSett
   return [{ Effect: "Allow", Action, Resource: QUEUE_ARN }];
 }
 
+/** To read its own environment. */
+function keyStatement({ functionKey }: AwsSettings): readonly object[] {
+  return functionKey === undefined ? [] : [{ Effect: "Allow", Action: "kms:Decrypt", Resource: functionKey }];
+}
+
 /** A role that a service of AWS takes on. */
-export function role(service: string, statements: readonly object[], isInVpc = false): object {
+export function role(
+  service: string,
+  statements: readonly object[],
+  { settings, isInVpc = false }: { readonly settings: AwsSettings; readonly isInVpc?: boolean },
+): object {
+  const { permissionsBoundary } = settings;
   return {
     Type: "AWS::IAM::Role",
     Properties: {
@@ -58,6 +70,7 @@ export function role(service: string, statements: readonly object[], isInVpc = f
       ...(isInVpc
         ? { ManagedPolicyArns: [{ "Fn::Sub": `arn:\${AWS::Partition}:iam::aws:policy/${VPC_POLICY}` }] }
         : {}),
+      ...(permissionsBoundary === undefined ? {} : { PermissionsBoundary: permissionsBoundary }),
       Policies: [{ PolicyName: "own", PolicyDocument: { Version: "2012-10-17", Statement: statements } }],
     },
   };

@@ -8,17 +8,22 @@ const UNDELIVERED = { "Fn::GetAtt": ["UndeliveredTicks", "Arn"] };
 const MAX_AGE_SECONDS = 60;
 const DAY_SECONDS = 86_400;
 
-export function schedule({ isServingOrderedSets }: AwsSettings): Readonly<Record<string, object>> {
+export function schedule(settings: AwsSettings): Readonly<Record<string, object>> {
+  const { isServingOrderedSets } = settings;
   const called = isServingOrderedSets ? ["rollout", "ordered-set"] : ["rollout"];
   return {
     UndeliveredTicks: {
       Type: "AWS::SQS::Queue",
       Properties: { SqsManagedSseEnabled: true, MessageRetentionPeriod: DAY_SECONDS },
     },
-    ScheduleRole: role("scheduler.amazonaws.com", [
-      ...called.map((name) => ({ Effect: "Allow", Action: "lambda:InvokeFunction", Resource: arnOf(name) })),
-      { Effect: "Allow", Action: "sqs:SendMessage", Resource: UNDELIVERED },
-    ]),
+    ScheduleRole: role(
+      "scheduler.amazonaws.com",
+      [
+        ...called.map((name) => ({ Effect: "Allow", Action: "lambda:InvokeFunction", Resource: arnOf(name) })),
+        { Effect: "Allow", Action: "sqs:SendMessage", Resource: UNDELIVERED },
+      ],
+      { settings },
+    ),
     Schedule: everyMinute("rollout", "One rollout pass over all SidecarSets"),
     RolloutInvocation: onceOnly("rollout"),
     ...(isServingOrderedSets

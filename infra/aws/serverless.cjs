@@ -1,10 +1,13 @@
 /** What serverless.yml reads with ${file(infra/aws/serverless.cjs):…}: osls requires CommonJS. */
 
-async function settingsOf({ resolveVariable }) {
+function reader({ resolveVariable }) {
+  return async (name) => String((await resolveVariable(`param:${name}, null`)) ?? "");
+}
+
+async function settingsOf(tools) {
   const { readSettings } = await import("./settings.ts");
-  const stage = (await resolveVariable("opt:stage, null")) ?? "prod";
-  const read = async (name) => String((await resolveVariable(`param:${name}, null`)) ?? "");
-  return readSettings("sidecarset", stage, read);
+  const stage = (await tools.resolveVariable("opt:stage, null")) ?? "prod";
+  return readSettings("sidecarset", stage, reader(tools));
 }
 
 /** The variables that all functions have, as serverless.yml writes them, and the region. */
@@ -32,7 +35,8 @@ function plain(make) {
 
 function environment(name) {
   return plain(async (tools) => {
-    const { DEPLOYED, environmentOf } = await import("./functions.ts");
+    const { DEPLOYED } = await import("./deployed.ts");
+    const { environmentOf } = await import("./functions.ts");
     const { checkEnvironment } = await import("./check-environment.ts");
     const deployed = DEPLOYED.find((one) => one.name === name);
     const own = environmentOf(deployed, await settingsOf(tools));
@@ -46,6 +50,10 @@ module.exports = {
   resources: plain(async (tools) => {
     const { template } = await import("./template.ts");
     return template(await settingsOf(tools));
+  }),
+  tags: plain(async (tools) => {
+    const { readTags } = await import("./sizing.ts");
+    return readTags(reader(tools));
   }),
   mutatePod: environment("mutate-pod"),
   mutateSidecarSet: environment("mutate-sidecarset"),

@@ -4,11 +4,12 @@ import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, parsePathDigests } from "../../shared/settings/path-digests.ts";
 import { parseSecretReference } from "../../shared/settings/reference.ts";
 import { type Domain, readDomain } from "./domain-settings.ts";
+import { readSizing, type Sizing } from "./sizing.ts";
 
 /** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */
 export type Arn = string | { readonly "Fn::Sub": string };
 
-export interface AwsSettings {
+export interface AwsSettings extends Sizing {
   readonly service: string;
   readonly stage: string;
   readonly authentication: AuthenticationMode;
@@ -89,6 +90,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("logRetentionDays", "log-retention-days", read)),
     ...(await optional("logKey", "log-key", read)),
     ...(await readNetwork(read)),
+    ...(await readSizing(read)),
   };
 }
 

@@ -1,12 +1,13 @@
 /** What serverless.yml cannot say itself: resources, and what is added to those that osls makes. */
 import { alarms, logFilters } from "./alarms.ts";
+import { DEPLOYED } from "./deployed.ts";
 import { domainOutputs, domainResources } from "./domain.ts";
-import { DEPLOYED } from "./functions.ts";
 import { functionId, logGroupId, roleId } from "./names.ts";
-import { queue, withoutReservedConcurrency } from "./queue.ts";
+import { queue } from "./queue.ts";
 import { roles } from "./roles.ts";
 import { schedule } from "./schedule.ts";
 import type { AwsSettings } from "./settings.ts";
+import { sized } from "./sizing.ts";
 
 export function template(settings: AwsSettings): object {
   return {
@@ -20,7 +21,7 @@ export function template(settings: AwsSettings): object {
       ...logFilters(settings),
     },
     Outputs: { ...roleOutputs(), ...domainOutputs(settings) },
-    extensions: merged([inVpc(settings), withoutReservedConcurrency(settings), encryptedLogs(settings)]),
+    extensions: merged([inVpc(settings), sized(settings), encryptedLogs(settings)]),
   };
 }
 

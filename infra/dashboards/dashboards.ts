@@ -1,7 +1,7 @@
 /** What is shown of a running installation: the same questions for Grafana and for CloudWatch. */
 import { PASS_METRICS, prometheusName, SIDECARSET_METRICS } from "../../shared/metrics/catalogue.ts";
 import { NAMESPACE } from "../../shared/metrics/embedded-metrics.ts";
-import { DEPLOYED } from "../aws/functions.ts";
+import { DEPLOYED } from "../aws/deployed.ts";
 import { functionName } from "../aws/names.ts";
 
 interface Question {

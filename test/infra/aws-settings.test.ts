@@ -2,8 +2,10 @@ import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { alarms, countAlarmMetrics, logFilters } from "../../infra/aws/alarms.ts";
-import { DEPLOYED, environmentOf, secretsOf } from "../../infra/aws/functions.ts";
+import { DEPLOYED } from "../../infra/aws/deployed.ts";
+import { environmentOf, secretsOf } from "../../infra/aws/functions.ts";
 import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
+import { readTags } from "../../infra/aws/sizing.ts";
 import { template } from "../../infra/aws/template.ts";
 import { FUNCTIONS } from "../../infra/build.ts";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
@@ -71,13 +73,7 @@ describe("digests of the secrets of paths", () => {
       return [...(pathDigests ?? [])].map(([path]) => path);
     });
     const ready = Array(4).fill("/readyz");
-    expect(known.toSorted()).toEqual(
-      [
-        ...REGISTERED.filter((path) => path !== ANNOUNCE_SIDECARSET_PATH),
-        ANNOUNCE_SIDECARSET_PATH,
-        ...ready,
-      ].toSorted(),
-    );
+    expect(known.toSorted()).toEqual([...REGISTERED, ...ready].toSorted());
   });
 
   test("one that is missing is said before a webhook refuses everybody", async () => {
@@ -185,9 +181,8 @@ test("with workers: a queue whose messages are served one by one for each Sideca
     Properties: { BatchSize: 1, ScalingConfig: { MaximumConcurrency: 10 } },
   });
   expect(Object.keys(Resources)).toContain("FailedWorkWaiting");
-  expect(extensions["RolloutLambdaFunction"]?.Properties).toMatchObject({
-    ReservedConcurrentExecutions: { Ref: "AWS::NoValue" },
-    VpcConfig: { SubnetIds: ["subnet-1"] },
+  expect(extensions["RolloutLambdaFunction"]?.Properties).toEqual({
+    VpcConfig: { SubnetIds: ["subnet-1"], SecurityGroupIds: ["sg-1"] },
   });
 });
 
@@ -211,6 +206,58 @@ test("without workers there is no queue, and nobody knows of one", async () => {
   const given = await settings({});
   expect(JSON.stringify(template(given))).not.toMatch(/RolloutQueue|FailedWork|NoValue/);
   expect(DEPLOYED.filter((deployed) => "QUEUE_URL" in environmentOf(deployed, given))).toEqual([]);
+});
+
+describe("how large functions are, and how many run at once", () => {
+  type Functions = Record<string, { readonly Properties: Record<string, unknown> }>;
+  const extensionsOf = async (parameters: Readonly<Record<string, string>>) =>
+    (template(await settings(parameters)) as { readonly extensions: Functions }).extensions;
+
+  test("nothing is reserved unless it is asked for: a young account has none to give", async () => {
+    expect(await extensionsOf({})).toEqual({});
+  });
+
+  test("of one function, of several, and memory of all", async () => {
+    const some = await extensionsOf({ memory: "rollout=1769", "reserved-concurrency": "mutate-pod=200,rollout=1" });
+    expect(some).toEqual({
+      RolloutLambdaFunction: { Properties: { MemorySize: 1_769, ReservedConcurrentExecutions: 1 } },
+      MutateDashpodLambdaFunction: { Properties: { ReservedConcurrentExecutions: 200 } },
+    });
+    const all = Object.values(await extensionsOf({ memory: "1024" })).map(({ Properties }) => Properties);
+    expect(all).toEqual(DEPLOYED.map(() => ({ MemorySize: 1_024 })));
+  });
+
+  test("a key of one's own encrypts every environment, and each function may read its own", async () => {
+    const key = "arn:aws:kms:eu-central-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef";
+    const given = await settings({ "function-key": key });
+    const { Resources, extensions } = template(given) as { Resources: Record<string, object>; extensions: Functions };
+    expect(Object.values(extensions).map(({ Properties }) => Properties)).toEqual(
+      DEPLOYED.map(() => ({ KmsKeyArn: key })),
+    );
+    const roles = Object.values(Resources).filter((one) =>
+      JSON.stringify(one).includes(`"Action":"kms:Decrypt","Resource":"${key}"`),
+    );
+    expect(roles).toHaveLength(DEPLOYED.length);
+  });
+
+  test("a boundary is that of every role", async () => {
+    const boundary = "arn:aws:iam::123456789012:policy/bounds";
+    const { Resources } = template(await settings({ "permissions-boundary": boundary })) as {
+      Resources: Record<string, { readonly Type: string; readonly Properties: object }>;
+    };
+    const roles = Object.values(Resources).filter(({ Type }) => Type === "AWS::IAM::Role");
+    expect(roles.map(({ Properties }) => (Properties as { PermissionsBoundary?: string }).PermissionsBoundary)).toEqual(
+      Array(DEPLOYED.length + 1).fill(boundary),
+    );
+  });
+
+  test("tags are those of the stack", async () => {
+    const tags = (text: string) => readTags(async () => text);
+    expect(await tags("team=platform,cost-center=4=2")).toEqual({ team: "platform", "cost-center": "4=2" });
+    expect(await tags("")).toEqual({});
+    await expect(tags("team")).rejects.toThrow('--param tags has "team": write NAME=VALUE');
+    await expect(tags("aws:x=y")).rejects.toThrow("--param tags has");
+  });
 });
 
 test("ordered sets are reconciled every minute where that is asked for, and nowhere else", async () => {
@@ -270,6 +317,16 @@ describe("a domain of one's own", () => {
     const permissions = Object.values(resources).filter(({ Type }) => Type === "AWS::Lambda::Permission");
     expect(permissions).toHaveLength(3);
     for (const { Properties } of permissions) expect(JSON.stringify(Properties["SourceArn"])).toContain("WebhookApi");
+  });
+
+  test("takes no more requests than it is meant to, twice as many in bursts", async () => {
+    const stage = async (parameters: Readonly<Record<string, string>>) =>
+      (await resourcesOf({ ...DOMAIN, ...parameters }))["WebhookApiStage"]?.Properties["DefaultRouteSettings"];
+    expect(await stage({ "requests-per-second": "500" })).toEqual({
+      ThrottlingRateLimit: 500,
+      ThrottlingBurstLimit: 1_000,
+    });
+    expect(await stage({})).toBeUndefined();
   });
 
   test("is not there unless it is asked for", async () => {
@@ -341,6 +398,18 @@ describe("a parameter that cannot be used is one sentence", () => {
     [{ "cluster-token": TOKENS }, "--param cluster-token needs --param cluster-server and --param cluster-ca"],
     [{ "cluster-server": "https://x" }, "--param cluster-server and --param cluster-ca go together"],
     [{ "eks-cluster": "shop", kubeconfig: "/opt/k" }, "eks-cluster, cluster-token and kubeconfig: give one of them"],
+    [{ memory: "64" }, '--param memory: "64" is no whole number from 128 to 10240'],
+    [{ memory: "rollout=big" }, '--param memory: "big" is no whole number from 128 to 10240'],
+    [{ memory: "roll=512" }, '--param memory has "roll=512": write FUNCTION=NUMBER'],
+    [{ "reserved-concurrency": "5" }, '--param reserved-concurrency has "5": write FUNCTION=NUMBER'],
+    [{ "reserved-concurrency": "mutate-pod=0" }, '"0" is no whole number from 1 to 100000'],
+    [
+      { "reserved-concurrency": "rollout=1", "rollout-workers": "2" },
+      "--param reserved-concurrency has rollout, of which --param rollout-workers says how many run",
+    ],
+    [{ "requests-per-second": "5" }, "--param requests-per-second needs --param domain-name"],
+    [{ "permissions-boundary": "x" }, "--param permissions-boundary=x is not the ARN that is wanted here"],
+    [{ "function-key": "alias/x" }, "--param function-key=alias/x is not the ARN that is wanted here"],
     [{ "rollout-workers": "1" }, "--param rollout-workers=1 is no number from 2 to 1000"],
     [{ "rollout-workers": "many" }, "--param rollout-workers=many is no number from 2 to 1000"],
     [{ subnets: "subnet-1" }, "--param subnets and --param security-groups go together"],

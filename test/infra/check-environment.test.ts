@@ -1,7 +1,8 @@
 /** Parameters with which a function would not start are refused before a deployment begins. */
 import { describe, expect, it } from "vitest";
 import { checkEnvironment } from "../../infra/aws/check-environment.ts";
-import { DEPLOYED, environmentOf } from "../../infra/aws/functions.ts";
+import { DEPLOYED } from "../../infra/aws/deployed.ts";
+import { environmentOf } from "../../infra/aws/functions.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 
 const COMMON = { AWS_REGION: "eu-central-1", POD_NAMESPACE: "kruise-system", FEATURE_GATES: "", LOG_LEVEL: "info" };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { DEPLOYED } from "../../infra/aws/functions.ts";
+import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { type BundleSize, bundle, FUNCTIONS } from "../../infra/build.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
 import { SIDECARSETS as SIDECARSET_RESOURCE } from "../../shared/kube/port.ts";

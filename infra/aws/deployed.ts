@@ -1,0 +1,47 @@
+/** The functions that are deployed, and the paths that each answers. */
+import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
+import * as PATHS from "../../shared/webhook/server/paths.ts";
+
+export interface DeployedFunction {
+  readonly name: string;
+  /** admissions are by whatever proof the settings ask for, conversions by secret path */
+  readonly isCalledFor?: "admission" | "conversion";
+  /** of the webhooks that it answers */
+  readonly paths?: readonly string[];
+  /** reads the cluster */
+  readonly isInCluster: boolean;
+  /** puts work into the queue of rollouts, where there is one; a worker takes it out too */
+  readonly queue?: "sender" | "worker";
+  /** has to do with the registration of the pod webhook, where it is kept up to date */
+  readonly isKeepingRegistration?: true;
+}
+
+export const DEPLOYED: readonly DeployedFunction[] = [
+  { name: "mutate-pod", isCalledFor: "admission", paths: [PATHS.MUTATE_POD_PATH], isInCluster: true },
+  {
+    name: "mutate-sidecarset",
+    isCalledFor: "admission",
+    paths: [PATHS.MUTATE_SIDECARSET_PATH, PATHS.OLDER_MUTATE_SIDECARSET_PATH, PATHS.MUTATE_STATEFUL_SET_PATH],
+    isInCluster: false,
+  },
+  {
+    name: "validate-sidecarset",
+    isCalledFor: "admission",
+    paths: [
+      ANNOUNCE_SIDECARSET_PATH,
+      PATHS.VALIDATE_SIDECARSET_PATH,
+      PATHS.OLDER_VALIDATE_SIDECARSET_PATH,
+      PATHS.POD_STATUS_PATH,
+      PATHS.MUTATE_RECREATE_REQUEST_PATH,
+      PATHS.OLDER_MUTATE_RECREATE_REQUEST_PATH,
+      PATHS.VALIDATE_STATEFUL_SET_PATH,
+    ],
+    isInCluster: true,
+    queue: "sender",
+    isKeepingRegistration: true,
+  },
+  { name: "convert-sidecarset", isCalledFor: "conversion", paths: [PATHS.CONVERT_PATH], isInCluster: false },
+  { name: "rollout", isInCluster: true, queue: "worker", isKeepingRegistration: true },
+  { name: "dry-run", isInCluster: true, isKeepingRegistration: true },
+  { name: "ordered-set", isInCluster: true },
+];
