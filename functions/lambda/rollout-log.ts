@@ -1,14 +1,16 @@
 /** What Lambda's log says of a pass. */
 
 import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
+import { natureOf } from "../../shared/core/rollout/conditions/verdict.ts";
 import { createLog, type Log } from "../../shared/log.ts";
 import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
 import { readEmbedsMetrics } from "../../shared/settings/config.ts";
 
 function logSidecarSet(log: Log, { name, stop, ...rest }: SidecarSetReport): void {
   const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
-  // An alarm counts the lines that tell of missed pods, whatever the level of the log.
-  const isGrave = stop === "failed" || problems.length > 0 || (rest.missed?.count ?? 0) > 0;
+  // Alarms count the lines that tell of missed pods and of trouble, whatever the level of the log.
+  const isTrouble = rest.state !== undefined && natureOf(rest.state).isTrouble === true;
+  const isGrave = stop === "failed" || problems.length > 0 || (rest.missed?.count ?? 0) > 0 || isTrouble;
   log[isGrave ? "warn" : "info"](`SidecarSet ${name}`, { stop, ...rest });
 }
 

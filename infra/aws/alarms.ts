@@ -1,4 +1,5 @@
 /** What an operator should look at. Each metric of an alarm costs money, so there are few. */
+import { natureOf, ROLLOUT_VERDICTS } from "../../shared/core/rollout/conditions/verdict.ts";
 import { functionName, logGroupId } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
@@ -15,6 +16,8 @@ interface Alarm {
   readonly statistic?: "Sum" | "Maximum";
   /** alarm when there were none, rather than when there were any */
   readonly isAboutNone?: boolean;
+  /** so many times five minutes on end; absent: once */
+  readonly periods?: number;
 }
 
 const PERIOD_SECONDS = 300;
@@ -27,13 +30,13 @@ export function countAlarmMetrics(settings: AwsSettings): number {
 export function alarms(settings: AwsSettings): Readonly<Record<string, object>> {
   const { alarmTopic } = settings;
   const entries = Object.entries(wanted(settings)).map(([id, alarm]) => {
-    const { description, isAboutNone = false } = alarm;
+    const { description, isAboutNone = false, periods = 1 } = alarm;
     const properties = {
       AlarmDescription: description,
       ...metricsOf(alarm),
       ComparisonOperator: isAboutNone ? "LessThanThreshold" : "GreaterThanThreshold",
       Threshold: isAboutNone ? 1 : 0,
-      EvaluationPeriods: 1,
+      EvaluationPeriods: periods,
       TreatMissingData: isAboutNone ? "breaching" : "notBreaching",
       ...(alarmTopic === undefined ? {} : { AlarmActions: [alarmTopic], OKActions: [alarmTopic] }),
     };
@@ -48,6 +51,7 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
   return {
     MissedPodsFilter: missedPodsFilter(settings),
     UnreadFilter: unreadFilter(settings),
+    TroubleFilter: troubleFilter(settings),
     ...Object.fromEntries(
       [POD_WEBHOOK, ...SIDECARSET_WEBHOOKS].map((name) => [
         `${logGroupId(name)}ErrorFilter`,
@@ -62,8 +66,9 @@ const POD_WEBHOOK = "mutate-pod";
 const SIDECARSET_WEBHOOKS = ["mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"];
 
 /**
- * A webhook that answers 5xx has not failed for Lambda, and doors count in metrics of their own; each logs it. The
- * runtime writes ERROR for what ends a function.
+ * A webhook that answers 5xx has not failed for Lambda, and doors count in metrics of their own; each logs it, and that
+ * it refused callers: a registration with another secret than the function's is an outage, too. The runtime writes ERROR
+ * for what ends a function.
  */
 function errorFilter(name: string, settings: AwsSettings) {
   const { Namespace: MetricNamespace, MetricName } = loggedErrors(name, settings);
@@ -71,7 +76,7 @@ function errorFilter(name: string, settings: AwsSettings) {
     Type: "AWS::Logs::MetricFilter",
     Properties: {
       LogGroupName: { Ref: logGroupId(name) },
-      FilterPattern: '{ ($.level = "error") || ($.level = "ERROR") }',
+      FilterPattern: '{ ($.level = "error") || ($.level = "ERROR") || ($.code = 401) }',
       MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
     },
   };
@@ -112,7 +117,7 @@ export function missedPodsFilter(settings: AwsSettings) {
 }
 
 function unreadFilter(settings: AwsSettings) {
-  const { Namespace: MetricNamespace, MetricName } = unread(settings);
+  const { Namespace: MetricNamespace, MetricName } = inTrouble(settings);
   return {
     Type: "AWS::Logs::MetricFilter",
     Properties: {
@@ -123,8 +128,22 @@ function unreadFilter(settings: AwsSettings) {
   };
 }
 
-function unread(settings: AwsSettings): Metric {
-  return { Namespace: functionName("logs", settings), MetricName: "Unread", Dimensions: [] };
+/** A line a minute for each SidecarSet that needs attention. */
+function troubleFilter(settings: AwsSettings) {
+  const { Namespace: MetricNamespace, MetricName } = inTrouble(settings);
+  const states = ROLLOUT_VERDICTS.filter((verdict) => natureOf(verdict).isTrouble);
+  return {
+    Type: "AWS::Logs::MetricFilter",
+    Properties: {
+      LogGroupName: { Ref: logGroupId("rollout") },
+      FilterPattern: `{ ${states.map((state) => `($.state = "${state}")`).join(" || ")} }`,
+      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
+    },
+  };
+}
+
+function inTrouble(settings: AwsSettings): Metric {
+  return { Namespace: functionName("logs", settings), MetricName: "InTrouble", Dimensions: [] };
 }
 
 function missedPods(settings: AwsSettings): Metric {
@@ -141,15 +160,16 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
   return {
     PodErrors: {
       description:
-        "mutate-pod failed, or answered with an error: pods were created without their sidecars, or not at all",
+        "mutate-pod failed, answered with an error, or refused callers that it does not know: pods were created without their sidecars, or not at all",
       metrics: [ofFunction("Errors", POD_WEBHOOK), loggedErrors(POD_WEBHOOK, settings)],
     },
     PodThrottles: {
-      description: "mutate-pod was throttled: the account's concurrency is used up",
-      metrics: [ofFunction("Throttles", "mutate-pod")],
+      description: "mutate-pod was throttled: the account's concurrency, or what is reserved for it, is used up",
+      metrics: [ofFunction("Throttles", POD_WEBHOOK)],
     },
     SidecarSetErrors: {
-      description: "a webhook of SidecarSets failed: they cannot be read in another version, or not be changed",
+      description:
+        "a webhook of SidecarSets failed, or refused its callers: they cannot be read in another version, or not be changed",
       metrics: [loggedErrors("validate-sidecarset", settings)],
     },
     PodsMissed: {
@@ -158,9 +178,11 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       metrics: [missedPods(settings)],
       statistic: "Maximum",
     },
-    PodsUnread: {
-      description: "a pass was too short to read the pods of a SidecarSet, so nothing is rolled out: its log names it",
-      metrics: [unread(settings)],
+    RolloutInTrouble: {
+      description:
+        "a SidecarSet has needed attention for a quarter of an hour (sidecarset status names it first, and says why), or passes are too short to read its pods, so that nothing is rolled out (the log of rollout names it)",
+      metrics: [inTrouble(settings)],
+      periods: 3,
     },
     ...(settings.clusterToken === undefined
       ? {}

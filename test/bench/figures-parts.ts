@@ -80,6 +80,8 @@ async function vectors(): Promise<object> {
 
 /** By the names that `npm run figures -- NAME` takes. */
 export const PARTS: Readonly<Record<string, () => Promise<object>>> = {
+  /** what `lambda` measures too, and needs no quiet machine */
+  sizes: async () => ({ sizes: await measureSizes() }),
   lambda,
   webhook: benchmark("webhook", "--full"),
   apiserver: benchmark("apiserver"),

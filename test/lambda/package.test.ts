@@ -183,12 +183,12 @@ describe("the template", () => {
     expect([...names].toSorted()).toEqual([
       "ApproximateNumberOfMessagesVisible",
       "Errors",
+      "InTrouble",
       "Invocations",
       "MissedPods",
       "PodErrors",
       "SidecarSetErrors",
       "Throttles",
-      "Unread",
     ]);
     const aboutNone = alarms.filter(({ MetricName }) => MetricName === "Invocations");
     expect(aboutNone).toMatchObject([{ TreatMissingData: "breaching", ComparisonOperator: "LessThanThreshold" }]);
