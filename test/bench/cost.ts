@@ -6,6 +6,7 @@ import {
   LAMBDA_GB_SECOND,
   LAMBDA_REQUEST,
   LOAD_BALANCER_HOUR,
+  LOAD_BALANCER_UNIT_GB,
   LOAD_BALANCER_UNIT_HOUR,
   LOG_GB,
   SCHEDULER_INVOCATION,
@@ -34,6 +35,8 @@ const MEMORY_GB = 0.5;
 const FULL_PROCESSOR_GB = 1.769;
 const MINUTES = 60 * 24 * 30;
 const HOURS = 24 * 30;
+/** Of a pod as its Deployment creates it, with its managed fields. */
+const REVIEW_BYTES = 10_000;
 
 /** A function that computes for so many milliseconds on a whole processor; Lambda rounds up to one. */
 function lambda(calls: number, milliseconds: number): number {
@@ -63,10 +66,11 @@ export function podsMonth(podsPerMinute: number, { podMs }: Measurements): Cost 
 /** What other front doors add, and answers that leave the region. */
 export function doorsMonth(podsPerMinute: number, { podAnswerBytes }: Measurements) {
   const pods = podsPerMinute * MINUTES;
+  // API servers keep their connections, so what is processed counts most.
+  const units = (podsPerMinute * 60 * (REVIEW_BYTES + podAnswerBytes)) / 1e9 / LOAD_BALANCER_UNIT_GB;
   return {
     "HTTP API": pods * HTTP_API_REQUEST,
-    // A capacity unit takes 1 GB an hour from functions' answers, and 25 new connections a second.
-    "load balancer": HOURS * (LOAD_BALANCER_HOUR + LOAD_BALANCER_UNIT_HOUR * Math.ceil(podsPerMinute / 60 / 25)),
+    "load balancer": HOURS * (LOAD_BALANCER_HOUR + LOAD_BALANCER_UNIT_HOUR * units),
     "answers to the internet": ((pods * podAnswerBytes) / 1e9) * INTERNET_GB,
   };
 }

@@ -13,5 +13,7 @@ export const HTTP_API_REQUEST = 1 / 1e6;
 /** aws.amazon.com/elasticloadbalancing/pricing: an hour, and an hour of one capacity unit */
 export const LOAD_BALANCER_HOUR = 0.0225;
 export const LOAD_BALANCER_UNIT_HOUR = 0.008;
+/** same page: what a capacity unit processes in an hour where Lambda is the target, in GB; a new connection counts less here */
+export const LOAD_BALANCER_UNIT_GB = 0.4;
 /** aws.amazon.com/ec2/pricing/on-demand: a GB to the internet */
 export const INTERNET_GB = 0.09;
