@@ -68,6 +68,13 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
+    what: "a container starts after the one before it in its launch order is ready, on a real node, slowest, ms",
+    by: "bench",
+    from: "node.figures",
+    pick: at("slowest key of a launch, in ms"),
+    atMost: 10_000,
+  },
+  {
     what: "a requested container is replaced on a real node, ms",
     by: "bench",
     from: "node.figures",
