@@ -3,7 +3,7 @@ import type { Pod } from "../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../api/names.ts";
 import { conditionOf } from "../core/pod/conditions.ts";
 import { withOpenGate } from "../core/statefulset/pods/open-gate.ts";
-import { isKubeError } from "../kube/error.ts";
+import { ifThere, isKubeError } from "../kube/error.ts";
 import { PODS } from "../kube/port.ts";
 import { timestamp } from "./loop/clock.ts";
 import { mapLimited } from "./loop/concurrency.ts";
@@ -132,10 +132,7 @@ async function write({ cluster, clock }: Service, pod: Pod): Promise<void> {
 /** undefined: it is gone, or another has its name, which the watch tells of. */
 async function readSame({ cluster }: Service, { metadata }: Pod): Promise<Pod | undefined> {
   const { namespace = "", name = "", uid } = metadata ?? {};
-  const pod = await cluster.get<Pod>(PODS, { namespace, name }).catch((error: unknown) => {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  });
+  const pod = await ifThere(cluster.get<Pod>(PODS, { namespace, name }));
   return pod?.metadata?.uid === uid ? pod : undefined;
 }
 

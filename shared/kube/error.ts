@@ -48,6 +48,25 @@ export function isKubeError(error: unknown, ...codes: readonly number[]): error 
   return error instanceof KubeError && (codes.length === 0 || codes.includes(error.code));
 }
 
+/** What was read; undefined where there is none (404). */
+export function ifThere<T>(reading: Promise<T>): Promise<T | undefined> {
+  return unless(404, reading);
+}
+
+/** What was read; undefined where these rights do not let it be read (403). */
+export function ifAllowed<T>(reading: Promise<T>): Promise<T | undefined> {
+  return unless(403, reading);
+}
+
+async function unless<T>(code: number, reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isKubeError(error, code)) return undefined;
+    throw error;
+  }
+}
+
 const TROUBLE_ON_THE_WAY: ReadonlySet<string> = new Set([
   "ConnectionFailed",
   "ConnectionRefused",

@@ -7,7 +7,7 @@ import {
   RELIED_ON_ANNOTATION,
   WEBHOOK_CONFIGURATION,
 } from "../api/names.ts";
-import { isKubeError, type KubeError } from "./error.ts";
+import { ifThere, isKubeError, type KubeError } from "./error.ts";
 import { type Cluster, type JsonPatchOperation, MUTATING_WEBHOOK_CONFIGURATIONS } from "./port.ts";
 
 interface MatchCondition {
@@ -48,13 +48,8 @@ async function readNamed(cluster: Cluster, name: string): Promise<PodRegistratio
   return stored && webhook ? { condition, reliedOnAt, stored } : undefined;
 }
 
-async function readStored(cluster: Cluster, name: string): Promise<Configuration | undefined> {
-  try {
-    return await cluster.get<Configuration>(MUTATING_WEBHOOK_CONFIGURATIONS, { name });
-  } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  }
+function readStored(cluster: Cluster, name: string): Promise<Configuration | undefined> {
+  return ifThere(cluster.get<Configuration>(MUTATING_WEBHOOK_CONFIGURATIONS, { name }));
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Pod } from "../../api/kubernetes.ts";
 import { UNREADY_ACQUIRED } from "../../api/names.ts";
 import { chooseRequests, type Waiting } from "../../core/container-recreate/choose-requests.ts";
 import { type ServeAction, serveRequest, statusAction } from "../../core/container-recreate/serve-request.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
@@ -126,13 +126,8 @@ function count(report: RecreationReport, action: ServeAction): void {
   if (action.kind === "PatchRequestStatus" && action.status.completionTime) report.completed++;
 }
 
-async function readPod(cluster: Cluster, { metadata, spec }: ContainerRecreateRequest): Promise<Pod | undefined> {
-  try {
-    return await cluster.get<Pod>(PODS, { namespace: metadata?.namespace ?? "", name: spec.podName });
-  } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  }
+function readPod(cluster: Cluster, { metadata, spec }: ContainerRecreateRequest): Promise<Pod | undefined> {
+  return ifThere(cluster.get<Pod>(PODS, { namespace: metadata?.namespace ?? "", name: spec.podName }));
 }
 
 /** Dry run: what would be done now, in words. */

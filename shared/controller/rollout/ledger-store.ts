@@ -16,7 +16,7 @@ import {
   parseLedger,
 } from "../../core/ledger.ts";
 import { isLater } from "../../go/resource-version.ts";
-import { about, isKubeError, KubeError } from "../../kube/error.ts";
+import { about, ifThere, isKubeError, KubeError } from "../../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, type PartialObject } from "../../kube/port.ts";
 
 export interface StoredLedger {
@@ -128,10 +128,7 @@ async function isRace(cluster: Cluster, key: LedgerKey, stored: StoredLedger, er
 
 /** Somebody else has written it, made it or taken it away. */
 async function hasMoved(cluster: Cluster, key: LedgerKey, { resourceVersion }: StoredLedger): Promise<boolean> {
-  const now = await cluster.get<ConfigMap>(CONFIG_MAPS, key).catch((error: unknown) => {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  });
+  const now = await ifThere(cluster.get<ConfigMap>(CONFIG_MAPS, key));
   return now?.metadata?.resourceVersion !== resourceVersion;
 }
 

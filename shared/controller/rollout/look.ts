@@ -14,7 +14,7 @@ import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
 import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
 import { needsResize } from "../../core/rollout/upgrade/resize.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifThere } from "../../kube/error.ts";
 import { type Cluster, PODS } from "../../kube/port.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
@@ -160,10 +160,7 @@ export async function keptOf(context: RolloutContext, look: Look): Promise<reado
 export async function readPod({ cluster }: RolloutContext, look: Look, state: PodState): Promise<Pod | undefined> {
   const { view, scope } = look.observed;
   const { namespace, name, uid } = state;
-  const pod = await cluster.get<Pod>(PODS, { namespace, name }).catch((error) => {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  });
+  const pod = await ifThere(cluster.get<Pod>(PODS, { namespace, name }));
   if (pod?.metadata?.uid === uid) {
     if (scope.isSelected(pod)) view.put(pod);
     // Somebody has given it other labels since: it is none of the SidecarSet's pods any more.

@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { NOTHING_ELSE } from "../../core/rollout/upgrade/project-pod.ts";
 import { selectorMatches } from "../../go/label-selector.ts";
 import { isLater } from "../../go/resource-version.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifThere } from "../../kube/error.ts";
 import {
   type Cluster,
   CONTROLLER_REVISIONS,
@@ -129,11 +129,6 @@ export async function listAll<T extends KubernetesObject, R>(
 }
 
 /** undefined: there is none. */
-export async function readSidecarSet(cluster: Cluster, name: string): Promise<SidecarSet | undefined> {
-  try {
-    return await cluster.get<SidecarSet>(SIDECARSETS, { name });
-  } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  }
+export function readSidecarSet(cluster: Cluster, name: string): Promise<SidecarSet | undefined> {
+  return ifThere(cluster.get<SidecarSet>(SIDECARSETS, { name }));
 }

@@ -2,7 +2,7 @@
 
 import type { KubernetesObject, Namespace } from "../../api/kubernetes.ts";
 import type { PodRegistration, Registrations } from "../../core/inspect/explain/registration.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifAllowed, isKubeError } from "../../kube/error.ts";
 import { type Cluster, NAMESPACES, type Resource } from "../../kube/port.ts";
 import { listAll } from "./observe.ts";
 
@@ -46,12 +46,7 @@ interface Configuration extends KubernetesObject {
 
 /** undefined: they may not be read. */
 async function readMutating(cluster: Cluster): Promise<readonly Configuration[] | undefined> {
-  try {
-    return (await listAll<Configuration, Configuration>(cluster, MUTATING, {}, (one) => one)).items;
-  } catch (error) {
-    if (isKubeError(error, 403)) return undefined;
-    throw error;
-  }
+  return (await ifAllowed(listAll<Configuration, Configuration>(cluster, MUTATING, {}, (one) => one)))?.items;
 }
 
 /** Those that inject sidecars into new pods, ours or OpenKruise's: both answer at the same path. */

@@ -8,7 +8,7 @@ import type { EventObject } from "../../core/inspect/report/event-line.ts";
 import type { PodExplanation } from "../../core/inspect/report/pod-page.ts";
 import { idleness, reportOnSidecarSet } from "../../core/inspect/report/report.ts";
 import { setRows } from "../../core/inspect/report/set-row.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifAllowed, ifThere } from "../../kube/error.ts";
 import { type Cluster, EVENTS, type ObjectKey, PODS, SIDECARSETS } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
 import { announcedSettings, type LeaseState, readLease } from "../loop/lease.ts";
@@ -80,25 +80,11 @@ export async function readPodExplanation(
   return { at: read.context.now, sidecarSet: name, namespace, name: pod.name, steps };
 }
 
-async function podIfThere(cluster: Cluster, key: ObjectKey): Promise<Pod | undefined> {
-  try {
-    return await cluster.get<Pod>(PODS, key);
-  } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  }
+function podIfThere(cluster: Cluster, key: ObjectKey): Promise<Pod | undefined> {
+  return ifThere(cluster.get<Pod>(PODS, key));
 }
 
 async function readEvents(cluster: Cluster, name: string): Promise<readonly EventObject[]> {
   const fieldSelector = `involvedObject.kind=SidecarSet,involvedObject.name=${name}`;
   return (await listAll<EventObject, EventObject>(cluster, EVENTS, { fieldSelector }, (event) => event)).items;
-}
-
-async function ifAllowed<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isKubeError(error, 403)) return undefined;
-    throw error;
-  }
 }

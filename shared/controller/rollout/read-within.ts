@@ -2,7 +2,7 @@
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { reservedOf, subjectOf } from "../../core/ledger.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifAllowed } from "../../kube/error.ts";
 import { NO_KUBELETS } from "./kubelets.ts";
 import { decideContext } from "./look.ts";
 import { listRevisions, observePods } from "./observe.ts";
@@ -17,7 +17,7 @@ export interface ReadWithin extends Pick<ReadObservation, "observation" | "conte
 /** What it gives is about these pods alone: no counts, no turns and no plan can be had of it. @throws KubeError */
 export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, namespace: string): Promise<ReadWithin> {
   const { cluster, kruiseNamespace } = context;
-  const revisions = await unlessForbidden(listRevisions(cluster, kruiseNamespace, sidecarSet.metadata?.name ?? ""));
+  const revisions = await ifAllowed(listRevisions(cluster, kruiseNamespace, sidecarSet.metadata?.name ?? ""));
   // The namespace's labels may be out of reach: what is injected there was selected.
   const { namespaceSelector: _, ...spec } = sidecarSet.spec;
   const here = {
@@ -43,13 +43,4 @@ export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, n
       ...(revisions === undefined ? [`revisions in ${kruiseNamespace}`] : []),
     ],
   };
-}
-
-async function unlessForbidden<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isKubeError(error, 403)) return undefined;
-    throw error;
-  }
 }

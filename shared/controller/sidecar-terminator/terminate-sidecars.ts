@@ -8,7 +8,7 @@ import {
 } from "../../api/names.ts";
 import { isWaitingForSidecars } from "../../core/sidecar-terminator/job-sidecars.ts";
 import { type EndingPlan, planEnding, type TerminationAction } from "../../core/sidecar-terminator/plan-termination.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, NODES, PODS } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
@@ -109,13 +109,8 @@ async function tellLeft(
   await record(cluster, pod, { type: "Warning", message }, timestamp(clock));
 }
 
-async function readNode(cluster: Cluster, name: string): Promise<KubernetesObject | undefined> {
-  try {
-    return await cluster.get<KubernetesObject>(NODES, { name });
-  } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  }
+function readNode(cluster: Cluster, name: string): Promise<KubernetesObject | undefined> {
+  return ifThere(cluster.get<KubernetesObject>(NODES, { name }));
 }
 
 async function swapImages(

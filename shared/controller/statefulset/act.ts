@@ -4,7 +4,7 @@ import type { StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
 import { isTerminating } from "../../core/statefulset/pods/pod-phase.ts";
 import { adoptedOwners } from "../../core/statefulset/revisions/new-revision.ts";
 import type { FailureReason, Reply, Request } from "../../core/statefulset/step.ts";
-import { isKubeError, KubeError } from "../../kube/error.ts";
+import { ifThere, isKubeError, KubeError } from "../../kube/error.ts";
 import {
   CLAIMS,
   type Cluster,
@@ -79,10 +79,7 @@ function isMoved({ kind }: Request, reason: FailureReason): boolean {
 async function isOursMeanwhile({ cluster }: SetContext, look: SetLook, request: Request): Promise<boolean> {
   if (request.kind !== "CreatePod") return false;
   const { namespace = "", name = "" } = request.pod.metadata ?? {};
-  const there = await cluster.get<Pod>(PODS, { namespace, name }).catch((error: unknown) => {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  });
+  const there = await ifThere(cluster.get<Pod>(PODS, { namespace, name }));
   const owners = there?.metadata?.ownerReferences ?? [];
   return !there || owners.some(({ uid }) => uid === look.set.metadata?.uid);
 }

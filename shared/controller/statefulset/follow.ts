@@ -1,15 +1,17 @@
 /** Takes one set as far as the time allows: round after round, as its pods come and go. */
+
 import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
 import { isSettled, type SetStanding, setStanding } from "../../core/statefulset/explain/explain-set.ts";
 import { waitsForPass } from "../../core/statefulset/pods/open-gate.ts";
 import { isLater } from "../../go/resource-version.ts";
+import { ifThere } from "../../kube/error.ts";
 import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
 import type { Limits } from "../loop/clock.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import type { Stop } from "../rollout/report.ts";
 import { LookAgain } from "./act.ts";
-import { asCompared, listOptions, lookAtSet, orUndefined, type SetContext, type SetLook } from "./look.ts";
+import { asCompared, listOptions, lookAtSet, type SetContext, type SetLook } from "./look.ts";
 import { signatureOf } from "./pod-signature.ts";
 import { type SetRound, setRound } from "./round.ts";
 
@@ -170,7 +172,7 @@ function leftMs({ clock }: SetContext, { endsAtMs }: Limits, waitMs: number): nu
 
 async function isOtherSet({ cluster, key }: SetContext, { round }: SetProgress): Promise<boolean> {
   const { uid, generation } = round.look.set.metadata ?? {};
-  const now = await orUndefined(cluster.get<StatefulSet>(STATEFUL_SETS, key));
+  const now = await ifThere(cluster.get<StatefulSet>(STATEFUL_SETS, key));
   return now?.metadata?.uid !== uid || now?.metadata?.generation !== generation;
 }
 

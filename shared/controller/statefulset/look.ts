@@ -9,7 +9,7 @@ import { comparedImage } from "../../core/statefulset/in-place/update-completed.
 import type { SetObservation } from "../../core/statefulset/reconcile.ts";
 import { claimState, isClaimState, uidOf } from "../../core/statefulset/takes-away.ts";
 import { selectorMatches } from "../../go/label-selector.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifThere } from "../../kube/error.ts";
 import {
   CLAIMS,
   type Cluster,
@@ -65,7 +65,7 @@ export async function lookAtSet(
   const { namespace } = key;
   const stored = await readLedger(cluster, namespace, key.name, "statefulset");
   const setReadAtMs = clock.now();
-  const there = await orUndefined(cluster.get<StatefulSet>(STATEFUL_SETS, key));
+  const there = await ifThere(cluster.get<StatefulSet>(STATEFUL_SETS, key));
   if (!there) return undefined;
   const set = changed ? changedSet(there, changed) : there;
   const probe = selectorMatches(set.spec.selector, {});
@@ -144,7 +144,7 @@ export async function seeReserved({ cluster }: SetContext, look: SetLook): Promi
   for (const { uid, resourceVersion } of look.claims.map(claimState)) seen.set(uid, resourceVersion);
   for (const state of look.stored.ledger.reservations) {
     if (seen.has(state.uid)) continue;
-    const object = await orUndefined(cluster.get(resourceOf(state), keyOf(state)));
+    const object = await ifThere(cluster.get(resourceOf(state), keyOf(state)));
     const isSame = object?.metadata?.uid === uidOf(state);
     seen.set(state.uid, isSame ? (object?.metadata?.resourceVersion ?? "") : null);
   }
@@ -157,13 +157,4 @@ export function resourceOf(state: PodState): Resource {
 
 export function keyOf({ namespace, name }: PodState): ObjectKey {
   return { namespace, name };
-}
-
-export async function orUndefined<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  }
 }

@@ -18,20 +18,11 @@ import { withOpenGate } from "../../core/statefulset/pods/open-gate.ts";
 import { reconcileSet, type SetObservation, type SetOutcome } from "../../core/statefulset/reconcile.ts";
 import type { Reply, Request } from "../../core/statefulset/step.ts";
 import { isClaimState, takenAway } from "../../core/statefulset/takes-away.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifThere, isKubeError } from "../../kube/error.ts";
 import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
 import { swapLedger } from "../rollout/ledger-store.ts";
 import { answer, LookAgain } from "./act.ts";
-import {
-  keyOf,
-  observationOf,
-  orUndefined,
-  resourceOf,
-  type SetContext,
-  type SetLook,
-  seeReserved,
-  subjectOf,
-} from "./look.ts";
+import { keyOf, observationOf, resourceOf, type SetContext, type SetLook, seeReserved, subjectOf } from "./look.ts";
 
 export interface SetRound {
   readonly look: SetLook;
@@ -183,7 +174,7 @@ class Round {
     const { uid } = before.metadata ?? {};
     if (!this.touched.some(({ metadata }) => metadata?.uid === uid)) return undefined;
     const key = { namespace: before.metadata?.namespace ?? "", name: before.metadata?.name ?? "" };
-    const now = await orUndefined(this.#context.cluster.get<Pod>(PODS, key));
+    const now = await ifThere(this.#context.cluster.get<Pod>(PODS, key));
     if (!now || !isSameButStatus(now, before)) return undefined;
     const { resourceVersion = "" } = now.metadata ?? {};
     return { kind: "UpdatePod", before: { ...before, metadata: { ...before.metadata, resourceVersion } }, after };
@@ -246,7 +237,7 @@ class Round {
     const { cluster, clock, key } = this.#context;
     if (clock.now() - this.#setReadAtMs < TRUST_MS) return;
     const askedAtMs = clock.now();
-    const now = await orUndefined(cluster.get<StatefulSet>(STATEFUL_SETS, key));
+    const now = await ifThere(cluster.get<StatefulSet>(STATEFUL_SETS, key));
     const { uid, generation, deletionTimestamp } = this.#look.set.metadata ?? {};
     const isSame =
       now?.metadata?.uid === uid &&

@@ -1,7 +1,7 @@
 /** The webhook of ContainerRecreateRequests: reads the pod that a new one names, and that pod's node, as they are now. */
 import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import { admitContainerRecreateRequest, podWanted } from "../../core/container-recreate/admit.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifThere } from "../../kube/error.ts";
 import { type Cluster, NODES, PODS } from "../../kube/port.ts";
 import type { FeatureGates } from "../../settings/feature-gates.ts";
 import type { Admit } from "../review/app.ts";
@@ -17,18 +17,9 @@ export function containerRecreateAdmission({ connect, featureGates: gates }: Rec
     const wanted = gates.KruiseDaemon ? podWanted(request) : undefined;
     if (!wanted) return admitContainerRecreateRequest(request, { gates });
     const cluster = await connect();
-    const pod = await orUndefined(cluster.get<Pod>(PODS, wanted));
+    const pod = await ifThere(cluster.get<Pod>(PODS, wanted));
     const name = pod?.spec.nodeName;
-    const node = name ? await orUndefined(cluster.get<KubernetesObject>(NODES, { name })) : undefined;
+    const node = name ? await ifThere(cluster.get<KubernetesObject>(NODES, { name })) : undefined;
     return admitContainerRecreateRequest(request, { pod, node, gates });
   };
-}
-
-async function orUndefined<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  }
 }

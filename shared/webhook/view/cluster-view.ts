@@ -1,7 +1,7 @@
 /** What admissions see of the cluster, no older than it may be, read once for all who ask meanwhile. */
 import type { ConfigMap, ControllerRevision, Namespace } from "../../api/kubernetes.ts";
 import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revision.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifThere } from "../../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES } from "../../kube/port.ts";
 import { type Clocks, fresh, type Reader } from "./fresh.ts";
 import type { SidecarSetList } from "./listed-sidecarsets.ts";
@@ -37,9 +37,9 @@ export function clusterView(options: ViewOptions): ClusterView {
   const clocks: Clocks = { now, ...(steady ? { steady } : {}) };
   const reading = <T>(read: (cluster: Cluster) => Promise<T>, holdsForMs: (value: T) => number = () => freshnessMs) =>
     fresh({ read: async () => read(await connect()), holdsForMs, clocks });
-  const namespaces = byKey((name) => reading((cluster) => orUndefined(cluster.get<Namespace>(NAMESPACES, { name }))));
+  const namespaces = byKey((name) => reading((cluster) => ifThere(cluster.get<Namespace>(NAMESPACES, { name }))));
   const configMaps = byKey((name) =>
-    reading((cluster) => orUndefined(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name }))),
+    reading((cluster) => ifThere(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name }))),
   );
   const revisions = byKey((key) => {
     const wanted = JSON.parse(key) as RevisionWanted;
@@ -77,13 +77,4 @@ function byKey<T>(create: (key: string) => T): (key: string) => T {
     kept.set(key, created);
     return created;
   };
-}
-
-async function orUndefined<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  }
 }

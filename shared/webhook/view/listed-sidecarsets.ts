@@ -1,7 +1,7 @@
 /** All SidecarSets and their index, as one list told or as single ones that were read since changed it. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { indexSidecarSets, type SidecarSetIndex } from "../../core/injection/match/sidecarset-index.ts";
-import { isKubeError, KubeError } from "../../kube/error.ts";
+import { ifThere, isKubeError, KubeError } from "../../kube/error.ts";
 import { type Cluster, type ObjectList, SIDECARSETS } from "../../kube/port.ts";
 
 export interface SidecarSetList {
@@ -112,13 +112,8 @@ function indexed(sidecarSets: readonly SidecarSet[]): SidecarSetList {
   return { sidecarSets, index: indexSidecarSets(sidecarSets) };
 }
 
-async function readOne(cluster: Cluster, name: string): Promise<SidecarSet | undefined> {
-  try {
-    return await cluster.get<SidecarSet>(SIDECARSETS, { name });
-  } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
-    throw error;
-  }
+function readOne(cluster: Cluster, name: string): Promise<SidecarSet | undefined> {
+  return ifThere(cluster.get<SidecarSet>(SIDECARSETS, { name }));
 }
 
 /** One API server of several may be behind the others: another one is perhaps asked next. */
