@@ -4,9 +4,14 @@ import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { patternOf } from "../docs/support/doc-commands.ts";
+import { controlPlane } from "./support/access.ts";
+import { clusterOf } from "./support/clients.ts";
 import { type Newcomer, newcomer } from "./support/newcomer.ts";
 import { removeAtEnd } from "./support/processes.ts";
+import { until } from "./support/until.ts";
 
 /** They change what others ask about, in the order of the pages. */
 const PAGES = ["README.md", ...readdirSync("docs").flatMap((name) => (name.endsWith(".md") ? [`docs/${name}`] : []))];
@@ -164,6 +169,16 @@ async function typeOne(page: string, command: string): Promise<string> {
   return printed;
 }
 
+/** A reader looks at what came of a change before typing on; where nothing comes of it the next block says so. */
+async function untilRecorded(): Promise<void> {
+  const cluster = clusterOf(controlPlane());
+  const areRecorded = async () => {
+    const { items } = await cluster.list<SidecarSet>(SIDECARSETS, {});
+    return items.every(({ metadata, status }) => status?.observedGeneration === metadata?.generation);
+  };
+  await until("passes have recorded all changes", areRecorded, 15_000).catch(() => undefined);
+}
+
 /** Whether something was there before says nothing about the page. */
 const plain = (text: string) =>
   text.replaceAll(" (server dry run)", "").replace(/ (?:created|configured|unchanged)$/gm, " created");
@@ -179,6 +194,7 @@ describe("what the pages have people type", { timeout: 300_000 }, () => {
   });
 
   it.each(typed.map((block) => [`${block.page}:${block.line}`, block] as const))("%s", async (_title, block) => {
+    await untilRecorded();
     const printed: string[] = [];
     for (const command of block.commands.filter((one) => !isElsewhere(one)))
       printed.push(await typeOne(block.page, command));
