@@ -158,17 +158,6 @@ function meant(command: string): string {
   return MEANT.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), command);
 }
 
-async function typeOne(page: string, command: string): Promise<string> {
-  const around = AROUND.find((one) => one.command.test(command));
-  if (around?.before !== undefined) await user.type(around.before);
-  const [, code = 0] = ENDS_WITH.find(([pattern]) => pattern.test(command)) ?? [];
-  const line = code === 0 ? meant(command) : `{ ${meant(command)}; } || test $? -eq ${code}`;
-  const printed = await user.type([...definitions(page), line].join("\n"));
-  if (around?.after === REGISTER) await user.type(user.blocks[0]?.at(-1) ?? "");
-  else if (around?.after !== undefined) await user.type(around.after);
-  return printed;
-}
-
 /** A reader looks at what came of a change before typing on; where nothing comes of it the next block says so. */
 async function untilRecorded(): Promise<void> {
   const cluster = clusterOf(controlPlane());
@@ -177,6 +166,19 @@ async function untilRecorded(): Promise<void> {
     return items.every(({ metadata, status }) => status?.observedGeneration === metadata?.generation);
   };
   await until("passes have recorded all changes", areRecorded, 15_000).catch(() => undefined);
+}
+
+async function typeOne(page: string, command: string): Promise<string> {
+  const around = AROUND.find((one) => one.command.test(command));
+  await untilRecorded();
+  if (around?.before !== undefined) await user.type(around.before);
+  await untilRecorded();
+  const [, code = 0] = ENDS_WITH.find(([pattern]) => pattern.test(command)) ?? [];
+  const line = code === 0 ? meant(command) : `{ ${meant(command)}; } || test $? -eq ${code}`;
+  const printed = await user.type([...definitions(page), line].join("\n"));
+  if (around?.after === REGISTER) await user.type(user.blocks[0]?.at(-1) ?? "");
+  else if (around?.after !== undefined) await user.type(around.after);
+  return printed;
 }
 
 /** Whether something was there before says nothing about the page. */
@@ -194,7 +196,6 @@ describe("what the pages have people type", { timeout: 300_000 }, () => {
   });
 
   it.each(typed.map((block) => [`${block.page}:${block.line}`, block] as const))("%s", async (_title, block) => {
-    await untilRecorded();
     const printed: string[] = [];
     for (const command of block.commands.filter((one) => !isElsewhere(one)))
       printed.push(await typeOne(block.page, command));
