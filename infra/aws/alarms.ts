@@ -16,8 +16,8 @@ interface Alarm {
   readonly statistic?: "Sum" | "Maximum";
   /** alarm when there were none, rather than when there were any */
   readonly isAboutNone?: boolean;
-  /** so many times five minutes on end; absent: once */
-  readonly periods?: number;
+  /** in two of three times five minutes: neither one odd request nor what passes by itself; absent: once is enough */
+  readonly isLasting?: true;
 }
 
 const PERIOD_SECONDS = 300;
@@ -30,13 +30,13 @@ export function countAlarmMetrics(settings: AwsSettings): number {
 export function alarms(settings: AwsSettings): Readonly<Record<string, object>> {
   const { alarmTopic } = settings;
   const entries = Object.entries(wanted(settings)).map(([id, alarm]) => {
-    const { description, isAboutNone = false, periods = 1 } = alarm;
+    const { description, isAboutNone = false, isLasting = false } = alarm;
     const properties = {
       AlarmDescription: description,
       ...metricsOf(alarm),
       ComparisonOperator: isAboutNone ? "LessThanThreshold" : "GreaterThanThreshold",
       Threshold: isAboutNone ? 1 : 0,
-      EvaluationPeriods: periods,
+      ...(isLasting ? { EvaluationPeriods: 3, DatapointsToAlarm: 2 } : { EvaluationPeriods: 1 }),
       TreatMissingData: isAboutNone ? "breaching" : "notBreaching",
       ...(alarmTopic === undefined ? {} : { AlarmActions: [alarmTopic], OKActions: [alarmTopic] }),
     };
@@ -53,9 +53,9 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
     UnreadFilter: unreadFilter(settings),
     TroubleFilter: troubleFilter(settings),
     ...Object.fromEntries(
-      [POD_WEBHOOK, ...SIDECARSET_WEBHOOKS].map((name) => [
-        `${logGroupId(name)}ErrorFilter`,
-        errorFilter(name, settings),
+      [POD_WEBHOOK, ...SIDECARSET_WEBHOOKS].flatMap((name) => [
+        [`${logGroupId(name)}ErrorFilter`, errorFilter(name, settings)],
+        [`${logGroupId(name)}RefusedFilter`, refusedFilter(name, settings)],
       ]),
     ),
     ...Object.fromEntries(ofTokens.map((name) => [`${logGroupId(name)}TokenFilter`, tokenFilter(name, settings)])),
@@ -66,9 +66,8 @@ const POD_WEBHOOK = "mutate-pod";
 const SIDECARSET_WEBHOOKS = ["mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"];
 
 /**
- * A webhook that answers 5xx has not failed for Lambda, and doors count in metrics of their own; each logs it, and that
- * it refused callers: a registration with another secret than the function's is an outage, too. The runtime writes ERROR
- * for what ends a function.
+ * A webhook that answers 5xx has not failed for Lambda, and doors count in metrics of their own; each logs it. The
+ * runtime writes ERROR for what ends a function.
  */
 function errorFilter(name: string, settings: AwsSettings) {
   const { Namespace: MetricNamespace, MetricName } = loggedErrors(name, settings);
@@ -76,7 +75,20 @@ function errorFilter(name: string, settings: AwsSettings) {
     Type: "AWS::Logs::MetricFilter",
     Properties: {
       LogGroupName: { Ref: logGroupId(name) },
-      FilterPattern: '{ ($.level = "error") || ($.level = "ERROR") || ($.code = 401) }',
+      FilterPattern: '{ ($.level = "error") || ($.level = "ERROR") }',
+      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
+    },
+  };
+}
+
+/** A registration with another secret than the function's is an outage; a stranger who tries once is none. */
+function refusedFilter(name: string, settings: AwsSettings) {
+  const { Namespace: MetricNamespace, MetricName } = attention(settings);
+  return {
+    Type: "AWS::Logs::MetricFilter",
+    Properties: {
+      LogGroupName: { Ref: logGroupId(name) },
+      FilterPattern: "{ $.code = 401 }",
       MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
     },
   };
@@ -117,7 +129,7 @@ export function missedPodsFilter(settings: AwsSettings) {
 }
 
 function unreadFilter(settings: AwsSettings) {
-  const { Namespace: MetricNamespace, MetricName } = inTrouble(settings);
+  const { Namespace: MetricNamespace, MetricName } = attention(settings);
   return {
     Type: "AWS::Logs::MetricFilter",
     Properties: {
@@ -130,7 +142,7 @@ function unreadFilter(settings: AwsSettings) {
 
 /** A line a minute for each SidecarSet that needs attention. */
 function troubleFilter(settings: AwsSettings) {
-  const { Namespace: MetricNamespace, MetricName } = inTrouble(settings);
+  const { Namespace: MetricNamespace, MetricName } = attention(settings);
   const states = ROLLOUT_VERDICTS.filter((verdict) => natureOf(verdict).isTrouble);
   return {
     Type: "AWS::Logs::MetricFilter",
@@ -142,8 +154,8 @@ function troubleFilter(settings: AwsSettings) {
   };
 }
 
-function inTrouble(settings: AwsSettings): Metric {
-  return { Namespace: functionName("logs", settings), MetricName: "InTrouble", Dimensions: [] };
+function attention(settings: AwsSettings): Metric {
+  return { Namespace: functionName("logs", settings), MetricName: "Attention", Dimensions: [] };
 }
 
 function missedPods(settings: AwsSettings): Metric {
@@ -160,7 +172,7 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
   return {
     PodErrors: {
       description:
-        "mutate-pod failed, answered with an error, or refused callers that it does not know: pods were created without their sidecars, or not at all",
+        "mutate-pod failed, or answered with an error: pods were created without their sidecars, or not at all",
       metrics: [ofFunction("Errors", POD_WEBHOOK), loggedErrors(POD_WEBHOOK, settings)],
     },
     PodThrottles: {
@@ -169,7 +181,7 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
     },
     SidecarSetErrors: {
       description:
-        "a webhook of SidecarSets failed, or refused its callers: they cannot be read in another version, or not be changed",
+        "a webhook of SidecarSets failed, or answered with an error: they cannot be read in another version, or not be changed",
       metrics: [loggedErrors("validate-sidecarset", settings)],
     },
     PodsMissed: {
@@ -178,11 +190,11 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       metrics: [missedPods(settings)],
       statistic: "Maximum",
     },
-    RolloutInTrouble: {
+    NeedsAttention: {
       description:
-        "a SidecarSet has needed attention for a quarter of an hour (sidecarset status names it first, and says why), or passes are too short to read its pods, so that nothing is rolled out (the log of rollout names it)",
-      metrics: [inTrouble(settings)],
-      periods: 3,
+        "for ten minutes a SidecarSet has needed attention (sidecarset status names it first, and says why), or passes have been too short to read its pods (the log of rollout names it), or webhooks have refused callers: another secret is registered than they were deployed with, or strangers try",
+      metrics: [attention(settings)],
+      isLasting: true,
     },
     ...(settings.clusterToken === undefined
       ? {}

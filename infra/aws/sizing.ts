@@ -42,8 +42,8 @@ export async function readSizing(read: ReadParameter): Promise<Sizing> {
     ...(requests === "" ? {} : { requestsPerSecond: numberOf("requests-per-second", requests, [1, MAX_REQUESTS]) }),
     ...(boundary === ""
       ? {}
-      : { permissionsBoundary: arnOf("permissions-boundary", boundary, /^arn:aws[a-z-]*:iam::/) }),
-    ...(key === "" ? {} : { functionKey: arnOf("function-key", key, /^arn:aws[a-z-]*:kms:.*:key\/./) }),
+      : { permissionsBoundary: arnOf("permissions-boundary", boundary, "iam::123456789012:policy/NAME") }),
+    ...(key === "" ? {} : { functionKey: arnOf("function-key", key, "kms:eu-central-1:123456789012:key/ID") }),
   };
 }
 
@@ -78,9 +78,13 @@ function numberOf(parameter: string, text: string, [least, most]: readonly [numb
   throw new ConfigError(`--param ${parameter}: ${JSON.stringify(text)} is no whole number from ${least} to ${most}.`);
 }
 
-function arnOf(parameter: string, text: string, form: RegExp): string {
-  if (form.test(text)) return text;
-  throw new ConfigError(`--param ${parameter}=${text} is not the ARN that is wanted here, ${form.source}.`);
+/** `like`: what follows the partition in one such ARN. */
+function arnOf(parameter: string, text: string, like: string): string {
+  const [service, kind] = [like.split(":")[0], like.replace(/^.*:(\w+\/).*$/, "$1")];
+  if (new RegExp(`^arn:aws[a-z-]*:${service}:.*:${kind}.`).test(text)) return text;
+  throw new ConfigError(
+    `--param ${parameter}=${text} is not the ARN that is wanted here: write one like arn:aws:${like}.`,
+  );
 }
 
 /** Of the stack, and of all in it that can have them. @throws ConfigError */

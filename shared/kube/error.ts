@@ -58,9 +58,10 @@ export function ifAllowed<T>(reading: Promise<T>): Promise<T | undefined> {
   return unless(403, reading);
 }
 
-async function unless<T>(code: number, reading: Promise<T>): Promise<T | undefined> {
+/** What came of the call; undefined where the API server answered with this code. */
+export async function unless<T>(code: number, call: Promise<T>): Promise<T | undefined> {
   try {
-    return await reading;
+    return await call;
   } catch (error) {
     if (isKubeError(error, code)) return undefined;
     throw error;

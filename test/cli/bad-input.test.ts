@@ -109,6 +109,11 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     /^(?!.*hunter2).*short-secret: line 1 is no secret/,
   ],
   [
+    "digests of one path",
+    () => ["path-secrets", "--path-secrets", path("path-secrets"), "--digests", "/convert"],
+    /^--digests are of all paths: leave \/convert out/,
+  ],
+  [
     "digests of three secrets",
     () => ["path-secrets", "--path-secrets", path("three-secrets"), "--digests"],
     /three-secrets: 3 secrets; two are valid at most/,

@@ -98,24 +98,25 @@ async function admitted(way: Way) {
 
 describe("mutate-pod", () => {
   const ARN = "arn:aws:ssm:eu-central-1:123456789012:parameter/secrets";
-  const ways: readonly [what: string, way: () => Way, status: number][] = [
-    ["the API server is down", () => ({ server: "https://127.0.0.1:1" }), 500],
-    ["its token is refused", () => ({ token: "of-yesterday" }), 500],
-    ["SSM throttles", () => ({ pathSecrets: ARN }), 503],
+  const ways: readonly [what: string, way: () => Way, status: number, metric: string][] = [
+    ["the API server is down", () => ({ server: "https://127.0.0.1:1" }), 500, "PodErrors"],
+    ["its token is refused", () => ({ token: "of-yesterday" }), 500, "PodErrors"],
+    ["SSM throttles", () => ({ pathSecrets: ARN }), 503, "PodErrors"],
     [
       "it was deployed with another secret than is registered",
       () => ({ pathSecrets: "digests", registered: OTHER }),
       401,
+      "Attention",
     ],
   ];
-  test.each(ways)("%s: PodErrors moves", async (_, way, status) => {
+  test.each(ways)("%s", async (_, way, status, metric) => {
     const { pathSecrets, ...rest } = way();
     const { pathDigestOf } = await import("../../shared/webhook/server/path-secret.ts");
     const digests = `/mutate-pod=${pathDigestOf(pathSecretOf(SECRET, "/mutate-pod"))}`;
     const secrets = pathSecrets === "digests" ? { pathSecrets: digests } : pathSecrets ? { pathSecrets } : {};
     const answer = await admitted({ ...rest, ...secrets });
     expect([answer.status, answer.body]).toEqual([status, expect.any(String)]);
-    expect(await moved("MutateDashpod", answer.lines)).toEqual(["PodErrors"]);
+    expect(await moved("MutateDashpod", answer.lines)).toEqual([metric]);
   });
 });
 
@@ -142,12 +143,12 @@ describe("rollout", () => {
 
   test.each(ROLLOUT_VERDICTS.map((state) => [state]))("in state %s", async (state: RolloutVerdict) => {
     const isTrouble = natureOf(state).isTrouble === true;
-    expect(await moved("Rollout", linesOf(report({ state })))).toEqual(isTrouble ? ["InTrouble"] : []);
+    expect(await moved("Rollout", linesOf(report({ state })))).toEqual(isTrouble ? ["Attention"] : []);
   });
 
   test("missed pods, and SidecarSets that are too large to be read", async () => {
     expect(await moved("Rollout", linesOf(report({ missed: { count: 2, pods: [] } })))).toEqual(["MissedPods"]);
-    expect(await moved("Rollout", linesOf({ ...report({}), unread: ["logs"] }))).toEqual(["InTrouble"]);
+    expect(await moved("Rollout", linesOf({ ...report({}), unread: ["logs"] }))).toEqual(["Attention"]);
   });
 });
 
@@ -155,6 +156,7 @@ test("every metric that a filter moves is watched by an alarm, and every alarm s
   const given = await settings();
   const watched = JSON.stringify(alarms(given));
   const metrics = new Set(Object.values(logFilters(given)).map(metricOf));
-  expect([...metrics].toSorted()).toEqual(["InTrouble", "MissedPods", "PodErrors", "SidecarSetErrors"]);
+  expect([...metrics].toSorted()).toEqual(["Attention", "MissedPods", "PodErrors", "SidecarSetErrors"]);
+  expect(alarms(given)["NeedsAttention"]).toMatchObject({ Properties: { EvaluationPeriods: 3, DatapointsToAlarm: 2 } });
   for (const metric of metrics) expect(watched).toContain(`"MetricName":"${metric}"`);
 });

@@ -182,8 +182,8 @@ describe("the template", () => {
     const names = new Set(metrics.map((metric) => metric.slice(14, -1)));
     expect([...names].toSorted()).toEqual([
       "ApproximateNumberOfMessagesVisible",
+      "Attention",
       "Errors",
-      "InTrouble",
       "Invocations",
       "MissedPods",
       "PodErrors",

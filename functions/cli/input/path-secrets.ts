@@ -34,13 +34,14 @@ export const PATH_SECRETS: Command = {
   ],
   run: async (input, session) => {
     const file = input.required("path-secrets");
+    const [path] = input.arguments;
     if (input.isSet("digests")) {
+      if (path !== undefined) throw new CliError(`--digests are of all paths: leave ${path} out`);
       const digests = pathDigestsOf(await readPathSecrets(file), [...ALL, READY_PATH].toSorted());
       session.screen.text(`${printPathDigests(digests)}\n`);
       return 0;
     }
     const secret = await readPathSecret(file);
-    const [path] = input.arguments;
     if (path !== undefined && !ALL.includes(path))
       throw new CliError(`${path}: no webhook has this path; write one of ${ALL.join(", ")}`);
     if (path !== undefined) session.screen.text(`${pathSecretOf(secret, path)}\n`);

@@ -8,7 +8,7 @@ import {
   needsLaunchStep,
   planLaunch,
 } from "../../core/launch-priority/plan-launch.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { ifThere, unless } from "../../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS } from "../../kube/port.ts";
 
 export interface LaunchStep {
@@ -65,12 +65,12 @@ function hasStarted({ status }: Pod): boolean {
 
 async function readBarrier(cluster: Cluster, pod: Pod): Promise<ConfigMap | undefined> {
   const { namespace = "" } = pod.metadata ?? {};
-  return orUndefined(404, cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: barrierName(pod) }));
+  return ifThere(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name: barrierName(pod) }));
 }
 
 /** undefined: there is one of that name. */
 function createBarrier(cluster: Cluster, barrier: ConfigMap): Promise<ConfigMap | undefined> {
-  return orUndefined(409, cluster.create<ConfigMap>(CONFIG_MAPS, barrier));
+  return unless(409, cluster.create<ConfigMap>(CONFIG_MAPS, barrier));
 }
 
 async function write(
@@ -88,13 +88,4 @@ async function write(
   const body = { metadata: { uid: pod.metadata?.uid, annotations } };
   await cluster.patch(PODS, { namespace, name: action.name }, { type: "merge", body }, { answer: "metadata" });
   return barrier;
-}
-
-async function orUndefined<T>(code: number, call: Promise<T>): Promise<T | undefined> {
-  try {
-    return await call;
-  } catch (error) {
-    if (isKubeError(error, code)) return undefined;
-    throw error;
-  }
 }

@@ -19,7 +19,7 @@ export function pathDigestOf(pathSecret: string): string {
   return hash("sha256", pathSecret, "base64url");
 }
 
-/** `secrets`: those that are kept, the new one and the old one. */
+/** `secrets`: the new one and the old one, from which those of paths are made. */
 export function pathDigestsOf(secrets: readonly string[], paths: readonly string[]): PathDigests {
   return new Map(paths.map((path) => [path, secrets.map((secret) => pathDigestOf(pathSecretOf(secret, path)))]));
 }
