@@ -22,13 +22,20 @@ const AREAS: readonly Area[] = [
   { path: /statefulset/, tests: ["core/ordered-set", "controller/ordered-set"], simulations: ["ordered"] },
   { path: /^shared\/webhook|registration/, tests: ["webhook", "controller"], simulations: ["views"] },
   { path: /serve-work|rollout\/queue|shared\/aws/, tests: ["controller"], simulations: ["queue"] },
-  { path: /^shared\/kube/, tests: ["kube"], simulations: ["rollout", "views", "ordered"] },
+  { path: /^shared\/kube/, tests: ["kube"], simulations: ["client", "rollout", "views", "ordered"] },
   { path: /^shared\/core\/injection/, tests: ["core"], simulations: ["rollout", "views"] },
   { path: /^shared\/core/, tests: ["core"], simulations: ["rollout", "queue"] },
+  { path: /loop\/pages/, tests: ["controller"], simulations: ["client", "rollout", "queue"] },
   { path: /./, tests: ["controller"], simulations: ["rollout", "queue"] },
 ];
 /** CI runs ten times as many. */
-const SEEDS: Readonly<Record<string, number>> = { rollout: 10_000, views: 300, queue: 500, ordered: 2_000 };
+const SEEDS: Readonly<Record<string, number>> = {
+  rollout: 10_000,
+  views: 300,
+  queue: 500,
+  ordered: 2_000,
+  client: 320,
+};
 
 interface Area {
   readonly path: RegExp;

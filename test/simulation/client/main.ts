@@ -1,0 +1,12 @@
+/** `npm run simulate:client`: worlds of a client whose connections are in trouble; test/simulation/seeds-main.ts says what it takes. */
+import { seedsMain } from "../seeds-main.ts";
+import { CLIENT_TROUBLE, ClientWorld } from "./world.ts";
+
+await seedsMain({
+  name: "client",
+  runSeed: (seed) => new ClientWorld(seed).run(),
+  trouble: CLIENT_TROUBLE,
+  counts: ["calls", "requests", "writes", "events"],
+  needed: ["calls", "writes", "events"],
+  atOnce: 32,
+});

@@ -1,0 +1,22 @@
+/** A body that comes in parts, which end anywhere, in a character as well. */
+import type http from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Chance } from "../chance.ts";
+
+/** So long that whoever reads has read what came before. */
+const PAUSE_MS = 2;
+const MOST_PARTS = 12;
+
+export async function sendParts(response: http.ServerResponse, bytes: Buffer, chance: Chance): Promise<void> {
+  const isSlow = chance.isLucky(0.2);
+  const ends = isSlow ? Array.from({ length: MOST_PARTS }, () => chance.below(bytes.length + 1)) : [];
+  // Where a character or an escape is torn apart.
+  const torn = isSlow ? [bytes.indexOf(0xe2) + 1, bytes.indexOf(0xf0) + 2, bytes.indexOf(0x5c) + 1] : [];
+  let from = 0;
+  for (const end of [...ends, ...torn, bytes.length].sort((a, b) => a - b)) {
+    if (end <= from || response.destroyed) continue;
+    response.write(bytes.subarray(from, end));
+    from = end;
+    if (isSlow) await sleep(PAUSE_MS);
+  }
+}
