@@ -80,6 +80,15 @@ const kubelets: Problem = (value) =>
     ? undefined
     : `is not a Map of nodes and the versions of their kubelets: ${shown(value)}`;
 
+const labelsByName: Problem = (value) =>
+  value instanceof Map && [...value].every(([name, labels]) => typeof name === "string" && isTexts(labels))
+    ? undefined
+    : `is not a Map of namespaces and their labels: ${shown(value)}`;
+
+function isTexts(value: unknown): boolean {
+  return isRecord(value) && Object.values(value).every((one) => typeof one === "string");
+}
+
 const text: Problem = (value) => (typeof value === "string" ? undefined : `is not a text: ${shown(value)}`);
 
 export const POD: Argument = { problem: podProblem };
@@ -119,6 +128,7 @@ export const PASS = {
     problem: (value) => (typeof value === "boolean" ? undefined : `is neither true nor false: ${shown(value)}`),
     isOptional: true,
   },
+  namespaceLabels: { problem: labelsByName, isOptional: true },
 } as const satisfies Readonly<Record<string, Argument>>;
 
 export function gates(...names: readonly string[]): Argument {

@@ -1,5 +1,6 @@
 /** The library: how passes run in the cluster that is asked about, as far as that changes what they do. */
 
+import type { Labels } from "../../shared/api/kubernetes.ts";
 import { NOTHING_RESERVED } from "../../shared/core/ledger.ts";
 import type { Observation } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
@@ -11,6 +12,8 @@ export interface PassInput {
   readonly kubelets?: ReadonlyMap<string, string>;
   /** the API server serves pods/resize, for InPlaceResize; absent: false */
   readonly isResizeServed?: boolean;
+  /** namespace → its labels, for waves; absent: no namespace has any */
+  readonly namespaceLabels?: ReadonlyMap<string, Labels>;
 }
 
 export function settingsOf({ featureGates }: PassInput): RolloutSettings {
@@ -21,6 +24,7 @@ export function settingsOf({ featureGates }: PassInput): RolloutSettings {
 export function assumed({
   kubelets = new Map(),
   isResizeServed = false,
-}: PassInput): Pick<Observation, "taken" | "reserved" | "kubelets" | "isResizeServed"> {
-  return { taken: [], reserved: NOTHING_RESERVED, kubelets, isResizeServed };
+  namespaceLabels = new Map(),
+}: PassInput): Pick<Observation, "taken" | "reserved" | "kubelets" | "isResizeServed" | "namespaceLabels"> {
+  return { taken: [], reserved: NOTHING_RESERVED, kubelets, isResizeServed, namespaceLabels };
 }

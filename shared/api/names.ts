@@ -22,6 +22,8 @@ export const UNDONE_ANNOTATION = "sidecarset.kruise.io/undone";
 export const GATE_ANNOTATION = "sidecarset.kruise.io/gate";
 /** ours: how many pods of one owner may be down at once, such as `1` or `25%` */
 export const OWNER_BUDGET_ANNOTATION = "sidecarset.kruise.io/max-unavailable-per-owner";
+/** ours: which namespaces get a release first, and how long it has to hold there, as a list in JSON */
+export const WAVES_ANNOTATION = "sidecarset.kruise.io/waves";
 /** ours: "true" leaves pods that have never been ready out of maxUnavailable */
 export const IGNORE_NEVER_READY_ANNOTATION = "sidecarset.kruise.io/ignore-never-ready";
 /** ours: "true" evicts pods that missed their sidecars, within maxUnavailable */

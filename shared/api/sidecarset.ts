@@ -101,6 +101,20 @@ export interface SidecarSetStatus {
   readonly ledgerNamespace?: string;
   /** likewise: annotations that steer, as passes go by them; nothing that was decided by others lands any more */
   readonly observedAnnotations?: Readonly<Record<string, string>>;
+  /** likewise, where an annotation asks for waves: how far the release of this hash has come through them */
+  readonly waves?: {
+    readonly revision: string;
+    readonly list: readonly {
+      readonly name: string;
+      readonly pods: number;
+      readonly updated: number;
+      readonly updatedReady: number;
+      /** RFC3339; absent: it is not complete, or its turn has not come */
+      readonly completeSince?: string;
+      /** RFC3339; from then on later waves may go, whatever befalls this one */
+      readonly passedAt?: string;
+    }[];
+  };
 }
 
 /** metav1.Condition */

@@ -179,6 +179,11 @@ const downOrdinal = (name: string): Pod => {
   const conditions = [{ type: "Ready", status: "False" }];
   return { ...one, status: { ...one.status, conditions } };
 };
+const waves = (...list: readonly object[]) => withAnnotations({ "sidecarset.kruise.io/waves": JSON.stringify(list) });
+const DEV = { name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } };
+const NONE_IN_DEV = { ...DEV, soakSeconds: 60 };
+const inDev = (one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace: "dev", uid: "uid-dev" } });
+const DEV_LABELS = { namespaceLabels: new Map([["dev", { stage: "dev" }]]) };
 const UNREADABLE = withAnnotations({ "sidecarset.kruise.io/max-unavailable-per-owner": "some" });
 
 interface Case {
@@ -420,6 +425,29 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     { set: SHARED, pod: ordinalPod("db-0"), facts: { pods: [downOrdinal("db-1")] } },
     /2 of 2 that wait; StatefulSet default\/db: 1 of at most 1 down or on their way \(db-1\)/,
   ],
+  [
+    "LaterWave",
+    "wait",
+    { set: waves(DEV), pod: pod(), facts: { ...DEV_LABELS, pods: [inDev(pod())] } },
+    /^the pod is in no wave, which comes last: wave dev comes first, 1 of its 1 pod is not updated and ready yet; 1 pod of later waves waits$/,
+  ],
+  [
+    "NextInLine",
+    "ok",
+    {
+      set: waves({ ...DEV, namespaceSelector: {} }),
+      pod: pod(),
+      facts: { namespaceLabels: new Map([["default", {}]]) },
+    },
+    /^the pod is 1 of 1 that wait, in wave dev, the next pass updates it/,
+  ],
+  [
+    "WaveSoaking",
+    "wait",
+    { set: waves(NONE_IN_DEV), pod: pod() },
+    /in no wave, which comes last: wave dev is complete and soaks until 2025-06-01T00:01:00Z;/,
+  ],
+  ["WavePaused", "stop", { set: waves({ ...DEV, paused: true }), pod: pod() }, /wave dev is paused; 1 pod of/],
   ["GateRefused", "wait", { set: REFUSED, pod: pod() }, /^the gate at gate.example says no: freeze, since 2025-05-31/],
   [
     "NextInLine",
@@ -537,6 +565,9 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
     [ordinalPod("db-0"), downOrdinal("db-1")],
     /^1 pod waits for others of the same owner: StatefulSet default\/db: .+ \(db-1\)$/,
   ],
+  ["LaterWave", "wait", waves(DEV), [pod()], /^wave dev is passed, the next one begins; 1 pod of later waves waits$/],
+  ["WaveSoaking", "wait", waves(NONE_IN_DEV), [pod()], /^wave dev is complete and soaks until 2025-06-01T00:01:00Z/],
+  ["WavePaused", "stop", waves({ ...DEV, paused: true }), [pod()], /^wave dev is paused; 1 pod of later waves waits$/],
   ["GateRefused", "wait", REFUSED, [pod()], /says no: freeze, since .+; without its yes no pod is updated$/],
   ["GateRefused", "stop", FORBIDDEN, [pod()], /may not be asked: GATE_HOSTS names no host/],
   ["NextInLine", "ok", withAnnotations(GATE), [pod()], /updates 1 pod, if the gate at gate.example allows it$/],

@@ -13,7 +13,13 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 
 export const NOW = "2025-06-01T00:00:00Z";
 /** Of an observation: no pass is writing, and nothing of nodes matters. */
-export const UNTOUCHED = { taken: [], reserved: NOTHING_RESERVED, kubelets: new Map(), isResizeServed: false } as const;
+export const UNTOUCHED = {
+  taken: [],
+  reserved: NOTHING_RESERVED,
+  kubelets: new Map(),
+  isResizeServed: false,
+  namespaceLabels: new Map(),
+} as const;
 
 /** Of pods that hold a reservation, for whichever release. */
 export function reservedFor(uids: Iterable<string>): Reserved {

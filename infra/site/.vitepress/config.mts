@@ -15,7 +15,16 @@ if (!SOURCES?.startsWith("https://"))
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Start: ["README", "docs/demo", "docs/first-steps", "docs/concepts", "docs/faq"],
   Install: ["docs/install", "docs/deploy", "docs/gitops", "docs/migration", "docs/upgrade", "docs/authentication"],
-  Use: ["docs/cli", "docs/operations", "docs/canary", "docs/rights", "docs/reasons", "docs/check", "docs/library"],
+  Use: [
+    "docs/cli",
+    "docs/operations",
+    "docs/canary",
+    "docs/waves",
+    "docs/rights",
+    "docs/reasons",
+    "docs/check",
+    "docs/library",
+  ],
   Features: [
     "docs/native-sidecars",
     "docs/resize",

@@ -1,5 +1,6 @@
 /** Why a pass left a SidecarSet, in one sentence. */
 import type { Summary } from "../../core/rollout/decide.ts";
+import { wavesText } from "../../core/rollout/waves/wave-text.ts";
 import { counted } from "../../go/counted.ts";
 import type { Stop } from "./report.ts";
 
@@ -62,6 +63,8 @@ function progressOf(summary: Summary): string {
       return `${count}; ${selected} being upgraded, one at a time in the order of their sets: ${summary.order}${immutable}`;
     case "ownerBudget":
       return `${count}; ${ownersText(summary)}${immutable}`;
+    case "wave":
+      return `${count}; ${selected === 0 ? "" : `${selected} being upgraded; `}${waveText(summary)}${immutable}`;
     case "nothingWaits":
       return `${count}; no other pod can be upgraded now${immutable}`;
     case "none":
@@ -73,6 +76,10 @@ function progressOf(summary: Summary): string {
 
 function ownersText({ owners = { waiting: 0, full: [] } }: Summary): string {
   return `${owners.waiting} wait for others of their owners: ${owners.full.join("; ")}`;
+}
+
+function waveText({ waves }: Summary): string {
+  return waves ? wavesText(waves) : "pods of later waves wait";
 }
 
 function downText({ down, updated, updatedReady }: Summary): string {

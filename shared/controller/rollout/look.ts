@@ -183,7 +183,9 @@ export function decideOn(context: RolloutContext, look: Look, kept: readonly Res
 /** What `decide` is given beside pods. `kept`: reservations that hold on. */
 export function surroundingsOf(look: Look, kept: readonly Reservation[]): Omit<Observation, "pods"> {
   const { sidecarSet, revisions, taken, kubelets, isResizeServed } = look;
-  return { sidecarSet, revisions, taken, kubelets, isResizeServed, reserved: reservedOf(kept, subjectOf(sidecarSet)) };
+  const { namespaceLabels } = look.observed;
+  const reserved = reservedOf(kept, subjectOf(sidecarSet));
+  return { sidecarSet, revisions, taken, kubelets, isResizeServed, namespaceLabels, reserved };
 }
 
 export function decideContext({

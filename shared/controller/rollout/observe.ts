@@ -1,8 +1,16 @@
 /** Reads what a decision about one SidecarSet needs: its revisions and its pods, page by page, shrunk as they come. */
-import type { ControllerRevision, KubernetesObject, LabelSelector, Namespace, Pod } from "../../api/kubernetes.ts";
+import type {
+  ControllerRevision,
+  KubernetesObject,
+  LabelSelector,
+  Labels,
+  Namespace,
+  Pod,
+} from "../../api/kubernetes.ts";
 import { SIDECARSET_NAME_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { NOTHING_ELSE } from "../../core/rollout/upgrade/project-pod.ts";
+import { namespaceLabelsRead } from "../../core/rollout/waves/waves.ts";
 import { selectorMatches } from "../../go/label-selector.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { ifThere } from "../../kube/error.ts";
@@ -37,6 +45,8 @@ export interface Scope {
 export interface Observed {
   readonly view: PodView;
   readonly scope: Scope;
+  /** namespace → those of its labels that waves read; empty where nobody asks for waves */
+  readonly namespaceLabels: ReadonlyMap<string, Labels>;
   /** where a watch goes on; absent when nothing was listed */
   readonly resourceVersion?: string;
 }
@@ -49,11 +59,14 @@ export async function observePods(
 ): Promise<Observed> {
   const { selector, namespaceSelector } = sidecarSet.spec;
   const labels = scopeOf(selector);
-  const namespaces = namespaceSelector && new Set(await selectedNamespaces(cluster, namespaceSelector));
+  const keys = namespaceLabelsRead(sidecarSet);
+  const namespaceLabels =
+    namespaceSelector || keys ? await readNamespaces(cluster, namespaceSelector ?? {}, keys) : new Map();
+  const namespaces = namespaceSelector && new Set(namespaceLabels.keys());
   const scope: Scope = namespaces ? { ...labels, namespaces, isSelected: within(namespaces, labels) } : labels;
   const { view } = reading;
   // No selector selects nothing.
-  if (!selector) return { view, scope };
+  if (!selector) return { view, scope, namespaceLabels };
   const isEach = namespaces !== undefined && namespaces.size <= MANY_NAMESPACES;
   const { isSelected } = scope;
   const lists = await mapLimited(isEach ? [...namespaces] : [""], NAMESPACES_AT_ONCE, (namespace, isOver) =>
@@ -65,7 +78,7 @@ export async function observePods(
     undefined,
   );
   view.complete(lists.map(({ items }) => items));
-  return { view, scope, ...(oldest === undefined ? {} : { resourceVersion: oldest }) };
+  return { view, scope, namespaceLabels, ...(oldest === undefined ? {} : { resourceVersion: oldest }) };
 }
 
 /** What OpenKruise and we recorded for a SidecarSet of this name. */
@@ -106,16 +119,27 @@ function within(namespaces: ReadonlySet<string>, { isSelected }: Pick<Scope, "is
   return (pod) => namespaces.has(pod.metadata?.namespace ?? "") && isSelected(pod);
 }
 
-async function selectedNamespaces(cluster: Cluster, selector: LabelSelector): Promise<readonly string[]> {
+/** Those that are selected, in sorted order, with the labels of these keys. */
+async function readNamespaces(
+  cluster: Cluster,
+  selector: LabelSelector,
+  keys: readonly string[] = [],
+): Promise<ReadonlyMap<string, Labels>> {
   refuseUnknownOperators("spec.namespaceSelector", selector);
   const text = selectorText(selector);
-  const { items } = await listAll<Namespace, string>(
+  const { items } = await listAll<Namespace, readonly [string, Labels]>(
     cluster,
     NAMESPACES,
     text ? { labelSelector: text } : {},
-    ({ metadata }) => (selectorMatches(selector, metadata?.labels) === true ? metadata?.name : undefined),
+    ({ metadata: { name = "", labels = {} } = {} }) =>
+      selectorMatches(selector, labels) === true && name !== "" ? [name, only(labels, keys)] : undefined,
   );
-  return [...items].sort();
+  return new Map(items.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function only(labels: Labels, keys: readonly string[]): Labels {
+  const own = keys.filter((key) => Object.hasOwn(labels, key));
+  return Object.fromEntries(own.map((key) => [key, labels[key] ?? ""]));
 }
 
 /** All pages of one list, each item through `keep` as it comes. */

@@ -34,6 +34,7 @@ export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, n
       taken: [],
       kubelets: NO_KUBELETS,
       isResizeServed: false,
+      namespaceLabels: new Map(),
       reserved: reservedOf([], subjectOf(sidecarSet)),
     },
     context: decideContext(context),

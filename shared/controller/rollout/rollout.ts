@@ -127,8 +127,8 @@ async function nextLook(
 ): Promise<Look | undefined | "quiet" | "settled"> {
   const { look, result } = following.progress;
   if (result.isOutdated) return undefined;
-  // All that there was room for is written: what else the budget allows need not wait.
-  if (result.isMoreToWrite) return onto(look, await readSame(context, look));
+  // All that there was room for is written, or another wave begins: what the budget allows need not wait.
+  if (result.isMoreToWrite || result.isWaveNext) return onto(look, await readSame(context, look));
   if (isManyInFlight(result)) {
     closeFeed(following);
     await waitOn(context, within(limits, look), following.listMs);
@@ -178,8 +178,8 @@ function isManyInFlight({ decision, reserved }: RoundResult): boolean {
   return inFlight > MANY_IN_FLIGHT && inFlight > decision.summary.matched * SHARE_IN_FLIGHT;
 }
 
-function stopOf({ decision, reserved, isOutdated }: RoundResult): Stop | undefined {
-  return reserved > 0 || isOutdated || isUnderWay(decision.summary) ? undefined : "settled";
+function stopOf({ decision, reserved, isOutdated, isWaveNext }: RoundResult): Stop | undefined {
+  return reserved > 0 || isOutdated || isWaveNext || isUnderWay(decision.summary) ? undefined : "settled";
 }
 
 function isUnderWay({ hold, updated, updatedReady, used, selected }: Summary): boolean {

@@ -1,4 +1,5 @@
 import { RESET_CONTAINER_FAILED_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import {
   isGenerationObservable,
@@ -32,6 +33,8 @@ export interface RoundResult {
   readonly isMoreToWrite: boolean;
   /** a new look is needed: the SidecarSet said something else before all pods were written to, or the ledger may */
   readonly isOutdated: boolean;
+  /** a wave was passed, and the status says so now: its successor may begin */
+  readonly isWaveNext: boolean;
   /** the status has changed, but was written just now */
   readonly isStatusOwed: boolean;
 }
@@ -59,7 +62,10 @@ export async function round(
   if (plan.ledger.reservations.length > 0 && !(await claimLedger(context, look, decision))) return undefined;
   if (!(await store(context, look, plan, kept.length))) return undefined;
   const isObservable = isGenerationObservable(plan.ledger, subject);
-  const statusWrite = await writeStatus(context, look, decision, { isObservable, mayWait: mode === "act" });
+  const statusWrite = await writeStatus(context, look, decision, {
+    isObservable,
+    mayWait: mayStatusWait(mode, decided, decision),
+  });
   if (statusWrite === "lost") return undefined;
   const { done, isOutdated } = mode === "act" ? await carryOut(context, look, decision, plan) : NOTHING_WRITTEN;
   if (mode === "act") await undoHalted(context, look, decision, decided);
@@ -70,8 +76,20 @@ export async function round(
     reserved: plan.ledger.reservations.length,
     isMoreToWrite: done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size,
     isOutdated,
+    isWaveNext: isWaveNext(decision),
     isStatusOwed: statusWrite === "owed",
   };
+}
+
+/** What later rounds go by has to be there before pods are written to, however lately the status was written. */
+function mayStatusWait(mode: "act" | "record", { status }: SidecarSet, decision: Decision): boolean {
+  const { waves } = decision;
+  const isDue = waves !== undefined && (isWaveNext(decision) || status?.waves?.revision !== waves.revision);
+  return mode === "act" && !isDue;
+}
+
+function isWaveNext({ summary }: Decision): boolean {
+  return summary.waves?.isTurning === true;
 }
 
 async function carryOut(context: RolloutContext, look: Look, decision: Decision, plan: LedgerPlan): Promise<Written> {

@@ -18,10 +18,11 @@ type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
  */
 export function statusAdditions(context: RolloutContext, look: Look, decision: Decision): Partial<SidecarSetStatus> {
   const { sidecarSet } = look;
-  if (sidecarSet.status !== undefined && sidecarSet.status.conditions === undefined) return {};
+  const waves = decision.waves ? { waves: decision.waves } : {};
+  if (sidecarSet.status !== undefined && sidecarSet.status.conditions === undefined) return waves;
   const now = timestamp(context.clock);
   const conditions = conditionsNow(look, decision, now);
-  return { conditions, selection: selectionOf(sidecarSet, now), ...ledgerFacts(context, look) };
+  return { conditions, selection: selectionOf(sidecarSet, now), ...ledgerFacts(context, look), ...waves };
 }
 
 function conditionsNow({ sidecarSet, missed }: Look, decision: Decision, now: string): readonly StatusCondition[] {

@@ -13,6 +13,7 @@ const FIELDS: Readonly<Record<keyof SidecarSetStatus, true>> = {
   selection: true,
   ledgerNamespace: true,
   observedAnnotations: true,
+  waves: true,
 };
 
 export const STATUS_FIELDS = Object.keys(FIELDS) as readonly (keyof SidecarSetStatus)[];

@@ -1,5 +1,6 @@
 /** Writes the status as it was decided: on condition that nobody wrote what it rests on, and not too often. */
 import { isDeepStrictEqual } from "node:util";
+import { WAVES_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { isSteeredAlike, steered } from "../../core/rollout/steering.ts";
@@ -38,15 +39,33 @@ export async function writeStatus(
 ): Promise<"done" | "owed" | "lost"> {
   const { sidecarSet } = look;
   const counts = countsToWrite(sidecarSet, decision, isObservable);
-  const status = counts && { ...counts, ...statusAdditions(context, look, decision) };
+  const additions = statusAdditions(context, look, decision);
+  const status = counts && withoutWaves({ ...counts, ...additions }, additions);
   if (status === undefined || isSameStatus(sidecarSet.status, status)) return "done";
   if (mayWait && isTooEarly(context)) return "owed";
   const written = await patchStatus(context, look, status);
   if (!written) return "lost";
+  refusePruned(status, written);
   statusWrittenAtMs.set(context, context.clock.now());
   look.sidecarSet = steered(written);
   for (const event of transitions(sidecarSet, look.sidecarSet)) await act(event, { ...context, sidecarSet });
   return "done";
+}
+
+/** What is stored of waves goes with the annotation that asked for them. */
+function withoutWaves(
+  { waves: _, ...status }: SidecarSetStatus,
+  { waves }: Partial<SidecarSetStatus>,
+): SidecarSetStatus {
+  return waves ? { ...status, waves } : status;
+}
+
+/** Nobody could tell which waves were passed: then not even the first one goes. */
+function refusePruned(status: SidecarSetStatus, written: SidecarSet): void {
+  if (status.waves === undefined || written.status?.waves !== undefined) return;
+  throw new Error(
+    `the annotation ${WAVES_ANNOTATION} asks for waves, and the definition of SidecarSets does not keep status.waves: install the one of this version (sidecarset install)`,
+  );
 }
 
 /** undefined: it rests on what is not so any more, or may have been written. */

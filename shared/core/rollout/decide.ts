@@ -9,11 +9,12 @@ import { planHistory } from "./history/plan-history.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
 import { maxUnavailableOf, usedBudget } from "./select/budget.ts";
 import { type DownPod, downPods } from "./select/down-pods.ts";
-import { type Observed, sceneOf } from "./select/observed-states.ts";
+import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts";
 import { outOfTurn } from "./select/ordinal-turn.ts";
 import { calculateStatus, isStatusChanged } from "./status.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
+import { keptRecord, type WavesRecord, type WavesSummary } from "./waves/standing.ts";
 
 /** All that a decision is made from. Nothing in it is optional: who forgets one would decide otherwise than a pass. */
 export interface Observation extends Observed {
@@ -56,6 +57,8 @@ type Hold =
   | "order"
   /** pods wait for others of their owners, where those have budgets */
   | "ownerBudget"
+  /** pods wait for namespaces that come before theirs */
+  | "wave"
   /** no pod waits: the old ones are in flight, not selected or not upgradable */
   | "nothingWaits"
   /** everything that may be upgraded is being upgraded by this decision */
@@ -94,6 +97,8 @@ export interface Summary {
   /** where owners have budgets: how many pods wait for them, and who is in their way */
   readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
   readonly problems: readonly PodProblem[];
+  /** how far the release has come through its waves; absent: nobody asks for them */
+  readonly waves?: WavesSummary;
 }
 
 export interface Decision {
@@ -108,6 +113,8 @@ export interface Decision {
   readonly halt?: string;
   /** set when the SidecarSet is to be put back because of that */
   readonly undo?: Standstill["undo"];
+  /** what the status is to say of waves; absent: nothing */
+  readonly waves?: WavesRecord;
 }
 
 /**
@@ -115,10 +122,17 @@ export interface Decision {
  * @throws TypeError for a spec that the API server would not have stored
  */
 export function decide(observation: Observation, context: DecideContext): Decision {
+  const scene = sceneOf(observation, context);
+  const decision = decideOn(scene, observation, context);
+  const waves = scene.waves?.record ?? keptRecord(observation.sidecarSet);
+  return waves ? { ...decision, waves } : decision;
+}
+
+function decideOn(scene: Scene, observation: Observation, context: DecideContext): Decision {
   const { now, kruiseNamespace, settings } = context;
   const { sidecarSet, isResizeServed } = observation;
   const strategy = sidecarSet.spec.updateStrategy;
-  const { states: pods, claims } = sceneOf(observation, context);
+  const { states: pods, claims, waves } = scene;
   const history = planHistory(observation, pods, kruiseNamespace);
   const status = calculateStatus(sidecarSet, pods, history.latest);
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
@@ -127,6 +141,7 @@ export function decide(observation: Observation, context: DecideContext): Decisi
     maxUnavailable: maxUnavailableOf(strategy, pods.length),
     used: usedBudget(pods, claims),
     down: downPods(sidecarSet, pods, DOWN_PODS_NAMED),
+    ...(waves ? { waves: waves.summary } : {}),
   };
   const failing = failingPods(sidecarSet, pods);
   const recordOnly = (hold: Hold): Decision => ({
@@ -166,17 +181,16 @@ export function decide(observation: Observation, context: DecideContext): Decisi
     return { ...finished, actions: [...finished.actions, ...marks] };
   }
 
-  const batch = nextBatch(
-    observation,
-    { states: pods, claims },
-    { now, latestRevision: history.latest.name, settings },
-  );
+  const batch = nextBatch(observation, scene, { now, latestRevision: history.latest.name, settings });
   const fields = immutableFields(sidecarSet, podsOf(batch.selection.notUpgradable), observation.revisions);
   const summary = { ...counts, ...summarize(batch), immutableFields: fields };
   return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing };
 }
 
-type Counts = Pick<Summary, "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down">;
+type Counts = Pick<
+  Summary,
+  "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down" | "waves"
+>;
 type Plans = Omit<Summary, keyof Counts>;
 
 const NOTHING: Omit<Plans, "hold"> = {
@@ -225,6 +239,7 @@ function holdOf({ selection }: Batch): Hold {
   if (selection.blocked > 0) return "budget";
   if (selection.outOfTurn > 0) return "order";
   if (selection.crowded.length > 0) return "ownerBudget";
+  if (selection.ofLaterWaves > 0) return "wave";
   if (selection.kept > 0) return "partition";
   return selection.selected.length > 0 ? "none" : "nothingWaits";
 }

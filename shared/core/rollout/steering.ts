@@ -18,6 +18,7 @@ import {
   OWNER_BUDGET_ANNOTATION,
   UNDO_ON_HALT_ANNOTATION,
   UNDONE_ANNOTATION,
+  WAVES_ANNOTATION,
 } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 
@@ -34,6 +35,7 @@ const ANNOTATIONS = [
   OWNER_BUDGET_ANNOTATION,
   UNDO_ON_HALT_ANNOTATION,
   UNDONE_ANNOTATION,
+  WAVES_ANNOTATION,
 ] as const;
 /** Those that people write; they are in no generation, so the status says which ones are obeyed. */
 const OBSERVED = [
@@ -45,6 +47,7 @@ const OBSERVED = [
   IGNORE_NEVER_READY_ANNOTATION,
   OWNER_BUDGET_ANNOTATION,
   UNDO_ON_HALT_ANNOTATION,
+  WAVES_ANNOTATION,
 ] as const;
 const LABELS = [CUSTOM_VERSION_LABEL] as const;
 /** Who it is, and which spec. */

@@ -128,6 +128,30 @@ const observedAnnotations: Schema = {
   default: {},
 };
 
+const waves = described(
+  "How far a release has come through its waves, where an annotation names them. An addition to OpenKruise's definition.",
+  object(
+    {
+      revision: described("The hash of the release that it is about.", text),
+      list: listOf(
+        object(
+          {
+            name: text,
+            pods: int32,
+            updated: int32,
+            updatedReady: int32,
+            completeSince: dateTime,
+            passedAt: dateTime,
+          },
+          "name",
+        ),
+      ),
+    },
+    "revision",
+    "list",
+  ),
+);
+
 const status = object(
   {
     observedGeneration: int64,
@@ -141,6 +165,7 @@ const status = object(
     selection,
     ledgerNamespace,
     observedAnnotations,
+    waves,
   },
   "matchedPods",
   "readyPods",

@@ -191,7 +191,9 @@ describe("selectPods, line by line", () => {
   test("a pod that cannot be taken is passed over and costs nothing", () => {
     const sidecarSet = sidecarSetOf({ updateStrategy: { maxUnavailable: 1 } });
     const states = [ready("a"), ready("b"), ready("c")].map((pod) => podStateOf(pod, sidecarSet, undefined));
-    const { selected, blocked } = selectPods(sidecarSet, states, NONE, ({ pod }) => pod.metadata?.name !== "a");
+    const { selected, blocked } = selectPods(sidecarSet, states, NONE, {
+      canTake: ({ pod }) => pod.metadata?.name !== "a",
+    });
     expect([namesOf(selected), blocked]).toEqual([["b"], 1]);
   });
 

@@ -176,7 +176,11 @@ function rolloutOf(
   const versions = new Map(pods.map((pod) => [pod.metadata?.uid ?? "", pod.metadata?.resourceVersion ?? ""]));
   const subject = subjectOf(sidecarSet);
   const kept = reconcileLedger(ledger, versions, subject)?.kept ?? ledger.reservations;
-  const observation = { sidecarSet, pods, revisions, taken: [], reserved: reservedOf(kept, subject), ...inPlace };
+  const reserved = reservedOf(kept, subject);
+  const namespaceLabels = new Map(
+    (seenOf(facts.namespaces) ?? []).map(({ metadata }) => [metadata?.name ?? "", metadata?.labels ?? {}]),
+  );
+  const observation = { sidecarSet, pods, revisions, taken: [], reserved, namespaceLabels, ...inPlace };
   const stateOf = stateReader(observation, settings);
   const { summary, actions, halt, failing } = decide(observation, { now, kruiseNamespace, settings });
   const { notUpgradable, immutableFields, problems, hold, used, maxUnavailable } = summary;

@@ -22,6 +22,7 @@ import { traceNext, traceStandstill, traceUndone } from "./trace-care.ts";
 import { type InjectionFacts, traceInjection } from "./trace-injection.ts";
 import { traceGeneration, traceTick } from "./trace-tick.ts";
 import { traceShrinks, traceUnproven, traceUpdate, traceUpdateAlone, type UpdateFacts } from "./trace-update.ts";
+import { traceWaves } from "./trace-wave.ts";
 
 /** What the cluster knows about one SidecarSet. */
 export interface SetFacts extends Omit<Observation, "sidecarSet" | "pods">, UpdateFacts, DecideContext {
@@ -152,7 +153,15 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decisio
       ? []
       : [wait("OrderOfSets", `pods of StatefulSets are updated one at a time, in their order: ${summary.order}`)]),
     ...(summary.owners === undefined ? [] : [wait("OwnerBudgetUsed", ownersText(summary.owners))]),
+    ...traceLater(summary),
   ];
+}
+
+const STILL: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "unreadable"]);
+
+/** What waits for its wave, unless another step says what keeps every pod. */
+function traceLater({ waves, hold }: Summary): readonly Step[] {
+  return waves === undefined || waves.behind === 0 || STILL.has(hold) ? [] : [traceWaves(waves)];
 }
 
 function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): readonly Pod[] {

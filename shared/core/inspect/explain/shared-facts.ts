@@ -3,8 +3,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
-import type { Claims } from "../../rollout/select/budget.ts";
-import { type Observed, sceneOf } from "../../rollout/select/observed-states.ts";
+import { type Observed, type Scene, sceneOf } from "../../rollout/select/observed-states.ts";
 import type { Selection } from "../../rollout/select/select.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { nextBatch, planShrinks } from "../../rollout/upgrade/plan-batch.ts";
@@ -12,7 +11,7 @@ import { budgetText } from "./budget-text.ts";
 import type { Step } from "./step.ts";
 
 export interface SharedFacts {
-  readonly scene: () => { readonly states: readonly PodState[]; readonly claims: Claims };
+  readonly scene: () => Omit<Scene, "states"> & { readonly states: readonly PodState[] };
   /** what keeps all of them; undefined: nothing does */
   readonly still: () => Step | undefined;
   readonly flips: () => number;
@@ -45,8 +44,8 @@ function findOut(sidecarSet: SidecarSet, facts: Facts, stillOf: () => Step | und
   const { settings, now } = facts;
   const observed = { ...facts, sidecarSet };
   const scene = once(() => {
-    const { states, claims } = sceneOf(observed, facts);
-    return { states: [...states], claims };
+    const { states, ...others } = sceneOf(observed, facts);
+    return { ...others, states: [...states] };
   });
   const selection = once(() => nextBatch(observed, scene(), { now, latestRevision: "", settings }).selection);
   return {

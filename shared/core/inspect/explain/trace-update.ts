@@ -23,6 +23,7 @@ import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, type Step, stop, wait } from "./step.ts";
 import { traceNext, traceStandstill } from "./trace-care.ts";
 import { lateContainer, traceUpdated } from "./trace-updated.ts";
+import { inWave, traceWave } from "./trace-wave.ts";
 
 export interface UpdateFacts extends Omit<Observed, "sidecarSet"> {
   /** selected by the SidecarSet, this one among them */
@@ -173,7 +174,9 @@ function traceTurn(pod: Pod, sidecarSet: SidecarSet, { reserved, shared }: Turn)
   if (shrinks > 0) return [traceShrinks(shrinks)];
   const selection = shared.selection();
   const place = shared.places().get(uid) ?? 0;
-  const ofAll = `${place} of ${selection.waiting.length} that wait`;
+  const { states, waves } = shared.scene();
+  const own = waves && states.find((state) => uidOf(state.pod) === uid);
+  const ofAll = `${place} of ${selection.waiting.length} that wait${inWave(own, waves)}`;
   const first = selection.waiting.length - selection.kept;
   if (place > first)
     return [
@@ -183,15 +186,23 @@ function traceTurn(pod: Pod, sidecarSet: SidecarSet, { reserved, shared }: Turn)
         `sidecarset promote ${nameOf(sidecarSet)} when the updated ones are fine`,
       ),
     ];
+  const later = traceWave(own, waves);
+  if (later) return [later];
   if (shared.next().has(uid)) return [traceNext(sidecarSet, `the pod is ${ofAll}, the next pass updates it`)];
+  return [traceBehind(pod, sidecarSet, ofAll, shared)];
+}
+
+/** What of those before it is in the way. */
+function traceBehind(pod: Pod, sidecarSet: SidecarSet, ofAll: string, shared: SharedFacts): Step {
   const { states, claims } = shared.scene();
+  const selection = shared.selection();
   // Those before it are refused, so that it waits for the gate and not for them to come back.
-  if (isRefused(sidecarSet, selection.selected, claims)) return [traceNext(sidecarSet, `the pod is ${ofAll}`)];
+  if (isRefused(sidecarSet, selection.selected, claims)) return traceNext(sidecarSet, `the pod is ${ofAll}`);
   const order = selection.turn && outOfTurn(pod, selection.turn);
-  if (order !== undefined) return [wait("OrderOfSets", `the pod is ${ofAll}: ${order}`)];
+  if (order !== undefined) return wait("OrderOfSets", `the pod is ${ofAll}: ${order}`);
   const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, claims }, pod);
-  if (owner !== undefined) return [wait("OwnerBudgetUsed", `the pod is ${ofAll}; ${owner}`)];
-  return [wait("BudgetUsed", `the pod is ${ofAll}; ${shared.budget()}`)];
+  if (owner !== undefined) return wait("OwnerBudgetUsed", `the pod is ${ofAll}; ${owner}`);
+  return wait("BudgetUsed", `the pod is ${ofAll}; ${shared.budget()}`);
 }
 
 export function traceShrinks(count: number): Step {

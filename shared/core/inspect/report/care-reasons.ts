@@ -4,9 +4,11 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { isPlainNo } from "../../rollout/approval.ts";
 import { lastUndone } from "../../rollout/halt/undo.ts";
+import type { WavesSummary } from "../../rollout/waves/standing.ts";
+import { waveReason, wavesText } from "../../rollout/waves/wave-text.ts";
 import type { Counted, Mark, Reason } from "./reason.ts";
 
-export function careReasons(sidecarSet: SidecarSet, { hold, halt, gate, owners }: Counted): readonly Reason[] {
+export function careReasons(sidecarSet: SidecarSet, { hold, halt, gate, owners, waves }: Counted): readonly Reason[] {
   const undone = lastUndone(sidecarSet);
   const isOpen = gate !== undefined && isPlainNo(gate);
   return [
@@ -32,7 +34,14 @@ export function careReasons(sidecarSet: SidecarSet, { hold, halt, gate, owners }
             `${owners.full.join("; ")}.`,
           ),
         ]),
+    ...(waves === undefined || waves.behind === 0 ? [] : [waveReasonOf(waves)]),
   ];
+}
+
+function waveReasonOf(waves: WavesSummary): Reason {
+  const reason = waveReason(waves);
+  const title = `${counted(waves.behind, "pod waits", "pods wait")} for ${waves.behind === 1 ? "its" : "their"} wave`;
+  return fact([reason, reason === "WavePaused" ? "held" : "wait"], title, `${sentence(wavesText(waves))}.`);
 }
 
 function haltReasons(hold: string, halt: string | undefined): readonly Reason[] {

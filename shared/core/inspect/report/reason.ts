@@ -1,5 +1,6 @@
 /** Decides nothing: what the page tells of a rollout that does no more than it does. */
 
+import type { WavesSummary } from "../../rollout/waves/standing.ts";
 import type { Reason as ReasonName } from "../explain/step.ts";
 
 export interface Reason {
@@ -25,6 +26,8 @@ export interface Counted {
   readonly gate?: string;
   /** where owners have budgets: how many pods wait for them, and who is in their way */
   readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
+  /** how far the release has come through its waves */
+  readonly waves?: WavesSummary;
   readonly partition: number;
   readonly selected: number;
   readonly used: number;

@@ -13,6 +13,9 @@ export const CONDITION_REASONS = {
     "AnnotationUnreadable",
     "Gate",
     "MaxUnavailablePerOwner",
+    "LaterWave",
+    "WaveSoaking",
+    "WavePaused",
     "NothingToUpgrade",
   ],
   Blocked: [

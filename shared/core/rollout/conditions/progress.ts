@@ -2,6 +2,8 @@
 
 import type { StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
+import type { WavesSummary } from "../waves/standing.ts";
+import { waveReason, wavesText } from "../waves/wave-text.ts";
 import type { ConditionReason } from "./condition-reasons.ts";
 
 type Reason = ConditionReason<"Progressing">;
@@ -25,6 +27,8 @@ export interface RolloutStanding {
   readonly gate?: string;
   /** in whose way other pods of their owners are */
   readonly owners?: { readonly full: readonly string[] };
+  /** how far the release has come through its waves */
+  readonly waves?: WavesSummary;
 }
 
 /** While pods are upgraded, or come back. A rollout that `wasFinished` stays it, whatever befalls its pods, until one is not updated. */
@@ -33,7 +37,8 @@ export function progressOf(summary: RolloutStanding, wasFinished: boolean): Verd
   const count = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
   const [status, reason] =
     wasFinished && summary.hold === "finished" ? (["False", "Finished"] as const) : standingOf(summary);
-  return { status, reason, message: count };
+  const { hold, waves } = summary;
+  return { status, reason, message: hold === "wave" && waves ? `${count}; ${wavesText(waves)}` : count };
 }
 
 /** Holds under which no pod is written to … */
@@ -52,10 +57,11 @@ const AT_REST: Readonly<Record<string, Reason>> = {
 };
 
 function standingOf(summary: RolloutStanding): readonly ["True" | "False", Reason] {
-  const { hold, updated, updatedReady, used, selected } = summary;
+  const { hold, updated, updatedReady, used, selected, waves } = summary;
   const still = STILL[hold];
   if (still !== undefined) return ["False", still];
   if (selected > 0 || used > 0) return ["True", "RollingOut"];
   if (updated > updatedReady) return ["True", "WaitingForPods"];
+  if (hold === "wave" && waves) return ["False", waveReason(waves)];
   return ["False", AT_REST[hold] ?? "NothingToUpgrade"];
 }

@@ -93,6 +93,9 @@ const AT_REST: Readonly<Record<string, RolloutVerdict>> = {
   Partition: "HeldByPartition",
   Gate: "WaitingForApproval",
   MaxUnavailablePerOwner: "Blocked",
+  LaterWave: "Updating",
+  WaveSoaking: "Updating",
+  WavePaused: "Paused",
   Halted: "Halted",
   AnnotationUnreadable: "Blocked",
 };

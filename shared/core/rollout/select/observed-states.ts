@@ -1,5 +1,5 @@
 /** Decides where each pod stands, from all that was observed: the one way from an observation to the states of pods. */
-import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
 import type { Reserved } from "../../ledger.ts";
@@ -8,6 +8,7 @@ import { matchedStates } from "../../pod/pod-states.ts";
 import { countEvicted } from "../missed/evicted-pods.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
 import { isResizable, withResize } from "../upgrade/resize.ts";
+import { type WavesNow, wavesNow } from "../waves/standing.ts";
 import type { Claims } from "./budget.ts";
 import { downBeside } from "./ordinal-turn.ts";
 
@@ -27,6 +28,8 @@ export interface Observed extends Surroundings {
   /** selected by spec.selector and namespaceSelector, namespaces in sorted order, each through `projectPod` */
   readonly pods: Sequence<Pod>;
   readonly reserved: Reserved;
+  /** namespace → those of its labels that waves read; empty where nobody asks for waves */
+  readonly namespaceLabels: ReadonlyMap<string, Labels>;
 }
 
 /** How a pod's state is found out. */
@@ -46,13 +49,15 @@ export function stateReader(
 export interface Scene {
   readonly states: Sequence<PodState>;
   readonly claims: Claims;
+  /** absent: nobody asks for waves */
+  readonly waves?: WavesNow;
 }
 
 export function sceneOf(
   observation: Observed,
   { settings, now }: { readonly settings: RolloutSettings; readonly now: string },
 ): Scene {
-  const { sidecarSet, pods, reserved } = observation;
+  const { sidecarSet, pods, reserved, namespaceLabels } = observation;
   // Those whose resources have begun to change are on their way, too.
   const isClaimed = ({ pod, resize }: PodState) =>
     resize?.isUnderWay === true || (reserved.uids.size > 0 && reserved.uids.has(uidOf(pod)));
@@ -64,7 +69,8 @@ export function sceneOf(
     downBeside: downBeside(sidecarSet, pods),
     evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
   };
-  return { states, claims };
+  const waves = wavesNow({ sidecarSet, namespaceLabels, now }, states);
+  return { states, claims, ...(waves ? { waves } : {}) };
 }
 
 function uidOf({ metadata }: Pod): string {

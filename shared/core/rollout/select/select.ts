@@ -3,6 +3,8 @@ import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";
 import { pdqsort } from "../../../go/pdqsort.ts";
 import { each, Picked, type Sequence, where } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { orderByWaves } from "../waves/order.ts";
+import type { WavesNow } from "../waves/standing.ts";
 import { type Claims, maxUnavailableOf, partitionOf, takeWithin, usedBudget } from "./budget.ts";
 import { classify } from "./classify.ts";
 import { podOrder } from "./order.ts";
@@ -30,21 +32,32 @@ export interface Selection {
   /** who waits for others of its owner, and sentences about such owners */
   readonly crowded: readonly PodState[];
   readonly fullOwners: readonly string[];
+  /** how many wait for waves before theirs */
+  readonly ofLaterWaves: number;
 }
 
-/** `pods` are all matched pods in the order of the list, updated ones included: percentages are shares of them. `canTake` is asked of those who get their turn. */
+/** What has a say beside the spec. */
+export interface Asked {
+  /** of those who get their turn; absent: each can be taken */
+  readonly canTake?: (state: PodState) => boolean;
+  readonly waves?: WavesNow | undefined;
+}
+
+/** `pods` are all matched pods in the order of the list, updated ones included: percentages are shares of them. */
 export function selectPods(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
   claims: Claims,
-  canTake: (state: PodState) => boolean = () => true,
+  { canTake = () => true, waves }: Asked = {},
 ): Selection {
   const strategy = sidecarSet.spec.updateStrategy;
   // Where pods are compared with each other, each of them is one object all along.
-  const all = areCompared(sidecarSet) ? [...pods] : pods;
+  const all = areCompared(sidecarSet) || waves ? [...pods] : pods;
   const { notUpgradable, waiting: unordered } = sortOut(sidecarSet, all);
-  const waiting = orderWaiting(sidecarSet, unordered, all);
-  const line = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, pods.length)));
+  const ordered = orderWaiting(sidecarSet, unordered, all);
+  const waiting = waves ? pickedAll(orderByWaves([...ordered], waves)) : ordered;
+  const allowed = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, pods.length)));
+  const line = waves ? where(allowed, waves.isOpen) : allowed;
   const used = usedBudget(all, claims);
   const maxUnavailable = maxUnavailableOf(strategy, pods.length);
   const turn = followsOrdinals(sidecarSet)
@@ -57,13 +70,14 @@ export function selectPods(
     selected: taken,
     notUpgradable,
     waiting,
-    kept: waiting.length - line.length,
+    kept: waiting.length - allowed.length,
     maxUnavailable,
     used,
     blocked,
     ...(turn ? { turn } : {}),
     outOfTurn: line.length - inTurn.length,
     ...owners.outcome(),
+    ofLaterWaves: allowed.length - line.length,
   };
 }
 

@@ -87,19 +87,28 @@ function resizedRecords(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts) {
 /** As passes plan it: within what a ledger and a halt leave room for. */
 export function nextBatch(
   { sidecarSet, reserved }: Observed,
-  { states, claims }: Scene,
+  { states, claims, waves }: Scene,
   { settings, ...facts }: UpgradeFacts & { readonly settings: RolloutSettings },
 ): Batch {
   const room = Math.min(reserved.room, haltRoom(sidecarSet, states));
-  return planBatch(sidecarSet, states, claims, { ...facts, room, withNatives: settings.NativeSidecarInPlaceUpdate });
+  return planBatch(sidecarSet, states, claims, {
+    ...facts,
+    room,
+    waves,
+    withNatives: settings.NativeSidecarInPlaceUpdate,
+  });
 }
+
+type BatchFacts = UpgradeFacts & { readonly room?: number | undefined } & {
+  readonly waves?: Scene["waves"] | undefined;
+};
 
 /** `room`: how many pods that are not reserved are planned for; the others are selected as if they could be taken. */
 export function planBatch(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
   claims: Claims,
-  { room = Number.POSITIVE_INFINITY, ...facts }: UpgradeFacts & { readonly room?: number | undefined },
+  { room = Number.POSITIVE_INFINITY, waves, ...facts }: BatchFacts,
 ): Batch {
   const plans = new Map<PodState, PodPlan>();
   let planned = 0;
@@ -111,7 +120,7 @@ export function planBatch(
     if (!isHeld && plan.kind === "planned") planned++;
     return plan.kind === "planned";
   };
-  const selection = selectPods(sidecarSet, pods, claims, canTake);
+  const selection = selectPods(sidecarSet, pods, claims, { canTake, waves });
   const { selected, notUpgradable } = selection;
   const upgrades = selected.flatMap((state) => {
     const plan = plans.get(state);

@@ -20,6 +20,7 @@ import { ignoresNeverReady } from "../../pod/never-ready.ts";
 import { POD_TEMPLATE_HASH_LABEL } from "../../pod/workload.ts";
 import { followsOrdinals } from "../select/ordinal-order.ts";
 import { hasOwnerBudget } from "../select/owner-budget.ts";
+import { namespaceLabelsRead } from "../waves/waves.ts";
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -52,6 +53,8 @@ interface Projection {
   readonly hasControllers: boolean;
   /** when a pod that is not ready was started matters where pods that were never ready are ignored */
   readonly hasStart: boolean;
+  /** of namespaces, which are read with the pods; absent: no labels are */
+  readonly namespaceLabels?: readonly string[];
 }
 
 /** What is kept of pods besides, for some. */
@@ -73,11 +76,13 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
   const before = known.get(sidecarSet);
   if (before) return before;
   const { patchPodMetadata: patches } = sidecarSet.spec;
+  const namespaceLabels = namespaceLabelsRead(sidecarSet);
   const projection = {
     patchedAnnotations: (patches ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {})),
     labels: labelsRead(sidecarSet.spec),
     hasControllers: followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet),
     hasStart: ignoresNeverReady(sidecarSet),
+    ...(namespaceLabels ? { namespaceLabels } : {}),
   };
   known.set(sidecarSet, projection);
   return projection;

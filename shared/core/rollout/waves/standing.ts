@@ -1,0 +1,174 @@
+/**
+ * Decides how far a release has come through its waves: which of them may be written to, and what of that the status has
+ * to say. A wave is behind us once the status says so of this very release; only that lets pods of later waves go, so no
+ * pass relies on what it alone has seen, and nothing that befalls the wave later takes it back.
+ */
+import type { Labels } from "../../../api/kubernetes.ts";
+import { HASH_ANNOTATION, WAVES_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet, SidecarSetStatus } from "../../../api/sidecarset.ts";
+import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
+import type { Sequence } from "../../../go/sequence.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { type Tally, tallyWaves } from "./tally.ts";
+import { type Wave, waveOf, wavesOf } from "./waves.ts";
+
+export type WavesRecord = NonNullable<SidecarSetStatus["waves"]>;
+type WaveRecord = WavesRecord["list"][number];
+
+/** Where a wave stands: behind us, at work, complete for too short a time, complete and paused, or not begun. */
+type WaveStage = "passed" | "updating" | "soaking" | "paused" | "waiting";
+
+export interface WaveRow {
+  /** "": namespaces of no wave, which come last */
+  readonly name: string;
+  readonly stage: WaveStage;
+  readonly pods: number;
+  readonly updated: number;
+  readonly updatedReady: number;
+  /** pods that are still to be updated, or to be ready */
+  readonly left: number;
+  /** while it soaks, RFC3339 */
+  readonly soaksUntil?: string;
+}
+
+export interface WavesSummary {
+  readonly rows: readonly WaveRow[];
+  /** the wave that keeps those behind it; absent: none does */
+  readonly holder?: WaveRow;
+  /** pods behind it that wait for their wave */
+  readonly behind: number;
+  /** a wave was passed just now: the status is to say so, and then its successor begins */
+  readonly isTurning: boolean;
+}
+
+export interface WavesNow {
+  readonly summary: WavesSummary;
+  /** what the status has to say */
+  readonly record: WavesRecord;
+  /** which wave a pod belongs to, from 0 */
+  readonly rankOf: (state: PodState) => number;
+  /** its wave has begun, and none before it is paused */
+  readonly isOpen: (state: PodState) => boolean;
+}
+
+export interface WavesScene {
+  readonly sidecarSet: SidecarSet;
+  /** namespace → its labels, as far as waves read them */
+  readonly namespaceLabels: ReadonlyMap<string, Labels>;
+  /** RFC3339, whole seconds, UTC */
+  readonly now: string;
+}
+
+/** undefined: nobody asks for waves, or nobody can read which. */
+export function wavesNow(
+  { sidecarSet, namespaceLabels, now }: WavesScene,
+  states: Sequence<PodState>,
+): WavesNow | undefined {
+  const waves = wavesOf(sidecarSet);
+  if (waves === undefined) return undefined;
+  const ranks = new Map([...namespaceLabels].map(([name, labels]) => [name, waveOf(waves, labels)]));
+  const rankOf = ({ pod }: PodState) => ranks.get(pod.metadata?.namespace ?? "") ?? waves.length;
+  const tallies = tallyWaves(sidecarSet, states, { rankOf, count: waves.length + 1 });
+  const stored = storedRecords(sidecarSet);
+  const list = advance(waves, tallies, { stored, now });
+  const open = openWaves(waves, (name) => stored.get(name)?.passedAt !== undefined);
+  const isTurning = list.some(
+    ({ name, passedAt }) => passedAt !== undefined && stored.get(name)?.passedAt === undefined,
+  );
+  const rows = rowsOf(waves, tallies, list);
+  const holder = rows.find(({ stage }) => stage !== "passed" && stage !== "waiting");
+  const behind = tallies.slice(open).reduce((sum, { waiting }) => sum + waiting, 0);
+  const isHeld = holder !== undefined && holder.name !== "";
+  return {
+    summary: { rows, ...(isHeld ? { holder } : {}), behind, isTurning },
+    record: { revision: revisionOf(sidecarSet), list },
+    rankOf,
+    isOpen: (state) => rankOf(state) < open,
+  };
+}
+
+/** What the status goes on to say of waves while nobody can read the annotation; undefined: it is not there. */
+export function keptRecord({ metadata, status }: SidecarSet): WavesRecord | undefined {
+  return metadata?.annotations?.[WAVES_ANNOTATION] === undefined ? undefined : status?.waves;
+}
+
+/** What is stored of this release; of another one nothing counts. */
+function storedRecords(sidecarSet: SidecarSet): ReadonlyMap<string, WaveRecord> {
+  const { waves } = sidecarSet.status ?? {};
+  if (waves === undefined || waves.revision !== revisionOf(sidecarSet)) return new Map();
+  return new Map(waves.list.map((one) => [one.name, one]));
+}
+
+function advance(
+  waves: readonly Wave[],
+  tallies: readonly Tally[],
+  { stored, now }: { readonly stored: ReadonlyMap<string, WaveRecord>; readonly now: string },
+): readonly WaveRecord[] {
+  let isReached = true;
+  return waves.map((wave, rank): WaveRecord => {
+    const known = stored.get(wave.name);
+    const { pods = 0, updated = 0, updatedReady = 0, left = 0 } = tallies[rank] ?? {};
+    const times = timesOf(wave, known, { isComplete: left === 0, isReached, now });
+    isReached = times.passedAt !== undefined;
+    return { name: wave.name, pods, updated, updatedReady, ...times };
+  });
+}
+
+type Times = Pick<WaveRecord, "completeSince" | "passedAt">;
+
+/** The time begins again when a pod of the wave is not ready any more before it is over. */
+function timesOf(
+  { soakSeconds, isPaused }: Wave,
+  known: WaveRecord | undefined,
+  { isComplete, isReached, now }: { readonly isComplete: boolean; readonly isReached: boolean; readonly now: string },
+): Times {
+  const { completeSince: before, passedAt } = known ?? {};
+  if (passedAt !== undefined) return { ...(before === undefined ? {} : { completeSince: before }), passedAt };
+  if (!(isReached && isComplete)) return {};
+  const completeSince = before ?? now;
+  const isOver = !isPaused && isSoaked(completeSince, soakSeconds, now);
+  return { completeSince, ...(isOver ? { passedAt: now } : {}) };
+}
+
+function isSoaked(since: string, seconds: number, now: string): boolean {
+  return seconds === 0 || (secondsBetween(since, now) ?? 0) >= seconds;
+}
+
+/** How many waves may be written to. The first always may. */
+function openWaves(waves: readonly Wave[], isPassed: (name: string) => boolean): number {
+  const closed = waves.findIndex(({ name, isPaused }) => isPaused || !isPassed(name));
+  return closed < 0 ? waves.length + 1 : closed + 1;
+}
+
+function rowsOf(waves: readonly Wave[], tallies: readonly Tally[], list: readonly WaveRecord[]): readonly WaveRow[] {
+  let isReached = true;
+  const rows = waves.map((wave, rank): WaveRow => {
+    const record = list[rank];
+    const stage = isReached ? stageOf(wave, record) : "waiting";
+    isReached = stage === "passed";
+    const until = stage === "soaking" ? addSeconds(record?.completeSince ?? "", wave.soakSeconds) : undefined;
+    return { ...rowOf(wave.name, stage, tallies[rank]), ...(until === undefined ? {} : { soaksUntil: until }) };
+  });
+  const rest = tallies[waves.length];
+  if (rest === undefined || rest.pods === 0) return rows;
+  const stage = !isReached ? "waiting" : rest.left === 0 ? "passed" : "updating";
+  return [...rows, rowOf("", stage, rest)];
+}
+
+function stageOf({ isPaused }: Wave, { completeSince, passedAt }: Partial<WaveRecord> = {}): WaveStage {
+  if (completeSince === undefined && passedAt === undefined) return "updating";
+  if (isPaused) return "paused";
+  return passedAt === undefined ? "soaking" : "passed";
+}
+
+function rowOf(
+  name: string,
+  stage: WaveStage,
+  { pods = 0, updated = 0, updatedReady = 0, left = 0 }: Partial<Tally> = {},
+) {
+  return { name, stage, pods, updated, updatedReady, left };
+}
+
+function revisionOf({ metadata }: SidecarSet): string {
+  return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
+}

@@ -1,0 +1,68 @@
+/** Decides what is left to be done in each wave. */
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { each, type Sequence } from "../../../go/sequence.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { classify } from "../select/classify.ts";
+import { canFlip } from "../upgrade/hot-slot.ts";
+
+/** Counts of pods. */
+export interface Tally {
+  readonly pods: number;
+  readonly updated: number;
+  readonly updatedReady: number;
+  /** to be updated, or to be ready, before the wave is complete */
+  readonly left: number;
+  /** of those: could be upgraded now */
+  readonly waiting: number;
+}
+
+const NO_PODS: Tally = { pods: 0, updated: 0, updatedReady: 0, left: 0, waiting: 0 };
+
+/** One for each rank. Pods that only a new pod gets there, and those that are left out, are not waited for. */
+export function tallyWaves(
+  sidecarSet: SidecarSet,
+  states: Sequence<PodState>,
+  { rankOf, count }: { readonly rankOf: (state: PodState) => number; readonly count: number },
+): readonly Tally[] {
+  const tallies = Array.from({ length: count }, () => NO_PODS);
+  each(states, (state) => {
+    const rank = rankOf(state);
+    tallies[rank] = sum(tallies[rank] ?? NO_PODS, one(state, sidecarSet));
+  });
+  return tallies;
+}
+
+function sum(a: Tally, b: Tally): Tally {
+  return {
+    pods: a.pods + b.pods,
+    updated: a.updated + b.updated,
+    updatedReady: a.updatedReady + b.updatedReady,
+    left: a.left + b.left,
+    waiting: a.waiting + b.waiting,
+  };
+}
+
+function one(state: PodState, sidecarSet: SidecarSet): Tally {
+  const { isUpdated, isConsistent, isReady } = state;
+  return {
+    pods: 1,
+    updated: isUpdated ? 1 : 0,
+    updatedReady: isUpdated && isConsistent && isReady ? 1 : 0,
+    left: isLeft(state, sidecarSet) ? 1 : 0,
+    waiting: classify(state, sidecarSet) === "waiting" ? 1 : 0,
+  };
+}
+
+/** What is reserved may be written to at any moment, whatever it looks like. */
+function isLeft(state: PodState, sidecarSet: SidecarSet): boolean {
+  if (state.isClaimed === true) return true;
+  if (state.isUpdated) return !isThrough(state, sidecarSet);
+  const podClass = classify(state, sidecarSet);
+  return podClass === "waiting" || podClass === "inFlight";
+}
+
+/** Of an updated pod: nothing of its update is left to be done, or to be waited for. */
+function isThrough(state: PodState, sidecarSet: SidecarSet): boolean {
+  const isUp = (state.isConsistent && state.isReady) || state.isIgnored === true;
+  return isUp && !canFlip(state.pod, sidecarSet) && (state.resize === undefined || state.resize.step === "none");
+}

@@ -1,0 +1,35 @@
+/** Decides how it is said which wave keeps the others, and why: the same for passes, conditions, explanations and the page. */
+import { counted } from "../../../go/counted.ts";
+import type { WaveRow, WavesSummary } from "./standing.ts";
+
+/** Why pods of later waves wait, as conditions and explanations call it. */
+export type WaveReason = "LaterWave" | "WaveSoaking" | "WavePaused";
+
+export function waveReason({ holder }: WavesSummary): WaveReason {
+  if (holder?.stage === "soaking") return "WaveSoaking";
+  return holder?.stage === "paused" ? "WavePaused" : "LaterWave";
+}
+
+/** What keeps later waves, to be gone on with; undefined: nothing does. */
+function holderText({ holder }: WavesSummary): string | undefined {
+  return holder && textOf(holder);
+}
+
+/** The same, and how many pods wait for that. */
+export function wavesText(summary: WavesSummary): string {
+  const { behind, isTurning } = summary;
+  const waiting = counted(behind, "pod of later waves waits", "pods of later waves wait");
+  const text = isTurning ? turnText(summary) : (holderText(summary) ?? "all waves have begun");
+  return `${text}; ${waiting}`;
+}
+
+function turnText({ rows }: WavesSummary): string {
+  const passed = rows.findLast(({ stage }) => stage === "passed");
+  return `wave ${passed?.name} is passed, the next one begins`;
+}
+
+function textOf({ name, stage, pods, left, soaksUntil }: WaveRow): string {
+  if (stage === "soaking") return `wave ${name} is complete and soaks until ${soaksUntil}`;
+  if (stage === "paused") return `wave ${name} is paused`;
+  return `wave ${name} comes first, ${left} of its ${counted(pods, "pod")} ${left === 1 ? "is" : "are"} not updated and ready yet`;
+}

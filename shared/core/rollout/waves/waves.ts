@@ -1,0 +1,173 @@
+/** Decides in which order namespaces get a release, where somebody has said so: what the annotation that names the waves says. */
+import type { LabelSelector, Labels } from "../../../api/kubernetes.ts";
+import { WAVES_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { printFieldError } from "../../../go/field-error.ts";
+import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
+import { selectorMatches } from "../../../go/label-selector.ts";
+import { validateLabelSelector } from "../../admission/selector.ts";
+
+export interface Wave {
+  readonly name: string;
+  /** of the labels of namespaces; empty: all of them */
+  readonly namespaceSelector: LabelSelector;
+  /** how long the wave is complete before the next one begins */
+  readonly soakSeconds: number;
+  /** nothing behind it goes on */
+  readonly isPaused: boolean;
+}
+
+const EXAMPLE = '[{"name": "dev", "namespaceSelector": {"matchLabels": {"stage": "dev"}}}]';
+const FIELDS: readonly string[] = ["name", "namespaceSelector", "soakSeconds", "paused"];
+const NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const MOST_WAVES = 50;
+const MOST_SOAK_SECONDS = 31_536_000;
+
+interface Reading {
+  readonly waves: readonly Wave[];
+  /** one sentence each; then there are no waves */
+  readonly problems: readonly string[];
+}
+
+const NONE: Reading = { waves: [], problems: [] };
+
+/** undefined: none are asked for, or nobody can read which. */
+export function wavesOf(sidecarSet: SidecarSet): readonly Wave[] | undefined {
+  const { waves } = readingOf(sidecarSet);
+  return waves.length === 0 ? undefined : waves;
+}
+
+/** One sentence each; none: the annotation is not there, or can be read. */
+export function wavesProblems(sidecarSet: SidecarSet): readonly string[] {
+  return readingOf(sidecarSet).problems;
+}
+
+/** Of the labels that namespaces have, those that say in which wave they are; undefined: nobody asks. */
+export function namespaceLabelsRead(sidecarSet: SidecarSet): readonly string[] | undefined {
+  const waves = wavesOf(sidecarSet);
+  const keys = waves?.flatMap(({ namespaceSelector: { matchLabels = {}, matchExpressions = [] } }) => [
+    ...Object.keys(matchLabels),
+    ...matchExpressions.map(({ key }) => key),
+  ]);
+  return keys && [...new Set(keys)].sort();
+}
+
+/** Which wave a namespace belongs to, the first that selects it; as many as there are waves: none. */
+export function waveOf(waves: readonly Wave[], labels: Labels | undefined): number {
+  const first =
+    labels === undefined
+      ? -1
+      : waves.findIndex(({ namespaceSelector }) => selectorMatches(namespaceSelector, labels) === true);
+  return first < 0 ? waves.length : first;
+}
+
+/** Of objects that never change. */
+const readings = new WeakMap<SidecarSet, Reading>();
+
+function readingOf(sidecarSet: SidecarSet): Reading {
+  const text = sidecarSet.metadata?.annotations?.[WAVES_ANNOTATION];
+  if (text === undefined) return NONE;
+  const reading = readings.get(sidecarSet) ?? read(text);
+  readings.set(sidecarSet, reading);
+  return reading;
+}
+
+function read(text: string): Reading {
+  const list = jsonOf(text);
+  const problems = listProblems(list).map((problem) => `the annotation ${WAVES_ANNOTATION} ${problem}`);
+  return { waves: problems.length === 0 ? (list as readonly Given[]).map(waveFrom) : [], problems };
+}
+
+/** Each completes "the annotation …". */
+function listProblems(list: unknown): readonly string[] {
+  if (!Array.isArray(list)) return [`is no list in JSON: write one such as ${EXAMPLE}`];
+  if (list.length === 0) return [`names no wave: write one at least, such as ${EXAMPLE}, or remove the annotation`];
+  if (list.length > MOST_WAVES) return [`names ${list.length} waves: ${MOST_WAVES} are the most`];
+  const names = list.map((one: Given) => one?.name);
+  const twice = new Set(names.filter((name, at) => typeof name === "string" && names.indexOf(name) < at));
+  return [
+    ...list.flatMap(waveProblems),
+    ...[...twice].map((name) => `names the wave ${name} more than once: give each wave a name of its own`),
+  ];
+}
+
+/** A wave as it is written: anything. */
+interface Given {
+  readonly name?: unknown;
+  readonly namespaceSelector?: unknown;
+  readonly soakSeconds?: unknown;
+  readonly paused?: unknown;
+}
+
+function waveProblems(one: unknown, at: number): readonly string[] {
+  if (!isJsonObject(one)) return [`has a wave (number ${at + 1}) that is no object: write ${EXAMPLE}`];
+  const { name, namespaceSelector, soakSeconds, paused }: Given = one;
+  if (typeof name !== "string" || !NAME.test(name))
+    return [`has a wave (number ${at + 1}) without a good name: write up to 63 of a-z, 0-9 and -, such as dev`];
+  const unknown = Object.keys(one).filter((field) => !FIELDS.includes(field));
+  return [
+    ...unknown.map((field) => `gives the wave ${name} the unknown field ${field}: it may have ${FIELDS.join(", ")}`),
+    ...selectorProblems(namespaceSelector).map(
+      (problem) => `has a bad namespaceSelector in the wave ${name}: ${problem}`,
+    ),
+    ...(soakSeconds === undefined || isSoak(soakSeconds)
+      ? []
+      : [`has bad soakSeconds in the wave ${name}: write whole seconds from 0 to ${MOST_SOAK_SECONDS}, such as 3600`]),
+    ...(paused === undefined || typeof paused === "boolean"
+      ? []
+      : [`says paused in the wave ${name} without true or false: write one of them, without quotes`]),
+  ];
+}
+
+function isSoak(value: unknown): boolean {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value <= MOST_SOAK_SECONDS;
+}
+
+function selectorProblems(selector: unknown): readonly string[] {
+  if (!isJsonObject(selector)) return ['write one such as {"matchLabels": {"stage": "dev"}}, or {} for all namespaces'];
+  const unknown = Object.keys(selector).find((field) => field !== "matchLabels" && field !== "matchExpressions");
+  if (unknown !== undefined)
+    return [`it has the unknown field ${unknown}, and may have matchLabels and matchExpressions`];
+  const shape = shapeProblem(selector);
+  if (shape !== undefined) return [shape];
+  return validateLabelSelector(selector as LabelSelector, "namespaceSelector").map(printFieldError);
+}
+
+interface GivenSelector {
+  readonly matchLabels?: unknown;
+  readonly matchExpressions?: unknown;
+}
+
+interface GivenRequirement {
+  readonly key?: unknown;
+  readonly operator?: unknown;
+  readonly values?: unknown;
+}
+
+/** What a validation of selectors takes for granted. */
+function shapeProblem({ matchLabels = {}, matchExpressions = [] }: GivenSelector): string | undefined {
+  if (!(isJsonObject(matchLabels) && areTexts(Object.values(matchLabels))))
+    return "its matchLabels are no labels and texts";
+  if (!(Array.isArray(matchExpressions) && matchExpressions.every(isRequirement)))
+    return "its matchExpressions are no list of key, operator and values";
+  return undefined;
+}
+
+function isRequirement(one: unknown): boolean {
+  if (!isJsonObject(one)) return false;
+  const { key, operator, values }: GivenRequirement = one;
+  return typeof key === "string" && typeof operator === "string" && (values === undefined || areTexts(values));
+}
+
+function areTexts(values: unknown): boolean {
+  return Array.isArray(values) && values.every((value) => typeof value === "string");
+}
+
+function waveFrom({ name, namespaceSelector, soakSeconds = 0, paused = false }: Given): Wave {
+  return {
+    name: name as string,
+    namespaceSelector: namespaceSelector as LabelSelector,
+    soakSeconds: soakSeconds as number,
+    isPaused: paused as boolean,
+  };
+}

@@ -1,0 +1,140 @@
+import { describe, expect, test } from "vitest";
+import { WAVES_ANNOTATION } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { annotationProblems, stoppingProblems } from "../../../shared/core/rollout/halt/annotation-problems.ts";
+import { isProjectedAlike } from "../../../shared/core/rollout/upgrade/project-pod.ts";
+import { namespaceLabelsRead, waveOf, wavesOf, wavesProblems } from "../../../shared/core/rollout/waves/waves.ts";
+import { sidecarSetOf } from "../../support/rollout-fixture.ts";
+
+function setWith(value: string | undefined): SidecarSet {
+  const set = sidecarSetOf();
+  const waves = value === undefined ? {} : { [WAVES_ANNOTATION]: value };
+  return { ...set, metadata: { ...set.metadata, annotations: { ...set.metadata?.annotations, ...waves } } };
+}
+
+const selecting = (stage: string) => ({ matchLabels: { stage } });
+const DEV = { name: "dev", namespaceSelector: selecting("dev") };
+
+describe("the annotation", () => {
+  test("names waves in their order", () => {
+    const production = { name: "production", namespaceSelector: {}, soakSeconds: 60, paused: true };
+    expect(wavesOf(setWith(JSON.stringify([DEV, production])))).toEqual([
+      { ...DEV, soakSeconds: 0, isPaused: false },
+      { name: "production", namespaceSelector: {}, soakSeconds: 60, isPaused: true },
+    ]);
+    expect(wavesOf(setWith(undefined))).toBeUndefined();
+    expect(wavesProblems(setWith(undefined))).toEqual([]);
+  });
+
+  const EXAMPLE = '[{"name": "dev", "namespaceSelector": {"matchLabels": {"stage": "dev"}}}]';
+  const operator = { matchExpressions: [{ key: "stage", operator: "Like", values: ["dev"] }] };
+  test.each<[string, unknown, readonly string[]]>([
+    ["is no JSON", "dev, staging", [`is no list in JSON: write one such as ${EXAMPLE}`]],
+    ["is no list", {}, [`is no list in JSON: write one such as ${EXAMPLE}`]],
+    ["is empty", [], [`names no wave: write one at least, such as ${EXAMPLE}, or remove the annotation`]],
+    [
+      "is too long",
+      Array.from({ length: 51 }, (_, at) => ({ ...DEV, name: `w${at}` })),
+      ["names 51 waves: 50 are the most"],
+    ],
+    ["has a text for a wave", ["dev"], [`has a wave (number 1) that is no object: write ${EXAMPLE}`]],
+    [
+      "has a wave without a name, and one with a bad name",
+      [{ namespaceSelector: {} }, { name: "Dev!", namespaceSelector: {} }],
+      [1, 2].map(
+        (at) => `has a wave (number ${at}) without a good name: write up to 63 of a-z, 0-9 and -, such as dev`,
+      ),
+    ],
+    ["has a name twice", [DEV, DEV], ["names the wave dev more than once: give each wave a name of its own"]],
+    [
+      "misspells a field",
+      [{ ...DEV, soakSecs: 3 }],
+      ["gives the wave dev the unknown field soakSecs: it may have name, namespaceSelector, soakSeconds, paused"],
+    ],
+    [
+      "lacks a selector",
+      [{ name: "dev" }],
+      [
+        'has a bad namespaceSelector in the wave dev: write one such as {"matchLabels": {"stage": "dev"}}, or {} for all namespaces',
+      ],
+    ],
+    [
+      "has a selector with another field",
+      [{ name: "dev", namespaceSelector: { stage: "dev" } }],
+      [
+        "has a bad namespaceSelector in the wave dev: it has the unknown field stage, and may have matchLabels and matchExpressions",
+      ],
+    ],
+    [
+      "has a selector with a number for a label",
+      [{ name: "dev", namespaceSelector: { matchLabels: { stage: 1 } } }],
+      ["has a bad namespaceSelector in the wave dev: its matchLabels are no labels and texts"],
+    ],
+    [
+      "has a selector with a requirement of another shape",
+      [{ name: "dev", namespaceSelector: { matchExpressions: [{ key: "stage" }] } }],
+      ["has a bad namespaceSelector in the wave dev: its matchExpressions are no list of key, operator and values"],
+    ],
+    [
+      "has a selector with an operator that there is not",
+      [{ name: "dev", namespaceSelector: operator }],
+      [
+        'has a bad namespaceSelector in the wave dev: namespaceSelector.matchExpressions[0].operator: Invalid value: "Like": not a valid selector operator',
+      ],
+    ],
+    ...[-1, 1.5, "60", 31_536_001].map((soakSeconds): [string, unknown, readonly string[]] => [
+      `has soakSeconds ${JSON.stringify(soakSeconds)}`,
+      [{ ...DEV, soakSeconds }],
+      ["has bad soakSeconds in the wave dev: write whole seconds from 0 to 31536000, such as 3600"],
+    ]),
+    [
+      "has a text for paused",
+      [{ ...DEV, paused: "true" }],
+      ["says paused in the wave dev without true or false: write one of them, without quotes"],
+    ],
+    [
+      "has two mistakes",
+      [{ ...DEV, soakSeconds: -1, paused: 1 }],
+      [
+        "has bad soakSeconds in the wave dev: write whole seconds from 0 to 31536000, such as 3600",
+        "says paused in the wave dev without true or false: write one of them, without quotes",
+      ],
+    ],
+  ])("that %s is told of in one sentence each, and stops the rollout", (_what, value, problems) => {
+    const set = setWith(typeof value === "string" ? value : JSON.stringify(value));
+    const sentences = problems.map((problem) => `the annotation ${WAVES_ANNOTATION} ${problem}`);
+    expect(wavesProblems(set)).toEqual(sentences);
+    expect(wavesOf(set)).toBeUndefined();
+    expect(stoppingProblems(set)).toEqual(sentences);
+    expect(annotationProblems(set)).toEqual(sentences);
+  });
+});
+
+describe("a namespace", () => {
+  const waves = wavesOf(
+    setWith(
+      JSON.stringify([
+        DEV,
+        { name: "early", namespaceSelector: { matchExpressions: [{ key: "team", operator: "In", values: ["mesh"] }] } },
+      ]),
+    ),
+  );
+  test.each([
+    ["is in the first wave that selects it", { stage: "dev", team: "mesh" }, 0],
+    ["is in a later wave", { stage: "production", team: "mesh" }, 1],
+    ["that none selects comes after all of them", { stage: "production" }, 2],
+    ["that is not known comes after all of them", undefined, 2],
+  ])("%s", (_what, labels, rank) => {
+    expect(waveOf(waves ?? [], labels)).toBe(rank);
+  });
+});
+
+test("labels are read of namespaces where waves ask for them, and others make a new look needed", () => {
+  const [none, dev] = [setWith(undefined), setWith(JSON.stringify([DEV]))];
+  const soaking = setWith(JSON.stringify([{ ...DEV, soakSeconds: 5 }]));
+  const byTeam = setWith(JSON.stringify([{ name: "dev", namespaceSelector: { matchLabels: { team: "a" } } }]));
+  expect([none, dev, soaking, byTeam].map(namespaceLabelsRead)).toEqual([undefined, ["stage"], ["stage"], ["team"]]);
+  expect([none, soaking, byTeam].map((other) => isProjectedAlike(dev, other))).toEqual([false, true, false]);
+  const all = setWith(JSON.stringify([{ name: "all", namespaceSelector: {} }]));
+  expect(isProjectedAlike(none, all)).toBe(false);
+});
