@@ -5,4 +5,6 @@ import { answerConversions } from "../../shared/webhook/review/conversion.ts";
 import { CONVERT_PATH } from "../../shared/webhook/server/paths.ts";
 import { lambdaWebhook } from "./http.ts";
 
-export const handler = lambdaWebhook({ conversions: { [CONVERT_PATH]: answerConversions(convertSidecarSets) } });
+export const handler = lambdaWebhook(() => ({
+  conversions: { [CONVERT_PATH]: answerConversions(convertSidecarSets) },
+}));

@@ -1,42 +1,47 @@
 /** What Lambda hands over for an HTTP request, by API Gateway, Function URL or load balancer, and what it wants back. */
-import type { ALBEvent, APIGatewayProxyEventV2 } from "aws-lambda";
-import { createLog } from "../../shared/log.ts";
+import { createLog, type Log } from "../../shared/log.ts";
 import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";
-import { readAuthentication, readAwsAccess, readLogLevel } from "../../shared/settings/config.ts";
+import {
+  type Environment,
+  hasClusters,
+  readAuthentication,
+  readAwsAccess,
+  readLogLevel,
+} from "../../shared/settings/config.ts";
 import { type WebhookOptions, webhookApp } from "../../shared/webhook/review/app.ts";
 import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { certificateIn } from "../../shared/webhook/server/client-certificate.ts";
 import type { HttpRequest } from "../../shared/webhook/server/http.ts";
-import { bytesAsJson, decode, type HttpResult, toResult } from "./body.ts";
+import { bytesAsJson, decode, toResult } from "./body.ts";
+import type { GatewayEvent, HttpHandler, Serve } from "./handler.ts";
 import { fromLoadBalancer, toLoadBalancerResult } from "./load-balancer.ts";
-
-/** API Gateway passes the certificate of mutual TLS along; a Function URL has none. */
-type GatewayEvent = APIGatewayProxyEventV2 & {
-  readonly requestContext: {
-    readonly authentication?: { readonly clientCert?: { readonly clientCertPem?: string } | null } | null;
-  };
-};
-type HttpEvent = GatewayEvent | ALBEvent;
 
 /** Of the JSON that carries the answer, with room for what stands around its body. */
 const MAX_GATEWAY_BYTES = 6 * 1024 * 1024 - 2_000;
 
+/** What a function answers; without an environment, by the process' own. `log`: for what is no request. */
+type MakeWebhooks = (env: Environment | undefined, log: Log) => Omit<WebhookOptions, "log" | "isKnown">;
+
 /**
- * A function that serves these webhooks to those that the settings let in.
- * @throws ConfigError when there is a setting that can't be used, or no AUTHENTICATION
+ * A function that serves webhooks to those that the settings let in.
+ * @throws ConfigError as `Serve`, where there are no CLUSTERS
  */
-export function lambdaWebhook(
-  options: Omit<WebhookOptions, "log" | "isKnown">,
-): (event: HttpEvent) => Promise<HttpResult> {
-  const log = createLog(readLogLevel());
-  const settings = readAuthentication();
-  const hasConversions = options.conversions !== undefined;
-  const { isKnown } = authenticator(settings, { aws: readAwsAccess, log, now: Date.now }, { hasConversions });
-  const answer = webhookApp({ ...options, log, isKnown });
-  return async (event) =>
-    "rawPath" in event
-      ? toResult(await answer(fromGateway(event, settings)))
-      : toLoadBalancerResult(event, await answer(fromLoadBalancer(event, settings)));
+export function lambdaWebhook(make: MakeWebhooks): HttpHandler {
+  const own = createLog(readLogLevel());
+  const serve: Serve = (env, log = own, knownBy = ({ isKnown }) => isKnown) => {
+    const settings = readAuthentication(env);
+    const options = make(env, log);
+    const hasConversions = options.conversions !== undefined;
+    const known = authenticator(settings, { aws: readAwsAccess, log, now: Date.now }, { hasConversions });
+    const answer = webhookApp({ ...options, log, isKnown: knownBy(known) });
+    return async (event) =>
+      "rawPath" in event
+        ? toResult(await answer(fromGateway(event, settings)))
+        : toLoadBalancerResult(event, await answer(fromLoadBalancer(event, settings)));
+  };
+  if (!hasClusters()) return serve();
+  const several = import("./several-clusters.ts").then(({ severalClusters }) => severalClusters(serve, own));
+  return async (event) => (await several)(event);
 }
 
 function fromGateway(event: GatewayEvent, { clientCertificateFrom: source }: AuthenticationSettings): HttpRequest {

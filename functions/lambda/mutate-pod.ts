@@ -7,11 +7,9 @@ import { MUTATE_POD_PATH } from "../../shared/webhook/server/paths.ts";
 import { clusterView } from "../../shared/webhook/view/cluster-view.ts";
 import { lambdaWebhook } from "./http.ts";
 
-const config = readConfig();
-const cluster = readCluster();
-const view = clusterView({ ...config, isAnnounced: true, connect: () => connect(cluster), now: Date.now });
-
-export const handler = lambdaWebhook({
-  admissions: { [MUTATE_POD_PATH]: podAdmission({ ...config, view }) },
-  checkReady: view.listSidecarSets,
+export const handler = lambdaWebhook((env) => {
+  const config = readConfig(env);
+  const cluster = readCluster(env);
+  const view = clusterView({ ...config, isAnnounced: true, connect: () => connect(cluster), now: Date.now });
+  return { admissions: { [MUTATE_POD_PATH]: podAdmission({ ...config, view }) }, checkReady: view.listSidecarSets };
 });

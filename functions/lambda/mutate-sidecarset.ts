@@ -10,12 +10,13 @@ import {
 } from "../../shared/webhook/server/paths.ts";
 import { lambdaWebhook } from "./http.ts";
 
-const { featureGates } = readConfig();
-
-export const handler = lambdaWebhook({
-  admissions: {
-    [MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
-    [OLDER_MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
-    [MUTATE_STATEFUL_SET_PATH]: (request) => mutateStatefulSet(request, featureGates),
-  },
+export const handler = lambdaWebhook((env) => {
+  const { featureGates } = readConfig(env);
+  return {
+    admissions: {
+      [MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
+      [OLDER_MUTATE_SIDECARSET_PATH]: mutateSidecarSet,
+      [MUTATE_STATEFUL_SET_PATH]: (request) => mutateStatefulSet(request, featureGates),
+    },
+  };
 });

@@ -1,30 +1,64 @@
-/** Lambda: a pass over all ordered sets, by schedule or by hand with {"set"?: "NAMESPACE/NAME", "dryRun"?: true}. */
+/**
+ * Lambda: a pass over all ordered sets, by schedule or by hand with {"set"?: "NAMESPACE/NAME", "dryRun"?: true}. Where
+ * there are several clusters, {"cluster": "name"} says of which; without it all have their pass.
+ */
 import type { Context } from "aws-lambda";
 import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
 import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
 import { connect } from "../../shared/kube/connect.ts";
-import { createLog } from "../../shared/log.ts";
-import { readCluster, readConfig } from "../../shared/settings/config.ts";
+import { createLog, type Log } from "../../shared/log.ts";
+import {
+  type Environment,
+  hasClusters,
+  readAwsAccess,
+  readCallLimits,
+  readCluster,
+  readConfig,
+} from "../../shared/settings/config.ts";
 import { parseSetKey } from "../cli/input/statefulset-key.ts";
 import { logSets } from "../server/statefulset-log.ts";
 
 interface OrderedSetEvent {
+  /** of several; absent: each of them */
+  readonly cluster?: string;
   readonly set?: string;
   readonly dryRun?: boolean;
   /** dry run of one set: how long its pods take until they are ready again; absent: 5 */
   readonly readyAfterSeconds?: number;
 }
 
+type SetContext = Pick<Context, "getRemainingTimeInMillis">;
+
 /** Left for the report when the pass is over. */
 const REPORT_MS = 1_000;
 
 /** @throws KubeError or ConfigError when there is no way to the cluster; trouble there is in the report, and logged */
-export async function handler(
+export async function handler(event: OrderedSetEvent, context: SetContext): Promise<SetPassReport>;
+export async function handler(event: OrderedSetEvent, context: SetContext): Promise<object> {
+  if (!hasClusters()) return serveSets(event, context, { log: createLog(readConfig().logLevel) });
+  const { eachCluster, newSites } = await import("./each-cluster.ts");
+  const sites = newSites(() => ({}));
+  const { cluster, ...rest } = event;
+  if (cluster !== undefined) return serveSets(rest, context, await sites(cluster));
+  if (event.set !== undefined)
+    throw new Error(`${event.set} may be in several clusters: say in which, {"cluster": "NAME"}`);
+  return eachCluster(sites, (site) => serveSets(rest, context, site));
+}
+
+interface SetSite {
+  /** absent: the process' own */
+  readonly env?: Environment;
+  readonly log: Log;
+}
+
+async function serveSets(
   { set, dryRun = false, readyAfterSeconds }: OrderedSetEvent,
-  context: Pick<Context, "getRemainingTimeInMillis">,
+  context: SetContext,
+  { env, log }: SetSite,
 ): Promise<SetPassReport> {
-  const { kruiseNamespace, logLevel, featureGates: gates } = readConfig();
-  const report = await runSetPass(await connect(readCluster()), {
+  const { kruiseNamespace, featureGates: gates } = readConfig(env);
+  const cluster = await connect(readCluster(env), readAwsAccess, undefined, readCallLimits(env));
+  const report = await runSetPass(cluster, {
     kruiseNamespace,
     gates,
     deadlineMs: context.getRemainingTimeInMillis() - REPORT_MS,
@@ -33,6 +67,6 @@ export async function handler(
     ...(set === undefined ? {} : { set: parseSetKey(set) }),
     ...(readyAfterSeconds === undefined ? {} : { plan: { readyAfterSeconds } }),
   });
-  logSets(createLog(logLevel), report);
+  logSets(log, report);
   return report;
 }

@@ -14,7 +14,8 @@ function logSidecarSet(log: Log, { name, stop, ...rest }: SidecarSetReport): voi
   log[isGrave ? "warn" : "info"](`SidecarSet ${name}`, { stop, ...rest });
 }
 
-export function logReport(log: Log, report: PassReport): void {
+/** `cluster`: of several. */
+export function logReport(log: Log, report: PassReport, cluster?: string): void {
   const { sidecarSets, problems, ...pass } = report;
   for (const sidecarSet of sidecarSets) logSidecarSet(log, sidecarSet);
   for (const problem of problems) log.error(problem);
@@ -22,5 +23,5 @@ export function logReport(log: Log, report: PassReport): void {
   log[pass.unread.length > 0 ? "warn" : "info"]("pass", pass);
   if (report.isDryRun || !readEmbedsMetrics()) return;
   // Whatever the level of the log: these lines are not for people.
-  for (const fields of embeddedMetrics(report, Date.now())) createLog("info").info("metrics", fields);
+  for (const fields of embeddedMetrics(report, Date.now(), cluster)) createLog("info").info("metrics", fields);
 }

@@ -1,40 +1,39 @@
 /**
  * Lambda: a pass over all SidecarSets, by schedule or by hand with {"sidecarSet"?: "name", "dryRun"?: true}. Where there
  * is a queue the schedule's pass puts SidecarSets into it, and each message that comes back is a pass for one of them.
+ * Where there are several clusters, {"cluster": "name"} and each message say of which; without it all have their pass.
  */
 import type { Context, SQSEvent } from "aws-lambda";
 import { gateAsker } from "../../shared/approval/gate-asker.ts";
 import type { Queue } from "../../shared/aws/access.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import type { Gates } from "../../shared/controller/rollout/gates.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
-import { failureOf, listWork, type Served, serveWork } from "../../shared/controller/serve-work.ts";
+import { failureOf, listWork, serveWork } from "../../shared/controller/serve-work.ts";
 import { parseWork, subjectOfWork } from "../../shared/core/rollout/queue/work.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
-import { createLog, type Log } from "../../shared/log.ts";
-import { readAwsAccess, readCluster, readConfig, readGateHosts, readQueue } from "../../shared/settings/config.ts";
+import { createLog } from "../../shared/log.ts";
+import {
+  hasClusters,
+  readAwsAccess,
+  readCallLimits,
+  readCluster,
+  readConfig,
+  readGateHosts,
+  readQueue,
+} from "../../shared/settings/config.ts";
 import { keepHeapSmall } from "./heap.ts";
 import { logReport } from "./rollout-log.ts";
+import type { RolloutEvent, Site } from "./rollout-site.ts";
 
 keepHeapSmall();
-
-export interface RolloutEvent {
-  readonly sidecarSet?: string;
-  readonly dryRun?: boolean;
-  /** dry run of one SidecarSet: how long its pods take until they are ready again; absent: 5 */
-  readonly readyAfterSeconds?: number;
-  /** RFC3339: for when the Scheduler was to call, however late it does; absent: now */
-  readonly scheduledTime?: string;
-}
 
 type RolloutContext = Pick<Context, "getRemainingTimeInMillis">;
 
 /** Left for the report when the pass is over. */
 const REPORT_MS = 1_000;
 
-const served: Served = new Map();
-const refusals: Gates["refusals"] = new Map();
+const own: Pick<Site, "served" | "refusals"> = { served: new Map(), refusals: new Map() };
 
 /**
  * Messages give the report of the last of them.
@@ -44,22 +43,29 @@ const refusals: Gates["refusals"] = new Map();
 export async function handler(event: RolloutEvent, context: RolloutContext): Promise<PassReport>;
 export async function handler(event: SQSEvent, context: RolloutContext): Promise<PassReport | undefined>;
 export async function handler(event: RolloutEvent | SQSEvent, context: RolloutContext) {
-  const { kruiseNamespace, logLevel, featureGates, isKeepingRegistration } = readConfig();
-  const log = createLog(logLevel);
+  if (!hasClusters()) return serveEvent(event, context, { ...own, log: createLog(readConfig().logLevel) });
+  const { serveClusters } = await import("./rollout-clusters.ts");
+  return serveClusters(event, (one, site) => serveEvent(one, context, site));
+}
+
+async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContext, site: Site) {
+  const { env, log, name, refusals } = site;
+  const { kruiseNamespace, featureGates, isKeepingRegistration } = readConfig(env);
   const pass = {
     kruiseNamespace,
     follow: true,
     settings: featureGates,
     isKeepingRegistration,
-    gates: { ask: gateAsker(readGateHosts()), refusals },
+    gates: { ask: gateAsker(readGateHosts(env)), refusals },
+    ...(site.memory ? { memory: site.memory } : {}),
   };
   const remainingMs = () => context.getRemainingTimeInMillis() - REPORT_MS;
-  if ("Records" in event) return serveMessages(event, { ...pass, remainingMs, log });
+  if ("Records" in event) return serveMessages(event, { ...pass, remainingMs, site });
   const { sidecarSet, dryRun = false, readyAfterSeconds } = event;
-  const cluster = await connect(readCluster());
-  const queue = sidecarSet === undefined && !dryRun ? readQueue() : undefined;
+  const cluster = await toCluster(site);
+  const queue = sidecarSet === undefined && !dryRun ? readQueue(env) : undefined;
   // All else there is to do has its turn whatever becomes of the queue.
-  const failure = queue && (await fillQueue(cluster, queue, { event, log }).catch((error: unknown) => ({ error })));
+  const failure = queue && (await fillQueue(cluster, queue, { event, site }).catch((error: unknown) => ({ error })));
   const report = await runPass(cluster, {
     ...pass,
     deadlineMs: remainingMs(),
@@ -68,41 +74,46 @@ export async function handler(event: RolloutEvent | SQSEvent, context: RolloutCo
     dryRun,
     ...(readyAfterSeconds === undefined ? {} : { plan: { readyAfterSeconds } }),
   });
-  logReport(log, report);
+  logReport(log, report, name);
   // An invocation that fails is what alarms look at; nobody repeats it.
   if (failure) throw failure.error;
   if (report.failure !== undefined && !dryRun) throw new Error(report.failure);
   return report;
 }
 
+function toCluster({ env }: Site): Promise<Cluster> {
+  return connect(readCluster(env), readAwsAccess, undefined, readCallLimits(env));
+}
+
 async function fillQueue(
   cluster: Cluster,
   queue: Queue,
-  { event: { scheduledTime = "" }, log }: { readonly event: RolloutEvent; readonly log: Log },
+  { event: { scheduledTime = "" }, site }: { readonly event: RolloutEvent; readonly site: Site },
 ): Promise<undefined> {
   const work = await listWork(cluster, Date.parse(scheduledTime) || Date.now());
   const { sendWork } = await import("../../shared/aws/send-work.ts");
-  await sendWork(queue, work, readAwsAccess());
-  log.info("queued", { sidecarSets: work.length });
+  await sendWork(queue, work, readAwsAccess(), site.name);
+  site.log.info("queued", { sidecarSets: work.length });
   return undefined;
 }
 
 type MessageOptions = Omit<PassOptions, "deadlineMs" | "sidecarSet"> & {
   readonly remainingMs: () => number;
-  readonly log: Log;
+  readonly site: Site;
 };
 
 /** One after the other, though the queue hands them over one by one. */
-async function serveMessages({ Records }: SQSEvent, { log, ...options }: MessageOptions) {
+async function serveMessages({ Records }: SQSEvent, { site, ...options }: MessageOptions) {
+  const { log, served, name } = site;
   let last: PassReport | undefined;
   for (const { body } of Records) {
     const work = parseWork(body);
-    const report = await serveWork(await connect(readCluster()), work, { ...options, served });
+    const report = await serveWork(await toCluster(site), work, { ...options, served });
     if (report === undefined) {
       log.debug(`${subjectOfWork(work)}: served meanwhile`);
       continue;
     }
-    logReport(log, report);
+    logReport(log, report, name);
     const failure = failureOf(report);
     if (failure !== undefined) throw new Error(`${subjectOfWork(work)}: ${failure}`);
     last = report;

@@ -7,8 +7,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { connect } from "../../shared/kube/connect.ts";
-import { createLog } from "../../shared/log.ts";
-import { readAwsAccess, readCluster, readConfig, readLogLevel, readQueue } from "../../shared/settings/config.ts";
+import { readAwsAccess, readCluster, readConfig, readQueue } from "../../shared/settings/config.ts";
 import { announcing } from "../../shared/webhook/handlers/announce.ts";
 import { containerRecreateAdmission } from "../../shared/webhook/handlers/container-recreate-admission.ts";
 import { hints } from "../../shared/webhook/handlers/hints.ts";
@@ -26,39 +25,38 @@ import {
 import { clusterView } from "../../shared/webhook/view/cluster-view.ts";
 import { lambdaWebhook } from "./http.ts";
 
-const config = readConfig();
-const cluster = readCluster();
-// Always read again: conflicts are looked for in what is there now.
-const options = { ...config, freshnessMs: 0, connect: () => connect(cluster), now: Date.now };
-const view = clusterView(options);
-const queue = readQueue();
-const { ofSidecarSets, ofPods } = hints({
-  log: createLog(readLogLevel()),
-  now: Date.now,
-  tell: async (work) => {
-    if (queue === undefined) return;
-    const { sendWork } = await import("../../shared/aws/send-work.ts");
-    await sendWork(queue, work, readAwsAccess());
-  },
-});
-const validation = sidecarSetValidation({ ...config, view });
-const widened: Admit = async (request) => {
-  const { widening } = await import("../../shared/webhook/handlers/widen-registration.ts");
-  return widening({ ...options, sleep })(validation)(request);
-};
-const judged = config.isKeepingRegistration ? widened : validation;
-const validate = ofSidecarSets(judged);
-const recreate = containerRecreateAdmission(options);
-
-export const handler = lambdaWebhook({
-  admissions: {
-    [ANNOUNCE_SIDECARSET_PATH]: ofSidecarSets(announcing({ ...options, sleep })(judged)),
-    [VALIDATE_SIDECARSET_PATH]: validate,
-    [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
-    [POD_STATUS_PATH]: ofPods,
-    [MUTATE_RECREATE_REQUEST_PATH]: recreate,
-    [OLDER_MUTATE_RECREATE_REQUEST_PATH]: recreate,
-    [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation(options),
-  },
-  checkReady: view.listSidecarSets,
+export const handler = lambdaWebhook((env, log) => {
+  const [config, cluster, queue] = [readConfig(env), readCluster(env), readQueue(env)];
+  // Always read again: conflicts are looked for in what is there now.
+  const options = { ...config, freshnessMs: 0, connect: () => connect(cluster), now: Date.now };
+  const view = clusterView(options);
+  const { ofSidecarSets, ofPods } = hints({
+    log,
+    now: Date.now,
+    tell: async (work) => {
+      if (queue === undefined) return;
+      const { sendWork } = await import("../../shared/aws/send-work.ts");
+      await sendWork(queue, work, readAwsAccess(), env?.["CLUSTER"]);
+    },
+  });
+  const validation = sidecarSetValidation({ ...config, view });
+  const widened: Admit = async (request) => {
+    const { widening } = await import("../../shared/webhook/handlers/widen-registration.ts");
+    return widening({ ...options, sleep })(validation)(request);
+  };
+  const judged = config.isKeepingRegistration ? widened : validation;
+  const validate = ofSidecarSets(judged);
+  const recreate = containerRecreateAdmission(options);
+  return {
+    admissions: {
+      [ANNOUNCE_SIDECARSET_PATH]: ofSidecarSets(announcing({ ...options, sleep })(judged)),
+      [VALIDATE_SIDECARSET_PATH]: validate,
+      [OLDER_VALIDATE_SIDECARSET_PATH]: validate,
+      [POD_STATUS_PATH]: ofPods,
+      [MUTATE_RECREATE_REQUEST_PATH]: recreate,
+      [OLDER_MUTATE_RECREATE_REQUEST_PATH]: recreate,
+      [VALIDATE_STATEFUL_SET_PATH]: statefulSetValidation(options),
+    },
+    checkReady: view.listSidecarSets,
+  };
 });

@@ -32,9 +32,9 @@ const INDEX = "index.js";
 export async function toCommonJs({ outputFiles, metafile: { outputs } }: SplitBundle): Promise<CommonJsBundle> {
   const texts = new Map(outputFiles.map(({ path, text }) => [basename(path), text]));
   const eager = new Set([...reachable(`dist/${INDEX}`, outputs)].map((path) => basename(path)));
-  const parts = [...eager]
-    .filter((file) => file !== INDEX)
-    .map((file) => `export * as ${partOf(file)} from "./${file}";`);
+  // The names under which index.js hands its former chunks to those that wait: short, since each cold start loads them.
+  const names = new Map([...eager].filter((file) => file !== INDEX).map((file, at) => [file, `_${at}`]));
+  const parts = [...names].map(([file, part]) => `export * as ${part} from "./${file}";`);
   const index = await bundle(`export * from "./${INDEX}";${parts.join("")}`, {
     sideEffects: true,
     codeOf: (file) => (eager.has(file) ? texts.get(file) : undefined),
@@ -43,11 +43,16 @@ export async function toCommonJs({ outputFiles, metafile: { outputs } }: SplitBu
   for (const file of [...texts.keys()].filter((name) => !eager.has(name))) {
     const code = await bundle(texts.get(file) ?? "", {
       sideEffects: false,
-      codeOf: (other) => (eager.has(other) ? sharedPart(other, outputs) : undefined),
+      codeOf: (other) => (eager.has(other) ? sharedPart(other, names.get(other), outputs) : undefined),
     });
     lazy.set(file, code);
   }
-  return { eager: index, lazy };
+  return { eager: withoutHints(index), lazy };
+}
+
+/** What esbuild writes for whom a CommonJS module is imported by: nobody imports the parts, and each cold start loads it. */
+function withoutHints(code: string): string {
+  return code.replace(/0&&\(module\.exports=\{[^{}]*\}\);\s*$/, "0&&(module.exports={handler});\n");
 }
 
 /** Files that are loaded with a file, itself included. */
@@ -59,14 +64,9 @@ export function reachable(path: string, outputs: Outputs, reached = new Set<stri
   return reached;
 }
 
-/** The name under which index.js hands one of its former chunks to those that wait. */
-function partOf(file: string): string {
-  return file.replaceAll(/\W/g, "_");
-}
-
-function sharedPart(file: string, outputs: Outputs): string {
+function sharedPart(file: string, part: string | undefined, outputs: Outputs): string {
   const names = outputs[`dist/${file}`]?.exports.join(",") ?? "";
-  return `const {${names}}=require("./${INDEX}").${partOf(file)};export {${names}}`;
+  return `const {${names}}=require("./${INDEX}").${part};export {${names}}`;
 }
 
 async function bundle(contents: string, members: Members): Promise<string> {

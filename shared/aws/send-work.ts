@@ -10,9 +10,17 @@ interface BatchAnswer {
 /** The most that SQS takes in one request. */
 const BATCH = 10;
 
-/** All of it, or as much as there is until something fails; to send it again does no harm. @throws AwsError */
-export async function sendWork(queue: Queue, works: readonly Work[], access: AwsAccess): Promise<void> {
-  const messages = works.map(messageOf);
+/**
+ * All of it, or as much as there is until something fails; to send it again does no harm. `cluster`: of several.
+ * @throws AwsError
+ */
+export async function sendWork(
+  queue: Queue,
+  works: readonly Work[],
+  access: AwsAccess,
+  cluster?: string,
+): Promise<void> {
+  const messages = works.map((work) => messageOf(work, cluster));
   for (let at = 0; at < messages.length; at += BATCH) await sendBatch(queue, messages.slice(at, at + BATCH), access);
 }
 

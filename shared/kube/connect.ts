@@ -17,9 +17,10 @@ export function connect(
   cluster: ClusterSettings | string,
   aws: () => AwsAccess = readAwsAccess,
   requestTimeoutMs?: number,
+  limits = readCallLimits(),
 ): Promise<Cluster> {
   const settings: ClusterSettings = typeof cluster === "string" ? { kind: "kubeconfig", path: cluster } : cluster;
-  const key = JSON.stringify([settings, requestTimeoutMs]);
+  const key = JSON.stringify([settings, requestTimeoutMs, limits]);
   const known = connected.get(key);
   if (known) return known;
   const forget = () => {
@@ -33,7 +34,7 @@ export function connect(
     connectCluster({
       ...access,
       ...(requestTimeoutMs === undefined ? {} : { requestTimeoutMs }),
-      limits: readCallLimits(),
+      limits,
       onRequest,
     }),
   );

@@ -129,6 +129,16 @@ export function readQueue(env: Environment = process.env): Queue | undefined {
   return { url, region };
 }
 
+/** CLUSTERS: there is a table of several clusters (cluster-table.ts). */
+export function hasClusters(env: Environment = process.env): boolean {
+  return Boolean(env["CLUSTERS"]);
+}
+
+/** Every variable: what clusters of a table have in common. */
+export function readEnvironment(): Environment {
+  return process.env;
+}
+
 /** False where NO_COLOR is set to anything: https://no-color.org. */
 export function mayColor(env: Environment = process.env): boolean {
   return !env["NO_COLOR"];

@@ -56,10 +56,10 @@ function created(mode: string, more: Readonly<Record<string, string>> = {}) {
     ...more,
   };
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
-  return lambdaWebhook({
+  return lambdaWebhook(() => ({
     admissions: { [PATH]: mutateSidecarSet },
     conversions: { "/convert": answerConversions(convertSidecarSets) },
-  });
+  }));
 }
 
 /** No text of an object may be longer than 256 KiB. */

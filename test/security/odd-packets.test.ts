@@ -148,7 +148,7 @@ const BREAKS: Readonly<Record<string, (event: object) => object>> = {
 test("each door of a function answers every method with every form of target, however an event is broken", async () => {
   const settings = { AUTHENTICATION: "secret-path", PATH_SECRETS: cluster.pathSecrets, LOG_LEVEL: "error" };
   for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
-  const handler = lambdaWebhook({ admissions: { "/mutate-pod": () => ({ kind: "allowed" }) } });
+  const handler = lambdaWebhook(() => ({ admissions: { "/mutate-pod": () => ({ kind: "allowed" }) } }));
   vi.unstubAllEnvs();
   const tries = Object.entries(DOORS).flatMap(([door, eventOf]) =>
     Object.entries(BREAKS).flatMap(([how, broken]) =>

@@ -81,12 +81,20 @@ export function seenFrom(work: Work): number | undefined {
   return work.kind === "change" ? undefined : (work.slot + 1) * SLOT_MS + STORED_AFTER_MS;
 }
 
-export function messageOf(work: Work): Message {
+/** `cluster`: the one it is about, where a deployment serves several; its work waits for none of another's. */
+export function messageOf(work: Work, cluster?: string): Message {
+  const of = cluster === undefined ? [] : [cluster];
   return {
-    MessageBody: JSON.stringify(work),
-    MessageGroupId: groupOf(work.sidecarSet),
-    MessageDeduplicationId: `${work.kind}-${digest(factsOf(work))}`,
+    MessageBody: JSON.stringify(cluster === undefined ? work : { ...work, cluster }),
+    MessageGroupId: groupOf([...of, work.sidecarSet].join("/")),
+    MessageDeduplicationId: `${work.kind}-${digest([...of, ...factsOf(work)])}`,
   };
+}
+
+/** The cluster that a message is about; undefined: it names none. */
+export function clusterOfMessage(body: string): string | undefined {
+  const cluster = parseObject(body)?.["cluster"];
+  return typeof cluster === "string" ? cluster : undefined;
 }
 
 /** @throws Error for a text that is no message of ours */

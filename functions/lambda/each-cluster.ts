@@ -1,0 +1,57 @@
+/** The clusters of a table as what functions remember of each, and something done for all of them side by side. */
+import { clusterLog } from "../../shared/cluster-log.ts";
+import { createLog, type Log } from "../../shared/log.ts";
+import { clusterEnvironment } from "../../shared/settings/cluster-table.ts";
+import { type Environment, readLogLevel } from "../../shared/settings/config.ts";
+import { processClusters } from "./process-clusters.ts";
+
+export interface NamedSite {
+  readonly env: Environment;
+  readonly name: string;
+  readonly log: Log;
+}
+
+/** Of one cluster. Rejects with ConfigError for a name that is not in the table, or settings that cannot be used. */
+export type Sites<Memory> = (name: string) => Promise<NamedSite & Memory>;
+
+const table = processClusters();
+
+/** `remember`: what the process keeps of one cluster from one invocation to the next. */
+export function newSites<Memory extends object>(remember: () => Memory): Sites<Memory> {
+  const kept = new Map<string, Memory>();
+  return async (name) => {
+    const { clusters, env } = await table();
+    if (!clusters.has(name))
+      throw new Error(`there is no cluster ${JSON.stringify(name)}: CLUSTERS has ${[...clusters.keys()].join(", ")}`);
+    const memory = kept.get(name) ?? remember();
+    kept.set(name, memory);
+    const own = clusterEnvironment(clusters, name, { env, isWebhook: false });
+    return { ...memory, env: own, name, log: clusterLog(createLog(readLogLevel()), name) };
+  };
+}
+
+/**
+ * All at the same time, each until its own end: none waits for another.
+ * @throws Error naming those that failed, once all are over
+ */
+export async function eachCluster<Memory, Report>(
+  sites: Sites<Memory>,
+  serve: (site: NamedSite & Memory) => Promise<Report>,
+): Promise<{ readonly clusters: Readonly<Record<string, Report>> }> {
+  const names = [...(await table()).clusters.keys()];
+  const log = createLog(readLogLevel());
+  const failures: string[] = [];
+  const reports = await Promise.all(
+    names.map(async (name) => {
+      try {
+        return [[name, await serve(await sites(name))] as const];
+      } catch (error) {
+        clusterLog(log, name).error("the pass over the cluster failed", { error });
+        failures.push(`cluster ${name}: ${error instanceof Error ? error.message : error}`);
+        return [];
+      }
+    }),
+  );
+  if (failures.length > 0) throw new Error(failures.join("; "));
+  return { clusters: Object.fromEntries(reports.flat()) };
+}

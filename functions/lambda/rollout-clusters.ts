@@ -1,0 +1,31 @@
+/** Passes over several clusters: each by itself, so that trouble with one is told of by its name and stops no other. */
+import type { SQSEvent } from "aws-lambda";
+import { newPassMemory } from "../../shared/controller/pass.ts";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import { clusterOfMessage } from "../../shared/core/rollout/queue/work.ts";
+import { eachCluster, newSites } from "./each-cluster.ts";
+import type { RolloutEvent, Site } from "./rollout-site.ts";
+
+type ServeSite = (event: RolloutEvent | SQSEvent, site: Site) => Promise<PassReport | undefined>;
+
+const sites = newSites(() => ({ served: new Map(), refusals: new Map(), memory: newPassMemory() }));
+
+/**
+ * The report of the cluster that was asked for, else all by cluster.
+ * @throws Error naming the clusters whose pass failed, once all are over
+ */
+export async function serveClusters(event: RolloutEvent | SQSEvent, serve: ServeSite) {
+  if ("Records" in event) {
+    let last: PassReport | undefined;
+    for (const record of event.Records) {
+      const site = await sites(clusterOfMessage(record.body) ?? "");
+      last = (await serve({ Records: [record] }, site)) ?? last;
+    }
+    return last;
+  }
+  const { cluster, ...rest } = event;
+  if (cluster !== undefined) return serve(rest, await sites(cluster));
+  if (event.sidecarSet !== undefined)
+    throw new Error(`${event.sidecarSet} may be in several clusters: say in which, {"cluster": "NAME"}`);
+  return eachCluster(sites, (site) => serve(rest, site));
+}

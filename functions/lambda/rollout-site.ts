@@ -1,0 +1,29 @@
+/** What the rollout function is called with, and which cluster it serves then. */
+import type { PassMemory } from "../../shared/controller/pass.ts";
+import type { Gates } from "../../shared/controller/rollout/gates.ts";
+import type { Served } from "../../shared/controller/serve-work.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Environment } from "../../shared/settings/config.ts";
+
+export interface RolloutEvent {
+  /** of several; absent: each of them */
+  readonly cluster?: string;
+  readonly sidecarSet?: string;
+  readonly dryRun?: boolean;
+  /** dry run of one SidecarSet: how long its pods take until they are ready again; absent: 5 */
+  readonly readyAfterSeconds?: number;
+  /** RFC3339: for when the Scheduler was to call, however late it does; absent: now */
+  readonly scheduledTime?: string;
+}
+
+/** The cluster that is served, by its settings, and what the process remembers of it. */
+export interface Site {
+  /** absent: the process' own */
+  readonly env?: Environment;
+  /** of several */
+  readonly name?: string;
+  readonly log: Log;
+  readonly served: Served;
+  readonly refusals: Gates["refusals"];
+  readonly memory?: PassMemory;
+}

@@ -1,0 +1,144 @@
+/**
+ * CLUSTERS: several clusters that one deployment serves. The table names each and gives it settings of its own, in the
+ * words of the environment; what it does not give is as the environment says, for all of them.
+ */
+import type { AwsAccess } from "../aws/access.ts";
+import { ConfigError } from "./config-error.ts";
+import { parseSecretReference } from "./reference.ts";
+import { readText } from "./secret-source.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Cluster → its own settings. */
+export type ClusterTable = ReadonlyMap<string, Readonly<Record<string, string>>>;
+
+/** One of these says how to reach a cluster. */
+const WAYS = ["KUBECONFIG", "EKS_CLUSTER", "CLUSTER_TOKEN"] as const;
+/** What belongs to one cluster: never the environment's where there are several. */
+const OF_ONE = [...WAYS, "CLUSTER_SERVER", "CLUSTER_CA", "WEBHOOKS_TOKEN"] as const;
+
+/** What a cluster may have of its own. */
+const CLUSTER_SETTINGS = [
+  ...OF_ONE,
+  "PATH_SECRETS",
+  "PATH_DIGESTS",
+  "BEARER_TOKENS",
+  "CLIENT_NAMES",
+  "CLIENT_QPS",
+  "CLIENT_BURST",
+  "CLIENT_CONCURRENCY",
+  "VIEW_FRESHNESS_MS",
+  "POD_NAMESPACE",
+  "FEATURE_GATES",
+  "KEEP_REGISTRATION",
+  "GATE_HOSTS",
+] as const;
+
+/** As a label of DNS: it stands in paths, in messages and in names of schedules. */
+const NAME = /^[a-z0-9](?:[-a-z0-9]{0,38}[a-z0-9])?$/;
+/** So many, each with a pass a minute, one function can serve side by side. */
+const MOST = 100;
+
+/**
+ * The table that CLUSTERS holds, or that is kept in the file, SSM parameter or secret that it names.
+ * Rejects with ConfigError for what is no table, SecretError or AwsError when it cannot be read.
+ */
+export async function readClusterTable(env: Environment, aws: () => AwsAccess): Promise<ClusterTable> {
+  const given = env["CLUSTERS"] ?? "";
+  const odd = OF_ONE.find((name) => env[name]);
+  if (odd !== undefined)
+    throw new ConfigError(`CLUSTERS and ${odd} are both set: with a table of clusters ${odd} stands in the table.`);
+  if (given.trimStart().startsWith("{")) return parseClusterTable("CLUSTERS", given);
+  return parseClusterTable("CLUSTERS", await readText(parseSecretReference("CLUSTERS", given), aws));
+}
+
+/** Looks at the form alone: a setting that cannot be used is trouble of its own cluster. @throws ConfigError naming `what` */
+function parseClusterTable(what: string, text: string): ClusterTable {
+  const table = parseObject(text);
+  if (table === undefined)
+    throw new ConfigError(`${what} is no table: write JSON such as {"eu": {"EKS_CLUSTER": "arn:…"}, "us": {…}}.`);
+  const names = Object.keys(table);
+  if (names.length === 0 || names.length > MOST)
+    throw new ConfigError(`${what} has ${names.length} clusters: write from 1 to ${MOST}.`);
+  return new Map(names.map((name) => [name, parseEntry(what, name, table[name])]));
+}
+
+function parseEntry(what: string, name: string, entry: unknown): Readonly<Record<string, string>> {
+  if (!NAME.test(name))
+    throw new ConfigError(
+      `${what} has the cluster ${JSON.stringify(name)}: a name has up to 40 of a-z, 0-9 and -, and begins and ends with none of the latter.`,
+    );
+  if (!isObject(entry) || !Object.values(entry).every((value) => typeof value === "string"))
+    throw new ConfigError(`${what}, cluster ${name}: write an object of settings, each a text in quotation marks.`);
+  return entry as Record<string, string>;
+}
+
+/**
+ * The environment of one cluster's functions. `isWebhook`: they answer requests, by the token that reads alone.
+ * @throws ConfigError for what can't be used, naming the cluster
+ */
+export function clusterEnvironment(
+  table: ClusterTable,
+  name: string,
+  { env, isWebhook }: { readonly env: Environment; readonly isWebhook: boolean },
+): Environment {
+  const entry = table.get(name) ?? {};
+  const settings: readonly string[] = CLUSTER_SETTINGS;
+  const odd = Object.keys(entry).find((setting) => !settings.includes(setting));
+  if (odd !== undefined)
+    throw new ConfigError(`cluster ${name} has ${odd}, which is none of ${CLUSTER_SETTINGS.join(", ")}.`);
+  if (!WAYS.some((way) => entry[way]))
+    throw new ConfigError(`cluster ${name} says nothing of how it is reached: give it one of ${WAYS.join(", ")}.`);
+  requireOwnProof(table, name, env["AUTHENTICATION"]);
+  const { CLUSTERS: _, ...common } = env;
+  // One of the two says how secrets of paths are known.
+  const { PATH_SECRETS: __, PATH_DIGESTS: ___, ...others } = common;
+  const { WEBHOOKS_TOKEN, ...own } = entry;
+  return {
+    ...(entry["PATH_SECRETS"] || entry["PATH_DIGESTS"] ? others : common),
+    ...own,
+    // By what messages about it say; nobody sets it.
+    CLUSTER: name,
+    ...(isWebhook && WEBHOOKS_TOKEN ? { CLUSTER_TOKEN: WEBHOOKS_TOKEN } : {}),
+  };
+}
+
+/** By what two clusters share, one of them could speak for the other. Secrets of paths never are the same ones. */
+const PROOFS: Readonly<Record<string, string>> = {
+  "bearer-token": "BEARER_TOKENS",
+  "client-certificate": "CLIENT_NAMES",
+};
+
+function requireOwnProof(table: ClusterTable, name: string, mode = ""): void {
+  const setting = PROOFS[mode];
+  if (setting === undefined) return;
+  const own = listed(table.get(name)?.[setting]);
+  if (own.length === 0)
+    throw new ConfigError(
+      `cluster ${name} has no ${setting} of its own: with AUTHENTICATION=${mode} each has, so that none can speak for another.`,
+    );
+  const [other] = [...table].find(([one, entry]) => one !== name && isShared(own, listed(entry[setting]))) ?? [];
+  if (other === undefined) return;
+  throw new ConfigError(`clusters ${name} and ${other} share ${setting}: either could speak for the other.`);
+}
+
+function listed(text = ""): readonly string[] {
+  return text.split(",").flatMap((one) => one.trim() || []);
+}
+
+function isShared(one: readonly string[], other: readonly string[]): boolean {
+  return one.some((value) => other.includes(value));
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

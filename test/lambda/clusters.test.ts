@@ -1,0 +1,197 @@
+/** Several clusters from one deployment: one is well, and four are in trouble of every kind. */
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { SQSEvent } from "aws-lambda";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { handler as mutatePod } from "../../functions/lambda/mutate-pod.ts";
+import { handler as rollout } from "../../functions/lambda/rollout.ts";
+import { createCertificates } from "../../infra/local/http/certificates.ts";
+import type { AdmissionReview } from "../../shared/api/admission.ts";
+import { messageOf, tickWork } from "../../shared/core/rollout/queue/work.ts";
+import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
+import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
+import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "../controller/fixture.ts";
+import { functionUrl } from "./events.ts";
+
+vi.hoisted(() => {
+  // Lambda sets the environment before a function starts; where the table is kept is read with the first request.
+  process.env["CLUSTERS"] = "/none";
+  process.env["AUTHENTICATION"] = "secret-path";
+  process.env["LOG_LEVEL"] = "error";
+});
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const SECRET = randomBytes(32).toString("base64url");
+const IN_TROUBLE = ["down", "slow", "wrong-ca", "revoked"] as const;
+
+let well: TestCluster;
+let folder: string;
+/** Takes connections, and never says a word. */
+let silent: Server;
+
+beforeAll(async () => {
+  vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  well = await startTestCluster();
+  folder = await mkdtemp(join(tmpdir(), "clusters-"));
+  silent = createServer(() => undefined).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const address = silent.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  const { authority } = await createCertificates();
+  const [own = ""] = /(?<=server: )\S+/.exec(well.kubeconfig) ?? [];
+  const configs: Readonly<Record<string, string>> = {
+    well: well.kubeconfig,
+    down: well.kubeconfig.replace(own, "https://127.0.0.1:1"),
+    slow: well.kubeconfig.replace(own, `https://127.0.0.1:${port}`),
+    "wrong-ca": well.kubeconfig.replace(
+      /(?<=certificate-authority-data: )\S+/,
+      Buffer.from(authority).toString("base64"),
+    ),
+    revoked: well.kubeconfig.replace(/(?<=token: )\S+/, "revoked-token-of-this-test"),
+  };
+  const table: Record<string, object> = {};
+  for (const [name, text] of Object.entries(configs)) {
+    await writeFile(join(folder, name), text);
+    table[name] = { KUBECONFIG: join(folder, name) };
+  }
+  table["misspelt"] = { KUBECONFIG: join(folder, "well"), CLIENT_QPX: "1" };
+  await writeFile(join(folder, "secrets"), SECRET);
+  await writeFile(join(folder, "table"), JSON.stringify(table));
+  vi.stubEnv("PATH_SECRETS", join(folder, "secrets"));
+  vi.stubEnv("CLUSTERS", join(folder, "table"));
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  silent.close();
+  await well.close();
+  await rm(folder, { recursive: true, force: true });
+});
+afterEach(() => vi.restoreAllMocks());
+
+const REVIEW = JSON.stringify({
+  apiVersion: "admission.k8s.io/v1",
+  kind: "AdmissionReview",
+  request: {
+    uid: "u",
+    operation: "CREATE",
+    resource: { group: "", version: "v1", resource: "pods" },
+    namespace: "default",
+    object: { apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: { containers: [{ name: "a" }] } },
+  },
+});
+
+/** The answer to a pod of `cluster`, by the secret that was made for the path of `secretOf`. */
+async function ask(cluster: string, secretOf = cluster, seconds = 3) {
+  const begin = performance.now();
+  const secret = pathSecretOf(SECRET, `${clusterPath(secretOf)}/mutate-pod`);
+  const event = functionUrl({ path: `${clusterPath(cluster)}/s/${secret}/mutate-pod`, body: REVIEW });
+  const { statusCode, body = "" } = await mutatePod({
+    ...event,
+    rawQueryString: `timeout=${seconds}s`,
+  } as typeof event);
+  return { statusCode, body, ms: performance.now() - begin };
+}
+
+/** Nothing but what is asked for; the log is what this test wants to see. */
+function quietLog() {
+  const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  return () => write.mock.calls.map(([line]) => JSON.parse(String(line)) as Readonly<Record<string, unknown>>);
+}
+
+describe("the pod webhook", () => {
+  test("answers the cluster that is well within its usual time, while the others are asked for", async () => {
+    quietLog();
+    // The first one loads what reads a kubeconfig.
+    expect(await ask("well", "well", 30)).toMatchObject({ statusCode: 200 });
+    const others = IN_TROUBLE.flatMap((name) => Array.from({ length: 20 }, () => ask(name)));
+    const times: number[] = [];
+    for (let turn = 0; turn < 20; turn++) {
+      const { statusCode, body, ms } = await ask("well");
+      expect([statusCode, (JSON.parse(body) as AdmissionReview).response?.allowed]).toEqual([200, true]);
+      times.push(ms);
+    }
+    expect(times.toSorted((one, other) => one - other)[10]).toBeLessThan(1_000);
+    const codes = new Set((await Promise.all(others)).map(({ statusCode }) => statusCode));
+    expect([...codes]).toEqual([500]);
+  });
+
+  test("says what is wrong with a cluster, by its name in the log", async () => {
+    const lines = quietLog();
+    const answers = await Promise.all(IN_TROUBLE.map((name) => ask(name)));
+    const [down, slow, wrongCa, revoked] = answers.map(({ body }) => body);
+    expect(down).toContain("nothing listens on https://127.0.0.1:1");
+    expect(slow).toContain("no decision after");
+    expect(wrongCa).toContain("not signed by the certificate authority");
+    expect(revoked).toContain("401 Unauthorized");
+    expect(new Set(lines().map(({ cluster }) => cluster))).toEqual(new Set(IN_TROUBLE));
+  });
+
+  test("a setting that cannot be used is trouble of its own cluster", async () => {
+    const lines = quietLog();
+    expect(await ask("misspelt")).toMatchObject({ statusCode: 503 });
+    expect(JSON.stringify(lines())).toContain("cluster misspelt has CLIENT_QPX, which is none of KUBECONFIG");
+    expect(await ask("well")).toMatchObject({ statusCode: 200 });
+  });
+
+  test("the secret of a cluster opens no path of another, nor does the one that is kept", async () => {
+    quietLog();
+    expect(await ask("well", "down")).toMatchObject({ statusCode: 401 });
+    expect(await ask("down", "well")).toMatchObject({ statusCode: 401 });
+    const kept = functionUrl({ path: `${clusterPath("well")}/s/${SECRET}/mutate-pod`, body: REVIEW });
+    expect(await mutatePod(kept)).toMatchObject({ statusCode: 401 });
+  });
+
+  test.each([
+    ["no cluster", (secret: string) => `/s/${secret}/mutate-pod`],
+    ["a cluster that is not in the table", (secret: string) => `/clusters/other/s/${secret}/mutate-pod`],
+    ["a cluster behind the secret", (secret: string) => `/s/${secret}/clusters/well/mutate-pod`],
+  ])("%s in the path is answered as a stranger is", async (_, pathOf) => {
+    quietLog();
+    const secret = pathSecretOf(SECRET, "/mutate-pod");
+    expect(await mutatePod(functionUrl({ path: pathOf(secret), body: REVIEW }))).toMatchObject({ statusCode: 401 });
+  });
+});
+
+describe("passes", () => {
+  const context = (ms: number) => ({ getRemainingTimeInMillis: () => ms });
+
+  test("one call serves all clusters: the rollout of the one that is well ends, the others are named", async () => {
+    const lines = quietLog();
+    await deploy(well.cluster, "agent", 2, {});
+    await release(well.cluster, "agent", 2, { maxUnavailable: 2 });
+    const passes = rollout({}, context(8_000));
+    const failed = await passes.then(
+      () => "",
+      (error: Error) => error.message,
+    );
+    for (const name of [...IN_TROUBLE, "misspelt"]) expect(failed).toContain(`cluster ${name}: `);
+    expect(failed).not.toContain("cluster well");
+    expect(versionsOf(await readPods(well.cluster, "agent"))).toEqual(["2", "2"]);
+    const named = lines().filter(({ message }) => message === "the pass over the cluster failed");
+    expect(new Set(named.map(({ cluster }) => cluster))).toEqual(new Set([...IN_TROUBLE, "misspelt"]));
+  });
+
+  test("a call or a message names its cluster", async () => {
+    quietLog();
+    const report = await rollout({ cluster: "well", dryRun: true }, context(20_000));
+    expect(report).toMatchObject({ isDryRun: true, sidecarSets: [{ name: "agent" }] });
+    const record = (cluster?: string) =>
+      ({ Records: [{ body: messageOf(tickWork("agent", Date.now()), cluster).MessageBody }] }) as SQSEvent;
+    expect(await rollout(record("well"), context(20_000))).toMatchObject({ sidecarSets: [{ name: "agent" }] });
+    await expect(rollout(record("down"), context(5_000))).rejects.toThrow("nothing listens on");
+    await expect(rollout(record(), context(5_000))).rejects.toThrow('there is no cluster ""');
+    await expect(rollout({ cluster: "other" }, context(5_000))).rejects.toThrow('there is no cluster "other"');
+    await expect(rollout({ sidecarSet: "agent" }, context(5_000))).rejects.toThrow("may be in several clusters");
+  });
+
+  test("messages of two clusters wait for none of each other, and are no duplicates", () => {
+    const [eu, us] = ["eu", "us"].map((cluster) => messageOf(tickWork("agent", 0), cluster));
+    expect(eu?.MessageGroupId).toBe("eu/agent");
+    expect(us?.MessageGroupId).toBe("us/agent");
+    expect(eu?.MessageDeduplicationId).not.toBe(us?.MessageDeduplicationId);
+  });
+});
