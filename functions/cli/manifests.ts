@@ -9,6 +9,7 @@ import type { WebhookAddress } from "../../shared/install/webhooks/address.ts";
 import { statusHintsWebhook } from "../../shared/install/webhooks/status-hints.ts";
 import type { RegistrationOptions } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
+import { isClusterName } from "../../shared/settings/cluster-table.ts";
 import { CliError } from "./error.ts";
 
 interface AskedCluster {
@@ -26,6 +27,8 @@ export interface WebhooksOptions {
   readonly caBundle?: string | undefined;
   /** file: the first line is the secret of the path */
   readonly pathSecrets?: string | undefined;
+  /** one of several that are served there */
+  readonly cluster?: string | undefined;
   readonly likeOpenKruise: boolean;
   readonly failurePolicy?: string | undefined;
   /** Only pods that the cluster's SidecarSets of this moment, or a launch order, may be meant for are asked about. */
@@ -81,7 +84,14 @@ async function addressOf(options: WebhooksOptions): Promise<WebhookAddress> {
     urls: Object.fromEntries((options.urlsOf ?? []).map(placeOf)),
     ...(caBundle === undefined ? {} : { caBundle }),
     ...(pathSecret === undefined ? {} : { pathSecret }),
+    ...(options.cluster === undefined ? {} : { cluster: clusterName(options.cluster) }),
   };
+}
+
+/** @throws CliError for what no table of clusters can have */
+function clusterName(name: string): string {
+  if (isClusterName(name)) return name;
+  throw new CliError(`--cluster ${name}: write a name of the table CLUSTERS, such as eu (docs/several-clusters.md)`);
 }
 
 function urlOf(url: string): string {

@@ -3,12 +3,13 @@
 import { stringify } from "yaml";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import { accessOf, connect } from "../../shared/kube/connect.ts";
-import { kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
+import { kubeconfigContexts, kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import type { ClusterAccess } from "../../shared/kube/transport.ts";
 import { withoutSecrets } from "../../shared/log.ts";
 import type { ClusterSettings } from "../../shared/settings/cluster-settings.ts";
-import { readAwsAccess, readCluster, readConfig } from "../../shared/settings/config.ts";
+import { clusterEnvironment, readClusterTable } from "../../shared/settings/cluster-table.ts";
+import { hasClusters, readAwsAccess, readCluster, readConfig, readEnvironment } from "../../shared/settings/config.ts";
 import { CliError } from "./error.ts";
 import { parseDuration } from "./input/parse-duration.ts";
 import { readPassSettings } from "./input/pass-settings.ts";
@@ -24,6 +25,12 @@ export interface GlobalOptions {
   readonly namespace?: string | undefined;
   readonly output?: string | undefined;
   readonly requestTimeout?: string | undefined;
+}
+
+export interface NamedCluster {
+  readonly name: string;
+  /** Rejects when there is no way to it. */
+  readonly connect: () => Promise<Cluster>;
 }
 
 export class Session {
@@ -56,6 +63,23 @@ export class Session {
   /** @throws KubeError or ConfigError: there is no way to it */
   cluster(): Promise<Cluster> {
     return connect(this.#settings(), readAwsAccess, this.#requestTimeoutMs());
+  }
+
+  /** Every cluster there is: of the table CLUSTERS, else the contexts of the kubeconfig. @throws KubeError or ConfigError */
+  async clusters(timeoutMs: number): Promise<readonly NamedCluster[]> {
+    const requestTimeoutMs = this.#requestTimeoutMs() ?? timeoutMs;
+    const to = (settings: () => ClusterSettings) => async () => connect(settings(), readAwsAccess, requestTimeoutMs);
+    if (this.kubeconfig === undefined && hasClusters()) {
+      const env = readEnvironment();
+      const table = await readClusterTable(env, readAwsAccess);
+      const settingsOf = (name: string) => readCluster(clusterEnvironment(table, name, { env, isWebhook: false }));
+      return [...table.keys()].map((name) => ({ name, connect: to(() => settingsOf(name)) }));
+    }
+    const settings = this.#settings();
+    if (settings.kind !== "kubeconfig")
+      throw new CliError("--all-clusters: no kubeconfig names several clusters; give --kubeconfig, or set CLUSTERS");
+    const contexts = await kubeconfigContexts(settings.path);
+    return contexts.map((context) => ({ name: context, connect: to(() => ({ ...settings, context })) }));
   }
 
   /** With which feature gates passes decide there. Told of once. @throws KubeError */

@@ -38,6 +38,11 @@ export async function kubeconfigNamespace(path: string | undefined, context?: st
   return config.getContextObject(config.getCurrentContext())?.namespace || undefined;
 }
 
+/** The names of its contexts. @throws KubeError when the kubeconfig cannot be read */
+export async function kubeconfigContexts(path: string | undefined): Promise<readonly string[]> {
+  return (await load(path, whereOf(path))).getContexts().map(({ name }) => name);
+}
+
 function whereOf(path: string | undefined): string {
   return path === undefined ? "the kubeconfig ~/.kube/config" : `the kubeconfig ${path}`;
 }

@@ -63,8 +63,12 @@ function parseClusterTable(what: string, text: string): ClusterTable {
   return new Map(names.map((name) => [name, parseEntry(what, name, table[name])]));
 }
 
+export function isClusterName(name: string): boolean {
+  return NAME.test(name);
+}
+
 function parseEntry(what: string, name: string, entry: unknown): Readonly<Record<string, string>> {
-  if (!NAME.test(name))
+  if (!isClusterName(name))
     throw new ConfigError(
       `${what} has the cluster ${JSON.stringify(name)}: a name has up to 40 of a-z, 0-9 and -, and begins and ends with none of the latter.`,
     );

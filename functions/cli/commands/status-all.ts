@@ -16,7 +16,7 @@ export const NEEDS_SOMEBODY = 4;
 const NOT_DONE = 3;
 const WATCH_MS = 2_000;
 
-type Row = Omit<SetRow, "images">;
+export type Row = Omit<SetRow, "images">;
 
 export async function statusOfAll(input: Input, session: Session): Promise<number> {
   const cluster = await session.cluster();
@@ -53,15 +53,23 @@ function showRows(rows: readonly Row[], screen: Screen, isChosen = false): void 
     return;
   }
   const now = nowText();
-  const cells = rows.map(({ name, matched, updated, ready, verdict, since, reason }): readonly Part[] => [
+  const cells = rows.map((row) => cellsOf(row, now));
+  printTable(screen, HEADINGS, cells, "STATE");
+}
+
+export const HEADINGS = ["NAME", "UPDATED", "READY", "STATE", "SINCE", "WHY"];
+
+/** Under HEADINGS. */
+export function cellsOf(row: Row, now: string): readonly Part[] {
+  const { name, matched, updated, ready, verdict, since, reason } = row;
+  return [
     name,
     `${updated}/${matched}`,
     String(ready),
     verdict === undefined ? { text: "not seen yet", color: "yellow" } : { text: verdict, color: colorOf(verdict) },
     since === undefined ? "" : age(secondsBetween(since, now) ?? 0),
     reason,
-  ]);
-  printTable(screen, ["NAME", "UPDATED", "READY", "STATE", "SINCE", "WHY"], cells, "STATE");
+  ];
 }
 
 function colorOf(verdict: RolloutVerdict) {

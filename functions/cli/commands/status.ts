@@ -20,6 +20,7 @@ import type { Part, Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/table.ts";
 import { showTree } from "../terminal/tree.ts";
 import { NEEDS_SOMEBODY, statusOfAll, tellStored } from "./status-all.ts";
+import { NOT_READ, statusOfClusters } from "./status-clusters.ts";
 
 const NOT_DONE = 3;
 const WATCH_MS = 2_000;
@@ -39,12 +40,14 @@ export const STATUS: Command = {
     { flags: "-w, --watch", about: "look again until the rollout is done, or cannot go on by itself" },
     { flags: "--timeout <DURATION>", about: "how long to watch; default: as long as it takes" },
     { flags: "-l, --selector <LABELS>", about: "without a name: only SidecarSets with these labels" },
+    { flags: "--all-clusters", about: "of every context of the kubeconfig, or of every cluster of the table CLUSTERS" },
     { flags: "--pods", about: "every pod, not only a few of each revision" },
   ],
   outputs: ["table", "json", "yaml"],
   examples: [
     "sidecarset status",
     "sidecarset status -l team=mesh",
+    "sidecarset status --all-clusters",
     "sidecarset status log-agent",
     "sidecarset status log-agent -w --timeout 10m",
     "sidecarset status statefulset.apps.kruise.io/db -n shop",
@@ -52,9 +55,11 @@ export const STATUS: Command = {
   exits: [
     "3 watched, and it was not done in the end",
     `${NEEDS_SOMEBODY} without a name: a rollout is Halted, Blocked, Degraded or NotUpgradable`,
+    `${NOT_READ} with --all-clusters: a cluster could not be read`,
   ],
   run: async (input, session) => {
     const [given] = input.arguments;
+    if (input.isSet("all-clusters")) return statusOfClusters(input, session);
     const target = given === undefined ? undefined : targetOf(given);
     if (target?.kind === "statefulset") return tellSetStatus(input, session, target);
     if (target === undefined) return statusOfAll(input, session);

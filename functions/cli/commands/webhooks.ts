@@ -9,6 +9,7 @@ export const REGISTRATION_OPTIONS: NonNullable<Command["options"]> = [
   { flags: "--url-of <PATH=URL>", about: "of a webhook that answers elsewhere; may come several times", isList: true },
   { flags: "--ca-bundle <FILE>", about: "who signed its certificate, PEM; absent: a public authority" },
   { flags: "--path-secrets <FILE>", about: "the secrets of the paths are made from its first line" },
+  { flags: "--cluster <NAME>", about: "of several that are served at this URL (docs/several-clusters.md)" },
   {
     flags: "--failure-policy <POLICY>",
     about: "what becomes of pods while the webhook is down: Ignore (default) or Fail",
@@ -37,6 +38,7 @@ export function registrationOf(input: Input, session: Session): WebhooksOptions 
     urlsOf: input.list("url-of"),
     caBundle: input.text("ca-bundle"),
     pathSecrets: input.text("path-secrets"),
+    cluster: input.text("cluster"),
     failurePolicy: input.text("failure-policy"),
     fromCluster: input.isSet("from-cluster") ? () => askCluster(session) : undefined,
     likeOpenKruise: input.isSet("like-openkruise"),

@@ -1,5 +1,7 @@
 /** Where the API server finds the webhooks. */
-import { registeredPath } from "../../webhook/server/path-secret.ts";
+import { clusterPath } from "../../webhook/server/cluster-path.ts";
+import { pathSecretOf } from "../../webhook/server/path-secret.ts";
+import { secretPath } from "../../webhook/server/paths.ts";
 
 export interface WebhookAddress {
   /** https, without a path: https://webhooks.example.com; https://NAME.NAMESPACE.svc is that Service of the cluster */
@@ -10,14 +12,18 @@ export interface WebhookAddress {
   readonly caBundle?: string;
   /** 43 characters from which the secret of each path is made; absent: a client certificate or a token proves who asks */
   readonly pathSecret?: string;
+  /** one of several that are served there, which asks below its name */
+  readonly cluster?: string;
   /** Where conversions are asked for; absent: the same address. API servers present no certificate or token there. */
   readonly conversion?: Omit<WebhookAddress, "conversion">;
 }
 
 export function clientConfig(address: Omit<WebhookAddress, "conversion">, path: string) {
-  const { caBundle, pathSecret } = address;
+  const { caBundle, pathSecret, cluster } = address;
   const url = address.urls?.[path] ?? address.url;
-  const fullPath = pathSecret === undefined ? path : registeredPath(pathSecret, path);
+  const below = cluster === undefined ? "" : clusterPath(cluster);
+  const own = pathSecret === undefined ? path : secretPath(pathSecretOf(pathSecret, below + path), path);
+  const fullPath = below + own;
   const where = serviceAt(url, fullPath) ?? { url: url.replace(/\/+$/, "") + fullPath };
   return { ...where, ...(caBundle === undefined ? {} : { caBundle }) };
 }
