@@ -14,7 +14,15 @@ if (!SOURCES?.startsWith("https://"))
 
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Start: ["README", "docs/demo", "docs/first-steps", "docs/concepts", "docs/faq"],
-  Install: ["docs/install", "docs/deploy", "docs/gitops", "docs/migration", "docs/upgrade", "docs/authentication"],
+  Install: [
+    "docs/install",
+    "docs/deploy",
+    "docs/several-clusters",
+    "docs/gitops",
+    "docs/migration",
+    "docs/upgrade",
+    "docs/authentication",
+  ],
   Use: [
     "docs/cli",
     "docs/operations",
