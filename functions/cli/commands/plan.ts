@@ -3,6 +3,7 @@
 import { explain } from "../../../shared/controller/rollout/explain.ts";
 import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
 import type { PlannedStep, RolloutPlan } from "../../../shared/core/rollout/plan/plan.ts";
+import { waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
@@ -66,12 +67,16 @@ export const PLAN: Command = {
     if (trouble.length > 0 || set?.plan === undefined) return 1;
     const { plan } = set;
     session.print(report, (screen) => show(set, plan, { screen, hasPods: input.isSet("pods") }));
-    return plan.isComplete || HELD_ON_PURPOSE.has(plan.after.hold) ? 0 : NOT_DONE;
+    return plan.isComplete || isHeldOnPurpose(plan) ? 0 : NOT_DONE;
   },
 };
 
 /** Somebody wrote that into the SidecarSet. */
 const HELD_ON_PURPOSE: ReadonlySet<string> = new Set(["partition", "paused", "NotUpdate"]);
+
+function isHeldOnPurpose({ after }: RolloutPlan): boolean {
+  return HELD_ON_PURPOSE.has(after.hold) || (after.hold === "wave" && after.waves?.holder?.stage === "paused");
+}
 
 interface Wished {
   readonly cluster: Cluster;
@@ -152,9 +157,10 @@ const DONE_TO: Readonly<Record<PlannedStep["purpose"], string>> = {
   resize: ": change cpu and memory",
 };
 
-function rowOf({ atSeconds, purpose, pods, updated, down, maxUnavailable }: PlannedStep): readonly Part[] {
+function rowOf({ atSeconds, purpose, pods, updated, down, maxUnavailable, waves }: PlannedStep): readonly Part[] {
   const [first] = pods;
   const others = pods.length > 1 ? ` and ${pods.length - 1} more` : "";
-  const what = `${first?.namespace}/${first?.name}${others}`;
+  const place = waves === undefined ? "" : ` (${waves.map(waveName).join(", ")})`;
+  const what = `${first?.namespace}/${first?.name}${others}${place}`;
   return [duration(atSeconds), String(updated), `${down}/${maxUnavailable}`, `${what}${DONE_TO[purpose]}`];
 }

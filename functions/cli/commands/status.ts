@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
+import { stageText, waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import type { Command, Input } from "../command.ts";
 import { CliError } from "../error.ts";
@@ -107,6 +108,7 @@ function showOne({ sidecarSet, progress, rows, revisions }: SetStatus, screen: S
     eta,
   );
   for (const line of wrap(explain("oneRound", summary), screen.width)) screen.line(line);
+  for (const row of summary.waves?.rows ?? []) screen.line(`  ${waveName(row.name)}: ${stageText(row)}`);
   const pods = rows.map((row) => ({ ...row, label: `${row.namespace}/${row.name}`, state: stateOf(row) }));
   showTree({ revisions, pods, imagesOf: imagesText, hasAll }, screen);
 }

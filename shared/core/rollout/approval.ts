@@ -11,6 +11,8 @@ export interface GateRequest {
   readonly sidecarSet: { readonly name: string; readonly uid: string; readonly generation: number };
   /** ControllerRevision that the pods shall get; "" while it is not recorded yet */
   readonly revision: string;
+  /** the last one that has begun, "" when all have; absent: there are none */
+  readonly wave?: string;
   readonly counts: {
     readonly matched: number;
     readonly updated: number;
@@ -53,6 +55,7 @@ interface Batched {
     readonly updatedReady: number;
     readonly used: number;
     readonly maxUnavailable: number;
+    readonly waves?: { readonly holder?: { readonly name: string } };
   };
 }
 
@@ -73,10 +76,11 @@ export function gateRequest(
   batch: readonly PodPatch[],
 ): GateRequest {
   const { name = "", uid = "", generation = 0 } = metadata ?? {};
-  const { matched, updated, updatedReady, used, maxUnavailable } = summary;
+  const { matched, updated, updatedReady, used, maxUnavailable, waves } = summary;
   return {
     sidecarSet: { name, uid, generation },
     revision,
+    ...(waves ? { wave: waves.holder?.name ?? "" } : {}),
     counts: { matched, updated, updatedReady, unavailable: used, maxUnavailable },
     pods: batch.map(({ pod }) => ({ namespace: pod.namespace, name: pod.name, uid: pod.uid })),
   };

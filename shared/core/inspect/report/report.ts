@@ -8,6 +8,7 @@ import { type DecideContext, type Decision, decide, type Observation, type Summa
 import { planRollout } from "../../rollout/plan/plan.ts";
 import { partitionOf } from "../../rollout/select/budget.ts";
 import { stateReader } from "../../rollout/select/observed-states.ts";
+import { stageText, waveName } from "../../rollout/waves/wave-text.ts";
 import { traceTick } from "../explain/trace-tick.ts";
 import { batchesOf } from "./batches.ts";
 import { changeOf, endOf } from "./change-time.ts";
@@ -114,7 +115,7 @@ function headlineOf({ matched, updated, updatedReady, used, maxUnavailable }: Su
 
 function factsOf(
   { metadata, spec }: SidecarSet,
-  { matched, maxUnavailable, partition }: Summary,
+  { matched, maxUnavailable, partition, waves }: Summary,
   { latestRevision }: Decision["status"],
 ): SetDetail["facts"] {
   const strategy = spec.updateStrategy ?? {};
@@ -126,6 +127,7 @@ function factsOf(
     ...(partition > 0 ? [["Kept by it now", `${partition}`] as const] : []),
     ["Max unavailable", share(strategy.maxUnavailable ?? 1, maxUnavailable)],
     ["Paused", strategy.paused ? "yes" : "no"],
+    ...(waves?.rows ?? []).map((row) => [sentence(waveName(row.name)), stageText(row)] as const),
     ["Revision", latestRevision ?? "none yet"],
     ["Generation", `${metadata?.generation ?? 0}`],
     ...(spec.customVersion ? [["Custom version", spec.customVersion] as const] : []),

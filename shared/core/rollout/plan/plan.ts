@@ -1,12 +1,14 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { RESIZE_ANNOTATION } from "../../../api/names.ts";
+import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import { where } from "../../../go/sequence.ts";
 import type { Action, ImageChange } from "../../actions.ts";
 import { MAX_RESERVATIONS, NOTHING_RESERVED } from "../../ledger.ts";
 import { gateOf } from "../approval.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../decide.ts";
 import { stateReader } from "../select/observed-states.ts";
+import { waveOf, wavesOf } from "../waves/waves.ts";
 import { type DownNow, downNow } from "./down-now.ts";
 import { isStarting, patched, started } from "./simulated-kubelet.ts";
 
@@ -34,6 +36,8 @@ export interface PlannedStep {
   /** all that are down then, whatever took them down */
   readonly down: number;
   readonly maxUnavailable: number;
+  /** names of those that its pods are in, "" for no wave; absent: there are none */
+  readonly waves?: readonly string[];
 }
 
 export interface RolloutPlan {
@@ -80,18 +84,21 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   const { readyAfterSeconds, maxSteps = MAX_STEPS } = options;
   const steps: PlannedStep[] = [];
   let simulation = begin(observation, options);
-  let decision = decide(simulation.observation, options);
+  let decision = decideAt(simulation, options);
   const before = decision.summary;
   const downBefore = downNow(observation, options).all;
   for (let isMoving = true; isMoving && steps.length < maxSteps; ) {
     const patches = patchesOf(decision);
     simulation = write(simulation, decision, patches, options);
     if (patches.length > 0)
-      steps.push(stepOf(simulation.atSeconds, patches, decision, downNow(simulation.observation, options)));
-    const next = advance(simulation);
+      steps.push({
+        ...stepOf(simulation.atSeconds, patches, decision, downNow(simulation.observation, options)),
+        ...stepWaves(simulation.observation, patches),
+      });
+    const next = nextMoment(simulation, decision, options);
     isMoving = next !== undefined || patches.length > 0;
-    simulation = next ?? simulation;
-    decision = decide(simulation.observation, options);
+    simulation = withRecord(next ?? simulation, decision);
+    decision = decideAt(simulation, options);
   }
   const after = decision.summary;
   const isComplete = after.updated === after.matched && after.updatedReady === after.updated;
@@ -100,6 +107,47 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   const host = gateOf(observation.sidecarSet)?.host;
   const gate = host === undefined ? {} : { gate: host };
   return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, before, after };
+}
+
+/** When anything else is to be decided; undefined: never. Where a wave was passed its successor begins at once. */
+function nextMoment(simulation: Simulation, decision: Decision, options: PlanOptions): Simulation | undefined {
+  if (decision.summary.waves?.isTurning) return simulation;
+  return advance(simulation) ?? soaked(simulation, decision, options);
+}
+
+/** Time goes on where waves look at it; else the plan is what is decided now. */
+function decideAt({ observation, atSeconds }: Simulation, options: PlanOptions): Decision {
+  const hasWaves = wavesOf(observation.sidecarSet) !== undefined;
+  const now = hasWaves ? (addSeconds(options.now, atSeconds) ?? options.now) : options.now;
+  return decide(observation, { ...options, now });
+}
+
+/** What the status says of waves is what later decisions go by. */
+function withRecord(simulation: Simulation, { waves }: Decision): Simulation {
+  if (waves === undefined) return simulation;
+  const { observation } = simulation;
+  const { sidecarSet } = observation;
+  const status = { ...sidecarSet.status, waves };
+  return { ...simulation, observation: { ...observation, sidecarSet: { ...sidecarSet, status } } };
+}
+
+/** To when the wave has soaked that others wait for; undefined: none is soaking. */
+function soaked(
+  simulation: Simulation,
+  { summary: { waves } }: Decision,
+  { now }: PlanOptions,
+): Simulation | undefined {
+  const until = waves !== undefined && waves.behind > 0 ? waves.holder?.soaksUntil : undefined;
+  const atSeconds = until === undefined ? undefined : secondsBetween(now, until);
+  return atSeconds === undefined || atSeconds <= simulation.atSeconds ? undefined : { ...simulation, atSeconds };
+}
+
+/** Of the pods of a step. */
+function stepWaves({ sidecarSet, namespaceLabels }: Observation, patches: readonly PodPatch[]) {
+  const waves = wavesOf(sidecarSet);
+  if (waves === undefined) return {};
+  const names = patches.map(({ pod }) => waves[waveOf(waves, namespaceLabels.get(pod.namespace))]?.name ?? "");
+  return { waves: [...new Set(names)] };
 }
 
 /** Pods that come back without our help do so with the first. */

@@ -33,3 +33,14 @@ function textOf({ name, stage, pods, left, soaksUntil }: WaveRow): string {
   if (stage === "paused") return `wave ${name} is paused`;
   return `wave ${name} comes first, ${left} of its ${counted(pods, "pod")} ${left === 1 ? "is" : "are"} not updated and ready yet`;
 }
+
+/** A wave by name; namespaces of no wave have none. */
+export function waveName(name: string): string {
+  return name === "" ? "no wave" : `wave ${name}`;
+}
+
+/** Where a wave stands, in a few words. */
+export function stageText({ stage, pods, updatedReady, soaksUntil }: WaveRow): string {
+  const until = soaksUntil === undefined ? "" : ` until ${soaksUntil}`;
+  return `${stage}${until}, ${updatedReady} of ${counted(pods, "pod")} updated and ready`;
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import { WAVES_ANNOTATION } from "../../../shared/api/names.ts";
+import { gateRequest } from "../../../shared/core/rollout/approval.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
+import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
+import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
+
+const STAGES = ["dev", "staging", "production"];
+
+function observed(more: Readonly<Record<string, object>> = {}) {
+  const set = sidecarSetOf({ selector: {}, updateStrategy: { maxUnavailable: 1 } });
+  const waves = STAGES.slice(0, 2).map((name) => ({
+    name,
+    namespaceSelector: { matchLabels: { stage: name } },
+    ...more[name],
+  }));
+  const annotations = { ...set.metadata?.annotations, [WAVES_ANNOTATION]: JSON.stringify(waves) };
+  const sidecarSet = { ...set, metadata: { ...set.metadata, annotations } };
+  const pods = ["production", "staging", "dev", "dev"].map((namespace, at) => {
+    const pod = podOf({ name: `${namespace}-${at}` });
+    return { ...pod, metadata: { ...pod.metadata, namespace } };
+  });
+  const namespaceLabels = new Map(STAGES.map((stage) => [stage, { stage }]));
+  return { sidecarSet, pods, revisions: [], ...UNTOUCHED, namespaceLabels };
+}
+
+const planned = (more?: Readonly<Record<string, object>>) =>
+  planRollout(observed(more), { ...CONTEXT, readyAfterSeconds: 10 });
+
+describe("a plan", () => {
+  test("goes from wave to wave", () => {
+    const { steps, isComplete } = planned();
+    expect(
+      steps.map(({ atSeconds, waves, pods }) => [atSeconds, waves, pods.map(({ namespace }) => namespace)]),
+    ).toEqual([
+      [0, ["dev"], ["dev"]],
+      [10, ["dev"], ["dev"]],
+      [20, ["staging"], ["staging"]],
+      [30, [""], ["production"]],
+    ]);
+    expect(isComplete).toBe(true);
+  });
+
+  test("has soak times in it, but that of a wave that nobody waits for", () => {
+    const { steps, seconds } = planned({ dev: { soakSeconds: 3600 }, staging: { soakSeconds: 60 } });
+    expect(steps.map(({ atSeconds }) => atSeconds)).toEqual([0, 10, 3620, 3690]);
+    expect(seconds).toBe(3700);
+  });
+
+  test("ends before a wave that is paused", () => {
+    const { steps, after, isComplete } = planned({ dev: { paused: true } });
+    expect(steps.map(({ waves }) => waves)).toEqual([["dev"], ["dev"]]);
+    expect(isComplete).toBe(false);
+    expect([after.hold, after.waves?.holder?.stage, after.waves?.behind]).toEqual(["wave", "paused", 2]);
+  });
+});
+
+test("a gate is told the wave", () => {
+  const observation = observed();
+  const decision = decide(observation, CONTEXT);
+  expect(gateRequest(observation.sidecarSet, "r", decision, []).wave).toBe("dev");
+  const plain = decide({ ...observation, sidecarSet: sidecarSetOf({ selector: {} }) }, CONTEXT);
+  expect(gateRequest(observation.sidecarSet, "r", plain, [])).not.toHaveProperty("wave");
+});
