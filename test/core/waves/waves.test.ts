@@ -78,9 +78,7 @@ describe("the annotation", () => {
     [
       "has a selector with an operator that there is not",
       [{ name: "dev", namespaceSelector: operator }],
-      [
-        'has a bad namespaceSelector in the wave dev: namespaceSelector.matchExpressions[0].operator: Invalid value: "Like": not a valid selector operator',
-      ],
+      ["has a bad namespaceSelector in the wave dev: Like is none of In, NotIn, Exists, DoesNotExist"],
     ],
     ...[-1, 1.5, "60", 31_536_001].map((soakSeconds): [string, unknown, readonly string[]] => [
       `has soakSeconds ${JSON.stringify(soakSeconds)}`,

@@ -3,7 +3,6 @@ import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";
 import { pdqsort } from "../../../go/pdqsort.ts";
 import { each, Picked, type Sequence, where } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { orderByWaves } from "../waves/order.ts";
 import type { WavesNow } from "../waves/standing.ts";
 import { type Claims, maxUnavailableOf, partitionOf, takeWithin, usedBudget } from "./budget.ts";
 import { classify } from "./classify.ts";
@@ -55,7 +54,7 @@ export function selectPods(
   const all = areCompared(sidecarSet) || waves ? [...pods] : pods;
   const { notUpgradable, waiting: unordered } = sortOut(sidecarSet, all);
   const ordered = orderWaiting(sidecarSet, unordered, all);
-  const waiting = waves ? pickedAll(orderByWaves([...ordered], waves)) : ordered;
+  const waiting = waves ? orderByWaves(ordered, waves) : ordered;
   const allowed = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, pods.length)));
   const line = waves ? where(allowed, waves.isOpen) : allowed;
   const used = usedBudget(all, claims);
@@ -107,6 +106,11 @@ function orderWaiting(sidecarSet: SidecarSet, waiting: Sequence<PodState>, all: 
   const sorted = sortByDefault(waiting);
   const ordered = strategy?.priorityStrategy || strategy?.scatterStrategy ? spread(sorted, all, strategy) : sorted;
   return followsOrdinals(sidecarSet) ? pickedAll(orderByOrdinals([...ordered], [...all], strategy)) : ordered;
+}
+
+/** Those of earlier waves come first, so that it is pods of the last ones that a partition keeps; else all stay in their order. */
+function orderByWaves(waiting: Picked<PodState>, { rankOf }: WavesNow): Picked<PodState> {
+  return pickedAll([...waiting].toSorted((a, b) => rankOf(a) - rankOf(b)));
 }
 
 function spread(

@@ -2,10 +2,9 @@
 import type { LabelSelector, Labels } from "../../../api/kubernetes.ts";
 import { WAVES_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { printFieldError } from "../../../go/field-error.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
+import { labelValueErrors, qualifiedNameErrors } from "../../../go/label-name.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
-import { validateLabelSelector } from "../../admission/selector.ts";
 
 export interface Wave {
   readonly name: string;
@@ -19,6 +18,12 @@ export interface Wave {
 
 const EXAMPLE = '[{"name": "dev", "namespaceSelector": {"matchLabels": {"stage": "dev"}}}]';
 const FIELDS: readonly string[] = ["name", "namespaceSelector", "soakSeconds", "paused"];
+const OPERATORS: ReadonlyMap<string, "values" | "none"> = new Map([
+  ["In", "values"],
+  ["NotIn", "values"],
+  ["Exists", "none"],
+  ["DoesNotExist", "none"],
+]);
 const NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const MOST_WAVES = 50;
 const MOST_SOAK_SECONDS = 31_536_000;
@@ -130,7 +135,28 @@ function selectorProblems(selector: unknown): readonly string[] {
     return [`it has the unknown field ${unknown}, and may have matchLabels and matchExpressions`];
   const shape = shapeProblem(selector);
   if (shape !== undefined) return [shape];
-  return validateLabelSelector(selector as LabelSelector, "namespaceSelector").map(printFieldError);
+  const { matchLabels = {}, matchExpressions = [] } = selector as LabelSelector;
+  return [
+    ...Object.entries(matchLabels).flatMap(([key, value]) => labelProblems(key, [value])),
+    ...matchExpressions.flatMap(({ key, operator, values = [] }) => [
+      ...operatorProblems(operator, values.length),
+      ...labelProblems(key, values),
+    ]),
+  ];
+}
+
+function labelProblems(key: string, values: readonly string[]): readonly string[] {
+  return [
+    ...qualifiedNameErrors(key).map((error) => `the label ${key}: ${error}`),
+    ...values.flatMap((value) => labelValueErrors(value).map((error) => `the value ${value} of ${key}: ${error}`)),
+  ];
+}
+
+function operatorProblems(operator: string, values: number): readonly string[] {
+  const takes = OPERATORS.get(operator);
+  if (takes === undefined) return [`${operator} is none of ${[...OPERATORS.keys()].join(", ")}`];
+  if (takes === "values") return values > 0 ? [] : [`${operator} needs values`];
+  return values === 0 ? [] : [`${operator} takes no values`];
 }
 
 interface GivenSelector {
