@@ -1,10 +1,11 @@
 /** Who has to allow each batch: says yes, no, nothing for long, or nothing at all. Looks at whether passes wait for it. */
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Gates } from "../../shared/controller/rollout/gates.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { type Ledger, parseLedger, type Reservation } from "../../shared/core/ledger.ts";
 import { type GateAnswer, type GateRequest, gateAnswer, no } from "../../shared/core/rollout/approval.ts";
-import { PODS } from "../../shared/kube/port.ts";
+import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
 import { isHalfUpgraded } from "./end-state.ts";
@@ -48,6 +49,8 @@ interface Told {
 export class Approver {
   readonly #options: ApproverOptions;
   #told: Told[] = [];
+  /** by SidecarSet: whose write is the newest */
+  readonly #writers = new Map<string, string>();
   #isCalm = false;
 
   constructor(options: ApproverOptions) {
@@ -108,7 +111,8 @@ export class Approver {
   }
 
   /** A yes is for one batch, of whoever has it. */
-  see({ resource, object, previous, userAgent, isRemoved }: Write): void {
+  see({ resource, object, previous, userAgent, isRemoved, name }: Write): void {
+    if (resource === SIDECARSETS.plural) this.#writers.set(name, userAgent);
     if (!this.#options.plan || resource !== "configmaps" || isRemoved || !userAgent.startsWith("pass")) return;
     const [next, before] = [object, previous].map((one) => parseLedger((one as ConfigMap | undefined)?.data));
     const fresh = next && freshIn(next, before).filter((one) => this.#isUpgrade(one));
@@ -136,7 +140,17 @@ export class Approver {
       if (reason === undefined) this.#options.violated(`${process} stops ${name} by a no that nobody has said: ${why}`);
       else if (!why.includes(reason))
         this.#options.violated(`${process} stops ${name} without saying ${reason}: ${why}`);
+      else this.#judgeTold(process, name, reason);
     }
+  }
+
+  /** Where the pass wrote the status last, that says it too. */
+  #judgeTold(process: string, name: string, reason: string): void {
+    const { server, violated } = this.#options;
+    const { status } = server.peek<SidecarSet>(SIDECARSETS, { name }) ?? {};
+    const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
+    if (this.#writers.get(name) !== process || blocked?.message.includes(reason)) return;
+    violated(`${process} stops ${name} by ${reason}, and its status says ${blocked?.status}: ${blocked?.message}`);
   }
 
   /** The process's last word, when that was a no to this generation. */

@@ -57,6 +57,7 @@ export const USER_FAULTS = [
 /** By whomever, in worlds of some kinds. */
 const KIND_FAULTS = [
   "shares changed",
+  "selection changed",
   "namespace relabelled",
   "refused by a policy",
   "429 for many seconds",

@@ -15,6 +15,8 @@ export const WORLD_KINDS = [
   "evictions",
   "approvals",
   "nodes",
+  "history",
+  "selections",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -24,11 +26,13 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   42: "crowd",
   6: "shares",
   8: "shares",
+  10: "history",
   11: "evictions",
   12: "namespaces",
   14: "namespaces",
   15: "approvals",
   19: "order",
+  20: "selections",
   22: "nodes",
   25: "policies",
   26: "policies",
@@ -36,11 +40,13 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   29: "proxy",
   31: "evictions",
   32: "lagging",
+  34: "history",
   35: "collected",
   36: "hands",
   38: "clocks",
   45: "approvals",
   46: "nodes",
+  48: "selections",
 };
 
 /** undefined: an ordinary one. */

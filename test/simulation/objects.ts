@@ -62,6 +62,8 @@ export interface Release {
   readonly isEvicting?: boolean;
   /** who has to allow each batch; absent: nobody */
   readonly gate?: string;
+  /** absent: the default */
+  readonly historyLimit?: number;
 }
 
 type Build = Pick<Release, "version" | "shape">;
@@ -89,6 +91,7 @@ export function sidecarSetOf(
     namespaceSelector,
     isEvicting,
     gate,
+    historyLimit,
   }: Release,
 ): SidecarSet {
   const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY_IMAGE };
@@ -115,6 +118,7 @@ export function sidecarSetOf(
       ...(namespaceSelector ? { namespaceSelector } : {}),
       containers: [{ ...container, ...(isHot ? { upgradeStrategy } : {}) }],
       updateStrategy: { type: "RollingUpdate", ...strategy },
+      ...(historyLimit === undefined ? {} : { revisionHistoryLimit: historyLimit }),
     },
   };
 }

@@ -10,6 +10,8 @@ import { isInjected, recordsIn } from "./objects.ts";
 export interface Spec {
   readonly generation: number;
   readonly sidecarSet: SidecarSet;
+  /** since when it has had such selectors */
+  readonly selectsSinceMs: number;
 }
 
 /** A spec under which a write is allowed. */

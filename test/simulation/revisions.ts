@@ -52,7 +52,8 @@ function limitProblem({ metadata, spec }: SidecarSet, own: readonly ControllerRe
   return own.length > most && idle.length > 0 ? [`${own.length} revisions, ${most} allowed, ${idle.length} idle`] : [];
 }
 
-function revisionOf({ metadata }: Pod, set: string): string | undefined {
+/** The name of the revision that the SidecarSet has brought the pod to. */
+export function revisionOf({ metadata }: Pod, set: string): string | undefined {
   const text = metadata?.annotations?.[HASH_ANNOTATION] ?? "{}";
   return (JSON.parse(text) as Readonly<Record<string, { readonly controllerRevision?: string }>>)[set]
     ?.controllerRevision;

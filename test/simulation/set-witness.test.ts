@@ -34,7 +34,7 @@ function scene(isStrict = false) {
   const clock = () => time;
   const namespaces = new NamespaceWitness(clock);
   const report = (_: Write, why: string) => log.push(why);
-  const witness = new SetWitness({ set: SET, isStrict, pods: all, namespaces, clock, report });
+  const witness = new SetWitness({ set: SET, isStrict, pods: all, namespaces, clock, nowMs: clock, report });
   let generation = 0;
   /** A new spec, for pods of this tier only; reservations are made under it from now on. */
   const release = (version: number, maxUnavailable: number, tier?: string, partition = 0) => {
@@ -203,7 +203,15 @@ describe("the judge of fences", () => {
   function freed(by: string, wish: { readonly isInjected: boolean }) {
     const clock = () => 0;
     const namespaces = new NamespaceWitness(clock);
-    const witness = new SetWitness({ set: SET, isStrict: false, pods: () => [], namespaces, clock, report: () => {} });
+    const witness = new SetWitness({
+      set: SET,
+      isStrict: false,
+      pods: () => [],
+      namespaces,
+      clock,
+      nowMs: clock,
+      report: () => {},
+    });
     const pod = { ...podOf("a", 1, "running"), ...(wish.isInjected ? {} : bare("a")) };
     const reservation = { namespace: "shop", name: "a", uid: "a", resourceVersion: "1", generation: 1, revision: "" };
     const ledger = (reservations: readonly (typeof reservation)[]) => ({

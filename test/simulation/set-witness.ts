@@ -12,6 +12,7 @@ import {
 import type { Write } from "./api-server.ts";
 import { DownWitness } from "./down-witness.ts";
 import { evictionProblem, isMeant } from "./evictions.ts";
+import { MatchedWitness } from "./matched-witness.ts";
 import type { NamespaceWitness } from "./namespace-witness.ts";
 import { hashOfPod, isInjected, isPodReady, isWorking, type SetPlan } from "./objects.ts";
 import { ordinalViolation } from "./ordinals.ts";
@@ -36,6 +37,7 @@ export interface SetWitnessOptions {
   /** all pods there are */
   readonly pods: () => readonly Pod[];
   readonly namespaces: NamespaceWitness;
+  readonly nowMs: () => number;
   /** how much was written so far: the time of this judge */
   readonly clock: () => number;
   readonly report: (write: Write, why: string) => void;
@@ -60,6 +62,7 @@ export class SetWitness {
   readonly #touched = new Set<string>();
   readonly #owners: OwnerWitness;
   readonly #down: DownWitness;
+  readonly #selected: MatchedWitness;
   #ledger: Ledger = EMPTY_LEDGER;
   #observed = 0;
   readonly #changes: PodChanges;
@@ -73,6 +76,7 @@ export class SetWitness {
     this.#owners = new OwnerWitness(options.set.perOwner);
     this.#changes = new PodChanges(options.clock);
     this.#down = new DownWitness(options.set.name, options.clock);
+    this.#selected = new MatchedWitness(options.clock);
   }
 
   get ledger(): Ledger {
@@ -105,10 +109,18 @@ export class SetWitness {
       this.#observed = 0;
     }
     if (!this.#specs.some((spec) => spec.generation === generation)) this.#touched.clear();
-    this.#specs = [...this.#specs.filter((spec) => spec.generation !== generation), { generation, sidecarSet }];
+    const others = this.#specs.filter((spec) => spec.generation !== generation);
+    this.#specs = [...others, { generation, sidecarSet, selectsSinceMs: this.#selectsSinceMs(sidecarSet) }];
+    this.#countSelected();
   }
 
-  seeStatus(write: Write): void {
+  /** As it was written last; undefined: there is none. */
+  get newest(): SidecarSet | undefined {
+    return this.#specs.at(-1)?.sidecarSet;
+  }
+
+  /** `began`: when the pass did that writes it. */
+  seeStatus(write: Write, began = 0): void {
     const next = write.object as unknown as SidecarSet;
     const before = write.previous as unknown as SidecarSet | undefined;
     const report = (why: string) => this.#options.report(write, why);
@@ -122,6 +134,14 @@ export class SetWitness {
       report(`shows generation ${observed} while others are in the ledger`);
     this.#observed = Math.max(this.#observed, observed);
     for (const why of statusContradictions(next.status, before?.status)) report(why);
+    this.#reportIf(write, this.#countProblem(next, began));
+  }
+
+  /** Counted by the newest spec: one that is about another was counted by that. */
+  #countProblem({ metadata, status }: SidecarSet, began: number): string | undefined {
+    const { generation, uid } = metadata ?? {};
+    if (uid !== this.#uid || generation !== status?.observedGeneration) return undefined;
+    return this.#selected.problemOf(status?.matchedPods ?? 0, began);
   }
 
   /** `began`: when the pass did that writes it. */
@@ -147,8 +167,23 @@ export class SetWitness {
       this.#freed.set(state, (this.#freed.get(state) ?? new Set()).add(userAgent));
   }
 
+  /** Since when it has selected what it does; by the newest spec before it. */
+  #selectsSinceMs({ spec }: SidecarSet): number {
+    const before = this.#specs.at(-1);
+    const facts = ({ selector, namespaceSelector }: SidecarSet["spec"]) =>
+      JSON.stringify([selector, namespaceSelector]);
+    const isSame = before !== undefined && facts(before.sidecarSet.spec) === facts(spec);
+    return isSame ? before.selectsSinceMs : this.#options.nowMs();
+  }
+
+  #countSelected(): void {
+    const { newest } = this;
+    if (newest) this.#selected.count(this.#matched({ sidecarSet: newest }).length);
+  }
+
   /** It has other labels. */
   seeNamespace(name: string): void {
+    this.#countSelected();
     const pods = this.#options.pods().filter(({ metadata }) => metadata?.namespace === name);
     this.#changes.add("relabelled", pods.length);
   }
@@ -160,6 +195,7 @@ export class SetWitness {
     if (isGone && !previous?.metadata?.deletionTimestamp) this.#changes.add("gone");
     if (previous) this.#seeLabels(previous, next);
     else this.#changes.add("came");
+    if (isGone || !previous || hasOtherLabels(previous, next)) this.#countSelected();
     const uid = next.metadata?.uid ?? "";
     this.#touched.add(uid);
     this.#down.see(previous, next, isRemoved);
@@ -168,8 +204,8 @@ export class SetWitness {
     this.#owners.forget(next);
   }
 
-  #seeLabels({ metadata }: Pod, next: Pod): void {
-    if (JSON.stringify(metadata?.labels) === JSON.stringify(next.metadata?.labels)) return;
+  #seeLabels(previous: Pod, next: Pod): void {
+    if (!hasOtherLabels(previous, next)) return;
     this.#changes.add("relabelled");
     const uid = next.metadata?.uid ?? "";
     const taken = this.#taken.get(uid);
@@ -199,10 +235,10 @@ export class SetWitness {
   judgeEviction(write: Write, pod: Pod, reservation: Reservation): void {
     const since = this.#since.get(stateOf(reservation)) ?? 0;
     const specs = this.#allowed(reservation);
-    const grants = specs.filter(({ sidecarSet }) => evictionProblem(sidecarSet, pod) === undefined);
+    const problemOf = (spec: Spec) => evictionProblem(spec.sidecarSet, pod) ?? ageProblem(spec, pod);
+    const grants = specs.filter((spec) => problemOf(spec) === undefined);
     const [first] = specs;
-    if (grants.length === 0)
-      this.#options.report(write, (first && evictionProblem(first.sidecarSet, pod)) ?? "is allowed by no generation");
+    if (grants.length === 0) this.#options.report(write, (first && problemOf(first)) ?? "is allowed by no generation");
     if (grants.length === 0 || !isPodReady(pod)) return;
     this.#down.evict(pod);
     this.#reportIfAll(write, grants, (grant) => {
@@ -322,4 +358,14 @@ export class SetWitness {
 
 function stateOf({ uid, resourceVersion }: Pick<Reservation, "uid" | "resourceVersion">): string {
   return `${uid} ${resourceVersion}`;
+}
+
+function hasOtherLabels(previous: Pod, next: Pod): boolean {
+  return JSON.stringify(previous.metadata?.labels) !== JSON.stringify(next.metadata?.labels);
+}
+
+/** It may have been made before anybody meant it to have sidecars. */
+function ageProblem({ selectsSinceMs }: Spec, { metadata }: Pod): string | undefined {
+  const createdMs = Date.parse(metadata?.creationTimestamp ?? "");
+  return createdMs + 1_000 <= selectsSinceMs ? "is evicted, and was there before it was selected" : undefined;
 }

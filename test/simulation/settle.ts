@@ -1,5 +1,5 @@
 /** Passes once nothing goes wrong any more: the wanted state comes, silence after it, and a fresh start would say the same. */
-import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { CONFIG_MAPS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { finalViolations } from "./end-state.ts";
@@ -47,7 +47,23 @@ async function writtenByPass(world: World): Promise<number> {
 
 function unsettled({ server, witness, scenario }: World): readonly string[] {
   const { now } = witness.namespaces;
-  return scenario.sets.flatMap(({ name }) => finalViolations(server, name, witness.ledgerOf(name), now));
+  return [
+    ...scenario.sets.flatMap(({ name }) => finalViolations(server, name, witness.ledgerOf(name), now)),
+    ...ledgerProblems(server.all(CONFIG_MAPS), server.all(SIDECARSETS)),
+  ];
+}
+
+/** One that reserves nothing goes with its SidecarSet, and nothing holds it. */
+function ledgerProblems(ledgers: readonly ConfigMap[], sets: readonly SidecarSet[]): readonly string[] {
+  const uids = new Set(sets.map(({ metadata }) => metadata?.uid));
+  return ledgers.flatMap(({ metadata }) => {
+    const { name, finalizers = [], ownerReferences = [] } = metadata ?? {};
+    const isOwned = ownerReferences.length === 1 && uids.has(ownerReferences[0]?.uid);
+    return [
+      ...(finalizers.length > 0 ? [`the ledger ${name} is held by ${finalizers}`] : []),
+      ...(isOwned ? [] : [`the ledger ${name} would outlive its SidecarSet`]),
+    ];
+  });
 }
 
 function windowOf({ scenario, users }: World, set: string, pods: number): number {

@@ -18,7 +18,7 @@ import {
 import { Releases, type ReleasesOptions } from "./releases.ts";
 import { namespacesOf, type Scenario } from "./scenario.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { anyNamespaceLabels, anyShares } from "./wide-worlds.ts";
+import { anyNamespaceLabels, anySelector, anyShares } from "./wide-worlds.ts";
 
 export interface UsersOptions {
   readonly scheduler: Scheduler;
@@ -85,6 +85,7 @@ export class Users {
       this.createPod(this.#options.chance.pick(namespacesOf(this.#options)).name, `more-${this.#uids}`),
     "pod made without sidecars": () => this.#makeBare(),
     "shares changed": () => this.releases.apply(this.#anySet(), { strategy: anyShares(this.#options.chance) }),
+    "selection changed": () => this.releases.apply(this.#anySet(), { selector: anySelector(this.#options.chance) }),
     "namespace relabelled": () => this.#labelNamespace(),
     "ledger deleted by hand": () => this.#deleteLedger(this.#anySet()),
     "pod deleted": () => this.#withPod((pod) => this.#delete(pod, () => undefined)),

@@ -37,6 +37,8 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   evictions,
   approvals,
   nodes,
+  history,
+  selections,
 };
 
 /** Batches, many at once, and lists of many pages. */
@@ -235,6 +237,32 @@ function nodes(chance: Chance, base: Scenario): Partial<Scenario> {
     strikes: also(base, chance, "node lost", chance.between(1, 3)),
     passes: [...base.passes, ...morePasses(chance, base)],
   };
+}
+
+/** Release after release, back and forth, where few revisions are kept. */
+function history(chance: Chance, base: Scenario): Partial<Scenario> {
+  const forth = also(base, chance, "spec changed", chance.between(3, 9));
+  const strikes = [...forth, ...also({ ...base, strikes: [] }, chance, "spec rolled back", chance.between(1, 5))];
+  const release = { historyLimit: chance.pick([0, 1, 2, 3]) };
+  return { release, strikes, pods: chance.between(2, 6), passes: [...base.passes, ...morePasses(chance, base)] };
+}
+
+/** What selects pods becomes wider and narrower while pods that miss their sidecars are evicted. */
+function selections(chance: Chance, base: Scenario): Partial<Scenario> {
+  const evicting = evictions(chance, base);
+  const wider = also({ ...base, strikes: evicting.strikes ?? [] }, chance, "selection changed", chance.between(1, 4));
+  return {
+    ...evicting,
+    sets: base.sets.map(({ perOwner: _, ...set }) => ({ ...set, isOrdinal: false })),
+    areLabelsVaried: true,
+    release: { ...evicting.release, selector: anySelector(chance) },
+    strikes: wider,
+  };
+}
+
+/** One of those that the worlds of namespaces have. */
+export function anySelector(chance: Chance): LabelSelector {
+  return chance.pick(SELECTORS);
 }
 
 /** Where it takes pods down, at times. */

@@ -8,10 +8,8 @@ import { LeaseWitness } from "./lease-witness.ts";
 import { NamespaceWitness } from "./namespace-witness.ts";
 import type { SetPlan } from "./objects.ts";
 import { changeOf, conditionChange } from "./pod-change.ts";
+import { RevisionWitness } from "./revision-witness.ts";
 import { SetWitness } from "./set-witness.ts";
-
-/** Others than pods that passes may write to. */
-const OWN_RESOURCES: ReadonlySet<string> = new Set(["controllerrevisions"]);
 
 const TOLD: ReadonlySet<string> = new Set(["leases", "events"]);
 
@@ -34,6 +32,9 @@ export class Witness {
   readonly namespaces: NamespaceWitness;
   readonly #lease: LeaseWitness;
   readonly #events = new EventWitness();
+  readonly #revisions = new RevisionWitness();
+  /** uid → when it was written last */
+  readonly #podsWritten = new Map<string, number>();
   /** passes that nothing hinders, and that need the Lease */
   readonly #unhindered = new Set<string>();
   /** how much was written by when, where lists lag */
@@ -53,7 +54,7 @@ export class Witness {
   passWrites = 0;
 
   constructor(options: WitnessOptions) {
-    const { sets, isStrict, pods } = options;
+    const { sets, isStrict, pods, nowMs } = options;
     const clock = () => this.writes;
     this.#options = options;
     this.#lease = new LeaseWitness(options.nowMs);
@@ -61,7 +62,7 @@ export class Witness {
     this.namespaces = namespaces;
     const report = (write: Write, why: string) => this.#report(write, why);
     this.#sets = new Map(
-      sets.map((set) => [set.name, new SetWitness({ set, isStrict, pods, report, namespaces, clock })]),
+      sets.map((set) => [set.name, new SetWitness({ set, isStrict, pods, report, namespaces, clock, nowMs })]),
     );
     this.#ledgers = new Map([...this.#sets].map(([name, set]) => [ledgerName(name), set]));
   }
@@ -91,7 +92,7 @@ export class Witness {
     if (isPass && !TOLD.has(write.resource)) this.passWrites++;
     const look = this.#looks[write.resource];
     if (look) look(write, isPass);
-    else if (isPass && !OWN_RESOURCES.has(write.resource)) this.#report(write, "is none of a pass's business");
+    else if (isPass) this.#report(write, "is none of a pass's business");
   }
 
   /** by resource */
@@ -100,18 +101,28 @@ export class Witness {
       const set = this.#setOf(write.name);
       if (isPass) {
         this.#events.seeStatus(write);
-        set.seeStatus(write);
+        set.seeStatus(write, this.#began.get(write.userAgent));
       } else set.seeSpec(write);
     },
     pods: (write, isPass) => this.#seePod(write, isPass),
     leases: (write) => this.#reportIf(write, this.#lease.problemOf(write)),
     events: (write) => this.#reportIf(write, this.#events.problemOf(write)),
     configmaps: (write, isPass) => this.#seeMap(write, isPass),
+    controllerrevisions: (write) => this.#seeRevision(write),
     namespaces: (write, isPass) => {
       if (isPass) this.#report(write, "is none of a pass's business");
       else this.#seeNamespace(write);
     },
   };
+
+  #seeRevision(write: Write): void {
+    const began = this.#began.get(write.userAgent) ?? 0;
+    const sets = [...this.#sets.values()].flatMap((set) => set.newest ?? []);
+    const pods = this.#options
+      .pods()
+      .filter(({ metadata }) => (this.#podsWritten.get(metadata?.uid ?? "") ?? 0) <= began);
+    for (const why of this.#revisions.see(write, { began, now: this.writes, sets, pods })) this.#report(write, why);
+  }
 
   #seeNamespace({ name, object }: Write): void {
     this.namespaces.see(name, object.metadata.labels);
@@ -133,6 +144,7 @@ export class Witness {
   #seePod(write: Write, isPass: boolean): void {
     const next = write.object as unknown as Pod;
     const previous = write.previous as unknown as Pod | undefined;
+    this.#podsWritten.set(next.metadata?.uid ?? "", this.writes);
     if (isPass) this.#judge(write, previous, next);
     if (this.#unhindered.has(write.userAgent)) this.#reportIf(write, this.#lease.neglectOf(write.userAgent));
     for (const set of this.#sets.values()) set.seePod(previous, next, write.isRemoved);
