@@ -1,10 +1,22 @@
 /** What is still missing from the state that the set asks for, once nothing goes wrong any more. */
-import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Ledger } from "../../../shared/core/ledger.ts";
-import { CLAIMS, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import { CLAIMS, CONTROLLER_REVISIONS, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import type { ApiServer } from "../api-server.ts";
-import { conditionIn, desiredOrdinals, imageIn, isServing, NAMESPACE, ordinalOf, SET } from "./objects.ts";
+import { restProblems } from "./at-rest.ts";
+import {
+  conditionIn,
+  desiredOrdinals,
+  imageIn,
+  isServing,
+  NAMESPACE,
+  ordinalOf,
+  reservedOrdinals,
+  SET,
+  startOf,
+} from "./objects.ts";
+import { podsOf } from "./own.ts";
 
 const GATE = "InPlaceUpdateReady";
 
@@ -12,7 +24,8 @@ const GATE = "InPlaceUpdateReady";
 export function setProblems(server: ApiServer, ledger: Ledger, isUnblocked: boolean): readonly string[] {
   const set = server.peek<StatefulSet>(STATEFUL_SETS, { namespace: NAMESPACE, name: SET });
   if (!set) return [`there is no set ${SET}`];
-  const pods = server.all<Pod>(PODS);
+  const pods = podsOf(set, server.all<Pod>(PODS));
+  const claims = server.all<PersistentVolumeClaim>(CLAIMS).filter(isOfSet);
   const desired = desiredOrdinals(set.spec);
   if (!isUnblocked && isStuck(set, pods)) return [];
   const there = pods.map(ordinalOf).toSorted((a, b) => a - b);
@@ -22,8 +35,8 @@ export function setProblems(server: ApiServer, ledger: Ledger, isUnblocked: bool
     ...(down.length > 0 ? [`not serving: ${down}`] : []),
     ...(ledger.reservations.length > 0 ? [`${ledger.reservations.length} reservations are left`] : []),
     ...updateProblems(set, pods),
-    ...claimProblems(set, server.all<PersistentVolumeClaim>(CLAIMS)),
-    ...statusProblems(set, pods),
+    ...claimProblems(set, claims),
+    ...restProblems({ set, pods, claims, revisions: server.all<ControllerRevision>(CONTROLLER_REVISIONS) }),
   ];
 }
 
@@ -46,9 +59,11 @@ function updateProblems({ spec }: StatefulSet, pods: readonly Pod[]): readonly s
   const rolling = spec.updateStrategy?.rollingUpdate;
   if (rolling?.paused) return [];
   const image = spec.template?.spec?.containers[0]?.image;
-  const old = pods.filter((pod) => imageIn(pod) !== image && ordinalOf(pod) >= (rolling?.partition ?? 0));
+  const old = pods.filter(
+    (pod) => imageIn(pod) !== image && ordinalOf(pod) - startOf(spec) >= (rolling?.partition ?? 0),
+  );
   // The partition counts reserved ordinals too, and how many pods are to be updated does not.
-  const mayStay = (spec.reserveOrdinals ?? []).length;
+  const mayStay = reservedOrdinals(spec).length;
   return old.length > mayStay ? [`at an old template: ${old.map(({ metadata }) => metadata?.name)}`] : [];
 }
 
@@ -56,23 +71,9 @@ function claimProblems({ spec }: StatefulSet, claims: readonly PersistentVolumeC
   if (!spec.volumeClaimTemplates) return [];
   const desired = desiredOrdinals(spec);
   const missing = desired.filter((ordinal) => !claims.some((claim) => ordinalOf(claim) === ordinal));
-  const going = claims.filter(
-    (claim) => desired.includes(ordinalOf(claim)) && (claim.metadata?.ownerReferences ?? []).length > 0,
-  );
-  return [
-    ...(missing.length > 0 ? [`no claim of ordinal ${missing}`] : []),
-    ...(going.length > 0 ? [`the claim ${going[0]?.metadata?.name} would go with its pod`] : []),
-  ];
+  return missing.length > 0 ? [`no claim of ordinal ${missing}`] : [];
 }
 
-function statusProblems({ metadata, status }: StatefulSet, pods: readonly Pod[]): readonly string[] {
-  const truth = {
-    observedGeneration: metadata?.generation ?? 0,
-    replicas: pods.length,
-    readyReplicas: pods.filter(isServing).length,
-    availableReplicas: pods.filter(isServing).length,
-  };
-  return (Object.keys(truth) as (keyof typeof truth)[])
-    .filter((key) => (status?.[key] ?? 0) !== truth[key])
-    .map((key) => `status.${key} is ${status?.[key]}, in truth ${truth[key]}`);
+function isOfSet(claim: PersistentVolumeClaim): boolean {
+  return claim.metadata?.name === `data-${SET}-${ordinalOf(claim)}`;
 }

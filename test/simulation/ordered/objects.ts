@@ -57,10 +57,26 @@ export function ordinalOf({ metadata }: { readonly metadata?: { readonly name?: 
 }
 
 /** Ordinals that are to have a pod, in order. */
-export function desiredOrdinals({ replicas = 1, reserveOrdinals = [] }: StatefulSetSpec): readonly number[] {
+export function desiredOrdinals(spec: StatefulSetSpec): readonly number[] {
+  const reserved = reservedOrdinals(spec);
   const ordinals: number[] = [];
-  for (let next = 0; ordinals.length < replicas; next++) if (!reserveOrdinals.includes(next)) ordinals.push(next);
+  for (let next = startOf(spec); ordinals.length < (spec.replicas ?? 1); next++)
+    if (!reserved.includes(next)) ordinals.push(next);
   return ordinals;
+}
+
+/** Only sets of worlds with the gate for it have a start. */
+export function startOf({ ordinals }: StatefulSetSpec): number {
+  return ordinals?.start ?? 0;
+}
+
+/** "2-4" is 2, 3 and 4. */
+export function reservedOrdinals({ reserveOrdinals = [] }: StatefulSetSpec): readonly number[] {
+  return reserveOrdinals.flatMap((entry) => {
+    if (typeof entry === "number") return [entry];
+    const [first = 0, last = 0] = entry.split("-").map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
 }
 
 export function budgetOf({ updateStrategy, replicas = 1 }: StatefulSetSpec): number {

@@ -10,7 +10,16 @@ import {
 } from "../../../shared/core/ledger.ts";
 import type { Write } from "../api-server.ts";
 import { creationProblems, type Sight, staleness } from "./creation.ts";
-import { budgetOf, conditionIn, desiredOrdinals, imageIn, isOrdered, isServing, ordinalOf } from "./objects.ts";
+import {
+  budgetOf,
+  conditionIn,
+  desiredOrdinals,
+  imageIn,
+  isOrdered,
+  isServing,
+  ordinalOf,
+  startOf,
+} from "./objects.ts";
 
 export interface WitnessOptions {
   readonly pods: () => readonly Pod[];
@@ -195,9 +204,9 @@ export class SetWitness {
   #judgeUpdate(write: Write, specs: readonly StatefulSetSpec[], previous: Pod): void {
     const ordinal = ordinalOf(previous);
     const isSpecified = previous.metadata?.labels?.["apps.kruise.io/specified-delete"] !== undefined;
-    const permits = ({ updateStrategy }: StatefulSetSpec) => {
-      const { paused, partition = 0 } = updateStrategy?.rollingUpdate ?? {};
-      return !paused && (isSpecified || ordinal >= partition);
+    const permits = (spec: StatefulSetSpec) => {
+      const { paused, partition = 0 } = spec.updateStrategy?.rollingUpdate ?? {};
+      return !paused && (isSpecified || ordinal - startOf(spec) >= partition);
     };
     if (!specs.some(permits)) this.#report(write, "is an update that is paused, or that the partition forbids");
     this.#taken.set(ordinal, { generation: this.#generation, limit: Math.max(...specs.map(budgetOf)) });

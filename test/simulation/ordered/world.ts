@@ -1,10 +1,17 @@
 /** One world with an ordered set: built from a scenario, run to its end, judged on the way. */
-import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
+import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { runSetPass } from "../../../shared/controller/statefulset/pass.ts";
 import type { SetPassReport } from "../../../shared/controller/statefulset/report.ts";
 import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
-import { CLAIMS, type Cluster, NAMESPACES, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import {
+  CLAIMS,
+  type Cluster,
+  CONTROLLER_REVISIONS,
+  NAMESPACES,
+  PODS,
+  STATEFUL_SETS,
+} from "../../../shared/kube/port.ts";
 import { ApiServer, type Write } from "../api-server.ts";
 import { seededChance } from "../chance.ts";
 import { countFault, type FaultCounts } from "../faults.ts";
@@ -13,6 +20,7 @@ import { type Blow, connectProcess, type NetworkSite, type Sending, type Weather
 import { Process } from "../process.ts";
 import { Scheduler } from "../scheduler.ts";
 import { setProblems } from "./end-state.ts";
+import { Jury } from "./jury.ts";
 import { Nodes } from "./nodes.ts";
 import { KRUISE_NAMESPACE, NAMESPACE, SET } from "./objects.ts";
 import { FROZEN_MS, type SetPlan, type SetScenario, type Strike, TROUBLE_MS } from "./scenario.ts";
@@ -44,6 +52,7 @@ export class SetWorld {
   readonly #nodes: Nodes;
   readonly #users: SetUsers;
   readonly #witness: SetWitness;
+  readonly #jury: Jury;
   readonly #scenario: SetScenario;
   readonly #weather: Weather;
   readonly #hinder: Hinder;
@@ -64,12 +73,16 @@ export class SetWorld {
     this.#server = server;
     this.#nodes = new Nodes({ ...scenario, scheduler, server, chance: stream(3) });
     this.#users = new SetUsers({ scheduler, server, scenario, chance: stream(4) });
-    this.#witness = new SetWitness({
+    const report = (what: string) => this.#violated(what);
+    const facts = {
       pods: () => server.all<Pod>(PODS),
       claims: () => server.all<PersistentVolumeClaim>(CLAIMS),
+      revisions: () => server.all<ControllerRevision>(CONTROLLER_REVISIONS),
       nowMs: () => scheduler.nowMs,
-      report: (what) => this.#violated(what),
-    });
+      ledger: () => this.#witness.ledger,
+    };
+    this.#witness = new SetWitness({ ...facts, report });
+    this.#jury = new Jury(facts, report);
     this.#weather = { faults, faultRate, slowRate, expireRate, eventRate, forbiddenNamespace: undefined };
     this.#hinder = hinderBy(scenario.hindrances, stream(31));
     for (const name of [KRUISE_NAMESPACE, "default", NAMESPACE]) server.put("user", NAMESPACES, { metadata: { name } });
@@ -150,7 +163,7 @@ export class SetWorld {
       violated: (what) => this.#violated(what),
       blowAt: (sending) => this.#blowAt(sending),
     };
-    const report = runSetPass(this.#watched(name, connectProcess(site, process)), {
+    const report = runSetPass(this.#jury.watched(name, this.#watched(name, connectProcess(site, process))), {
       deadlineMs: plan.deadlineMs,
       kruiseNamespace: KRUISE_NAMESPACE,
       gates: { ...DEFAULT_ORDERED_SET_GATES, StatefulSetUnblocked: this.#scenario.isUnblocked },
@@ -213,6 +226,7 @@ export class SetWorld {
 
   #see(write: Write): void {
     this.#witness.see(write);
+    this.#jury.see(write);
     this.#nodes.see(write);
     const { userAgent, verb, resource, subresource, name, object } = write;
     this.#trace(

@@ -1,0 +1,65 @@
+/** What a pass was told when it last looked, and what it has sent since: what its next write was decided from. */
+import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
+import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
+import type { Ledger } from "../../../shared/core/ledger.ts";
+import { CONTROLLER_REVISIONS, type ObjectList, PODS, type Resource } from "../../../shared/kube/port.ts";
+
+export interface Look {
+  /** as it was read before the lists */
+  readonly set: StatefulSet;
+  pods: readonly Pod[];
+  revisions: readonly ControllerRevision[];
+  /** names of pods that were written to, or deleted, since */
+  readonly touched: Set<string>;
+}
+
+/** A write at the moment at which it is sent. */
+export interface Sent {
+  readonly pass: string;
+  readonly verb: "CREATE" | "PATCH" | "DELETE";
+  /** with the subresource, such as "statefulsets/status" */
+  readonly resource: string;
+  readonly name: string;
+  /** of a create: the object; of a merge patch: its body */
+  readonly body: unknown;
+  readonly look: Look;
+}
+
+/** The world as it is now. */
+export interface Facts {
+  readonly pods: () => readonly Pod[];
+  readonly claims: () => readonly PersistentVolumeClaim[];
+  readonly revisions: () => readonly ControllerRevision[];
+  readonly ledger: () => Ledger;
+  readonly nowMs: () => number;
+}
+
+/** One sentence for each thing that is wrong with what is sent. */
+export type SendingRule = (sent: Sent, facts: Facts) => readonly string[];
+
+export class Looks {
+  /** sets that no list has followed yet */
+  readonly #read = new Map<string, StatefulSet>();
+  readonly #looks = new Map<string, Look>();
+
+  of(pass: string): Look | undefined {
+    return this.#looks.get(pass);
+  }
+
+  read(pass: string, set: StatefulSet): void {
+    this.#read.set(pass, set);
+  }
+
+  /** The first list after the set was read begins a new look; a first page begins its list again. */
+  listed(pass: string, resource: Resource, { items }: ObjectList<KubernetesObject>, isFirst: boolean): void {
+    const set = this.#read.get(pass);
+    if (set) this.#looks.set(pass, { set, pods: [], revisions: [], touched: new Set() });
+    this.#read.delete(pass);
+    const look = this.#looks.get(pass);
+    if (!look) return;
+    const objects = items as readonly unknown[];
+    if (resource === PODS) look.pods = [...(isFirst ? [] : look.pods), ...(objects as readonly Pod[])];
+    if (resource !== CONTROLLER_REVISIONS) return;
+    look.revisions = [...(isFirst ? [] : look.revisions), ...(objects as readonly ControllerRevision[])];
+  }
+}
