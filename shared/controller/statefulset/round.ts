@@ -14,7 +14,7 @@ import {
   withReservations,
 } from "../../core/ledger.ts";
 import { planSet, type SetPlan } from "../../core/statefulset/plan/plan-set.ts";
-import { withOpenGate } from "../../core/statefulset/pods/open-gate.ts";
+import { waitsForPass, withOpenGate } from "../../core/statefulset/pods/open-gate.ts";
 import { reconcileSet, type SetObservation, type SetOutcome } from "../../core/statefulset/reconcile.ts";
 import type { Reply, Request } from "../../core/statefulset/step.ts";
 import { isClaimState, takenAway } from "../../core/statefulset/takes-away.ts";
@@ -175,7 +175,8 @@ class Round {
     if (!this.touched.some(({ metadata }) => metadata?.uid === uid)) return undefined;
     const key = { namespace: before.metadata?.namespace ?? "", name: before.metadata?.name ?? "" };
     const now = await ifThere(this.#context.cluster.get<Pod>(PODS, key));
-    if (!now || !isSameButStatus(now, before)) return undefined;
+    // Another pass may have opened the gate again that our first write has closed.
+    if (!now || !isSameButStatus(now, before) || waitsForPass(now) !== waitsForPass(before)) return undefined;
     const { resourceVersion = "" } = now.metadata ?? {};
     return { kind: "UpdatePod", before: { ...before, metadata: { ...before.metadata, resourceVersion } }, after };
   }
