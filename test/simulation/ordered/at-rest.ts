@@ -6,7 +6,7 @@ import { desiredOrdinals, ordinalOf, SET } from "./objects.ts";
 import { ownerProblems, podsOf, printOf, revisionIn, revisionsOf, templateIn } from "./own.ts";
 import { recount } from "./status-rule.ts";
 
-export interface AtRest {
+interface AtRest {
   readonly set: StatefulSet;
   readonly pods: readonly Pod[];
   readonly claims: readonly PersistentVolumeClaim[];
