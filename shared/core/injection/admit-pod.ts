@@ -26,6 +26,8 @@ export interface PodAdmissionView {
   readonly namespace: Namespace | undefined;
   /** at least what `revisionsWanted` asks for */
   readonly revisions: readonly ControllerRevision[];
+  /** those that one SidecarSet may choose from, by its name; absent: `revisions` */
+  readonly revisionsOf?: (sidecarSet: string) => readonly ControllerRevision[];
 }
 
 export interface PodAdmissionContext {
@@ -104,7 +106,7 @@ export function revisionsWanted(
 function chosenSidecarSets(
   matched: readonly SidecarSet[],
   { metadata }: Pod,
-  { revisions }: PodAdmissionView,
+  view: PodAdmissionView,
   { random, kruiseNamespace }: PodAdmissionContext,
 ): readonly SidecarSet[] | Failure {
   const chosen: SidecarSet[] = [];
@@ -113,6 +115,7 @@ function chosenSidecarSets(
       chosen.push(sidecarSet);
       continue;
     }
+    const revisions = view.revisionsOf?.(sidecarSet.metadata?.name ?? "") ?? view.revisions;
     const choice = chooseRevision(sidecarSet, { podLabels: metadata?.labels, revisions, kruiseNamespace, random });
     if (choice instanceof Refusal) return { message: choice.message, sidecarSet: sidecarSet.metadata?.name ?? "" };
     chosen.push(choice);

@@ -24,6 +24,8 @@ export interface PodAdmissionOptions {
 type Listed = Awaited<ReturnType<ClusterView["listSidecarSets"]>>;
 type Found = Awaited<ReturnType<ClusterView["getNamespace"]>>;
 
+const NONE: readonly ControllerRevision[] = [];
+
 /** Where no SidecarSet looks at namespaces: a first request then needs one connection, and later ones one call less. */
 const NOT_NEEDED: Found = { value: undefined };
 
@@ -36,17 +38,21 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
     const staleness = new Staleness();
     const { index } = staleness.note("SidecarSets", listed);
     const namespace = staleness.note("the Namespace", found);
-    const admit = (revisions: readonly ControllerRevision[]) => {
+    const admit = (revisionsOf: (sidecarSet: string) => readonly ControllerRevision[]) => {
       const context = { now: secondText(Date.now()), random: Math.random, kruiseNamespace, gates };
-      const admission = admitPod(request, { index, namespace, revisions }, context);
+      const admission = admitPod(request, { index, namespace, revisions: NONE, revisionsOf }, context);
       return staleness.warn(warnOfReplaced(request, admission));
     };
     const wanted = revisionsWanted(request, index, namespace);
-    if (wanted.length === 0) return admit([]);
+    if (wanted.length === 0) return admit(() => NONE);
     return Promise.all(wanted.map(view.findRevisions)).then((all) => {
       const { sidecarSets } = listed.value;
       const found = all.map((revisions) => staleness.note("ControllerRevisions", revisions));
-      return admit(found.flatMap((revisions, at) => revisionsOf(wanted[at], sidecarSets, revisions)));
+      // What one has found is nobody else's: two may name the same, which is the revision of one of them.
+      const own = new Map(
+        wanted.map((one, at) => [one.sidecarSet, revisionsOf(one, sidecarSets, found[at] ?? NONE)] as const),
+      );
+      return admit((sidecarSet) => own.get(sidecarSet) ?? NONE);
     });
   };
   const decideOn = (request: AdmissionRequest, listed: Listed) => {
