@@ -1,0 +1,178 @@
+/**
+ * Whether a pod is what its SidecarSets make of it, each being as it was at some moment between what its creator was told
+ * before and the answer.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { ControllerRevision, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
+import {
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  INJECT_KEY,
+  NAMESPACE_NAME_LABEL,
+  WORKING_HOT_UPGRADE_ANNOTATION,
+} from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { CONTROLLER_REVISIONS, NAMESPACES, SIDECARSETS } from "../../../shared/kube/port.ts";
+import { type Chosen, chosenOf, inOrder } from "./expected-match.ts";
+import { expectedPod, gated, SOME_TIME } from "./expected-pod.ts";
+import type { ObjectStates, Told } from "./object-states.ts";
+import { JSON_ANNOTATION } from "./sidecarset-plans.ts";
+
+export interface Gates {
+  readonly PodOptOut: boolean;
+  readonly KruisePodReadinessGate: boolean;
+  readonly EnableSortSidecarContainerByName: boolean;
+}
+
+/** One pod on its way. */
+export interface Asked {
+  readonly pod: Pod;
+  readonly namespace: string;
+  /** false: an update, or a subresource, which nothing is injected into */
+  readonly isCreated: boolean;
+  /** what its creator was told of before */
+  readonly told: Told;
+  /** milliseconds: from when to when it was decided */
+  readonly fromMs: number;
+  readonly untilMs: number;
+  /** the answer says that what it rests on is older than it should be */
+  readonly isStale: boolean;
+}
+
+interface Option {
+  readonly as: Chosen;
+  readonly is: SidecarSet | undefined;
+}
+
+/** More ways than these are not looked into. */
+const MOST_WAYS = 600;
+const NOBODY: Told = new Map();
+const NOTHING: Option = { as: undefined, is: undefined };
+
+export class PodJudge {
+  readonly #states: ObjectStates;
+  readonly #gates: Gates;
+  readonly #random: number;
+
+  constructor(states: ObjectStates, gates: Gates, random: number) {
+    this.#states = states;
+    this.#gates = gates;
+    this.#random = random;
+  }
+
+  /** What is wrong with the answer; undefined: nothing. `answer` undefined: the pod was refused. */
+  problemOf(asked: Asked, answer: Pod | undefined): string | undefined {
+    const found = answer && plain(answer, asked);
+    let first: Pod | undefined | "none" = "none";
+    let ways = 0;
+    for (const wanted of this.#wanted(asked)) {
+      const expected = wanted && plain(wanted, asked);
+      if (isDeepStrictEqual(expected, found)) return undefined;
+      first = expected;
+      if (++ways > MOST_WAYS) return undefined;
+    }
+    return differenceOf(first === "none" ? undefined : first, found);
+  }
+
+  /** Each pod that there may be, the newest last. undefined: it is refused. */
+  *#wanted(asked: Asked): Generator<Pod | undefined> {
+    const { pod, isCreated } = asked;
+    const base = isCreated ? gated(pod, this.#gates.KruisePodReadinessGate) : pod;
+    if (!isCreated || this.#isLetBe(pod)) {
+      yield base;
+      return;
+    }
+    for (const namespace of this.#namespaces(asked))
+      for (const options of waysOf(this.#options(asked, namespace))) yield this.#injected(base, options);
+  }
+
+  #isLetBe({ metadata, status }: Pod): boolean {
+    const { labels = {}, annotations = {} } = metadata ?? {};
+    const declines = labels[INJECT_KEY] === "false" || annotations[INJECT_KEY] === "false";
+    return (declines && this.#gates.PodOptOut) || status?.phase === "Succeeded";
+  }
+
+  #namespaces({ namespace, told, isStale }: Asked): readonly (Namespace | undefined)[] {
+    const seen = this.#states.since(isStale ? NOBODY : told, { plural: NAMESPACES.plural, name: namespace });
+    const all = seen.map(({ object }) => object as Namespace | undefined);
+    // Where only its name is looked at nobody asks whether it is still there.
+    const nameOnly: Namespace = { metadata: { name: namespace, labels: { [NAMESPACE_NAME_LABEL]: namespace } } };
+    return all.includes(undefined) ? [nameOnly, ...all] : all;
+  }
+
+  /** Of each SidecarSet what it may come to. */
+  #options(asked: Asked, namespace: Namespace | undefined): readonly (readonly Option[])[] {
+    const told = asked.isStale ? NOBODY : asked.told;
+    const places = this.#states.places(SIDECARSETS.plural);
+    const histories = this.#revisions(told);
+    return places.map((place) => {
+      const states = this.#states.since(told, place);
+      return states.flatMap(({ object }): readonly Option[] => {
+        const is = object as SidecarSet | undefined;
+        if (!is) return [NOTHING];
+        const around = (revisions: readonly ControllerRevision[]) => ({ namespace, revisions, random: this.#random });
+        const isPinned = is.spec.injectionStrategy?.revision !== undefined;
+        return (isPinned ? histories : [[]]).map((all) => ({ as: chosenOf(is, asked.pod, around(all)), is }));
+      });
+    });
+  }
+
+  /** All revisions, as they may have been found. */
+  #revisions(told: Told): readonly (readonly ControllerRevision[])[] {
+    const { plural } = CONTROLLER_REVISIONS;
+    const places = this.#states.places(plural);
+    const seen = places.map((place) => this.#states.since(told, place).map(({ version }) => version));
+    const oldest = Math.max(0, ...seen.map(([version = 0]) => version));
+    const versions = seen.flat().filter((version) => version >= oldest);
+    return [...new Set([oldest, ...versions])].map(
+      (version) => this.#states.list(plural, version) as readonly ControllerRevision[],
+    );
+  }
+
+  #injected(pod: Pod, options: readonly Option[]): Pod | undefined {
+    if (options.some(({ as }) => as === "refused")) return undefined;
+    const chosen = options.flatMap(({ as, is }) => (as && as !== "refused" && is ? [{ as, is }] : []));
+    return expectedPod(pod, inOrder(chosen), this.#gates.EnableSortSidecarContainerByName);
+  }
+}
+
+/** One of each; the last of each comes last. */
+function* waysOf(all: readonly (readonly Option[])[]): Generator<readonly Option[]> {
+  const [first, ...others] = all;
+  if (!first) {
+    yield [];
+    return;
+  }
+  for (const option of first) for (const rest of waysOf(others)) yield [option, ...rest];
+}
+
+/** Times within the request are all the same, and so are texts of JSON that say the same. */
+function plain(pod: Pod, { fromMs, untilMs }: Asked): Pod {
+  if (!pod.metadata?.annotations) return pod;
+  const annotations: Record<string, string> = { ...pod.metadata.annotations };
+  const isNow = (text: string) => Date.parse(text) >= fromMs - 1_000 && Date.parse(text) <= untilMs;
+  for (const key of [HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION])
+    if (annotations[key])
+      annotations[key] = annotations[key].replace(/"updateTimestamp":"(\d{4}-[-\dT:]{14}Z)"/g, (all, text: string) =>
+        isNow(text) ? `"updateTimestamp":"${SOME_TIME}"` : all,
+      );
+  for (const key of [JSON_ANNOTATION, WORKING_HOT_UPGRADE_ANNOTATION])
+    if (annotations[key]?.startsWith("{")) annotations[key] = sortedText(annotations[key]);
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
+}
+
+function sortedText(text: string): string {
+  return JSON.stringify(Object.entries(JSON.parse(text) as object).sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** Where the two part first. */
+function differenceOf(wanted: unknown, found: unknown, path = "pod"): string {
+  const isBoth = typeof wanted === "object" && typeof found === "object" && wanted !== null && found !== null;
+  if (!isBoth) return `${path} is ${shown(found)} where it is to be ${shown(wanted)}`;
+  const [one, other] = [wanted as Record<string, unknown>, found as Record<string, unknown>];
+  const keys = [...new Set([...Object.keys(one), ...Object.keys(other)])];
+  const key = keys.find((name) => !isDeepStrictEqual(one[name], other[name]));
+  return key === undefined ? `${path} is another` : differenceOf(one[key], other[key], `${path}.${key}`);
+}
+
+const shown = (value: unknown) => JSON.stringify(value)?.slice(0, 300) ?? "absent";

@@ -1,0 +1,43 @@
+/** What a write of the pod webhook's registration may change: the condition, and when it was relied on. All else is kept. */
+import { isDeepStrictEqual } from "node:util";
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { NEEDS_WEBHOOK_CONDITION, POD_WEBHOOK, RELIED_ON_ANNOTATION } from "../../../shared/api/names.ts";
+
+interface Webhook {
+  readonly name: string;
+  readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
+}
+
+export interface Registered extends KubernetesObject {
+  readonly webhooks?: readonly Webhook[];
+}
+
+/** The first part that is another one; undefined: all is kept. */
+export function lostBy(before: Registered, after: Registered): string | undefined {
+  const [kept, found] = [partsOf(before), partsOf(after)];
+  return Object.keys(kept).find((part) => !isDeepStrictEqual(kept[part], found[part]));
+}
+
+function partsOf({ metadata = {}, webhooks = [], ...rest }: Registered): Readonly<Record<string, unknown>> {
+  const { [RELIED_ON_ANNOTATION]: _, ...annotations } = metadata.annotations ?? {};
+  const own = webhooks.find(({ name }) => name === POD_WEBHOOK);
+  const { matchConditions = [], ...webhook } = own ?? { name: "" };
+  const isOurs = (condition: { readonly name: string }) => condition.name === NEEDS_WEBHOOK_CONDITION;
+  const { name, uid, labels } = metadata;
+  return {
+    identity: { name, uid, ...rest },
+    labels,
+    annotations,
+    "the other webhooks": webhooks.filter((one) => one !== own),
+    "the order of webhooks": webhooks.map((one) => one.name),
+    "the pod webhook": webhook,
+    "conditions of others": matchConditions.filter((one) => !isOurs(one)),
+    "the number of our conditions": matchConditions.filter(isOurs).length <= 1,
+  };
+}
+
+/** What an API server goes by that asks about pods. */
+export function conditionsIn({ webhooks = [] }: Registered): readonly string[] {
+  const own = webhooks.find(({ name }) => name === POD_WEBHOOK);
+  return (own?.matchConditions ?? []).map(({ expression }) => expression);
+}
