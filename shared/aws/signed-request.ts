@@ -121,7 +121,9 @@ async function send(request: AwsRequest, { credentials, endpoint }: AwsAccess): 
   const url = new URL(endpoint ?? `https://${serviceHost(service, region)}`);
   const body = request.body === undefined ? undefined : JSON.stringify(request.body);
   const headers = {
-    ...(body === undefined ? {} : { "Content-Type": `application/x-amz-json-${jsonVersion}` }),
+    ...(body === undefined
+      ? {}
+      : { "Content-Type": target ? `application/x-amz-json-${jsonVersion}` : "application/json" }),
     ...(target === undefined ? {} : { "X-Amz-Target": target }),
   };
   const method = request.method ?? (body === undefined ? "GET" : "POST");

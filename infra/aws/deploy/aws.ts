@@ -1,0 +1,150 @@
+/** All that a deployment asks of AWS beside what osls does, with the credentials that osls finds too. */
+import { CloudFormationClient, DescribeStacksCommand } from "@aws-sdk/client-cloudformation";
+import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
+import { fromNodeProviderChain } from "@aws-sdk/credential-providers";
+import { AwsError, type AwsRequest, awsJson } from "../../../shared/aws/signed-request.ts";
+
+export interface EksCluster {
+  readonly status: string;
+  readonly endpoint?: string;
+  readonly certificateAuthority?: { readonly data?: string };
+  readonly resourcesVpcConfig?: {
+    readonly endpointPublicAccess?: boolean;
+    readonly publicAccessCidrs?: readonly string[];
+  };
+  readonly accessConfig?: { readonly authenticationMode?: string };
+}
+
+export interface Stack {
+  /** such as UPDATE_COMPLETE */
+  readonly status: string;
+  readonly outputs: ReadonlyMap<string, string>;
+}
+
+/** Each method is one call, that of the same name. What is not there is undefined. */
+export interface Aws {
+  readonly getCallerIdentity: () => Promise<{ readonly account: string; readonly arn: string }>;
+  readonly describeCluster: (name: string) => Promise<EksCluster | undefined>;
+  /** groups of the role in the cluster */
+  readonly describeAccessEntry: (cluster: string, role: string) => Promise<readonly string[] | undefined>;
+  readonly createAccessEntry: (cluster: string, role: string, groups: readonly string[]) => Promise<void>;
+  readonly updateAccessEntry: (cluster: string, role: string, groups: readonly string[]) => Promise<void>;
+  readonly describeStack: (name: string) => Promise<Stack | undefined>;
+  readonly getParameter: (name: string) => Promise<string | undefined>;
+  /** False: there is one already, which stays. */
+  readonly putSecret: (name: string, value: string) => Promise<boolean>;
+  /** how many functions may run at once in the account */
+  readonly getConcurrency: () => Promise<number | undefined>;
+}
+
+/** @param endpoint instead of AWS' own addresses */
+export function openAws(region: string, endpoint: string | undefined): Aws {
+  const provider = fromNodeProviderChain({ clientConfig: { region } });
+  const client = { region, credentials: provider, ...(endpoint === undefined ? {} : { endpoint }) };
+  const credentials = async () => {
+    const { accessKeyId, secretAccessKey, sessionToken } = await provider();
+    return { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
+  };
+  const ask = async <T>(request: Omit<AwsRequest, "region">): Promise<T> =>
+    awsJson<T>(
+      { region, ...request },
+      { credentials: await credentials(), ...(endpoint === undefined ? {} : { endpoint }) },
+    );
+  return {
+    getCallerIdentity: async () => {
+      const { Account = "", Arn = "" } = await new STSClient(client).send(new GetCallerIdentityCommand({}));
+      return { account: Account, arn: Arn };
+    },
+    describeStack: (name) => describeStack(new CloudFormationClient(client), name),
+    ...parametersBy(ask),
+    ...clustersBy(ask),
+    getConcurrency: async () => {
+      const path = "/2016-08-19/account-settings";
+      const answer = await ask<{ readonly AccountLimit?: { readonly ConcurrentExecutions?: number } }>({
+        service: "lambda",
+        path,
+      });
+      return answer.AccountLimit?.ConcurrentExecutions;
+    },
+  };
+}
+
+type Ask = <T>(request: Omit<AwsRequest, "region">) => Promise<T>;
+
+function parametersBy(ask: Ask): Pick<Aws, "getParameter" | "putSecret"> {
+  return {
+    getParameter: (Name) =>
+      unless("ParameterNotFound", async () => {
+        const body = { Name, WithDecryption: true };
+        const answer = await ask<{ readonly Parameter?: { readonly Value?: string } }>({
+          service: "ssm",
+          target: "AmazonSSM.GetParameter",
+          body,
+        });
+        return answer.Parameter?.Value;
+      }),
+    putSecret: async (Name, Value) => {
+      const body = { Name, Value, Type: "SecureString" };
+      const put = async () => {
+        await ask({ service: "ssm", target: "AmazonSSM.PutParameter", body });
+        return true;
+      };
+      return (await unless("ParameterAlreadyExists", put)) ?? false;
+    },
+  };
+}
+
+function clustersBy(
+  ask: Ask,
+): Pick<Aws, "describeCluster" | "describeAccessEntry" | "createAccessEntry" | "updateAccessEntry"> {
+  const entries = (cluster: string) => `/clusters/${encodeURIComponent(cluster)}/access-entries`;
+  return {
+    describeCluster: (name) =>
+      unless("ResourceNotFoundException", async () => {
+        const path = `/clusters/${encodeURIComponent(name)}`;
+        return (await ask<{ readonly cluster: EksCluster }>({ service: "eks", path })).cluster;
+      }),
+    describeAccessEntry: (cluster, role) =>
+      unless("ResourceNotFoundException", async () => {
+        const path = `${entries(cluster)}/${encodeURIComponent(role)}`;
+        const { accessEntry } = await ask<{ readonly accessEntry: { readonly kubernetesGroups?: readonly string[] } }>({
+          service: "eks",
+          path,
+        });
+        return accessEntry.kubernetesGroups ?? [];
+      }),
+    createAccessEntry: async (cluster, principalArn, kubernetesGroups) => {
+      await ask({ service: "eks", path: entries(cluster), body: { principalArn, kubernetesGroups } });
+    },
+    updateAccessEntry: async (cluster, role, kubernetesGroups) => {
+      await ask({
+        service: "eks",
+        path: `${entries(cluster)}/${encodeURIComponent(role)}`,
+        body: { kubernetesGroups },
+      });
+    },
+  };
+}
+
+async function unless<T>(code: string, ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof AwsError && error.code === code) return undefined;
+    throw error;
+  }
+}
+
+async function describeStack(client: CloudFormationClient, StackName: string): Promise<Stack | undefined> {
+  try {
+    const { Stacks: [stack] = [] } = await client.send(new DescribeStacksCommand({ StackName }));
+    if (stack === undefined) return undefined;
+    const outputs = (stack.Outputs ?? []).map(
+      ({ OutputKey = "", OutputValue = "" }) => [OutputKey, OutputValue] as const,
+    );
+    return { status: stack.StackStatus ?? "", outputs: new Map(outputs) };
+  } catch (error) {
+    if (error instanceof Error && /does not exist/.test(error.message)) return undefined;
+    throw error;
+  }
+}

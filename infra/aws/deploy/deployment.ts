@@ -1,0 +1,77 @@
+/** What the steps of a deployment have in common. Each looks first, and changes what is not yet as it should be. */
+import type { Screen } from "../../../functions/cli/terminal/screen.ts";
+import type { WebhookAddress } from "../../../shared/install/webhooks/address.ts";
+import type { AwsSettings } from "../settings.ts";
+import type { Aws, EksCluster, Stack } from "./aws.ts";
+import type { DeployOptions } from "./options.ts";
+import type { Kubectl } from "./programs.ts";
+
+/** Something that whoever deploys has to know or to do: its message is all that is said. */
+export class DeployError extends Error {
+  override readonly name = "DeployError";
+}
+
+export interface Tools {
+  readonly options: DeployOptions;
+  readonly aws: Aws;
+  readonly kubectl: Kubectl;
+  readonly screen: Screen;
+  readonly now: () => number;
+}
+
+/** Found out before anything is begun. */
+export interface Facts {
+  readonly cluster: EksCluster;
+  /** valid ones, the new one first; none: they are made */
+  readonly secrets: readonly string[];
+  readonly stack: Stack | undefined;
+  readonly settings: AwsSettings;
+}
+
+export interface Deployment extends Tools, Facts {
+  readonly stackName: string;
+  readonly changes: Changes;
+}
+
+/** Where the webhooks answer, with the secret of their paths. */
+export type SecretAddress = WebhookAddress & { readonly pathSecret: string };
+
+/** Makes changes, or says in a dry run what they would be. */
+export class Changes {
+  readonly #screen: Screen;
+  readonly #isDryRun: boolean;
+  #count = 0;
+
+  constructor(screen: Screen, isDryRun: boolean) {
+    this.#screen = screen;
+    this.#isDryRun = isDryRun;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get isDryRun(): boolean {
+    return this.#isDryRun;
+  }
+
+  /** undefined: in a dry run. `isChange`: of what it came to */
+  async make<T>(
+    what: string,
+    act: () => Promise<T>,
+    isChange: (made: T) => boolean = () => true,
+  ): Promise<T | undefined> {
+    if (this.#isDryRun) {
+      this.#count += 1;
+      this.#screen.line("   ", { text: "would: ", color: "yellow" }, what);
+      return undefined;
+    }
+    const made = await act();
+    if (isChange(made)) this.#count += 1;
+    return made;
+  }
+
+  said(text: string): void {
+    this.#screen.line("   ", text);
+  }
+}

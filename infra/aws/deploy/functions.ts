@@ -1,0 +1,95 @@
+/** Deploys the functions by osls, once nothing else is changing them, and lets them into the cluster. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { DEPLOYED } from "../deployed.ts";
+import { roleId } from "../names.ts";
+import type { Stack } from "./aws.ts";
+import { DeployError, type Deployment } from "./deployment.ts";
+import { parametersOf } from "./preflight.ts";
+import { runProgram } from "./programs.ts";
+
+const POLL_MS = 5_000;
+/** CloudFormation gives up sooner. */
+const PATIENCE_MS = 30 * 60_000;
+const UNDER_WAY = /_IN_PROGRESS$/;
+/** Of the roles that may write, of those that read, and of the one that keeps the registration. */
+const GROUPS = { reconciler: "sidecarset:reconciler", webhooks: "sidecarset:webhooks" } as const;
+const REGISTRATION = "sidecarset:registration";
+
+/** The outputs of the stack; undefined in a dry run of the first deployment. */
+export async function deployFunctions(deployment: Deployment, secrets: readonly string[]): Promise<Stack | undefined> {
+  const { options, changes, cluster, stackName, aws, screen } = deployment;
+  if (!changes.isDryRun) await untilSettled(deployment);
+  const parameters = [...parametersOf(deployment, cluster, secrets)].map(([name, value]) => `--param=${name}=${value}`);
+  const args = ["run", "deploy", "--", "--stage", options.stage, "--region", options.region, ...parameters];
+  const shown = args.map((one) => (one.length > 80 ? `${one.slice(0, 40)}…` : one)).join(" ");
+  const deploy = async () => {
+    const onOutput = (text: string) => {
+      for (const line of text.split("\n").filter(Boolean)) screen.line({ text: `      ${line}`, color: "dim" });
+    };
+    const ended = await runProgram("npm", args, { onOutput });
+    if (ended.code !== 0)
+      throw new DeployError(
+        `osls did not deploy (exit code ${ended.code}); what it says stands above. Run this again when that is mended.`,
+      );
+    return !/No changes to deploy/.test(ended.stdout + ended.stderr);
+  };
+  const isChanged = await changes.make(`npm ${shown}`, deploy, (changed) => changed);
+  if (isChanged !== undefined) changes.said(isChanged ? "deployed" : "nothing has changed since they were deployed");
+  return changes.isDryRun ? deployment.stack : await aws.describeStack(stackName);
+}
+
+/** A run that was killed has left CloudFormation at work. */
+async function untilSettled({ aws, stackName, changes, now }: Deployment): Promise<void> {
+  const endsAt = now() + PATIENCE_MS;
+  for (let isSaid = false; ; isSaid = true) {
+    const stack = await aws.describeStack(stackName);
+    if (stack === undefined || !UNDER_WAY.test(stack.status) || stack.status === "REVIEW_IN_PROGRESS") return;
+    if (now() > endsAt) throw new DeployError(`stack ${stackName} has been ${stack.status} for half an hour.`);
+    if (!isSaid) changes.said(`stack ${stackName} is ${stack.status}: waiting for what was begun before`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** @throws DeployError where the stack has no such output */
+export function outputOf({ stackName }: Deployment, stack: Stack, key: string): string {
+  const value = stack.outputs.get(key);
+  if (value) return value;
+  throw new DeployError(`stack ${stackName} has no output ${key}: it was deployed by another release; deploy it anew.`);
+}
+
+/** Output of its ARN → groups that the role has to be in. */
+function groupsByRole({ settings }: Deployment): ReadonlyMap<string, readonly string[]> {
+  const served = DEPLOYED.filter(
+    ({ name, isInCluster }) => isInCluster && (name !== "ordered-set" || settings.isServingOrderedSets),
+  );
+  return new Map(
+    served.map(({ name, isCalledFor, isKeepingRegistration }) => {
+      const base = isCalledFor === undefined ? GROUPS.reconciler : GROUPS.webhooks;
+      const isKeeping = settings.keepRegistration === "true" && isKeepingRegistration && isCalledFor !== undefined;
+      return [roleId(name), isKeeping ? [base, REGISTRATION] : [base]];
+    }),
+  );
+}
+
+/** Each role in its groups; others that it is in, it stays in. */
+export async function letIn(deployment: Deployment, stack: Stack | undefined): Promise<void> {
+  const { changes } = deployment;
+  for (const [key, groups] of groupsByRole(deployment)) {
+    if (stack === undefined) await changes.make(`let ${key} into the cluster, as ${groups.join(", ")}`, async () => {});
+    else await letRoleIn(deployment, outputOf(deployment, stack, key), groups);
+  }
+}
+
+async function letRoleIn({ aws, options, changes }: Deployment, role: string, groups: readonly string[]) {
+  const { cluster } = options;
+  const name = role.split("/").at(-1);
+  const there = await aws.describeAccessEntry(cluster, role);
+  const missing = groups.filter((group) => !there?.includes(group));
+  if (there !== undefined && missing.length === 0) return changes.said(`${name} is in ${groups.join(", ")}`);
+  const act = () =>
+    there === undefined
+      ? aws.createAccessEntry(cluster, role, groups)
+      : aws.updateAccessEntry(cluster, role, [...there, ...missing]);
+  await changes.make(`let ${name} into the cluster, as ${groups.join(", ")}`, act);
+  if (!changes.isDryRun) changes.said(`${name} let in, as ${groups.join(", ")}`);
+}

@@ -1,0 +1,66 @@
+/** `npm run deploy:all`: from nothing to the first injected pod, on EKS. Run again it goes on where it stopped, and changes nothing that is as it should be. */
+import { createScreen, type Screen } from "../../../functions/cli/terminal/screen.ts";
+import { counted } from "../../../shared/go/counted.ts";
+import { mayColor, readEnvironment } from "../../../shared/settings/config.ts";
+import { ConfigError } from "../../../shared/settings/config-error.ts";
+import { openAws } from "./aws.ts";
+import { Changes, DeployError, type Deployment, type Tools } from "./deployment.ts";
+import { deployFunctions, letIn } from "./functions.ts";
+import { untilReady } from "./health.ts";
+import { addressOf, applyObjects, registerWebhooks } from "./objects.ts";
+import { type DeployOptions, parseOptions, USAGE } from "./options.ts";
+import { SERVICE } from "./parameters.ts";
+import { ensureSecrets } from "./path-secrets.ts";
+import { preflight } from "./preflight.ts";
+import { openKubectl } from "./programs.ts";
+import { check, injectFirstPod } from "./verify.ts";
+
+async function deploy(options: DeployOptions, screen: Screen): Promise<void> {
+  const tools: Tools = {
+    options,
+    screen,
+    aws: openAws(options.region, readEnvironment()["AWS_ENDPOINT_URL"] || undefined),
+    kubectl: openKubectl(options.context),
+    now: Date.now,
+  };
+  const heading = (text: string) => screen.line({ text, color: "bold" });
+  heading("Before anything is begun");
+  const stackName = `${SERVICE}-${options.stage}`;
+  const facts = await preflight(tools, stackName);
+  const changes = new Changes(screen, options.isDryRun);
+  const deployment: Deployment = { ...tools, ...facts, stackName, changes };
+  heading("1. The secret that callers prove themselves by");
+  const secrets = await ensureSecrets(deployment);
+  heading("2. The functions");
+  const stack = await deployFunctions(deployment, secrets);
+  heading("3. Their roles in the cluster");
+  await letIn(deployment, stack);
+  heading("4. Definition and rights");
+  const address = await addressOf(deployment, stack, secrets[0] ?? "");
+  await untilReady(deployment, address, false);
+  await applyObjects(deployment, address);
+  heading("5. The webhooks, once their functions are ready");
+  await untilReady(deployment, address, true);
+  await registerWebhooks(deployment, address);
+  heading("6. Check");
+  await check(deployment);
+  heading("7. The first pod");
+  await injectFirstPod(deployment);
+  heading(conclusionOf(changes));
+}
+
+function conclusionOf({ isDryRun, count }: Changes): string {
+  if (isDryRun) return `Nothing was changed: ${counted(count, "change")} would be made.`;
+  return count === 0 ? "All was there already: nothing was changed." : `Done: ${counted(count, "change")}.`;
+}
+
+const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: mayColor() });
+try {
+  const options = parseOptions(process.argv.slice(2));
+  if (options === undefined) screen.text(USAGE);
+  else await deploy(options, screen);
+} catch (error) {
+  const isTold = error instanceof ConfigError || error instanceof DeployError;
+  screen.warn(error instanceof Error ? error.message : String(error));
+  process.exitCode = isTold ? 2 : 1;
+}

@@ -1,0 +1,116 @@
+/** What `npm run deploy:all` is called with. */
+import { parseArgs } from "node:util";
+import { ConfigError } from "../../../shared/settings/config-error.ts";
+
+export interface DeployOptions {
+  readonly stage: string;
+  readonly region: string;
+  /** of EKS */
+  readonly cluster: string;
+  /** of the kubeconfig; absent: its current one */
+  readonly context?: string;
+  /** of serverless.yml, as they are given to osls too */
+  readonly parameters: ReadonlyMap<string, string>;
+  /** file: who signed the certificate of the webhooks; absent: a public authority, as Function URLs have */
+  readonly caBundle?: string;
+  readonly failurePolicy: "Ignore" | "Fail";
+  readonly isDryRun: boolean;
+}
+
+export const USAGE = `npm run deploy:all -- --region REGION --cluster NAME [options]
+
+  --region REGION          where the functions run: that of the cluster
+  --cluster NAME           the EKS cluster that they work for
+  --stage STAGE            one deployment of several in an account (prod)
+  --context NAME           of the kubeconfig (its current one)
+  --param NAME=VALUE       of docs/deploy.md, as often as needed
+  --failure-policy POLICY  what becomes of pods while the webhook is down: Ignore (default) or Fail
+  --ca-bundle FILE         who signed the webhooks' certificate, PEM (a public authority)
+  --dry-run                says what would be done, and does none of it
+`;
+
+/** What this command finds out itself. */
+const OWN = ["eks-cluster", "cluster-server", "cluster-ca", "path-digests"];
+/** What takes steps that this command does not know. */
+const BY_HAND = [
+  "namespace",
+  "kubeconfig",
+  "cluster-token",
+  "webhooks-token",
+  "path-secrets",
+  "bearer-tokens",
+  "domain-name",
+  "function-urls",
+  "authentication",
+];
+
+/** undefined: help was asked for. @throws ConfigError for the first that cannot be used */
+export function parseOptions(args: readonly string[]): DeployOptions | undefined {
+  const given = valuesOf(args);
+  if (given.help) return undefined;
+  const { context, "ca-bundle": caBundle } = given;
+  return {
+    ...placeOf(given),
+    parameters: parametersOf(given.param ?? []),
+    failurePolicy: policyOf(given["failure-policy"] ?? "Ignore"),
+    isDryRun: given["dry-run"] ?? false,
+    ...(context === undefined ? {} : { context }),
+    ...(caBundle === undefined ? {} : { caBundle }),
+  };
+}
+
+function placeOf({ region, cluster, stage = "prod" }: ReturnType<typeof valuesOf>) {
+  if (region === undefined || cluster === undefined)
+    throw new ConfigError(
+      "--region and --cluster are needed: an EKS cluster, and where it is; --help lists the options.",
+    );
+  if (!/^[a-z]{2}(-[a-z]+)+-\d$/.test(region))
+    throw new ConfigError(`--region ${region}: write the region of the cluster, such as eu-central-1.`);
+  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(cluster))
+    throw new ConfigError(
+      `--cluster ${cluster}: write the name of an EKS cluster (other clusters: docs/deploy-by-hand.md).`,
+    );
+  if (!/^[a-z][a-z0-9-]{0,30}$/.test(stage))
+    throw new ConfigError(`--stage ${stage}: write a lower-case word, such as prod.`);
+  return { region, cluster, stage };
+}
+
+function valuesOf(args: readonly string[]) {
+  try {
+    const text = { type: "string" } as const;
+    const flag = { type: "boolean" } as const;
+    const options = {
+      stage: text,
+      region: text,
+      cluster: text,
+      context: text,
+      param: { type: "string", multiple: true },
+      "ca-bundle": text,
+      "failure-policy": text,
+      "dry-run": flag,
+      help: flag,
+    } as const;
+    return parseArgs({ args: [...args], options }).values;
+  } catch (cause) {
+    const [sentence = ""] = (cause as Error).message.split(/\. |\n/);
+    throw new ConfigError(`${sentence}; --help lists the options.`);
+  }
+}
+
+function parametersOf(given: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    given.map((text): [string, string] => {
+      const [, name = "", value = ""] = /^([a-z-]+)=(.+)$/s.exec(text) ?? [];
+      if (name === "") throw new ConfigError(`--param ${text}: write NAME=VALUE.`);
+      if (OWN.includes(name)) throw new ConfigError(`--param ${name}: deploy:all finds it out itself; leave it out.`);
+      if (BY_HAND.includes(name))
+        throw new ConfigError(`--param ${name} takes steps that deploy:all does not know: docs/deploy-by-hand.md.`);
+      return [name, value];
+    }),
+  );
+}
+
+function policyOf(text: string): "Ignore" | "Fail" {
+  if (text === "Ignore" || text === "Fail") return text;
+  throw new ConfigError(`--failure-policy ${text}: write Ignore (the default) or Fail.`);
+}

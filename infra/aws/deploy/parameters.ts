@@ -1,0 +1,50 @@
+/** Every parameter by the functions' own parsers, before anything is begun; osls itself passes over what it does not know. */
+import { nearest } from "../../../shared/go/edit-distance.ts";
+import { ConfigError } from "../../../shared/settings/config-error.ts";
+import { checkEnvironment } from "../check-environment.ts";
+import { DEPLOYED } from "../deployed.ts";
+import { environmentOf } from "../functions.ts";
+import { type AwsSettings, readSettings } from "../settings.ts";
+import { readTags } from "../sizing.ts";
+import { template } from "../template.ts";
+
+/** What serverless.yml reads itself, with its defaults. */
+const COMMON = {
+  POD_NAMESPACE: ["namespace", "kruise-system"],
+  FEATURE_GATES: ["feature-gates", ""],
+  LOG_LEVEL: ["log-level", "info"],
+} as const;
+
+export const SERVICE = "sidecarset";
+
+/** `parameters`: all of them, with those that the deployment finds out. @throws ConfigError for the first that cannot be used */
+export async function checkParameters(
+  parameters: ReadonlyMap<string, string>,
+  { stage, region }: { readonly stage: string; readonly region: string },
+): Promise<AwsSettings> {
+  const known = new Set<string>(Object.values(COMMON).map(([name]) => name));
+  const read = async (name: string) => {
+    known.add(name);
+    return parameters.get(name) ?? "";
+  };
+  const settings = await readSettings(SERVICE, stage, read);
+  await readTags(read);
+  for (const name of parameters.keys()) checkName(name, known);
+  const variables = Object.entries(COMMON).map(([variable, [name, otherwise]]) => [
+    variable,
+    parameters.get(name) ?? otherwise,
+  ]);
+  const common = { AWS_REGION: region, ...Object.fromEntries(variables) };
+  for (const deployed of DEPLOYED)
+    checkEnvironment(deployed, environmentOf(deployed, settings), { common, isDeployed: true });
+  template(settings);
+  return settings;
+}
+
+function checkName(name: string, known: ReadonlySet<string>): void {
+  if (known.has(name)) return;
+  const near = nearest(name, [...known]);
+  throw new ConfigError(
+    `--param ${name}: there is no such parameter${near === undefined ? "" : `, perhaps ${near}`}; docs/deploy.md lists them.`,
+  );
+}

@@ -1,0 +1,58 @@
+/** Runs other programs. What is secret reaches them by stdin: everybody on a machine may read a command line. */
+import { spawn } from "node:child_process";
+import { withoutSecrets } from "../../../shared/log.ts";
+import { ConfigError } from "../../../shared/settings/config-error.ts";
+
+/** Of what a program says; the cause stands at its beginning. */
+const MOST_CHARACTERS = 600;
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface ProgramOptions {
+  readonly stdin?: string;
+  /** gets what it prints, as it comes */
+  readonly onOutput?: (text: string) => void;
+}
+
+/** @throws ConfigError where there is no such program */
+export function runProgram(
+  program: string,
+  args: readonly string[],
+  { stdin = "", onOutput }: ProgramOptions = {},
+): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, [...args], { stdio: ["pipe", "pipe", "pipe"] });
+    const printed = { stdout: "", stderr: "" };
+    for (const stream of ["stdout", "stderr"] as const)
+      child[stream].setEncoding("utf8").on("data", (text: string) => {
+        printed[stream] += text;
+        onOutput?.(text);
+      });
+    child.on("error", (cause: NodeJS.ErrnoException) => {
+      if (cause.code === "ENOENT") reject(new ConfigError(`${program} is needed, and not installed here.`));
+      else reject(cause);
+    });
+    child.on("close", (code) => resolve({ code: code ?? 1, ...printed }));
+    // One that ends without reading has said why.
+    child.stdin.on("error", () => undefined);
+    child.stdin.end(stdin);
+  });
+}
+
+/** kubectl, with the context that was asked for. */
+export type Kubectl = (args: readonly string[], stdin?: string) => Promise<Ended>;
+
+export function openKubectl(context: string | undefined): Kubectl {
+  const where = context === undefined ? [] : ["--context", context];
+  return (args, stdin = "") => runProgram("kubectl", [...args, ...where], { stdin });
+}
+
+/** What a program printed, in one line and without secrets. */
+export function sentenceOf({ stdout, stderr }: Ended): string {
+  const text = stderr.trim() === "" ? stdout : stderr;
+  return withoutSecrets(text.trim().replaceAll(/\s*\n\s*/g, " ")).slice(0, MOST_CHARACTERS);
+}

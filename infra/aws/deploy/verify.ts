@@ -1,0 +1,149 @@
+/** Whether it works: `sidecarset check`, and a pod that is created in a dry run and comes back with its sidecars. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { showReport } from "../../../functions/cli/commands/check.ts";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import type { CheckReport } from "../../../shared/core/inspect/check/check.ts";
+import type { FindingId } from "../../../shared/core/inspect/check/finding.ts";
+import { DeployError, type Deployment } from "./deployment.ts";
+import { runProgram, sentenceOf } from "./programs.ts";
+
+const CLI = fileURLToPath(new URL("../../../functions/cli.mjs", import.meta.url));
+/** The schedule calls once a minute. */
+const PATIENCE_MS = 150_000;
+const POLL_MS = 3_000;
+/** What the first pass, and API servers that have just been told, make good. */
+const SOON: ReadonlySet<FindingId> = new Set<FindingId>([
+  "TickNeverRan",
+  "TickNotRunning",
+  "NotInForce",
+  "ApiServerNotAnswered",
+]);
+
+/** @throws DeployError for an error that does not go away by itself */
+export async function check(deployment: Deployment): Promise<void> {
+  const { changes, screen, now } = deployment;
+  if (changes.isDryRun) return changes.said("sidecarset check, until the first pass has run");
+  const endsAt = now() + PATIENCE_MS;
+  let report = await reportOf(deployment);
+  while (
+    errorsOf(report).some(({ id }) => SOON.has(id)) &&
+    errorsOf(report).every(({ id }) => SOON.has(id)) &&
+    now() < endsAt
+  ) {
+    await sleep(POLL_MS);
+    report = await reportOf(deployment);
+  }
+  showReport(report, screen);
+  if (report.counts.error > 0) throw new DeployError("sidecarset check found errors: each says above what to do.");
+}
+
+const errorsOf = ({ findings }: CheckReport) => findings.filter(({ severity }) => severity === "error");
+
+async function reportOf({ options }: Deployment): Promise<CheckReport> {
+  const context = options.context === undefined ? [] : ["--context", options.context];
+  const ended = await runProgram(process.execPath, [CLI, "check", "-o", "json", ...context]);
+  if (!ended.stdout.startsWith("{")) throw new DeployError(`sidecarset check failed: ${sentenceOf(ended)}`);
+  return JSON.parse(ended.stdout) as CheckReport;
+}
+
+const SAMPLE_LABEL = "sidecarset.kruise.io/first-pod";
+const SAMPLE = {
+  apiVersion: "apps.kruise.io/v1beta1",
+  kind: "SidecarSet",
+  metadata: { name: "sidecarset-first-pod" },
+  // No pod has this label but the one that is never stored.
+  spec: {
+    selector: { matchLabels: { [SAMPLE_LABEL]: "true" } },
+    updateStrategy: { type: "NotUpdate" },
+    containers: [{ name: "first-sidecar", image: "busybox:1.37" }],
+  },
+};
+
+/** A SidecarSet that is asked for by labels alone. */
+interface Asked {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly containers: readonly string[];
+}
+
+/** By a SidecarSet of the cluster; where there is none, by one that is there for as long as it takes. */
+export async function injectFirstPod(deployment: Deployment): Promise<void> {
+  const { changes } = deployment;
+  const there = await askedOf(deployment);
+  if (there !== undefined)
+    return changes.isDryRun ? changes.said(`a pod for ${there.name}, in a dry run`) : untilInjected(deployment, there);
+  if (changes.count === 0)
+    return changes.said("no SidecarSet to try one with: kubectl apply -f infra/demo/log-agent.yaml");
+  const sample = {
+    name: SAMPLE.metadata.name,
+    labels: SAMPLE.spec.selector.matchLabels,
+    containers: ["first-sidecar"],
+  };
+  if (changes.isDryRun)
+    return changes.said(`SidecarSet ${sample.name} for a moment, which matches no pod but one in a dry run`);
+  await kubectlOrThrow(deployment, ["apply", "-f", "-"], JSON.stringify(SAMPLE));
+  try {
+    await untilInjected(deployment, sample);
+  } finally {
+    await removeSample(deployment);
+  }
+}
+
+/** With its ledger, in which nothing was reserved: its pods are never changed. */
+async function removeSample(deployment: Deployment): Promise<void> {
+  const { name } = SAMPLE.metadata;
+  const ledger = ["-n", KRUISE_NAMESPACE, "delete", "configmap", `sidecarset-ledger-${name}`];
+  for (const args of [["delete", "sidecarset", name], ledger])
+    await kubectlOrThrow(deployment, [...args, "--ignore-not-found", "--wait=false"]);
+}
+
+async function askedOf(deployment: Deployment): Promise<Asked | undefined> {
+  const { code, stdout } = await deployment.kubectl(["get", "sidecarsets", "-o", "json"]);
+  if (code !== 0) return undefined;
+  const { items } = JSON.parse(stdout) as { readonly items: readonly SidecarSet[] };
+  const asked = items.flatMap(({ metadata, spec }): readonly Asked[] => {
+    const { selector, namespaceSelector, containers = [], injectionStrategy } = spec;
+    const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
+    const isPlain =
+      Object.keys(matchLabels).length > 0 && matchExpressions.length === 0 && namespaceSelector === undefined;
+    if (!isPlain || containers.length === 0 || injectionStrategy?.paused || metadata?.name === SAMPLE.metadata.name)
+      return [];
+    return [{ name: metadata?.name ?? "", labels: matchLabels, containers: containers.map(({ name }) => name) }];
+  });
+  return asked[0];
+}
+
+async function untilInjected(deployment: Deployment, { name, labels, containers }: Asked): Promise<void> {
+  const { changes, now } = deployment;
+  const metadata = { name: "sidecarset-first-pod", namespace: "default", labels };
+  const pod = { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [{ name: "web", image: "nginx:1.29" }] } };
+  const endsAt = now() + PATIENCE_MS / 5;
+  for (;;) {
+    const created = await kubectlOrThrow(
+      deployment,
+      ["create", "--dry-run=server", "-o", "json", "-f", "-"],
+      JSON.stringify(pod),
+    );
+    const { spec } = JSON.parse(created) as Pod;
+    const names = [...(spec.initContainers ?? []), ...spec.containers].map((one) => one.name);
+    if (containers.every((one) => names.includes(one)))
+      return changes.said(
+        `a pod with the labels of SidecarSet ${name}, created in a dry run, has the containers ${names.join(", ")}`,
+      );
+    if (now() > endsAt)
+      throw new DeployError(
+        `a pod that SidecarSet ${name} matches has only the containers ${names.join(", ")}: sidecarset explain says why.`,
+      );
+    await sleep(POLL_MS);
+  }
+}
+
+async function kubectlOrThrow({ kubectl }: Deployment, args: readonly string[], stdin?: string): Promise<string> {
+  const ended = await kubectl(args, stdin);
+  if (ended.code === 0) return ended.stdout;
+  throw new DeployError(`kubectl ${args[0]} failed: ${sentenceOf(ended)}`);
+}
