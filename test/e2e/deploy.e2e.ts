@@ -1,0 +1,123 @@
+/** `npm run deploy:all` against a stand-in for AWS and the real API server: what it asks, what it changes, and what it never shows. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { installation } from "../../shared/install/manifests.ts";
+import { isKubeError } from "../../shared/kube/error.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
+import { controlPlane } from "./support/access.ts";
+import { clusterOf } from "./support/clients.ts";
+import { deploymentScene, type Scene } from "./support/deployed.ts";
+import { removeAll } from "./support/installed.ts";
+
+const SECRET = "/sidecarset/prod/path-secrets";
+const ACCESS = "POST /clusters/demo/access-entries";
+const POD_WEBHOOK = { name: "kruise-sidecarset-mutating-webhook-configuration" };
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await deploymentScene();
+});
+afterAll(async () => {
+  await removeAll(clusterOf(controlPlane()), installation({ url: "https://x.invalid" }).toReversed()).catch(
+    () => undefined,
+  );
+  await scene?.close();
+});
+
+interface Registered extends KubernetesObject {
+  readonly webhooks?: readonly { readonly clientConfig: { readonly url?: string; readonly caBundle?: string } }[];
+}
+
+const registered = () =>
+  clusterOf(controlPlane())
+    .get<Registered>(MUTATING_WEBHOOK_CONFIGURATIONS, POD_WEBHOOK)
+    .catch((error: unknown) => {
+      if (isKubeError(error, 404)) return undefined;
+      throw error;
+    });
+
+/** What it has asked kubectl to do that writes. */
+const kubectlWrites = () =>
+  scene.commands().filter((line) => /^kubectl (apply|delete|create)/.test(line) && !line.includes("--dry-run=server"));
+
+describe("a deployment from nothing", { timeout: 400_000 }, () => {
+  it("is only told of by --dry-run, which changes nothing anywhere", async () => {
+    const { code, text } = await scene.deploy(["--dry-run"]);
+    expect(text).toContain("would: put 256 random bits into SSM, /sidecarset/prod/path-secrets (SecureString)");
+    expect(text).toContain("would: npm run deploy -- --stage prod --region eu-central-1");
+    expect(text).toContain("would: let RolloutRole into the cluster, as sidecarset:reconciler");
+    expect(text).toContain("would: kubectl apply: create MutatingWebhookConfiguration");
+    expect(text).toMatch(/Nothing was changed: \d+ changes would be made/);
+    expect([code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([0, [], []]);
+    expect(scene.commands().filter((line) => line.startsWith("npm"))).toEqual([]);
+    expect(await registered()).toBeUndefined();
+  });
+
+  it.each([
+    ["a parameter that does not exist", ["--param", "freshnes-ms=1"], {}, "perhaps freshness-ms"],
+    ["a parameter no function would start with", ["--param", "log-level=loud"], {}, "log-level"],
+    ["more than the account has", ["--param", "reserved-concurrency=mutate-pod=950"], {}, "950 of the 1000"],
+    ["a cluster that is not there", ["--cluster", "other"], {}, "no such EKS cluster"],
+    ["another cluster's kubeconfig", [], { endpoint: "https://elsewhere.example.com" }, "aws eks update-kubeconfig"],
+    ["no access entries", [], { accessConfig: { authenticationMode: "CONFIG_MAP" } }, "API_AND_CONFIG_MAP"],
+    ["a private API server", [], { resourcesVpcConfig: { endpointPublicAccess: false } }, "--param subnets"],
+  ])("is refused before it begins, in one sentence: %s", async (_title, args, cluster, sentence) => {
+    const before = scene.aws.state.cluster;
+    scene.aws.state.cluster = { ...before, ...cluster };
+    const { code, text } = await scene.deploy(args);
+    scene.aws.state.cluster = before;
+    expect(text).toContain(sentence);
+    expect([code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([2, [], []]);
+  });
+
+  it("is killed in the middle", async () => {
+    const { onCall } = scene.aws.state;
+    scene.aws.state.onCall = (call) => {
+      onCall?.(call);
+      if (call.action === ACCESS && scene.aws.state.entries.size === 2) scene.kill();
+    };
+    const { killed } = await scene.deploy();
+    scene.aws.state.onCall = onCall;
+    expect(killed).toBe(true);
+    expect(scene.aws.takeWrites().map(({ action }) => action)).toEqual(["PutParameter", ACCESS, ACCESS, ACCESS]);
+    expect(await registered()).toBeUndefined();
+  });
+
+  it("goes on when it is run again, and ends with a pod that has its sidecar", async () => {
+    const secret = scene.aws.state.parameters.get(SECRET) ?? "";
+    expect(secret).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    const { code, text } = await scene.deploy();
+    expect(text).toContain("has the containers first-sidecar, web");
+    expect([code, scene.aws.takeWrites().map(({ action }) => action)]).toEqual([0, [ACCESS]]);
+    expect([...scene.aws.state.entries.values()].toSorted().flat()).toEqual([
+      "sidecarset:reconciler",
+      "sidecarset:reconciler",
+      "sidecarset:webhooks",
+      "sidecarset:webhooks",
+    ]);
+    expect(scene.aws.state.parameters.get(SECRET)).toBe(secret);
+    const [webhook] = (await registered())?.webhooks ?? [];
+    expect(webhook?.clientConfig.url).toContain(`/s/${pathSecretOf(secret, "/mutate-pod")}/mutate-pod`);
+    expect((await clusterOf(controlPlane()).list(SIDECARSETS, {})).items).toEqual([]);
+  });
+
+  it("changes nothing when it is run once more, and says so", async () => {
+    const before = kubectlWrites().length;
+    const { code, text } = await scene.deploy();
+    expect(text).toContain("All was there already: nothing was changed.");
+    expect([code, scene.aws.takeWrites()]).toEqual([0, []]);
+    expect(kubectlWrites().slice(before)).toEqual(["kubectl apply -f - -o json", "kubectl apply -f - -o json"]);
+  });
+
+  it("has shown the secret, or one of a path, on no command line and in no output", async () => {
+    const secret = scene.aws.state.parameters.get(SECRET) ?? "";
+    for (const one of [secret, pathSecretOf(secret, "/mutate-pod"), pathSecretOf(secret, "/convert")]) {
+      expect(one).toHaveLength(43);
+      expect(scene.commands().join("\n")).not.toContain(one);
+      expect(scene.printed()).not.toContain(one);
+    }
+    expect(scene.printed()).toContain("/sidecarset/prod/path-secrets made: 256 random bits");
+    expect(scene.commands().length).toBeGreaterThan(20);
+  });
+});

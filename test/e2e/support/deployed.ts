@@ -1,0 +1,174 @@
+/** What a deployment finds on its way: AWS' stand-in, programs that say how they were called, and functions that run once they are deployed. */
+import { execFile, execFileSync } from "node:child_process";
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { tickUntilAborted } from "../../../functions/server/ticker.ts";
+import { createCertificates } from "../../../infra/local/http/certificates.ts";
+import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
+import type { Cluster } from "../../../shared/kube/port.ts";
+import { createLog } from "../../../shared/log.ts";
+import { parseAuthentication } from "../../../shared/settings/authentication-settings.ts";
+import { readAwsAccess, readConfig } from "../../../shared/settings/config.ts";
+import { allWebhooks } from "../../../shared/webhook/handlers/all-webhooks.ts";
+import { authenticator } from "../../../shared/webhook/server/authenticate.ts";
+import { serveHttps } from "../../../shared/webhook/server/https-server.ts";
+import { controlPlane } from "./access.ts";
+import { type AwsStandIn, startAws } from "./aws-stand-in.ts";
+import { asServiceAccount, clusterOf, writeKubeconfig } from "./clients.ts";
+import { removeAtEnd } from "./processes.ts";
+
+interface Run {
+  readonly code: number;
+  /** stdout and stderr */
+  readonly text: string;
+  readonly killed: boolean;
+}
+
+export interface Scene {
+  readonly aws: AwsStandIn;
+  /** command lines of npm and kubectl so far */
+  readonly commands: () => readonly string[];
+  /** what all runs have printed */
+  readonly printed: () => string;
+  /** `npm run deploy:all -- ARGS` */
+  readonly deploy: (args?: readonly string[]) => Promise<Run>;
+  /** of the run under way */
+  readonly kill: () => void;
+  readonly close: () => Promise<void>;
+}
+
+const ROLES = ["MutatePodRole", "ValidateSidecarsetRole", "RolloutRole", "DryRunRole", "OrderedSetRole"];
+const FUNCTIONS = ["MutateDashpod", "MutateDashsidecarset", "ValidateDashsidecarset", "ConvertDashsidecarset"];
+const IN_CLUSTER = new Set(["MutateDashpod", "ValidateDashsidecarset"]);
+const CLUSTER = "demo";
+
+/** In a folder that comes first in PATH. npm deploys nothing: it is noted that it was asked to. */
+function writePrograms(folder: string): void {
+  const kubectl = execFileSync("which", ["kubectl"], { encoding: "utf8" }).trim();
+  const command = (name: string, body: string) => {
+    writeFileSync(join(folder, name), `#!/usr/bin/env bash\necho "${name} $*" >> ${folder}/commands\n${body}\n`);
+    chmodSync(join(folder, name), 0o755);
+  };
+  command("kubectl", `exec ${kubectl} "$@"`);
+  const same = `[ "$*" != "$(cat ${folder}/deployed 2>/dev/null)" ] || { echo "No changes to deploy. Deployment skipped."; exit 0; }`;
+  command("npm", `${same}\necho "$*" > ${folder}/deployed`);
+  writeFileSync(join(folder, "commands"), "");
+}
+
+/** By the digests that the functions were deployed with, as they know callers. */
+function knownBy(folder: string, log: ReturnType<typeof createLog>) {
+  let digests = "";
+  let known: ReturnType<typeof authenticator> | undefined;
+  return () => {
+    const deployed = existsSync(join(folder, "deployed")) ? readFileSync(join(folder, "deployed"), "utf8") : "";
+    const [, now = ""] = /--param=path-digests=(.*?)(?: --param|\n|$)/.exec(deployed) ?? [];
+    if (known === undefined || now !== digests) {
+      const settings = parseAuthentication({ AUTHENTICATION: "secret-path", PATH_DIGESTS: now });
+      known = authenticator(settings, { aws: readAwsAccess, log, now: Date.now }, { hasConversions: true });
+      digests = now;
+    }
+    return known.isKnown;
+  };
+}
+
+/** They have their service accounts once those are there. */
+async function startDeployed(folder: string) {
+  const { authority, certificate, key } = await createCertificates("127.0.0.1");
+  const tls = { tlsCert: join(folder, "tls.crt"), tlsKey: join(folder, "tls.key") };
+  writeFileSync(tls.tlsCert, certificate);
+  writeFileSync(tls.tlsKey, key, { mode: 0o600 });
+  writeFileSync(join(folder, "ca.crt"), authority);
+  const log = createLog("error", () => undefined);
+  const known = knownBy(folder, log);
+  const connectAs = async (name: string) => clusterOf(await asServiceAccount(controlPlane(), KRUISE_NAMESPACE, name));
+  const config = readConfig({});
+  const serve = (connect: () => Promise<Cluster>) => {
+    const webhooks = allWebhooks({ ...config, connect, now: Date.now, log, isKnown: (...asked) => known()(...asked) });
+    return serveHttps(webhooks, { ...tls, port: 0, host: "127.0.0.1" });
+  };
+  const inCluster = await serve(() => connectAs("sidecarset-webhooks"));
+  // Those that need no rights in the cluster are ready before there are any.
+  const outside = await serve(async () => clusterOf(controlPlane()));
+  const end = new AbortController();
+  const ticks = tickUntilAborted({
+    connect: () => connectAs("sidecarset-reconciler"),
+    kruiseNamespace: KRUISE_NAMESPACE,
+    settings: config.featureGates,
+    tickMs: 1_000,
+    log,
+    onReport: undefined,
+    signal: end.signal,
+  });
+  const close = async () => {
+    end.abort();
+    await ticks;
+    await inCluster.close();
+    await outside.close();
+  };
+  const urlOf = (name: string) => `https://127.0.0.1:${(IN_CLUSTER.has(name) ? inCluster : outside).port}/`;
+  return { urlOf, close };
+}
+
+export async function deploymentScene(): Promise<Scene> {
+  const folder = await mkdtemp(join(tmpdir(), "deployment-"));
+  removeAtEnd(folder);
+  writePrograms(folder);
+  const plane = controlPlane();
+  const kubeconfig = await writeKubeconfig(join(folder, "kubeconfig"), plane);
+  const [aws, functions] = [await startAws(), await startDeployed(folder)];
+  aws.state.cluster = {
+    name: CLUSTER,
+    status: "ACTIVE",
+    endpoint: plane.url,
+    certificateAuthority: { data: Buffer.from(plane.caCertificate ?? "").toString("base64") },
+    resourcesVpcConfig: { endpointPublicAccess: true, publicAccessCidrs: ["0.0.0.0/0"] },
+    accessConfig: { authenticationMode: "API" },
+  };
+  const outputs = Object.fromEntries([
+    ...ROLES.map((role) => [role, `arn:aws:iam::123456789012:role/sidecarset-prod-${role}-ABC`]),
+    ...FUNCTIONS.map((name) => [`${name}LambdaFunctionUrl`, functions.urlOf(name)]),
+  ]);
+  // Once npm was called for it, CloudFormation has it.
+  const onCall = () => {
+    if (aws.state.stack === undefined && existsSync(join(folder, "deployed")))
+      aws.state.stack = { status: "CREATE_COMPLETE", outputs };
+  };
+  aws.state.onCall = onCall;
+  const env = {
+    ...process.env,
+    PATH: `${folder}:${process.env["PATH"]}`,
+    KUBECONFIG: kubeconfig,
+    AWS_ENDPOINT_URL: aws.endpoint,
+    AWS_ACCESS_KEY_ID: "AKIAEXAMPLE",
+    AWS_SECRET_ACCESS_KEY: "not-a-secret-of-anybody",
+    HOME: folder,
+  };
+  let printed = "";
+  let running: ReturnType<typeof execFile> | undefined;
+  const deploy = (args: readonly string[] = []) =>
+    new Promise<Run>((resolve) => {
+      const all = ["--region", "eu-central-1", "--cluster", CLUSTER, "--ca-bundle", join(folder, "ca.crt"), ...args];
+      running = execFile(process.execPath, ["infra/aws/deploy/main.ts", ...all], { env }, (error, stdout, stderr) => {
+        printed += stdout + stderr;
+        resolve({
+          code: error ? Number(error.code ?? 1) : 0,
+          text: stdout + stderr,
+          killed: error?.signal === "SIGKILL",
+        });
+      });
+    });
+  return {
+    aws,
+    deploy,
+    printed: () => printed,
+    kill: () => void running?.kill("SIGKILL"),
+    commands: () => readFileSync(join(folder, "commands"), "utf8").trimEnd().split("\n").filter(Boolean),
+    close: async () => {
+      await functions.close();
+      aws.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
