@@ -20,6 +20,7 @@ const PAGES = ["README.md", ...readdirSync("docs").flatMap((name) => (name.endsW
 const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm ci( && npm (run demo|test))?$/, "steps of CI"],
   [/^npm run deploy -- /, "takes an AWS account; infra/aws/check.sh packages it with such parameters"],
+  [/^npm run deploy:all -- /, "takes an AWS account; test/e2e/deploy.e2e.ts runs it with a stand-in for AWS"],
   [/^npx osls /, "takes an AWS account"],
 ];
 

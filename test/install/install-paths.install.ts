@@ -333,9 +333,9 @@ describe("a chart that serves in the cluster", () => {
   });
 });
 
-describe("by the commands of docs/deploy.md, for functions with URLs of their own", () => {
+describe("by the commands of docs/deploy-by-hand.md, for functions with URLs of their own", () => {
   it("gives the same objects", async () => {
-    const document = await readFile(join(ROOT, "docs/deploy.md"), "utf8");
+    const document = await readFile(join(ROOT, "docs/deploy-by-hand.md"), "utf8");
     const [, commands = ""] = /## 4\. Register[\s\S]*?```sh\n([\s\S]*?)```/.exec(document) ?? [];
     await writeFile(join(folder, "path-secrets"), `${SECRET}\n`);
     const stubs = `cd ${ROOT}
