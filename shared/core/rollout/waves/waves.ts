@@ -96,13 +96,9 @@ function listProblems(list: unknown): readonly string[] {
   ];
 }
 
-/** A wave as it is written: anything. */
-interface Given {
-  readonly name?: unknown;
-  readonly namespaceSelector?: unknown;
-  readonly soakSeconds?: unknown;
-  readonly paused?: unknown;
-}
+/** As it is written. */
+type Anything<Key extends string> = Readonly<Partial<Record<Key, unknown>>>;
+type Given = Anything<"name" | "namespaceSelector" | "soakSeconds" | "paused">;
 
 function waveProblems(one: unknown, at: number): readonly string[] {
   if (!isJsonObject(one)) return [`has a wave (number ${at + 1}) that is no object: write ${EXAMPLE}`];
@@ -159,16 +155,8 @@ function operatorProblems(operator: string, values: number): readonly string[] {
   return values === 0 ? [] : [`${operator} takes no values`];
 }
 
-interface GivenSelector {
-  readonly matchLabels?: unknown;
-  readonly matchExpressions?: unknown;
-}
-
-interface GivenRequirement {
-  readonly key?: unknown;
-  readonly operator?: unknown;
-  readonly values?: unknown;
-}
+type GivenSelector = Anything<"matchLabels" | "matchExpressions">;
+type GivenRequirement = Anything<"key" | "operator" | "values">;
 
 /** What a validation of selectors takes for granted. */
 function shapeProblem({ matchLabels = {}, matchExpressions = [] }: GivenSelector): string | undefined {
