@@ -4,7 +4,7 @@
  * Where there are several clusters, {"cluster": "name"} and each message say of which; without it all have their pass.
  */
 import type { Context, SQSEvent } from "aws-lambda";
-import { gateAsker } from "../../shared/approval/gate-asker.ts";
+import { batchGates } from "../../shared/approval/batch-gates.ts";
 import type { Queue } from "../../shared/aws/access.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
@@ -19,7 +19,6 @@ import {
   readCallLimits,
   readCluster,
   readConfig,
-  readGateHosts,
   readQueue,
 } from "../../shared/settings/config.ts";
 import { keepHeapSmall } from "./heap.ts";
@@ -56,7 +55,7 @@ async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContex
     follow: true,
     settings: featureGates,
     isKeepingRegistration,
-    gates: { ask: gateAsker(readGateHosts(env)), refusals },
+    gates: batchGates(log, { refusals, env }),
     ...(site.memory ? { memory: site.memory } : {}),
   };
   const remainingMs = () => context.getRemainingTimeInMillis() - REPORT_MS;

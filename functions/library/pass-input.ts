@@ -25,6 +25,6 @@ export function assumed({
   kubelets = new Map(),
   isResizeServed = false,
   namespaceLabels = new Map(),
-}: PassInput): Pick<Observation, "taken" | "reserved" | "kubelets" | "isResizeServed" | "namespaceLabels"> {
-  return { taken: [], reserved: NOTHING_RESERVED, kubelets, isResizeServed, namespaceLabels };
+}: PassInput): Pick<Observation, "taken" | "checks" | "reserved" | "kubelets" | "isResizeServed" | "namespaceLabels"> {
+  return { taken: [], checks: [], reserved: NOTHING_RESERVED, kubelets, isResizeServed, namespaceLabels };
 }

@@ -1,12 +1,13 @@
 /** One scheduled pass by hand. */
 
-import { gateAsker } from "../../shared/approval/gate-asker.ts";
+import { batchGates } from "../../shared/approval/batch-gates.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import type { PlanWish } from "../../shared/controller/rollout/dry-run.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
-import { readConfig, readGateHosts } from "../../shared/settings/config.ts";
+import { createLog } from "../../shared/log.ts";
+import { readConfig } from "../../shared/settings/config.ts";
 
 export interface TickOptions {
   readonly deadlineMs: number;
@@ -33,7 +34,7 @@ export function runTick(cluster: Cluster, options: TickOptions): Promise<PassRep
     follow: true,
     settings: featureGates,
     isKeepingRegistration,
-    gates: { ask: gateAsker(readGateHosts()), refusals: new Map() },
+    gates: batchGates(createLog("error")),
     ...options,
   });
 }

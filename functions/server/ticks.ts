@@ -1,11 +1,11 @@
 /** Passes over SidecarSets and ordered sets on a timer, in a process that goes on. The environment's settings apply. */
 
-import { gateAsker } from "../../shared/approval/gate-asker.ts";
+import { batchGates } from "../../shared/approval/batch-gates.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { createBatchedLog, type Log } from "../../shared/log.ts";
-import { readCluster, readConfig, readGateHosts } from "../../shared/settings/config.ts";
+import { readCluster, readConfig } from "../../shared/settings/config.ts";
 import type { Alarm } from "./alarm.ts";
 import { logCrashes } from "./crash.ts";
 import { serveMetrics } from "./metrics.ts";
@@ -61,7 +61,7 @@ export async function tickAll({ onReport, ...options }: TicksOptions): Promise<v
       ...options,
       kruiseNamespace,
       settings: featureGates,
-      gates: { ask: gateAsker(readGateHosts()), refusals: new Map() },
+      gates: batchGates(options.log),
       isKeepingRegistration,
       onReport,
     }),

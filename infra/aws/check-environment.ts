@@ -7,6 +7,7 @@ import {
   readConfig,
   readEmbedsMetrics,
   readGateHosts,
+  readPrometheus,
 } from "../../shared/settings/config.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import type { DeployedFunction } from "./deployed.ts";
@@ -30,6 +31,8 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   CLIENT_CERTIFICATE_FROM: "client-certificate-from",
   LOAD_BALANCER_LISTENER: "load-balancer-listener",
   GATE_HOSTS: "gate-hosts",
+  PROMETHEUS_SERVER: "prometheus-server",
+  PROMETHEUS_TOKEN: "prometheus-token",
   METRICS: "metrics",
   EKS_CLUSTER: "eks-cluster",
   CLUSTER_SERVER: "cluster-server",
@@ -58,6 +61,7 @@ export function checkEnvironment(
     readConfig(env);
     readCallLimits(env);
     readGateHosts(env);
+    readPrometheus(env);
     readEmbedsMetrics(env);
     if (isCalledFor !== undefined) readAuthentication(env);
     if (isInCluster) checkCluster(env, isDeployed);

@@ -16,9 +16,7 @@ export function environmentOf(deployed: DeployedFunction, settings: AwsSettings)
     // Nobody waits for a pass, but API servers do for webhooks.
     ...(isInCluster && isCalledFor === undefined ? limitEnvironment(settings) : {}),
     ...(queue === undefined || settings.rolloutWorkers === undefined ? {} : { QUEUE_URL }),
-    ...(queue === "worker"
-      ? { ...given("METRICS", settings.metrics), ...given("GATE_HOSTS", settings.gateHosts) }
-      : {}),
+    ...(queue === "worker" ? batchEnvironment(settings) : {}),
     ...(deployed.isKeepingRegistration ? given("KEEP_REGISTRATION", settings.keepRegistration) : {}),
   };
 }
@@ -70,16 +68,30 @@ function limitEnvironment({ clientQps, clientBurst, clientConcurrency }: AwsSett
   };
 }
 
+/** What passes over SidecarSets tell, and whom they ask before a batch. */
+function batchEnvironment({ metrics, gateHosts, prometheusServer, prometheusToken }: AwsSettings) {
+  return {
+    ...given("METRICS", metrics),
+    ...given("GATE_HOSTS", gateHosts),
+    ...given("PROMETHEUS_SERVER", prometheusServer),
+    ...given("PROMETHEUS_TOKEN", prometheusToken),
+  };
+}
+
 function given(variable: string, value: Arn | undefined): Readonly<Record<string, Arn>> {
   return value === undefined ? {} : { [variable]: value };
 }
 
 /** ARNs of the secrets that a function reads while it runs. */
 export function secretsOf(deployed: DeployedFunction, settings: AwsSettings): readonly Arn[] {
-  const { isCalledFor, isInCluster } = deployed;
+  const { isCalledFor, isInCluster, queue } = deployed;
   const token = tokenOf(deployed, settings);
   const ofCluster = isInCluster && token !== undefined ? [token] : [];
-  return isCalledFor === undefined ? ofCluster : [...secretsOfCallers(isCalledFor, settings), ...ofCluster];
+  const { prometheusToken } = settings;
+  const ofMetrics = queue === "worker" && prometheusToken !== undefined ? [prometheusToken] : [];
+  return isCalledFor === undefined
+    ? [...ofCluster, ...ofMetrics]
+    : [...secretsOfCallers(isCalledFor, settings), ...ofCluster];
 }
 
 function secretsOfCallers(purpose: "admission" | "conversion", settings: AwsSettings): readonly Arn[] {

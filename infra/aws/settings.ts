@@ -40,6 +40,9 @@ export interface AwsSettings extends Sizing {
   readonly metrics?: string;
   /** gates that may be asked before a batch */
   readonly gateHosts?: string;
+  /** that evaluates checks of metrics, and where its token is kept */
+  readonly prometheusServer?: string;
+  readonly prometheusToken?: Arn;
   /** SidecarSets go through a queue to so many functions at once; absent: one function serves all */
   readonly rolloutWorkers?: number;
   /** ordered sets are reconciled every minute */
@@ -62,6 +65,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
   const bearerTokens = await readArn("bearer-tokens", read);
   if (authentication === "bearer-token" && bearerTokens === undefined)
     throw new ConfigError("--param bearer-tokens is missing: the ARN of where the tokens are kept, one a line.");
+  const prometheusToken = await readArn("prometheus-token", read);
   const pathSecrets = (await readArn("path-secrets", read)) ?? {
     "Fn::Sub": `arn:\${AWS::Partition}:ssm:\${AWS::Region}:\${AWS::AccountId}:parameter/${service}/${stage}/path-secrets`,
   };
@@ -83,6 +87,8 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("keepRegistration", "keep-registration", read)),
     ...(await optional("metrics", "metrics", read)),
     ...(await optional("gateHosts", "gate-hosts", read)),
+    ...(await optional("prometheusServer", "prometheus-server", read)),
+    ...(prometheusToken === undefined ? {} : { prometheusToken }),
     ...(await readWorkers(read)),
     ...(await readOrderedSets(read)),
     ...(await readDomain(read, authentication)),

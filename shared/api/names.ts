@@ -20,6 +20,8 @@ export const UNDO_ON_HALT_ANNOTATION = "sidecarset.kruise.io/undo-on-halt";
 export const UNDONE_ANNOTATION = "sidecarset.kruise.io/undone";
 /** ours: URL that is asked before each batch */
 export const GATE_ANNOTATION = "sidecarset.kruise.io/gate";
+/** ours: queries to Prometheus, each with a bound, that have to pass before each batch, as JSON */
+export const METRICS_ANNOTATION = "sidecarset.kruise.io/metrics";
 /** ours: how many pods of one owner may be down at once, such as `1` or `25%` */
 export const OWNER_BUDGET_ANNOTATION = "sidecarset.kruise.io/max-unavailable-per-owner";
 /** ours: which namespaces get a release first, and how long it has to hold there, as a list in JSON */

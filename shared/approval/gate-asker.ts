@@ -1,7 +1,7 @@
 /** Decides which gates may be asked, and makes a no of everything that goes wrong when one is. */
 import { type GateAnswer, type GateRequest, no } from "../core/rollout/approval.ts";
 import type { GateHost } from "../settings/gate-settings.ts";
-import type { Resolve } from "./ask-gate.ts";
+import type { Resolve } from "./guarded-post.ts";
 
 /** undefined where no host is allowed. What it gives never rejects, and no sentence of it holds more of an address than its host. */
 export function gateAsker(hosts: readonly GateHost[], resolve?: Resolve) {

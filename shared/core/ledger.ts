@@ -58,6 +58,8 @@ export interface Ledger {
   readonly reservations: readonly Reservation[];
   /** digest of the annotations by which all of these were reserved; absent: it is not known, or of older ones */
   readonly steering?: string;
+  /** what came of checks of metrics (`rollout/checks/check-records.ts`); absent: nothing is checked */
+  readonly checks?: string;
 }
 
 export const EMPTY_LEDGER: Ledger = { uid: "", generation: 0, reservations: [] };
@@ -80,18 +82,20 @@ export function formatLedger(ledger: Ledger, kind: LedgerKind = "sidecarset"): R
     ({ namespace, name, uid, resourceVersion, generation, revision }) =>
       `${namespace}/${name} ${uid} ${resourceVersion} ${generation} ${revision}\n`,
   );
-  return { [UID_KEYS[kind]]: ledger.uid, generation: String(ledger.generation), reservations: lines.join("") };
+  const checks = ledger.checks === undefined ? {} : { checks: ledger.checks };
+  const reservations = lines.join("");
+  return { [UID_KEYS[kind]]: ledger.uid, generation: String(ledger.generation), reservations, ...checks };
 }
 
 /** undefined: this is no ledger. What is reserved is unknown then, and nothing may be written. */
 export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger | undefined {
-  const { generation, reservations } = data;
+  const { generation, reservations, checks } = data;
   const uid = data[UID_KEYS.sidecarset] ?? data[UID_KEYS.statefulset];
   if (uid === undefined || generation === undefined || !/^\d{1,15}$/.test(generation)) return undefined;
   const parsed = (reservations ?? "").split("\n").filter(Boolean).map(parseReservation);
   const valid = parsed.filter((reservation) => reservation !== undefined);
   if (valid.length !== parsed.length) return undefined;
-  return { uid, generation: Number(generation), reservations: valid };
+  return { uid, generation: Number(generation), reservations: valid, ...(checks === undefined ? {} : { checks }) };
 }
 
 function parseReservation(line: string): Reservation | undefined {

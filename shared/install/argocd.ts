@@ -12,6 +12,7 @@ const HEALTH_OF: Readonly<Record<RolloutVerdict, Health>> = {
   Degraded: "Degraded",
   NotUpgradable: "Degraded",
   WaitingForApproval: "Suspended",
+  WaitingForMetrics: "Progressing",
   Updating: "Progressing",
   Paused: "Suspended",
   HeldByPartition: "Healthy",

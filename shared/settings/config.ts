@@ -8,6 +8,7 @@ import { ConfigError } from "./config-error.ts";
 import { DEFAULT_FEATURE_GATES, type FeatureGates } from "./feature-gates.ts";
 import { type GateHost, parseGateHosts } from "./gate-settings.ts";
 import { featureGatesProblem, parseFeatureGates } from "./parse-feature-gates.ts";
+import { type PrometheusServer, parsePrometheus } from "./prometheus-settings.ts";
 
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -92,6 +93,14 @@ export function readCallLimits(env: Environment = process.env): CallLimits {
  */
 export function readGateHosts(env: Environment = process.env): readonly GateHost[] {
   return parseGateHosts(env["GATE_HOSTS"]);
+}
+
+/**
+ * PROMETHEUS_SERVER and PROMETHEUS_TOKEN: what checks of metrics are evaluated by; undefined: no check ever passes.
+ * @throws ConfigError
+ */
+export function readPrometheus(env: Environment = process.env): PrometheusServer | undefined {
+  return parsePrometheus(env["PROMETHEUS_SERVER"], env["PROMETHEUS_TOKEN"]);
 }
 
 function parseCount(variable: string, value: string): number {

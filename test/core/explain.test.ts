@@ -1,9 +1,10 @@
 import { afterAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import { HASH_ANNOTATION, METRICS_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { explainPod, explainPodAlone, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
 import { REASONS, type Step } from "../../shared/core/inspect/explain/step.ts";
+import { evaluated, formatRecords, knownChecks, parseRecords } from "../../shared/core/rollout/checks/check-records.ts";
 import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
 import {
   CONTEXT,
@@ -635,6 +636,34 @@ describe("a SidecarSet's trace says", () => {
     expect(steps.length).toBeGreaterThan(4);
     expect(JSON.stringify(steps)).not.toContain("s3cret");
   });
+});
+
+it.each([
+  [
+    "has failed",
+    { outcome: "fail", told: "7" },
+    "wait",
+    /^the check errors is at 7, which has to be at most 5; it has failed 1 of 2 times/,
+  ],
+  [
+    "says nothing",
+    { outcome: "inconclusive", told: "the value is NaN" },
+    "stop",
+    /^the check errors says nothing: the/,
+  ],
+  ["has let a batch begin", { outcome: "pass", told: "1", isUsed: true }, "wait", /is evaluated again 60 s after/],
+] as const)("a check of metrics that %s is in the way of pods and of the rollout", (_, outcome, verdict, message) => {
+  const checks = JSON.stringify([{ name: "errors", query: "q", max: 5, failuresAllowed: 1 }]);
+  const set = setOf({}, { annotations: { ...setOf().metadata?.annotations, [METRICS_ANNOTATION]: checks } });
+  const known = knownChecks(set, []).map((one) => evaluated(one, set, outcome, NOW));
+  const facts = { ...FACTS, pods: [pod()], checks: parseRecords(formatRecords(known, false)) };
+  for (const steps of [explainPod(pod(), set, facts), explainSidecarSet(set, facts)]) {
+    const step = steps.find(({ reason }) => reason === "ChecksFirst");
+    expect(step).toMatchObject({ verdict, message: expect.stringMatching(message) });
+    seen.add("ChecksFirst");
+  }
+  const next = explainPod(pod(), set, { ...FACTS, pods: [pod()] }).find(({ reason }) => reason === "NextInLine");
+  expect(next?.message).toMatch(/, if the check errors passes$/);
 });
 
 afterAll(() => {

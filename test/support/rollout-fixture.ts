@@ -15,6 +15,7 @@ export const NOW = "2025-06-01T00:00:00Z";
 /** Of an observation: no pass is writing, and nothing of nodes matters. */
 export const UNTOUCHED = {
   taken: [],
+  checks: [],
   reserved: NOTHING_RESERVED,
   kubelets: new Map(),
   isResizeServed: false,

@@ -2,7 +2,7 @@
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { undoneBefore } from "../../../shared/core/rollout/halt/undo.ts";
+import { undoneBefore } from "../../../shared/core/rollout/halt/undone.ts";
 import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-controlled-by.ts";
 import { recordedFields } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { counted } from "../../../shared/go/counted.ts";

@@ -6,8 +6,8 @@ import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
-import { asLastAnswered } from "../../../shared/core/rollout/approval.ts";
 import { decide, type Summary } from "../../../shared/core/rollout/decide.ts";
+import { asLastAnswered } from "../../../shared/core/rollout/last-answers.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import { usesBudget } from "../../../shared/core/rollout/select/budget.ts";
 import { type Scene, sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
@@ -27,9 +27,9 @@ const MAX_STEPS = 500;
 const MAX_PODS = 2_000;
 
 export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
-  const { pods, reserved } = facts;
+  const { pods, now } = facts;
   const observation = { ...facts, sidecarSet };
-  const { summary, halt, undo } = asLastAnswered(sidecarSet, decide(observation, facts), reserved.uids);
+  const { summary, halt, undo } = asLastAnswered(observation, decide(observation, facts), now);
   const scene = sceneOf(observation, facts);
   const { states } = scene;
   const isHalted = halt !== undefined && undo === undefined;

@@ -29,6 +29,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     "docs/operations",
     "docs/canary",
     "docs/waves",
+    "docs/metric-checks",
     "docs/rights",
     "docs/reasons",
     "docs/check",

@@ -44,11 +44,13 @@ function progressOf(summary: Summary): string {
     case "NotUpdate":
       return `the update strategy is NotUpdate; ${count}`;
     case "halted":
-      return `halted, since too many updated pods fail; ${count}`;
+      return `halted, since ${summary.stopped ?? "too many updated pods fail"}; ${count}`;
     case "unreadable":
       return `held, since an annotation cannot be read; ${count}`;
     case "gate":
       return `${count}; ${summary.gate ?? "a gate is asked first"}`;
+    case "metrics":
+      return `${count}; ${summary.metrics?.reason ?? "metrics are checked first"}`;
     case "finished":
       return count;
     case "flip":

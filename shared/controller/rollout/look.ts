@@ -9,6 +9,7 @@ import {
   type Seen,
   subjectOf,
 } from "../../core/ledger.ts";
+import { type CheckRecord, parseRecords } from "../../core/rollout/checks/check-records.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
@@ -171,11 +172,16 @@ export async function readPod({ cluster }: RolloutContext, look: Look, state: Po
   return undefined;
 }
 
-/** `kept`: reservations that hold on. */
-export function decideOn(context: RolloutContext, look: Look, kept: readonly Reservation[]): Decision {
+/** `kept`: reservations that hold on. `checks`: what came of checks of metrics since the ledger was read. */
+export function decideOn(
+  context: RolloutContext,
+  look: Look,
+  kept: readonly Reservation[],
+  checks: readonly CheckRecord[] = checksIn(look),
+): Decision {
   const beganAtMs = context.clock.now();
   const { glimpses } = look.observed.view;
-  const decision = decide({ ...surroundingsOf(look, kept), pods: glimpses }, decideContext(context));
+  const decision = decide({ ...surroundingsOf(look, kept), checks, pods: glimpses }, decideContext(context));
   look.decisionMs = context.clock.now() - beganAtMs;
   return decision;
 }
@@ -184,8 +190,14 @@ export function decideOn(context: RolloutContext, look: Look, kept: readonly Res
 export function surroundingsOf(look: Look, kept: readonly Reservation[]): Omit<Observation, "pods"> {
   const { sidecarSet, revisions, taken, kubelets, isResizeServed } = look;
   const { namespaceLabels } = look.observed;
+  const checks = checksIn(look);
   const reserved = reservedOf(kept, subjectOf(sidecarSet));
-  return { sidecarSet, revisions, taken, kubelets, isResizeServed, namespaceLabels, reserved };
+  return { sidecarSet, revisions, taken, checks, kubelets, isResizeServed, namespaceLabels, reserved };
+}
+
+/** What came of checks of metrics, as the ledger says. */
+export function checksIn({ stored }: Look): readonly CheckRecord[] {
+  return parseRecords(stored.ledger.checks);
 }
 
 export function decideContext({

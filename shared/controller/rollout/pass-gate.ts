@@ -35,7 +35,7 @@ export async function passGate(
   const batch = gate ? newlyWanted(decision, uids) : [];
   if (!gate || batch.length === 0) return decision;
   const reason = await refusalOf(context, look.sidecarSet, gate, { mayAsk, request: requestOf(look, decision, uids) });
-  return reason === undefined ? decision : withoutBatch(decision, batch, reason);
+  return reason === undefined ? decision : withoutBatch(decision, batch, { hold: "gate", gate: reason });
 }
 
 /** As many as a ledger holds are reserved at a time. */

@@ -32,6 +32,7 @@ export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, n
       pods: [...view.pods] satisfies readonly Pod[],
       revisions: revisions ?? ([] satisfies readonly ControllerRevision[]),
       taken: [],
+      checks: [],
       kubelets: NO_KUBELETS,
       isResizeServed: false,
       namespaceLabels: new Map(),

@@ -27,6 +27,8 @@ const RETRY_MS = 1_000;
 const RECHECK_MS = 2_000;
 /** Without any progress for this long the rest is left to a later pass: waiting costs as much as working. */
 const IDLE_MS = 60_000;
+/** Checks of metrics that may be evaluated again so soon are waited for; else the next pass does it. */
+const CHECKS_SECONDS = 30;
 /** Kept for the last writes before the time is up, beside the decisions of a last round and of what is settled then. */
 const RESERVE_MS = 2_000;
 const LAST_DECISIONS = 3;
@@ -152,7 +154,8 @@ async function watched(
     await clock.sleep(RELIST_MS, limits.signal);
     return undefined;
   }
-  const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed;
+  const isCheckDue = clock.now() >= (result.checksAtMs ?? Number.POSITIVE_INFINITY);
+  const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed && !isCheckDue;
   const same = await readSame(context, look);
   return same && isQuiet && isSteeredAlike(same, look.sidecarSet) ? "quiet" : onto(look, same);
 }
@@ -182,10 +185,11 @@ function stopOf({ decision, reserved, isOutdated, isWaveNext }: RoundResult): St
   return reserved > 0 || isOutdated || isWaveNext || isUnderWay(decision.summary) ? undefined : "settled";
 }
 
-function isUnderWay({ hold, updated, updatedReady, used, selected }: Summary): boolean {
+function isUnderWay({ hold, updated, updatedReady, used, selected, metrics }: Summary): boolean {
   if (hold === "paused" || hold === "NotUpdate") return false;
   // Who is waited for may be on its way: a set's controller recreates pods.
   if (hold === "order") return true;
+  if (metrics && metrics.seconds <= CHECKS_SECONDS) return true;
   return selected > 0 || used > 0 || updated > updatedReady;
 }
 

@@ -17,6 +17,7 @@ import { steeringDigest } from "../../core/rollout/steering.ts";
 import { act } from "./act.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { decideOn, type Look, type RolloutContext, readSame, seeReserved } from "./look.ts";
+import { passChecks, withChecks } from "./pass-checks.ts";
 import { passGate } from "./pass-gate.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
 import { undoHalted } from "./undo-halted.ts";
@@ -37,6 +38,8 @@ export interface RoundResult {
   readonly isWaveNext: boolean;
   /** the status has changed, but was written just now */
   readonly isStatusOwed: boolean;
+  /** on the clock: when checks of metrics that are in the way may be evaluated again; absent: none are */
+  readonly checksAtMs?: number;
 }
 
 const NOTHING_WRITTEN: Written = { done: new Set(), refused: new Map(), isOutdated: false };
@@ -57,10 +60,11 @@ export async function round(
   const { kept } = reconciled;
   const decided = look.sidecarSet;
   const wish = await (mode === "act" ? decideWithRevision : decideOn)(context, look, kept);
-  const decision = await passGate(context, look, wish, { kept, mayAsk: mode === "act" });
+  const checked = await passChecks(context, look, wish, { kept, mayAsk: mode === "act" });
+  const decision = await passGate(context, look, checked.decision, { kept, mayAsk: mode === "act" });
   const plan = mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject);
   if (plan.ledger.reservations.length > 0 && !(await claimLedger(context, look, decision))) return undefined;
-  if (!(await store(context, look, plan, kept.length))) return undefined;
+  if (!(await store(context, look, withChecks(plan, checked, kept), kept.length))) return undefined;
   const isObservable = isGenerationObservable(plan.ledger, subject);
   const statusWrite = await writeStatus(context, look, decision, {
     isObservable,
@@ -78,6 +82,7 @@ export async function round(
     isOutdated,
     isWaveNext: isWaveNext(decision),
     isStatusOwed: statusWrite === "owed",
+    ...checksAt(context, decision),
   };
 }
 
@@ -90,6 +95,11 @@ function mayStatusWait(mode: "act" | "record", { status }: SidecarSet, decision:
 
 function isWaveNext({ summary }: Decision): boolean {
   return summary.waves?.isTurning === true;
+}
+
+function checksAt({ clock }: RolloutContext, { summary }: Decision): Pick<RoundResult, "checksAtMs"> {
+  const { metrics } = summary;
+  return metrics === undefined ? {} : { checksAtMs: clock.now() + 1_000 * metrics.seconds };
 }
 
 async function carryOut(context: RolloutContext, look: Look, decision: Decision, plan: LedgerPlan): Promise<Written> {

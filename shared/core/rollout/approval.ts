@@ -3,6 +3,7 @@ import { GATE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
 import type { Action } from "../actions.ts";
+import type { Held } from "./checks/check-records.ts";
 
 type PodPatch = Extract<Action, { kind: "PatchPod" }>;
 
@@ -44,7 +45,7 @@ export function gateProblem(sidecarSet: SidecarSet): string | undefined {
 }
 
 /** What a gate has a say in: a decision with a batch. */
-interface Batched {
+export interface Batched {
   readonly actions: readonly Action[];
   readonly summary: {
     readonly hold: string;
@@ -86,8 +87,11 @@ export function gateRequest(
   };
 }
 
-/** The decision without what is not allowed. `reason`: one sentence. */
-export function withoutBatch<T extends Batched>(decision: T, batch: readonly PodPatch[], reason: string) {
+/** What is in the way of a batch: a gate's no, one sentence, or checks of metrics. */
+type InTheWay = { readonly hold: "gate"; readonly gate: string } | { readonly hold: "metrics"; readonly metrics: Held };
+
+/** The decision without what is not allowed. */
+export function withoutBatch<T extends Batched>(decision: T, batch: readonly PodPatch[], inTheWay: InTheWay) {
   const withheld = new Set(batch.map(({ pod }) => pod.uid));
   const isWithheld = (action: Action) =>
     action.kind === "PatchPod" || action.kind === "PatchPodCondition" ? withheld.has(action.pod.uid) : false;
@@ -96,7 +100,7 @@ export function withoutBatch<T extends Batched>(decision: T, batch: readonly Pod
   return {
     ...decision,
     actions: decision.actions.filter((action) => !isWithheld(action)),
-    summary: { ...summary, hold: "gate" as const, selected, gate: reason },
+    summary: { ...summary, selected, ...inTheWay },
   };
 }
 
@@ -105,13 +109,6 @@ export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined
   const blocked = sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
   const isRefusal = gateOf(sidecarSet) !== undefined && blocked?.status === "True" && blocked.reason === "Gate";
   return isRefusal ? blocked : undefined;
-}
-
-/** What a decision comes to while the gate's last no holds, for whoever looks on and asks no gate. */
-export function asLastAnswered<T extends Batched>(sidecarSet: SidecarSet, decision: T, reserved: ReadonlySet<string>) {
-  const refusal = lastRefusal(sidecarSet);
-  const batch = refusal ? newlyWanted(decision, reserved) : [];
-  return refusal && batch.length > 0 ? withoutBatch(decision, batch, refusal.message) : decision;
 }
 
 /** The gate was asked and does not want the batch; else somebody has to fix something. */

@@ -4,6 +4,7 @@ import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
 import type { Action } from "../actions.ts";
 import { type FailingPod, failingPods } from "../pod/failing-pods.ts";
 import { podsOf } from "../pod/pod-states.ts";
+import type { CheckRecord, Held } from "./checks/check-records.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
@@ -20,6 +21,8 @@ import { keptRecord, type WavesRecord, type WavesSummary } from "./waves/standin
 export interface Observation extends Observed {
   /** found under a name that CreateRevision asked for, after AlreadyExists */
   readonly taken: readonly ControllerRevision[];
+  /** what came of checks of metrics, as the ledger says; empty: none was evaluated */
+  readonly checks: readonly CheckRecord[];
 }
 
 export interface DecideContext {
@@ -43,6 +46,8 @@ type Hold =
   | "unreadable"
   /** a gate has not allowed the next batch */
   | "gate"
+  /** checks of metrics have not passed, or are to be evaluated again some time after the last batch */
+  | "metrics"
   /** every matched pod is updated */
   | "finished"
   /** hot upgrades are flipped first, new ones begin in the next pass */
@@ -94,6 +99,10 @@ export interface Summary {
   readonly order?: string;
   /** why a gate has not allowed the next batch, one sentence */
   readonly gate?: string;
+  /** what checks of metrics say, where they are in the way of the next batch */
+  readonly metrics?: Held;
+  /** why checks of metrics have stopped the rollout */
+  readonly stopped?: string;
   /** where owners have budgets: how many pods wait for them, and who is in their way */
   readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
   readonly problems: readonly PodProblem[];
@@ -153,11 +162,14 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
 
   if (strategy?.type === "NotUpdate") return recordOnly("NotUpdate");
   if (strategy?.paused) return recordOnly("paused");
-  const { revisions } = observation;
+  const { revisions, checks } = observation;
   const areAllUpdated = counts.updated >= counts.matched;
   const { latestRevision } = status;
-  const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods, revisions, now });
-  if (still) return { ...recordOnly(still.hold), halt: still.halt, undo: still.undo };
+  const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods, revisions, checks, now });
+  if (still) {
+    const decision = recordOnly(still.hold);
+    return { ...decision, summary: stoppedBy(still, decision.summary), halt: still.halt, undo: still.undo };
+  }
 
   const flips = planFlips(sidecarSet, pods, now);
   if (flips.length > 0) {
@@ -185,6 +197,10 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const fields = immutableFields(sidecarSet, podsOf(batch.selection.notUpgradable), observation.revisions);
   const summary = { ...counts, ...summarize(batch), immutableFields: fields };
   return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing };
+}
+
+function stoppedBy({ isByMetrics, halt }: Standstill, summary: Summary): Summary {
+  return isByMetrics ? { ...summary, stopped: halt } : summary;
 }
 
 type Counts = Pick<

@@ -4,8 +4,9 @@ import { GATE_ANNOTATION, OWNER_BUDGET_ANNOTATION } from "../../../shared/api/na
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.ts";
 import { NOTHING_RESERVED } from "../../../shared/core/ledger.ts";
-import { asLastAnswered, gateAnswer, gateOf, gateProblem, newlyWanted } from "../../../shared/core/rollout/approval.ts";
+import { gateAnswer, gateOf, gateProblem, newlyWanted } from "../../../shared/core/rollout/approval.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
+import { asLastAnswered } from "../../../shared/core/rollout/last-answers.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { NOW, podOf, reservedFor, sidecarSetOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
@@ -74,7 +75,7 @@ describe("whoever looks on", () => {
     ["heeds no no of a gate that is gone", setWith({}, FREEZE), "budget", 2],
   ])("%s", (_what, set, hold, selected) => {
     const observation = observe(set);
-    const { summary, actions } = asLastAnswered(set, decide(observation, CONTEXT), observation.reserved.uids);
+    const { summary, actions } = asLastAnswered(observation, decide(observation, CONTEXT), NOW);
     expect([summary.hold, summary.selected]).toEqual([hold, selected]);
     expect(actions.filter(({ kind }) => kind === "PatchPod")).toHaveLength(selected);
   });
@@ -83,7 +84,7 @@ describe("whoever looks on", () => {
     const set = gated(FREEZE);
     const decision = decide({ ...observe(set), reserved: { ...NOTHING_RESERVED, room: 1 } }, CONTEXT);
     expect(decision.summary).toMatchObject({ selected: 2, beyondRoom: 1 });
-    const { summary, actions } = asLastAnswered(set, decision, new Set());
+    const { summary, actions } = asLastAnswered(observe(set), decision, NOW);
     expect([summary.hold, summary.selected, summary.beyondRoom]).toEqual(["gate", 0, undefined]);
     expect(actions.filter(({ kind }) => kind === "PatchPod")).toEqual([]);
   });

@@ -9,6 +9,7 @@ import { replaceByCanary } from "../../injection/replace-by-canary.ts";
 import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, reservedOf, subjectOf } from "../../ledger.ts";
 import { isActive } from "../../pod/is-matched.ts";
 import { renewalHint } from "../../pod/workload.ts";
+import { parseRecords } from "../../rollout/checks/check-records.ts";
 import { decide } from "../../rollout/decide.ts";
 import { selectionOf } from "../../rollout/missed/selection.ts";
 import { classify } from "../../rollout/select/classify.ts";
@@ -180,7 +181,8 @@ function rolloutOf(
   const namespaceLabels = new Map(
     (seenOf(facts.namespaces) ?? []).map(({ metadata }) => [metadata?.name ?? "", metadata?.labels ?? {}]),
   );
-  const observation = { sidecarSet, pods, revisions, taken: [], reserved, namespaceLabels, ...inPlace };
+  const checks = parseRecords(ledger.checks);
+  const observation = { sidecarSet, pods, revisions, taken: [], checks, reserved, namespaceLabels, ...inPlace };
   const stateOf = stateReader(observation, settings);
   const { summary, actions, halt, failing } = decide(observation, { now, kruiseNamespace, settings });
   const { notUpgradable, immutableFields, problems, hold, used, maxUnavailable } = summary;

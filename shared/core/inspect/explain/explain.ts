@@ -8,8 +8,8 @@ import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { renewalHint } from "../../pod/workload.ts";
-import { asLastAnswered } from "../../rollout/approval.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../../rollout/decide.ts";
+import { asLastAnswered } from "../../rollout/last-answers.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { sceneOf } from "../../rollout/select/observed-states.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
@@ -57,7 +57,7 @@ export function explainSidecarSet(
   if (!selector || isEmptySelector(selector))
     return [stop("SelectorMissing", "the SidecarSet has no selector, so it selects no pod", "give it a spec.selector")];
   const decided = decide({ ...facts, sidecarSet }, facts);
-  const decision = asLastAnswered(sidecarSet, decided, facts.reserved.uids);
+  const decision = asLastAnswered({ ...facts, sidecarSet }, decided, facts.now);
   const { summary } = decision;
   return [
     ...traceNewPods(sidecarSet, facts.sidecarSets),
@@ -145,7 +145,7 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decisio
     note("OutOfDate", progress),
     ...traceUndone(sidecarSet),
     ...(halt === undefined ? [] : [traceStandstill(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
-    ...traceHeld(sidecarSet, summary, renewalHint(notUpgradableOf(states, sidecarSet))),
+    ...traceHeld(sidecarSet, facts, summary, renewalHint(notUpgradableOf(states, sidecarSet))),
     ...traceFirst(flips, summary),
     ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
     ...traceDown(sidecarSet, states, decision),
@@ -185,6 +185,7 @@ function ownersText({ waiting, full }: NonNullable<Summary["owners"]>): string {
 /** What the strategy, or a pod itself, holds back. */
 function traceHeld(
   sidecarSet: SidecarSet,
+  facts: SetFacts,
   { hold, notUpgradable, immutableFields, partition, problems, selected }: Summary,
   renewal: string,
 ): readonly Step[] {
@@ -223,8 +224,8 @@ function traceHeld(
           ),
         ]
       : []),
-    ...(hold === "gate" || (selected > 0 && hold !== "flip" && hold !== "shrink")
-      ? [traceNext(sidecarSet, `the next pass updates ${counted(selected, "pod")}`)]
+    ...(hold === "gate" || hold === "metrics" || (selected > 0 && hold !== "flip" && hold !== "shrink")
+      ? [traceNext(sidecarSet, facts, `the next pass updates ${counted(selected, "pod")}`)]
       : []),
   ];
 }

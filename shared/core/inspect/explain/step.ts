@@ -57,6 +57,7 @@ export const REASONS = [
   "ReleaseUndone",
   "AnnotationUnreadable",
   "GateRefused",
+  "ChecksFirst",
   "Reserved",
   "NextInLine",
   "OthersNotRead",

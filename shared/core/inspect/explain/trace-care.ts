@@ -1,8 +1,15 @@
 /** Decides what is told of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { gateOf, isPlainNo, lastRefusal } from "../../rollout/approval.ts";
+import {
+  type CheckRecord,
+  type Held,
+  heldBy,
+  type KnownCheck,
+  knownChecks,
+} from "../../rollout/checks/check-records.ts";
 import type { Standstill } from "../../rollout/halt/standstill.ts";
-import { lastUndone } from "../../rollout/halt/undo.ts";
+import { lastUndone } from "../../rollout/halt/undone.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 
 type Still = Pick<Standstill, "halt"> & { readonly hold: string; readonly undo?: Standstill["undo"] | undefined };
@@ -29,8 +36,37 @@ export function traceUndone(sidecarSet: SidecarSet): readonly Step[] {
   return last?.isCurrent ? [note("ReleaseUndone", `a release was taken back: it was ${last.message}`)] : [];
 }
 
-/** What a gate means for pods that would be next; passes alone ask it. `what`: such as "the next pass updates 3 pods". */
-export function traceNext(sidecarSet: SidecarSet, what: string): Step {
+interface LastAnswers {
+  readonly checks: readonly CheckRecord[];
+  /** RFC3339 */
+  readonly now: string;
+}
+
+/**
+ * What checks of metrics and a gate mean for pods that would be next; passes alone ask them. `what`: such as "the next
+ * pass updates 3 pods".
+ */
+export function traceNext(sidecarSet: SidecarSet, { checks, now }: LastAnswers, what: string): Step {
+  const known = knownChecks(sidecarSet, checks);
+  const held = heldBy(known, now);
+  if (held) return traceChecks(known, held);
+  const names = known.map(({ check }) => check.name);
+  if (names.length === 0) return traceGate(sidecarSet, what);
+  const which = names.length === 1 ? `the check ${names[0]} passes` : `the checks ${names.join(", ")} pass`;
+  return traceGate(sidecarSet, `${what}, if ${which}`);
+}
+
+function traceChecks(known: readonly KnownCheck[], { reason, isPaced }: Held): Step {
+  if (isPaced) return wait("ChecksFirst", reason);
+  if (known.some(({ record }) => record?.outcome === "fail")) return wait("ChecksFirst", reason);
+  return stop(
+    "ChecksFirst",
+    reason,
+    "fix the query or the server, name the server in PROMETHEUS_SERVER of the passes, or take the annotation away",
+  );
+}
+
+function traceGate(sidecarSet: SidecarSet, what: string): Step {
   const gate = gateOf(sidecarSet);
   if (!gate) return ok("NextInLine", what);
   const refusal = lastRefusal(sidecarSet);

@@ -8,6 +8,7 @@ import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { type PodState, podStateOf } from "../../pod/pod-state.ts";
 import { renewalHint } from "../../pod/workload.ts";
 import { lastRefusal } from "../../rollout/approval.ts";
+import { type CheckRecord, heldBy, knownChecks } from "../../rollout/checks/check-records.ts";
 import { haltRoom } from "../../rollout/halt/halt-room.ts";
 import { standstillOf } from "../../rollout/halt/standstill.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
@@ -29,6 +30,8 @@ export interface UpdateFacts extends Omit<Observed, "sidecarSet"> {
   /** selected by the SidecarSet, this one among them */
   readonly pods: readonly Pod[];
   readonly settings: RolloutSettings;
+  /** what came of checks of metrics */
+  readonly checks: readonly CheckRecord[];
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
 }
@@ -53,7 +56,7 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   if (still) return [outdated, still];
   if (resize !== undefined) return [outdated, resizeStep(resize)];
   const own = traceOwn(state, sidecarSet, facts);
-  return [outdated, ...(own ? [own] : traceTurn(pod, sidecarSet, { reserved: facts.reserved, shared }))];
+  return [outdated, ...(own ? [own] : traceTurn(pod, sidecarSet, { facts, shared }))];
 }
 
 function traceStrategy(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
@@ -86,11 +89,11 @@ export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: Update
 }
 
 function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
-  const { revisions, now } = facts;
+  const { revisions, checks, now } = facts;
   const states = statesOf(sidecarSet, facts);
   const areAllUpdated = states.every(({ isUpdated }) => isUpdated);
   const { latestRevision } = sidecarSet.status ?? {};
-  const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods: states, revisions, now });
+  const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods: states, revisions, checks, now });
   return still && traceStandstill(sidecarSet, still);
 }
 
@@ -160,14 +163,14 @@ function traceOwn(
 }
 
 interface Turn {
-  readonly reserved: UpdateFacts["reserved"];
+  readonly facts: UpdateFacts;
   readonly shared: SharedFacts;
 }
 
 /** What of the others is in the way. */
-function traceTurn(pod: Pod, sidecarSet: SidecarSet, { reserved, shared }: Turn): readonly Step[] {
+function traceTurn(pod: Pod, sidecarSet: SidecarSet, { facts, shared }: Turn): readonly Step[] {
   const uid = uidOf(pod);
-  if (reserved.uids.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
+  if (facts.reserved.uids.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
   const [flips, shrinks] = [shared.flips(), shared.shrinks()];
   if (flips > 0)
     return [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)];
@@ -188,16 +191,22 @@ function traceTurn(pod: Pod, sidecarSet: SidecarSet, { reserved, shared }: Turn)
     ];
   const later = traceWave(own, waves);
   if (later) return [later];
-  if (shared.next().has(uid)) return [traceNext(sidecarSet, `the pod is ${ofAll}, the next pass updates it`)];
-  return [traceBehind(pod, sidecarSet, ofAll, shared)];
+  if (shared.next().has(uid)) return [traceNext(sidecarSet, facts, `the pod is ${ofAll}, the next pass updates it`)];
+  return [traceBehind(pod, sidecarSet, ofAll, { facts, shared })];
 }
 
 /** What of those before it is in the way. */
-function traceBehind(pod: Pod, sidecarSet: SidecarSet, ofAll: string, shared: SharedFacts): Step {
+function traceBehind(
+  pod: Pod,
+  sidecarSet: SidecarSet,
+  ofAll: string,
+  { facts, shared }: Pick<Turn, "facts" | "shared">,
+): Step {
   const { states, claims } = shared.scene();
   const selection = shared.selection();
   // Those before it are refused, so that it waits for the gate and not for them to come back.
-  if (isRefused(sidecarSet, selection.selected, claims)) return traceNext(sidecarSet, `the pod is ${ofAll}`);
+  if (isRefused(sidecarSet, facts, selection.selected, claims))
+    return traceNext(sidecarSet, facts, `the pod is ${ofAll}`);
   const order = selection.turn && outOfTurn(pod, selection.turn);
   if (order !== undefined) return wait("OrderOfSets", `the pod is ${ofAll}: ${order}`);
   const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, claims }, pod);
@@ -209,9 +218,15 @@ export function traceShrinks(count: number): Step {
   return wait("ResizeUnderWay", `${counted(count, "pod is", "pods are")} given smaller cpu and memory first`);
 }
 
-/** The gate said no to pods that are next, and are not reserved yet. */
-function isRefused(sidecarSet: SidecarSet, next: Iterable<PodState>, { reserved }: Claims): boolean {
-  return lastRefusal(sidecarSet) !== undefined && [...next].some(({ pod }) => !reserved.has(uidOf(pod)));
+/** The gate said no to pods that are next, or checks of metrics are in their way, and they are not reserved yet. */
+function isRefused(
+  sidecarSet: SidecarSet,
+  { checks, now }: UpdateFacts,
+  next: Iterable<PodState>,
+  { reserved }: Claims,
+): boolean {
+  const isHeld = lastRefusal(sidecarSet) ?? heldBy(knownChecks(sidecarSet, checks), now);
+  return isHeld !== undefined && [...next].some(({ pod }) => !reserved.has(uidOf(pod)));
 }
 
 function uidOf({ metadata }: Pod): string {

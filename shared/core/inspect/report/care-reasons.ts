@@ -3,12 +3,16 @@
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { isPlainNo } from "../../rollout/approval.ts";
-import { lastUndone } from "../../rollout/halt/undo.ts";
+import type { Held } from "../../rollout/checks/check-records.ts";
+import { lastUndone } from "../../rollout/halt/undone.ts";
 import type { WavesSummary } from "../../rollout/waves/standing.ts";
 import { waveReason, wavesText } from "../../rollout/waves/wave-text.ts";
 import type { Counted, Mark, Reason } from "./reason.ts";
 
-export function careReasons(sidecarSet: SidecarSet, { hold, halt, gate, owners, waves }: Counted): readonly Reason[] {
+export function careReasons(
+  sidecarSet: SidecarSet,
+  { hold, halt, gate, metrics, owners, waves }: Counted,
+): readonly Reason[] {
   const undone = lastUndone(sidecarSet);
   const isOpen = gate !== undefined && isPlainNo(gate);
   return [
@@ -25,6 +29,7 @@ export function careReasons(sidecarSet: SidecarSet, { hold, halt, gate, owners, 
             `${sentence(gate)}.`,
           ),
         ]),
+    ...(metrics === undefined ? [] : [checkReason(metrics)]),
     ...(owners === undefined
       ? []
       : [
@@ -42,6 +47,11 @@ function waveReasonOf(waves: WavesSummary): Reason {
   const reason = waveReason(waves);
   const title = `${counted(waves.behind, "pod waits", "pods wait")} for ${waves.behind === 1 ? "its" : "their"} wave`;
   return fact([reason, reason === "WavePaused" ? "held" : "wait"], title, `${sentence(wavesText(waves))}.`);
+}
+
+function checkReason({ reason, isPaced }: Held): Reason {
+  const title = isPaced ? "The next batch waits for its metrics" : "Metrics keep the next batch";
+  return fact(["ChecksFirst", isPaced ? "wait" : "held"], title, `${sentence(reason)}.`);
 }
 
 function haltReasons(hold: string, halt: string | undefined): readonly Reason[] {

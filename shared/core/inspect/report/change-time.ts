@@ -1,7 +1,7 @@
 /** Decides when a SidecarSet became what it is now, and when its rollout came to rest, as far as that is recorded. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
-import { lastUndone } from "../../rollout/halt/undo.ts";
+import { lastUndone } from "../../rollout/halt/undone.ts";
 import { lastSpecWrite } from "../../rollout/missed/selection.ts";
 import type { Course } from "./progress.ts";
 import type { RevisionRow } from "./revision-row.ts";

@@ -1,5 +1,6 @@
 /** Decides nothing: what the page tells of a rollout that does no more than it does. */
 
+import type { Held } from "../../rollout/checks/check-records.ts";
 import type { WavesSummary } from "../../rollout/waves/standing.ts";
 import type { Reason as ReasonName } from "../explain/step.ts";
 
@@ -24,6 +25,8 @@ export interface Counted {
   readonly halt?: string;
   /** why a gate has not allowed the next batch */
   readonly gate?: string;
+  /** what checks of metrics say, where they are in the way of the next batch */
+  readonly metrics?: Held;
   /** where owners have budgets: how many pods wait for them, and who is in their way */
   readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
   /** how far the release has come through its waves */

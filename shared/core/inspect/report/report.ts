@@ -1,10 +1,10 @@
 /** Decides what a report says about SidecarSets: where each stands, how it got there, what comes next, and what holds it. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { asLastAnswered } from "../../rollout/approval.ts";
 import { conditionsOf } from "../../rollout/conditions/conditions.ts";
 import { natureOf, ROLLOUT_VERDICTS, type RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../../rollout/decide.ts";
+import { asLastAnswered } from "../../rollout/last-answers.ts";
 import { planRollout } from "../../rollout/plan/plan.ts";
 import { partitionOf } from "../../rollout/select/budget.ts";
 import { stateReader } from "../../rollout/select/observed-states.ts";
@@ -47,7 +47,7 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
     (pod) => pod !== undefined,
   );
   const updated = pods.filter(({ standing }) => standing === "updated" || standing === "down");
-  const decision = asLastAnswered(sidecarSet, decide(observation, context), observation.reserved.uids);
+  const decision = asLastAnswered(observation, decide(observation, context), context.now);
   const { summary, status, halt } = decision;
   const rows = revisionRows(sidecarSet, revisions, pods);
   const idle = summary.hold === "finished" ? undefined : idleness(lastPass, context.now);

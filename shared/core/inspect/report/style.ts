@@ -33,7 +33,7 @@ nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem}
 .set+.set{border-top:1px solid var(--rule);padding-top:2rem}
 .head{display:flex;flex-wrap:wrap;gap:.5rem .9rem;align-items:center}
 .verdict{font-size:.875rem;font-weight:650;padding:.1rem .7rem;border:1px solid currentcolor;border-radius:99px;background:var(--card);white-space:nowrap}
-.Ready{color:var(--good)}.Updating{color:var(--link)}.Degraded,.WaitingForApproval{color:var(--warn)}.Paused,.HeldByPartition,.unseen{color:var(--quiet)}.Halted,.Blocked,.NotUpgradable{color:var(--bad)}
+.Ready{color:var(--good)}.Updating{color:var(--link)}.Degraded,.WaitingForApproval,.WaitingForMetrics{color:var(--warn)}.Paused,.HeldByPartition,.unseen{color:var(--quiet)}.Halted,.Blocked,.NotUpgradable{color:var(--bad)}
 .lead{font-size:1.1rem;margin-top:.6rem;max-width:75ch}
 .cards{display:grid;grid-template-columns:minmax(0,1fr);gap:1rem;margin-top:1.25rem}
 @media (min-width:56rem){.cards{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}.card.wide{grid-column:1/-1}}

@@ -4,7 +4,7 @@ import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
 import { wasFinished } from "../halt/finished.ts";
-import { lastUndone } from "../halt/undo.ts";
+import { lastUndone } from "../halt/undone.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
 import { progressOf, type RolloutStanding } from "./progress.ts";
 import { natureOf, type Told, verdictOf } from "./verdict.ts";
@@ -83,7 +83,8 @@ function summed(isTrue: (told: Told) => boolean) {
 
 function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   if (halt !== undefined) return yes(summary.hold === "unreadable" ? "AnnotationUnreadable" : "Halted", halt);
-  if (summary.hold === "gate" && summary.gate !== undefined) return yes("Gate", summary.gate);
+  const answer = blockedByAnswer(summary);
+  if (answer) return answer;
   if (summary.hold === "budget" && summary.selected === 0 && failing.length > 0)
     return yes(
       "MaxUnavailable",
@@ -94,6 +95,11 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   if (isHeldByOwners(summary, failing.length))
     return yes("MaxUnavailablePerOwner", `pods wait for others of their owners: ${summary.owners?.full.join("; ")}`);
   return no("NotBlocked", "nothing keeps the rollout from going on");
+}
+
+function blockedByAnswer({ hold, gate, metrics }: RolloutStanding): Verdict<"Blocked"> {
+  if (hold === "gate" && gate !== undefined) return yes("Gate", gate);
+  return hold === "metrics" && metrics?.isPaced === false ? yes("Metrics", metrics.reason) : undefined;
 }
 
 /** Not while what the rollout itself took down comes back. */

@@ -2,6 +2,7 @@
 
 import type { StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
+import type { Held } from "../checks/check-records.ts";
 import type { WavesSummary } from "../waves/standing.ts";
 import { waveReason, wavesText } from "../waves/wave-text.ts";
 import type { ConditionReason } from "./condition-reasons.ts";
@@ -25,6 +26,8 @@ export interface RolloutStanding {
   readonly order?: string;
   /** why a gate has not allowed the next batch */
   readonly gate?: string;
+  /** what checks of metrics say, where they are in the way */
+  readonly metrics?: Held;
   /** in whose way other pods of their owners are */
   readonly owners?: { readonly full: readonly string[] };
   /** how far the release has come through its waves */
@@ -51,16 +54,18 @@ const STILL: Readonly<Record<string, Reason>> = {
 /** … and what is said of the others when no pod is on its way. */
 const AT_REST: Readonly<Record<string, Reason>> = {
   gate: "Gate",
+  metrics: "Metrics",
   ownerBudget: "MaxUnavailablePerOwner",
   finished: "Finished",
   partition: "Partition",
 };
 
 function standingOf(summary: RolloutStanding): readonly ["True" | "False", Reason] {
-  const { hold, updated, updatedReady, used, selected, waves } = summary;
+  const { hold, updated, updatedReady, used, selected, metrics, waves } = summary;
   const still = STILL[hold];
   if (still !== undefined) return ["False", still];
-  if (selected > 0 || used > 0) return ["True", "RollingOut"];
+  // The next batch begins by itself, some time after the last.
+  if (selected > 0 || used > 0 || metrics?.isPaced) return ["True", "RollingOut"];
   if (updated > updatedReady) return ["True", "WaitingForPods"];
   if (hold === "wave" && waves) return ["False", waveReason(waves)];
   return ["False", AT_REST[hold] ?? "NothingToUpgrade"];

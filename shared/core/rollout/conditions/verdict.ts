@@ -10,6 +10,7 @@ export const ROLLOUT_VERDICTS = [
   "Degraded",
   "NotUpgradable",
   "WaitingForApproval",
+  "WaitingForMetrics",
   "Updating",
   "Paused",
   "HeldByPartition",
@@ -33,6 +34,7 @@ const NATURES: Readonly<Record<RolloutVerdict, Nature>> = {
   Degraded: { isTrouble: true },
   NotUpgradable: { isTrouble: true, isStalled: true },
   WaitingForApproval: {},
+  WaitingForMetrics: {},
   Updating: {},
   Paused: {},
   HeldByPartition: { isReady: true },
@@ -83,6 +85,7 @@ function atRest({ Progressing: { reason, message }, isComplete, hasNoBudget }: S
 
 function blockedVerdict(reason: string): RolloutVerdict {
   if (reason === "Gate") return "WaitingForApproval";
+  if (reason === "Metrics") return "WaitingForMetrics";
   return reason === "Halted" ? "Halted" : "Blocked";
 }
 
@@ -92,6 +95,7 @@ const AT_REST: Readonly<Record<string, RolloutVerdict>> = {
   NotUpdate: "Paused",
   Partition: "HeldByPartition",
   Gate: "WaitingForApproval",
+  Metrics: "WaitingForMetrics",
   MaxUnavailablePerOwner: "Blocked",
   LaterWave: "Updating",
   WaveSoaking: "Updating",
@@ -123,6 +127,7 @@ const TELLING: Readonly<Record<RolloutVerdict, string>> = {
   Degraded: "Degraded",
   NotUpgradable: "NotUpgradable",
   WaitingForApproval: "Blocked",
+  WaitingForMetrics: "Blocked",
   Updating: "Progressing",
   Paused: "Progressing",
   HeldByPartition: "Progressing",

@@ -2,12 +2,13 @@
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { neverReadyProblem } from "../../pod/never-ready.ts";
 import { gateProblem } from "../approval.ts";
+import { metricsProblems } from "../checks/metric-checks.ts";
 import { ownerBudgetProblem } from "../select/owner-budget.ts";
 import { wavesProblems } from "../waves/waves.ts";
 import { haltProblem } from "./halt.ts";
 import { undoProblem } from "./undo.ts";
 
-const STOPPING = [haltProblem, ownerBudgetProblem, gateProblem, wavesProblems] as const;
+const STOPPING = [haltProblem, ownerBudgetProblem, gateProblem, metricsProblems, wavesProblems] as const;
 
 /** One sentence each, of those that stop a rollout. */
 export function stoppingProblems(sidecarSet: SidecarSet): readonly string[] {

@@ -3,6 +3,7 @@ import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { type CheckRecord, failedCheck } from "../checks/check-records.ts";
 import { stoppingProblems } from "./annotation-problems.ts";
 import { forgetsEnds, wasFinished } from "./finished.ts";
 import { haltOf, isHaltable } from "./halt.ts";
@@ -13,6 +14,8 @@ export interface Standstill {
   readonly hold: "halted" | "unreadable";
   /** why, in one sentence */
   readonly halt: string;
+  /** a check of metrics is why */
+  readonly isByMetrics?: true;
   /** set when the SidecarSet is to be put back */
   readonly undo?: Undo;
 }
@@ -24,6 +27,8 @@ export interface StandstillFacts {
   readonly latestRevision: string | undefined;
   readonly pods: Sequence<PodState>;
   readonly revisions: readonly ControllerRevision[];
+  /** what came of checks of metrics */
+  readonly checks: readonly CheckRecord[];
   /** RFC3339 */
   readonly now: string;
 }
@@ -32,12 +37,16 @@ export interface StandstillFacts {
 export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): Standstill | undefined {
   const [unreadable] = stoppingProblems(sidecarSet);
   if (unreadable !== undefined) return { hold: "unreadable", halt: unreadable };
-  if (!isHaltable(sidecarSet) || isOver(sidecarSet, facts)) return undefined;
-  const halt = haltOf(sidecarSet, testimonyOf(sidecarSet, facts.pods));
+  const failed = failedCheck(sidecarSet, facts.checks);
+  if ((!isHaltable(sidecarSet) && !failed) || isOver(sidecarSet, facts)) return undefined;
+  const failing = haltOf(sidecarSet, testimonyOf(sidecarSet, facts.pods));
+  const halt = failing ?? failed?.halt;
   if (halt === undefined) return undefined;
-  const undo = planUndo(sidecarSet, { ...facts, halt });
-  if (typeof undo === "string") return { hold: "halted", halt: `${halt}; ${undo}` };
-  return { hold: "halted", halt, ...(undo ? { undo } : {}) };
+  const cause = failing === undefined ? ({ isByMetrics: true } as const) : {};
+  const still = { hold: "halted", ...cause } as const;
+  const undo = planUndo(sidecarSet, { ...facts, halt, isUndoing: failed?.isUndoing === true });
+  if (typeof undo === "string") return { ...still, halt: `${halt}; ${undo}` };
+  return { ...still, halt, ...(undo ? { undo } : {}) };
 }
 
 /** Nothing is left to be stopped, and what fails now did work. Where nobody remembers whether it did, it is taken to have. */

@@ -7,7 +7,6 @@ import {
   UNDONE_ANNOTATION,
 } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
 import { shownText } from "../../../go/shown-text.ts";
 import type { PodState } from "../../pod/pod-state.ts";
@@ -16,18 +15,7 @@ import { compareRevisions } from "../../sidecarset/revision/compare-revisions.ts
 import { isControlledBy } from "../../sidecarset/revision/is-controlled-by.ts";
 import { restoreRevision } from "../../sidecarset/revision/restore-revision.ts";
 import { type RecordedSpec, recordedFields } from "../../sidecarset/revision/revision-data.ts";
-
-/** Of a release that was taken back: it is never taken back again, and what it was taken back to is not given up. */
-interface Undone {
-  /** hash of the release */
-  readonly from: string;
-  /** hash of what worked before */
-  readonly to: string;
-  /** RFC3339 */
-  readonly at: string;
-  /** what was done and why, one sentence */
-  readonly message: string;
-}
+import { type Undone, undoneOf } from "./undone.ts";
 
 /** What puts the SidecarSet back, on condition that it is the one that was looked at. */
 export interface Undo {
@@ -41,6 +29,8 @@ export interface Undo {
 export interface UndoFacts {
   /** why the rollout was stopped */
   readonly halt: string;
+  /** a check of metrics asks for it, whatever the annotation says; absent: none does */
+  readonly isUndoing?: boolean;
   readonly revisions: readonly ControllerRevision[];
   readonly pods: Sequence<PodState>;
   /** RFC3339 */
@@ -59,7 +49,7 @@ export function undoProblem({ metadata }: SidecarSet): string | undefined {
 /** A sentence instead says why it stays as it is; undefined: nobody asks for it. */
 export function planUndo(sidecarSet: SidecarSet, facts: UndoFacts): Undo | string | undefined {
   const { annotations = {} } = sidecarSet.metadata ?? {};
-  if (annotations[UNDO_ON_HALT_ANNOTATION] !== "true") return undefined;
+  if (annotations[UNDO_ON_HALT_ANNOTATION] !== "true" && !facts.isUndoing) return undefined;
   const undone = undoneOf(sidecarSet);
   if (undone === undefined) return `it is not undone, since the annotation ${UNDONE_ANNOTATION} cannot be read`;
   const from = annotations[HASH_ANNOTATION] ?? "";
@@ -132,31 +122,4 @@ function undoTo(
     [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage,
   };
   return { revision, spec: recordedFields(stored), annotations, message };
-}
-
-/** undefined: what is there cannot be read. */
-function undoneOf({ metadata }: SidecarSet): readonly Undone[] | undefined {
-  const text = metadata?.annotations?.[UNDONE_ANNOTATION];
-  if (text === undefined) return [];
-  const list = jsonOf(text);
-  return Array.isArray(list) && list.every(isUndone) ? list : undefined;
-}
-
-function isUndone(value: unknown): value is Undone {
-  return isJsonObject(value) && ["from", "to", "at", "message"].every((key) => typeof value[key] === "string");
-}
-
-/** Why a release, named by its hash, was taken back once; undefined: it was not. */
-export function undoneBefore(sidecarSet: SidecarSet, hash: string): string | undefined {
-  return undoneOf(sidecarSet)?.findLast(({ from }) => from === hash)?.message;
-}
-
-/** The last that was done; `isCurrent`: nothing was released since. undefined: nothing was ever undone. */
-export function lastUndone(
-  sidecarSet: SidecarSet,
-): { readonly message: string; readonly at: string; readonly isCurrent: boolean } | undefined {
-  const last = undoneOf(sidecarSet)?.at(-1);
-  if (!last) return undefined;
-  const isCurrent = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] === last.to;
-  return { message: last.message, at: last.at, isCurrent };
 }

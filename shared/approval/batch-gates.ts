@@ -1,0 +1,27 @@
+/** What is asked before a batch, as the environment's settings say: gates, and the server of metrics. */
+import type { Gates } from "../controller/rollout/gates.ts";
+import type { Log } from "../log.ts";
+import { type Environment, readAwsAccess, readGateHosts, readPrometheus } from "../settings/config.ts";
+import { secretSource } from "../settings/secret-source.ts";
+import { gateAsker } from "./gate-asker.ts";
+import { metricsAsker } from "./metrics-asker.ts";
+
+interface Of {
+  /** what the process remembers of gates; absent: nothing yet */
+  readonly refusals?: Gates["refusals"];
+  /** variables by name; absent: those of the process */
+  readonly env?: Environment | undefined;
+}
+
+/** @throws ConfigError for the first setting that cannot be used */
+export function batchGates(log: Log, { refusals = new Map(), env }: Of = {}): Gates {
+  const server = readPrometheus(env);
+  const reference = server?.token;
+  const token = reference && secretSource({ reference, problemOf, aws: readAwsAccess, log, now: Date.now });
+  return { ask: gateAsker(readGateHosts(env)), measure: metricsAsker(server, { token }), refusals };
+}
+
+/** It is sent in a header. */
+function problemOf(secret: string): string | undefined {
+  return /^[\x21-\x7e]+$/.test(secret) ? undefined : "has characters that no bearer token has";
+}

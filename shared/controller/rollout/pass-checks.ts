@@ -1,0 +1,83 @@
+/** Evaluates checks of metrics before each batch, where a SidecarSet has some; until all have passed nothing new is reserved. */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { LedgerPlan, Reservation } from "../../core/ledger.ts";
+import { newlyWanted, withoutBatch } from "../../core/rollout/approval.ts";
+import {
+  dueChecks,
+  evaluated,
+  failedCheck,
+  formatRecords,
+  heldBy,
+  type KnownCheck,
+  knownChecks,
+} from "../../core/rollout/checks/check-records.ts";
+import { judge, type Measured } from "../../core/rollout/checks/measure.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
+import { timestamp } from "../loop/clock.ts";
+import { checksIn, decideOn, type Look, type RolloutContext } from "./look.ts";
+
+const TIMEOUT_MS = 5_000;
+const LEAST_TIMEOUT_MS = 500;
+/** Left for the pass when the answers are there. */
+const RESERVE_MS = 2_000;
+/** Answers that were under way for longer say nothing of now: the process was frozen meanwhile. */
+const LATE_MS = 10_000;
+
+/** What may be done of a decision, and what came of the checks: to be stored with what is reserved by it. */
+export interface Checked {
+  readonly decision: Decision;
+  readonly known: readonly KnownCheck[];
+}
+
+/**
+ * Pods that are reserved passed when they were. A pass is for one batch: the ledger's swap makes use of it, so that of
+ * two processes that saw it one begins anew. `mayAsk`: false goes by what came of the checks last.
+ */
+export async function passChecks(
+  context: RolloutContext,
+  look: Look,
+  decision: Decision,
+  { kept, mayAsk }: { readonly kept: readonly Reservation[]; readonly mayAsk: boolean },
+): Promise<Checked> {
+  const before = knownChecks(look.sidecarSet, checksIn(look));
+  const batch = before.length === 0 ? [] : newlyWanted(decision, new Set(kept.map(({ uid }) => uid)));
+  if (batch.length === 0) return { decision, known: before };
+  const known = mayAsk ? await evaluate(context, look.sidecarSet, before) : before;
+  const records = known.flatMap(({ record }) => record ?? []);
+  if (failedCheck(look.sidecarSet, records)) return { decision: decideOn(context, look, kept, records), known };
+  const metrics = heldBy(known, timestamp(context.clock));
+  return { decision: metrics ? withoutBatch(decision, batch, { hold: "metrics", metrics }) : decision, known };
+}
+
+/** Without an annotation the ledger stays what it was. */
+export function withChecks(plan: LedgerPlan, { decision, known }: Checked, kept: readonly Reservation[]): LedgerPlan {
+  const isBatch = newlyWanted(decision, new Set(kept.map(({ uid }) => uid))).some(({ pod }) =>
+    plan.granted.has(pod.uid),
+  );
+  const checks = formatRecords(known, isBatch);
+  return checks === undefined ? plan : { ...plan, ledger: { ...plan.ledger, checks } };
+}
+
+async function evaluate(
+  context: RolloutContext,
+  sidecarSet: SidecarSet,
+  known: readonly KnownCheck[],
+): Promise<readonly KnownCheck[]> {
+  const at = timestamp(context.clock);
+  const due = new Set(dueChecks(known, at));
+  return await Promise.all(
+    known.map(async (one) => {
+      if (!due.has(one)) return one;
+      return evaluated(one, sidecarSet, judge(one.check, await measure(context, one.check.query)), at);
+    }),
+  );
+}
+
+async function measure({ gates, clock, endsAtMs }: RolloutContext, query: string): Promise<Measured> {
+  if (!gates?.measure) return { nothing: "no server may be asked, since PROMETHEUS_SERVER names none" };
+  const leftMs = endsAtMs - RESERVE_MS - clock.now();
+  const askedAtMs = clock.epochMs();
+  const measured = await gates.measure(query, Math.max(LEAST_TIMEOUT_MS, Math.min(TIMEOUT_MS, leftMs)));
+  const tookMs = Math.abs(clock.epochMs() - askedAtMs);
+  return tookMs > LATE_MS ? { nothing: `the answer came ${Math.round(tookMs / 1_000)} s late` } : measured;
+}

@@ -1,0 +1,138 @@
+/**
+ * Decides what checks of metrics mean for the next batch, from what came of them before. That stands in the ledger, and
+ * is swapped in with the reservations of a batch: so a pass is good for one batch, whichever process asked.
+ */
+import { hash } from "node:crypto";
+import { HASH_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
+import { type Outcome, outcomeText } from "./measure.ts";
+import { checksOf, type MetricCheck } from "./metric-checks.ts";
+
+/** How a check was evaluated last. */
+export interface CheckRecord extends Outcome {
+  readonly name: string;
+  /** digest of the check, the SidecarSet and the release: of others it says nothing */
+  readonly about: string;
+  /** RFC3339: when the server was asked */
+  readonly at: string;
+  /** how many evaluations in a row failed, without those that said nothing */
+  readonly failures: number;
+  /** a batch has begun since */
+  readonly isUsed?: true;
+}
+
+/** A check, and what came of it for this release; absent: it was never evaluated. */
+export interface KnownCheck {
+  readonly check: MetricCheck;
+  readonly record?: CheckRecord;
+}
+
+/** As the ledger keeps them. What cannot be read is as if it were not there: then the server is asked once more. */
+export function parseRecords(text: string | undefined): readonly CheckRecord[] {
+  const list = jsonOf(text);
+  return Array.isArray(list) ? list.filter(isRecord) : [];
+}
+
+const TEXTS = ["name", "about", "at", "told"] as const;
+const OUTCOMES: readonly unknown[] = ["pass", "fail", "inconclusive"];
+
+function isRecord(value: unknown): value is CheckRecord {
+  if (!isJsonObject(value) || !OUTCOMES.includes(value["outcome"])) return false;
+  return TEXTS.every((key) => typeof value[key] === "string") && Number.isInteger(value["failures"]);
+}
+
+/** undefined: there is nothing to keep. `isUsed`: a batch begins by them. */
+export function formatRecords(known: readonly KnownCheck[], isUsed: boolean): string | undefined {
+  const records = known.flatMap(({ record }) => record ?? []);
+  if (records.length === 0) return undefined;
+  return JSON.stringify(isUsed ? records.map((one) => ({ ...one, isUsed })) : records);
+}
+
+/** Empty where nothing is checked. */
+export function knownChecks(sidecarSet: SidecarSet, records: readonly CheckRecord[]): readonly KnownCheck[] {
+  return checksOf(sidecarSet).map((check) => {
+    const about = aboutOf(check, sidecarSet);
+    const record = records.find((one) => one.about === about);
+    return record === undefined ? { check } : { check, record };
+  });
+}
+
+/** The check as it is after its evaluation. `at`: RFC3339, when the server was asked. */
+export function evaluated(
+  { check, record }: KnownCheck,
+  sidecarSet: SidecarSet,
+  outcome: Outcome,
+  at: string,
+): KnownCheck {
+  const before = record?.failures ?? 0;
+  const failures = { pass: 0, fail: before + 1, inconclusive: before }[outcome.outcome];
+  return { check, record: { name: check.name, about: aboutOf(check, sidecarSet), at, ...outcome, failures } };
+}
+
+function aboutOf(check: MetricCheck, { metadata }: SidecarSet): string {
+  const { uid, annotations } = metadata ?? {};
+  return hash("sha256", JSON.stringify([check, uid, annotations?.[HASH_ANNOTATION]])).slice(0, 16);
+}
+
+/** Why a check stops the rollout, and whether it asks to put the SidecarSet back; undefined: none does. */
+export function failedCheck(
+  sidecarSet: SidecarSet,
+  records: readonly CheckRecord[],
+): { readonly halt: string; readonly isUndoing: boolean } | undefined {
+  const failed = knownChecks(sidecarSet, records).filter(isBeyondAllowed);
+  const [first] = failed;
+  if (first === undefined) return undefined;
+  const times = `${first.record.failures} ${first.record.failures === 1 ? "time" : "times in a row"}`;
+  return {
+    halt: `${outcomeText(first.check, first.record)}, and has failed ${times}: fix the image, or go back`,
+    isUndoing: failed.some(({ check }) => check.onFailure === "undo"),
+  };
+}
+
+function isBeyondAllowed(known: KnownCheck): known is Required<KnownCheck> {
+  const { check, record } = known;
+  return record?.outcome === "fail" && record.failures > check.failuresAllowed;
+}
+
+export interface Held {
+  /** one sentence */
+  readonly reason: string;
+  /** checks passed, and the time between batches is not over: nothing is in the way */
+  readonly isPaced: boolean;
+  /** until the server may be asked again */
+  readonly seconds: number;
+}
+
+/** What is in the way of a batch, by what came of the checks last; undefined: nothing that is known. `now`: RFC3339. */
+export function heldBy(known: readonly KnownCheck[], now: string): Held | undefined {
+  const seconds = Math.max(0, ...known.map((one) => secondsLeft(one, now)));
+  const bad = known.find(({ record }) => record && record.outcome !== "pass");
+  if (bad?.record) return { reason: standingText(bad.check, bad.record), isPaced: false, seconds };
+  const paced = known.find((one) => one.record?.isUsed && secondsLeft(one, now) > 0);
+  if (!paced?.record) return undefined;
+  const { name, intervalSeconds } = paced.check;
+  const reason = `${outcomeText(paced.check, paced.record)}; ${name} is evaluated again ${intervalSeconds} s after the last batch`;
+  return { reason, isPaced: true, seconds };
+}
+
+function standingText(check: MetricCheck, record: CheckRecord): string {
+  if (record.outcome === "inconclusive") return `${outcomeText(check, record)}; no batch begins until it passes`;
+  return `${outcomeText(check, record)}; it has failed ${record.failures} of ${check.failuresAllowed + 1} times in a row that stop the rollout`;
+}
+
+/** Checks that have to be evaluated before a batch; none while it is too early for one of those in the way. */
+export function dueChecks(known: readonly KnownCheck[], now: string): readonly KnownCheck[] {
+  const isDue = (one: KnownCheck) => secondsLeft(one, now) === 0;
+  const isInTheWay = ({ record }: KnownCheck) =>
+    record?.isUsed === true || (record && record.outcome !== "pass") === true;
+  return known.some((one) => isInTheWay(one) && !isDue(one)) ? [] : known.filter((one) => isDue(one));
+}
+
+/** Until it may be evaluated again. The clock of another machine, or ours before it was set, may be ahead. */
+function secondsLeft({ check: { intervalSeconds }, record }: KnownCheck, now: string): number {
+  const age = record && secondsBetween(record.at, now);
+  if (age === undefined || age >= intervalSeconds || age < -intervalSeconds) return 0;
+  return intervalSeconds - age;
+}

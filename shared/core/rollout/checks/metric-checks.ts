@@ -1,0 +1,161 @@
+/** Decides what an annotation asks of metrics before each batch: checks, each a query with a bound; or what is wrong with it. */
+import { METRICS_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { isJsonObject, type JsonObject, jsonOf } from "../../../go/json/json-object.ts";
+import { lastUndone } from "../halt/undone.ts";
+
+export interface MetricCheck {
+  readonly name: string;
+  /** PromQL, with what stands for the SidecarSet filled in */
+  readonly query: string;
+  /** every value has to be at most this; absent: no matter */
+  readonly max?: number;
+  /** every value has to be at least this; absent: no matter */
+  readonly min?: number;
+  /** how many failures in a row do not stop the rollout yet */
+  readonly failuresAllowed: number;
+  /** from one evaluation to the next, and from a batch to the next evaluation, at least */
+  readonly intervalSeconds: number;
+  readonly onFailure: "halt" | "undo";
+}
+
+const MOST_CHECKS = 10;
+const MOST_QUERY = 4_096;
+const MOST_FAILURES = 100;
+const LEAST_SECONDS = 1;
+const MOST_SECONDS = 86_400;
+const DEFAULT_SECONDS = 60;
+const FIELDS = ["name", "query", "max", "min", "failuresAllowed", "intervalSeconds", "onFailure"] as const;
+const NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+/** Kubernetes' way to write a variable. */
+const VARIABLE = /\$\(([^)]*)\)/g;
+
+type Field = (typeof FIELDS)[number];
+
+/** Those that the rollout of this release has to pass; none also where some cannot be read, which stops it otherwise. */
+export function checksOf(sidecarSet: SidecarSet): readonly MetricCheck[] {
+  const read = readChecks(sidecarSet);
+  if (read === undefined || read.problems.length > 0) return [];
+  // What a failed release is put back to must not wait for the numbers of that release.
+  return lastUndone(sidecarSet)?.isCurrent ? [] : read.checks;
+}
+
+/** One sentence each; none: the annotation is not there, or can be read. */
+export function metricsProblems(sidecarSet: SidecarSet): readonly string[] {
+  return readChecks(sidecarSet)?.problems ?? [];
+}
+
+interface Read {
+  readonly checks: readonly MetricCheck[];
+  readonly problems: readonly string[];
+}
+
+/** undefined: the annotation is not there. */
+function readChecks({ metadata }: SidecarSet): Read | undefined {
+  const text = metadata?.annotations?.[METRICS_ANNOTATION];
+  if (text === undefined) return undefined;
+  const list = jsonOf(text);
+  if (!Array.isArray(list))
+    return unreadable('is no JSON list: write for example [{"name":"errors","query":"…","max":0}]');
+  if (list.length === 0) return unreadable("lists no check: write one, or take the annotation away");
+  if (list.length > MOST_CHECKS) return unreadable(`lists ${list.length} checks, which may be ${MOST_CHECKS} at most`);
+  const read = list.map((entry: unknown, index) => readCheck(entry, index, metadata?.name ?? ""));
+  const names = read.flatMap(({ check }) => check?.name ?? []);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  const problems = read.flatMap((one) => one.problems);
+  return {
+    checks: read.flatMap(({ check }) => check ?? []),
+    problems: [...problems, ...(twice === undefined ? [] : [`has two checks named ${twice}`])].map(sentence),
+  };
+}
+
+function unreadable(problem: string): Read {
+  return { checks: [], problems: [sentence(problem)] };
+}
+
+function sentence(problem: string): string {
+  return `the annotation ${METRICS_ANNOTATION} ${problem}`;
+}
+
+function readCheck(
+  entry: unknown,
+  index: number,
+  sidecarSet: string,
+): { readonly check?: MetricCheck; readonly problems: readonly string[] } {
+  if (!isJsonObject(entry)) return { problems: [`has no object as check ${index + 1}`] };
+  const where = typeof entry["name"] === "string" && NAME.test(entry["name"]) ? entry["name"] : String(index + 1);
+  const problems = [...unknownFields(entry), ...RULES.flatMap((rule) => rule(entry) ?? [])];
+  if (problems.length > 0) return { problems: problems.map((problem) => `has a check ${where} ${problem}`) };
+  return { check: checkFrom(entry, sidecarSet), problems: [] };
+}
+
+/** `entry` has passed all rules. */
+function checkFrom(entry: JsonObject, sidecarSet: string): MetricCheck {
+  const { name, query, ...rest } = entry as unknown as Pick<MetricCheck, "name" | "query"> & Partial<MetricCheck>;
+  return {
+    failuresAllowed: 0,
+    intervalSeconds: DEFAULT_SECONDS,
+    onFailure: "halt",
+    ...rest,
+    name,
+    query: query.replaceAll(VARIABLE, sidecarSet),
+  };
+}
+
+function unknownFields(entry: JsonObject): readonly string[] {
+  const isKnown = (key: string) => FIELDS.some((field) => field === key);
+  return Object.keys(entry)
+    .filter((key) => !isKnown(key))
+    .map((key) => `with the field ${key}, which is none of ${FIELDS.join(", ")}`);
+}
+
+const RULES: readonly ((entry: JsonObject) => string | undefined)[] = [
+  ({ name }) =>
+    typeof name === "string" && NAME.test(name)
+      ? undefined
+      : "without a name of lower-case letters, digits and dashes, 63 at most",
+  queryProblem,
+  (entry) => numberProblem(entry, "max"),
+  (entry) => numberProblem(entry, "min"),
+  ({ max, min }) => (max === undefined && min === undefined ? "without a bound: write max, min or both" : undefined),
+  ({ max, min }) =>
+    isNumber(max) && isNumber(min) && min > max ? `whose min ${min} is more than its max ${max}` : undefined,
+  (entry) => countProblem(entry, "failuresAllowed", [0, MOST_FAILURES]),
+  (entry) => countProblem(entry, "intervalSeconds", [LEAST_SECONDS, MOST_SECONDS]),
+  ({ onFailure }) =>
+    onFailure === undefined || onFailure === "halt" || onFailure === "undo"
+      ? undefined
+      : "whose onFailure is neither halt nor undo",
+];
+
+function queryProblem({ query }: JsonObject): string | undefined {
+  if (typeof query !== "string" || query.trim() === "") return "without a query in PromQL";
+  if (query.length > MOST_QUERY)
+    return `whose query has ${query.length} characters, which may be ${MOST_QUERY} at most`;
+  const unknown = [...query.matchAll(VARIABLE)].map(([, name]) => name).find((name) => name !== "NAME");
+  return unknown === undefined
+    ? undefined
+    : `whose query names $(${unknown}): there is $(NAME), the name of the SidecarSet`;
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+function numberProblem(entry: JsonObject, field: Field): string | undefined {
+  const value = entry[field];
+  return value === undefined || isNumber(value) ? undefined : `whose ${field} is no number`;
+}
+
+function countProblem(entry: JsonObject, field: Field, [least, most]: readonly [number, number]): string | undefined {
+  const value = entry[field];
+  if (value === undefined || (Number.isInteger(value) && isNumber(value) && value >= least && value <= most))
+    return undefined;
+  return `whose ${field} is no whole number from ${least} to ${most}`;
+}
+
+/** Its bound, in words that go on after a value: "at most 0.05". */
+export function boundText({ max, min }: MetricCheck): string {
+  const [most, least] = [max === undefined ? [] : [`at most ${max}`], min === undefined ? [] : [`at least ${min}`]];
+  return [...least, ...most].join(" and ");
+}

@@ -1,0 +1,280 @@
+/** What the annotation says, what answers of the server mean, and what follows for the next batch. */
+import { describe, expect, test } from "vitest";
+import { METRICS_ANNOTATION, UNDO_ON_HALT_ANNOTATION, UNDONE_ANNOTATION } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import {
+  type CheckRecord,
+  dueChecks,
+  evaluated,
+  failedCheck,
+  formatRecords,
+  heldBy,
+  knownChecks,
+  parseRecords,
+} from "../../../shared/core/rollout/checks/check-records.ts";
+import { judge, measuredBy } from "../../../shared/core/rollout/checks/measure.ts";
+import { checksOf, type MetricCheck, metricsProblems } from "../../../shared/core/rollout/checks/metric-checks.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
+import { annotationProblems } from "../../../shared/core/rollout/halt/annotation-problems.ts";
+import { addSeconds } from "../../../shared/go/seconds-between.ts";
+import { CONTEXT, NEW_HASH, NOW, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
+
+const ERRORS = {
+  name: "errors",
+  query: 'rate(x{set="$(NAME)"}[5m])',
+  max: 0.05,
+  failuresAllowed: 1,
+  intervalSeconds: 30,
+};
+
+function setWith(checks: unknown, more: Readonly<Record<string, string>> = {}): SidecarSet {
+  const set = sidecarSetOf({ selector: {}, updateStrategy: { maxUnavailable: 1 } });
+  const text = typeof checks === "string" ? checks : JSON.stringify(checks);
+  const annotations = { ...set.metadata?.annotations, [METRICS_ANNOTATION]: text, ...more };
+  return { ...set, metadata: { ...set.metadata, annotations }, status: { observedGeneration: 2 } };
+}
+
+const said = (problem: string) => `the annotation ${METRICS_ANNOTATION} ${problem}`;
+
+describe("the annotation", () => {
+  test("names checks, with the SidecarSet's name in their queries and defaults for the rest", () => {
+    const set = setWith([ERRORS, { name: "up", query: "up", min: 1, onFailure: "undo" }]);
+    expect(metricsProblems(set)).toEqual([]);
+    expect(checksOf(set)).toEqual([
+      { ...ERRORS, query: 'rate(x{set="ss"}[5m])', onFailure: "halt" },
+      { name: "up", query: "up", min: 1, failuresAllowed: 0, intervalSeconds: 60, onFailure: "undo" },
+    ]);
+  });
+
+  test("that is not there asks for nothing", () => {
+    expect([checksOf(sidecarSetOf()), metricsProblems(sidecarSetOf())]).toEqual([[], []]);
+  });
+
+  const wrong = (more: object) => [{ ...ERRORS, ...more }];
+  test.each<[unknown, string]>([
+    ["errors < 5", 'is no JSON list: write for example [{"name":"errors","query":"…","max":0}]'],
+    [{}, 'is no JSON list: write for example [{"name":"errors","query":"…","max":0}]'],
+    [[], "lists no check: write one, or take the annotation away"],
+    [Array.from({ length: 11 }, (_, n) => ({ ...ERRORS, name: `c${n}` })), "lists 11 checks, which may be 10 at most"],
+    [["x"], "has no object as check 1"],
+    [[ERRORS, ERRORS], "has two checks named errors"],
+    [wrong({ name: "Errors!" }), "has a check 1 without a name of lower-case letters, digits and dashes, 63 at most"],
+    [wrong({ query: " " }), "has a check errors without a query in PromQL"],
+    [
+      wrong({ query: "x".repeat(4_097) }),
+      "has a check errors whose query has 4097 characters, which may be 4096 at most",
+    ],
+    [
+      wrong({ query: "x$(POD)" }),
+      "has a check errors whose query names $(POD): there is $(NAME), the name of the SidecarSet",
+    ],
+    [wrong({ max: "5" }), "has a check errors whose max is no number"],
+    [wrong({ max: undefined }), "has a check errors without a bound: write max, min or both"],
+    [wrong({ min: 1 }), "has a check errors whose min 1 is more than its max 0.05"],
+    [wrong({ failuresAllowed: -1 }), "has a check errors whose failuresAllowed is no whole number from 0 to 100"],
+    [wrong({ intervalSeconds: 0 }), "has a check errors whose intervalSeconds is no whole number from 1 to 86400"],
+    [wrong({ onFailure: "panic" }), "has a check errors whose onFailure is neither halt nor undo"],
+    [
+      wrong({ maximum: 5 }),
+      "has a check errors with the field maximum, which is none of name, query, max, min, failuresAllowed, intervalSeconds, onFailure",
+    ],
+  ])("%j stops the rollout, with one sentence", (checks, problem) => {
+    const set = setWith(checks);
+    expect(annotationProblems(set)).toEqual([said(problem)]);
+    expect(checksOf(set)).toEqual([]);
+    const decision = decide({ sidecarSet: set, pods: [podOf()], revisions: [], ...UNTOUCHED }, CONTEXT);
+    expect([decision.summary.hold, decision.halt]).toEqual(["unreadable", said(problem)]);
+  });
+});
+
+const vector = (...values: readonly string[]) =>
+  JSON.stringify({
+    status: "success",
+    data: { resultType: "vector", result: values.map((value) => ({ metric: {}, value: [1, value] })) },
+  });
+const data = (resultType: string, result: unknown, more = {}) =>
+  JSON.stringify({ status: "success", data: { resultType, result }, ...more });
+
+describe("an answer", () => {
+  test.each<[string, number, string | undefined, string]>([
+    ["one value", 200, vector("0.01"), "pass 0.01"],
+    ["at the bound", 200, vector("0.05"), "pass 0.05"],
+    ["the greatest of many", 200, vector("0.01", "0.04", "0.02"), "pass 0.04"],
+    ["beyond the bound", 200, vector("0.01", "0.06", "NaN"), "fail 0.06"],
+    ["infinitely beyond", 200, vector("+Inf"), "fail +Inf"],
+    ["far below", 200, vector("-Inf"), "pass -Inf"],
+    ["a scalar", 200, data("scalar", [1, "7"]), "fail 7"],
+    ["no number among others", 200, vector("0.01", "NaN"), "inconclusive the value is NaN"],
+    ["an empty text", 200, vector(""), "inconclusive the value is NaN"],
+    ["no series", 200, vector(), "inconclusive no series matches its query"],
+    [
+      "a range",
+      200,
+      data("matrix", []),
+      "inconclusive the query gives a matrix: write one that gives a vector or a scalar",
+    ],
+    ["values that are none", 200, data("vector", [{ value: [1] }]), "inconclusive the answer has no values"],
+    ["a vector that is none", 200, data("vector", null), "inconclusive the answer has no values"],
+    [
+      "a warning",
+      200,
+      data("vector", [{ value: [1, "0"] }], { warnings: ["partial\nresponse"] }),
+      "inconclusive the server warned: partial response",
+    ],
+    [
+      "a query that cannot be parsed",
+      400,
+      JSON.stringify({ status: "error", error: "parse error: x" }),
+      "inconclusive the server answered: parse error: x",
+    ],
+    ["a failure", 503, "", "inconclusive the server answered 503 rather than 200"],
+    ["values with another code", 500, vector("0"), "inconclusive the server answered 500 rather than 200"],
+    ["something else", 200, "<html>", "inconclusive the answer is none of Prometheus"],
+    ["too much", 200, undefined, "inconclusive the answer is too long: let the query sum or count"],
+  ])("of %s", (_what, code, body, expected) => {
+    const [check] = checksOf(setWith([ERRORS]));
+    const { outcome, told } = judge(check as MetricCheck, measuredBy(code, body));
+    expect(`${outcome} ${told}`).toBe(expected);
+  });
+
+  test("has to keep both bounds, and shows the least where there is a least alone", () => {
+    const check = { name: "c", query: "q", failuresAllowed: 0, intervalSeconds: 1, onFailure: "halt" } as const;
+    const told = (bounds: object, ...values: readonly string[]) => judge({ ...check, ...bounds }, { values });
+    expect(told({ min: 1, max: 3 }, "2")).toEqual({ outcome: "pass", told: "2" });
+    expect(told({ min: 1, max: 3 }, "0")).toEqual({ outcome: "fail", told: "0" });
+    expect(told({ min: 1 }, "5", "2", "3")).toEqual({ outcome: "pass", told: "2" });
+  });
+});
+
+const later = (seconds: number) => addSeconds(NOW, seconds) ?? "";
+const SET = setWith([ERRORS]);
+const FAIL = { outcome: "fail", told: "0.2" } as const;
+const PASS = { outcome: "pass", told: "0.01" } as const;
+const NOTHING = { outcome: "inconclusive", told: "no series matches its query" } as const;
+
+/** Evaluated one after the other, 30 s apart, the last one at NOW. */
+function came(set: SidecarSet, ...outcomes: readonly (typeof FAIL | typeof PASS | typeof NOTHING)[]): CheckRecord[] {
+  let known = knownChecks(set, []);
+  outcomes.forEach((outcome, index) => {
+    known = known.map((one) => evaluated(one, set, outcome, later(30 * (index + 1 - outcomes.length))));
+  });
+  return known.flatMap(({ record }) => record ?? []);
+}
+const names = (records: readonly CheckRecord[], now: string, set = SET) =>
+  dueChecks(knownChecks(set, records), now).map(({ check }) => check.name);
+const held = (records: readonly CheckRecord[], now: string) => heldBy(knownChecks(SET, records), now);
+
+describe("before a batch", () => {
+  test("what was never evaluated is", () => {
+    expect([names([], NOW), held([], NOW)]).toEqual([["errors"], undefined]);
+  });
+
+  test("a pass lets it begin, and is good for its interval", () => {
+    const passed = came(SET, PASS);
+    expect([names(passed, later(29)), held(passed, later(29))]).toEqual([[], undefined]);
+    expect(names(passed, later(30))).toEqual(["errors"]);
+  });
+
+  test("a pass is for one batch", () => {
+    const used = parseRecords(formatRecords(knownChecks(SET, came(SET, PASS)), true));
+    expect(names(used, later(10))).toEqual([]);
+    expect(held(used, later(10))).toEqual({
+      reason:
+        "the check errors is at 0.01, which has to be at most 0.05; errors is evaluated again 30 s after the last batch",
+      isPaced: true,
+      seconds: 20,
+    });
+    expect([names(used, later(30)), held(used, later(30))]).toEqual([["errors"], undefined]);
+  });
+
+  test("a failure is in the way until the next evaluation, and says the value and the bound", () => {
+    const failed = came(SET, FAIL);
+    expect(held(failed, later(10))).toEqual({
+      reason:
+        "the check errors is at 0.2, which has to be at most 0.05; it has failed 1 of 2 times in a row that stop the rollout",
+      isPaced: false,
+      seconds: 20,
+    });
+    expect([names(failed, later(10)), names(failed, later(30))]).toEqual([[], ["errors"]]);
+  });
+
+  test("what says nothing is in the way, and neither counts as a failure nor ends their row", () => {
+    const nothing = came(SET, FAIL, NOTHING);
+    expect(held(nothing, NOW)?.reason).toBe(
+      "the check errors says nothing: no series matches its query; no batch begins until it passes",
+    );
+    expect(failedCheck(SET, nothing)).toBeUndefined();
+    expect(failedCheck(SET, came(SET, FAIL, NOTHING, FAIL))).toBeDefined();
+    expect(failedCheck(SET, came(SET, FAIL, PASS, FAIL))).toBeUndefined();
+  });
+
+  test("a clock far ahead of ours keeps nothing waiting for ever", () => {
+    expect([names(came(SET, FAIL), later(-29)), names(came(SET, FAIL), later(-31))]).toEqual([[], ["errors"]]);
+  });
+
+  test("no check is evaluated while another one is in the way", () => {
+    const two = setWith([
+      { ...ERRORS, intervalSeconds: 300 },
+      { ...ERRORS, name: "other" },
+    ]);
+    const [first, second] = came(two, PASS) as [CheckRecord, CheckRecord];
+    const records = [
+      { ...first, isUsed: true as const },
+      { ...second, isUsed: true as const },
+    ];
+    expect(names(records, later(60), two)).toEqual([]);
+    expect(names(records, later(300), two)).toEqual(["errors", "other"]);
+  });
+});
+
+describe("a check that failed too often", () => {
+  const observe = (set: SidecarSet, checks: readonly CheckRecord[]) =>
+    decide({ sidecarSet: set, pods: [podOf()], revisions: [], ...UNTOUCHED, checks }, CONTEXT);
+  const HALT =
+    "the check errors is at 0.2, which has to be at most 0.05, and has failed 2 times in a row: fix the image, or go back";
+
+  test("stops the rollout, with its value and its bound", () => {
+    const { summary, halt, undo } = observe(SET, came(SET, FAIL, FAIL));
+    expect([summary.hold, summary.stopped, halt, undo]).toEqual(["halted", HALT, HALT, undefined]);
+    expect(observe(SET, came(SET, FAIL)).summary.hold).not.toBe("halted");
+  });
+
+  test("stops no release, check or SidecarSet but its own", () => {
+    const records = came(SET, FAIL, FAIL);
+    const other = setWith([{ ...ERRORS, max: 0.06 }]);
+    const { metadata } = SET;
+    const recreated = { ...SET, metadata: { ...metadata, uid: "another" } };
+    const release = {
+      ...SET,
+      metadata: { ...metadata, annotations: { ...metadata?.annotations, "kruise.io/sidecarset-hash": "x" } },
+    };
+    expect([other, recreated, release].map((set) => failedCheck(set, records))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test.each([
+    ["where it says so", [{ ...ERRORS, onFailure: "undo" }], {}],
+    ["where the annotation of halts says so", [ERRORS], { [UNDO_ON_HALT_ANNOTATION]: "true" }],
+  ])("puts the SidecarSet back %s", (_where, checks, more) => {
+    const set = setWith(checks, more);
+    expect(observe(set, came(set, FAIL, FAIL)).halt).toBe(`${HALT}; it is not undone, since no other revision is kept`);
+  });
+
+  test("holds up nothing that another release was put back to", () => {
+    const undone = JSON.stringify([{ from: "bad", to: NEW_HASH, at: NOW, message: "put back" }]);
+    expect(checksOf(setWith([ERRORS], { [UNDONE_ANNOTATION]: undone }))).toEqual([]);
+    const released = JSON.stringify([{ from: "bad", to: "older", at: NOW, message: "put back" }]);
+    expect(checksOf(setWith([ERRORS], { [UNDONE_ANNOTATION]: released }))).toHaveLength(1);
+  });
+});
+
+test("records that cannot be read are as if they were not there", () => {
+  const records = came(SET, FAIL);
+  const text = formatRecords(knownChecks(SET, records), false);
+  expect(parseRecords(text)).toEqual(records);
+  expect(formatRecords(knownChecks(SET, []), true)).toBeUndefined();
+  for (const broken of [undefined, "", "{}", "[1]", '[{"name":"errors"}]']) expect(parseRecords(broken)).toEqual([]);
+});
