@@ -147,7 +147,7 @@ describe("a bundle is small", () => {
     "mutate-pod": 72_000,
     "mutate-sidecarset": 60_000,
     "convert-sidecarset": 60_000,
-    "validate-sidecarset": 155_000,
+    "validate-sidecarset": 163_000,
     rollout: 400_000,
     "dry-run": 400_000,
     "ordered-set": 400_000,
