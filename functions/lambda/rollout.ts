@@ -55,7 +55,7 @@ async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContex
     follow: true,
     settings: featureGates,
     isKeepingRegistration,
-    gates: batchGates(log, { refusals, ...(env ? { env } : {}) }),
+    gates: batchGates(log, { refusals, env }),
     ...(site.memory ? { memory: site.memory } : {}),
   };
   const remainingMs = () => context.getRemainingTimeInMillis() - REPORT_MS;
