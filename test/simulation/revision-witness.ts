@@ -14,10 +14,8 @@ export interface RevisionScene {
   /** when the pass began that writes: what is older it has seen */
   readonly began: number;
   readonly now: number;
-  /** those that are there */
-  readonly sets: readonly SidecarSet[];
-  /** those that have not changed since the pass began */
-  readonly pods: readonly Pod[];
+  /** SidecarSets, each with pods that it has selected since then, and that have not changed */
+  readonly uses: readonly { readonly set: SidecarSet; readonly pods: readonly Pod[] }[];
 }
 
 export class RevisionWitness {
@@ -51,14 +49,14 @@ export class RevisionWitness {
     ];
   }
 
-  #deletionProblems(about: ControllerRevision, { now, sets, pods }: RevisionScene): readonly string[] {
+  #deletionProblems(about: ControllerRevision, { now, uses }: RevisionScene): readonly string[] {
     const name = about.metadata?.name ?? "";
     const most = Math.max(0, ...this.#siblings(about, now).map(({ revision }) => revision.revision));
-    const owner = sets.find((set) => isOwnedBy(about, set.metadata?.uid));
-    const isUsed = pods.some((pod) => revisionOf(pod, owner?.metadata?.name ?? "") === name);
+    const use = uses.find(({ set }) => isOwnedBy(about, set.metadata?.uid));
+    const isUsed = use?.pods.some((pod) => revisionOf(pod, use.set.metadata?.name ?? "") === name);
     return [
       ...(about.revision > most ? ["takes the newest revision away"] : []),
-      ...(owner && isUsed ? ["takes a revision away that a pod is at"] : []),
+      ...(isUsed ? ["takes a revision away that a pod is at"] : []),
     ];
   }
 

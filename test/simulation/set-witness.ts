@@ -53,6 +53,8 @@ export interface Patched {
 export class SetWitness {
   readonly #options: SetWitnessOptions;
   #uid = "";
+  /** when it was written last */
+  #specAt = 0;
   #specs: Spec[] = [];
   /** of SidecarSets that had the name before, as far as a write under them was still allowed when they went */
   #former: readonly Spec[] = [];
@@ -109,6 +111,7 @@ export class SetWitness {
       this.#observed = 0;
     }
     if (!this.#specs.some((spec) => spec.generation === generation)) this.#touched.clear();
+    this.#specAt = this.#options.clock();
     const others = this.#specs.filter((spec) => spec.generation !== generation);
     this.#specs = [...others, { generation, sidecarSet, selectsSinceMs: this.#selectsSinceMs(sidecarSet) }];
     this.#countSelected();
@@ -117,6 +120,17 @@ export class SetWitness {
   /** As it was written last; undefined: there is none. */
   get newest(): SidecarSet | undefined {
     return this.#specs.at(-1)?.sidecarSet;
+  }
+
+  /** Those of these pods that every pass since then has counted; none, where the SidecarSet was written since. */
+  selectedSince(time: number, pods: readonly Pod[]): readonly Pod[] {
+    const { namespaces } = this.#options;
+    if (this.#specAt > time) return [];
+    return pods.filter((pod) =>
+      this.#specs.every(
+        ({ sidecarSet }) => !pod.metadata?.deletionTimestamp && selects(sidecarSet, pod, namespaces.ever(time)),
+      ),
+    );
   }
 
   /** `began`: when the pass did that writes it. */
@@ -167,13 +181,13 @@ export class SetWitness {
       this.#freed.set(state, (this.#freed.get(state) ?? new Set()).add(userAgent));
   }
 
-  /** Since when it has selected what it does; by the newest spec before it. */
-  #selectsSinceMs({ spec }: SidecarSet): number {
-    const before = this.#specs.at(-1);
+  /** Since when it has selected what it does, or did so first: a pass that came only later does not know of the time between. */
+  #selectsSinceMs({ metadata, spec }: SidecarSet): number {
     const facts = ({ selector, namespaceSelector }: SidecarSet["spec"]) =>
       JSON.stringify([selector, namespaceSelector]);
-    const isSame = before !== undefined && facts(before.sidecarSet.spec) === facts(spec);
-    return isSame ? before.selectsSinceMs : this.#options.nowMs();
+    const same = this.#specs.find(({ sidecarSet }) => facts(sidecarSet.spec) === facts(spec));
+    const isNew = metadata?.generation === 1;
+    return same?.selectsSinceMs ?? (isNew ? Date.parse(metadata?.creationTimestamp ?? "") : this.#options.nowMs());
   }
 
   #countSelected(): void {

@@ -117,11 +117,14 @@ export class Witness {
 
   #seeRevision(write: Write): void {
     const began = this.#began.get(write.userAgent) ?? 0;
-    const sets = [...this.#sets.values()].flatMap((set) => set.newest ?? []);
-    const pods = this.#options
+    const still = this.#options
       .pods()
       .filter(({ metadata }) => (this.#podsWritten.get(metadata?.uid ?? "") ?? 0) <= began);
-    for (const why of this.#revisions.see(write, { began, now: this.writes, sets, pods })) this.#report(write, why);
+    const uses = [...this.#sets.values()].flatMap((set) => {
+      const { newest } = set;
+      return newest ? [{ set: newest, pods: set.selectedSince(began, still) }] : [];
+    });
+    for (const why of this.#revisions.see(write, { began, now: this.writes, uses })) this.#report(write, why);
   }
 
   #seeNamespace({ name, object }: Write): void {
