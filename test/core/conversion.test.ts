@@ -87,6 +87,7 @@ describe("convertSidecarSet", () => {
       selection: { digest: "d", since: "2026-01-02T03:04:05Z" },
       ledgerNamespace: "kruise-system",
       observedAnnotations: { "sidecarset.kruise.io/halt-on": "3" },
+      waves: { revision: "h", waves: [{ name: "dev", completeAt: "2026-01-02T03:04:05Z" }] },
     };
     const counts = [
       "observedGeneration matchedPods updatedPods readyPods updatedReadyPods latestRevision collisionCount",
