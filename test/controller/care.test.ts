@@ -226,6 +226,23 @@ describe("a gate", () => {
     expect(conditionOf(await readSet(cluster, "gated"), "Blocked")).toMatchObject({ status: "False" });
   }, 60_000);
 
+  test("is waited for so many whole milliseconds, as timers have them, also where little time is left", async () => {
+    const { cluster } = local;
+    await deploy(cluster, "hasty", 1, { maxUnavailable: 1 });
+    await pass("hasty");
+    await annotate("hasty", { [GATE_ANNOTATION]: "https://gate.example/batch" });
+    await release(cluster, "hasty", 2, { maxUnavailable: 1 });
+    const waits: number[] = [];
+    const ask: Gates["ask"] = async (_url, _request, timeoutMs) => {
+      waits.push(timeoutMs);
+      return { allow: true };
+    };
+    await pass("hasty", { deadlineMs: 5_000, gates: { refusals: new Map(), ask } });
+    expect(waits).toHaveLength(1);
+    expect(waits[0]).toBeLessThan(5_000);
+    expect(Number.isInteger(waits[0])).toBe(true);
+  }, 30_000);
+
   test("that said no to a release is asked at once about the next one, and awaited within the pass", async () => {
     const { cluster } = local;
     await deploy(cluster, "next", 1, { maxUnavailable: 1 });

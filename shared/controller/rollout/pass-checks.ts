@@ -75,7 +75,7 @@ async function evaluate(
 
 async function measure({ gates, clock, endsAtMs }: RolloutContext, query: string): Promise<Measured> {
   if (!gates?.measure) return { nothing: "no server may be asked, since PROMETHEUS_SERVER names none" };
-  const leftMs = endsAtMs - RESERVE_MS - clock.now();
+  const leftMs = Math.floor(endsAtMs - RESERVE_MS - clock.now());
   const askedAtMs = clock.epochMs();
   const measured = await gates.measure(query, Math.max(LEAST_TIMEOUT_MS, Math.min(TIMEOUT_MS, leftMs)));
   const tookMs = Math.abs(clock.epochMs() - askedAtMs);

@@ -71,6 +71,6 @@ function isFresh(askedAtMs: number, nowMs: number): boolean {
 
 async function ask({ gates, clock, endsAtMs }: RolloutContext, gate: URL, request: GateRequest): Promise<GateAnswer> {
   if (!gates?.ask) return no(gate.host, "may not be asked: GATE_HOSTS names no host");
-  const leftMs = endsAtMs - RESERVE_MS - clock.now();
+  const leftMs = Math.floor(endsAtMs - RESERVE_MS - clock.now());
   return await gates.ask(gate, request, Math.max(LEAST_TIMEOUT_MS, Math.min(TIMEOUT_MS, leftMs)));
 }

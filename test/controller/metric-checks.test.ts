@@ -1,0 +1,103 @@
+/** Passes whose batches wait for metrics: the server is one of HTTP, which answers as Prometheus does. */
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { METRICS_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { metricsAsker } from "../../shared/approval/metrics-asker.ts";
+import { runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
+import { parsePrometheus } from "../../shared/settings/prometheus-settings.ts";
+import {
+  deploy,
+  imageOf,
+  KRUISE_NAMESPACE,
+  readPods,
+  readSet,
+  release,
+  startTestCluster,
+  type TestCluster,
+  versionsOf,
+} from "./fixture.ts";
+
+let local: TestCluster;
+let server: http.Server;
+/** of the query; undefined: no series */
+let value: string | undefined;
+const queries: string[] = [];
+
+beforeAll(async () => {
+  local = await startTestCluster();
+  server = http.createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    queries.push(new URLSearchParams(Buffer.concat(parts).toString()).get("query") ?? "");
+    const result = value === undefined ? [] : [{ metric: {}, value: [1, value] }];
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ status: "success", data: { resultType: "vector", result } }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+afterAll(() => {
+  server?.close();
+  local?.close();
+});
+
+async function pass(sidecarSet: string, deadlineMs: number) {
+  const { port } = server.address() as AddressInfo;
+  const measure = metricsAsker(parsePrometheus(`http://127.0.0.1:${port}=private`, undefined));
+  const [report] = (
+    await runPass(local.cluster, {
+      kruiseNamespace: KRUISE_NAMESPACE,
+      deadlineMs,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      follow: true,
+      sidecarSet,
+      gates: { refusals: new Map(), ask: async () => ({ allow: true }), ...(measure ? { measure } : {}) },
+    })
+  ).sidecarSets;
+  return report;
+}
+
+async function begun(name: string, check: object): Promise<void> {
+  await deploy(local.cluster, name, 3, { maxUnavailable: 1 });
+  await pass(name, 12_000);
+  const checks = [{ name: "errors", query: 'sum(errors{set="$(NAME)"})', intervalSeconds: 1, ...check }];
+  await local.cluster.patch<SidecarSet>(
+    SIDECARSETS,
+    { name },
+    { type: "merge", body: { metadata: { annotations: { [METRICS_ANNOTATION]: JSON.stringify(checks) } } } },
+  );
+  queries.length = 0;
+  await release(local.cluster, name, 2, { maxUnavailable: 1 });
+}
+
+const blockedOf = ({ status }: SidecarSet) => status?.conditions?.find(({ type }) => type === "Blocked");
+
+test("no batch begins without a value within the bound, and each is asked for once", async () => {
+  value = undefined;
+  await begun("measured", { max: 5 });
+  await pass("measured", 4_000);
+  expect(versionsOf(await readPods(local.cluster, "measured"))).toEqual(["1", "1", "1"]);
+  expect(queries.length).toBeGreaterThan(0);
+  expect(new Set(queries)).toEqual(new Set(['sum(errors{set="measured"})']));
+  expect(blockedOf(await readSet(local.cluster, "measured"))).toMatchObject({ status: "True", reason: "Metrics" });
+
+  value = "5";
+  queries.length = 0;
+  expect((await pass("measured", 20_000))?.why).toBe("3 of 3 pods updated, 3 of them ready");
+  expect(queries).toHaveLength(3);
+  expect(blockedOf(await readSet(local.cluster, "measured"))).toMatchObject({ status: "False" });
+}, 60_000);
+
+test("values beyond the bound stop the rollout once there are more than may be, and undo it where that is asked for", async () => {
+  value = "0.5";
+  await begun("beyond", { max: 0.1, failuresAllowed: 1, onFailure: "undo" });
+  const report = await pass("beyond", 12_000);
+  expect(report?.tally.undone).toContain("the check errors is at 0.5, which has to be at most 0.1");
+  const back = await readSet(local.cluster, "beyond");
+  expect(back.spec.containers?.[0]?.image).toBe(imageOf(1));
+  expect(new Set(versionsOf(await readPods(local.cluster, "beyond")))).toEqual(new Set(["1"]));
+  expect(queries).toHaveLength(2);
+}, 60_000);
