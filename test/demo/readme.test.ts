@@ -37,9 +37,9 @@ describe("README", () => {
       "shared/settings/cluster-settings.ts",
     ];
     const source = files.map((file) => readFileSync(file, "utf8")).join("\n");
-    const names = [...source.matchAll(/(?:env\[|, )"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION|METRICS)"/g)].map(
-      ([, name = ""]) => name,
-    );
+    const names = [
+      ...source.matchAll(/(?:env\[|, )"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION|METRICS|CLUSTERS)"/g),
+    ].map(([, name = ""]) => name);
     // What AWS gives to its functions and Kubernetes to its containers is no setting.
     const read = new Set(names.filter((name) => !/^(AWS|KUBERNETES)_/.test(name)));
     const cells = [...readFileSync("docs/settings.md", "utf8").matchAll(/^\| ((?:`[A-Z_]+`(?:, )?)+) \|/gm)].map(

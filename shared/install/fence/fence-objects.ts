@@ -5,6 +5,7 @@ import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   KRUISE_NAMESPACE,
+  METRICS_ANNOTATION,
   UNDO_ON_HALT_ANNOTATION,
   UNDONE_ANNOTATION,
 } from "../../api/names.ts";
@@ -43,7 +44,7 @@ const IS_BARRIER = [
   `subject.?data.orValue({}).all(key, key.startsWith("p_"))`,
 ];
 
-const IS_LEDGER = `subject.?data.orValue({}).all(key, key in ["sidecarSetUID", "statefulSetUID", "generation", "reservations"])`;
+const IS_LEDGER = `subject.?data.orValue({}).all(key, key in ["sidecarSetUID", "statefulSetUID", "generation", "reservations", "checks"])`;
 
 /** Written by the webhooks, whose account may be the same. */
 const IS_ANNOUNCING = `${IS_HOME} && variables.name == ${celText(ANNOUNCEMENTS_CONFIG_MAP)} && request.operation == "UPDATE" && variables.subject.?data.orValue({}).all(key, key == "announcements")`;
@@ -132,6 +133,12 @@ const sameOfSet = (member: string, absent: string) =>
 const differing = (a: string, b: string) =>
   `${a}.all(key, key in ${OWN_OF_SET} || (key in ${b} && ${a}[key] == ${b}[key]))`;
 
+/** CEL: somebody who may write the SidecarSet has asked for its undoing, by itself or where a check of metrics fails. */
+const ASKS_FOR_UNDO = [
+  `(${celText(UNDO_ON_HALT_ANNOTATION)} in variables.before && variables.before[${celText(UNDO_ON_HALT_ANNOTATION)}] == "true")`,
+  `(${celText(METRICS_ANNOTATION)} in variables.before && variables.before[${celText(METRICS_ANNOTATION)}].matches('"onFailure"\\\\s*:\\\\s*"undo"'))`,
+].join(" || ");
+
 const SIDECARSET_POLICY: Policy = {
   name: "sidecarsets",
   rules: [writesOf("apps.kruise.io", "sidecarsets")],
@@ -141,8 +148,8 @@ const SIDECARSET_POLICY: Policy = {
   },
   validations: [
     {
-      expression: `request.operation == "UPDATE" && ${celText(UNDO_ON_HALT_ANNOTATION)} in variables.before && variables.before[${celText(UNDO_ON_HALT_ANNOTATION)}] == "true" && ${hasFeature("undo")}`,
-      message: `the reconciler changes no SidecarSet but one with the annotation ${UNDO_ON_HALT_ANNOTATION}: "true", with infra/rbac/optional/undo.yaml`,
+      expression: `request.operation == "UPDATE" && (${ASKS_FOR_UNDO}) && ${hasFeature("undo")}`,
+      message: `the reconciler changes no SidecarSet but one with the annotation ${UNDO_ON_HALT_ANNOTATION}: "true", or whose ${METRICS_ANNOTATION} says "onFailure": "undo", with infra/rbac/optional/undo.yaml`,
     },
     {
       expression: `request.operation != "UPDATE" || (${sameOfSet("labels", "{}")} && ${sameOfSet("finalizers", "[]")} && ${sameOfSet("ownerReferences", "[]")} && ${differing("variables.before", "variables.after")} && ${differing("variables.after", "variables.before")})`,
