@@ -19,6 +19,7 @@ export const UNTOUCHED = {
   kubelets: new Map(),
   isResizeServed: false,
   namespaceLabels: new Map(),
+  disruptionBudgets: [],
 } as const;
 
 /** Of pods that hold a reservation, for whichever release. */

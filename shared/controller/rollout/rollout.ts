@@ -152,7 +152,8 @@ async function watched(
     await clock.sleep(RELIST_MS, limits.signal);
     return undefined;
   }
-  const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed;
+  const isHeld = result.decision.summary.hold === "disruptionBudget";
+  const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed && !isHeld;
   const same = await readSame(context, look);
   return same && isQuiet && isSteeredAlike(same, look.sidecarSet) ? "quiet" : onto(look, same);
 }
@@ -184,8 +185,8 @@ function stopOf({ decision, reserved, isOutdated, isWaveNext }: RoundResult): St
 
 function isUnderWay({ hold, updated, updatedReady, used, selected }: Summary): boolean {
   if (hold === "paused" || hold === "NotUpdate") return false;
-  // Who is waited for may be on its way: a set's controller recreates pods.
-  if (hold === "order") return true;
+  // Who is waited for may be on its way: a set's controller recreates pods, and a budget's counts those that are back.
+  if (hold === "order" || hold === "disruptionBudget") return true;
   return selected > 0 || used > 0 || updated > updatedReady;
 }
 

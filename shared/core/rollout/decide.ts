@@ -4,13 +4,16 @@ import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
 import type { Action } from "../actions.ts";
 import { type FailingPod, failingPods } from "../pod/failing-pods.ts";
 import { podsOf } from "../pod/pod-states.ts";
+import { type EndedDisruption, endedDisruptions } from "./disruption/claims.ts";
+import { waitingForBudgets } from "./disruption/guard.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
 import { maxUnavailableOf, usedBudget } from "./select/budget.ts";
 import { type DownPod, downPods } from "./select/down-pods.ts";
 import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts";
-import { outOfTurn } from "./select/ordinal-turn.ts";
+import { waitingForTurn } from "./select/ordinal-turn.ts";
+import { waitingForOwners } from "./select/owner-budget.ts";
 import { calculateStatus, isStatusChanged } from "./status.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
@@ -59,6 +62,8 @@ type Hold =
   | "ownerBudget"
   /** pods wait for namespaces that come before theirs */
   | "wave"
+  /** pods wait for disruption budgets that select them */
+  | "disruptionBudget"
   /** no pod waits: the old ones are in flight, not selected or not upgradable */
   | "nothingWaits"
   /** everything that may be upgraded is being upgraded by this decision */
@@ -96,6 +101,8 @@ export interface Summary {
   readonly gate?: string;
   /** where owners have budgets: how many pods wait for them, and who is in their way */
   readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
+  /** with gate RespectDisruptionBudgets: how many pods wait for budgets, and what a few of those say */
+  readonly disruptionBudgets?: { readonly waiting: number; readonly full: readonly string[] };
   readonly problems: readonly PodProblem[];
   /** how far the release has come through its waves; absent: nobody asks for them */
   readonly waves?: WavesSummary;
@@ -115,6 +122,8 @@ export interface Decision {
   readonly undo?: Standstill["undo"];
   /** what the status is to say of waves; absent: nothing */
   readonly waves?: WavesRecord;
+  /** pods that are back, and that disruption budgets still count as going down; absent: none */
+  readonly ended?: readonly EndedDisruption[];
 }
 
 /**
@@ -125,7 +134,8 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const scene = sceneOf(observation, context);
   const decision = decideOn(scene, observation, context);
   const waves = scene.waves?.record ?? keptRecord(observation.sidecarSet);
-  return waves ? { ...decision, waves } : decision;
+  const ended = endedDisruptions(observation.sidecarSet, scene.states, observation.disruptionBudgets);
+  return { ...decision, ...(waves ? { waves } : {}), ...(ended.length > 0 ? { ended } : {}) };
 }
 
 function decideOn(scene: Scene, observation: Observation, context: DecideContext): Decision {
@@ -219,26 +229,19 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields"> {
     partition: selection.kept,
     selected: selection.selected.length,
     ...(beyondRoom === 0 ? {} : { beyondRoom }),
-    ...ownersOf(selection),
+    ...waitingForOwners(selection),
+    ...waitingForBudgets(selection),
     hold: holdOf(batch),
-    ...orderOf(selection),
+    ...waitingForTurn(selection),
     problems,
   };
-}
-
-function orderOf({ turn, waiting }: Batch["selection"]): Pick<Summary, "order"> {
-  const [order] = turn ? [...waiting].flatMap(({ pod }) => outOfTurn(pod, turn) ?? []) : [];
-  return order === undefined ? {} : { order };
-}
-
-function ownersOf({ crowded, fullOwners }: Batch["selection"]): Pick<Plans, "owners"> {
-  return crowded.length === 0 ? {} : { owners: { waiting: crowded.length, full: fullOwners } };
 }
 
 function holdOf({ selection }: Batch): Hold {
   if (selection.blocked > 0) return "budget";
   if (selection.outOfTurn > 0) return "order";
   if (selection.crowded.length > 0) return "ownerBudget";
+  if (selection.held.length > 0) return "disruptionBudget";
   if (selection.ofLaterWaves > 0) return "wave";
   if (selection.kept > 0) return "partition";
   return selection.selected.length > 0 ? "none" : "nothingWaits";

@@ -10,6 +10,7 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { renewalHint } from "../../pod/workload.ts";
 import { asLastAnswered } from "../../rollout/approval.ts";
 import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../../rollout/decide.ts";
+import { disruptionText } from "../../rollout/disruption/guard.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { sceneOf } from "../../rollout/select/observed-states.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
@@ -154,6 +155,7 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decisio
       : [wait("OrderOfSets", `pods of StatefulSets are updated one at a time, in their order: ${summary.order}`)]),
     ...(summary.owners === undefined ? [] : [wait("OwnerBudgetUsed", ownersText(summary.owners))]),
     ...traceLater(summary),
+    ...(summary.disruptionBudgets ? [wait("HeldByDisruptionBudget", disruptionText(summary.disruptionBudgets))] : []),
   ];
 }
 

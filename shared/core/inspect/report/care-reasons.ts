@@ -8,7 +8,10 @@ import type { WavesSummary } from "../../rollout/waves/standing.ts";
 import { waveReason, wavesText } from "../../rollout/waves/wave-text.ts";
 import type { Counted, Mark, Reason } from "./reason.ts";
 
-export function careReasons(sidecarSet: SidecarSet, { hold, halt, gate, owners, waves }: Counted): readonly Reason[] {
+export function careReasons(
+  sidecarSet: SidecarSet,
+  { hold, halt, gate, owners, waves, disruptionBudgets }: Counted,
+): readonly Reason[] {
   const undone = lastUndone(sidecarSet);
   const isOpen = gate !== undefined && isPlainNo(gate);
   return [
@@ -35,6 +38,15 @@ export function careReasons(sidecarSet: SidecarSet, { hold, halt, gate, owners, 
           ),
         ]),
     ...(waves === undefined || waves.behind === 0 ? [] : [waveReasonOf(waves)]),
+    ...(disruptionBudgets === undefined
+      ? []
+      : [
+          fact(
+            ["HeldByDisruptionBudget", "wait"],
+            `${counted(disruptionBudgets.waiting, "pod waits", "pods wait")} for disruption budgets`,
+            `${disruptionBudgets.full.join("; ")}.`,
+          ),
+        ]),
   ];
 }
 

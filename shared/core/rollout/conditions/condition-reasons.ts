@@ -16,6 +16,7 @@ export const CONDITION_REASONS = {
     "LaterWave",
     "WaveSoaking",
     "WavePaused",
+    "HeldByDisruptionBudget",
     "NothingToUpgrade",
   ],
   Blocked: [
@@ -25,6 +26,7 @@ export const CONDITION_REASONS = {
     "MaxUnavailable",
     "OrderedSet",
     "MaxUnavailablePerOwner",
+    "HeldByDisruptionBudget",
     "NotBlocked",
   ],
   Degraded: ["PodsFail", "AsExpected"],
