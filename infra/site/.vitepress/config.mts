@@ -28,6 +28,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     "docs/operations",
     "docs/canary",
     "docs/waves",
+    "docs/replace",
     "docs/rights",
     "docs/reasons",
     "docs/check",

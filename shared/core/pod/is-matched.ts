@@ -3,11 +3,16 @@
 import type { Container, Pod } from "../../api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { replacesNotUpgradable } from "./replaced.ts";
 import { isHotUpgrade, slotNames, workingSlots } from "./sidecar-containers.ts";
 
-/** Active, injected by this SidecarSet, and with every one of its containers. Any other pod is in no count. */
+/**
+ * Active, injected by this SidecarSet, and with every one of its containers, unless pods that lack some are to be
+ * replaced. Any other pod is in no count.
+ */
 export function isMatched(pod: Pod, sidecarSet: SidecarSet): boolean {
-  return isActive(pod) && isInjected(pod, sidecarSet.metadata?.name ?? "") && hasAllSidecars(pod, sidecarSet);
+  if (!(isActive(pod) && isInjected(pod, sidecarSet.metadata?.name ?? ""))) return false;
+  return hasAllSidecars(pod, sidecarSet) || replacesNotUpgradable(sidecarSet);
 }
 
 /** Neither finished nor being deleted. */

@@ -4,7 +4,7 @@ import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
 import type { Action } from "../actions.ts";
 
-type PodPatch = Extract<Action, { kind: "PatchPod" }>;
+type PodWrite = Extract<Action, { kind: "PatchPod" | "EvictPod" }>;
 
 /** What the body of a request to a gate holds. */
 export interface GateRequest {
@@ -60,9 +60,13 @@ interface Batched {
 const ENDINGS: ReadonlySet<string> = new Set(["flip", "shrink"]);
 
 /** Pods that the gate is to be asked about. Those that are reserved were allowed when they were. */
-export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly PodPatch[] {
+export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly PodWrite[] {
   if (ENDINGS.has(summary.hold)) return [];
-  return actions.filter((action) => action.kind === "PatchPod").filter(({ pod }) => !reserved.has(pod.uid));
+  return actions.filter(isPodWrite).filter(({ pod }) => !reserved.has(pod.uid));
+}
+
+function isPodWrite(action: Action): action is PodWrite {
+  return action.kind === "PatchPod" || action.kind === "EvictPod";
 }
 
 /** What the gate is told. `batch`: what `newlyWanted` gave, as far as it is to be reserved now. */
@@ -70,7 +74,7 @@ export function gateRequest(
   { metadata }: SidecarSet,
   revision: string,
   { summary }: Batched,
-  batch: readonly PodPatch[],
+  batch: readonly PodWrite[],
 ): GateRequest {
   const { name = "", uid = "", generation = 0 } = metadata ?? {};
   const { matched, updated, updatedReady, used, maxUnavailable } = summary;
@@ -83,10 +87,10 @@ export function gateRequest(
 }
 
 /** The decision without what is not allowed. `reason`: one sentence. */
-export function withoutBatch<T extends Batched>(decision: T, batch: readonly PodPatch[], reason: string) {
+export function withoutBatch<T extends Batched>(decision: T, batch: readonly PodWrite[], reason: string) {
   const withheld = new Set(batch.map(({ pod }) => pod.uid));
   const isWithheld = (action: Action) =>
-    action.kind === "PatchPod" || action.kind === "PatchPodCondition" ? withheld.has(action.pod.uid) : false;
+    isPodWrite(action) || action.kind === "PatchPodCondition" ? withheld.has(action.pod.uid) : false;
   const { beyondRoom = 0, ...summary } = decision.summary;
   const selected = Math.max(0, summary.selected - beyondRoom - withheld.size);
   return {

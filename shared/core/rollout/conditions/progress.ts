@@ -25,6 +25,13 @@ export interface RolloutStanding {
   readonly order?: string;
   /** why a gate has not allowed the next batch */
   readonly gate?: string;
+  /** where pods are replaced: how many wait, and why none is */
+  readonly replaced?: {
+    readonly waiting: number;
+    readonly kept: number;
+    readonly stop?: string;
+    readonly isInVain?: true;
+  };
   /** in whose way other pods of their owners are */
   readonly owners?: { readonly full: readonly string[] };
   /** how far the release has come through its waves */
@@ -52,6 +59,7 @@ const STILL: Readonly<Record<string, Reason>> = {
 const AT_REST: Readonly<Record<string, Reason>> = {
   gate: "Gate",
   ownerBudget: "MaxUnavailablePerOwner",
+  evictionRefused: "EvictionRefused",
   finished: "Finished",
   partition: "Partition",
 };

@@ -5,6 +5,7 @@ import { selectorMatches } from "../../../go/label-selector.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
 import { isUpgradable, type PodState } from "../../pod/pod-state.ts";
 import { singleContainerNames } from "../../pod/sidecar-containers.ts";
+import { lacksContainers, type Replacement } from "../replace/replacement.ts";
 
 export type PodClass =
   | "updated"
@@ -16,12 +17,17 @@ export type PodClass =
   | "inFlight"
   | "waiting";
 
-export function classify({ pod, isUpdated, native, resize }: PodState, sidecarSet: SidecarSet): PodClass {
+/** `replacement`: absent where no pod is replaced. */
+export function classify(
+  { pod, isUpdated, native, resize }: PodState,
+  sidecarSet: SidecarSet,
+  replacement?: Replacement,
+): PodClass {
   if (isUpdated) return "updated";
   const selector = sidecarSet.spec.updateStrategy?.selector;
   // A selector with an unknown operator selects no pod.
   if (selector && selectorMatches(selector, pod.metadata?.labels) !== true) return "notSelected";
-  if (!canBeUpdated({ pod, native, resize }, sidecarSet)) return "notUpgradable";
+  if (!canBeUpdated({ pod, native, resize }, sidecarSet)) return replacement?.allows(pod) ? "waiting" : "notUpgradable";
   if (resize?.step === "wait") return "inFlight";
   return hasSettled(pod, sidecarSet) && native?.hasSettled !== false ? "waiting" : "inFlight";
 }
@@ -31,6 +37,7 @@ export function canBeUpdated(
   { pod, native, resize }: Pick<PodState, "pod" | "native" | "resize">,
   sidecarSet: SidecarSet,
 ) {
+  if (lacksContainers(pod, sidecarSet)) return false;
   return (isUpgradable(pod, sidecarSet) || resize !== undefined) && native?.hindrance === undefined;
 }
 
