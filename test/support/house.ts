@@ -73,10 +73,10 @@ const LIMITS: Readonly<Record<(typeof LAYERS)[number], number>> = {
 const figures: readonly Figure[] = [
   ...LAYERS.map((layer) => ({ name: `siblings in ${layer}`, value: siblings(layer), limit: LIMITS[layer] })),
   { name: "rooms of the core", value: readdirSync(CORE).filter((name) => !name.includes(".")).length, limit: 10 },
-  { name: "arrows between rooms of the core", value: arrows(CORE).size, limit: 23 },
+  { name: "arrows between rooms of the core", value: arrows(CORE).size, limit: 24 },
   { name: "arrows between rooms of the controller", value: arrows("shared/controller").size, limit: 10 },
-  { name: "longest path of imports", value: longestPath(), limit: 33 },
-  { name: "lines of TypeScript that are shipped", value: lines(), limit: 65_000 },
+  { name: "longest path of imports", value: longestPath(), limit: 35 },
+  { name: "lines of TypeScript that are shipped", value: lines(), limit: 67_000 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
 ];
 
