@@ -19,6 +19,7 @@ export interface AuditEvent {
 
 /** Oldest first. */
 export function readAudit(auditLog: string): readonly AuditEvent[] {
-  const lines = readFileSync(auditLog, "utf8").split("\n").filter(Boolean);
+  // The API server may be in the midst of the last one.
+  const lines = readFileSync(auditLog, "utf8").split("\n").slice(0, -1).filter(Boolean);
   return lines.map((line) => JSON.parse(line) as AuditEvent);
 }
