@@ -6,7 +6,7 @@ import type { Aws, EksCluster, Stack } from "./aws.ts";
 import type { DeployOptions } from "./options.ts";
 import type { Kubectl } from "./programs.ts";
 
-/** Something that whoever deploys has to know or to do: its message is all that is said. */
+/** A problem that the operator has to fix: only its message is printed. */
 export class DeployError extends Error {
   override readonly name = "DeployError";
 }

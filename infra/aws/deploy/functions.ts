@@ -29,7 +29,7 @@ export async function deployFunctions(deployment: Deployment, secrets: readonly 
     const ended = await runProgram("npm", args, { onOutput });
     if (ended.code !== 0)
       throw new DeployError(
-        `osls did not deploy (exit code ${ended.code}); what it says stands above. Run this again when that is mended.`,
+        `osls did not deploy (exit code ${ended.code}); its output is above. Fix that, and run this again.`,
       );
     return !/No changes to deploy/.test(ended.stdout + ended.stderr);
   };

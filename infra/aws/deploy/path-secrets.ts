@@ -39,7 +39,7 @@ function made(): string {
   return secret;
 }
 
-/** Those that are valid, the one to register first. */
+/** The valid secrets; the first one is registered. */
 export async function ensureSecrets({ aws, options, secrets, changes }: Deployment): Promise<readonly string[]> {
   const name = secretName(options.stage);
   if (secrets.length > 0) {

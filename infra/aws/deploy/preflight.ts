@@ -33,7 +33,7 @@ export async function preflight(tools: Tools, stackName: string): Promise<Facts>
   return { cluster, secrets, settings, stack };
 }
 
-/** Those of --param, and those that are found out. */
+/** Parameters from --param, and parameters that were looked up. */
 export function parametersOf(
   { options }: Pick<Tools, "options">,
   { endpoint = "", certificateAuthority: { data = "" } = {} }: EksCluster,

@@ -119,7 +119,7 @@ function within(namespaces: ReadonlySet<string>, { isSelected }: Pick<Scope, "is
   return (pod) => namespaces.has(pod.metadata?.namespace ?? "") && isSelected(pod);
 }
 
-/** Those that are selected, in sorted order, with the labels of these keys. */
+/** The selected namespaces, sorted by name, with their labels of these keys. */
 async function readNamespaces(
   cluster: Cluster,
   selector: LabelSelector,

@@ -98,7 +98,7 @@ describe("the annotation", () => {
         "says paused in the wave dev without true or false: write one of them, without quotes",
       ],
     ],
-  ])("that %s is told of in one sentence each, and stops the rollout", (_what, value, problems) => {
+  ])("that %s is reported in one sentence each, and stops the rollout", (_what, value, problems) => {
     const set = setWith(typeof value === "string" ? value : JSON.stringify(value));
     const sentences = problems.map((problem) => `the annotation ${WAVES_ANNOTATION} ${problem}`);
     expect(wavesProblems(set)).toEqual(sentences);

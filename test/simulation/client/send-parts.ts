@@ -3,7 +3,7 @@ import type http from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Chance } from "../chance.ts";
 
-/** So long that whoever reads has read what came before. */
+/** Long enough for the client to have read what came before. */
 const PAUSE_MS = 2;
 const MOST_PARTS = 12;
 

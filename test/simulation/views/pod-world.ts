@@ -483,7 +483,7 @@ function requestFor(uid: string, place: Place, { object, oldObject, isDryRun }: 
   };
 }
 
-/** Who creates a pod is told of its own containers that are replaced, and of no others. */
+/** The warning names the containers of the pod that are replaced, and no others. */
 function warningProblem(pod: Pod, found: Pod | undefined, warnings: readonly string[]): string | undefined {
   const isInjected = (name: string) =>
     [...(found?.spec.initContainers ?? []), ...(found?.spec.containers ?? [])].some(

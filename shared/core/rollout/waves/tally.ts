@@ -18,7 +18,7 @@ export interface Tally {
 
 const NO_PODS: Tally = { pods: 0, updated: 0, updatedReady: 0, left: 0, waiting: 0 };
 
-/** One for each rank. Pods that only a new pod gets there, and those that are left out, are not waited for. */
+/** One for each rank. Pods that can only be recreated, and pods that the update selector leaves out, are not waited for. */
 export function tallyWaves(
   sidecarSet: SidecarSet,
   states: Sequence<PodState>,
