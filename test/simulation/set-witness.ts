@@ -12,6 +12,7 @@ import {
 import type { Write } from "./api-server.ts";
 import { DownWitness } from "./down-witness.ts";
 import { evictionProblem, isMeant } from "./evictions.ts";
+import { MatchedWitness } from "./matched-witness.ts";
 import type { NamespaceWitness } from "./namespace-witness.ts";
 import { hashOfPod, isInjected, isPodReady, isWorking, type SetPlan } from "./objects.ts";
 import { ordinalViolation } from "./ordinals.ts";
@@ -63,6 +64,7 @@ export class SetWitness {
   readonly #touched = new Set<string>();
   readonly #owners: OwnerWitness;
   readonly #down: DownWitness;
+  readonly #selected: MatchedWitness;
   #ledger: Ledger = EMPTY_LEDGER;
   #observed = 0;
   readonly #changes: PodChanges;
@@ -76,6 +78,7 @@ export class SetWitness {
     this.#owners = new OwnerWitness(options.set.perOwner);
     this.#changes = new PodChanges(options.clock);
     this.#down = new DownWitness(options.set.name, options.clock);
+    this.#selected = new MatchedWitness(options.clock);
   }
 
   get ledger(): Ledger {
@@ -111,6 +114,7 @@ export class SetWitness {
     this.#specAt = this.#options.clock();
     const others = this.#specs.filter((spec) => spec.generation !== generation);
     this.#specs = [...others, { generation, sidecarSet, selectsSinceMs: this.#selectsSinceMs(sidecarSet) }];
+    this.#countSelected();
   }
 
   /** As it was written last; undefined: there is none. */
@@ -129,7 +133,8 @@ export class SetWitness {
     );
   }
 
-  seeStatus(write: Write): void {
+  /** `began`: when the pass did that writes it. */
+  seeStatus(write: Write, began = 0): void {
     const next = write.object as unknown as SidecarSet;
     const before = write.previous as unknown as SidecarSet | undefined;
     const report = (why: string) => this.#options.report(write, why);
@@ -143,6 +148,14 @@ export class SetWitness {
       report(`shows generation ${observed} while others are in the ledger`);
     this.#observed = Math.max(this.#observed, observed);
     for (const why of statusContradictions(next.status, before?.status)) report(why);
+    this.#reportIf(write, this.#countProblem(next, began));
+  }
+
+  /** Counted by the newest spec: one that is about another was counted by that. */
+  #countProblem({ metadata, status }: SidecarSet, began: number): string | undefined {
+    const { generation, uid } = metadata ?? {};
+    if (uid !== this.#uid || generation !== status?.observedGeneration) return undefined;
+    return this.#selected.problemOf(status?.matchedPods ?? 0, began, this.#changes.since(began));
   }
 
   /** `began`: when the pass did that writes it. */
@@ -177,8 +190,14 @@ export class SetWitness {
     return same?.selectsSinceMs ?? (isNew ? Date.parse(metadata?.creationTimestamp ?? "") : this.#options.nowMs());
   }
 
+  #countSelected(): void {
+    const { newest } = this;
+    if (newest) this.#selected.count(this.#matched({ sidecarSet: newest }).length);
+  }
+
   /** It has other labels. */
   seeNamespace(name: string): void {
+    this.#countSelected();
     const pods = this.#options.pods().filter(({ metadata }) => metadata?.namespace === name);
     this.#changes.add("relabelled", pods.length);
   }
@@ -190,6 +209,7 @@ export class SetWitness {
     if (isGone && !previous?.metadata?.deletionTimestamp) this.#changes.add("gone");
     if (previous) this.#seeLabels(previous, next);
     else this.#changes.add("came");
+    if (isGone || !previous || hasOtherLabels(previous, next)) this.#countSelected();
     const uid = next.metadata?.uid ?? "";
     this.#touched.add(uid);
     this.#down.see(previous, next, isRemoved);

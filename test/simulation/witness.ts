@@ -101,7 +101,7 @@ export class Witness {
       const set = this.#setOf(write.name);
       if (isPass) {
         this.#events.seeStatus(write);
-        set.seeStatus(write);
+        set.seeStatus(write, this.#began.get(write.userAgent));
       } else set.seeSpec(write);
     },
     pods: (write, isPass) => this.#seePod(write, isPass),
