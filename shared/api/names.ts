@@ -30,6 +30,8 @@ export const WAVES_ANNOTATION = "sidecarset.kruise.io/waves";
 export const IGNORE_NEVER_READY_ANNOTATION = "sidecarset.kruise.io/ignore-never-ready";
 /** ours: "true" evicts pods that missed their sidecars, within maxUnavailable */
 export const EVICT_MISSED_ANNOTATION = "sidecarset.kruise.io/evict-missed";
+/** ours: which pods are evicted, within maxUnavailable, so that their controllers create others: `NotUpgradable`, `Missed` */
+export const REPLACE_ANNOTATION = "sidecarset.kruise.io/replace";
 /** ours: "true" upgrades pods of StatefulSets one at a time, set after set, from the highest ordinal down */
 export const FOLLOW_ORDINALS_ANNOTATION = "sidecarset.kruise.io/follow-ordinals";
 export const BASE_ANNOTATION = "apps.kruise.io/sidecarset-base";

@@ -1,6 +1,7 @@
 /** Everything a pass may do to the cluster, as data: a decision is a list of these, and only the shell carries them out. */
 import type { ControllerRevision, PodCondition, ResourceRequirements } from "../api/kubernetes.ts";
 import type { SidecarSetStatus } from "../api/sidecarset.ts";
+import type { Departure } from "./ledger.ts";
 
 /** The one pod that was looked at: a write to any other, or to a later state of it, must fail. */
 export interface PodPrecondition {
@@ -56,6 +57,15 @@ export type Action =
       readonly isFirstAnnotation: boolean;
       /** ready before: takes a share of maxUnavailable */
       readonly usesBudget: boolean;
+    }
+  /** Through pods/eviction, on the same conditions as a patch: its controller creates another pod, with the sidecars of now. */
+  | {
+      readonly kind: "EvictPod";
+      readonly pod: PodPrecondition;
+      /** ready before: takes a share of maxUnavailable */
+      readonly usesBudget: boolean;
+      /** what the ledger says of it until there is another */
+      readonly departure: Departure;
     }
   /**
    * Comes after the pod's own patch, and the kubelet writes to the status as well: the precondition is the uid, and what

@@ -43,6 +43,19 @@ export interface Reservation extends PodState {
   readonly revision: string;
 }
 
+/** An evicted pod in whose place nobody is yet. Written with the reservation, before the eviction is sent: from then on somebody may be missing. */
+export interface Departure {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** uid of the controller that creates another pod */
+  readonly owner: string;
+  /** so many pods the controller had that counted, or were awaited, when this one was reserved */
+  readonly of: number;
+  /** RFC3339: nobody waits any longer for the other pod, since its controller may have been scaled down */
+  readonly until: string;
+}
+
 /** The SidecarSet as it was read, after the ledger. */
 export interface Subject {
   readonly uid: string;
@@ -60,6 +73,8 @@ export interface Ledger {
   readonly steering?: string;
   /** what came of checks of metrics (`rollout/checks/check-records.ts`); absent: nothing is checked */
   readonly checks?: string;
+  /** evicted pods that have no successor yet; absent: none */
+  readonly departed?: readonly Departure[];
 }
 
 export const EMPTY_LEDGER: Ledger = { uid: "", generation: 0, reservations: [] };
@@ -82,9 +97,14 @@ export function formatLedger(ledger: Ledger, kind: LedgerKind = "sidecarset"): R
     ({ namespace, name, uid, resourceVersion, generation, revision }) =>
       `${namespace}/${name} ${uid} ${resourceVersion} ${generation} ${revision}\n`,
   );
-  const checks = ledger.checks === undefined ? {} : { checks: ledger.checks };
-  const reservations = lines.join("");
-  return { [UID_KEYS[kind]]: ledger.uid, generation: String(ledger.generation), reservations, ...checks };
+  const { checks, departed = [] } = ledger;
+  return {
+    [UID_KEYS[kind]]: ledger.uid,
+    generation: String(ledger.generation),
+    reservations: lines.join(""),
+    ...(checks === undefined ? {} : { checks }),
+    ...(departed.length > 0 ? { departed: formatDepartures(departed) } : {}),
+  };
 }
 
 /** undefined: this is no ledger. What is reserved is unknown then, and nothing may be written. */
@@ -94,8 +114,15 @@ export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger
   if (uid === undefined || generation === undefined || !/^\d{1,15}$/.test(generation)) return undefined;
   const parsed = (reservations ?? "").split("\n").filter(Boolean).map(parseReservation);
   const valid = parsed.filter((reservation) => reservation !== undefined);
-  if (valid.length !== parsed.length) return undefined;
-  return { uid, generation: Number(generation), reservations: valid, ...(checks === undefined ? {} : { checks }) };
+  const departed = parseDepartures(data["departed"] ?? "");
+  if (valid.length !== parsed.length || departed === undefined) return undefined;
+  return {
+    uid,
+    generation: Number(generation),
+    reservations: valid,
+    ...(checks === undefined ? {} : { checks }),
+    ...(departed.length > 0 ? { departed } : {}),
+  };
 }
 
 function parseReservation(line: string): Reservation | undefined {
@@ -103,6 +130,27 @@ function parseReservation(line: string): Reservation | undefined {
   if (!match) return undefined;
   const [, namespace = "", name = "", uid = "", resourceVersion = "", generation = "", revision = ""] = match;
   return { namespace, name, uid, resourceVersion, generation: Number(generation), revision };
+}
+
+/** For a ConfigMap: one line each. */
+function formatDepartures(departed: readonly Departure[]): string {
+  return departed
+    .map(({ namespace, name, uid, owner, of, until }) => `${namespace}/${name} ${uid} ${owner} ${of} ${until}\n`)
+    .join("");
+}
+
+/** undefined: these are no departures. */
+function parseDepartures(text: string): readonly Departure[] | undefined {
+  const lines = text.split("\n").filter(Boolean);
+  const parsed = lines.map(parseDeparture).filter((one) => one !== undefined);
+  return parsed.length === lines.length ? parsed : undefined;
+}
+
+function parseDeparture(line: string): Departure | undefined {
+  const match = /^([^ /]+)\/([^ /]+) ([^ ]+) ([^ ]+) (\d{1,9}) ([^ ]+)$/.exec(line);
+  if (!match) return undefined;
+  const [, namespace = "", name = "", uid = "", owner = "", of = "", until = ""] = match;
+  return { namespace, name, uid, owner, of: Number(of), until };
 }
 
 /** uid → resourceVersion of every pod that was looked at; null: looked for and gone. A uid that is absent was not looked for. */
@@ -146,14 +194,23 @@ export interface Reserved {
   readonly areForThis: boolean;
   /** how many pods can be reserved beside them: for others nothing is planned */
   readonly room: number;
+  /** evicted pods that may have no successor yet */
+  readonly departed: readonly Departure[];
+  /** uids of controllers of which an eviction was refused a moment ago: none of their pods is asked for now */
+  readonly keptOwners: ReadonlySet<string>;
 }
 
-export const NOTHING_RESERVED: Reserved = reservedOf([], { uid: "", generation: 0, revision: "" });
+export const NOTHING_RESERVED: Reserved = reservedOf([], { uid: "", generation: 0, revision: "" }, {});
 
-/** `kept`: those that hold on. */
-export function reservedOf(kept: readonly Reservation[], subject: Subject): Reserved {
+/** `kept`: those that hold on. `keptOwners`: absent where nobody has asked for evictions. */
+export function reservedOf(
+  kept: readonly Reservation[],
+  subject: Subject,
+  { departed = [], keptOwners = new Set() }: Pick<Ledger, "departed"> & Partial<Pick<Reserved, "keptOwners">>,
+): Reserved {
   const uids = new Set(kept.map(({ uid }) => uid));
-  return { uids, areForThis: areReservedFor(kept, subject), room: Math.max(0, MAX_RESERVATIONS - kept.length) };
+  const room = Math.max(0, MAX_RESERVATIONS - kept.length);
+  return { uids, areForThis: areReservedFor(kept, subject), room, departed, keptOwners };
 }
 
 export function subjectOf({ metadata }: SidecarSet): Subject {

@@ -96,8 +96,8 @@ test("a decision is the same on a view, which makes its pods when they are asked
     const view = viewOf(sidecarSet, pods, news);
     const records = recordsOf(sidecarSet, pods, news);
     expect([...view.pods]).toStrictEqual(records);
-    const { StrictMaxUnavailable, ...reserved } = options;
-    const observed = { sidecarSet, revisions: [], ...UNTOUCHED, reserved: { uids: rollout.reserved, ...reserved } };
+    const { StrictMaxUnavailable, ...reserved } = { ...NOTHING_RESERVED, ...options };
+    const observed = { sidecarSet, revisions: [], ...UNTOUCHED, reserved: { ...reserved, uids: rollout.reserved } };
     const settings = { ...CONTEXT.settings, StrictMaxUnavailable };
     const decided = (of: Sequence<Pod>) => decide({ ...observed, pods: of }, { ...CONTEXT, settings });
     const onList = decided(records);

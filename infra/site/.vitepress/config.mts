@@ -30,6 +30,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     "docs/canary",
     "docs/waves",
     "docs/metric-checks",
+    "docs/replace",
     "docs/rights",
     "docs/reasons",
     "docs/check",

@@ -7,6 +7,7 @@ import { isKubeError, KubeError } from "../../kube/error.ts";
 import { type Cluster, CONTROLLER_REVISIONS, type PartialObject, PODS, SIDECARSETS } from "../../kube/port.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { recordEvent } from "../loop/event.ts";
+import { evictPod } from "./evict-pod.ts";
 import { conditionPatch, podPatch, resizePatch } from "./pod-patch.ts";
 import { ownStatus } from "./status-fields.ts";
 
@@ -77,6 +78,8 @@ async function carryOut(action: Action, context: ActContext): Promise<Kubernetes
         });
       }
       return await cluster.patch<PartialObject>(PODS, action.pod, podPatch(action), { answer: "metadata" });
+    case "EvictPod":
+      return await evictPod(cluster, action.pod);
     case "PatchPodCondition":
       return await cluster.patch<PartialObject>(PODS, action.pod, conditionPatch(action), {
         subresource: "status",

@@ -18,6 +18,8 @@ export function describeAction(action: Action): string {
       const images = action.images.map(({ container, from, to }) => `${container} ${from} → ${to}`);
       return `${action.purpose} pod ${action.pod.namespace}/${action.pod.name}: ${images.join(", ") || "annotations only"}`;
     }
+    case "EvictPod":
+      return `evict pod ${action.pod.namespace}/${action.pod.name}: its controller creates another, with the sidecars of now`;
     case "PatchPodCondition": {
       const { type, status, reason } = action.condition;
       return `set condition ${type}=${status} (${reason}) of pod ${action.pod.namespace}/${action.pod.name}`;

@@ -1,9 +1,11 @@
 /** What a pass would do to one SidecarSet now, without writing anything. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { Action } from "../../core/actions.ts";
 import { type Reservation, subjectOf, withReservations } from "../../core/ledger.ts";
 import { gateOf, newlyWanted } from "../../core/rollout/approval.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { planRollout } from "../../core/rollout/plan/plan.ts";
+import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { counted } from "../../go/counted.ts";
 import { describeAction } from "./describe-action.ts";
 import { explain } from "./explain.ts";
@@ -31,12 +33,13 @@ export async function planOnly(context: RolloutContext, name: string, wish?: Pla
   const reserved = new Set(kept.map(({ uid }) => uid));
   const decision = decideOn(context, look, kept);
   const { actions, status, summary } = decision;
-  const wanted = actions.filter((action) => action.kind === "PatchPod").map(({ pod }) => pod);
-  const { granted, fenced } = withReservations(kept, wanted, subject);
+  const { granted, fenced } = withReservations(kept, wantedPods(actions, reserved), subject);
+  const isGranted = (action: Action) =>
+    action.kind === "PatchPod" || action.kind === "EvictPod" ? granted.has(action.pod.uid) : true;
   const planned = [
     ...stepsBefore(look.sidecarSet, decision, reserved),
     ...fenced.map((pod) => `fence pod ${pod.namespace}/${pod.name}: it was reserved and is not wanted any more`),
-    ...actions.filter((action) => action.kind !== "PatchPod" || granted.has(action.pod.uid)).map(describeAction),
+    ...actions.filter(isGranted).map(describeAction),
   ];
   const why = explain("oneRound", summary);
   const plan = wish === undefined ? {} : { plan: foresee(context, look, kept, wish) };

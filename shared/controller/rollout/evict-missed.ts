@@ -2,7 +2,7 @@
  * Evicts pods that missed their sidecars, where somebody asks for that, so that their owners recreate them. An eviction
  * is reserved in the ledger as a patch is: other passes count it as down, and a late one lands under no later spec.
  */
-import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
+import type { Pod } from "../../api/kubernetes.ts";
 import { mayHaveMissed } from "../../core/injection/missed/missed-pods.ts";
 import {
   alsoReserved,
@@ -13,17 +13,15 @@ import {
   withoutThese,
 } from "../../core/ledger.ts";
 import { isRunningAndReady } from "../../core/pod/is-ready.ts";
+import { mayEvictMissed } from "../../core/pod/replaced.ts";
 import { planEvictions } from "../../core/rollout/missed/plan-evictions.ts";
 import { isKubeError } from "../../kube/error.ts";
-import { type Cluster, PODS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
-import { attempt, type NotDone, type Outcome } from "./act.ts";
+import { attempt, type Outcome } from "./act.ts";
+import { evictionMessage, evictPod, isKept } from "./evict-pod.ts";
 import { swapLedger } from "./ledger-store.ts";
-import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
-
-interface Eviction extends KubernetesObject {
-  readonly deleteOptions: { readonly preconditions: { readonly uid: string; readonly resourceVersion: string } };
-}
+import { departedOf, type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
+import { noteProblem } from "./pod-trouble.ts";
 
 /** Looked at in a pass: those that cannot go cost nobody else a place, as far as this goes. */
 const MOST_TRIED = 200;
@@ -71,16 +69,18 @@ export async function evictMissed(
 /** As many as there is room for now. */
 async function evictNext(context: RolloutContext, look: Look, evictions: Evictions): Promise<void> {
   const before = evictions.evicted;
-  const planned = planNext(look, evictions);
+  const planned = planNext(context, look, evictions);
   const wanted = await readWanted(context, look, planned, evictions);
   if (wanted.length > 0) await evictThese(context, look, wanted, evictions);
   evictions.isOver ||= evictions.isStale || evictions.evicted - before === planned.length;
 }
 
-function planNext({ sidecarSet, observed, stored, missed = [] }: Look, { tried }: Evictions): readonly Pod[] {
+function planNext(context: RolloutContext, look: Look, { tried }: Evictions): readonly Pod[] {
+  const { sidecarSet, observed, stored, missed = [] } = look;
+  const awaited = departedOf(context, look, stored.ledger.reservations).length;
   const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));
   const left = missed.filter(({ metadata }) => !tried.has(metadata?.uid ?? ""));
-  return planEvictions(sidecarSet, observed.view.glimpses, left, reserved);
+  return planEvictions(sidecarSet, observed.view.glimpses, left, { reserved, awaited });
 }
 
 async function evictThese(
@@ -94,7 +94,7 @@ async function evictThese(
   if (evictions.isOver || !(await swap(context, look, evictions, ledger))) return;
   const open = new Set<Reservation>();
   for (const reservation of added) {
-    const outcome = await attempt(() => evict(context.cluster, reservation));
+    const outcome = await attempt(() => evictPod(context.cluster, reservation));
     count(context, evictions, { reservation, wanted, outcome });
     if (await mayStillLand(context, look, reservation, outcome)) open.add(reservation);
     evictions.isStale ||= look.observed.view.versionOf(reservation.uid) === null;
@@ -117,13 +117,8 @@ function count(context: RolloutContext, evictions: Evictions, { reservation, wan
   else {
     // The others would fare no better.
     evictions.isOver = true;
-    if (!isKubeError(outcome.error, 429)) noteProblem(context, reservation, outcome);
+    if (!isKubeError(outcome.error, 429)) noteProblem(context, reservation, evictionMessage(outcome));
   }
-}
-
-/** By a PodDisruptionBudget, which does not say when to come again, as an API server does that has too much to do. */
-function isKept({ error }: NotDone): boolean {
-  return error.code === 429 && error.retryAfterSeconds === undefined;
 }
 
 async function readWanted(
@@ -147,7 +142,12 @@ async function readWantedOne(context: RolloutContext, look: Look, planned: Pod):
   if (!pod || !look.observed.scope.isSelected(pod) || mayHaveMissed([pod], look.sidecarSet, "").length === 0)
     return undefined;
   const owner = pod.metadata?.ownerReferences?.find(({ controller }) => controller === true)?.uid;
-  if (owner === undefined || (isRunningAndReady(pod) && !isRunningAndReady(planned))) return undefined;
+  if (
+    owner === undefined ||
+    !mayEvictMissed(pod, look.sidecarSet) ||
+    (isRunningAndReady(pod) && !isRunningAndReady(planned))
+  )
+    return undefined;
   return { namespace, name, uid, resourceVersion: pod.metadata?.resourceVersion ?? "", owner };
 }
 
@@ -158,17 +158,6 @@ async function swap(context: RolloutContext, look: Look, evictions: Evictions, n
   if (stored) look.stored = stored;
   else evictions.isOver = evictions.isOutdated = true;
   return stored !== undefined;
-}
-
-async function evict(cluster: Cluster, { namespace, name, uid, resourceVersion }: Reservation): Promise<undefined> {
-  const eviction = {
-    apiVersion: "policy/v1",
-    kind: "Eviction",
-    metadata: { namespace, name },
-    deleteOptions: { preconditions: { uid, resourceVersion } },
-  };
-  await cluster.create<Eviction>(PODS, eviction, { subresource: "eviction" });
-  return undefined;
 }
 
 /**
@@ -183,9 +172,4 @@ async function mayStillLand(
   if (kind === "refused" || kind === "conflict") return false;
   await readPod(context, look, reservation);
   return look.observed.view.versionOf(reservation.uid) === reservation.resourceVersion;
-}
-
-function noteProblem({ tally }: RolloutContext, { namespace, name }: PodState, { error }: NotDone): void {
-  const hint = error.code === 403 ? " (infra/rbac/optional/eviction.yaml permits it)" : "";
-  tally.problems.push({ namespace, name, message: `is not evicted: ${error.message}${hint}` });
 }

@@ -67,6 +67,8 @@ function progressOf(summary: Summary): string {
       return `${count}; ${ownersText(summary)}${immutable}`;
     case "wave":
       return `${count}; ${selected === 0 ? "" : `${selected} being upgraded; `}${waveText(summary)}${immutable}`;
+    case "evictionRefused":
+      return `${count}; ${evictionText(summary)}`;
     case "nothingWaits":
       return `${count}; no other pod can be upgraded now${immutable}`;
     case "none":
@@ -102,8 +104,15 @@ function enumerate(some: readonly string[], total: number): string {
   return [...some, ...(total > some.length ? [`${total - some.length} more`] : [])].join(", ");
 }
 
-function immutableText({ notUpgradable, immutableFields }: Summary): string {
+function evictionText({ replaced }: Summary): string {
+  return `${counted(replaced?.kept ?? 0, "pod waits", "pods wait")} for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`;
+}
+
+function immutableText({ notUpgradable, immutableFields, replaced }: Summary): string {
+  if (replaced && replaced.waiting > 0)
+    return `; ${counted(replaced.waiting, "pod")} cannot be upgraded in place and ${replaced.waiting === 1 ? "is" : "are"} replaced`;
   if (notUpgradable === 0) return "";
   const fields = immutableFields.length > 0 ? `, since more than images changed: ${immutableFields.join(", ")}` : "";
-  return `; ${notUpgradable} cannot be upgraded in place${fields}`;
+  const stop = replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;
+  return `; ${notUpgradable} cannot be upgraded in place${fields}${stop}`;
 }

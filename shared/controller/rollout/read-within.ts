@@ -36,7 +36,7 @@ export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, n
       kubelets: NO_KUBELETS,
       isResizeServed: false,
       namespaceLabels: new Map(),
-      reserved: reservedOf([], subjectOf(sidecarSet)),
+      reserved: reservedOf([], subjectOf(sidecarSet), {}),
     },
     context: decideContext(context),
     unread: [

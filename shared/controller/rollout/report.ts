@@ -20,6 +20,8 @@ export interface Tally {
   undone?: string;
   /** pods that missed their sidecars and were evicted */
   evicted?: number;
+  /** pods that could not be upgraded in place and were evicted */
+  replaced?: number;
   /** times that everything was read again because somebody else wrote the ledger or the SidecarSet */
   restarts: number;
   readonly problems: PodProblem[];

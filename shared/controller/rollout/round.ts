@@ -2,6 +2,7 @@ import { RESET_CONTAINER_FAILED_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import {
+  type Departure,
   isGenerationObservable,
   isSameLedger,
   type LedgerPlan,
@@ -9,14 +10,16 @@ import {
   reconcileLedger,
   type Subject,
   subjectOf,
+  withoutThese,
   withReservations,
   withSteering,
 } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
+import { evictionsOf, wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { steeringDigest } from "../../core/rollout/steering.ts";
 import { act } from "./act.ts";
 import { swapLedger } from "./ledger-store.ts";
-import { decideOn, type Look, type RolloutContext, readSame, seeReserved } from "./look.ts";
+import { decideOn, departedOf, type Look, type RolloutContext, readSame, seeReserved } from "./look.ts";
 import { passChecks, withChecks } from "./pass-checks.ts";
 import { passGate } from "./pass-gate.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
@@ -42,7 +45,7 @@ export interface RoundResult {
   readonly checksAtMs?: number;
 }
 
-const NOTHING_WRITTEN: Written = { done: new Set(), refused: new Map(), isOutdated: false };
+const NOTHING_WRITTEN: Written = { done: new Set(), refused: new Map(), notEvicted: new Set(), isOutdated: false };
 
 /**
  * "record" frees what is seen to be through and writes the status; no pod is written to.
@@ -62,7 +65,11 @@ export async function round(
   const wish = await (mode === "act" ? decideWithRevision : decideOn)(context, look, kept);
   const checked = await passChecks(context, look, wish, { kept, mayAsk: mode === "act" });
   const decision = await passGate(context, look, checked.decision, { kept, mayAsk: mode === "act" });
-  const plan = mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject);
+  const plan = withDepartures(
+    mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject),
+    decision,
+    departedOf(context, look, kept),
+  );
   if (plan.ledger.reservations.length > 0 && !(await claimLedger(context, look, decision))) return undefined;
   if (!(await store(context, look, withChecks(plan, checked, kept), kept.length))) return undefined;
   const isObservable = isGenerationObservable(plan.ledger, subject);
@@ -77,7 +84,7 @@ export async function round(
   return {
     decision,
     written: granted.size + fenced.length,
-    reserved: plan.ledger.reservations.length,
+    reserved: look.stored.ledger.reservations.length,
     isMoreToWrite: done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size,
     isOutdated,
     isWaveNext: isWaveNext(decision),
@@ -104,14 +111,34 @@ function checksAt({ clock }: RolloutContext, { summary }: Decision): Pick<RoundR
 
 async function carryOut(context: RolloutContext, look: Look, decision: Decision, plan: LedgerPlan): Promise<Written> {
   const written = await writePods(context, look, decision, plan);
+  const isLost = written.notEvicted.size > 0 && !(await letGo(context, look, written.notEvicted));
   await tell(context, look, decision, written);
   await truncateRevisions(context, look, decision);
-  return written;
+  return isLost ? { ...written, isOutdated: true } : written;
+}
+
+/** Evictions that were refused: nobody else sends them, so nothing may come late. False: somebody else wrote the ledger. */
+async function letGo(context: RolloutContext, look: Look, uids: ReadonlySet<string>): Promise<boolean> {
+  const { ledger } = look.stored;
+  const refused = new Set(ledger.reservations.filter(({ uid }) => uids.has(uid)));
+  const departed = (ledger.departed ?? []).filter(({ uid }) => !uids.has(uid));
+  const place = { namespace: context.kruiseNamespace, owner: look.sidecarSet };
+  const stored = await swapLedger(context.cluster, place, look.stored, { ...withoutThese(ledger, refused), departed });
+  if (stored) look.stored = stored;
+  return stored !== undefined;
 }
 
 function reserve(kept: readonly Reservation[], decision: Decision, subject: Subject): LedgerPlan {
-  const wanted = decision.actions.filter((action) => action.kind === "PatchPod").map(({ pod }) => pod);
-  return withReservations(kept, wanted, subject);
+  return withReservations(kept, wantedPods(decision.actions, new Set(kept.map(({ uid }) => uid))), subject);
+}
+
+/** What is evicted is awaited from the moment that it is reserved. */
+function withDepartures(plan: LedgerPlan, { actions }: Decision, departed: readonly Departure[]): LedgerPlan {
+  const granted = evictionsOf(actions).filter(({ pod }) => plan.granted.has(pod.uid));
+  if (granted.length + departed.length === 0) return plan;
+  const isAgain = new Set(granted.map(({ pod }) => pod.uid));
+  const others = departed.filter(({ uid }) => !isAgain.has(uid));
+  return { ...plan, ledger: { ...plan.ledger, departed: [...others, ...granted.map(({ departure }) => departure)] } };
 }
 
 function keep(kept: readonly Reservation[], { uid, generation }: Subject): LedgerPlan {

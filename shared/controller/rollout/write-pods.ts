@@ -2,17 +2,22 @@
 import type { ObjectMeta } from "../../api/kubernetes.ts";
 import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
+import type { EvictPod } from "../../core/rollout/replace/plan-replacement.ts";
 import { type PartialObject, PODS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { mapPaced, Pace } from "../loop/paced.ts";
 import { act, attempt, type NotDone, type Outcome } from "./act.ts";
 import { BatchStatus } from "./batch-status.ts";
+import { evictionMessage, isKept } from "./evict-pod.ts";
+import { forgetKept, noteKept } from "./kept-owners.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
 import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 import { backOff, isBusy, noteProblem, waitMsOf } from "./pod-trouble.ts";
 import { isDue, noteRefused } from "./refusals.ts";
 import { SpecCheck } from "./spec-check.ts";
 import { setCondition } from "./write-condition.ts";
+
+type PodWrite = PatchPod | EvictPod;
 
 /** of each rollout, over its batches */
 const paces = new WeakMap<RolloutContext, Pace>();
@@ -22,6 +27,8 @@ export interface Written {
   readonly done: ReadonlySet<string>;
   /** uid → why its patch was refused, as far as that is known */
   readonly refused: ReadonlyMap<string, string>;
+  /** uids of pods whose eviction was refused */
+  readonly notEvicted: ReadonlySet<string>;
   /** the SidecarSet said something else before the end, and the rest was left: it is reserved as before */
   readonly isOutdated: boolean;
 }
@@ -33,21 +40,30 @@ export async function writePods(
   decision: Decision,
   plan: LedgerPlan,
 ): Promise<Written> {
-  const patches = decision.actions.filter((action) => action.kind === "PatchPod");
+  const writes = decision.actions.filter((action) => action.kind === "PatchPod" || action.kind === "EvictPod");
   const conditions = decision.actions.filter((action) => action.kind === "PatchPodCondition");
   const conditionOf = new Map(conditions.map((condition) => [condition.pod.uid, condition]));
-  const isPatch = new Set(patches.map(({ pod }) => pod.uid));
-  const granted = patches.filter(({ pod }) => plan.granted.has(pod.uid) && isDue(context, pod));
+  const isWrite = new Set(writes.map(({ pod }) => pod.uid));
+  const isHeldBack = (write: PodWrite) => write.kind === "PatchPod" && !isDue(context, write.pod);
+  const granted = writes.filter((write) => plan.granted.has(write.pod.uid) && !isHeldBack(write));
   if (granted.length > 0) context.tally.batches++;
   const fenced = plan.fenced.filter((reservation) => isDue(context, reservation));
   await mapLimited(fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
   const done = new Set<string>();
   const refused = new Map<string, string>();
+  const notEvicted = new Set<string>();
   const pace = paces.get(context) ?? new Pace(WRITES_AT_ONCE, context.clock, context.endsAtMs);
   paces.set(context, pace);
   const spec = new SpecCheck(context, look);
   const status = new BatchStatus(context, look);
-  const write = async (patch: PatchPod) => {
+  const evict = async (eviction: EvictPod) => {
+    const outcome = await act(eviction, { ...context, sidecarSet: look.sidecarSet });
+    if (isBusy(outcome) && !isKept(outcome)) return waitMsOf(outcome);
+    if (await isEvictedBy(context, look, eviction, outcome)) done.add(eviction.pod.uid);
+    else if (outcome.kind === "refused") notEvicted.add(eviction.pod.uid);
+    return undefined;
+  };
+  const patchPod = async (patch: PatchPod) => {
     const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
     if (isBusy(outcome)) return waitMsOf(outcome);
     if (await isPatchedBy(context, look, patch, outcome)) {
@@ -61,13 +77,13 @@ export async function writePods(
     return spec.check();
   };
   try {
-    await mapPaced(granted, pace, write, isOver);
+    await mapPaced(granted, pace, (write) => (write.kind === "EvictPod" ? evict(write) : patchPod(write)), isOver);
   } finally {
     await status.end();
   }
-  const others = spec.isOutdated ? [] : conditions.filter(({ pod }) => !isPatch.has(pod.uid));
+  const others = spec.isOutdated ? [] : conditions.filter(({ pod }) => !isWrite.has(pod.uid));
   await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, look, condition));
-  return { done, refused, isOutdated: spec.isOutdated };
+  return { done, refused, notEvicted, isOutdated: spec.isOutdated };
 }
 
 /** True when the pod carries the patch. */
@@ -78,6 +94,27 @@ async function isPatchedBy(context: RolloutContext, look: Look, patch: PatchPod,
   if (patch.purpose === "flip") context.tally.flipped++;
   noteWrite(look, patch.pod, outcome.kind === "done" ? outcome.object?.metadata : undefined, patch);
   return true;
+}
+
+/** True when the pod is on its way out, or gone. */
+async function isEvictedBy(context: RolloutContext, look: Look, write: EvictPod, outcome: Outcome): Promise<boolean> {
+  const { pod } = write;
+  if (outcome.kind === "done" || outcome.kind === "gone") {
+    // What becomes of it concerns nobody any more: the ledger waits for its successor.
+    look.observed.view.remove(pod.uid, null);
+    if (outcome.kind === "done") context.tally.replaced = (context.tally.replaced ?? 0) + 1;
+    forgetKept(context, write);
+    return true;
+  }
+  noteKept(context, write);
+  if (outcome.kind === "refused") {
+    noteProblem(context, pod, evictionMessage(outcome));
+    if (outcome.error.code === 0) throw outcome.error;
+    return false;
+  }
+  context.tally.conflicts++;
+  const now = await readPod(context, look, pod);
+  return now === undefined || Boolean(now.metadata?.deletionTimestamp);
 }
 
 async function fence(context: RolloutContext, look: Look, reservation: Reservation): Promise<void> {

@@ -3,11 +3,16 @@
 import type { Container, Pod } from "../../api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { replacesNotUpgradable } from "./replaced.ts";
 import { isHotUpgrade, slotNames, workingSlots } from "./sidecar-containers.ts";
 
-/** Active, injected by this SidecarSet, and with every one of its containers. Any other pod is in no count. */
+/**
+ * Active, injected by this SidecarSet, and with every one of its containers, unless pods that lack some are to be
+ * replaced. Any other pod is in no count.
+ */
 export function isMatched(pod: Pod, sidecarSet: SidecarSet): boolean {
-  return isActive(pod) && isInjected(pod, sidecarSet.metadata?.name ?? "") && hasAllSidecars(pod, sidecarSet);
+  if (!(isActive(pod) && isInjected(pod, sidecarSet.metadata?.name ?? ""))) return false;
+  return hasAllSidecars(pod, sidecarSet) || replacesNotUpgradable(sidecarSet);
 }
 
 /** Neither finished nor being deleted. */
@@ -38,4 +43,9 @@ export function hasAllSidecars(pod: Pod, sidecarSet: SidecarSet): boolean {
 function hasContainer({ spec }: Pod, wanted: string): boolean {
   const isWanted = ({ name }: Container) => name === wanted;
   return spec.containers.some(isWanted) || (spec.initContainers?.some(isWanted) ?? false);
+}
+
+/** It is counted all the same, since it is to be replaced: only a new pod gets the containers. */
+export function lacksContainers(pod: Pod, sidecarSet: SidecarSet): boolean {
+  return replacesNotUpgradable(sidecarSet) && !hasAllSidecars(pod, sidecarSet);
 }

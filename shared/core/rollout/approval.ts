@@ -5,7 +5,7 @@ import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
 import type { Action } from "../actions.ts";
 import type { Held } from "./checks/check-records.ts";
 
-type PodPatch = Extract<Action, { kind: "PatchPod" }>;
+type PodWrite = Extract<Action, { kind: "PatchPod" | "EvictPod" }>;
 
 /** What the body of a request to a gate holds. */
 export interface GateRequest {
@@ -64,9 +64,13 @@ export interface Batched {
 const ENDINGS: ReadonlySet<string> = new Set(["flip", "shrink"]);
 
 /** Pods that the gate is to be asked about. Those that are reserved were allowed when they were. */
-export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly PodPatch[] {
+export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly PodWrite[] {
   if (ENDINGS.has(summary.hold)) return [];
-  return actions.filter((action) => action.kind === "PatchPod").filter(({ pod }) => !reserved.has(pod.uid));
+  return actions.filter(isPodWrite).filter(({ pod }) => !reserved.has(pod.uid));
+}
+
+function isPodWrite(action: Action): action is PodWrite {
+  return action.kind === "PatchPod" || action.kind === "EvictPod";
 }
 
 /** What the gate is told. `batch`: what `newlyWanted` gave, as far as it is to be reserved now. */
@@ -74,7 +78,7 @@ export function gateRequest(
   { metadata }: SidecarSet,
   revision: string,
   { summary }: Batched,
-  batch: readonly PodPatch[],
+  batch: readonly PodWrite[],
 ): GateRequest {
   const { name = "", uid = "", generation = 0 } = metadata ?? {};
   const { matched, updated, updatedReady, used, maxUnavailable, waves } = summary;
@@ -91,10 +95,10 @@ export function gateRequest(
 type InTheWay = { readonly hold: "gate"; readonly gate: string } | { readonly hold: "metrics"; readonly metrics: Held };
 
 /** The decision without what is not allowed. */
-export function withoutBatch<T extends Batched>(decision: T, batch: readonly PodPatch[], inTheWay: InTheWay) {
+export function withoutBatch<T extends Batched>(decision: T, batch: readonly PodWrite[], inTheWay: InTheWay) {
   const withheld = new Set(batch.map(({ pod }) => pod.uid));
   const isWithheld = (action: Action) =>
-    action.kind === "PatchPod" || action.kind === "PatchPodCondition" ? withheld.has(action.pod.uid) : false;
+    isPodWrite(action) || action.kind === "PatchPodCondition" ? withheld.has(action.pod.uid) : false;
   const { beyondRoom = 0, ...summary } = decision.summary;
   const selected = Math.max(0, summary.selected - beyondRoom - withheld.size);
   return {

@@ -7,8 +7,9 @@ import { podsOf } from "../pod/pod-states.ts";
 import type { CheckRecord, Held } from "./checks/check-records.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
+import { evictionsOf } from "./replace/plan-replacement.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
-import { maxUnavailableOf, usedBudget } from "./select/budget.ts";
+import { type Claims, maxUnavailableOf, totalOf, usedBudget } from "./select/budget.ts";
 import { type DownPod, downPods } from "./select/down-pods.ts";
 import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts";
 import { outOfTurn } from "./select/ordinal-turn.ts";
@@ -64,6 +65,8 @@ type Hold =
   | "ownerBudget"
   /** pods wait for namespaces that come before theirs */
   | "wave"
+  /** evictions were refused a moment ago, mostly by PodDisruptionBudgets, and nothing else can be done */
+  | "evictionRefused"
   /** no pod waits: the old ones are in flight, not selected or not upgradable */
   | "nothingWaits"
   /** everything that may be upgraded is being upgraded by this decision */
@@ -105,9 +108,25 @@ export interface Summary {
   readonly stopped?: string;
   /** where owners have budgets: how many pods wait for them, and who is in their way */
   readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
+  /** where pods that cannot be upgraded in place are replaced, and there are such pods */
+  readonly replaced?: Replaced;
   readonly problems: readonly PodProblem[];
   /** how far the release has come through its waves; absent: nobody asks for them */
   readonly waves?: WavesSummary;
+}
+
+/** Counts of pods that only get there by an eviction. */
+interface Replaced {
+  /** before partition and budget; among those that wait */
+  readonly waiting: number;
+  /** that this decision evicts */
+  readonly selected: number;
+  /** not evicted now, since an eviction of a pod of the same controller was refused */
+  readonly kept: number;
+  /** why none is evicted, one sentence */
+  readonly stop?: string;
+  /** set with it when pods came back without what they should have */
+  readonly isInVain?: true;
 }
 
 export interface Decision {
@@ -147,7 +166,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
   const counts: Counts = {
     ...countsOf(status),
-    maxUnavailable: maxUnavailableOf(strategy, pods.length),
+    maxUnavailable: maxUnavailableOf(strategy, totalOf(pods, claims)),
     used: usedBudget(pods, claims),
     down: downPods(sidecarSet, pods, DOWN_PODS_NAMED),
     ...(waves ? { waves: waves.summary } : {}),
@@ -194,8 +213,8 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   }
 
   const batch = nextBatch(observation, scene, { now, latestRevision: history.latest.name, settings });
-  const fields = immutableFields(sidecarSet, podsOf(batch.selection.notUpgradable), observation.revisions);
-  const summary = { ...counts, ...summarize(batch), immutableFields: fields };
+  const fields = immutableFields(sidecarSet, podsOf(lackingOf(batch)), observation.revisions);
+  const summary = { ...counts, ...summarize(batch), ...replacedOf(batch, claims), immutableFields: fields };
   return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing };
 }
 
@@ -242,6 +261,22 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields"> {
   };
 }
 
+/** Those that are replaced, where any are, differ in the same fields as those that stay. */
+function lackingOf({ replaced, selection }: Batch) {
+  return replaced.length > 0 ? replaced : selection.notUpgradable;
+}
+
+function replacedOf(
+  { replaced, keptBack, selection, actions }: Batch,
+  { replacement }: Claims,
+): Pick<Summary, "replaced"> {
+  if (replacement === undefined || replaced.length + selection.notUpgradable.length === 0) return {};
+  const { stop, isInVain } = replacement;
+  const selected = evictionsOf(actions).length;
+  const why = stop === undefined ? {} : { stop, ...(isInVain ? { isInVain } : {}) };
+  return { replaced: { waiting: replaced.length, selected, kept: keptBack, ...why } };
+}
+
 function orderOf({ turn, waiting }: Batch["selection"]): Pick<Summary, "order"> {
   const [order] = turn ? [...waiting].flatMap(({ pod }) => outOfTurn(pod, turn) ?? []) : [];
   return order === undefined ? {} : { order };
@@ -251,10 +286,11 @@ function ownersOf({ crowded, fullOwners }: Batch["selection"]): Pick<Plans, "own
   return crowded.length === 0 ? {} : { owners: { waiting: crowded.length, full: fullOwners } };
 }
 
-function holdOf({ selection }: Batch): Hold {
+function holdOf({ selection, keptBack }: Batch): Hold {
   if (selection.blocked > 0) return "budget";
   if (selection.outOfTurn > 0) return "order";
   if (selection.crowded.length > 0) return "ownerBudget";
+  if (keptBack > 0 && selection.selected.length === 0) return "evictionRefused";
   if (selection.ofLaterWaves > 0) return "wave";
   if (selection.kept > 0) return "partition";
   return selection.selected.length > 0 ? "none" : "nothingWaits";

@@ -49,13 +49,13 @@ test.each<[string, SidecarSet, readonly Pod[], readonly Pod[], readonly string[]
   ["none while the rollout is paused", set({ maxUnavailable: 2, paused: true }), missed, missed, []],
   ["none while injection is paused: they would come back as they are", set({}, "true", true), missed, missed, []],
 ])("%s", (...[, sidecarSet, selected, without, evicted]) => {
-  const plan = planEvictions(sidecarSet, selected, without, new Set());
+  const plan = planEvictions(sidecarSet, selected, without, { reserved: new Set() });
   expect(plan.map(({ metadata }) => metadata?.name)).toEqual(evicted);
 });
 
 describe("beside a rollout", () => {
   const namesOf = (selected: readonly Pod[], reserved: readonly string[]) =>
-    planEvictions(set({ maxUnavailable: 2 }), selected, missed, new Set(reserved)).map(
+    planEvictions(set({ maxUnavailable: 2 }), selected, missed, { reserved: new Set(reserved) }).map(
       ({ metadata }) => metadata?.name,
     );
 

@@ -159,6 +159,8 @@ export class ReconcileCluster {
           withPlan(pod, { kind: "planned", images: action.images, annotations: action.annotations }),
         );
         break;
+      case "EvictPod":
+        throw new Error("no vector has pods that are replaced");
       case "PatchPodCondition":
         this.updatePod(`${action.pod.namespace}/${action.pod.name}`, (pod) => withCondition(pod, action.condition));
         break;

@@ -177,7 +177,7 @@ function rolloutOf(
   const versions = new Map(pods.map((pod) => [pod.metadata?.uid ?? "", pod.metadata?.resourceVersion ?? ""]));
   const subject = subjectOf(sidecarSet);
   const kept = reconcileLedger(ledger, versions, subject)?.kept ?? ledger.reservations;
-  const reserved = reservedOf(kept, subject);
+  const reserved = reservedOf(kept, subject, ledger);
   const namespaceLabels = new Map(
     (seenOf(facts.namespaces) ?? []).map(({ metadata }) => [metadata?.name ?? "", metadata?.labels ?? {}]),
   );

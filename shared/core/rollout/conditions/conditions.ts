@@ -94,7 +94,14 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   if (hold === "order" && selected === 0 && updated === updatedReady) return yes("OrderedSet", order);
   if (isHeldByOwners(summary, failing.length))
     return yes("MaxUnavailablePerOwner", `pods wait for others of their owners: ${summary.owners?.full.join("; ")}`);
-  return no("NotBlocked", "nothing keeps the rollout from going on");
+  return refused(summary);
+}
+
+/** By an eviction, but not while what was evicted before comes back. */
+function refused({ hold, used, replaced }: RolloutStanding): Verdict<"Blocked"> {
+  if (hold !== "evictionRefused" || used > 0) return no("NotBlocked", "nothing keeps the rollout from going on");
+  const waiting = counted(replaced?.kept ?? 0, "pod waits", "pods wait");
+  return yes("EvictionRefused", `${waiting}: evictions beside them were refused, mostly by a PodDisruptionBudget`);
 }
 
 function blockedByAnswer({ hold, gate, metrics }: RolloutStanding): Verdict<"Blocked"> {
@@ -116,6 +123,17 @@ function degraded({ failing }: Standing): Verdict<"Degraded"> {
 function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
   const { hold, notUpgradable: count, immutableFields } = summary;
   if (WITHOUT_LOOK.has(hold)) return undefined;
+  const { waiting = 0, stop, isInVain } = summary.replaced ?? {};
+  if (count === 0 && waiting > 0)
+    return no(
+      "Replaced",
+      `${counted(waiting, "pod")} cannot be upgraded in place, and are replaced one after the other`,
+    );
+  if (count > 0 && stop !== undefined)
+    return yes(
+      isInVain ? "ReplacedInVain" : "NotReplaced",
+      `${counted(count, "pod")} cannot be upgraded in place, and none is replaced: ${stop}`,
+    );
   if (count === 0) return no("AllUpgradable", "every pod that is not updated can be, in place");
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   return yes(

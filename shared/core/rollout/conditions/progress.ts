@@ -28,6 +28,13 @@ export interface RolloutStanding {
   readonly gate?: string;
   /** what checks of metrics say, where they are in the way */
   readonly metrics?: Held;
+  /** where pods are replaced: how many wait, and why none is */
+  readonly replaced?: {
+    readonly waiting: number;
+    readonly kept: number;
+    readonly stop?: string;
+    readonly isInVain?: true;
+  };
   /** in whose way other pods of their owners are */
   readonly owners?: { readonly full: readonly string[] };
   /** how far the release has come through its waves */
@@ -56,6 +63,7 @@ const AT_REST: Readonly<Record<string, Reason>> = {
   gate: "Gate",
   metrics: "Metrics",
   ownerBudget: "MaxUnavailablePerOwner",
+  evictionRefused: "EvictionRefused",
   finished: "Finished",
   partition: "Partition",
 };

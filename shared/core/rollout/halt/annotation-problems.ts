@@ -1,6 +1,7 @@
 /** Decides which of our own annotations of a SidecarSet say what nobody can read. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { neverReadyProblem } from "../../pod/never-ready.ts";
+import { replaceProblem } from "../../pod/replaced.ts";
 import { gateProblem } from "../approval.ts";
 import { metricsProblems } from "../checks/metric-checks.ts";
 import { ownerBudgetProblem } from "../select/owner-budget.ts";
@@ -17,6 +18,6 @@ export function stoppingProblems(sidecarSet: SidecarSet): readonly string[] {
 
 /** One sentence each. */
 export function annotationProblems(sidecarSet: SidecarSet): readonly string[] {
-  const others = [undoProblem, neverReadyProblem].flatMap((problem) => problem(sidecarSet) ?? []);
+  const others = [undoProblem, neverReadyProblem, replaceProblem].flatMap((problem) => problem(sidecarSet) ?? []);
   return [...stoppingProblems(sidecarSet), ...others];
 }

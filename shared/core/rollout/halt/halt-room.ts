@@ -2,6 +2,8 @@
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf, type Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { sumOf } from "../replace/missing-pods.ts";
+import type { Claims } from "../select/budget.ts";
 import { haltThreshold } from "./halt.ts";
 import { mayTestify } from "./witnesses.ts";
 
@@ -9,16 +11,20 @@ import { mayTestify } from "./witnesses.ts";
 const MOST_ON_THEIR_WAY = 100;
 
 /**
- * Whoever was given the release and has not come back with it may still fail; so may each that is reserved. A pod leaves
+ * Whoever was given the release and has not come back with it may still fail; so may each that is reserved, or evicted and not there again. A pod leaves
  * this count only when it was seen to be back, so that no batch follows another unseen, however large the budget is. A pod
  * that was not ready before has no say, and holds nobody up.
  */
-export function haltRoom(sidecarSet: SidecarSet, pods: Sequence<PodState>): number {
+export function haltRoom(
+  sidecarSet: SidecarSet,
+  pods: Sequence<PodState>,
+  { missing = new Map() }: Pick<Claims, "missing"> = {},
+): number {
   const threshold = haltThreshold(sidecarSet);
   if (threshold === undefined) return Number.POSITIVE_INFINITY;
   const isOnItsWay = (state: PodState) =>
     state.isClaimed === true || (state.isUpdated && !isBack(state) && mayTestify(state, sidecarSet));
-  return Math.max(0, Math.max(MOST_ON_THEIR_WAY, threshold + 1) - countOf(pods, isOnItsWay));
+  return Math.max(0, Math.max(MOST_ON_THEIR_WAY, threshold + 1) - countOf(pods, isOnItsWay) - sumOf(missing));
 }
 
 function isBack({ isConsistent, isReady }: PodState): boolean {

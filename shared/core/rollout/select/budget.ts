@@ -2,7 +2,10 @@
 import type { UpdateStrategy } from "../../../api/sidecarset.ts";
 import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../go/int-or-percent.ts";
 import { countOf, each, type Sequence } from "../../../go/sequence.ts";
+import type { Departure } from "../../ledger.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { type Missing, sumOf } from "../replace/missing-pods.ts";
+import type { Replacement } from "../replace/replacement.ts";
 import type { DownPods } from "./ordinal-order.ts";
 
 export interface Taken {
@@ -41,11 +44,25 @@ export interface Claims {
   readonly downBeside?: DownPods;
   /** pods that are being evicted because they are not among those that are counted; absent: none */
   readonly evicted?: number;
+  /** evicted pods of which nobody has taken the place yet, by controller; absent: none */
+  readonly missing?: Missing;
+  /** they themselves; absent: none */
+  readonly gone?: readonly Departure[];
+  /** which pods are evicted since they cannot be upgraded in place; absent: none */
+  readonly replacement?: Replacement;
+  /** uids of controllers of which an eviction was refused a moment ago; absent: none */
+  readonly keptOwners?: ReadonlySet<string>;
 }
 
-/** Pods that were upgraded and are not back yet, or are reserved for it, and evicted ones. Old pods that are down use no budget, but for the gate. */
+/** Those of a rollout: missing ones are on their way back, so shares are of them too. */
+export function totalOf(pods: Sequence<unknown>, { missing }: Claims): number {
+  return pods.length + (missing === undefined ? 0 : sumOf(missing));
+}
+
+/** Pods that were upgraded and are not back yet, or are reserved for it, and evicted ones until there are others. Old pods that are down use no budget, but for the gate. */
 export function usedBudget(pods: Sequence<PodState>, claims: Claims): number {
-  return (claims.evicted ?? 0) + countOf(pods, (state) => usesBudget(state, claims));
+  const missing = claims.missing === undefined ? 0 : sumOf(claims.missing);
+  return (claims.evicted ?? 0) + missing + countOf(pods, (state) => usesBudget(state, claims));
 }
 
 export function usesBudget(state: PodState, { reserved, StrictMaxUnavailable }: Claims): boolean {

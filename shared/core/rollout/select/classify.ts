@@ -3,6 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
+import { lacksContainers } from "../../pod/is-matched.ts";
 import { isUpgradable, type PodState } from "../../pod/pod-state.ts";
 import { singleContainerNames } from "../../pod/sidecar-containers.ts";
 
@@ -16,12 +17,23 @@ export type PodClass =
   | "inFlight"
   | "waiting";
 
-export function classify({ pod, isUpdated, native, resize }: PodState, sidecarSet: SidecarSet): PodClass {
+/** Which pods are brought to the new version by an eviction, if they do not get there in place. */
+export interface Replaceable {
+  readonly wants: (pod: Pod) => boolean;
+  readonly allows: (pod: Pod) => boolean;
+}
+
+/** `replacement`: absent where no pod is replaced. */
+export function classify(
+  { pod, isUpdated, native, resize }: PodState,
+  sidecarSet: SidecarSet,
+  replacement?: Replaceable,
+): PodClass {
   if (isUpdated) return "updated";
   const selector = sidecarSet.spec.updateStrategy?.selector;
   // A selector with an unknown operator selects no pod.
   if (selector && selectorMatches(selector, pod.metadata?.labels) !== true) return "notSelected";
-  if (!canBeUpdated({ pod, native, resize }, sidecarSet)) return "notUpgradable";
+  if (!canBeUpdated({ pod, native, resize }, sidecarSet)) return replacement?.allows(pod) ? "waiting" : "notUpgradable";
   if (resize?.step === "wait") return "inFlight";
   return hasSettled(pod, sidecarSet) && native?.hasSettled !== false ? "waiting" : "inFlight";
 }
@@ -31,6 +43,7 @@ export function canBeUpdated(
   { pod, native, resize }: Pick<PodState, "pod" | "native" | "resize">,
   sidecarSet: SidecarSet,
 ) {
+  if (lacksContainers(pod, sidecarSet)) return false;
   return (isUpgradable(pod, sidecarSet) || resize !== undefined) && native?.hindrance === undefined;
 }
 

@@ -6,6 +6,8 @@ import type { Reserved } from "../../ledger.ts";
 import { type PodState, podStateOf } from "../../pod/pod-state.ts";
 import { matchedStates } from "../../pod/pod-states.ts";
 import { countEvicted } from "../missed/evicted-pods.ts";
+import { awaitedOf } from "../replace/missing-pods.ts";
+import { replacementOf } from "../replace/replacement.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
 import { isResizable, withResize } from "../upgrade/resize.ts";
 import { type WavesNow, wavesNow } from "../waves/standing.ts";
@@ -68,9 +70,26 @@ export function sceneOf(
     isReservedForThis: reserved.areForThis,
     downBeside: downBeside(sidecarSet, pods),
     evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
+    ...replacementClaims(observation, states, now),
   };
-  const waves = wavesNow({ sidecarSet, namespaceLabels, now }, states);
+  const waves = wavesNow({ sidecarSet, namespaceLabels, now, ...claims }, states);
   return { states, claims, ...(waves ? { waves } : {}) };
+}
+
+/** Nothing where nobody has asked for replacements, and none is under way. */
+function replacementClaims(
+  { sidecarSet, pods, revisions, reserved: { uids, departed, keptOwners } }: Observed,
+  states: Sequence<PodState>,
+  now: string,
+): Pick<Claims, "missing" | "gone" | "replacement" | "keptOwners"> {
+  const replacement = replacementOf({ sidecarSet, pods, states, revisions });
+  const { missing, gone } = awaitedOf(departed, { sidecarSet, pods, reserved: uids, now });
+  return {
+    ...(missing.size > 0 ? { missing } : {}),
+    ...(gone.length > 0 ? { gone } : {}),
+    ...(replacement ? { replacement } : {}),
+    ...(keptOwners.size > 0 ? { keptOwners } : {}),
+  };
 }
 
 function uidOf({ metadata }: Pod): string {

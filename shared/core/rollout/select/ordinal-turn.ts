@@ -62,6 +62,9 @@ export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
   const down = new Map([...(scene.claims.downBeside ?? []), ...downMembers(scene.all)]);
   const elsewhere = moving.find(({ state }) => !isInLine.has(state));
   if (elsewhere) return { holder: holderOf(elsewhere, "moving"), down };
+  const [awaited] = scene.claims.gone ?? [];
+  if (awaited)
+    return { holder: { pod: { metadata: awaited, spec: { containers: [] } }, set: "", standing: "gone" }, down };
   const isUnderWay = new Set(moving.map(({ state }) => state));
   const reserved = line.filter(({ state }) => isUnderWay.has(state));
   return reserved.length > 0 ? resume(reserved, down) : begin(line, scene, down);
@@ -134,10 +137,12 @@ const OWN = {
   next: "comes first",
   moving: "is being upgraded, and has to be ready again first",
   down: "is not ready: fix it, or delete it, and its successor has the new version",
+  gone: "was evicted, and another pod has to take its place first",
 } as const;
 
 const OTHER = {
   next: (set: string, name: string) => `the set ${set} comes first, now with ${name}`,
   moving: (set: string, name: string) => `the set ${set} comes first, and its ${name} has to be ready again`,
   down: (set: string, name: string) => `the set ${set} has begun, and waits for ${name}, which is not ready`,
+  gone: (_: string, name: string) => `${name} was evicted, and another pod has to take its place first`,
 } as const;

@@ -1,9 +1,11 @@
 /** Decides how many pods of one owner may be down at once, where somebody has said how many those are. */
-import type { OwnerReference, Pod } from "../../../api/kubernetes.ts";
+import type { Pod } from "../../../api/kubernetes.ts";
 import { OWNER_BUDGET_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { shownText } from "../../../go/shown-text.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { controllerOf } from "../../pod/replaced.ts";
+import type { Claims } from "./budget.ts";
 
 /** `1`, `25%` */
 const FORM = /^(\d{1,6})(%?)$/;
@@ -32,13 +34,14 @@ interface Owner {
   readonly limit: number;
   /** down, or reserved */
   readonly used: ReadonlySet<PodState>;
+  /** evicted ones of which nobody has taken the place yet, and those that are taken now */
   taken: number;
 }
 
 interface Given {
   /** all matched pods */
   readonly pods: Iterable<PodState>;
-  readonly claims: { readonly reserved: ReadonlySet<string>; readonly isReservedForThis?: boolean };
+  readonly claims: Pick<Claims, "reserved" | "isReservedForThis" | "missing">;
 }
 
 /**
@@ -54,10 +57,11 @@ export function withOwners(
   const text = textOf(sidecarSet);
   if (text === undefined) return { canTake, outcome: () => ({ crowded: [], fullOwners: [] }) };
   const isHeld = heldBy(claims);
-  const owners = ownersOf(text, pods, isHeld);
+  const owners = ownersOf(text, { pods, claims });
   const crowded: PodState[] = [];
   const hasRoom = (state: PodState, owner: Owner) => {
-    if (isHeld(state)) return claims.isReservedForThis === true || owner.used.size <= owner.limit;
+    if (isHeld(state))
+      return claims.isReservedForThis === true || owner.used.size + missingOf(state, claims) <= owner.limit;
     return owner.used.has(state) || owner.used.size + owner.taken < owner.limit;
   };
   return {
@@ -83,7 +87,7 @@ export function ownerInTheWay(
   pod: Pod,
 ): string | undefined {
   const state = crowded.find((one) => one.pod.metadata?.uid === pod.metadata?.uid);
-  const owner = state && ownersOf(textOf(sidecarSet) ?? "", pods, heldBy(claims)).get(uidOfOwner(state));
+  const owner = state && ownersOf(textOf(sidecarSet) ?? "", { pods, claims }).get(uidOfOwner(state));
   return owner && fullText(owner, pod);
 }
 
@@ -91,17 +95,20 @@ function heldBy({ reserved }: Given["claims"]) {
   return ({ pod }: PodState) => reserved.has(pod.metadata?.uid ?? "");
 }
 
-function ownersOf(
-  text: string,
-  pods: Iterable<PodState>,
-  isHeld: (state: PodState) => boolean,
-): ReadonlyMap<string, Owner> {
+function missingOf(state: PodState, { missing }: Given["claims"]): number {
+  return missing?.get(uidOfOwner(state)) ?? 0;
+}
+
+/** A share is one of the missing pods too. */
+function ownersOf(text: string, { pods, claims }: Given): ReadonlyMap<string, Owner> {
+  const isHeld = heldBy(claims);
   const byOwner = Map.groupBy(pods, uidOfOwner);
   byOwner.delete("");
   return new Map(
     [...byOwner].map(([uid, own]) => {
       const used = own.filter((state) => isHeld(state) || !(state.isConsistent && state.isReady));
-      return [uid, { limit: limitOf(text, own.length), used: new Set(used), taken: 0 }];
+      const missing = claims.missing?.get(uid) ?? 0;
+      return [uid, { limit: limitOf(text, own.length + missing), used: new Set(used), taken: missing }];
     }),
   );
 }
@@ -129,10 +136,6 @@ function fullText({ limit, used, taken }: Owner, pod: Pod): string {
 
 function uidOfOwner({ pod }: PodState): string {
   return controllerOf(pod)?.uid ?? "";
-}
-
-function controllerOf({ metadata }: Pod): OwnerReference | undefined {
-  return metadata?.ownerReferences?.find(({ controller }) => controller === true);
 }
 
 function textOf({ metadata }: SidecarSet): string | undefined {

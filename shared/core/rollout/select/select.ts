@@ -4,7 +4,7 @@ import { pdqsort } from "../../../go/pdqsort.ts";
 import { each, Picked, type Sequence, where } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import type { WavesNow } from "../waves/standing.ts";
-import { type Claims, maxUnavailableOf, partitionOf, takeWithin, usedBudget } from "./budget.ts";
+import { type Claims, maxUnavailableOf, partitionOf, takeWithin, totalOf, usedBudget } from "./budget.ts";
 import { classify } from "./classify.ts";
 import { podOrder } from "./order.ts";
 import { followsOrdinals, orderByOrdinals, placeOf } from "./ordinal-order.ts";
@@ -52,13 +52,14 @@ export function selectPods(
   const strategy = sidecarSet.spec.updateStrategy;
   // Where pods are compared with each other, each of them is one object all along.
   const all = areCompared(sidecarSet) || waves ? [...pods] : pods;
-  const { notUpgradable, waiting: unordered } = sortOut(sidecarSet, all);
+  const { notUpgradable, waiting: unordered } = sortOut(sidecarSet, all, claims.replacement);
+  const total = totalOf(pods, claims);
   const ordered = orderWaiting(sidecarSet, unordered, all);
   const waiting = waves ? orderByWaves(ordered, waves) : ordered;
-  const allowed = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, pods.length)));
+  const allowed = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, total)));
   const line = waves ? where(allowed, waves.isOpen) : allowed;
   const used = usedBudget(all, claims);
-  const maxUnavailable = maxUnavailableOf(strategy, pods.length);
+  const maxUnavailable = maxUnavailableOf(strategy, total);
   const turn = followsOrdinals(sidecarSet)
     ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], claims, canTake })
     : undefined;
@@ -86,12 +87,12 @@ function areCompared(sidecarSet: SidecarSet): boolean {
 }
 
 /** Who waits, in the order of the list, and who cannot be upgraded. */
-function sortOut(sidecarSet: SidecarSet, all: Sequence<PodState>) {
+function sortOut(sidecarSet: SidecarSet, all: Sequence<PodState>, replacement: Claims["replacement"]) {
   const waiting = new Uint32Array(all.length);
   const notUpgradable = new Uint32Array(all.length);
   let [waitingCount, notUpgradableCount] = [0, 0];
   each(all, (state, place) => {
-    const podClass = classify(state, sidecarSet);
+    const podClass = classify(state, sidecarSet, replacement);
     if (podClass === "waiting") waiting[waitingCount++] = place;
     else if (podClass === "notUpgradable") notUpgradable[notUpgradableCount++] = place;
   });

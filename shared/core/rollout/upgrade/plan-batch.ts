@@ -8,8 +8,10 @@ import type { Action, PodPrecondition, ResourceChange } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import { haltRoom } from "../halt/halt-room.ts";
+import { eviction, planReplacement, type ReplacementPlan } from "../replace/plan-replacement.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
 import type { Claims } from "../select/budget.ts";
+import { canBeUpdated } from "../select/classify.ts";
 import type { Observed, Scene } from "../select/observed-states.ts";
 import { type Selection, selectPods } from "../select/select.ts";
 import { canFlip } from "./hot-slot.ts";
@@ -31,6 +33,10 @@ export interface Batch {
   readonly selection: Selection;
   /** how many of those selected there is no room for: nothing is planned for them */
   readonly beyondRoom: number;
+  /** where pods are replaced: who waits for that */
+  readonly replaced: readonly PodState[];
+  /** how many are not evicted now, since an eviction beside them was refused */
+  readonly keptBack: number;
   readonly problems: readonly PodProblem[];
 }
 
@@ -90,7 +96,7 @@ export function nextBatch(
   { states, claims, waves }: Scene,
   { settings, ...facts }: UpgradeFacts & { readonly settings: RolloutSettings },
 ): Batch {
-  const room = Math.min(reserved.room, haltRoom(sidecarSet, states));
+  const room = Math.min(reserved.room, haltRoom(sidecarSet, states, claims));
   return planBatch(sidecarSet, states, claims, {
     ...facts,
     room,
@@ -110,24 +116,29 @@ export function planBatch(
   claims: Claims,
   { room = Number.POSITIVE_INFINITY, waves, ...facts }: BatchFacts,
 ): Batch {
-  const plans = new Map<PodState, PodPlan>();
+  const plans = new Map<PodState, PodPlan | ReplacementPlan>();
+  const { replacement } = claims;
+  const isReplaced = (state: PodState) => replacement !== undefined && !canBeUpdated(state, sidecarSet);
   let planned = 0;
   const canTake = (state: PodState) => {
     const isHeld = claims.reserved.has(state.pod.metadata?.uid ?? "");
     if (!isHeld && planned >= room) return true;
-    const plan = planStep(state, sidecarSet, facts);
+    const plan = isReplaced(state) ? planReplacement(state.pod, claims, facts.now) : planStep(state, sidecarSet, facts);
     plans.set(state, plan);
-    if (!isHeld && plan.kind === "planned") planned++;
-    return plan.kind === "planned";
+    const isTaken = plan.kind === "planned" || plan.kind === "evicted";
+    if (!isHeld && isTaken) planned++;
+    return isTaken;
   };
   const selection = selectPods(sidecarSet, pods, claims, { canTake, waves });
-  const { selected, notUpgradable } = selection;
+  const { selected, notUpgradable, waiting } = selection;
+  const replaced = replacement === undefined ? [] : where(waiting, isReplaced);
   const upgrades = selected.flatMap((state) => {
     const plan = plans.get(state);
     return plan ? [upgrade(state, plan, sidecarSet, facts.now)] : [];
   });
   const steps = [
     ...marksOf(notUpgradable, sidecarSet, facts.now),
+    ...marksOf(withoutThose(replaced, selected), sidecarSet, facts.now),
     { actions: notUpgradableEvent(sidecarSet, notUpgradable.length), problems: [] },
     ...upgrades,
   ];
@@ -141,15 +152,29 @@ export function planBatch(
     actions: steps.flatMap(({ actions }) => actions),
     selection,
     beyondRoom: selected.length - upgrades.length,
+    replaced,
+    keptBack: [...plans.values()].filter(({ kind }) => kind === "kept").length,
     problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered],
   };
+}
+
+function withoutThose(states: readonly PodState[], others: readonly PodState[]): readonly PodState[] {
+  const uids = new Set(others.map(({ pod }) => pod.metadata?.uid));
+  return states.filter(({ pod }) => !uids.has(pod.metadata?.uid));
 }
 
 function hindranceOf({ native, resize, isUpdated }: PodState): string | undefined {
   return (isUpdated ? undefined : native?.hindrance) ?? resize?.hindrance;
 }
 
-function upgrade({ pod, isReady }: PodState, plan: PodPlan, sidecarSet: SidecarSet, now: string): Planned {
+function upgrade(
+  { pod, isReady }: PodState,
+  plan: PodPlan | ReplacementPlan,
+  sidecarSet: SidecarSet,
+  now: string,
+): Planned {
+  if (plan.kind === "evicted") return { actions: [eviction(pod, plan.departure, isReady)], problems: [] };
+  if (plan.kind === "kept") return { actions: [], problems: [] };
   const { actions, problems } = mark(pod, sidecarSet, true, now);
   return {
     actions: [

@@ -17,6 +17,7 @@ import {
 import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
 import { ignoresNeverReady } from "../../pod/never-ready.ts";
+import { replacesNotUpgradable } from "../../pod/replaced.ts";
 import { POD_TEMPLATE_HASH_LABEL } from "../../pod/workload.ts";
 import { followsOrdinals } from "../select/ordinal-order.ts";
 import { hasOwnerBudget } from "../select/owner-budget.ts";
@@ -44,6 +45,9 @@ const CONDITIONS: ReadonlySet<string> = new Set([
   "PodResizeInProgress",
 ]);
 
+const NODE = ["nodeName"] as const;
+const NODE_AND_GRACE = [...NODE, "terminationGracePeriodSeconds"] as const;
+
 /** What of a SidecarSet says which fields of pods are kept. */
 interface Projection {
   /** absent, as the next one: all */
@@ -51,6 +55,8 @@ interface Projection {
   readonly labels?: readonly string[];
   /** whose pod it is matters where owners have budgets, or an order */
   readonly hasControllers: boolean;
+  /** fields beside containers: how long a pod takes to go matters where pods are replaced */
+  readonly spec: typeof NODE | typeof NODE_AND_GRACE;
   /** when a pod that is not ready was started matters where pods that were never ready are ignored */
   readonly hasStart: boolean;
   /** of namespaces, which are read with the pods; absent: no labels are */
@@ -67,7 +73,7 @@ export interface Also {
 
 export const NOTHING_ELSE: Also = { resources: false, workloads: false };
 
-const ALL: Projection = { hasControllers: false, hasStart: false };
+const ALL: Projection = { hasControllers: false, spec: NODE, hasStart: false };
 /** A list has many pods and one SidecarSet. */
 const known = new WeakMap<SidecarSet, Projection>();
 
@@ -80,7 +86,8 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
   const projection = {
     patchedAnnotations: (patches ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {})),
     labels: labelsRead(sidecarSet.spec),
-    hasControllers: followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet),
+    hasControllers: followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet) || replacesNotUpgradable(sidecarSet),
+    spec: replacesNotUpgradable(sidecarSet) ? NODE_AND_GRACE : NODE,
     hasStart: ignoresNeverReady(sidecarSet),
     ...(namespaceLabels ? { namespaceLabels } : {}),
   };
@@ -135,7 +142,7 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHI
       ...projectController(metadata, projection),
     },
     spec: {
-      ...pick(spec, ["nodeName"]),
+      ...pick(spec, projection.spec),
       ...(spec.initContainers
         ? { initContainers: spec.initContainers.map((one) => projectContainer(one, withResources)) }
         : {}),

@@ -9,7 +9,7 @@ import type { SidecarSet, SidecarSetStatus } from "../../../api/sidecarset.ts";
 import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { type Tally, tallyWaves } from "./tally.ts";
+import { type Tally, type TallyFacts, tallyWaves } from "./tally.ts";
 import { type Wave, waveOf, wavesOf } from "./waves.ts";
 
 export type WavesRecord = NonNullable<SidecarSetStatus["waves"]>;
@@ -57,18 +57,21 @@ export interface WavesScene {
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
+  /** which pods are replaced; absent: none is */
+  readonly replacement?: TallyFacts["replacement"];
+  /** evicted pods that have no successor yet; absent: none */
+  readonly gone?: TallyFacts["gone"];
 }
 
 /** undefined: nobody asks for waves, or nobody can read which. */
-export function wavesNow(
-  { sidecarSet, namespaceLabels, now }: WavesScene,
-  states: Sequence<PodState>,
-): WavesNow | undefined {
+export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNow | undefined {
+  const { sidecarSet, namespaceLabels, now } = scene;
   const waves = wavesOf(sidecarSet);
   if (waves === undefined) return undefined;
   const ranks = new Map([...namespaceLabels].map(([name, labels]) => [name, waveOf(waves, labels)]));
-  const rankOf = ({ pod }: PodState) => ranks.get(pod.metadata?.namespace ?? "") ?? waves.length;
-  const tallies = tallyWaves(sidecarSet, states, { rankOf, count: waves.length + 1 });
+  const rankOfNamespace = (namespace: string) => ranks.get(namespace) ?? waves.length;
+  const rankOf = ({ pod }: PodState) => rankOfNamespace(pod.metadata?.namespace ?? "");
+  const tallies = tallyWaves(states, { ...scene, rankOf: rankOfNamespace, count: waves.length + 1 });
   const stored = storedRecords(sidecarSet);
   const list = advance(waves, tallies, { stored, now });
   const open = openWaves(waves, (name) => stored.get(name)?.passedAt !== undefined);

@@ -2,7 +2,7 @@
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { classify } from "../select/classify.ts";
+import { classify, type Replaceable } from "../select/classify.ts";
 import { canFlip } from "../upgrade/hot-slot.ts";
 
 /** Counts of pods. */
@@ -18,17 +18,31 @@ export interface Tally {
 
 const NO_PODS: Tally = { pods: 0, updated: 0, updatedReady: 0, left: 0, waiting: 0 };
 
-/** One for each rank. Pods that can only be recreated, and pods that the update selector leaves out, are not waited for. */
-export function tallyWaves(
-  sidecarSet: SidecarSet,
-  states: Sequence<PodState>,
-  { rankOf, count }: { readonly rankOf: (state: PodState) => number; readonly count: number },
-): readonly Tally[] {
+/** What pods are counted by. */
+export interface TallyFacts {
+  readonly sidecarSet: SidecarSet;
+  /** of a namespace, from 0 */
+  readonly rankOf: (namespace: string) => number;
+  readonly count: number;
+  /** absent: no pod is replaced */
+  readonly replacement?: Replaceable | undefined;
+  /** pods that were evicted, and that no other pod has taken the place of; absent: none */
+  readonly gone?: readonly { readonly namespace: string }[] | undefined;
+}
+
+/**
+ * One for each rank. Pods that can only be recreated, and are not replaced, and pods that the update selector leaves out
+ * are not waited for.
+ */
+export function tallyWaves(states: Sequence<PodState>, facts: TallyFacts): readonly Tally[] {
+  const { rankOf, count, gone = [] } = facts;
   const tallies = Array.from({ length: count }, () => NO_PODS);
-  each(states, (state) => {
-    const rank = rankOf(state);
-    tallies[rank] = sum(tallies[rank] ?? NO_PODS, one(state, sidecarSet));
-  });
+  const add = (namespace: string, tally: Tally) => {
+    const rank = rankOf(namespace);
+    tallies[rank] = sum(tallies[rank] ?? NO_PODS, tally);
+  };
+  each(states, (state) => add(state.pod.metadata?.namespace ?? "", one(state, facts)));
+  for (const { namespace } of gone) add(namespace, { ...NO_PODS, left: 1 });
   return tallies;
 }
 
@@ -42,22 +56,24 @@ function sum(a: Tally, b: Tally): Tally {
   };
 }
 
-function one(state: PodState, sidecarSet: SidecarSet): Tally {
+function one(state: PodState, facts: TallyFacts): Tally {
   const { isUpdated, isConsistent, isReady } = state;
   return {
     pods: 1,
     updated: isUpdated ? 1 : 0,
     updatedReady: isUpdated && isConsistent && isReady ? 1 : 0,
-    left: isLeft(state, sidecarSet) ? 1 : 0,
-    waiting: classify(state, sidecarSet) === "waiting" ? 1 : 0,
+    left: isLeft(state, facts) ? 1 : 0,
+    waiting: classify(state, facts.sidecarSet, facts.replacement) === "waiting" ? 1 : 0,
   };
 }
 
 /** What is reserved may be written to at any moment, whatever it looks like. */
-function isLeft(state: PodState, sidecarSet: SidecarSet): boolean {
+function isLeft(state: PodState, { sidecarSet, replacement }: TallyFacts): boolean {
   if (state.isClaimed === true) return true;
   if (state.isUpdated) return !isThrough(state, sidecarSet);
-  const podClass = classify(state, sidecarSet);
+  const podClass = classify(state, sidecarSet, replacement);
+  // Where replacing has stopped, what it is to reach yet keeps the waves behind it.
+  if (podClass === "notUpgradable") return replacement?.wants(state.pod) === true;
   return podClass === "waiting" || podClass === "inFlight";
 }
 

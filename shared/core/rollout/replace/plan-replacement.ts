@@ -1,0 +1,54 @@
+/** Decides how a pod is replaced: by one eviction, and an entry in the ledger that waits for its successor. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import { addSeconds } from "../../../go/seconds-between.ts";
+import type { Action } from "../../actions.ts";
+import type { Departure } from "../../ledger.ts";
+import { controllerOf } from "../../pod/replaced.ts";
+import type { Claims } from "../select/budget.ts";
+
+/** A pod's own default. */
+const GRACE_SECONDS = 30;
+/** Another pod is there so long after the first should be gone, or its controller is taken not to want one. */
+const SUCCESSOR_SECONDS = 600;
+
+export type EvictPod = Extract<Action, { kind: "EvictPod" }>;
+
+/** What is planned for a pod that only a new one can follow. */
+export type ReplacementPlan =
+  | { readonly kind: "evicted"; readonly departure: Departure }
+  /** an eviction of a pod of its controller was refused a moment ago */
+  | { readonly kind: "kept" };
+
+export function planReplacement(pod: Pod, claims: Claims, now: string): ReplacementPlan {
+  const owner = controllerOf(pod)?.uid ?? "";
+  if (claims.keptOwners?.has(owner)) return { kind: "kept" };
+  const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
+  const there = claims.replacement?.counts().get(owner) ?? 0;
+  const grace = pod.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS;
+  const until = addSeconds(now, grace + SUCCESSOR_SECONDS) ?? now;
+  return {
+    kind: "evicted",
+    departure: { namespace, name, uid, owner, of: there + (claims.missing?.get(owner) ?? 0), until },
+  };
+}
+
+export function eviction({ metadata = {} }: Pod, departure: Departure, usesBudget: boolean): EvictPod {
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata;
+  return { kind: "EvictPod", pod: { namespace, name, uid, resourceVersion }, usesBudget, departure };
+}
+
+/** Those that a decision has evicted. */
+export function evictionsOf(actions: readonly Action[]): readonly EvictPod[] {
+  return actions.filter((action) => action.kind === "EvictPod");
+}
+
+/**
+ * Pods that a ledger is asked to reserve for a decision. One that is reserved already is never evicted by that: only who
+ * reserves an eviction sends it, so it is fenced, and reserved again. A patch is the same whoever sends it.
+ */
+export function wantedPods(actions: readonly Action[], kept: ReadonlySet<string>) {
+  return actions.flatMap((action) => {
+    if (action.kind === "PatchPod") return [action.pod];
+    return action.kind === "EvictPod" && !kept.has(action.pod.uid) ? [action.pod] : [];
+  });
+}

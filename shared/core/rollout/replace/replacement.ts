@@ -1,0 +1,117 @@
+/** Decides which pods that cannot be brought to the new version in place are replaced, and why none is where none may be. */
+import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import { IGNORE_MISSED_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
+import { each, type Sequence } from "../../../go/sequence.ts";
+import { declinesSidecars } from "../../pod/declines-sidecars.ts";
+import { isActive, isInjected } from "../../pod/is-matched.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { controllerOf, replacesNotUpgradable, whyNotRecreated } from "../../pod/replaced.ts";
+import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
+import { lastSpecWrite } from "../missed/selection.ts";
+import { countsOfOwners } from "./missing-pods.ts";
+
+/** What was created so soon after the change may have been given what was there before it. */
+const SETTLED_SECONDS = 15;
+const NAMED = 3;
+
+export interface Replacement {
+  /** one sentence: why no pod is replaced; absent: pods may be */
+  readonly stop?: string;
+  /** set with `stop` when pods came back without what they should have */
+  readonly isInVain?: true;
+  /** true: the pod is to get there by an eviction, if it does not in place; `stop` may keep it */
+  readonly wants: (pod: Pod) => boolean;
+  /** true: it is wanted, and nothing stops it */
+  readonly allows: (pod: Pod) => boolean;
+  /** uid of a controller → how many of its pods there are that count */
+  readonly counts: () => ReadonlyMap<string, number>;
+}
+
+export interface ReplacementFacts {
+  readonly sidecarSet: SidecarSet;
+  /** all pods that the SidecarSet selects */
+  readonly pods: Sequence<Pod>;
+  /** those that take part in the rollout */
+  readonly states: Sequence<PodState>;
+  readonly revisions: readonly ControllerRevision[];
+}
+
+/** undefined: nobody asks for that. */
+export function replacementOf(facts: ReplacementFacts): Replacement | undefined {
+  const { sidecarSet } = facts;
+  if (!replacesNotUpgradable(sidecarSet)) return undefined;
+  const stopped = stopOf(facts);
+  const wants = (pod: Pod) => whyNotRecreated(pod, sidecarSet) === undefined;
+  let counts: ReadonlyMap<string, number> | undefined;
+  return {
+    ...stopped,
+    wants,
+    allows: (pod) => stopped === undefined && wants(pod),
+    counts: () => {
+      counts ??= countsOfOwners(facts);
+      return counts;
+    },
+  };
+}
+
+function stopOf(facts: ReplacementFacts): Pick<Replacement, "stop" | "isInVain"> | undefined {
+  const hindrance = hindranceOf(facts.sidecarSet);
+  if (hindrance !== undefined) return { stop: hindrance };
+  const since = changedAt(facts);
+  if (since === undefined) return { stop: "it is not known since when the SidecarSet says what it says now" };
+  const inVain = cameInVain(facts, since);
+  return inVain.length > 0 ? { stop: vainText(inVain), isInVain: true } : undefined;
+}
+
+/** Why new pods are not given the SidecarSet as it is. */
+function hindranceOf(sidecarSet: SidecarSet): string | undefined {
+  if (sidecarSet.spec.injectionStrategy?.paused)
+    return "injection is paused: another pod would come without the sidecars";
+  const { revisionName, customVersion } = wantedRevision(sidecarSet) ?? {};
+  const pinned = revisionName ?? customVersion;
+  return pinned === undefined ? undefined : `new pods are given revision ${pinned}, as spec.injectionStrategy says`;
+}
+
+/** RFC3339, by the clock of API servers, as when pods were created. */
+function changedAt({ sidecarSet, revisions }: ReplacementFacts): string | undefined {
+  const { metadata } = sidecarSet;
+  const written = lastSpecWrite(metadata);
+  if (written !== undefined) return written;
+  if (metadata?.generation === 1) return metadata.creationTimestamp ?? undefined;
+  const newest = revisions.toSorted((a, b) => a.revision - b.revision).at(-1);
+  return newest?.metadata?.creationTimestamp ?? undefined;
+}
+
+/**
+ * Who was created since and lacks the version of now, or, beside others of the same controller that have sidecars, has
+ * none at all. Another in its place would fare no better: so nobody is evicted twice for one change.
+ */
+function cameInVain({ sidecarSet, pods, states }: ReplacementFacts, since: string): readonly Pod[] {
+  const isSince = ({ metadata }: Pod) =>
+    (secondsBetween(since, metadata?.creationTimestamp ?? "") ?? 0) > SETTLED_SECONDS;
+  const owners = new Set<string>();
+  const found: Pod[] = [];
+  each(states, ({ pod, isUpdated }) => {
+    const owner = controllerOf(pod)?.uid;
+    if (owner !== undefined) owners.add(owner);
+    if (!isUpdated && isSince(pod)) found.push(pod);
+  });
+  const name = sidecarSet.metadata?.name ?? "";
+  each(pods, (pod) => {
+    if (isInjected(pod, name) || !isActive(pod) || !isSince(pod) || isLetBe(pod)) return;
+    if (owners.has(controllerOf(pod)?.uid ?? "")) found.push(pod);
+  });
+  return found;
+}
+
+function isLetBe(pod: Pod): boolean {
+  return declinesSidecars(pod) || pod.metadata?.annotations?.[IGNORE_MISSED_ANNOTATION] === "true";
+}
+
+function vainText(pods: readonly Pod[]): string {
+  const names = pods.slice(0, NAMED).map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`);
+  const more = pods.length > NAMED ? [`${pods.length - NAMED} more`] : [];
+  return `created after the change, and without what it says: ${[...names, ...more].join(", ")}`;
+}

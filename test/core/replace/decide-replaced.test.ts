@@ -1,0 +1,179 @@
+import { describe, expect, test } from "vitest";
+import type { OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
+import { type Departure, NOTHING_RESERVED, reservedOf } from "../../../shared/core/ledger.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
+import { evictionsOf } from "../../../shared/core/rollout/replace/plan-replacement.ts";
+import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
+
+const CHANGED = "2025-05-31T10:00:00Z";
+const BEFORE = "2025-05-30T00:00:00Z";
+const AFTER = "2025-05-31T10:05:00Z";
+
+const ownerOf = (kind: string, apiVersion = "apps/v1", name = "web"): OwnerReference => ({
+  apiVersion,
+  kind,
+  name,
+  uid: `uid-${name}`,
+  controller: true,
+});
+const OWNER = ownerOf("ReplicaSet");
+
+interface Facts {
+  readonly name: string;
+  readonly isReady?: boolean;
+  readonly hash?: string;
+  readonly withoutImage?: string;
+  readonly owner?: OwnerReference;
+  readonly created?: string;
+}
+
+/** Not upgradable by default. */
+function pod({ name, owner = OWNER, created = BEFORE, withoutImage = "other", ...facts }: Facts): Pod {
+  const { metadata, ...rest } = podOf({ name, withoutImage, creationTimestamp: created, ...facts });
+  const place = { ...metadata, uid: `uid-${name}`, namespace: "shop", resourceVersion: "7" };
+  return { ...rest, metadata: owner.kind === "" ? place : { ...place, ownerReferences: [owner] } };
+}
+
+const updated = (name: string, isReady = true) =>
+  pod({ name, isReady, hash: NEW_HASH, withoutImage: "same", created: AFTER });
+
+function setOf(spec: SidecarSetSpec = {}, replace = "NotUpgradable"): SidecarSet {
+  const { metadata, ...rest } = sidecarSetOf({ selector: {}, ...spec });
+  const annotations = replace === "" ? {} : { "sidecarset.kruise.io/replace": replace };
+  const managedFields = [{ time: CHANGED, fieldsV1: { "f:spec": {} } }];
+  return {
+    ...rest,
+    metadata: { ...metadata, managedFields, annotations: { ...metadata?.annotations, ...annotations } } as NonNullable<
+      SidecarSet["metadata"]
+    >,
+  };
+}
+
+function decided(sidecarSet: SidecarSet, pods: readonly Pod[], reserved = NOTHING_RESERVED) {
+  const { actions, summary } = decide({ ...UNTOUCHED, sidecarSet, pods, revisions: [], reserved }, CONTEXT);
+  const evictions = evictionsOf(actions);
+  return { evictions, evicted: evictions.map((one) => one.pod.name), summary, actions };
+}
+
+const three = ["a", "b", "c"].map((name) => pod({ name }));
+const gone = (name: string, facts: Partial<Departure> = {}): Departure => {
+  const until = "2025-06-01T00:10:00Z";
+  return { namespace: "shop", name, uid: `uid-${name}`, owner: OWNER.uid, of: 3, until, ...facts };
+};
+const awaiting = (...departed: readonly Departure[]) =>
+  reservedOf([], { uid: "", generation: 0, revision: "" }, { departed });
+
+describe("pods that cannot be upgraded in place", () => {
+  test("stay unless somebody asks for their replacement", () => {
+    const { evicted, summary } = decided(setOf({}, ""), three);
+    expect([evicted, summary.notUpgradable, summary.replaced]).toEqual([[], 3, undefined]);
+  });
+
+  test.each<[string, SidecarSetSpec, number]>([
+    ["one by default", {}, 1],
+    ["as many as may be unavailable", { updateStrategy: { maxUnavailable: 2 } }, 2],
+    ["none beyond the partition", { updateStrategy: { maxUnavailable: 3, partition: 1 } }, 2],
+    ["none while it is paused", { updateStrategy: { maxUnavailable: 3, paused: true } }, 0],
+    ["none with NotUpdate", { updateStrategy: { maxUnavailable: 3, type: "NotUpdate" } }, 0],
+    ["none that the update selector leaves out", { updateStrategy: { selector: { matchLabels: { is: "none" } } } }, 0],
+  ])("are evicted: %s", (_what, spec, count) => {
+    expect(decided(setOf(spec), three).evicted).toHaveLength(count);
+  });
+
+  test("share the budget with those that are upgraded in place", () => {
+    const pods = [pod({ name: "in-place", withoutImage: "same" }), ...three];
+    const { actions, evicted } = decided(setOf({ updateStrategy: { maxUnavailable: 2 } }), pods);
+    const patched = actions.flatMap((one) => (one.kind === "PatchPod" ? [one.pod.name] : []));
+    expect(patched.length + evicted.length).toBe(2);
+  });
+
+  test("are evicted as they were looked at", () => {
+    const [eviction] = decided(setOf(), three).evictions;
+    expect(eviction?.pod).toMatchObject({ uid: "uid-a", resourceVersion: "7" });
+    expect(eviction?.departure).toEqual(gone("a", { until: "2025-06-01T00:10:30Z" }));
+  });
+
+  test("are replaced also where they lack a container", () => {
+    const containers = [{ name: "sc", image: "reg/sc:v2" }, { name: "new" }];
+    expect(decided(setOf({ containers }), three).evicted).toHaveLength(1);
+    expect(decided(setOf({ containers }, ""), three).summary.matched).toBe(0);
+  });
+
+  test.each<[string, OwnerReference, string, boolean]>([
+    ["of a StatefulSet", ownerOf("StatefulSet"), "NotUpgradable", true],
+    ["of OpenKruise's", ownerOf("CloneSet", "apps.kruise.io/v1alpha1"), "NotUpgradable", true],
+    ["of nobody", ownerOf(""), "NotUpgradable", false],
+    ["of a node", ownerOf("Node", "v1"), "NotUpgradable", false],
+    ["of a controller that nobody knows", ownerOf("Farm", "example.com/v1"), "NotUpgradable", false],
+    ["of a Job", ownerOf("Job", "batch/v1"), "NotUpgradable", false],
+    ["of a Job, where Jobs are named", ownerOf("Job", "batch/v1"), "NotUpgradable, Jobs", true],
+    ["where only missed ones are named", OWNER, "Missed", false],
+    ["where nobody can tell what is asked for", OWNER, "NotUpgradable,all", false],
+  ])("%s", (_what, owner, replace, isEvicted) => {
+    expect(decided(setOf({}, replace), [pod({ name: "a", owner })]).evicted).toHaveLength(isEvicted ? 1 : 0);
+  });
+});
+
+describe("a pod that was evicted and has no successor", () => {
+  test("uses budget until there is one", () => {
+    const left = three.slice(1);
+    expect(decided(setOf(), left, awaiting(gone("a"))).evicted).toEqual([]);
+    expect(decided(setOf(), [...left, updated("a2", false)], awaiting(gone("a"))).evicted).toEqual([]);
+    expect(decided(setOf(), [...left, updated("a2")], awaiting(gone("a"))).evicted).toHaveLength(1);
+  });
+
+  test("uses budget while it is on its way out", () => {
+    const [first, ...left] = three;
+    const going = { ...first, metadata: { ...first?.metadata, deletionTimestamp: "2025-06-01T00:00:30Z" } } as Pod;
+    expect(decided(setOf(), [going, ...left], awaiting(gone("a"))).evicted).toEqual([]);
+  });
+
+  test("is awaited no longer than it was said: its controller may have fewer pods", () => {
+    const late = gone("a", { until: "2025-05-31T23:59:59Z" });
+    expect(decided(setOf(), three.slice(1), awaiting(late)).evicted).toHaveLength(1);
+  });
+
+  test("is one of those that shares are of", () => {
+    const set = setOf({ updateStrategy: { maxUnavailable: 3, partition: "67%" } });
+    // Of 3 pods 2 stay: of the 2 that are left none may go.
+    expect(decided(set, three.slice(1), awaiting(gone("a"))).evicted).toEqual([]);
+  });
+});
+
+describe("nothing is replaced", () => {
+  test.each<[string, SidecarSet, readonly Pod[], RegExp]>([
+    [
+      "where a pod came back as it was",
+      setOf({ updateStrategy: { maxUnavailable: 3 } }),
+      [...three, pod({ name: "again", created: AFTER })],
+      /created after the change.*shop\/again/,
+    ],
+    ["while injection is paused", setOf({ injectionStrategy: { paused: true } }), three, /injection is paused/],
+    [
+      "where new pods are given another revision",
+      setOf({ injectionStrategy: { revision: { revisionName: "ss-1" } } }),
+      three,
+      /given revision ss-1/,
+    ],
+  ])("%s", (_what, set, pods, why) => {
+    const { evicted, summary } = decided(set, pods);
+    expect(evicted).toEqual([]);
+    expect(summary.replaced?.stop).toMatch(why);
+  });
+
+  test("where one came back without any sidecar, beside others that have them", () => {
+    const bare = pod({ name: "bare", created: AFTER });
+    const { annotations: _, ...metadata } = bare.metadata ?? {};
+    const { summary, evicted } = decided(setOf(), [...three, { ...bare, metadata }]);
+    expect([evicted, summary.replaced?.isInVain]).toEqual([[], true]);
+  });
+
+  test("of a controller of which an eviction was refused a moment ago; others go on", () => {
+    const keptOwners = new Set([OWNER.uid]);
+    const reserved = { ...NOTHING_RESERVED, keptOwners };
+    const other = pod({ name: "other", owner: ownerOf("ReplicaSet", "apps/v1", "api") });
+    expect(decided(setOf(), [...three, other], reserved).evicted).toEqual(["other"]);
+    expect(decided(setOf(), three, reserved).summary).toMatchObject({ hold: "evictionRefused", replaced: { kept: 3 } });
+  });
+});
