@@ -50,7 +50,7 @@ export interface Departure {
   readonly uid: string;
   /** uid of the controller that creates another pod */
   readonly owner: string;
-  /** so many pods the controller had that counted, or were awaited, when this one was reserved */
+  /** so many pods the controller had that counted, or were awaited, when this one was reserved; 0: its successor has its name */
   readonly of: number;
   /** RFC3339: nobody waits any longer for the other pod, since its controller may have been scaled down */
   readonly until: string;

@@ -16,6 +16,7 @@ import type {
 } from "./port.ts";
 import { DEFAULT_CALL_LIMITS, limiter } from "./rate-limit.ts";
 import { readList } from "./read-list.ts";
+import { ServerTime } from "./server-time.ts";
 import {
   type ClusterAccess,
   type IncomingAnswer,
@@ -56,8 +57,10 @@ interface Call extends Omit<OutgoingRequest, "timeoutMs"> {
  */
 export function connectCluster(access: ClusterAccess): Cluster {
   const transport = openTransport(access);
-  const send = caller(access, transport);
+  const time = new ServerTime();
+  const send = caller(access, transport, time);
   return {
+    epochMs: () => time.epochMs,
     get: (resource, key) =>
       send({ verb: "GET", resource: resource.plural, method: "GET", path: pathOf(resource, key) }),
     list: (resource, options = {}) =>
@@ -84,7 +87,7 @@ export function connectCluster(access: ClusterAccess): Cluster {
 }
 
 /** Sends one call, reports it to the observer and reads the answer as JSON. */
-function caller(access: ClusterAccess, transport: Transport): <T>(call: Call) => Promise<T> {
+function caller(access: ClusterAccess, transport: Transport, time: ServerTime): <T>(call: Call) => Promise<T> {
   const timeoutMs = access.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS;
   const limited = limiter(access.limits ?? DEFAULT_CALL_LIMITS, { now: () => performance.now(), sleep });
   const once = async <T>(call: Call): Promise<T> => {
@@ -92,6 +95,7 @@ function caller(access: ClusterAccess, transport: Transport): <T>(call: Call) =>
     let answer: IncomingAnswer | undefined;
     try {
       answer = await transport({ ...call, timeoutMs });
+      time.see(answer.date);
       return await readAnswer<T>(answer, call.keep);
     } finally {
       const { verb, resource } = call;

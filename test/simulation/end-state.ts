@@ -8,7 +8,7 @@ import type { ApiServer } from "./api-server.ts";
 import { leftBehind } from "./evictions.ts";
 import type { IsInNamespace } from "./namespace-witness.ts";
 import { EMPTY_IMAGE, hashOfPod, isSidecarOf, isTenantPod, isWorking } from "./objects.ts";
-import { budgetOf, partitionNow, selects, wants } from "./permission.ts";
+import { budgetOf, partitionNow, reaches, selects } from "./permission.ts";
 import { revisionProblems } from "./revisions.ts";
 import { conditionProblems, podConditionProblems, podsWithout } from "./set-conditions.ts";
 
@@ -24,13 +24,14 @@ export function finalViolations(
   const alive = server.all<Pod>(PODS).filter(({ metadata }) => !metadata?.deletionTimestamp);
   const pods = alive.filter((pod) => selects(set, pod, isIn));
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
-  const waiting = pods.filter((pod) => hashOfPod(pod, name) !== hash && wants(set, pod, isIn)).length;
+  const waiting = pods.filter((pod) => hashOfPod(pod, name) !== hash && reaches(set, pod, isIn)).length;
   const kept = partitionNow(set, pods.length);
   const down = alive.filter((pod) => !(isWorking(pod) || isTenantPod(pod))).map(({ metadata }) => metadata?.name);
   const problems = [
     ...(waiting > kept && budgetOf(set, pods.length) > 0 ? [`${waiting} pods wait, the partition keeps ${kept}`] : []),
     ...(down.length > 0 ? [`not working: ${down}`] : []),
     ...(ledger.reservations.length > 0 ? [`${ledger.reservations.length} reservations are left`] : []),
+    ...(ledger.departed?.length ? [`${ledger.departed.length} evicted pods are awaited still`] : []),
     ...leftBehind(set, alive).map(({ metadata }) => `${metadata?.name} has no sidecars, and is not evicted`),
     ...statusProblems(set, pods, hash),
     ...hotProblems(set, pods),

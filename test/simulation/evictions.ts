@@ -1,9 +1,10 @@
 /** Which pods a SidecarSet, in one of its generations, may have evicted. Told apart from the core. */
-import type { Pod } from "../../shared/api/kubernetes.ts";
-import { EVICT_MISSED_ANNOTATION, INJECT_KEY } from "../../shared/api/names.ts";
+import type { Labels, Pod } from "../../shared/api/kubernetes.ts";
+import { EVICT_MISSED_ANNOTATION, INJECT_KEY, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
 import { isInjected } from "./objects.ts";
+import { replacementProblem } from "./replacements.ts";
 
 /** A PodDisruptionBudget keeps it for good. */
 export const isGuarded = ({ metadata }: Pod) => metadata?.name?.startsWith("guarded-") === true;
@@ -15,14 +16,23 @@ export function isMeant({ spec }: SidecarSet, { metadata }: Pod): boolean {
 
 /** A sentence when it may not. */
 export function evictionProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
-  const { metadata, spec } = sidecarSet;
-  if (metadata?.annotations?.[EVICT_MISSED_ANNOTATION] !== "true") return "is evicted, and nobody asked for that";
-  if (spec.updateStrategy?.paused) return "is evicted although the SidecarSet is paused";
   if (!isMeant(sidecarSet, pod)) return "is evicted for a SidecarSet that does not select it";
-  if (isInjected(pod, metadata?.name ?? "")) return "is evicted, and has its sidecars";
+  const has = isInjected(pod, sidecarSet.metadata?.name ?? "");
+  return has ? replacementProblem(sidecarSet, pod) : missedProblem(sidecarSet, pod);
+}
+
+function missedProblem({ metadata, spec }: SidecarSet, pod: Pod): string | undefined {
+  if (!evictsMissed(metadata?.annotations ?? {})) return "is evicted, and nobody asked for that";
+  if (spec.updateStrategy?.paused) return "is evicted although the SidecarSet is paused";
   if ((pod.metadata?.creationTimestamp ?? "") <= (metadata?.creationTimestamp ?? ""))
     return "is evicted, and was there before the SidecarSet";
   return isLetBe(pod) ? "is evicted, and would not come back, or is not to be injected" : undefined;
+}
+
+function evictsMissed(annotations: Labels): boolean {
+  return (
+    annotations[EVICT_MISSED_ANNOTATION] === "true" || annotations[REPLACE_ANNOTATION]?.endsWith("Missed") === true
+  );
 }
 
 /** Nobody recreates it, or somebody said that it is to be without. */
@@ -36,6 +46,7 @@ export function leftBehind(sidecarSet: SidecarSet, pods: readonly Pod[]): readon
   const since = sidecarSet.status?.selection?.since ?? "";
   return pods.filter(
     (pod) =>
+      !isInjected(pod, sidecarSet.metadata?.name ?? "") &&
       evictionProblem(sidecarSet, pod) === undefined &&
       (pod.metadata?.creationTimestamp ?? "") > since &&
       !isGuarded(pod),

@@ -17,6 +17,7 @@ export const WORLD_KINDS = [
   "nodes",
   "history",
   "selections",
+  "replacements",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -34,12 +35,14 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   19: "order",
   20: "selections",
   22: "nodes",
+  23: "replacements",
   25: "policies",
   26: "policies",
   28: "busy",
   29: "proxy",
   31: "evictions",
   32: "lagging",
+  33: "replacements",
   34: "history",
   35: "collected",
   36: "hands",

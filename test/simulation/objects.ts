@@ -18,6 +18,7 @@ import {
   INJECT_KEY,
   INJECTED_LIST_ANNOTATION,
   OWNER_BUDGET_ANNOTATION,
+  REPLACE_ANNOTATION,
   SIDECARSET_V1BETA1,
   UNDO_ON_HALT_ANNOTATION,
   WORKING_HOT_UPGRADE_ANNOTATION,
@@ -60,6 +61,8 @@ export interface Release {
   readonly namespaceSelector?: LabelSelector;
   /** pods that missed their sidecars are evicted; absent: they stay */
   readonly isEvicting?: boolean;
+  /** which pods are replaced, as the annotation says; absent: none is */
+  readonly replaced?: string;
   /** who has to allow each batch; absent: nobody */
   readonly gate?: string;
   /** absent: the default */
@@ -90,6 +93,7 @@ export function sidecarSetOf(
     selector = { matchLabels: { app: "web" } },
     namespaceSelector,
     isEvicting,
+    replaced,
     gate,
     historyLimit,
   }: Release,
@@ -109,6 +113,7 @@ export function sidecarSetOf(
           ? { [IGNORE_NEVER_READY_ANNOTATION]: "true", [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" }
           : {}),
         ...(isEvicting ? { [EVICT_MISSED_ANNOTATION]: "true" } : {}),
+        ...(replaced === undefined ? {} : { [REPLACE_ANNOTATION]: replaced }),
         ...(gate === undefined ? {} : { [GATE_ANNOTATION]: gate }),
         ...(isOrdinal ? { [FOLLOW_ORDINALS_ANNOTATION]: "true" } : {}),
       },

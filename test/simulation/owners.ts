@@ -16,6 +16,8 @@ export interface OwnersOptions {
   readonly users: Users;
   readonly chance: Chance;
   readonly counts: FaultCounts;
+  /** absent: the webhook is away at times */
+  readonly isWebhookUp?: boolean;
 }
 
 const WRITER = "node-controller";
@@ -85,8 +87,8 @@ export class Owners {
   }
 
   #recreate({ metadata }: Pod): void {
-    const { users, chance } = this.#options;
-    const isAway = !this.#isCalm && chance.isLucky(AWAY_RATE);
+    const { users, chance, isWebhookUp = false } = this.#options;
+    const isAway = !(this.#isCalm || isWebhookUp) && chance.isLucky(AWAY_RATE);
     users.createPod(metadata?.namespace ?? "", metadata?.name ?? "", () => !isAway);
   }
 }

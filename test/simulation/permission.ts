@@ -1,10 +1,11 @@
 /** Whether a SidecarSet, in one of its generations, wants a pod upgraded. Told apart from the core on purpose. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
+import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
 import type { IsInNamespace } from "./namespace-witness.ts";
-import { isInjected, recordsIn } from "./objects.ts";
+import { isInjected } from "./objects.ts";
+import { isReshaped, replacementProblem } from "./replacements.ts";
 
 /** A SidecarSet as it was in one of its generations. */
 export interface Spec {
@@ -39,14 +40,21 @@ function isMeant({ spec }: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
   return hasLabels(pod.metadata?.labels, selector) && (!namespaceSelector || isIn(pod, namespaceSelector));
 }
 
+/** In place. */
 export function wants(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
-  const { metadata, spec } = sidecarSet;
-  const strategy = spec.updateStrategy ?? {};
+  return isToFollow(sidecarSet, pod, isIn) && !isReshaped(pod, sidecarSet);
+}
+
+/** In place, or as another pod. */
+export function reaches(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
+  const isReplaced = replacementProblem(sidecarSet, pod) === undefined;
+  return isToFollow(sidecarSet, pod, isIn) && (isReplaced || !isReshaped(pod, sidecarSet));
+}
+
+function isToFollow(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
+  const strategy = sidecarSet.spec.updateStrategy ?? {};
   if (strategy.paused || strategy.type === "NotUpdate") return false;
-  const shape = metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
-  const records = recordsIn(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "{}");
-  const isSelected = isMeant(sidecarSet, pod, isIn) && hasLabels(pod.metadata?.labels, strategy.selector ?? {});
-  return isSelected && records[metadata?.name ?? ""]?.hash === shape;
+  return isMeant(sidecarSet, pod, isIn) && hasLabels(pod.metadata?.labels, strategy.selector ?? {});
 }
 
 export function budgetOf({ spec }: SidecarSet, total: number): number {

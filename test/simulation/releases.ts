@@ -1,9 +1,10 @@
 /** Those who write SidecarSets: new images, rollbacks, pauses; and they delete one and recreate it under its name. */
+import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
-import { type Injection, type Release, type SetPlan, sidecarSetOf } from "./objects.ts";
+import { type Injection, type Release, type SetPlan, sidecarSetOf, timeOf } from "./objects.ts";
 
 export interface ReleasesOptions {
   readonly server: ApiServer;
@@ -11,6 +12,7 @@ export interface ReleasesOptions {
   readonly sets: readonly SetPlan[];
   readonly first: Release;
   readonly reshapeRate: number;
+  readonly nowMs: () => number;
   /** what admissions see of a write, and then whoever stores it; absent: it is stored at once */
   readonly admit?: ((next: SidecarSet, before: SidecarSet | undefined, store: () => void) => void) | undefined;
 }
@@ -105,9 +107,17 @@ export class Releases {
   #versionOf(next: SidecarSet, stored: SidecarSet | undefined): SidecarSet {
     const { generation = 0, ...kept } = stored?.metadata ?? this.#newMetadata(next.metadata?.name ?? "");
     const isSame = stored && JSON.stringify(stored.spec) === JSON.stringify(next.spec);
-    const metadata = { ...kept, ...next.metadata, generation: isSame ? generation : generation + 1 };
+    const managed = isSame ? {} : this.#managedFields(next);
+    const metadata = { ...kept, ...next.metadata, ...managed, generation: isSame ? generation : generation + 1 };
     const status = stored?.status ? { status: stored.status } : {};
     return { ...next, metadata, ...status } as SidecarSet;
+  }
+
+  /** Where pods are replaced it matters when the spec was written last. */
+  #managedFields({ metadata }: SidecarSet) {
+    const { nowMs } = this.#options;
+    if (metadata?.annotations?.[REPLACE_ANNOTATION] === undefined) return {};
+    return { managedFields: [{ manager: WRITER, time: timeOf(nowMs()), fieldsV1: { "f:spec": {} } }] };
   }
 
   #newMetadata(set: string): NonNullable<SidecarSet["metadata"]> {

@@ -52,12 +52,17 @@ export interface Scenario extends Plan {
   readonly areAgesKnown?: boolean;
   /** of an eviction to be refused by a PodDisruptionBudget, while there is trouble; absent: there is none */
   readonly keptRate?: number;
+  /** the webhook is never away when a pod comes back; absent: it is at times */
+  readonly isWebhookUp?: boolean;
   /** of whoever has to allow each batch, while there is trouble; absent: nobody has to */
   readonly approver?: ApproverPlan;
   /** while there is trouble; absent: nobody is in the way */
   readonly hindrances?: readonly HindrancePlan[];
   /** what all SidecarSets say beside */
-  readonly release?: Pick<Release, "selector" | "namespaceSelector" | "isEvicting" | "gate" | "historyLimit">;
+  readonly release?: Pick<
+    Release,
+    "selector" | "namespaceSelector" | "isEvicting" | "replaced" | "gate" | "historyLimit"
+  >;
 }
 
 interface NamespacePlan {

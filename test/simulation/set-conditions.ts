@@ -1,9 +1,10 @@
 /** What the conditions of a SidecarSet and of its pods should say: told apart from the core on purpose. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_WITHOUT_IMAGE_ANNOTATION, UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
+import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
-import { hashOfPod, isInjected, isWorking, recordsIn } from "./objects.ts";
+import { hashOfPod, isInjected, isWorking } from "./objects.ts";
+import { isReplacing, isReshaped } from "./replacements.ts";
 
 /** Pods that the SidecarSet selects, once nothing moves any more; and counted again. */
 export interface AtRest {
@@ -60,7 +61,7 @@ function readyProblem(set: SidecarSet, scene: AtRest, ready?: StatusCondition): 
   const { selector = {}, partition = 0 } = spec.updateStrategy ?? {};
   const isOld = (pod: Pod) => hashOfPod(pod, metadata?.name ?? "") !== scene.hash;
   const left = scene.pods.filter(
-    (pod) => isOld(pod) && hasLabels(pod.metadata?.labels, selector) && isShaped(pod, set),
+    (pod) => isOld(pod) && hasLabels(pod.metadata?.labels, selector) && (isReplacing(set) || !isReshaped(pod, set)),
   );
   const isDone = scene.pods.every((pod) => !isOld(pod) && isWorking(pod));
   if (isDone && ready?.reason !== "Paused") return problemUnless(ready, "True");
@@ -70,19 +71,15 @@ function readyProblem(set: SidecarSet, scene: AtRest, ready?: StatusCondition): 
     : undefined;
 }
 
-function isShaped(pod: Pod, { metadata }: SidecarSet): boolean {
-  const records = recordsIn(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION] ?? "{}");
-  return records[metadata?.name ?? ""]?.hash === metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
-}
-
-/** Old ones that are meant, and differ in more than images. */
+/** Old ones that are meant, and differ in more than images, where such pods stay. */
 function lostPods(set: SidecarSet, { pods, hash }: AtRest): readonly Pod[] {
   const { selector = {} } = set.spec.updateStrategy ?? {};
   return pods.filter(
     (pod) =>
       hashOfPod(pod, set.metadata?.name ?? "") !== hash &&
       hasLabels(pod.metadata?.labels, selector) &&
-      !isShaped(pod, set),
+      isReshaped(pod, set) &&
+      !isReplacing(set),
   );
 }
 

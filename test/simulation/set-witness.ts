@@ -20,6 +20,7 @@ import { OwnerWitness } from "./owner-witness.ts";
 import { budgetOf, type Grant, partitionNow, permissionsOf, type Spec, selects } from "./permission.ts";
 import { hotViolation, imageViolation } from "./pod-change.ts";
 import { type Changes, PodChanges } from "./pod-changes.ts";
+import { isReplacing, MissingWitness, placeOf } from "./replacements.ts";
 import { statusContradictions } from "./set-conditions.ts";
 
 interface Taken {
@@ -64,6 +65,7 @@ export class SetWitness {
   readonly #touched = new Set<string>();
   readonly #owners: OwnerWitness;
   readonly #down: DownWitness;
+  readonly #missing = new MissingWitness();
   readonly #selected: MatchedWitness;
   #ledger: Ledger = EMPTY_LEDGER;
   #observed = 0;
@@ -97,7 +99,9 @@ export class SetWitness {
   isLateFence({ userAgent }: Write, pod: Pod): boolean {
     const { uid = "", resourceVersion = "" } = pod.metadata ?? {};
     const freed = this.#freed.get(stateOf({ uid, resourceVersion })) ?? [];
-    return !isInjected(pod, this.#options.set.name) && [...freed].some((by) => by !== userAgent);
+    const isEvictable =
+      !isInjected(pod, this.#options.set.name) || (this.newest !== undefined && isReplacing(this.newest));
+    return isEvictable && [...freed].some((by) => by !== userAgent);
   }
 
   seeSpec({ object, isRemoved }: Write): void {
@@ -107,6 +111,7 @@ export class SetWitness {
     if (uid !== this.#uid) {
       this.#former = [...this.#former, ...this.#specs.filter((spec) => spec.generation >= this.#observed)];
       this.#specs = [];
+      this.#missing.clear();
       this.#uid = uid;
       this.#observed = 0;
     }
@@ -213,6 +218,7 @@ export class SetWitness {
     const uid = next.metadata?.uid ?? "";
     this.#touched.add(uid);
     this.#down.see(previous, next, isRemoved);
+    this.#missing.see(next, isGone);
     if (!isGone && !isWorking(next)) return;
     this.#taken.delete(uid);
     this.#owners.forget(next);
@@ -243,17 +249,27 @@ export class SetWitness {
       if (set.isOrdinal) this.#judgeOrdinals(write, grants, { previous, next, reservation });
     }
     // One that was down costs nothing, also when it was taken down for a release that is over.
-    else if (!isStrict) this.#taken.delete(next.metadata?.uid ?? "");
+    else if (!isStrict) {
+      this.#taken.delete(next.metadata?.uid ?? "");
+      this.#missing.forget(next);
+    }
+  }
+
+  /** By one of the specs under which the reservation that it has may be carried out. */
+  mayEvict(pod: Pod): boolean {
+    const reservation = this.reservationOf(pod);
+    return reservation !== undefined && this.#allowed(reservation).some((spec) => !evictionProblemOf(spec, pod));
   }
 
   judgeEviction(write: Write, pod: Pod, reservation: Reservation): void {
     const since = this.#since.get(stateOf(reservation)) ?? 0;
     const specs = this.#allowed(reservation);
-    const problemOf = (spec: Spec) => evictionProblem(spec.sidecarSet, pod) ?? ageProblem(spec, pod);
+    const problemOf = (spec: Spec) => evictionProblemOf(spec, pod);
     const grants = specs.filter((spec) => problemOf(spec) === undefined);
     const [first] = specs;
     if (grants.length === 0) this.#options.report(write, (first && problemOf(first)) ?? "is allowed by no generation");
     if (grants.length === 0 || !isPodReady(pod)) return;
+    if (isInjected(pod, this.#options.set.name)) return void this.#judgeReplacement(write, grants, pod, since);
     this.#down.evict(pod);
     this.#reportIfAll(write, grants, (grant) => {
       const { gone, relabelled } = this.#changes.since(since);
@@ -262,6 +278,30 @@ export class SetWitness {
       const down = meant.filter((one) => this.#isDownFor(grant, one, since)).map(({ metadata }) => metadata?.name);
       return down.length > limit ? `is one of ${down.length} pods down at once (${down}), ${limit} allowed` : undefined;
     });
+  }
+
+  /** In the line with those that are upgraded in place, and the same budget. */
+  #judgeReplacement(write: Write, grants: readonly Grant[], pod: Pod, since: number): void {
+    this.#missing.evict(pod);
+    const { came, gone, relabelled } = this.#changes.since(since);
+    this.#reportIfAll(write, grants, (grant) => {
+      const hash = grant.sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
+      const missing = this.#missingOf(grant);
+      const matched = this.#matched(grant).filter(({ metadata }) => metadata?.uid !== pod.metadata?.uid);
+      const limit = budgetOf(grant.sidecarSet, matched.length + missing.length + gone + relabelled);
+      const taken = [...this.#takenOf(grant)].filter(([, one]) => this.#options.isStrict || one.hash === hash);
+      const beside = this.#downBeside(grant, hash, since).map(placeOf);
+      const down = [...taken.map(([uid]) => uid), ...new Set([...beside, ...missing])];
+      if (down.length > limit) return `is one of ${down.length} pods down at once (${down}), ${limit} allowed`;
+      const old = matched.filter((one) => hashOfPod(one, this.#options.set.name) !== hash).length;
+      const kept = partitionNow(grant.sidecarSet, Math.max(0, matched.length - came - relabelled));
+      return old + gone + relabelled < kept ? `leaves ${old} old pods, the partition keeps ${kept}` : undefined;
+    });
+  }
+
+  #missingOf({ sidecarSet }: Grant): readonly string[] {
+    const { pods, set } = this.#options;
+    return this.#missing.places(pods(), set.name, sidecarSet.metadata?.annotations?.[HASH_ANNOTATION]);
   }
 
   /** Evicted, written to and not back, or not ready since before the pass looked. */
@@ -302,13 +342,15 @@ export class SetWitness {
   #judgeBudget(write: Write, grants: readonly Grant[], next: Pod, since: number): void {
     const { gone, relabelled } = this.#changes.since(since);
     const hash = hashOfPod(next, this.#options.set.name);
-    const limits = grants.map((grant) => budgetOf(grant.sidecarSet, this.#matched(grant).length + gone + relabelled));
+    const mostOf = (grant: Grant) => this.#matched(grant).length + this.#missingOf(grant).length + gone + relabelled;
+    const limits = grants.map((grant) => budgetOf(grant.sidecarSet, mostOf(grant)));
     const limit = Math.max(...limits);
     this.#taken.set(next.metadata?.uid ?? "", { hash, limit, seen: [next], at: this.#options.clock() });
     this.#reportIfAll(write, grants, (grant) => {
       const taken = [...this.#takenOf(grant).values()].filter((one) => this.#options.isStrict || one.hash === hash);
       const most = Math.max(limit, ...taken.map((one) => one.limit));
-      const others = this.#downBeside(grant, hash, since).length + this.#down.countEvicted(this.#meant(grant));
+      const beside = new Set([...this.#downBeside(grant, hash, since).map(placeOf), ...this.#missingOf(grant)]);
+      const others = beside.size + this.#down.countEvicted(this.#meant(grant));
       const down = taken.length + others;
       return down > most ? `is one of ${down} pods taken down at once, ${most} allowed` : undefined;
     });
@@ -376,6 +418,11 @@ function stateOf({ uid, resourceVersion }: Pick<Reservation, "uid" | "resourceVe
 
 function hasOtherLabels(previous: Pod, next: Pod): boolean {
   return JSON.stringify(previous.metadata?.labels) !== JSON.stringify(next.metadata?.labels);
+}
+
+function evictionProblemOf(spec: Spec, pod: Pod): string | undefined {
+  const has = isInjected(pod, spec.sidecarSet.metadata?.name ?? "");
+  return evictionProblem(spec.sidecarSet, pod) ?? (has ? undefined : ageProblem(spec, pod));
 }
 
 /** It may have been made before anybody meant it to have sidecars. */

@@ -4,6 +4,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { CONFIG_MAPS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { finalViolations } from "./end-state.ts";
 import { evictionProblem, isGuarded } from "./evictions.ts";
+import { isInjected } from "./objects.ts";
 import { budgetOf } from "./permission.ts";
 import type { World } from "./world.ts";
 
@@ -11,7 +12,7 @@ import type { World } from "./world.ts";
 export async function settle(world: World): Promise<void> {
   const pods = world.server.all(PODS).length;
   const windows = world.scenario.sets.map(({ name }) => windowOf(world, name, pods));
-  const most = Math.ceil(pods / Math.min(...windows)) + 3;
+  const most = Math.ceil(pods / Math.min(...windows)) + 3 + scaledDownPasses(world);
   let left = unsettled(world);
   let written = -1;
   const isSilent = () => written >= 0 && written <= 2 * keptEvictions(world);
@@ -26,11 +27,22 @@ export async function settle(world: World): Promise<void> {
   else if (world.scenario.kind !== undefined || world.scenario.seed % 4 === 0) await startAfresh(world);
 }
 
+/** One that somebody else takes away while it is awaited is waited for as long as pods may take to go, and ten minutes more. */
+function scaledDownPasses({ scenario }: World): number {
+  return scenario.release?.replaced === undefined ? 0 : 12;
+}
+
 /** Each of them is reserved, asked for in vain and let go, pass by pass. */
 function keptEvictions({ server, scenario }: World): number {
   const sets = scenario.sets.flatMap(({ name }) => server.peek<SidecarSet>(SIDECARSETS, { name }) ?? []);
   const kept = server.all<Pod>(PODS).filter(isGuarded);
-  return sets.reduce((sum, set) => sum + kept.filter((pod) => evictionProblem(set, pod) === undefined).length, 0);
+  return sets.reduce(
+    (sum, set) =>
+      sum +
+      kept.filter((pod) => !isInjected(pod, set.metadata?.name ?? "") && evictionProblem(set, pod) === undefined)
+        .length,
+    0,
+  );
 }
 
 async function writtenByPass(world: World): Promise<number> {
@@ -74,14 +86,16 @@ function windowOf({ scenario, users }: World, set: string, pods: number): number
 
 /** Whoever knows nothing of what was before comes to the same. */
 async function startAfresh(world: World): Promise<void> {
-  const { server } = world;
+  const { server, scenario } = world;
+  // A rollout that was finished stays it, also when a pod comes back that never works.
+  const isKnown = (type: string) => OF_NOW.has(type) && !(type === "Progressing" && scenario.tenantPods !== undefined);
   const before = server.all<SidecarSet>(SIDECARSETS);
   for (const { status: _, ...set } of before) server.put("user", SIDECARSETS, set);
   for (const ledger of server.all(CONFIG_MAPS)) server.remove("user", CONFIG_MAPS, ledger);
   await writtenByPass(world);
   for (const set of before) {
     const { name = "" } = set.metadata ?? {};
-    const [was, is] = [set, server.peek<SidecarSet>(SIDECARSETS, { name })].map(saidOf);
+    const [was, is] = [set, server.peek<SidecarSet>(SIDECARSETS, { name })].map((one) => saidOf(one, isKnown));
     if (was !== is) world.violated(`${name} says ${was}, after a fresh start ${is}`);
   }
 }
@@ -89,9 +103,9 @@ async function startAfresh(world: World): Promise<void> {
 /** Some conditions tell of what was, and of what nobody looks at while it is paused. */
 const OF_NOW: ReadonlySet<string> = new Set(["Progressing", "Blocked", "Degraded", "Ready", "Reconciling", "Stalled"]);
 
-function saidOf(set: SidecarSet | undefined): string {
+function saidOf(set: SidecarSet | undefined, isKnown: (type: string) => boolean): string {
   const { conditions = [], selection: _, ...counts } = set?.status ?? {};
-  const told = conditions.filter(({ type }) => OF_NOW.has(type));
+  const told = conditions.filter(({ type }) => isKnown(type));
   const sentences = told.map(({ type, status, reason, message }) => `${type}=${status} ${reason} ${message}`);
   return JSON.stringify([Object.entries(counts).sort(), sentences.sort()]);
 }

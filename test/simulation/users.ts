@@ -44,7 +44,7 @@ export class Users {
 
   constructor(options: UsersOptions, first: Release) {
     this.#options = options;
-    this.releases = new Releases({ ...options, first });
+    this.releases = new Releases({ ...options, first, nowMs: () => options.scheduler.nowMs });
   }
 
   /** With the containers of all SidecarSets there are, or of some. */

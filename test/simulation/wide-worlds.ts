@@ -39,6 +39,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   nodes,
   history,
   selections,
+  replacements,
 };
 
 /** Batches, many at once, and lists of many pages. */
@@ -257,6 +258,26 @@ function selections(chance: Chance, base: Scenario): Partial<Scenario> {
     areLabelsVaried: true,
     release: { ...evicting.release, selector: anySelector(chance) },
     strikes: wider,
+  };
+}
+
+/** Releases that only new pods can follow, beside others that pods get in place. */
+function replacements(chance: Chance, base: Scenario): Partial<Scenario> {
+  // Pods that never work keep those that missed their sidecars waiting.
+  const isMissedToo = base.tenantPods === undefined && chance.isLucky(0.3);
+  const strikes = also(base, chance, "spec changed", chance.between(1, 4));
+  const bare = isMissedToo ? chance.between(0, 2) : 0;
+  return {
+    areAgesKnown: true,
+    reshapeRate: chance.pick([0.3, 0.6, 1]),
+    isWebhookUp: !isMissedToo,
+    keptRate: chance.pick([0, 0, 0.3]),
+    release: { replaced: isMissedToo ? "NotUpgradable, Missed" : "NotUpgradable" },
+    // Owners' budgets are judged where pods stay.
+    sets: base.sets.map(({ perOwner: _, ...set }) => set),
+    pods: chance.between(2, 8),
+    strikes: also({ ...base, strikes }, chance, "pod made without sidecars", bare),
+    passes: [...base.passes, ...morePasses(chance, base).map((pass) => ({ ...pass, ...cutOff(chance) }))],
   };
 }
 

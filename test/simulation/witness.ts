@@ -164,7 +164,9 @@ export class Witness {
 
   #judgeEviction(write: Write, pod: Pod): void {
     if (pod.metadata?.deletionTimestamp) this.#report(write, "is a pod that is being deleted");
-    const holder = [...this.#sets.values()].find((set) => set.reservationOf(pod));
+    const holders = [...this.#sets.values()].filter((set) => set.reservationOf(pod));
+    // Another SidecarSet may have reserved the same state of the pod for something else.
+    const holder = holders.find((set) => set.mayEvict(pod)) ?? holders[0];
     const reservation = holder?.reservationOf(pod);
     if (!holder || !reservation)
       return void this.#report(write, `has no reservation at ${pod.metadata?.resourceVersion}`);

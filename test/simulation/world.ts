@@ -111,6 +111,7 @@ export class World {
     const first = { version: 1, shape: 0, strategy, ...scenario.release };
     this.users = new Users({ ...scenario, admit, scheduler, server, counts, chance: stream(4) }, first);
     this.owners = new Owners({
+      ...scenario,
       server,
       kubelet: this.kubelet,
       scheduler,

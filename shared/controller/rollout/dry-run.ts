@@ -57,6 +57,6 @@ function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: Reado
 }
 
 function foresee(context: RolloutContext, look: Look, kept: readonly Reservation[], wish: PlanWish) {
-  const observation = { ...surroundingsOf(look, kept), pods: look.observed.view.pods };
+  const observation = { ...surroundingsOf(context, look, kept), pods: look.observed.view.pods };
   return planRollout(observation, { ...decideContext(context), readyAfterSeconds: wish.readyAfterSeconds });
 }

@@ -18,9 +18,10 @@ import { planEvictions } from "../../core/rollout/missed/plan-evictions.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { attempt, type Outcome } from "./act.ts";
+import { departedOf } from "./departures.ts";
 import { evictionMessage, evictPod, isKept } from "./evict-pod.ts";
 import { swapLedger } from "./ledger-store.ts";
-import { departedOf, type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
+import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
 import { noteProblem } from "./pod-trouble.ts";
 
 /** Looked at in a pass: those that cannot go cost nobody else a place, as far as this goes. */

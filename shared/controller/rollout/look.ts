@@ -2,7 +2,6 @@
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import {
-  type Departure,
   type PodState,
   type Reservation,
   reconcileLedger,
@@ -12,7 +11,6 @@ import {
 } from "../../core/ledger.ts";
 import { type CheckRecord, parseRecords } from "../../core/rollout/checks/check-records.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
-import { awaitedOf } from "../../core/rollout/replace/missing-pods.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
 import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
@@ -21,6 +19,7 @@ import { ifThere } from "../../kube/error.ts";
 import { type Cluster, PODS } from "../../kube/port.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
+import { awaitedNow, type ServerClock } from "./departures.ts";
 import { findMissed } from "./find-missed.ts";
 import type { Gates } from "./gates.ts";
 import { keptOwners } from "./kept-owners.ts";
@@ -184,7 +183,7 @@ export function decideOn(
 ): Decision {
   const beganAtMs = context.clock.now();
   const { glimpses } = look.observed.view;
-  const surroundings = surroundingsOf(look, kept, keptOwners(context));
+  const surroundings = surroundingsOf(context, look, kept, keptOwners(context));
   const decision = decide({ ...surroundings, checks, pods: glimpses }, decideContext(context));
   look.decisionMs = context.clock.now() - beganAtMs;
   return decision;
@@ -192,24 +191,17 @@ export function decideOn(
 
 /** What `decide` is given beside pods. `kept`: reservations that hold on. `owners`: of whose pods none is evicted now. */
 export function surroundingsOf(
+  context: ServerClock,
   look: Look,
   kept: readonly Reservation[],
   owners: ReadonlySet<string> = new Set(),
 ): Omit<Observation, "pods"> {
-  const { sidecarSet, revisions, taken, kubelets, isResizeServed, stored } = look;
+  const { sidecarSet, revisions, taken, kubelets, isResizeServed } = look;
   const { namespaceLabels } = look.observed;
   const checks = checksIn(look);
-  const reserved = reservedOf(kept, subjectOf(sidecarSet), { ...stored.ledger, keptOwners: owners });
+  const departed = awaitedNow(context, look, kept);
+  const reserved = reservedOf(kept, subjectOf(sidecarSet), { departed, keptOwners: owners });
   return { sidecarSet, revisions, taken, checks, kubelets, isResizeServed, namespaceLabels, reserved };
-}
-
-/** Evicted pods that have no successor yet. */
-export function departedOf({ clock }: RolloutContext, look: Look, kept: readonly Reservation[]): readonly Departure[] {
-  const { sidecarSet, stored, observed } = look;
-  const { departed = [] } = stored.ledger;
-  if (departed.length === 0) return [];
-  const facts = { sidecarSet, pods: observed.view.glimpses, reserved: new Set(kept.map(({ uid }) => uid)) };
-  return awaitedOf(departed, { ...facts, now: timestamp(clock) }).open;
 }
 
 /** What came of checks of metrics, as the ledger says. */

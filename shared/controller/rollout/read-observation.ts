@@ -36,7 +36,7 @@ export async function readObservation(
   const reading = { ...context, ...asReader, tally: newTally(), told: new Set<string>() };
   const look = await lookAt(reading, name, changed);
   if (!look) return undefined;
-  const surroundings = surroundingsOf(look, await keptOf(reading, look));
+  const surroundings = surroundingsOf(reading, look, await keptOf(reading, look));
   return {
     observation: { ...surroundings, pods: [...look.observed.view.pods] },
     context: decideContext(context),

@@ -2,7 +2,6 @@ import { RESET_CONTAINER_FAILED_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import {
-  type Departure,
   isGenerationObservable,
   isSameLedger,
   type LedgerPlan,
@@ -15,11 +14,12 @@ import {
   withSteering,
 } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { evictionsOf, wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
+import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { steeringDigest } from "../../core/rollout/steering.ts";
 import { act } from "./act.ts";
+import { departedOf, withDepartures } from "./departures.ts";
 import { swapLedger } from "./ledger-store.ts";
-import { decideOn, departedOf, type Look, type RolloutContext, readSame, seeReserved } from "./look.ts";
+import { decideOn, type Look, type RolloutContext, readSame, seeReserved } from "./look.ts";
 import { passChecks, withChecks } from "./pass-checks.ts";
 import { passGate } from "./pass-gate.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
@@ -65,11 +65,8 @@ export async function round(
   const wish = await (mode === "act" ? decideWithRevision : decideOn)(context, look, kept);
   const checked = await passChecks(context, look, wish, { kept, mayAsk: mode === "act" });
   const decision = await passGate(context, look, checked.decision, { kept, mayAsk: mode === "act" });
-  const plan = withDepartures(
-    mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject),
-    decision,
-    departedOf(context, look, kept),
-  );
+  const reserved = mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject);
+  const plan = withDepartures(context, reserved, decision, departedOf(context, look, kept));
   if (plan.ledger.reservations.length > 0 && !(await claimLedger(context, look, decision))) return undefined;
   if (!(await store(context, look, withChecks(plan, checked, kept), kept.length))) return undefined;
   const isObservable = isGenerationObservable(plan.ledger, subject);
@@ -130,15 +127,6 @@ async function letGo(context: RolloutContext, look: Look, uids: ReadonlySet<stri
 
 function reserve(kept: readonly Reservation[], decision: Decision, subject: Subject): LedgerPlan {
   return withReservations(kept, wantedPods(decision.actions, new Set(kept.map(({ uid }) => uid))), subject);
-}
-
-/** What is evicted is awaited from the moment that it is reserved. */
-function withDepartures(plan: LedgerPlan, { actions }: Decision, departed: readonly Departure[]): LedgerPlan {
-  const granted = evictionsOf(actions).filter(({ pod }) => plan.granted.has(pod.uid));
-  if (granted.length + departed.length === 0) return plan;
-  const isAgain = new Set(granted.map(({ pod }) => pod.uid));
-  const others = departed.filter(({ uid }) => !isAgain.has(uid));
-  return { ...plan, ledger: { ...plan.ledger, departed: [...others, ...granted.map(({ departure }) => departure)] } };
 }
 
 function keep(kept: readonly Reservation[], { uid, generation }: Subject): LedgerPlan {

@@ -12,6 +12,7 @@ import { renewalHint } from "../../pod/workload.ts";
 import { parseRecords } from "../../rollout/checks/check-records.ts";
 import { decide } from "../../rollout/decide.ts";
 import { selectionOf } from "../../rollout/missed/selection.ts";
+import { unexpired } from "../../rollout/replace/missing-pods.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { mutateSidecarSet } from "../../sidecarset/mutate.ts";
@@ -177,7 +178,8 @@ function rolloutOf(
   const versions = new Map(pods.map((pod) => [pod.metadata?.uid ?? "", pod.metadata?.resourceVersion ?? ""]));
   const subject = subjectOf(sidecarSet);
   const kept = reconcileLedger(ledger, versions, subject)?.kept ?? ledger.reservations;
-  const reserved = reservedOf(kept, subject, ledger);
+  const departed = unexpired(ledger.departed ?? [], new Set(kept.map(({ uid }) => uid)), facts.now);
+  const reserved = reservedOf(kept, subject, { departed });
   const namespaceLabels = new Map(
     (seenOf(facts.namespaces) ?? []).map(({ metadata }) => [metadata?.name ?? "", metadata?.labels ?? {}]),
   );

@@ -5,6 +5,7 @@ import { each, type Sequence } from "../../../go/sequence.ts";
 import type { Departure } from "../../ledger.ts";
 import { isActive, isMatched } from "../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
+import { isIgnored } from "../../pod/never-ready.ts";
 import { controllerOf } from "../../pod/replaced.ts";
 
 /** uid of a controller → how many of its pods are missing */
@@ -25,8 +26,15 @@ export interface DepartureFacts {
   readonly pods: Sequence<Pod>;
   /** uids */
   readonly reserved: ReadonlySet<string>;
-  /** RFC3339 */
-  readonly now: string;
+}
+
+/** Those that are still waited for, as the API server's clock says, RFC3339. Whose pod is still there is told by its reservation. */
+export function unexpired(
+  departed: readonly Departure[],
+  kept: ReadonlySet<string>,
+  now: string,
+): readonly Departure[] {
+  return departed.filter(({ uid, until }) => until > now || kept.has(uid));
 }
 
 const NOBODY_AWAITED: Awaited = { open: [], missing: new Map(), gone: [] };
@@ -37,18 +45,16 @@ const NOBODY_AWAITED: Awaited = { open: [], missing: new Map(), gone: [] };
  */
 export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts): Awaited {
   if (departed.length === 0) return NOBODY_AWAITED;
-  const { present, counts } = presentPods(facts);
+  const { present, counts, places } = presentPods(facts);
   const isThere = ({ uid }: Departure) => present.has(uid);
   const held = departed.filter((one) => isThere(one) && facts.reserved.has(one.uid));
-  const gone = departed.filter((one) => !isThere(one) && one.until > facts.now);
+  const gone = departed.filter((one) => !isThere(one));
   const open = new Set(held);
   const missing = new Map<string, number>();
   for (const [owner, own] of Map.groupBy(gone, (one) => one.owner)) {
-    const wanted = Math.max(...own.map((one) => one.of));
-    const lacking = Math.min(own.length, Math.max(0, wanted - (counts.get(owner) ?? 0)));
-    if (lacking > 0) missing.set(owner, lacking);
-    // The first that went are the first to be succeeded.
-    for (const one of own.slice(own.length - lacking)) open.add(one);
+    const lacking = lackingOf(own, places, counts.get(owner) ?? 0);
+    if (lacking.length > 0) missing.set(owner, lacking.length);
+    for (const one of lacking) open.add(one);
   }
   return {
     open: departed.filter((one) => open.has(one)),
@@ -57,25 +63,49 @@ export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts)
   };
 }
 
+/** Of one controller. `count`: how many of its pods count now. */
+function lackingOf(gone: readonly Departure[], places: ReadonlySet<string>, count: number): readonly Departure[] {
+  const [named, counted] = [gone.filter(isNamed), gone.filter((one) => !isNamed(one))];
+  const wanted = Math.max(0, ...counted.map((one) => one.of));
+  // The first that went are the first to be succeeded.
+  const succeeded = Math.max(0, counted.length - Math.max(0, wanted - count));
+  return [...named.filter((one) => !places.has(placeOf(one))), ...counted.slice(succeeded)];
+}
+
+function isNamed({ of }: Departure): boolean {
+  return of === 0;
+}
+
 export function sumOf(missing: Missing): number {
   return [...missing.values()].reduce((sum, count) => sum + count, 0);
 }
 
-/** uids of pods that are neither finished nor going, and how many of them count, by controller. */
+/** uids of pods that are neither finished nor going; how many of them count, by controller, and in which places those are. */
 function presentPods({ sidecarSet, pods }: DepartureFacts) {
   const present = new Set<string>();
   const counts = new Map<string, number>();
+  const places = new Set<string>();
   each(pods, (pod) => {
     if (!isActive(pod)) return;
     present.add(pod.metadata?.uid ?? "");
     const owner = controllerOf(pod)?.uid;
-    if (owner === undefined || !(isMatched(pod, sidecarSet) || isRunningAndReady(pod))) return;
+    if (owner === undefined || !isBack(pod, sidecarSet)) return;
     counts.set(owner, (counts.get(owner) ?? 0) + 1);
+    places.add(placeOf(pod.metadata ?? {}));
   });
-  return { present, counts };
+  return { present, counts, places };
+}
+
+function placeOf({ namespace, name }: { readonly namespace?: string; readonly name?: string }): string {
+  return `${namespace}/${name}`;
+}
+
+/** Ready, or taking budget by itself until it is: one that is ignored until it was ready does not. */
+function isBack(pod: Pod, sidecarSet: SidecarSet): boolean {
+  return isRunningAndReady(pod) || (isMatched(pod, sidecarSet) && !isIgnored(pod, sidecarSet));
 }
 
 /** How many pods of each controller count now. */
 export function countsOfOwners(facts: Pick<DepartureFacts, "sidecarSet" | "pods">): ReadonlyMap<string, number> {
-  return presentPods({ ...facts, reserved: new Set(), now: "" }).counts;
+  return presentPods({ ...facts, reserved: new Set() }).counts;
 }

@@ -20,16 +20,15 @@ export type ReplacementPlan =
   | { readonly kind: "kept" };
 
 export function planReplacement(pod: Pod, claims: Claims, now: string): ReplacementPlan {
-  const owner = controllerOf(pod)?.uid ?? "";
+  const { uid: owner = "", kind } = controllerOf(pod) ?? {};
   if (claims.keptOwners?.has(owner)) return { kind: "kept" };
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
   const there = claims.replacement?.counts().get(owner) ?? 0;
   const grace = pod.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS;
   const until = addSeconds(now, grace + SUCCESSOR_SECONDS) ?? now;
-  return {
-    kind: "evicted",
-    departure: { namespace, name, uid, owner, of: there + (claims.missing?.get(owner) ?? 0), until },
-  };
+  // By name where pods have lasting ones: others of the same set may come back meanwhile, and they are not this one.
+  const of = kind === "StatefulSet" ? 0 : there + (claims.missing?.get(owner) ?? 0);
+  return { kind: "evicted", departure: { namespace, name, uid, owner, of, until } };
 }
 
 export function eviction({ metadata = {} }: Pod, departure: Departure, usesBudget: boolean): EvictPod {

@@ -70,7 +70,7 @@ export function sceneOf(
     isReservedForThis: reserved.areForThis,
     downBeside: downBeside(sidecarSet, pods),
     evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
-    ...replacementClaims(observation, states, now),
+    ...replacementClaims(observation, states),
   };
   const waves = wavesNow({ sidecarSet, namespaceLabels, now, ...claims }, states);
   return { states, claims, ...(waves ? { waves } : {}) };
@@ -80,10 +80,9 @@ export function sceneOf(
 function replacementClaims(
   { sidecarSet, pods, revisions, reserved: { uids, departed, keptOwners } }: Observed,
   states: Sequence<PodState>,
-  now: string,
 ): Pick<Claims, "missing" | "gone" | "replacement" | "keptOwners"> {
   const replacement = replacementOf({ sidecarSet, pods, states, revisions });
-  const { missing, gone } = awaitedOf(departed, { sidecarSet, pods, reserved: uids, now });
+  const { missing, gone } = awaitedOf(departed, { sidecarSet, pods, reserved: uids });
   return {
     ...(missing.size > 0 ? { missing } : {}),
     ...(gone.length > 0 ? { gone } : {}),

@@ -1,0 +1,66 @@
+/** Evicted pods that the ledger waits for another in the place of, and until when it does. */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { Departure, Ledger, LedgerPlan, Reservation } from "../../core/ledger.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
+import { awaitedOf, type DepartureFacts, unexpired } from "../../core/rollout/replace/missing-pods.ts";
+import { evictionsOf } from "../../core/rollout/replace/plan-replacement.ts";
+import { addSeconds, secondsBetween } from "../../go/seconds-between.ts";
+import type { Cluster } from "../../kube/port.ts";
+import { secondText } from "../../settings/time-text.ts";
+import { type Clock, timestamp } from "../loop/clock.ts";
+
+/** Two clocks: whoever reads a time may have any other than whoever wrote it, but both ask one API server. */
+export interface ServerClock {
+  readonly cluster: Pick<Cluster, "epochMs">;
+  readonly clock: Clock;
+}
+
+interface Seen {
+  readonly stored: { readonly ledger: Ledger };
+  readonly sidecarSet: SidecarSet;
+  readonly observed: { readonly view: { readonly glimpses: DepartureFacts["pods"] } };
+}
+
+/** Those that have no successor yet. `kept`: reservations that hold on. */
+export function departedOf(context: ServerClock, seen: Seen, kept: readonly Reservation[]): readonly Departure[] {
+  const { sidecarSet, observed } = seen;
+  const departed = awaitedNow(context, seen, kept);
+  return awaitedOf(departed, { sidecarSet, pods: observed.view.glimpses, reserved: uidsOf(kept) }).open;
+}
+
+/** Those for whose successors there is time left. */
+export function awaitedNow(
+  context: ServerClock,
+  { stored }: Pick<Seen, "stored">,
+  kept: readonly Reservation[],
+): readonly Departure[] {
+  const { departed = [] } = stored.ledger;
+  return departed.length === 0 ? [] : unexpired(departed, uidsOf(kept), serverTimestamp(context));
+}
+
+/** What is evicted is awaited from the moment that it is reserved. `departed`: those that are awaited already. */
+export function withDepartures(
+  context: ServerClock,
+  plan: LedgerPlan,
+  { actions }: Decision,
+  departed: readonly Departure[],
+): LedgerPlan {
+  const granted = evictionsOf(actions).filter(({ pod }) => plan.granted.has(pod.uid));
+  if (granted.length + departed.length === 0) return plan;
+  const aheadSeconds = secondsBetween(timestamp(context.clock), serverTimestamp(context)) ?? 0;
+  const added = granted.map(({ departure }) => {
+    return { ...departure, until: addSeconds(departure.until, aheadSeconds) ?? departure.until };
+  });
+  const isAgain = new Set(granted.map(({ pod }) => pod.uid));
+  const others = departed.filter(({ uid }) => !isAgain.has(uid));
+  return { ...plan, ledger: { ...plan.ledger, departed: [...others, ...added] } };
+}
+
+/** RFC3339, by the API server's clock where that is known. */
+function serverTimestamp({ cluster, clock }: ServerClock): string {
+  return secondText(cluster.epochMs?.() ?? clock.epochMs());
+}
+
+function uidsOf(kept: readonly Reservation[]): ReadonlySet<string> {
+  return new Set(kept.map(({ uid }) => uid));
+}
