@@ -108,6 +108,7 @@ export function check(given: CheckInput): CheckReport {
     settings: settingsOf(input),
     kubelets: seen(kubelets ?? new Map()),
     isResizeServed: seen(isResizeServed ?? false),
+    disruptionBudgets: seen([]),
   };
   return checkInstallation(facts);
 }

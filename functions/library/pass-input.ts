@@ -25,6 +25,7 @@ export function assumed({
   kubelets = new Map(),
   isResizeServed = false,
   namespaceLabels = new Map(),
-}: PassInput): Pick<Observation, "taken" | "checks" | "reserved" | "kubelets" | "isResizeServed" | "namespaceLabels"> {
-  return { taken: [], checks: [], reserved: NOTHING_RESERVED, kubelets, isResizeServed, namespaceLabels };
+}: PassInput): Omit<Observation, "sidecarSet" | "revisions" | "pods"> {
+  const surroundings = { kubelets, isResizeServed, namespaceLabels, disruptionBudgets: [] };
+  return { taken: [], checks: [], reserved: NOTHING_RESERVED, ...surroundings };
 }

@@ -56,6 +56,8 @@ export type Action =
       readonly isFirstAnnotation: boolean;
       /** ready before: takes a share of maxUnavailable */
       readonly usesBudget: boolean;
+      /** where it is counted first, with gate RespectDisruptionBudgets; absent: nowhere */
+      readonly disruption?: { readonly at: string; readonly budgets: readonly string[] };
     }
   /**
    * Comes after the pod's own patch, and the kubelet writes to the status as well: the precondition is the uid, and what

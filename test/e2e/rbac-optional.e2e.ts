@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
 import { statefulSetCrd } from "../../shared/install/crd/stateful-set-crd.ts";
 import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
-import { type Cluster, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Cluster, DISRUPTION_BUDGETS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type RawTarget, sendRaw } from "../contract/raw.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf } from "./support/clients.ts";
@@ -72,6 +72,7 @@ beforeAll(async () => {
   await cluster.create(CLASSES, { metadata: { name: "standard" }, ...{ provisioner: "example.com/none" } });
   const { metadata } = await cluster.get<KubernetesObject>(ORDERED_SETS, { namespace: "default", name: "db" });
   belongTo({ ...set, name: "db", uid: metadata?.uid, controller: true, blockOwnerDeletion: true });
+  await cluster.create(DISRUPTION_BUDGETS, { metadata: { name: "one", namespace: "default" }, ...{ spec: {} } });
   await cluster.create(SIDECARSETS, UNDONE);
   for (const name of ["prey", "kept"]) {
     const pod = { metadata: { name, namespace: "default" }, spec: POD_SPEC };

@@ -1,5 +1,5 @@
 /** Why a pass left a SidecarSet, in one sentence. */
-import type { Summary } from "../../core/rollout/decide.ts";
+import type { Summary } from "../../core/rollout/summary.ts";
 import { wavesText } from "../../core/rollout/waves/wave-text.ts";
 import { counted } from "../../go/counted.ts";
 import type { Stop } from "./report.ts";
@@ -67,6 +67,8 @@ function progressOf(summary: Summary): string {
       return `${count}; ${ownersText(summary)}${immutable}`;
     case "wave":
       return `${count}; ${selected === 0 ? "" : `${selected} being upgraded; `}${waveText(summary)}${immutable}`;
+    case "disruptionBudget":
+      return `${count}; ${disruptionText(summary)}${immutable}`;
     case "nothingWaits":
       return `${count}; no other pod can be upgraded now${immutable}`;
     case "none":
@@ -82,6 +84,10 @@ function ownersText({ owners = { waiting: 0, full: [] } }: Summary): string {
 
 function waveText({ waves }: Summary): string {
   return waves ? wavesText(waves) : "pods of later waves wait";
+}
+
+function disruptionText({ disruptionBudgets = { waiting: 0, full: [] } }: Summary): string {
+  return `${disruptionBudgets.waiting} wait for disruption budgets: ${disruptionBudgets.full.join("; ")}`;
 }
 
 function downText({ down, updated, updatedReady }: Summary): string {

@@ -11,6 +11,7 @@ import {
 } from "../../core/ledger.ts";
 import { type CheckRecord, parseRecords } from "../../core/rollout/checks/check-records.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
+import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
 import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
@@ -19,6 +20,7 @@ import { ifThere } from "../../kube/error.ts";
 import { type Cluster, PODS } from "../../kube/port.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
+import { budgetLabelsOf, readDisruptionBudgets } from "./disruption-budgets.ts";
 import { findMissed } from "./find-missed.ts";
 import type { Gates } from "./gates.ts";
 import { type Kubelets, NO_KUBELETS, readKubelets } from "./kubelets.ts";
@@ -55,6 +57,9 @@ export interface Look {
   readonly observed: Observed;
   readonly kubelets: Kubelets;
   readonly isResizeServed: boolean;
+  disruptionBudgets: readonly DisruptionBudget[];
+  /** label keys of budgets that are kept of pods; undefined: nobody asks budgets */
+  readonly budgetLabels: readonly string[] | undefined;
   revisions: readonly ControllerRevision[];
   taken: readonly ControllerRevision[];
   /** pods that were made without the sidecars, when this look began; undefined: it could not be found out */
@@ -77,7 +82,9 @@ export async function lookAt(context: RolloutContext, name: string, changed?: Si
   // Not at once: a priority level of few seats would refuse one of them, and a second is lost.
   const revisions = await listRevisions(cluster, kruiseNamespace, name);
   const { readings = new Map() } = context;
-  const also = { resources: settings.InPlaceResize, workloads: context.tellsWorkloads === true };
+  const disruptionBudgets = await readDisruptionBudgets(context);
+  const budgetLabels = budgetLabelsOf(context, disruptionBudgets);
+  const also = { resources: settings.InPlaceResize, workloads: context.tellsWorkloads === true, budgetLabels };
   const reading = takeUpReading(readings, context.clock, sidecarSet, { stored, also });
   const observed = await observePods(cluster, sidecarSet, reading);
   readings.delete(name);
@@ -93,7 +100,8 @@ export async function lookAt(context: RolloutContext, name: string, changed?: Si
     view.glimpses,
     (pod) => view.get(pod.metadata?.uid ?? "") ?? pod,
   );
-  return { sidecarSet, stored, observed, revisions, taken: [], missed, kubelets, isResizeServed: isServed };
+  const facts = { kubelets, isResizeServed: isServed, disruptionBudgets, budgetLabels };
+  return { sidecarSet, stored, observed, revisions, taken: [], missed, ...facts };
 }
 
 function inPlaceOf({ metadata, ...stored }: SidecarSet, changed: SidecarSet): SidecarSet {
@@ -188,11 +196,12 @@ export function decideOn(
 
 /** What `decide` is given beside pods. `kept`: reservations that hold on. */
 export function surroundingsOf(look: Look, kept: readonly Reservation[]): Omit<Observation, "pods"> {
-  const { sidecarSet, revisions, taken, kubelets, isResizeServed } = look;
+  const { sidecarSet, revisions, taken, kubelets, isResizeServed, disruptionBudgets } = look;
   const { namespaceLabels } = look.observed;
   const checks = checksIn(look);
   const reserved = reservedOf(kept, subjectOf(sidecarSet));
-  return { sidecarSet, revisions, taken, checks, kubelets, isResizeServed, namespaceLabels, reserved };
+  const surroundings = { sidecarSet, revisions, kubelets, isResizeServed, namespaceLabels, disruptionBudgets };
+  return { ...surroundings, taken, checks, reserved };
 }
 
 /** What came of checks of metrics, as the ledger says. */

@@ -7,6 +7,7 @@ import { mapLimited } from "../loop/concurrency.ts";
 import { mapPaced, Pace } from "../loop/paced.ts";
 import { act, attempt, type NotDone, type Outcome } from "./act.ts";
 import { BatchStatus } from "./batch-status.ts";
+import { isForgotten } from "./count-disruptions.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
 import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 import { backOff, isBusy, noteProblem, waitMsOf } from "./pod-trouble.ts";
@@ -48,6 +49,7 @@ export async function writePods(
   const spec = new SpecCheck(context, look);
   const status = new BatchStatus(context, look);
   const write = async (patch: PatchPod) => {
+    if (isForgotten(patch, context.clock.epochMs())) return undefined;
     const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
     if (isBusy(outcome)) return waitMsOf(outcome);
     if (await isPatchedBy(context, look, patch, outcome)) {

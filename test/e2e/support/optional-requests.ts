@@ -7,6 +7,7 @@ const CONFIG_MAPS = `${IN_DEFAULT}/configmaps`;
 const REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions";
 const SETS = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets";
 const RECREATE = "/apis/apps.kruise.io/v1beta1/namespaces/default/containerrecreaterequests";
+const BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 const STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses";
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${ADMISSION}/mutatingwebhookconfigurations`;
@@ -93,6 +94,16 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
       create(`${PODS}/kept/binding`, {}),
       create(`${PODS}/kept/exec`, {}),
       get("/apis/policy/v1/namespaces/default/poddisruptionbudgets/one"),
+    ],
+  },
+  "disruption-budgets": {
+    permits: [list("/apis/policy/v1/poddisruptionbudgets"), patch(`${BUDGETS}/one/status`)],
+    forbids: [
+      get(`${BUDGETS}/one`),
+      patch(`${BUDGETS}/one`),
+      create(BUDGETS, { metadata: { name: "two" }, spec: { minAvailable: 1 } }),
+      remove(`${BUDGETS}/one`),
+      create(`${PODS}/kept/eviction`, eviction("kept")),
     ],
   },
   undo: {

@@ -48,7 +48,7 @@ export interface SidecarSetDiff {
 }
 
 /** Observed as if `after` were stored. */
-export interface DiffInput extends Omit<Surroundings, "sidecarSet"> {
+export interface DiffInput extends Omit<Surroundings, "sidecarSet" | "disruptionBudgets"> {
   /** both with defaults and hashes, as they are stored */
   readonly before: SidecarSet;
   readonly after: SidecarSet;
@@ -96,7 +96,10 @@ function revisionOf(sidecarSet: SidecarSet): ControllerRevision {
   };
 }
 
-function fateOf(state: PodState, { sidecarSet: after, revisions }: Surroundings): PodFate | undefined {
+function fateOf(
+  state: PodState,
+  { sidecarSet: after, revisions }: Omit<Surroundings, "disruptionBudgets">,
+): PodFate | undefined {
   const { pod, native } = state;
   const { namespace = "", name = "" } = pod.metadata ?? {};
   const isInjectedHere = isInjected(pod, after.metadata?.name ?? "");

@@ -17,6 +17,7 @@ export const CONDITION_REASONS = {
     "LaterWave",
     "WaveSoaking",
     "WavePaused",
+    "HeldByDisruptionBudget",
     "NothingToUpgrade",
   ],
   Blocked: [
@@ -27,6 +28,7 @@ export const CONDITION_REASONS = {
     "MaxUnavailable",
     "OrderedSet",
     "MaxUnavailablePerOwner",
+    "HeldByDisruptionBudget",
     "NotBlocked",
   ],
   Degraded: ["PodsFail", "AsExpected"],

@@ -3,6 +3,7 @@
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
+import { disruptionText } from "../disruption/guard.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
@@ -90,11 +91,17 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
       "MaxUnavailable",
       `${summary.used} of at most ${counted(summary.maxUnavailable, "pod is", "pods are")} unavailable; ${some(failing)}`,
     );
+  return blockedByOthers(summary, failing.length) ?? no("NotBlocked", "nothing keeps the rollout from going on");
+}
+
+function blockedByOthers(summary: RolloutStanding, failing: number): Verdict<"Blocked"> {
   const { hold, selected, updated, updatedReady, order = "" } = summary;
   if (hold === "order" && selected === 0 && updated === updatedReady) return yes("OrderedSet", order);
-  if (isHeldByOwners(summary, failing.length))
+  if (isHeldWhileStill(summary, "ownerBudget", failing))
     return yes("MaxUnavailablePerOwner", `pods wait for others of their owners: ${summary.owners?.full.join("; ")}`);
-  return no("NotBlocked", "nothing keeps the rollout from going on");
+  if (isHeldWhileStill(summary, "disruptionBudget", failing))
+    return yes("HeldByDisruptionBudget", disruptionText(summary.disruptionBudgets ?? { waiting: 0, full: [] }));
+  return undefined;
 }
 
 function blockedByAnswer({ hold, gate, metrics }: RolloutStanding): Verdict<"Blocked"> {
@@ -103,8 +110,8 @@ function blockedByAnswer({ hold, gate, metrics }: RolloutStanding): Verdict<"Blo
 }
 
 /** Not while what the rollout itself took down comes back. */
-function isHeldByOwners({ hold, selected, used }: RolloutStanding, failing: number): boolean {
-  return hold === "ownerBudget" && selected === 0 && (used === 0 || failing > 0);
+function isHeldWhileStill({ hold, selected, used }: RolloutStanding, by: string, failing: number): boolean {
+  return hold === by && selected === 0 && (used === 0 || failing > 0);
 }
 
 function degraded({ failing }: Standing): Verdict<"Degraded"> {

@@ -32,6 +32,8 @@ export interface RolloutStanding {
   readonly owners?: { readonly full: readonly string[] };
   /** how far the release has come through its waves */
   readonly waves?: WavesSummary;
+  /** which disruption budgets are in the way */
+  readonly disruptionBudgets?: { readonly waiting: number; readonly full: readonly string[] };
 }
 
 /** While pods are upgraded, or come back. A rollout that `wasFinished` stays it, whatever befalls its pods, until one is not updated. */
@@ -56,6 +58,7 @@ const AT_REST: Readonly<Record<string, Reason>> = {
   gate: "Gate",
   metrics: "Metrics",
   ownerBudget: "MaxUnavailablePerOwner",
+  disruptionBudget: "HeldByDisruptionBudget",
   finished: "Finished",
   partition: "Partition",
 };

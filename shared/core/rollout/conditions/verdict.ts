@@ -100,6 +100,7 @@ const AT_REST: Readonly<Record<string, RolloutVerdict>> = {
   LaterWave: "Updating",
   WaveSoaking: "Updating",
   WavePaused: "Paused",
+  HeldByDisruptionBudget: "Blocked",
   Halted: "Halted",
   AnnotationUnreadable: "Blocked",
 };

@@ -3,6 +3,7 @@ import type { UpdateStrategy } from "../../../api/sidecarset.ts";
 import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../go/int-or-percent.ts";
 import { countOf, each, type Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
 import type { DownPods } from "./ordinal-order.ts";
 
 export interface Taken {
@@ -39,6 +40,8 @@ export interface Claims {
   readonly isReservedForThis?: boolean;
   /** pods of StatefulSets that are down and not matched, where ordinals are followed; absent: none */
   readonly downBeside?: DownPods;
+  /** what disruption budgets say, as seen at this time; absent: nobody asks them */
+  readonly disruptionBudgets?: { readonly budgets: readonly DisruptionBudget[]; readonly now: string };
   /** pods that are being evicted because they are not among those that are counted; absent: none */
   readonly evicted?: number;
 }
