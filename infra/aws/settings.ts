@@ -3,13 +3,13 @@ import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/sett
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, parsePathDigests } from "../../shared/settings/path-digests.ts";
 import { parseSecretReference } from "../../shared/settings/reference.ts";
-import { type Domain, readDomain } from "./domain-settings.ts";
+import { type FrontDoor, readFrontDoor } from "./door-settings.ts";
 import { readSizing, type Sizing } from "./sizing.ts";
 
 /** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */
 export type Arn = string | { readonly "Fn::Sub": string };
 
-export interface AwsSettings extends Sizing {
+export interface AwsSettings extends Sizing, FrontDoor {
   readonly service: string;
   readonly stage: string;
   readonly authentication: AuthenticationMode;
@@ -47,8 +47,6 @@ export interface AwsSettings extends Sizing {
   readonly rolloutWorkers?: number;
   /** ordered sets are reconciled every minute */
   readonly isServingOrderedSets?: true;
-  /** in front of the webhooks; absent: Function URLs, or a front door of somebody else's */
-  readonly domain?: Domain;
   readonly alarmTopic?: string;
   readonly logRetentionDays?: string;
   readonly logKey?: string;
@@ -91,7 +89,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(prometheusToken === undefined ? {} : { prometheusToken }),
     ...(await readWorkers(read)),
     ...(await readOrderedSets(read)),
-    ...(await readDomain(read, authentication)),
+    ...(await readFrontDoor(read, authentication)),
     ...(await optional("alarmTopic", "alarm-topic", read)),
     ...(await optional("logRetentionDays", "log-retention-days", read)),
     ...(await optional("logKey", "log-key", read)),

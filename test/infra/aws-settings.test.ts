@@ -407,7 +407,10 @@ describe("a parameter that cannot be used is one sentence", () => {
       { "reserved-concurrency": "rollout=1", "rollout-workers": "2" },
       "--param reserved-concurrency has rollout, of which --param rollout-workers says how many run",
     ],
-    [{ "requests-per-second": "5" }, "--param requests-per-second needs --param domain-name"],
+    [
+      { "requests-per-second": "5" },
+      "--param requests-per-second needs an HTTP API, by --param http-api=true or domain-name",
+    ],
     [{ "permissions-boundary": "x" }, "--param permissions-boundary=x is not the ARN that is wanted here"],
     [{ "function-key": "alias/x" }, "--param function-key=alias/x is not the ARN that is wanted here"],
     [{ "rollout-workers": "1" }, "--param rollout-workers=1 is no number from 2 to 1000"],
