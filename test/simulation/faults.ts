@@ -74,6 +74,7 @@ const KIND_FAULTS = [
   "approver slow",
   "approver without an answer",
   "eviction refused by a PodDisruptionBudget",
+  "waves changed",
 ] as const;
 
 /** Of the processes that run passes. */

@@ -17,6 +17,7 @@ export const WORLD_KINDS = [
   "nodes",
   "history",
   "selections",
+  "waves",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -31,6 +32,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   12: "namespaces",
   14: "namespaces",
   15: "approvals",
+  18: "waves",
   19: "order",
   20: "selections",
   22: "nodes",
@@ -46,6 +48,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   38: "clocks",
   45: "approvals",
   46: "nodes",
+  47: "waves",
   48: "selections",
 };
 

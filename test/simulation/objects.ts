@@ -20,9 +20,11 @@ import {
   OWNER_BUDGET_ANNOTATION,
   SIDECARSET_V1BETA1,
   UNDO_ON_HALT_ANNOTATION,
+  WAVES_ANNOTATION,
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import type { WavePlan } from "./wave-witness.ts";
 
 export const KRUISE_NAMESPACE = "kruise-system";
 export const POD_NAMESPACES = ["bakery", "shop"] as const;
@@ -64,6 +66,8 @@ export interface Release {
   readonly gate?: string;
   /** absent: the default */
   readonly historyLimit?: number;
+  /** in which order namespaces get it; absent: in none */
+  readonly waves?: readonly WavePlan[];
 }
 
 type Build = Pick<Release, "version" | "shape">;
@@ -92,6 +96,7 @@ export function sidecarSetOf(
     isEvicting,
     gate,
     historyLimit,
+    waves,
   }: Release,
 ): SidecarSet {
   const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY_IMAGE };
@@ -110,6 +115,7 @@ export function sidecarSetOf(
           : {}),
         ...(isEvicting ? { [EVICT_MISSED_ANNOTATION]: "true" } : {}),
         ...(gate === undefined ? {} : { [GATE_ANNOTATION]: gate }),
+        ...(waves ? { [WAVES_ANNOTATION]: JSON.stringify(waves) } : {}),
         ...(isOrdinal ? { [FOLLOW_ORDINALS_ANNOTATION]: "true" } : {}),
       },
     },

@@ -86,6 +86,12 @@ export class Releases {
     this.apply(set, { version: shapes.length, shape: shapes.at(-1) ?? 0 });
   }
 
+  /** Nobody keeps a wave from the next one any more. */
+  goOn(set: string): void {
+    const { waves } = this.of(set);
+    if (waves?.some(({ paused }) => paused)) this.apply(set, { waves: waves.map(({ paused: _, ...wave }) => wave) });
+  }
+
   remove(set: string): boolean {
     const stored = this.stored(set);
     if (stored) this.#options.server.remove(WRITER, SIDECARSETS, stored);

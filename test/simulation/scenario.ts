@@ -57,7 +57,7 @@ export interface Scenario extends Plan {
   /** while there is trouble; absent: nobody is in the way */
   readonly hindrances?: readonly HindrancePlan[];
   /** what all SidecarSets say beside */
-  readonly release?: Pick<Release, "selector" | "namespaceSelector" | "isEvicting" | "gate" | "historyLimit">;
+  readonly release?: Pick<Release, "selector" | "namespaceSelector" | "isEvicting" | "gate" | "historyLimit" | "waves">;
 }
 
 interface NamespacePlan {

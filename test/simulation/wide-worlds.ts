@@ -8,6 +8,7 @@ import type { HindrancePlan } from "./hindrances.ts";
 import { kindOf, type WorldKind } from "./kinds.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import type { Scenario } from "./scenario.ts";
+import type { WavePlan } from "./wave-witness.ts";
 
 /** What differs from the scenario of the same seed that is of no kind. */
 type Widening = (chance: Chance, base: Scenario) => Partial<Scenario>;
@@ -39,6 +40,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   nodes,
   history,
   selections,
+  waves,
 };
 
 /** Batches, many at once, and lists of many pages. */
@@ -215,7 +217,6 @@ function evictions(chance: Chance, base: Scenario): Partial<Scenario> {
 
 /** Nothing goes on without a yes, which may come late, or never. */
 function approvals(chance: Chance, base: Scenario): Partial<Scenario> {
-  const withoutJump = ({ jump: _, ...pass }: PassPlan): PassPlan => pass;
   return {
     approver: {
       noRate: chance.pick([0, 0.3, 0.7]),
@@ -258,6 +259,48 @@ function selections(chance: Chance, base: Scenario): Partial<Scenario> {
     release: { ...evicting.release, selector: anySelector(chance) },
     strikes: wider,
   };
+}
+
+/** Teams one after the other; a namespace of none of them comes last. */
+function waves(chance: Chance, base: Scenario): Partial<Scenario> {
+  const names = ["bakery", "shop", "forge", "mill", "office"].slice(0, chance.between(2, 5));
+  const strikes = also(base, chance, "waves changed", chance.between(0, 3));
+  const isMoving = chance.isLucky(0.3);
+  return {
+    pods: chance.between(3, 9),
+    namespaces: names.map((name) => ({ name, labels: anyNamespaceLabels(chance) })),
+    sets: base.sets.map(({ perOwner: _, ...set }) => ({ ...set, isOrdinal: false })),
+    strategy: { ...base.strategy, maxUnavailable: chance.pick([1, 2, 3, "50%"]) },
+    noticeMs: chance.pick([50, 1_000]),
+    readyMs: chance.pick([50, 2_000, 5_000]),
+    release: { waves: anyWaves(chance, base.seed) },
+    strikes: isMoving ? also({ ...base, strikes }, chance, "namespace relabelled", chance.between(1, 3)) : strikes,
+    passes: [...base.passes.map(withoutJump), ...manyPasses(chance, base)],
+  };
+}
+
+const withoutJump = ({ jump: _, ...pass }: PassPlan): PassPlan => pass;
+
+/** In an order that stays the same in this world: what is passed is known by its name. */
+export function anyWaves(chance: Chance, seed: number): readonly WavePlan[] {
+  const teams = [...TEAMS.slice(seed % 3), ...TEAMS.slice(0, seed % 3)].slice(0, 1 + (seed % 7 === 0 ? 1 : 2));
+  return teams.map((team) => ({
+    name: team,
+    namespaceSelector: { matchLabels: { team } },
+    ...(chance.isLucky(0.6) ? { soakSeconds: chance.pick([1, 5, 15, 40, 90]) } : {}),
+    ...(chance.isLucky(0.1) ? { paused: true } : {}),
+  }));
+}
+
+/** As a schedule has them, which finds out that a wave has soaked. */
+function manyPasses(chance: Chance, { sets }: Scenario): Scenario["passes"] {
+  const everyMs = chance.pick([5_000, 10_000, 20_000]);
+  return Array.from({ length: Math.floor(TROUBLE_MS / everyMs) }, (_, index) => ({
+    startMs: everyMs * (index + 1) - chance.below(3_000),
+    deadlineMs: chance.pick([8_000, 25_000]),
+    isFollowing: chance.isLucky(0.7),
+    ...(chance.isLucky(0.6) ? { sidecarSet: chance.pick(sets).name } : {}),
+  }));
 }
 
 /** One of those that the worlds of namespaces have. */

@@ -26,6 +26,7 @@ import type { Scenario } from "./scenario.ts";
 import { Scheduler } from "./scheduler.ts";
 import { settle } from "./settle.ts";
 import { Users } from "./users.ts";
+import { WaveWitness } from "./wave-witness.ts";
 import { Witness } from "./witness.ts";
 
 /** Of clocks that nobody has set. */
@@ -82,6 +83,8 @@ export class World {
   readonly owners: Owners;
   readonly approver: Approver;
   readonly witness: Witness;
+  /** one for each SidecarSet, where there are waves */
+  readonly waves: readonly WaveWitness[];
   readonly scenario: Scenario;
   readonly violations: string[] = [];
   readonly #lines: string[] = [];
@@ -130,6 +133,11 @@ export class World {
       lagMs: scenario.lag?.ms ?? 0,
       report,
     });
+    const { namespaces } = this.witness;
+    const clock = () => this.witness.writes;
+    const beganOf = (pass: string) => this.witness.beganOf(pass);
+    const eye = { namespaces, clock, beganOf, nowMs: () => scheduler.nowMs, violated: report };
+    this.waves = scenario.release?.waves ? sets.map(({ name }) => new WaveWitness({ set: name, ...eye })) : [];
     const { networkFaults: faults, faultRate, slowRate, expireRate, eventRate, isForbidden } = scenario;
     const forbiddenNamespace = isForbidden ? POD_NAMESPACES[0] : undefined;
     this.#weather = { faults, faultRate, slowRate, expireRate, eventRate, forbiddenNamespace };
@@ -314,6 +322,7 @@ export class World {
     this.collector.see(write);
     this.owners.see(write);
     this.approver.see(write);
+    for (const witness of this.waves) witness.see(write);
     this.say(`${userAgent} ${write.verb} ${resource} ${name} → ${object.metadata.resourceVersion}`);
   }
 

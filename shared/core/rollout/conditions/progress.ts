@@ -70,6 +70,12 @@ function standingOf(summary: RolloutStanding): readonly ["True" | "False", Reaso
   // The next batch begins by itself, some time after the last.
   if (selected > 0 || used > 0 || metrics?.isPaced) return ["True", "RollingOut"];
   if (updated > updatedReady) return ["True", "WaitingForPods"];
-  if (hold === "wave" && waves) return ["False", waveReason(waves)];
+  if (hold === "wave" && waves) return waveStanding(waves);
   return ["False", AT_REST[hold] ?? "NothingToUpgrade"];
+}
+
+/** What soaks goes on by itself; a wave that is paused does not. */
+function waveStanding(waves: WavesSummary): readonly ["True" | "False", Reason] {
+  const reason = waveReason(waves);
+  return [reason === "WavePaused" ? "False" : "True", reason];
 }

@@ -97,8 +97,6 @@ const AT_REST: Readonly<Record<string, RolloutVerdict>> = {
   Gate: "WaitingForApproval",
   Metrics: "WaitingForMetrics",
   MaxUnavailablePerOwner: "Blocked",
-  LaterWave: "Updating",
-  WaveSoaking: "Updating",
   WavePaused: "Paused",
   HeldByDisruptionBudget: "Blocked",
   Halted: "Halted",
