@@ -1,11 +1,12 @@
 /** Rollouts within PodDisruptionBudgets, with Kubernetes' own disruption controller and eviction API. */
 import { afterEach, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
-import { type Cluster, DISRUPTION_BUDGETS, PODS } from "../../shared/kube/port.ts";
+import { type Cluster, DISRUPTION_BUDGETS, PODS, type Resource, UNAVAILABLE_BUDGETS } from "../../shared/kube/port.ts";
 import { addFigure } from "./support/figures.ts";
 import { scenes } from "./support/open-scene.ts";
 import { type PodHistory, recordPods } from "./support/pod-history.ts";
 import { atMost, isReady, type Scene, setImage } from "./support/scene.ts";
+import { unavailableBudgetCrd } from "./support/unavailable-budget-crd.ts";
 import { eventually } from "./support/until.ts";
 
 const openScene = scenes({ gates: ["RespectDisruptionBudgets"], roles: ["eviction"] });
@@ -106,6 +107,51 @@ it("two SidecarSets and a drain share one budget: never more than it allows are 
   expect(fewest).toBeLessThan(6);
   expect(fewest).toBeGreaterThanOrEqual(4);
   addFigure("fewest of 6 pods ready beside two rollouts and a drain, where 4 have to be", fewest);
+});
+
+const DEFINITIONS: Resource = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
+
+it("OpenKruise's PodUnavailableBudgets hold as well, where they are defined, and count what is written", async () => {
+  const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: "100%" } });
+  const { cluster } = scene;
+  const definition = unavailableBudgetCrd();
+  await cluster.create(DEFINITIONS, definition);
+  ended.push(() => cluster.delete(DEFINITIONS, { name: definition.metadata?.name ?? "" }));
+  await scene.deploy(3);
+  const key = { namespace: scene.name, name: "kruise" };
+  const kind = { apiVersion: "policy.kruise.io/v1alpha1", kind: "PodUnavailableBudget" };
+  const budget: KubernetesObject = {
+    ...kind,
+    metadata: key,
+    ...{ spec: { selector: { matchLabels: scene.labels }, maxUnavailable: 1 } },
+  };
+  const { metadata } = await eventually(
+    () => cluster.create(UNAVAILABLE_BUDGETS, budget),
+    () => undefined,
+  );
+  const allow = (unavailableAllowed: number) => {
+    const status = { unavailableAllowed, currentAvailable: 3, desiredAvailable: 2, totalReplicas: 3 };
+    const body = { status: { ...status, observedGeneration: metadata?.generation } };
+    return cluster.patch(UNAVAILABLE_BUDGETS, key, { type: "merge", body }, { subresource: "status" });
+  };
+  await allow(0);
+  await scene.patchSet(setImage("agent:v2"));
+  const blocked = async () => (await scene.set()).status?.conditions?.find(({ type }) => type === "Blocked");
+  await eventually(blocked, (found) =>
+    expect(found?.message).toContain(`PodUnavailableBudget ${scene.name}/kruise allows 0 more down: 3 healthy of 2`),
+  );
+  await allow(1);
+  const [updated] = await scene.untilUpdated(1);
+  await eventually(blocked, (found) => expect(found?.status).toBe("True"));
+  const { status } = (await cluster.get(UNAVAILABLE_BUDGETS, key)) as KubernetesObject & { readonly status?: object };
+  const unavailablePods = { [updated?.metadata?.name ?? ""]: expect.stringMatching(/Z$/) };
+  expect(status).toMatchObject({ unavailableAllowed: 0, unavailablePods });
+  expect(await scene.untilUpdated(1)).toHaveLength(1);
 });
 
 /** From when all were ready. */

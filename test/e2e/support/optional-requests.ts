@@ -8,6 +8,7 @@ const REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions";
 const SETS = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets";
 const RECREATE = "/apis/apps.kruise.io/v1beta1/namespaces/default/containerrecreaterequests";
 const BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+const UNAVAILABLE = "/apis/policy.kruise.io/v1alpha1/namespaces/default/podunavailablebudgets";
 const STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses";
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${ADMISSION}/mutatingwebhookconfigurations`;
@@ -97,10 +98,16 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     ],
   },
   "disruption-budgets": {
-    permits: [list("/apis/policy/v1/poddisruptionbudgets"), patch(`${BUDGETS}/one/status`)],
+    permits: [
+      list("/apis/policy/v1/poddisruptionbudgets"),
+      patch(`${BUDGETS}/one/status`),
+      list("/apis/policy.kruise.io/v1alpha1/podunavailablebudgets"),
+      patch(`${UNAVAILABLE}/one/status`),
+    ],
     forbids: [
       get(`${BUDGETS}/one`),
       patch(`${BUDGETS}/one`),
+      patch(`${UNAVAILABLE}/one`),
       create(BUDGETS, { metadata: { name: "two" }, spec: { minAvailable: 1 } }),
       remove(`${BUDGETS}/one`),
       create(`${PODS}/kept/eviction`, eviction("kept")),
