@@ -21,7 +21,7 @@ rm -rf "$out" "$out-full" "$out-balanced"
 npm run --silent package -- --package "$out"
 verdict "npm run package" $?
 # With all that is optional, from the same bundles.
-osls package --package "$out-full" --param="rollout-workers=10" --param="ordered-sets=true" --param="keep-registration=true" \
+osls package --package "$out-full" --param="rollout-workers=10" --param="ordered-sets=true" --param="keep-registration=true" --param="more-alarms=true" \
   --param="memory=rollout=1769" --param="reserved-concurrency=mutate-pod=200" --param="requests-per-second=500" --param="tags=team=platform" \
   --param="permissions-boundary=arn:aws:iam::123456789012:policy/bounds" \
   --param="function-key=arn:aws:kms:eu-central-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef" \

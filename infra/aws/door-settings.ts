@@ -1,6 +1,7 @@
 /** What stands in front of the webhooks, checked against how callers prove who they are. */
 import type { AuthenticationMode } from "../../shared/settings/authentication-settings.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
+import { readFlag } from "./read-flag.ts";
 
 export interface Domain {
   readonly name: string;
@@ -35,7 +36,7 @@ type ReadParameter = (name: string) => Promise<string>;
 /** @throws ConfigError for what does not go together */
 export async function readFrontDoor(read: ReadParameter, authentication: AuthenticationMode): Promise<FrontDoor> {
   const balancer = await readLoadBalancer(read);
-  const isHttpApi = await readIsHttpApi(read);
+  const isHttpApi = await readFlag("http-api", read);
   const domain = await readDomain(read);
   const withoutUrls = (await read("function-urls")) === "false";
   if (!withoutUrls && (domain !== undefined || isHttpApi)) throw wayAround(domain);
@@ -66,13 +67,6 @@ function atDomain(domain: Domain, { isHttpApi, authentication }: Beside): FrontD
       "--param authentication=client-certificate needs --param truststore on a domain: nobody would ask for certificates.",
     );
   return { door: { kind: "http-api" }, domain };
-}
-
-async function readIsHttpApi(read: ReadParameter): Promise<boolean> {
-  const text = await read("http-api");
-  if (text === "" || text === "false") return false;
-  if (text === "true") return true;
-  throw new ConfigError(`--param http-api=${text} is neither true nor false.`);
 }
 
 type LoadBalancer = Extract<Door, { readonly kind: "load-balancer" }>;

@@ -4,6 +4,7 @@ import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, parsePathDigests } from "../../shared/settings/path-digests.ts";
 import { parseSecretReference } from "../../shared/settings/reference.ts";
 import { type FrontDoor, readFrontDoor } from "./door-settings.ts";
+import { readFlag } from "./read-flag.ts";
 import { readSizing, type Sizing } from "./sizing.ts";
 
 /** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */
@@ -48,6 +49,8 @@ export interface AwsSettings extends Sizing, FrontDoor {
   /** ordered sets are reconciled every minute */
   readonly isServingOrderedSets?: true;
   readonly alarmTopic?: string;
+  /** those too that not everybody needs to pay for */
+  readonly hasMoreAlarms?: true;
   readonly logRetentionDays?: string;
   readonly logKey?: string;
   readonly subnets: readonly string[];
@@ -88,9 +91,10 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("prometheusServer", "prometheus-server", read)),
     ...(prometheusToken === undefined ? {} : { prometheusToken }),
     ...(await readWorkers(read)),
-    ...(await readOrderedSets(read)),
+    ...((await readFlag("ordered-sets", read)) ? { isServingOrderedSets: true } : {}),
     ...(await readFrontDoor(read, authentication)),
     ...(await optional("alarmTopic", "alarm-topic", read)),
+    ...((await readFlag("more-alarms", read)) ? { hasMoreAlarms: true } : {}),
     ...(await optional("logRetentionDays", "log-retention-days", read)),
     ...(await optional("logKey", "log-key", read)),
     ...(await readNetwork(read)),
@@ -148,13 +152,6 @@ async function readWorkers(read: ReadParameter): Promise<Pick<AwsSettings, "roll
   throw new ConfigError(
     `--param rollout-workers=${text} is no number from ${MIN_WORKERS} to ${MAX_WORKERS}; without it one function serves all SidecarSets.`,
   );
-}
-
-async function readOrderedSets(read: ReadParameter): Promise<Pick<AwsSettings, "isServingOrderedSets">> {
-  const text = await read("ordered-sets");
-  if (text === "" || text === "false") return {};
-  if (text === "true") return { isServingOrderedSets: true };
-  throw new ConfigError(`--param ordered-sets=${text} is neither true nor false.`);
 }
 
 function parseMode(text: string): AuthenticationMode {

@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { alarms, countAlarmMetrics, logFilters } from "../../infra/aws/alarms.ts";
+import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { environmentOf, secretsOf } from "../../infra/aws/functions.ts";
+import { logFilters } from "../../infra/aws/log-filters.ts";
 import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
 import { readTags } from "../../infra/aws/sizing.ts";
 import { template } from "../../infra/aws/template.ts";
