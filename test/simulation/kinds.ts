@@ -18,6 +18,7 @@ export const WORLD_KINDS = [
   "history",
   "selections",
   "waves",
+  "metrics",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -36,6 +37,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   19: "order",
   20: "selections",
   22: "nodes",
+  23: "metrics",
   25: "policies",
   26: "policies",
   28: "busy",
@@ -50,6 +52,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   46: "nodes",
   47: "waves",
   48: "selections",
+  49: "metrics",
 };
 
 /** undefined: an ordinary one. */

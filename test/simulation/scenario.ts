@@ -9,6 +9,7 @@ import type { WorldKind } from "./kinds.ts";
 import type { Behaviour } from "./kubelet.ts";
 import { POD_NAMESPACES, type Release, SET_NAMES, type SetPlan } from "./objects.ts";
 import { overtakenOf, type Plan, planOf, reboundOf } from "./plans.ts";
+import type { PrometheusPlan } from "./prometheus.ts";
 import { widened } from "./wide-worlds.ts";
 
 export interface Scenario extends Plan {
@@ -54,10 +55,15 @@ export interface Scenario extends Plan {
   readonly keptRate?: number;
   /** of whoever has to allow each batch, while there is trouble; absent: nobody has to */
   readonly approver?: ApproverPlan;
+  /** of whoever says how metrics are, while there is trouble; absent: nobody is asked */
+  readonly prometheus?: PrometheusPlan;
   /** while there is trouble; absent: nobody is in the way */
   readonly hindrances?: readonly HindrancePlan[];
   /** what all SidecarSets say beside */
-  readonly release?: Pick<Release, "selector" | "namespaceSelector" | "isEvicting" | "gate" | "historyLimit" | "waves">;
+  readonly release?: Pick<
+    Release,
+    "selector" | "namespaceSelector" | "isEvicting" | "gate" | "historyLimit" | "waves" | "checks"
+  >;
 }
 
 interface NamespacePlan {

@@ -18,7 +18,7 @@ import {
 import { Releases, type ReleasesOptions } from "./releases.ts";
 import { namespacesOf, type Scenario } from "./scenario.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { anyNamespaceLabels, anySelector, anyShares, anyWaves } from "./wide-worlds.ts";
+import { anyChecks, anyNamespaceLabels, anySelector, anyShares, anyWaves } from "./wide-worlds.ts";
 
 export interface UsersOptions {
   readonly scheduler: Scheduler;
@@ -90,6 +90,7 @@ export class Users {
     "selection changed": () => this.releases.apply(this.#anySet(), { selector: anySelector(this.#options.chance) }),
     "namespace relabelled": () => this.#labelNamespace(),
     "waves changed": () => this.#changeWaves(this.#anySet()),
+    "checks changed": () => this.releases.apply(this.#anySet(), { checks: anyChecks(this.#options.chance) }),
     "ledger deleted by hand": () => this.#deleteLedger(this.#anySet()),
     "pod deleted": () => this.#withPod((pod) => this.#delete(pod, () => undefined)),
     "pod recreated under its name": () =>

@@ -7,6 +7,7 @@ import type { Fault } from "./faults.ts";
 import type { HindrancePlan } from "./hindrances.ts";
 import { kindOf, type WorldKind } from "./kinds.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
+import type { CheckPlan } from "./prometheus.ts";
 import type { Scenario } from "./scenario.ts";
 import type { WavePlan } from "./wave-witness.ts";
 
@@ -41,6 +42,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   history,
   selections,
   waves,
+  metrics,
 };
 
 /** Batches, many at once, and lists of many pages. */
@@ -277,6 +279,35 @@ function waves(chance: Chance, base: Scenario): Partial<Scenario> {
     strikes: isMoving ? also({ ...base, strikes }, chance, "namespace relabelled", chance.between(1, 3)) : strikes,
     passes: [...base.passes.map(withoutJump), ...manyPasses(chance, base)],
   };
+}
+
+/** Batches go by what metrics say, which is good, bad, or nothing. */
+function metrics(chance: Chance, base: Scenario): Partial<Scenario> {
+  return {
+    prometheus: {
+      badRate: chance.pick([0, 0.2, 0.5, 0.7]),
+      nothingRate: chance.pick([0, 0.2, 0.4]),
+      deafRate: chance.pick([0, 0.2]),
+    },
+    release: { checks: anyChecks(chance) },
+    pods: chance.between(2, 8),
+    sets: base.sets.map(({ perOwner: _, isAmongTenants: __, ...set }) => ({ ...set, isOrdinal: false })),
+    tenantPods: 0,
+    strikes: also(base, chance, "checks changed", chance.between(0, 3)),
+    passes: [...base.passes.map(withoutJump), ...manyPasses(chance, base)],
+  };
+}
+
+const CHECKED = ["errors", "restarts"] as const;
+
+export function anyChecks(chance: Chance): readonly CheckPlan[] {
+  return CHECKED.slice(0, chance.pick([1, 1, 2])).map((name) => ({
+    name,
+    query: `${name}{sidecarset="$(NAME)"}`,
+    max: chance.between(1, 8),
+    failuresAllowed: chance.pick([0, 0, 1, 2]),
+    intervalSeconds: chance.pick([1, 1, 2, 3, 5, 10, 25]),
+  }));
 }
 
 const withoutJump = ({ jump: _, ...pass }: PassPlan): PassPlan => pass;

@@ -21,6 +21,7 @@ import { Owners } from "./owners.ts";
 import { PassJudge } from "./pass-judge.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import { Process } from "./process.ts";
+import { Prometheus } from "./prometheus.ts";
 import type { ReleasesOptions } from "./releases.ts";
 import type { Scenario } from "./scenario.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -82,6 +83,7 @@ export class World {
   readonly users: Users;
   readonly owners: Owners;
   readonly approver: Approver;
+  readonly prometheus: Prometheus;
   readonly witness: Witness;
   /** one for each SidecarSet, where there are waves */
   readonly waves: readonly WaveWitness[];
@@ -125,6 +127,8 @@ export class World {
     const pods = () => server.all<Pod>(PODS);
     const plan = scenario.approver;
     this.approver = new Approver({ plan, sets, scheduler, server, counts, chance: stream(34), violated: report });
+    const told = { plan: scenario.prometheus, sets, scheduler, server, counts, violated: report };
+    this.prometheus = new Prometheus({ ...told, chance: stream(35) });
     this.witness = new Witness({
       sets,
       isStrict,
@@ -202,6 +206,7 @@ export class World {
       clock: process.clock,
       memory: process.memory,
       ...(scenario.approver ? { gates: this.approver.gatesOf(process) } : {}),
+      ...(scenario.prometheus ? { gates: this.prometheus.gatesOf(process) } : {}),
       ...(sidecarSet === undefined ? {} : { sidecarSet }),
     };
     if (this.#running++ > 0) countFault(counts, "overlapping passes");
@@ -274,6 +279,7 @@ export class World {
     this.users.fix();
     this.owners.calm();
     this.approver.calm();
+    this.prometheus.calm();
     this.kubelet.heal();
   }
 
@@ -322,6 +328,7 @@ export class World {
     this.collector.see(write);
     this.owners.see(write);
     this.approver.see(write);
+    this.prometheus.see(write);
     for (const witness of this.waves) witness.see(write);
     this.say(`${userAgent} ${write.verb} ${resource} ${name} → ${object.metadata.resourceVersion}`);
   }
