@@ -86,8 +86,10 @@ function waveText({ waves }: Summary): string {
   return waves ? wavesText(waves) : "pods of later waves wait";
 }
 
-function disruptionText({ disruptionBudgets = { waiting: 0, full: [] } }: Summary): string {
-  return `${disruptionBudgets.waiting} wait for disruption budgets: ${disruptionBudgets.full.join("; ")}`;
+function disruptionText({
+  disruptionBudgets: { waiting, full } = { waiting: 0, full: [], names: [] },
+}: Summary): string {
+  return `${waiting} wait for disruption budgets: ${full.join("; ")}`;
 }
 
 function downText({ down, updated, updatedReady }: Summary): string {

@@ -47,6 +47,7 @@ export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, n
     unread: [
       "pods of other namespaces",
       "the ledger of reservations",
+      ...(context.settings.RespectDisruptionBudgets ? ["disruption budgets"] : []),
       ...(revisions === undefined ? [`revisions in ${kruiseNamespace}`] : []),
     ],
   };

@@ -1,5 +1,6 @@
 /** What a decision says of where the rollout stands, in counts and reasons: for the report, conditions and the plan. */
 import type { Held } from "./checks/check-records.ts";
+import type { BudgetsInTheWay } from "./disruption/guard.ts";
 import type { DownPod } from "./select/down-pods.ts";
 import type { WavesSummary } from "./waves/standing.ts";
 
@@ -79,7 +80,7 @@ export interface Summary {
   /** where owners have budgets: how many pods wait for them, and who is in their way */
   readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
   /** with gate RespectDisruptionBudgets: how many pods wait for budgets, and what a few of those say */
-  readonly disruptionBudgets?: { readonly waiting: number; readonly full: readonly string[] };
+  readonly disruptionBudgets?: BudgetsInTheWay;
   readonly problems: readonly PodProblem[];
   /** how far the release has come through its waves; absent: nobody asks for them */
   readonly waves?: WavesSummary;

@@ -318,3 +318,17 @@ it("its calls are few: two lists for each round, and two writes for each batch o
   await runPass(quiet, options("counted-calls", { settings: DEFAULT_ROLLOUT_SETTINGS }));
   expect(quiet.calls.filter((call) => call.includes("budgets"))).toEqual([]);
 });
+
+it("a dry run names the budgets that would count pods, and those that keep some", async () => {
+  await prepare("dry");
+  const report = await runPass(cluster, options("dry", { dryRun: true, plan: { readyAfterSeconds: 5 } }));
+  const [{ planned = [], plan } = { planned: undefined, plan: undefined }] = report.sidecarSets;
+  const [count, keep] = planned.filter((line) => line.includes("PodDisruptionBudget"));
+  expect(count).toMatch(/^have PodDisruptionBudget shop\/dry count dry-\d as going down$/);
+  expect(keep).toBe(
+    "leave pods as they are: 2 pods wait for disruption budgets: PodDisruptionBudget shop/dry allows 1 more down: 3 healthy of 2 that have to be",
+  );
+  const held = { pods: 2, budgets: ["PodDisruptionBudget shop/dry"] };
+  expect(plan?.steps.map((step) => step.held)).toEqual([held, { ...held, pods: 1 }, undefined]);
+  expect(plan?.isComplete).toBe(true);
+});

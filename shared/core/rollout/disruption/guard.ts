@@ -20,15 +20,27 @@ export interface Disruption {
 export interface HeldPod {
   readonly uid: string;
   readonly why: string;
+  /** KIND NAMESPACE/NAME */
+  readonly budget: string;
 }
 
 const BUDGETS_NAMED = 3;
 
-/** How many pods wait, and what a few of the budgets in their way say. */
+/** Pods that wait for budgets. */
+export interface BudgetsInTheWay {
+  /** how many */
+  readonly waiting: number;
+  /** what a few of the budgets say, each in one sentence */
+  readonly full: readonly string[];
+  /** KIND NAMESPACE/NAME of all of them */
+  readonly names: readonly string[];
+}
+
 export function waitingForBudgets({ held }: { readonly held: readonly HeldPod[] }) {
   if (held.length === 0) return {};
   const full = [...new Set(held.map(({ why }) => why))].slice(0, BUDGETS_NAMED);
-  return { disruptionBudgets: { waiting: held.length, full } };
+  const names = [...new Set(held.map(({ budget }) => budget))];
+  return { disruptionBudgets: { waiting: held.length, full, names } };
 }
 
 export function disruptionText({
@@ -80,19 +92,20 @@ export function guardOf(given: Given, canTake: (state: PodState) => boolean): Gu
     coveringOf(state.pod).map((budget) => costOf(budget, state, left.get(budget) ?? 0, given.reserved));
   const whyNot = (state: PodState, costs: readonly Cost[]) => {
     const full = costs.find(({ isAllowed }) => !isAllowed);
-    if (full) return budgetStanding(full.budget);
-    const isCounted = costs.some((cost) => cost.isCounted);
+    if (full) return { why: budgetStanding(full.budget), budget: idOf(full.budget) };
+    const counting = costs.find((cost) => cost.isCounted);
     // Somebody recognises the end of an older restart by this very time.
-    return isCounted && wasWrittenAt(state.pod, given.now) ? "the pod was written to in this very second" : undefined;
+    if (!counting || !wasWrittenAt(state.pod, given.now)) return undefined;
+    return { why: "the pod was written to in this very second", budget: idOf(counting.budget) };
   };
   return {
     isFree: (state) => disruptions.has(uidOf(state)) || whyNot(state, costsOf(state)) === undefined,
     canTake: (state) => {
       const uid = uidOf(state);
       const costs = costsOf(state);
-      const why = whyNot(state, costs);
-      if (why !== undefined) {
-        held.set(uid, { uid, why });
+      const hindrance = whyNot(state, costs);
+      if (hindrance !== undefined) {
+        held.set(uid, { uid, ...hindrance });
         return false;
       }
       if (!canTake(state)) return false;

@@ -10,10 +10,9 @@ export function withoutDisruptions(
   const withheld = new Set(pods.map(({ uid }) => uid));
   const isWithheld = (action: Action) =>
     (action.kind === "PatchPod" || action.kind === "PatchPodCondition") && withheld.has(action.pod.uid);
-  const { waiting = 0, full = [] } = decision.summary.disruptionBudgets ?? {};
-  const changed = [...new Set(pods.flatMap(({ disruption }) => disruption.budgets))]
-    .slice(0, Math.max(0, 3 - full.length))
-    .map((id) => `${id} was written to meanwhile`);
+  const { waiting = 0, full = [], names = [] } = decision.summary.disruptionBudgets ?? {};
+  const written = [...new Set(pods.flatMap(({ disruption }) => disruption.budgets))];
+  const changed = written.slice(0, Math.max(0, 3 - full.length)).map((id) => `${id} was written to meanwhile`);
   return {
     ...decision,
     actions: decision.actions.filter((action) => !isWithheld(action)),
@@ -21,7 +20,11 @@ export function withoutDisruptions(
       ...decision.summary,
       hold: "disruptionBudget",
       selected: Math.max(0, decision.summary.selected - withheld.size),
-      disruptionBudgets: { waiting: waiting + withheld.size, full: [...full, ...changed] },
+      disruptionBudgets: {
+        waiting: waiting + withheld.size,
+        full: [...full, ...changed],
+        names: [...new Set([...names, ...written])],
+      },
     },
   };
 }
