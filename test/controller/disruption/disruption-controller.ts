@@ -7,7 +7,7 @@ import { type Cluster, DISRUPTION_BUDGETS, PODS } from "../../../shared/kube/por
 import { isReady } from "../fixture.ts";
 
 /** After this long it takes it that a pod that was to go down has not. */
-export const FORGOTTEN_MS = 120_000;
+const FORGOTTEN_MS = 120_000;
 const POLL_MS = 400;
 
 export interface Budget extends KubernetesObject {

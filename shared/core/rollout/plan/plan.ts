@@ -103,7 +103,7 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
           simulation.observation,
           patches.map(({ pod }) => pod.namespace),
         ),
-        ...stepHeld(decision),
+        ...stepHeld(decision.summary),
       });
     const next = nextMoment(simulation, decision, options);
     isMoving = next !== undefined || patches.length > 0;
