@@ -89,6 +89,15 @@ function isTexts(value: unknown): boolean {
   return isRecord(value) && Object.values(value).every((one) => typeof one === "string");
 }
 
+const BUDGETS: readonly unknown[] = ["PodDisruptionBudget", "PodUnavailableBudget"];
+const budgetProblem: Problem = (value) => {
+  const problem = objectProblem(value);
+  if (problem !== undefined) return problem;
+  const { kind, spec } = value as { readonly kind?: unknown; readonly spec?: unknown };
+  if (!BUDGETS.includes(kind)) return `is neither a PodDisruptionBudget nor a PodUnavailableBudget: ${shown(kind)}`;
+  return spec === undefined || isRecord(spec) ? undefined : `.spec is not an object: ${shown(spec)}`;
+};
+
 const text: Problem = (value) => (typeof value === "string" ? undefined : `is not a text: ${shown(value)}`);
 
 export const POD: Argument = { problem: podProblem };
@@ -129,6 +138,7 @@ export const PASS = {
     isOptional: true,
   },
   namespaceLabels: { problem: labelsByName, isOptional: true },
+  disruptionBudgets: { problem: eachOf(budgetProblem, "disruption budgets"), isOptional: true },
 } as const satisfies Readonly<Record<string, Argument>>;
 
 export function gates(...names: readonly string[]): Argument {

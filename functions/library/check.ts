@@ -23,7 +23,7 @@ import {
   readArguments,
   within,
 } from "./arguments.ts";
-import { type PassInput, settingsOf } from "./pass-input.ts";
+import { budgetsOf, type PassInput, settingsOf } from "./pass-input.ts";
 import { hubSidecarSet, storedSidecarSet } from "./stored-sidecarset.ts";
 
 /** What is left out is a finding `NotLookedAt`, and so are rights, probes and a trial, which take a cluster. */
@@ -108,6 +108,7 @@ export function check(given: CheckInput): CheckReport {
     settings: settingsOf(input),
     kubelets: seen(kubelets ?? new Map()),
     isResizeServed: seen(isResizeServed ?? false),
+    disruptionBudgets: seen(budgetsOf(input)),
   };
   return checkInstallation(facts);
 }

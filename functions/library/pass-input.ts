@@ -1,8 +1,9 @@
 /** The library: how passes run in the cluster that is asked about, as far as that changes what they do. */
 
-import type { Labels } from "../../shared/api/kubernetes.ts";
+import type { KubernetesObject, Labels } from "../../shared/api/kubernetes.ts";
 import { NOTHING_RESERVED } from "../../shared/core/ledger.ts";
 import type { Observation } from "../../shared/core/rollout/decide.ts";
+import { type DisruptionBudget, disruptionBudgetOf } from "../../shared/core/rollout/disruption/disruption-budget.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 
 export interface PassInput {
@@ -14,6 +15,8 @@ export interface PassInput {
   readonly isResizeServed?: boolean;
   /** namespace → its labels, for waves; absent: no namespace has any */
   readonly namespaceLabels?: ReadonlyMap<string, Labels>;
+  /** all PodDisruptionBudgets and PodUnavailableBudgets, with their status, for RespectDisruptionBudgets; absent: there are none */
+  readonly disruptionBudgets?: readonly KubernetesObject[];
 }
 
 export function settingsOf({ featureGates }: PassInput): RolloutSettings {
@@ -21,10 +24,17 @@ export function settingsOf({ featureGates }: PassInput): RolloutSettings {
 }
 
 /** Of an observation; no pass is writing. */
-export function assumed({
-  kubelets = new Map(),
-  isResizeServed = false,
-  namespaceLabels = new Map(),
-}: PassInput): Pick<Observation, "taken" | "checks" | "reserved" | "kubelets" | "isResizeServed" | "namespaceLabels"> {
-  return { taken: [], checks: [], reserved: NOTHING_RESERVED, kubelets, isResizeServed, namespaceLabels };
+export function assumed(input: PassInput): Omit<Observation, "sidecarSet" | "revisions" | "pods"> {
+  const { kubelets = new Map(), isResizeServed = false, namespaceLabels = new Map() } = input;
+  const surroundings = { kubelets, isResizeServed, namespaceLabels, disruptionBudgets: budgetsOf(input) };
+  return { taken: [], checks: [], reserved: NOTHING_RESERVED, ...surroundings };
+}
+
+/** Passes read none without the gate. */
+export function budgetsOf({ featureGates, disruptionBudgets = [] }: PassInput): readonly DisruptionBudget[] {
+  if (featureGates?.RespectDisruptionBudgets !== true) return [];
+  return disruptionBudgets.flatMap((object) => {
+    const kind = object.kind === "PodUnavailableBudget" ? object.kind : "PodDisruptionBudget";
+    return disruptionBudgetOf(kind, object) ?? [];
+  });
 }

@@ -1,13 +1,14 @@
 /** What an operator should look at. Each metric of an alarm costs money, so there are few. */
-import { natureOf, ROLLOUT_VERDICTS } from "../../shared/core/rollout/conditions/verdict.ts";
-import { functionName, logGroupId } from "./names.ts";
+import {
+  answersOfDoor,
+  failuresOf,
+  type Metric,
+  ofFunction,
+  ofLogs,
+  POD_WEBHOOK,
+  SIDECARSET_WEBHOOKS,
+} from "./alarm-metrics.ts";
 import type { AwsSettings } from "./settings.ts";
-
-interface Metric {
-  readonly Namespace: string;
-  readonly MetricName: string;
-  readonly Dimensions: readonly { readonly Name: string; readonly Value: unknown }[];
-}
 
 interface Alarm {
   readonly description: string;
@@ -18,6 +19,8 @@ interface Alarm {
   readonly isAboutNone?: boolean;
   /** in two of three times five minutes: neither one odd request nor what passes by itself; absent: once is enough */
   readonly isLasting?: true;
+  /** alarm when there is more than that; absent: 0 */
+  readonly above?: number;
 }
 
 const PERIOD_SECONDS = 300;
@@ -30,12 +33,12 @@ export function countAlarmMetrics(settings: AwsSettings): number {
 export function alarms(settings: AwsSettings): Readonly<Record<string, object>> {
   const { alarmTopic } = settings;
   const entries = Object.entries(wanted(settings)).map(([id, alarm]) => {
-    const { description, isAboutNone = false, isLasting = false } = alarm;
+    const { description, isAboutNone = false, isLasting = false, above = 0 } = alarm;
     const properties = {
       AlarmDescription: description,
       ...metricsOf(alarm),
       ComparisonOperator: isAboutNone ? "LessThanThreshold" : "GreaterThanThreshold",
-      Threshold: isAboutNone ? 1 : 0,
+      Threshold: isAboutNone ? 1 : above,
       ...(isLasting ? { EvaluationPeriods: 3, DatapointsToAlarm: 2 } : { EvaluationPeriods: 1 }),
       TreatMissingData: isAboutNone ? "breaching" : "notBreaching",
       ...(alarmTopic === undefined ? {} : { AlarmActions: [alarmTopic], OKActions: [alarmTopic] }),
@@ -45,155 +48,54 @@ export function alarms(settings: AwsSettings): Readonly<Record<string, object>> 
   return Object.fromEntries(entries);
 }
 
-/** What logs tell of. There is such a metric, and it costs something, only in hours in which they do. */
-export function logFilters(settings: AwsSettings): Readonly<Record<string, object>> {
-  const ofTokens = settings.clusterToken === undefined ? [] : ["mutate-pod", "rollout"];
-  return {
-    MissedPodsFilter: missedPodsFilter(settings),
-    UnreadFilter: unreadFilter(settings),
-    TroubleFilter: troubleFilter(settings),
-    ...Object.fromEntries(
-      [POD_WEBHOOK, ...SIDECARSET_WEBHOOKS].flatMap((name) => [
-        [`${logGroupId(name)}ErrorFilter`, errorFilter(name, settings)],
-        [`${logGroupId(name)}RefusedFilter`, refusedFilter(name, settings)],
-      ]),
-    ),
-    ...Object.fromEntries(ofTokens.map((name) => [`${logGroupId(name)}TokenFilter`, tokenFilter(name, settings)])),
-  };
-}
-
-const POD_WEBHOOK = "mutate-pod";
-const SIDECARSET_WEBHOOKS = ["mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"];
-
-/**
- * A webhook that answers 5xx has not failed for Lambda, and doors count in metrics of their own; each logs it. The
- * runtime writes ERROR for what ends a function.
- */
-function errorFilter(name: string, settings: AwsSettings) {
-  const { Namespace: MetricNamespace, MetricName } = loggedErrors(name, settings);
-  return {
-    Type: "AWS::Logs::MetricFilter",
-    Properties: {
-      LogGroupName: { Ref: logGroupId(name) },
-      FilterPattern: '{ ($.level = "error") || ($.level = "ERROR") }',
-      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
-    },
-  };
-}
-
-/** A registration with another secret than the function's is an outage; a stranger who tries once is none. */
-function refusedFilter(name: string, settings: AwsSettings) {
-  const { Namespace: MetricNamespace, MetricName } = attention(settings);
-  return {
-    Type: "AWS::Logs::MetricFilter",
-    Properties: {
-      LogGroupName: { Ref: logGroupId(name) },
-      FilterPattern: "{ $.code = 401 }",
-      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
-    },
-  };
-}
-
-function loggedErrors(name: string, settings: AwsSettings): Metric {
-  const MetricName = name === POD_WEBHOOK ? "PodErrors" : "SidecarSetErrors";
-  return { Namespace: functionName("logs", settings), MetricName, Dimensions: [] };
-}
-
-/** The webhooks' token, or that of passes. */
-function tokenFilter(name: string, settings: AwsSettings) {
-  const { Namespace: MetricNamespace, MetricName } = endingTokens(settings);
-  return {
-    Type: "AWS::Logs::MetricFilter",
-    Properties: {
-      LogGroupName: { Ref: logGroupId(name) },
-      FilterPattern: '{ $.accessEndsAt = "*" }',
-      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
-    },
-  };
-}
-
-function endingTokens(settings: AwsSettings): Metric {
-  return { Namespace: functionName("logs", settings), MetricName: "EndingTokens", Dimensions: [] };
-}
-
-export function missedPodsFilter(settings: AwsSettings) {
-  const { Namespace: MetricNamespace, MetricName } = missedPods(settings);
-  return {
-    Type: "AWS::Logs::MetricFilter",
-    Properties: {
-      LogGroupName: { Ref: logGroupId("rollout") },
-      FilterPattern: "{ $.missed.count > 0 }",
-      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "$.missed.count" }],
-    },
-  };
-}
-
-function unreadFilter(settings: AwsSettings) {
-  const { Namespace: MetricNamespace, MetricName } = attention(settings);
-  return {
-    Type: "AWS::Logs::MetricFilter",
-    Properties: {
-      LogGroupName: { Ref: logGroupId("rollout") },
-      FilterPattern: '{ $.unread[0] = "*" }',
-      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
-    },
-  };
-}
-
-/** A line a minute for each SidecarSet that needs attention. */
-function troubleFilter(settings: AwsSettings) {
-  const { Namespace: MetricNamespace, MetricName } = attention(settings);
-  const states = ROLLOUT_VERDICTS.filter((verdict) => natureOf(verdict).isTrouble);
-  return {
-    Type: "AWS::Logs::MetricFilter",
-    Properties: {
-      LogGroupName: { Ref: logGroupId("rollout") },
-      FilterPattern: `{ ${states.map((state) => `($.state = "${state}")`).join(" || ")} }`,
-      MetricTransformations: [{ MetricNamespace, MetricName, MetricValue: "1" }],
-    },
-  };
-}
-
-function attention(settings: AwsSettings): Metric {
-  return { Namespace: functionName("logs", settings), MetricName: "Attention", Dimensions: [] };
-}
-
-function missedPods(settings: AwsSettings): Metric {
-  return { Namespace: functionName("logs", settings), MetricName: "MissedPods", Dimensions: [] };
-}
-
 function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
-  const ofFunction = (MetricName: string, name: string): Metric => ({
-    Namespace: "AWS/Lambda",
-    MetricName,
-    Dimensions: [{ Name: "FunctionName", Value: functionName(name, settings) }],
-  });
-  const ticking = settings.isServingOrderedSets ? ["rollout", "ordered-set"] : ["rollout"];
+  return { ...ofWebhooks(settings), ...ofPasses(settings), ...(settings.hasMoreAlarms ? more(settings) : {}) };
+}
+
+function ofWebhooks(settings: AwsSettings): Readonly<Record<string, Alarm>> {
+  const throughDoor = settings.door.kind === "function-urls" ? undefined : answersOfDoor("5xx", settings);
   return {
     PodErrors: {
       description:
         "mutate-pod failed, or answered with an error: pods were created without their sidecars, or not at all",
-      metrics: [ofFunction("Errors", POD_WEBHOOK), loggedErrors(POD_WEBHOOK, settings)],
+      metrics: [failuresOf(POD_WEBHOOK, settings), ofLogs("PodErrors", settings)],
     },
     PodThrottles: {
       description: "mutate-pod was throttled: the account's concurrency, or what is reserved for it, is used up",
-      metrics: [ofFunction("Throttles", POD_WEBHOOK)],
+      metrics: [ofFunction("Throttles", POD_WEBHOOK, settings)],
     },
     SidecarSetErrors: {
       description:
         "a webhook of SidecarSets failed, or answered with an error: they cannot be read in another version, or not be changed",
-      metrics: [loggedErrors("validate-sidecarset", settings)],
+      metrics: [
+        ofLogs("SidecarSetErrors", settings),
+        ...(settings.hasMoreAlarms ? SIDECARSET_WEBHOOKS.map((name) => failuresOf(name, settings)) : []),
+      ],
     },
+    ...(throughDoor === undefined
+      ? {}
+      : {
+          DoorErrors: {
+            description: "what is in front of the webhooks answered with an error that is none of theirs, or that is",
+            metrics: [throughDoor],
+          },
+        }),
+  };
+}
+
+function ofPasses(settings: AwsSettings): Readonly<Record<string, Alarm>> {
+  const ticking = settings.isServingOrderedSets ? ["rollout", "ordered-set"] : ["rollout"];
+  return {
     PodsMissed: {
       description:
         "pods were created without their sidecars: the webhook was down, or their review was larger than what gets through to it",
-      metrics: [missedPods(settings)],
+      metrics: [ofLogs("MissedPods", settings)],
       statistic: "Maximum",
     },
     NeedsAttention: {
       description:
         "for ten minutes a SidecarSet has needed attention (sidecarset status names it first, and says why), or passes have been too short to read its pods (the log of rollout names it), or webhooks have refused callers: another secret is registered than they were deployed with, or strangers try",
-      metrics: [attention(settings)],
+      metrics: [ofLogs("Attention", settings)],
       isLasting: true,
     },
     ...(settings.clusterToken === undefined
@@ -201,18 +103,14 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       : {
           TokenEnds: {
             description: "a token by which the cluster is called is soon over: renew it (docs/deploy.md)",
-            metrics: [endingTokens(settings)],
+            metrics: [ofLogs("EndingTokens", settings)],
           },
         }),
     TickErrors: {
       description: "a tick failed: the cluster could not be reached, or time ran out",
-      metrics: ticking.map((name) => ofFunction("Errors", name)),
+      metrics: ticking.map((name) => ofFunction("Errors", name, settings)),
     },
-    NoTicks: {
-      description: "no tick ran for five minutes: nothing is rolled out",
-      metrics: [ofFunction("Invocations", "rollout")],
-      isAboutNone: true,
-    },
+    NoTicks: noTicksOf("rollout", "no tick ran for five minutes: nothing is rolled out", settings),
     UndeliveredTicksWaiting: waitingIn(
       "UndeliveredTicks",
       "the Scheduler could not hand ticks over: look at the messages in the queue",
@@ -226,6 +124,51 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
           ),
         }),
   };
+}
+
+/** Four fifths of the time that API servers wait for the pod webhook. */
+const SLOW_MS = 4_000;
+
+/** What is worth its price where a minute of an outage costs more. */
+function more(settings: AwsSettings): Readonly<Record<string, Alarm>> {
+  const turnedAway = answersOfDoor("4xx", settings);
+  const latency = settings.door.kind === "function-urls" ? "UrlRequestLatency" : "Duration";
+  return {
+    PodsSlow: {
+      description: `mutate-pod took longer than ${SLOW_MS / 1_000} of the 5 seconds that API servers wait for it, for ten minutes`,
+      metrics: [ofFunction(latency, POD_WEBHOOK, settings)],
+      statistic: "Maximum",
+      above: SLOW_MS,
+      isLasting: true,
+    },
+    ...(turnedAway === undefined
+      ? {}
+      : {
+          TurnedAway: {
+            description:
+              "for ten minutes requests have been turned away before a webhook decided (4xx): throttled, too large, not permitted, or refused by the webhook as a stranger's",
+            metrics: [turnedAway],
+            isLasting: true,
+          },
+        }),
+    SidecarSetThrottles: {
+      description: "a webhook of SidecarSets was throttled: the account's concurrency, or what is reserved, is used up",
+      metrics: SIDECARSET_WEBHOOKS.map((name) => ofFunction("Throttles", name, settings)),
+    },
+    ...(settings.isServingOrderedSets
+      ? {
+          NoOrderedTicks: noTicksOf(
+            "ordered-set",
+            "no tick of ordered sets ran for five minutes: they are not reconciled",
+            settings,
+          ),
+        }
+      : {}),
+  };
+}
+
+function noTicksOf(name: string, description: string, settings: AwsSettings): Alarm {
+  return { description, metrics: [ofFunction("Invocations", name, settings)], isAboutNone: true };
 }
 
 function waitingIn(queueId: string, description: string): Alarm {

@@ -3,13 +3,14 @@ import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/sett
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, parsePathDigests } from "../../shared/settings/path-digests.ts";
 import { parseSecretReference } from "../../shared/settings/reference.ts";
-import { type Domain, readDomain } from "./domain-settings.ts";
+import { type FrontDoor, readFrontDoor } from "./door-settings.ts";
+import { readFlag } from "./read-flag.ts";
 import { readSizing, type Sizing } from "./sizing.ts";
 
 /** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */
 export type Arn = string | { readonly "Fn::Sub": string };
 
-export interface AwsSettings extends Sizing {
+export interface AwsSettings extends Sizing, FrontDoor {
   readonly service: string;
   readonly stage: string;
   readonly authentication: AuthenticationMode;
@@ -47,9 +48,9 @@ export interface AwsSettings extends Sizing {
   readonly rolloutWorkers?: number;
   /** ordered sets are reconciled every minute */
   readonly isServingOrderedSets?: true;
-  /** in front of the webhooks; absent: Function URLs, or a front door of somebody else's */
-  readonly domain?: Domain;
   readonly alarmTopic?: string;
+  /** those too that not everybody needs to pay for */
+  readonly hasMoreAlarms?: true;
   readonly logRetentionDays?: string;
   readonly logKey?: string;
   readonly subnets: readonly string[];
@@ -90,9 +91,10 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("prometheusServer", "prometheus-server", read)),
     ...(prometheusToken === undefined ? {} : { prometheusToken }),
     ...(await readWorkers(read)),
-    ...(await readOrderedSets(read)),
-    ...(await readDomain(read, authentication)),
+    ...((await readFlag("ordered-sets", read)) ? { isServingOrderedSets: true } : {}),
+    ...(await readFrontDoor(read, authentication)),
     ...(await optional("alarmTopic", "alarm-topic", read)),
+    ...((await readFlag("more-alarms", read)) ? { hasMoreAlarms: true } : {}),
     ...(await optional("logRetentionDays", "log-retention-days", read)),
     ...(await optional("logKey", "log-key", read)),
     ...(await readNetwork(read)),
@@ -150,13 +152,6 @@ async function readWorkers(read: ReadParameter): Promise<Pick<AwsSettings, "roll
   throw new ConfigError(
     `--param rollout-workers=${text} is no number from ${MIN_WORKERS} to ${MAX_WORKERS}; without it one function serves all SidecarSets.`,
   );
-}
-
-async function readOrderedSets(read: ReadParameter): Promise<Pick<AwsSettings, "isServingOrderedSets">> {
-  const text = await read("ordered-sets");
-  if (text === "" || text === "false") return {};
-  if (text === "true") return { isServingOrderedSets: true };
-  throw new ConfigError(`--param ordered-sets=${text} is neither true nor false.`);
 }
 
 function parseMode(text: string): AuthenticationMode {

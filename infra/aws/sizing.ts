@@ -11,7 +11,7 @@ export interface Sizing {
   readonly memory: ReadonlyMap<string, number>;
   /** by function: so many may run at once, and that many always can */
   readonly reserved: ReadonlyMap<string, number>;
-  /** most requests a second of all webhooks behind a domain */
+  /** most requests a second of all webhooks behind an HTTP API */
   readonly requestsPerSecond?: number;
   /** ARN of the policy that bounds every role */
   readonly permissionsBoundary?: string;
@@ -30,9 +30,9 @@ export async function readSizing(read: ReadParameter): Promise<Sizing> {
   const [memory, reserved] = [await read("memory"), await read("reserved-concurrency")];
   const requests = await read("requests-per-second");
   const [boundary, key] = [await read("permissions-boundary"), await read("function-key")];
-  if (requests !== "" && (await read("domain-name")) === "")
+  if (requests !== "" && !(await isBehindHttpApi(read)))
     throw new ConfigError(
-      "--param requests-per-second needs --param domain-name: Function URLs are limited by --param reserved-concurrency.",
+      "--param requests-per-second needs an HTTP API, by --param http-api=true or domain-name: Function URLs and load balancers are limited by --param reserved-concurrency.",
     );
   return {
     memory: /^\d+$/.test(memory)
@@ -45,6 +45,11 @@ export async function readSizing(read: ReadParameter): Promise<Sizing> {
       : { permissionsBoundary: arnOf("permissions-boundary", boundary, "iam::123456789012:policy/NAME") }),
     ...(key === "" ? {} : { functionKey: arnOf("function-key", key, "kms:eu-central-1:123456789012:key/ID") }),
   };
+}
+
+async function isBehindHttpApi(read: ReadParameter): Promise<boolean> {
+  if ((await read("http-api")) === "true") return true;
+  return (await read("domain-name")) !== "" && (await read("load-balancer-subnets")) === "";
 }
 
 function reservedOf(text: string, rolloutWorkers: string): ReadonlyMap<string, number> {

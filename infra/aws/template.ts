@@ -1,7 +1,9 @@
 /** What serverless.yml cannot say itself: resources, and what is added to those that osls makes. */
-import { alarms, logFilters } from "./alarms.ts";
+import { alarms } from "./alarms.ts";
 import { DEPLOYED } from "./deployed.ts";
-import { domainOutputs, domainResources } from "./domain.ts";
+import { httpApiOutputs, httpApiResources } from "./http-api.ts";
+import { loadBalancerOutputs, loadBalancerResources } from "./load-balancer.ts";
+import { logFilters } from "./log-filters.ts";
 import { functionId, logGroupId, roleId } from "./names.ts";
 import { queue } from "./queue.ts";
 import { roles } from "./roles.ts";
@@ -16,11 +18,12 @@ export function template(settings: AwsSettings): object {
       ...roles(settings),
       ...schedule(settings),
       ...queue(settings),
-      ...domainResources(settings),
+      ...httpApiResources(settings),
+      ...loadBalancerResources(settings),
       ...alarms(settings),
       ...logFilters(settings),
     },
-    Outputs: { ...roleOutputs(), ...domainOutputs(settings) },
+    Outputs: { ...roleOutputs(), ...httpApiOutputs(settings), ...loadBalancerOutputs(settings) },
     extensions: merged([inVpc(settings), sized(settings), encryptedLogs(settings)]),
   };
 }

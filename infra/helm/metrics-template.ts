@@ -12,7 +12,7 @@ interface Alert {
 }
 
 /** A replica that does not make the passes tells nothing of SidecarSets. */
-const ALERTS: readonly Alert[] = [
+export const ALERTS: readonly Alert[] = [
   {
     alert: "SidecarSetInTrouble",
     expr: "max by (sidecarset) (sidecarset_in_trouble) > 0",
@@ -42,6 +42,25 @@ const ALERTS: readonly Alert[] = [
     expr: 'sum by (webhook) (increase(sidecarset_webhook_requests_total{code=~"5.."}[10m])) > 0',
     for: "10m",
     summary: "the webhook {{ $labels.webhook }} answers with errors: pods may be created without sidecars",
+  },
+  {
+    alert: "SidecarSetWebhookSlow",
+    expr: 'sum by (webhook) (increase(sidecarset_webhook_request_duration_seconds_bucket{le="+Inf"}[10m])) - sum by (webhook) (increase(sidecarset_webhook_request_duration_seconds_bucket{le="2.5"}[10m])) > 0',
+    for: "10m",
+    summary: "the webhook {{ $labels.webhook }} took longer than half of the 5 seconds that API servers wait for it",
+  },
+  {
+    alert: "SidecarSetCallersRefused",
+    expr: 'sum(increase(sidecarset_webhook_requests_total{code="401"}[10m])) > 0',
+    for: "10m",
+    summary: "callers are refused: another secret is registered than sidecarset-serve has, or strangers try",
+  },
+  {
+    alert: "SidecarSetUnread",
+    expr: "max(sidecarset_unread) > 0",
+    for: "10m",
+    summary:
+      "passes are too short to read the pods of {{ $value }} SidecarSets: the log of sidecarset-rollout names them",
   },
 ];
 

@@ -26,6 +26,12 @@ export const METRICS_ANNOTATION = "sidecarset.kruise.io/metrics";
 export const OWNER_BUDGET_ANNOTATION = "sidecarset.kruise.io/max-unavailable-per-owner";
 /** ours: which namespaces get a release first, and how long it has to hold there, as a list in JSON */
 export const WAVES_ANNOTATION = "sidecarset.kruise.io/waves";
+/** OpenKruise's: name of the PodUnavailableBudget that is about the pod */
+export const RELATED_PUB_ANNOTATION = "kruise.io/related-pub";
+/** OpenKruise's: "true" leaves the pod out of its PodUnavailableBudget */
+export const PUB_NO_PROTECTION_ANNOTATION = "pod.kruise.io/pub-no-protect";
+/** OpenKruise's, of a PodUnavailableBudget: which of DELETE, EVICT and UPDATE it is about */
+export const PUB_OPERATIONS_ANNOTATION = "kruise.io/pub-protect-operations";
 /** ours: "true" leaves pods that have never been ready out of maxUnavailable */
 export const IGNORE_NEVER_READY_ANNOTATION = "sidecarset.kruise.io/ignore-never-ready";
 /** ours: "true" evicts pods that missed their sidecars, within maxUnavailable */

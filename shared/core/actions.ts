@@ -57,6 +57,8 @@ export type Action =
       readonly isFirstAnnotation: boolean;
       /** ready before: takes a share of maxUnavailable */
       readonly usesBudget: boolean;
+      /** where it is counted first, with gate RespectDisruptionBudgets; absent: nowhere */
+      readonly disruption?: { readonly at: string; readonly budgets: readonly string[] };
     }
   /** Through pods/eviction, on the same conditions as a patch: its controller creates another pod, with the sidecars of now. */
   | {

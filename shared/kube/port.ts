@@ -47,6 +47,19 @@ export const STATEFUL_SETS: Resource = {
   plural: "statefulsets",
   namespaced: true,
 };
+export const DISRUPTION_BUDGETS: Resource = {
+  group: "policy",
+  version: "v1",
+  plural: "poddisruptionbudgets",
+  namespaced: true,
+};
+/** OpenKruise's. */
+export const UNAVAILABLE_BUDGETS: Resource = {
+  group: "policy.kruise.io",
+  version: "v1alpha1",
+  plural: "podunavailablebudgets",
+  namespaced: true,
+};
 export const CLAIMS: Resource = { group: "", version: "v1", plural: "persistentvolumeclaims", namespaced: true };
 export const STORAGE_CLASSES: Resource = {
   group: "storage.k8s.io",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { explain } from "../../shared/controller/rollout/explain.ts";
-import type { Summary } from "../../shared/core/rollout/decide.ts";
+import type { Summary } from "../../shared/core/rollout/summary.ts";
 
 const SUMMARY: Summary = {
   matched: 9,

@@ -5,7 +5,7 @@ import type { SQSEvent } from "aws-lambda";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { handler as dryRun } from "../../functions/lambda/dry-run.ts";
 import { handler as rollout } from "../../functions/lambda/rollout.ts";
-import { missedPodsFilter } from "../../infra/aws/alarms.ts";
+import { missedPodsFilter } from "../../infra/aws/log-filters.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import { startLocalCluster } from "../../infra/local/cluster.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { logReport } from "../../functions/lambda/rollout-log.ts";
-import { logFilters } from "../../infra/aws/alarms.ts";
+import { logFilters } from "../../infra/aws/log-filters.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { newPassMemory, type PassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";

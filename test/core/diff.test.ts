@@ -87,6 +87,7 @@ const CHANGES: readonly (readonly [string, SidecarSetSpec, SidecarSetSpec, reado
   ];
 
 const NOTHING_KNOWN = {
+  disruptionBudgets: [],
   revisions: [],
   kubelets: new Map<string, string>(),
   isResizeServed: false,

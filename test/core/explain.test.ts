@@ -19,6 +19,7 @@ import {
   takenDown,
   UNTOUCHED,
 } from "../support/rollout-fixture.ts";
+import { budgetOf } from "./disruption/fixture.ts";
 
 const LABELS = { app: "web" };
 const SELECTOR = { matchLabels: LABELS };
@@ -425,6 +426,12 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     "wait",
     { set: SHARED, pod: ordinalPod("db-0"), facts: { pods: [downOrdinal("db-1")] } },
     /2 of 2 that wait; StatefulSet default\/db: 1 of at most 1 down or on their way \(db-1\)/,
+  ],
+  [
+    "HeldByDisruptionBudget",
+    "wait",
+    { set: setOf({}), pod: pod(), facts: { disruptionBudgets: [budgetOf({ allowed: 0, healthy: 2 })] } },
+    /^the pod is 1 of 1 that wait; PodDisruptionBudget default\/one allows 0 more down: 2 healthy of 2 that have to be$/,
   ],
   [
     "LaterWave",

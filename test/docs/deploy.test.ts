@@ -2,11 +2,11 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 
 test("every parameter that a deployment takes is explained, and no other", async () => {
-  const sources = ["serverless.yml", "infra/aws/settings.ts", "infra/aws/domain-settings.ts", "infra/aws/sizing.ts"];
+  const sources = ["serverless.yml", "infra/aws/settings.ts", "infra/aws/door-settings.ts", "infra/aws/sizing.ts"];
   const text = (await Promise.all(sources.map((path) => readFile(path, "utf8")))).join("\n");
   const taken = [
     ...text.matchAll(/\$\{param:([a-z-]+)/g),
-    ...text.matchAll(/(?:read|readArn|list)\("([a-z-]+)"/g),
+    ...text.matchAll(/(?:read|readArn|readFlag|list)\("([a-z-]+)"/g),
     ...text.matchAll(/optional\("\w+", "([a-z-]+)"/g),
   ].map(([, name]) => name);
   const explained = [...(await readFile("docs/deploy.md", "utf8")).matchAll(/^\| `([a-z-]+)` \|/gm)].map(

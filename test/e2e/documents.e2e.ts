@@ -132,7 +132,9 @@ beforeAll(async () => {
   user = await newcomer(more);
   const [install, serve = [], deploy = []] = user.blocks;
   await user.typeAll(install);
-  await user.serve(serve.map((command) => command.replace("--tick 10s", "--tick 1s")));
+  const often = serve.map((command) => command.replace("--tick 10s", "--tick 1s"));
+  // docs/disruption-budgets.md is about passes that ask them.
+  await user.serve(often, "RespectDisruptionBudgets=true");
   await user.typeAll(deploy.map((command) => command.replace("200", "20")));
 });
 

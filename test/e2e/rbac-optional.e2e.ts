@@ -5,7 +5,13 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
 import { statefulSetCrd } from "../../shared/install/crd/stateful-set-crd.ts";
 import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
-import { type Cluster, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import {
+  type Cluster,
+  DISRUPTION_BUDGETS,
+  type Resource,
+  SIDECARSETS,
+  UNAVAILABLE_BUDGETS,
+} from "../../shared/kube/port.ts";
 import { type RawTarget, sendRaw } from "../contract/raw.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf } from "./support/clients.ts";
@@ -21,6 +27,7 @@ import {
   type Request,
 } from "./support/optional-requests.ts";
 import { storeObjects } from "./support/stored-objects.ts";
+import { unavailableBudgetCrd } from "./support/unavailable-budget-crd.ts";
 import { until } from "./support/until.ts";
 
 const resource = (group: string, version: string, plural: string, namespaced = false): Resource => ({
@@ -63,6 +70,7 @@ beforeAll(async () => {
   accounts.set("sidecarset-webhooks", await asServiceAccount(admin, "kruise-system", "sidecarset-webhooks"));
   await cluster.create(DEFINITIONS, statefulSetCrd());
   await cluster.create(DEFINITIONS, containerRecreateRequestCrd());
+  await cluster.create(DEFINITIONS, unavailableBudgetCrd());
   const set = { apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet" };
   const spec = { selector: {}, template: {} };
   const create = () =>
@@ -72,6 +80,10 @@ beforeAll(async () => {
   await cluster.create(CLASSES, { metadata: { name: "standard" }, ...{ provisioner: "example.com/none" } });
   const { metadata } = await cluster.get<KubernetesObject>(ORDERED_SETS, { namespace: "default", name: "db" });
   belongTo({ ...set, name: "db", uid: metadata?.uid, controller: true, blockOwnerDeletion: true });
+  await cluster.create(DISRUPTION_BUDGETS, { metadata: { name: "one", namespace: "default" }, ...{ spec: {} } });
+  const kruise = { apiVersion: "policy.kruise.io/v1alpha1", kind: "PodUnavailableBudget" };
+  const budget = { ...kruise, metadata: { name: "one", namespace: "default" }, ...{ spec: {} } };
+  await until("unavailable budgets are served", async () => Boolean(await cluster.create(UNAVAILABLE_BUDGETS, budget)));
   await cluster.create(SIDECARSETS, UNDONE);
   for (const name of ["prey", "kept"]) {
     const pod = { metadata: { name, namespace: "default" }, spec: POD_SPEC };
@@ -84,6 +96,7 @@ afterAll(async () => {
   await cluster?.delete(SIDECARSETS, { name: "undone" }).catch(() => undefined);
   await cluster?.delete(DEFINITIONS, { name: statefulSetCrd().metadata?.name ?? "" });
   await cluster?.delete(DEFINITIONS, { name: containerRecreateRequestCrd().metadata?.name ?? "" });
+  await cluster?.delete(DEFINITIONS, { name: unavailableBudgetCrd().metadata?.name ?? "" });
   await cluster?.delete(CLASSES, { name: "standard" });
   await functions?.close();
 });

@@ -69,7 +69,13 @@ const REVISION = {
   data: { spec: SIDECAR_SET.spec },
 };
 const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop", labels: { a: "c" } } };
-const pass = { featureGates: { InPlaceResize: true }, kubelets: new Map([["n", "v1.36.0"]]), isResizeServed: true };
+const BUDGET = { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name: "web", namespace: "shop" } };
+const pass = {
+  featureGates: { InPlaceResize: true },
+  kubelets: new Map([["n", "v1.36.0"]]),
+  isResizeServed: true,
+  disruptionBudgets: [BUDGET],
+};
 const objects = installation({ url: "https://webhooks.example.com" });
 const ofKind = (kind: string) => objects.filter((one) => one.kind === kind);
 

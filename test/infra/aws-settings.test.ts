@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { alarms, countAlarmMetrics, logFilters } from "../../infra/aws/alarms.ts";
+import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { environmentOf, secretsOf } from "../../infra/aws/functions.ts";
+import { logFilters } from "../../infra/aws/log-filters.ts";
 import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
 import { readTags } from "../../infra/aws/sizing.ts";
 import { template } from "../../infra/aws/template.ts";
@@ -407,7 +408,10 @@ describe("a parameter that cannot be used is one sentence", () => {
       { "reserved-concurrency": "rollout=1", "rollout-workers": "2" },
       "--param reserved-concurrency has rollout, of which --param rollout-workers says how many run",
     ],
-    [{ "requests-per-second": "5" }, "--param requests-per-second needs --param domain-name"],
+    [
+      { "requests-per-second": "5" },
+      "--param requests-per-second needs an HTTP API, by --param http-api=true or domain-name",
+    ],
     [{ "permissions-boundary": "x" }, "--param permissions-boundary=x is not the ARN that is wanted here"],
     [{ "function-key": "alias/x" }, "--param function-key=alias/x is not the ARN that is wanted here"],
     [{ "rollout-workers": "1" }, "--param rollout-workers=1 is no number from 2 to 1000"],

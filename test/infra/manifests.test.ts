@@ -223,6 +223,13 @@ test("what only some features need is in none of the base roles, and gives nobod
     "sidecar-terminator": ["nodes", "features"],
     "native-sidecars": ["nodes", "features"],
     resize: ["pods/resize", "features"],
+    "disruption-budgets": [
+      "poddisruptionbudgets",
+      "poddisruptionbudgets/status",
+      "podunavailablebudgets",
+      "podunavailablebudgets/status",
+      "features",
+    ],
     "ordered-sets": [
       "statefulsets",
       "statefulsets/status",

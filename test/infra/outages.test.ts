@@ -1,126 +1,242 @@
 /**
- * Each way in which a function can be down, as docs/deploy.md lists them: the deployed code in that state, and the alarm
- * that its log sets off. A webhook that answers with an error has not failed for Lambda, so the log is all there is.
+ * Each way in which a function can be down, as docs/deploy.md lists them: the bundle that is deployed, in a process of its
+ * own as Lambda runs it, called while what it needs is in that state; and the alarms that its answer and its log set off.
  */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { logReport } from "../../functions/lambda/rollout-log.ts";
-import { alarms, logFilters } from "../../infra/aws/alarms.ts";
+import { alarms } from "../../infra/aws/alarms.ts";
+import { logFilters } from "../../infra/aws/log-filters.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
 import { natureOf, ROLLOUT_VERDICTS, type RolloutVerdict } from "../../shared/core/rollout/conditions/verdict.ts";
-import { connectCluster } from "../../shared/kube/client.ts";
 import { createLog } from "../../shared/log.ts";
-import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
-import { DEFAULT_FEATURE_GATES } from "../../shared/settings/feature-gates.ts";
-import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
-import { webhookApp } from "../../shared/webhook/review/app.ts";
-import { authenticator } from "../../shared/webhook/server/authenticate.ts";
-import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
-import { clusterView } from "../../shared/webhook/view/cluster-view.ts";
+import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { pathDigestsOf } from "../../shared/webhook/server/path-secret.ts";
+import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
+import { startFunction } from "../lambda/runtime-process.ts";
 import { countedBy, metricOf } from "../support/metric-filter.ts";
+import { type Moved, movedBy, setOff } from "./alarmed.ts";
 
-const SECRET = "s".repeat(43);
-const OTHER = "o".repeat(43);
-const REVIEW = JSON.stringify({
-  apiVersion: "admission.k8s.io/v1",
-  kind: "AdmissionReview",
-  request: {
-    uid: "u",
-    operation: "CREATE",
-    namespace: "shop",
-    resource: { group: "", version: "v1", resource: "pods" },
-    object: { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "shop" }, spec: { containers: [] } },
-  },
-});
+const TIMEOUT_MS = 20_000;
+const SSM = "arn:aws:ssm:eu-central-1:123456789012:parameter/x";
 
+let folder: string;
 let cluster: LocalCluster;
-let throttling: Server;
+let subjects: readonly Subject[];
+let aws: Server;
+/** What AWS answers to everything. */
+let answerOfAws: readonly [status: number, body: object] = [500, {}];
 beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sidecarset-outages-"));
   cluster = await startLocalCluster();
-  throttling = createServer((_, answer) => {
-    answer.writeHead(400, { "content-type": "application/x-amz-json-1.1" });
-    answer.end(JSON.stringify({ __type: "ThrottlingException" }));
+  subjects = await prepareSubjects(folder, cluster);
+  aws = createServer((_, answer) => {
+    const [status, body] = answerOfAws;
+    answer.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
   });
-  await new Promise<void>((listening) => throttling.listen(0, "127.0.0.1", () => listening()));
-});
+  await new Promise<void>((listening) => aws.listen(0, "127.0.0.1", () => listening()));
+}, 60_000);
 afterAll(async () => {
   await cluster?.close();
-  await new Promise<void>((closed) => throttling.close(() => closed()));
+  aws?.closeAllConnections();
+  await new Promise((closed) => aws.close(closed));
+  await rm(folder, { recursive: true, force: true });
 });
 
 const settings = () => readSettings("sidecarset", "test", async () => "");
 
-/** The filters of mutate-pod or rollout that count some of these lines, by the metric that they move. */
-async function moved(ofFunction: "MutateDashpod" | "Rollout", lines: readonly object[]): Promise<readonly string[]> {
-  const group = JSON.stringify({ Ref: `${ofFunction}LogGroup` });
-  const own = Object.values(logFilters(await settings())).filter((filter) => JSON.stringify(filter).includes(group));
-  expect(own.length).toBeGreaterThan(0);
-  return own.filter((filter) => countedBy(filter, lines) > 0).map(metricOf);
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What one call of the function came to, with these variables in place of those that it has when all is well. */
+async function called(name: string, variables: Environment): Promise<Moved> {
+  const subject = subjects.find((one) => one.name === name);
+  if (subject === undefined) throw new Error(`no function ${name}`);
+  const endpoint = `http://127.0.0.1:${(aws.address() as AddressInfo).port}`;
+  const signing = { AWS_ENDPOINT_URL: endpoint, AWS_ACCESS_KEY_ID: "AKIA", AWS_SECRET_ACCESS_KEY: "x".repeat(40) };
+  const all = Object.entries({ ...subject.env, LOG_LEVEL: "warn", ...signing, ...variables });
+  const env = Object.fromEntries(all.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
+  const { invoke, logLines, kill } = await startFunction({ folder: subject.folder, env });
+  try {
+    const answer = await invoke(subject.event, TIMEOUT_MS).catch((error: Error) => error);
+    return movedBy({ name, answer, lines: logLines() }, await settings());
+  } finally {
+    await kill();
+  }
 }
 
-interface Way {
-  readonly server?: string;
-  readonly token?: string;
-  readonly pathSecrets?: string;
-  readonly registered?: string;
+const throttled = () => {
+  answerOfAws = [400, { __type: "ThrottlingException" }];
+};
+
+interface Outage {
+  /** in docs/deploy.md, the beginning of the row */
+  readonly row: string;
+  readonly what: string;
+  /** function → the alarms that its call sets off */
+  readonly of: Readonly<Record<string, readonly string[]>>;
+  readonly variables: () => Environment | Promise<Environment>;
 }
 
-/** What mutate-pod answers, and logs. */
-async function admitted(way: Way) {
-  const lines: object[] = [];
-  const log = createLog("warn", (line) => void lines.push(JSON.parse(line)));
-  const { server = cluster.url, token = cluster.token, pathSecrets, registered = SECRET } = way;
-  const endpoint = `http://127.0.0.1:${(throttling.address() as AddressInfo).port}`;
-  const digest = `/mutate-pod=${"x".repeat(43)}`;
-  const callers = parseAuthentication({
-    AUTHENTICATION: pathSecrets === undefined ? "insecure" : "secret-path",
-    ...(pathSecrets?.startsWith("arn:") ? { PATH_SECRETS: pathSecrets } : { PATH_DIGESTS: pathSecrets ?? digest }),
-  });
-  const aws = () => ({ credentials: { accessKeyId: "AKIA", secretAccessKey: "x" }, endpoint });
-  const { isKnown } = authenticator(callers, { aws, log: createLog("error", () => undefined), now: Date.now });
-  const connect = async () =>
-    connectCluster({ server, certificateAuthority: cluster.caCertificate, token: async () => token });
-  const options = { kruiseNamespace: "kruise-system", freshnessMs: 0, featureGates: DEFAULT_FEATURE_GATES };
-  const view = clusterView({ ...options, connect, now: Date.now });
-  const app = webhookApp({ log, isKnown, admissions: { "/mutate-pod": podAdmission({ ...options, view }) } });
-  const answer = await app({
-    method: "POST",
-    path: `/s/${pathSecretOf(registered, "/mutate-pod")}/mutate-pod`,
-    query: "timeout=5s",
-    headers: { "content-type": "application/json" },
-    readBody: async () => REVIEW,
-  });
-  return { status: answer.status, body: answer.body, lines };
-}
+const ALL_WEBHOOKS = {
+  "mutate-pod": ["PodErrors"],
+  "mutate-sidecarset": ["SidecarSetErrors"],
+  "validate-sidecarset": ["SidecarSetErrors"],
+  "convert-sidecarset": ["SidecarSetErrors"],
+};
+const NONE = { CLUSTER_TOKEN: undefined, CLUSTER_SERVER: undefined, CLUSTER_CA: undefined };
+const written = async (name: string, text: string) => {
+  await writeFile(join(folder, name), text);
+  return join(folder, name);
+};
 
-describe("mutate-pod", () => {
-  const ARN = "arn:aws:ssm:eu-central-1:123456789012:parameter/secrets";
-  const ways: readonly [what: string, way: () => Way, status: number, metric: string][] = [
-    ["the API server is down", () => ({ server: "https://127.0.0.1:1" }), 500, "PodErrors"],
-    ["its token is refused", () => ({ token: "of-yesterday" }), 500, "PodErrors"],
-    ["SSM throttles", () => ({ pathSecrets: ARN }), 503, "PodErrors"],
-    [
-      "it was deployed with another secret than is registered",
-      () => ({ pathSecrets: "digests", registered: OTHER }),
-      401,
-      "Attention",
-    ],
-  ];
-  test.each(ways)("%s", async (_, way, status, metric) => {
-    const { pathSecrets, ...rest } = way();
-    const { pathDigestOf } = await import("../../shared/webhook/server/path-secret.ts");
-    const digests = `/mutate-pod=${pathDigestOf(pathSecretOf(SECRET, "/mutate-pod"))}`;
-    const secrets = pathSecrets === "digests" ? { pathSecrets: digests } : pathSecrets ? { pathSecrets } : {};
-    const answer = await admitted({ ...rest, ...secrets });
-    expect([answer.status, answer.body]).toEqual([status, expect.any(String)]);
-    expect(await moved("MutateDashpod", answer.lines)).toEqual([metric]);
+const OUTAGES: readonly Outage[] = [
+  {
+    row: "mutate-pod",
+    what: "it cannot start",
+    of: { "mutate-pod": ["PodErrors"] },
+    variables: () => ({ FEATURE_GATES: "None=true" }),
+  },
+  {
+    row: "mutate-sidecarset, validate-sidecarset",
+    what: "they cannot start",
+    of: { "mutate-sidecarset": ["SidecarSetErrors"], "validate-sidecarset": ["SidecarSetErrors"] },
+    variables: () => ({ AUTHENTICATION: undefined }),
+  },
+  {
+    row: "convert-sidecarset",
+    what: "it cannot start",
+    of: { "convert-sidecarset": ["SidecarSetErrors"] },
+    variables: () => ({ AUTHENTICATION: undefined }),
+  },
+  {
+    row: "rollout",
+    what: "it cannot start",
+    of: { rollout: ["TickErrors"] },
+    variables: () => ({ FEATURE_GATES: "None=true" }),
+  },
+  {
+    row: "the API server",
+    what: "nobody listens there",
+    of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
+    variables: () => ({ CLUSTER_SERVER: "https://127.0.0.1:1" }),
+  },
+  {
+    row: "the token of the cluster",
+    what: "the API server refuses it",
+    of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
+    variables: async () => ({ CLUSTER_TOKEN: await written("old-token", "of-yesterday") }),
+  },
+  {
+    row: "the token of the cluster",
+    what: "SSM, which has it, throttles",
+    of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
+    variables: () => {
+      throttled();
+      return { CLUSTER_TOKEN: SSM };
+    },
+  },
+  {
+    row: "EKS",
+    what: "it throttles",
+    of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
+    variables: () => {
+      answerOfAws = [429, { __type: "TooManyRequestsException" }];
+      return { ...NONE, EKS_CLUSTER: "demo" };
+    },
+  },
+  {
+    row: "SSM",
+    what: "it throttles",
+    of: ALL_WEBHOOKS,
+    variables: () => {
+      throttled();
+      return { PATH_SECRETS: SSM };
+    },
+  },
+  {
+    row: "SSM",
+    what: "what it has is no secret",
+    of: ALL_WEBHOOKS,
+    variables: () => {
+      answerOfAws = [200, { Parameter: { Value: "hunter2" } }];
+      return { PATH_SECRETS: SSM };
+    },
+  },
+  {
+    row: "the secret",
+    what: "functions were deployed with another",
+    of: { "mutate-pod": ["NeedsAttention"], "validate-sidecarset": ["NeedsAttention"] },
+    variables: () => {
+      const paths = ["/mutate-pod", "/validate-apps-kruise-io-sidecarset", "/readyz"];
+      return { PATH_SECRETS: undefined, PATH_DIGESTS: printPathDigests(pathDigestsOf(["o".repeat(43)], paths)) };
+    },
+  },
+];
+
+/** What AWS does itself, and no code of ours can be seen doing. */
+const BY_AWS: readonly { readonly row: string; readonly alarm: string; readonly metric: string }[] = [
+  { row: "mutate-pod", alarm: "PodThrottles", metric: "AWS/Lambda Throttles mutate-pod" },
+  { row: "rollout", alarm: "NoTicks", metric: "AWS/Lambda Invocations rollout" },
+];
+/** By the next pass, which is tried below. */
+const BY_THE_NEXT_PASS: readonly (readonly [row: string, alarm: string])[] = [
+  ["mutate-pod", "PodsMissed"],
+  ["the secret", "PodsMissed"],
+  ["a rollout", "NeedsAttention"],
+];
+
+describe("when all is well", () => {
+  test.each(["mutate-pod", "mutate-sidecarset", "validate-sidecarset", "convert-sidecarset", "rollout"])(
+    "%s sets off no alarm",
+    async (name) => {
+      expect(setOff(await called(name, {}), await settings())).toEqual([]);
+    },
+  );
+});
+
+describe.each(OUTAGES)("$row: $what", ({ of, variables }) => {
+  test.each(Object.entries(of))("a call of %s sets off %j", async (name, expected) => {
+    expect(setOff(await called(name, await variables()), await settings())).toEqual(expected);
   });
 });
 
-describe("rollout", () => {
+test("every row of the table in docs/deploy.md is tried, and names the alarms that go off, and no other", async () => {
+  const text = await readFile("docs/deploy.md", "utf8");
+  const [, table = ""] = /## When a function is down\n[\s\S]*?(\| down \|[\s\S]*?)\n\n/.exec(text) ?? [];
+  const rows = table.split("\n").slice(2);
+  expect(rows.length).toBeGreaterThan(8);
+  const tried = [
+    ...OUTAGES.flatMap(({ row, of }) => Object.values(of).flatMap((all) => all.map((alarm) => [row, alarm] as const))),
+    ...BY_AWS.map(({ row, alarm }) => [row, alarm] as const),
+    ...BY_THE_NEXT_PASS,
+  ];
+  for (const row of rows) {
+    const cells = row.split("|").map((cell) => cell.trim());
+    const own = tried.filter(
+      ([name]) => cells[1] === name || cells[1]?.startsWith(`${name}:`) || cells[1]?.startsWith(`${name},`),
+    );
+    const named = [...(cells.at(-2) ?? "").matchAll(/`(\w+)`/g)].map(([, alarm]) => alarm);
+    expect({ row: cells[1], alarms: named.toSorted() }).toEqual({
+      row: cells[1],
+      alarms: [...new Set(own.map(([, alarm]) => alarm))].toSorted(),
+    });
+  }
+});
+
+test.each(BY_AWS)("$alarm looks at $metric", async ({ alarm, metric }) => {
+  const given = await settings();
+  expect(setOff(new Set([metric.replace(/(\S+)$/, "sidecarset-test-$1")]), given)).toEqual([alarm]);
+  if (alarm === "NoTicks")
+    expect(alarms(given)[alarm]).toMatchObject({ Properties: { TreatMissingData: "breaching" } });
+});
+
+describe("the next pass", () => {
   const report = (sidecarSet: Partial<SidecarSetReport>): PassReport =>
     ({
       startedAt: "2026-11-26T00:00:00Z",
@@ -132,23 +248,24 @@ describe("rollout", () => {
       calls: {},
       sidecarSets: [{ name: "logs", stop: "settled", why: "", tally: { problems: [] }, ...sidecarSet }],
     }) as unknown as PassReport;
-  const linesOf = (given: PassReport) => {
+  const alarmsOf = async (given: PassReport) => {
     const lines: object[] = [];
     logReport(
       createLog("warn", (line) => void lines.push(JSON.parse(line))),
       given,
     );
-    return lines;
+    const all = await settings();
+    return setOff(movedBy({ name: "rollout", answer: given, lines }, all), all);
   };
 
   test.each(ROLLOUT_VERDICTS.map((state) => [state]))("in state %s", async (state: RolloutVerdict) => {
     const isTrouble = natureOf(state).isTrouble === true;
-    expect(await moved("Rollout", linesOf(report({ state })))).toEqual(isTrouble ? ["Attention"] : []);
+    expect(await alarmsOf(report({ state }))).toEqual(isTrouble ? ["NeedsAttention"] : []);
   });
 
   test("missed pods, and SidecarSets that are too large to be read", async () => {
-    expect(await moved("Rollout", linesOf(report({ missed: { count: 2, pods: [] } })))).toEqual(["MissedPods"]);
-    expect(await moved("Rollout", linesOf({ ...report({}), unread: ["logs"] }))).toEqual(["Attention"]);
+    expect(await alarmsOf(report({ missed: { count: 2, pods: [] } }))).toEqual(["PodsMissed"]);
+    expect(await alarmsOf({ ...report({}), unread: ["logs"] })).toEqual(["NeedsAttention"]);
   });
 });
 
@@ -159,4 +276,5 @@ test("every metric that a filter moves is watched by an alarm, and every alarm s
   expect([...metrics].toSorted()).toEqual(["Attention", "MissedPods", "PodErrors", "SidecarSetErrors"]);
   expect(alarms(given)["NeedsAttention"]).toMatchObject({ Properties: { EvaluationPeriods: 3, DatapointsToAlarm: 2 } });
   for (const metric of metrics) expect(watched).toContain(`"MetricName":"${metric}"`);
+  expect(Object.values(logFilters(given)).some((filter) => countedBy(filter, [{ level: "info" }]) > 0)).toBe(false);
 });

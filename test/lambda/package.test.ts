@@ -189,6 +189,7 @@ describe("the template", () => {
       "PodErrors",
       "SidecarSetErrors",
       "Throttles",
+      "Url5xxCount",
     ]);
     const aboutNone = alarms.filter(({ MetricName }) => MetricName === "Invocations");
     expect(aboutNone).toMatchObject([{ TreatMissingData: "breaching", ComparisonOperator: "LessThanThreshold" }]);

@@ -20,8 +20,12 @@ function call(method, path, body) {
   });
 }
 
-function errorOf(error) {
-  return JSON.stringify({ errorType: error?.name, errorMessage: error?.message ?? String(error) });
+/** Which AWS' client also logs, as a line like this. */
+function errorOf(error, requestId = "-") {
+  const message = { errorType: error?.name, errorMessage: error?.message ?? String(error) };
+  const line = { timestamp: new Date().toISOString(), level: "ERROR", requestId, message };
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+  return JSON.stringify(message);
 }
 
 async function serve(handler) {
@@ -32,7 +36,7 @@ async function serve(handler) {
   try {
     await call("POST", `invocation/${id}/response`, JSON.stringify(await handler(JSON.parse(text), context)));
   } catch (error) {
-    await call("POST", `invocation/${id}/error`, errorOf(error));
+    await call("POST", `invocation/${id}/error`, errorOf(error, id));
   }
 }
 

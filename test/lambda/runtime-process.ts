@@ -31,6 +31,8 @@ export interface FunctionProcess {
   readonly cpuMs: () => Promise<number>;
   /** of what it has logged so far */
   readonly logBytes: () => number;
+  /** what it has logged so far that is JSON */
+  readonly logLines: () => readonly object[];
   /** Kills it as Lambda does at the deadline: without a warning. */
   kill(): Promise<void>;
 }
@@ -46,6 +48,8 @@ export async function startFunction({ folder, env = {} }: FunctionOptions): Prom
       ...env,
       NODE_OPTIONS,
       AWS_LAMBDA_RUNTIME_API: api.address,
+      // As the template says: what ends a function is a line of JSON too.
+      AWS_LAMBDA_LOG_FORMAT: "JSON",
       AWS_LAMBDA_FUNCTION_NAME: "test",
       AWS_LAMBDA_FUNCTION_MEMORY_SIZE: "512",
       AWS_LAMBDA_FUNCTION_VERSION: "$LATEST",
@@ -57,14 +61,15 @@ export async function startFunction({ folder, env = {} }: FunctionOptions): Prom
     },
   });
   const exited = once(child, "exit");
-  let logged = 0;
-  child.stdout?.on("data", (lines: Buffer) => {
-    logged += lines.length;
+  let logged = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    logged += text;
   });
   return {
     process: child,
     invoke: api.invoke,
-    logBytes: () => logged,
+    logBytes: () => Buffer.byteLength(logged),
+    logLines: () => logged.split("\n").flatMap((line) => (line.startsWith("{") ? JSON.parse(line) : [])),
     cpuMs: () => cpuMs(child.pid ?? 0).catch(() => Number.NaN),
     async kill() {
       child.kill("SIGKILL");

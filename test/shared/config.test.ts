@@ -16,6 +16,7 @@ describe("readConfig", () => {
         KruiseDaemon: true,
         KruisePodReadinessGate: false,
         PodOptOut: false,
+        RespectDisruptionBudgets: false,
         ResourcesDeletionProtection: true,
         SidecarSetPatchPodMetadataDefaultsAllowed: false,
         SidecarTerminator: false,

@@ -115,21 +115,12 @@ export class Approver {
     if (resource === SIDECARSETS.plural) this.#writers.set(name, userAgent);
     if (!this.#options.plan || resource !== "configmaps" || isRemoved || !userAgent.startsWith("pass")) return;
     const [next, before] = [object, previous].map((one) => parseLedger((one as ConfigMap | undefined)?.data));
-    const fresh = next && freshIn(next, before).filter((one) => this.#isUpgrade(one));
+    const fresh = next && freshIn(next, before).filter((one) => isUpgrade(this.#options, one));
     if (!next || !fresh || fresh.length === 0) return;
     const yes = this.#told.find((told) => isYes(told, userAgent, next, fresh));
     this.#told = this.#told.filter((one) => one !== yes);
     const names = fresh.map(({ name }) => name);
     if (!yes) this.#options.violated(`${userAgent} reserves ${names}, and nobody has allowed that`);
-  }
-
-  /** Not an eviction, nor the end of a hot upgrade. */
-  #isUpgrade({ namespace, name, revision }: Reservation): boolean {
-    const pod = this.#options.server.peek<Pod>(PODS, { namespace, name });
-    if (!pod) return true;
-    const injected = this.#options.sets.filter(({ name: set }) => isInjected(pod, set));
-    const isEnding = injected.some(({ name: set }) => hashOfPod(pod, set) === revision || isHalfUpgraded(pod, set));
-    return injected.length > 0 && !isEnding;
   }
 
   /** Where the last word was no, the report says why nothing goes on: by that, unless the SidecarSet itself is gone. */
@@ -161,7 +152,19 @@ export class Approver {
   }
 }
 
-function freshIn({ reservations }: Ledger, before: Ledger | undefined): readonly Reservation[] {
+/** Not an eviction, nor the end of a hot upgrade. */
+export function isUpgrade(
+  { server, sets }: Pick<ApproverOptions, "server" | "sets">,
+  { namespace, name, revision }: Reservation,
+): boolean {
+  const pod = server.peek<Pod>(PODS, { namespace, name });
+  if (!pod) return true;
+  const injected = sets.filter(({ name: set }) => isInjected(pod, set));
+  const isEnding = injected.some(({ name: set }) => hashOfPod(pod, set) === revision || isHalfUpgraded(pod, set));
+  return injected.length > 0 && !isEnding;
+}
+
+export function freshIn({ reservations }: Ledger, before: Ledger | undefined): readonly Reservation[] {
   const known = new Set((before?.reservations ?? []).map(stateOf));
   return reservations.filter((one) => !known.has(stateOf(one)));
 }

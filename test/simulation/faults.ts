@@ -74,6 +74,11 @@ const KIND_FAULTS = [
   "approver slow",
   "approver without an answer",
   "eviction refused by a PodDisruptionBudget",
+  "waves changed",
+  "checks changed",
+  "metrics beyond a bound",
+  "metrics say nothing",
+  "metrics without an answer",
 ] as const;
 
 /** Of the processes that run passes. */

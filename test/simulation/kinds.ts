@@ -18,6 +18,8 @@ export const WORLD_KINDS = [
   "history",
   "selections",
   "replacements",
+  "waves",
+  "metrics",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -32,10 +34,11 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   12: "namespaces",
   14: "namespaces",
   15: "approvals",
+  18: "waves",
   19: "order",
   20: "selections",
   22: "nodes",
-  23: "replacements",
+  23: "metrics",
   25: "policies",
   26: "policies",
   28: "busy",
@@ -43,13 +46,16 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   31: "evictions",
   32: "lagging",
   33: "replacements",
+  37: "replacements",
   34: "history",
   35: "collected",
   36: "hands",
   38: "clocks",
   45: "approvals",
   46: "nodes",
+  47: "waves",
   48: "selections",
+  49: "metrics",
 };
 
 /** undefined: an ordinary one. */

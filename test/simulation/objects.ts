@@ -17,13 +17,17 @@ import {
   IGNORE_NEVER_READY_ANNOTATION,
   INJECT_KEY,
   INJECTED_LIST_ANNOTATION,
+  METRICS_ANNOTATION,
   OWNER_BUDGET_ANNOTATION,
   REPLACE_ANNOTATION,
   SIDECARSET_V1BETA1,
   UNDO_ON_HALT_ANNOTATION,
+  WAVES_ANNOTATION,
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import type { CheckPlan } from "./prometheus.ts";
+import type { WavePlan } from "./wave-witness.ts";
 
 export const KRUISE_NAMESPACE = "kruise-system";
 export const POD_NAMESPACES = ["bakery", "shop"] as const;
@@ -67,6 +71,10 @@ export interface Release {
   readonly gate?: string;
   /** absent: the default */
   readonly historyLimit?: number;
+  /** in which order namespaces get it; absent: in none */
+  readonly waves?: readonly WavePlan[];
+  /** what metrics have to be before each batch; absent: nothing */
+  readonly checks?: readonly CheckPlan[];
 }
 
 type Build = Pick<Release, "version" | "shape">;
@@ -85,19 +93,10 @@ export function isSidecarOf(set: string, { name }: { readonly name: string }): b
 /** Everything of the object that a user writes, or the webhook for the user. */
 export function sidecarSetOf(
   { name, isHot, isOrdinal, perOwner, isAmongTenants }: SetPlan,
-  {
-    version,
-    shape,
-    strategy,
-    tier,
-    selector = { matchLabels: { app: "web" } },
-    namespaceSelector,
-    isEvicting,
-    replaced,
-    gate,
-    historyLimit,
-  }: Release,
+  release: Release,
 ): SidecarSet {
+  const { version, shape, strategy, tier, namespaceSelector, historyLimit } = release;
+  const { selector = { matchLabels: { app: "web" } } } = release;
   const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY_IMAGE };
   const container = { name: sidecarOf(name), image: imageOf(name, version) };
   return {
@@ -112,9 +111,7 @@ export function sidecarSetOf(
         ...(isAmongTenants
           ? { [IGNORE_NEVER_READY_ANNOTATION]: "true", [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" }
           : {}),
-        ...(isEvicting ? { [EVICT_MISSED_ANNOTATION]: "true" } : {}),
-        ...(replaced === undefined ? {} : { [REPLACE_ANNOTATION]: replaced }),
-        ...(gate === undefined ? {} : { [GATE_ANNOTATION]: gate }),
+        ...steeringOf(release),
         ...(isOrdinal ? { [FOLLOW_ORDINALS_ANNOTATION]: "true" } : {}),
       },
     },
@@ -125,6 +122,17 @@ export function sidecarSetOf(
       updateStrategy: { type: "RollingUpdate", ...strategy },
       ...(historyLimit === undefined ? {} : { revisionHistoryLimit: historyLimit }),
     },
+  };
+}
+
+/** Annotations that say how it is to go on. */
+function steeringOf({ isEvicting, replaced, gate, checks, waves }: Release): Readonly<Record<string, string>> {
+  return {
+    ...(isEvicting ? { [EVICT_MISSED_ANNOTATION]: "true" } : {}),
+    ...(replaced === undefined ? {} : { [REPLACE_ANNOTATION]: replaced }),
+    ...(gate === undefined ? {} : { [GATE_ANNOTATION]: gate }),
+    ...(checks ? { [METRICS_ANNOTATION]: JSON.stringify(checks) } : {}),
+    ...(waves ? { [WAVES_ANNOTATION]: JSON.stringify(waves) } : {}),
   };
 }
 

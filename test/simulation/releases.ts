@@ -88,6 +88,13 @@ export class Releases {
     this.apply(set, { version: shapes.length, shape: shapes.at(-1) ?? 0 });
   }
 
+  /** Nobody keeps a wave from the next one any more, and what checks have stopped goes on. */
+  goOn(set: string): void {
+    const { waves, checks } = this.of(set);
+    if (checks) this.apply(set, { checks: checks.map((check) => ({ ...check, max: check.max + 0.5 })) });
+    if (waves?.some(({ paused }) => paused)) this.apply(set, { waves: waves.map(({ paused: _, ...wave }) => wave) });
+  }
+
   remove(set: string): boolean {
     const stored = this.stored(set);
     if (stored) this.#options.server.remove(WRITER, SIDECARSETS, stored);

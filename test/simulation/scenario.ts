@@ -9,6 +9,7 @@ import type { WorldKind } from "./kinds.ts";
 import type { Behaviour } from "./kubelet.ts";
 import { POD_NAMESPACES, type Release, SET_NAMES, type SetPlan } from "./objects.ts";
 import { overtakenOf, type Plan, planOf, reboundOf } from "./plans.ts";
+import type { PrometheusPlan } from "./prometheus.ts";
 import { widened } from "./wide-worlds.ts";
 
 export interface Scenario extends Plan {
@@ -56,12 +57,14 @@ export interface Scenario extends Plan {
   readonly isWebhookUp?: boolean;
   /** of whoever has to allow each batch, while there is trouble; absent: nobody has to */
   readonly approver?: ApproverPlan;
+  /** of whoever says how metrics are, while there is trouble; absent: nobody is asked */
+  readonly prometheus?: PrometheusPlan;
   /** while there is trouble; absent: nobody is in the way */
   readonly hindrances?: readonly HindrancePlan[];
   /** what all SidecarSets say beside */
   readonly release?: Pick<
     Release,
-    "selector" | "namespaceSelector" | "isEvicting" | "replaced" | "gate" | "historyLimit"
+    "selector" | "namespaceSelector" | "isEvicting" | "replaced" | "gate" | "historyLimit" | "waves" | "checks"
   >;
 }
 

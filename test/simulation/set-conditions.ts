@@ -134,7 +134,7 @@ export function statusContradictions(next: SidecarSetStatus = {}, before: Sideca
   const types = conditions.map(({ type }) => type);
   const progress = conditions.find(({ type }) => type === "Progressing");
   const { matchedPods = 0, updatedPods = 0, updatedReadyPods = 0 } = next;
-  const told = /^(\d+) of (\d+) pods? updated, (\d+) of them ready$/.exec(progress?.message ?? "");
+  const told = /^(\d+) of (\d+) pods? updated, (\d+) of them ready(?:; .+)?$/.exec(progress?.message ?? "");
   const counts = [updatedPods, matchedPods, updatedReadyPods].join();
   const jumped = conditions.filter((condition) => {
     const was = before.conditions?.find(({ type }) => type === condition.type);

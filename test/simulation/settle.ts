@@ -8,11 +8,14 @@ import { isInjected } from "./objects.ts";
 import { budgetOf } from "./permission.ts";
 import type { World } from "./world.ts";
 
+/** Longer than any wave of these worlds soaks. */
+const MOST_SOAK_SECONDS = 90;
+
 /** One a minute until the wanted state is there, at most as many as that may take, and then one that writes nothing. */
 export async function settle(world: World): Promise<void> {
   const pods = world.server.all(PODS).length;
   const windows = world.scenario.sets.map(({ name }) => windowOf(world, name, pods));
-  const most = Math.ceil(pods / Math.min(...windows)) + 3 + scaledDownPasses(world);
+  const most = Math.ceil(pods / Math.min(...windows)) + 3 + soakingPasses(world) + scaledDownPasses(world);
   let left = unsettled(world);
   let written = -1;
   const isSilent = () => written >= 0 && written <= 2 * keptEvictions(world);
@@ -57,10 +60,17 @@ async function writtenByPass(world: World): Promise<number> {
   return world.witness.passWrites - before;
 }
 
-function unsettled({ server, witness, scenario }: World): readonly string[] {
+/** In how many passes at most all waves have soaked. */
+function soakingPasses({ scenario }: World): number {
+  const waves = scenario.release?.waves ?? [];
+  return waves.length === 0 ? 0 : waves.length * (2 + Math.ceil(MOST_SOAK_SECONDS / 60));
+}
+
+function unsettled({ server, witness, waves, scenario }: World): readonly string[] {
   const { now } = witness.namespaces;
   return [
     ...scenario.sets.flatMap(({ name }) => finalViolations(server, name, witness.ledgerOf(name), now)),
+    ...waves.flatMap((one) => one.restProblems(server.peek<SidecarSet>(SIDECARSETS, { name: one.set })?.status)),
     ...ledgerProblems(server.all(CONFIG_MAPS), server.all(SIDECARSETS)),
   ];
 }
@@ -92,7 +102,7 @@ async function startAfresh(world: World): Promise<void> {
   const before = server.all<SidecarSet>(SIDECARSETS);
   for (const { status: _, ...set } of before) server.put("user", SIDECARSETS, set);
   for (const ledger of server.all(CONFIG_MAPS)) server.remove("user", CONFIG_MAPS, ledger);
-  await writtenByPass(world);
+  for (let pass = 0; pass <= soakingPasses(world); pass++) await writtenByPass(world);
   for (const set of before) {
     const { name = "" } = set.metadata ?? {};
     const [was, is] = [set, server.peek<SidecarSet>(SIDECARSETS, { name })].map((one) => saidOf(one, isKnown));
@@ -104,7 +114,7 @@ async function startAfresh(world: World): Promise<void> {
 const OF_NOW: ReadonlySet<string> = new Set(["Progressing", "Blocked", "Degraded", "Ready", "Reconciling", "Stalled"]);
 
 function saidOf(set: SidecarSet | undefined, isKnown: (type: string) => boolean): string {
-  const { conditions = [], selection: _, ...counts } = set?.status ?? {};
+  const { conditions = [], selection: _, waves: __, ...counts } = set?.status ?? {};
   const told = conditions.filter(({ type }) => isKnown(type));
   const sentences = told.map(({ type, status, reason, message }) => `${type}=${status} ${reason} ${message}`);
   return JSON.stringify([Object.entries(counts).sort(), sentences.sort()]);

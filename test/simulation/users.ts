@@ -18,7 +18,7 @@ import {
 import { Releases, type ReleasesOptions } from "./releases.ts";
 import { namespacesOf, type Scenario } from "./scenario.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { anyNamespaceLabels, anySelector, anyShares } from "./wide-worlds.ts";
+import { anyChecks, anyNamespaceLabels, anySelector, anyShares, anyWaves } from "./wide-worlds.ts";
 
 export interface UsersOptions {
   readonly scheduler: Scheduler;
@@ -26,6 +26,7 @@ export interface UsersOptions {
   readonly chance: Chance;
   readonly counts: FaultCounts;
   readonly sets: readonly SetPlan[];
+  readonly seed: number;
   readonly pods: number;
   readonly reshapeRate: number;
   readonly namespaces?: Scenario["namespaces"] | undefined;
@@ -69,6 +70,7 @@ export class Users {
   fix(): void {
     for (const pod of this.#stuck.splice(0)) this.removePod(pod);
     this.releases.createAll();
+    for (const { name } of this.releases.sets) this.releases.goOn(name);
   }
 
   readonly #acts: Partial<Record<Fault, () => unknown>> = {
@@ -87,6 +89,8 @@ export class Users {
     "shares changed": () => this.releases.apply(this.#anySet(), { strategy: anyShares(this.#options.chance) }),
     "selection changed": () => this.releases.apply(this.#anySet(), { selector: anySelector(this.#options.chance) }),
     "namespace relabelled": () => this.#labelNamespace(),
+    "waves changed": () => this.#changeWaves(this.#anySet()),
+    "checks changed": () => this.releases.apply(this.#anySet(), { checks: anyChecks(this.#options.chance) }),
     "ledger deleted by hand": () => this.#deleteLedger(this.#anySet()),
     "pod deleted": () => this.#withPod((pod) => this.#delete(pod, () => undefined)),
     "pod recreated under its name": () =>
@@ -143,6 +147,11 @@ export class Users {
     this.#withPod((pod) => this.#label(pod, tier));
     const weightPriority = [{ weight: 1, matchSelector: { matchLabels: { tier } } }];
     if (chance.isLucky(0.5)) this.releases.apply(set, { strategy: { priorityStrategy: { weightPriority } } });
+  }
+
+  #changeWaves(set: string): void {
+    const { chance, seed } = this.#options;
+    this.releases.apply(set, { waves: anyWaves(chance, seed) });
   }
 
   #makeAnew(set: string): boolean {

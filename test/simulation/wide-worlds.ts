@@ -7,7 +7,9 @@ import type { Fault } from "./faults.ts";
 import type { HindrancePlan } from "./hindrances.ts";
 import { kindOf, type WorldKind } from "./kinds.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
+import type { CheckPlan } from "./prometheus.ts";
 import type { Scenario } from "./scenario.ts";
+import type { WavePlan } from "./wave-witness.ts";
 
 /** What differs from the scenario of the same seed that is of no kind. */
 type Widening = (chance: Chance, base: Scenario) => Partial<Scenario>;
@@ -40,6 +42,8 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   history,
   selections,
   replacements,
+  waves,
+  metrics,
 };
 
 /** Batches, many at once, and lists of many pages. */
@@ -216,7 +220,6 @@ function evictions(chance: Chance, base: Scenario): Partial<Scenario> {
 
 /** Nothing goes on without a yes, which may come late, or never. */
 function approvals(chance: Chance, base: Scenario): Partial<Scenario> {
-  const withoutJump = ({ jump: _, ...pass }: PassPlan): PassPlan => pass;
   return {
     approver: {
       noRate: chance.pick([0, 0.3, 0.7]),
@@ -279,6 +282,77 @@ function replacements(chance: Chance, base: Scenario): Partial<Scenario> {
     strikes: also({ ...base, strikes }, chance, "pod made without sidecars", bare),
     passes: [...base.passes, ...morePasses(chance, base).map((pass) => ({ ...pass, ...cutOff(chance) }))],
   };
+}
+
+/** Teams one after the other; a namespace of none of them comes last. */
+function waves(chance: Chance, base: Scenario): Partial<Scenario> {
+  const names = ["bakery", "shop", "forge", "mill", "office"].slice(0, chance.between(2, 5));
+  const strikes = also(base, chance, "waves changed", chance.between(0, 3));
+  const isMoving = chance.isLucky(0.3);
+  return {
+    pods: chance.between(3, 9),
+    namespaces: names.map((name) => ({ name, labels: anyNamespaceLabels(chance) })),
+    sets: base.sets.map(({ perOwner: _, ...set }) => ({ ...set, isOrdinal: false })),
+    strategy: { ...base.strategy, maxUnavailable: chance.pick([1, 2, 3, "50%"]) },
+    noticeMs: chance.pick([50, 1_000]),
+    readyMs: chance.pick([50, 2_000, 5_000]),
+    release: { waves: anyWaves(chance, base.seed) },
+    strikes: isMoving ? also({ ...base, strikes }, chance, "namespace relabelled", chance.between(1, 3)) : strikes,
+    passes: [...base.passes.map(withoutJump), ...manyPasses(chance, base)],
+  };
+}
+
+/** Batches go by what metrics say, which is good, bad, or nothing. */
+function metrics(chance: Chance, base: Scenario): Partial<Scenario> {
+  return {
+    prometheus: {
+      badRate: chance.pick([0, 0.2, 0.5, 0.7]),
+      nothingRate: chance.pick([0, 0.2, 0.4]),
+      deafRate: chance.pick([0, 0.2]),
+    },
+    release: { checks: anyChecks(chance) },
+    pods: chance.between(2, 8),
+    sets: base.sets.map(({ perOwner: _, isAmongTenants: __, ...set }) => ({ ...set, isOrdinal: false })),
+    tenantPods: 0,
+    strikes: also(base, chance, "checks changed", chance.between(0, 3)),
+    passes: [...base.passes.map(withoutJump), ...manyPasses(chance, base)],
+  };
+}
+
+const CHECKED = ["errors", "restarts"] as const;
+
+export function anyChecks(chance: Chance): readonly CheckPlan[] {
+  return CHECKED.slice(0, chance.pick([1, 1, 2])).map((name) => ({
+    name,
+    query: `${name}{sidecarset="$(NAME)"}`,
+    max: chance.between(1, 8),
+    failuresAllowed: chance.pick([0, 0, 1, 2]),
+    intervalSeconds: chance.pick([1, 1, 2, 3, 5, 10, 25]),
+  }));
+}
+
+const withoutJump = ({ jump: _, ...pass }: PassPlan): PassPlan => pass;
+
+/** In an order that stays the same in this world: what is passed is known by its name. */
+export function anyWaves(chance: Chance, seed: number): readonly WavePlan[] {
+  const teams = [...TEAMS.slice(seed % 3), ...TEAMS.slice(0, seed % 3)].slice(0, 1 + (seed % 7 === 0 ? 1 : 2));
+  return teams.map((team) => ({
+    name: team,
+    namespaceSelector: { matchLabels: { team } },
+    ...(chance.isLucky(0.6) ? { soakSeconds: chance.pick([1, 5, 15, 40, 90]) } : {}),
+    ...(chance.isLucky(0.1) ? { paused: true } : {}),
+  }));
+}
+
+/** As a schedule has them, which finds out that a wave has soaked. */
+function manyPasses(chance: Chance, { sets }: Scenario): Scenario["passes"] {
+  const everyMs = chance.pick([5_000, 10_000, 20_000]);
+  return Array.from({ length: Math.floor(TROUBLE_MS / everyMs) }, (_, index) => ({
+    startMs: everyMs * (index + 1) - chance.below(3_000),
+    deadlineMs: chance.pick([8_000, 25_000]),
+    isFollowing: chance.isLucky(0.7),
+    ...(chance.isLucky(0.6) ? { sidecarSet: chance.pick(sets).name } : {}),
+  }));
 }
 
 /** One of those that the worlds of namespaces have. */

@@ -71,6 +71,11 @@ export class Witness {
     return this.#setOf(set).ledger;
   }
 
+  /** When a pass began, in writes: what is older it has seen. */
+  beganOf(pass: string): number {
+    return this.#began.get(pass) ?? 0;
+  }
+
   /**
    * What is older than this it has seen when it writes. A pass goes on with the lists that the one before it in the same
    * process had begun to read, and these show what was then.

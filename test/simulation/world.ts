@@ -21,11 +21,13 @@ import { Owners } from "./owners.ts";
 import { PassJudge } from "./pass-judge.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import { Process } from "./process.ts";
+import { Prometheus } from "./prometheus.ts";
 import type { ReleasesOptions } from "./releases.ts";
 import type { Scenario } from "./scenario.ts";
 import { Scheduler } from "./scheduler.ts";
 import { settle } from "./settle.ts";
 import { Users } from "./users.ts";
+import { WaveWitness } from "./wave-witness.ts";
 import { Witness } from "./witness.ts";
 
 /** Of clocks that nobody has set. */
@@ -81,7 +83,10 @@ export class World {
   readonly users: Users;
   readonly owners: Owners;
   readonly approver: Approver;
+  readonly prometheus: Prometheus;
   readonly witness: Witness;
+  /** one for each SidecarSet, where there are waves */
+  readonly waves: readonly WaveWitness[];
   readonly scenario: Scenario;
   readonly violations: string[] = [];
   readonly #lines: string[] = [];
@@ -123,6 +128,8 @@ export class World {
     const pods = () => server.all<Pod>(PODS);
     const plan = scenario.approver;
     this.approver = new Approver({ plan, sets, scheduler, server, counts, chance: stream(34), violated: report });
+    const told = { plan: scenario.prometheus, sets, scheduler, server, counts, violated: report };
+    this.prometheus = new Prometheus({ ...told, chance: stream(35) });
     this.witness = new Witness({
       sets,
       isStrict,
@@ -131,6 +138,11 @@ export class World {
       lagMs: scenario.lag?.ms ?? 0,
       report,
     });
+    const { namespaces } = this.witness;
+    const clock = () => this.witness.writes;
+    const beganOf = (pass: string) => this.witness.beganOf(pass);
+    const eye = { namespaces, clock, beganOf, nowMs: () => scheduler.nowMs, violated: report };
+    this.waves = scenario.release?.waves ? sets.map(({ name }) => new WaveWitness({ set: name, ...eye })) : [];
     const { networkFaults: faults, faultRate, slowRate, expireRate, eventRate, isForbidden } = scenario;
     const forbiddenNamespace = isForbidden ? POD_NAMESPACES[0] : undefined;
     this.#weather = { faults, faultRate, slowRate, expireRate, eventRate, forbiddenNamespace };
@@ -195,6 +207,7 @@ export class World {
       clock: process.clock,
       memory: process.memory,
       ...(scenario.approver ? { gates: this.approver.gatesOf(process) } : {}),
+      ...(scenario.prometheus ? { gates: this.prometheus.gatesOf(process) } : {}),
       ...(sidecarSet === undefined ? {} : { sidecarSet }),
     };
     if (this.#running++ > 0) countFault(counts, "overlapping passes");
@@ -267,6 +280,7 @@ export class World {
     this.users.fix();
     this.owners.calm();
     this.approver.calm();
+    this.prometheus.calm();
     this.kubelet.heal();
   }
 
@@ -315,6 +329,8 @@ export class World {
     this.collector.see(write);
     this.owners.see(write);
     this.approver.see(write);
+    this.prometheus.see(write);
+    for (const witness of this.waves) witness.see(write);
     this.say(`${userAgent} ${write.verb} ${resource} ${name} → ${object.metadata.resourceVersion}`);
   }
 

@@ -20,6 +20,7 @@ export const UNTOUCHED = {
   kubelets: new Map(),
   isResizeServed: false,
   namespaceLabels: new Map(),
+  disruptionBudgets: [],
 } as const;
 
 /** Of pods that hold a reservation, for whichever release. */

@@ -2,6 +2,7 @@
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { diffSidecarSets, type PodFate, type SidecarSetDiff } from "../../../shared/core/inspect/diff/diff.ts";
 import type { Effect } from "../../../shared/core/inspect/diff/spec-changes.ts";
+import { counted } from "../../../shared/go/counted.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.ts";
@@ -70,7 +71,8 @@ const FATES: readonly (readonly [PodFate["kind"], string, Color])[] = [
 
 const NAMED = 5;
 
-function show({ changes, hash, hashWithoutImage, pods, renewals }: SidecarSetDiff, name: string, screen: Screen): void {
+function show(diff: SidecarSetDiff, name: string, screen: Screen): void {
+  const { changes, hash, hashWithoutImage, pods, renewals, disruptionBudgets = [] } = diff;
   if (changes.length === 0) screen.line(`SidecarSet ${name} is as it is stored.`);
   else screen.line({ text: `SidecarSet ${name}`, color: "bold" });
   for (const { path, before, after, effect } of changes) {
@@ -87,6 +89,8 @@ function show({ changes, hash, hashWithoutImage, pods, renewals }: SidecarSetDif
   screen.line({ text: `Pods: ${pods.length}`, color: "bold" });
   for (const [kind, text, color] of FATES) showFate(pods, [kind, text, color], screen);
   showRenewals(renewals, screen);
+  for (const { pods: count, standing } of disruptionBudgets)
+    screen.line({ text: `  ${counted(count, "pod is", "pods are")} updated as ${standing}`, color: "yellow" });
 }
 
 function showFate(pods: readonly PodFate[], [kind, text, color]: (typeof FATES)[number], screen: Screen): void {

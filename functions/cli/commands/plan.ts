@@ -157,10 +157,19 @@ const DONE_TO: Readonly<Record<PlannedStep["purpose"], string>> = {
   resize: ": change cpu and memory",
 };
 
-function rowOf({ atSeconds, purpose, pods, updated, down, maxUnavailable, waves }: PlannedStep): readonly Part[] {
+function rowOf({ atSeconds, purpose, pods, updated, down, maxUnavailable, waves, held }: PlannedStep): readonly Part[] {
   const [first] = pods;
   const others = pods.length > 1 ? ` and ${pods.length - 1} more` : "";
   const place = waves === undefined ? "" : ` (${waves.map(waveName).join(", ")})`;
   const what = `${first?.namespace}/${first?.name}${others}${place}`;
-  return [duration(atSeconds), String(updated), `${down}/${maxUnavailable}`, `${what}${DONE_TO[purpose]}`];
+  return [
+    duration(atSeconds),
+    String(updated),
+    `${down}/${maxUnavailable}`,
+    `${what}${DONE_TO[purpose]}${heldText(held)}`,
+  ];
+}
+
+function heldText(held: PlannedStep["held"]): string {
+  return held ? `; ${counted(held.pods, "pod waits", "pods wait")} for ${held.budgets.join(", ")}` : "";
 }

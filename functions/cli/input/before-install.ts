@@ -77,6 +77,7 @@ const UNUSED = {
   settings: DEFAULT_ROLLOUT_SETTINGS,
   kubelets: { value: NO_KUBELETS },
   isResizeServed: { value: false },
+  disruptionBudgets: { value: [] },
 } as const satisfies Partial<Facts>;
 
 const DEFINITION = "sidecarsets.apps.kruise.io";

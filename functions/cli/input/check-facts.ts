@@ -12,6 +12,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
 import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
 import { readLease } from "../../../shared/controller/loop/lease.ts";
+import { readDisruptionBudgets } from "../../../shared/controller/rollout/disruption-budgets.ts";
 import { listKubelets, NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
 import { listAll } from "../../../shared/controller/rollout/observe.ts";
 import { isResizeServed } from "../../../shared/controller/rollout/resize-served.ts";
@@ -141,11 +142,13 @@ type Stored = Pick<Facts, "sidecarSets" | "namespaces" | "pods" | "revisions" | 
 /** What passes need to know only with these gates. */
 async function readInPlace(
   cluster: Cluster,
-  { NativeSidecarInPlaceUpdate, InPlaceResize }: RolloutSettings,
-): Promise<Pick<Facts, "kubelets" | "isResizeServed">> {
+  settings: RolloutSettings,
+): Promise<Pick<Facts, "kubelets" | "isResizeServed" | "disruptionBudgets">> {
+  const { NativeSidecarInPlaceUpdate, InPlaceResize } = settings;
   return {
     kubelets: await look(async () => (NativeSidecarInPlaceUpdate ? await listKubelets(cluster) : NO_KUBELETS)),
     isResizeServed: await look(async () => InPlaceResize && (await isResizeServed(cluster))),
+    disruptionBudgets: await look(() => readDisruptionBudgets({ cluster, clock: systemClock, settings })),
   };
 }
 
@@ -196,7 +199,11 @@ const TELLING_ENV: ReadonlySet<string> = new Set([CONTAINER_PRIORITY_ENV, TERMIN
 
 /** As a pass shrinks it, with the variables that tell of optional features. */
 function shrink(pod: Pod, withResources: boolean): Pod {
-  const small = projectPod(pod, undefined, { resources: withResources, workloads: true });
+  const small = projectPod(pod, undefined, {
+    resources: withResources,
+    workloads: true,
+    budgetLabels: undefined,
+  });
   const containers = small.spec.containers.map((container, index) => {
     const env = (pod.spec.containers[index]?.env ?? []).filter(({ name }) => TELLING_ENV.has(name));
     return env.length === 0 ? container : { ...container, env: env.map(({ name }) => ({ name })) };

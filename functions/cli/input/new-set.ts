@@ -32,7 +32,7 @@ export async function storedSet(cluster: Cluster, { sidecarSet }: Given): Promis
 export async function tellOfNewSet(session: Session, cluster: Cluster, given: Given): Promise<void> {
   const { sidecarSet, place } = given;
   requireValid(sidecarSet, undefined, place, await readNeighbours(session, cluster, sidecarSet));
-  const reading = new Reading(sidecarSet, { resources: false, workloads: true });
+  const reading = new Reading(sidecarSet, { resources: false, workloads: true, budgetLabels: undefined });
   const { view } = await observePods(cluster, sidecarSet, reading);
   const namespaces = (await listAll<Namespace, Namespace>(cluster, NAMESPACES, {}, (one) => one)).items;
   const effect = newSetEffect([...view.pods], { namespaces, settings: await session.passSettings(cluster) });

@@ -6,11 +6,12 @@ import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
-import { decide, type Summary } from "../../../shared/core/rollout/decide.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/last-answers.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import { usesBudget } from "../../../shared/core/rollout/select/budget.ts";
 import { type Scene, sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
+import type { Summary } from "../../../shared/core/rollout/summary.ts";
 import { secondsBetween } from "../../../shared/go/seconds-between.ts";
 import { type Sequence, where } from "../../../shared/go/sequence.ts";
 

@@ -40,6 +40,8 @@ const BY_HAND = [
   "path-secrets",
   "bearer-tokens",
   "domain-name",
+  "http-api",
+  "load-balancer-subnets",
   "function-urls",
   "authentication",
 ];

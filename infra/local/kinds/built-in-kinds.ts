@@ -21,6 +21,7 @@ const ROWS: readonly (readonly [string, readonly Feature[]])[] = [
   ["apps/v1 ReplicaSet replicasets rs", ["status", "scale", "generation", "all"]],
   ["apps/v1 StatefulSet statefulsets sts", ["status", "scale", "generation", "all"]],
   ["apps/v1 ControllerRevision controllerrevisions", []],
+  ["policy/v1 PodDisruptionBudget poddisruptionbudgets pdb", ["status", "generation"]],
   ["coordination.k8s.io/v1 Lease leases", []],
   ["rbac.authorization.k8s.io/v1 Role roles", []],
   ["rbac.authorization.k8s.io/v1 RoleBinding rolebindings", []],

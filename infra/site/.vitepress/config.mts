@@ -39,6 +39,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Features: [
     "docs/native-sidecars",
     "docs/resize",
+    "docs/disruption-budgets",
     "docs/launch-order",
     "docs/container-recreate",
     "docs/sidecar-terminator",

@@ -8,6 +8,7 @@ import { planRollout } from "../../core/rollout/plan/plan.ts";
 import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { counted } from "../../go/counted.ts";
 import { describeAction } from "./describe-action.ts";
+import { disruptionSteps } from "./describe-disruptions.ts";
 import { explain } from "./explain.ts";
 import { decideContext, decideOn, keptOf, type Look, lookAt, type RolloutContext, surroundingsOf } from "./look.ts";
 import type { SidecarSetReport } from "./report.ts";
@@ -39,6 +40,7 @@ export async function planOnly(context: RolloutContext, name: string, wish?: Pla
   const planned = [
     ...stepsBefore(look.sidecarSet, decision, reserved),
     ...fenced.map((pod) => `fence pod ${pod.namespace}/${pod.name}: it was reserved and is not wanted any more`),
+    ...disruptionSteps(decision, granted),
     ...actions.filter(isGranted).map(describeAction),
   ];
   const why = explain("oneRound", summary);

@@ -1,5 +1,5 @@
 /** Why a pass left a SidecarSet, in one sentence. */
-import type { Summary } from "../../core/rollout/decide.ts";
+import type { Summary } from "../../core/rollout/summary.ts";
 import { wavesText } from "../../core/rollout/waves/wave-text.ts";
 import { counted } from "../../go/counted.ts";
 import type { Stop } from "./report.ts";
@@ -69,6 +69,8 @@ function progressOf(summary: Summary): string {
       return `${count}; ${selected === 0 ? "" : `${selected} being upgraded; `}${waveText(summary)}${immutable}`;
     case "evictionRefused":
       return `${count}; ${evictionText(summary)}`;
+    case "disruptionBudget":
+      return `${count}; ${disruptionText(summary)}${immutable}`;
     case "nothingWaits":
       return `${count}; no other pod can be upgraded now${immutable}`;
     case "none":
@@ -84,6 +86,12 @@ function ownersText({ owners = { waiting: 0, full: [] } }: Summary): string {
 
 function waveText({ waves }: Summary): string {
   return waves ? wavesText(waves) : "pods of later waves wait";
+}
+
+function disruptionText({
+  disruptionBudgets: { waiting, full } = { waiting: 0, full: [], names: [] },
+}: Summary): string {
+  return `${waiting} wait for disruption budgets: ${full.join("; ")}`;
 }
 
 function downText({ down, updated, updatedReady }: Summary): string {

@@ -11,6 +11,7 @@ import {
 } from "../../core/ledger.ts";
 import { type CheckRecord, parseRecords } from "../../core/rollout/checks/check-records.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
+import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
 import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
@@ -20,6 +21,7 @@ import { type Cluster, PODS } from "../../kube/port.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { awaitedNow, type ServerClock } from "./departures.ts";
+import { budgetLabelsOf, readDisruptionBudgets } from "./disruption-budgets.ts";
 import { findMissed } from "./find-missed.ts";
 import type { Gates } from "./gates.ts";
 import { keptOwners } from "./kept-owners.ts";
@@ -57,6 +59,9 @@ export interface Look {
   readonly observed: Observed;
   readonly kubelets: Kubelets;
   readonly isResizeServed: boolean;
+  disruptionBudgets: readonly DisruptionBudget[];
+  /** label keys of budgets that are kept of pods; undefined: nobody asks budgets */
+  readonly budgetLabels: readonly string[] | undefined;
   revisions: readonly ControllerRevision[];
   taken: readonly ControllerRevision[];
   /** pods that were made without the sidecars, when this look began; undefined: it could not be found out */
@@ -79,7 +84,9 @@ export async function lookAt(context: RolloutContext, name: string, changed?: Si
   // Not at once: a priority level of few seats would refuse one of them, and a second is lost.
   const revisions = await listRevisions(cluster, kruiseNamespace, name);
   const { readings = new Map() } = context;
-  const also = { resources: settings.InPlaceResize, workloads: context.tellsWorkloads === true };
+  const disruptionBudgets = await readDisruptionBudgets(context);
+  const budgetLabels = budgetLabelsOf(context, disruptionBudgets);
+  const also = { resources: settings.InPlaceResize, workloads: context.tellsWorkloads === true, budgetLabels };
   const reading = takeUpReading(readings, context.clock, sidecarSet, { stored, also });
   const observed = await observePods(cluster, sidecarSet, reading);
   readings.delete(name);
@@ -95,7 +102,8 @@ export async function lookAt(context: RolloutContext, name: string, changed?: Si
     view.glimpses,
     (pod) => view.get(pod.metadata?.uid ?? "") ?? pod,
   );
-  return { sidecarSet, stored, observed, revisions, taken: [], missed, kubelets, isResizeServed: isServed };
+  const facts = { kubelets, isResizeServed: isServed, disruptionBudgets, budgetLabels };
+  return { sidecarSet, stored, observed, revisions, taken: [], missed, ...facts };
 }
 
 function inPlaceOf({ metadata, ...stored }: SidecarSet, changed: SidecarSet): SidecarSet {
@@ -196,12 +204,13 @@ export function surroundingsOf(
   kept: readonly Reservation[],
   owners: ReadonlySet<string> = new Set(),
 ): Omit<Observation, "pods"> {
-  const { sidecarSet, revisions, taken, kubelets, isResizeServed } = look;
+  const { sidecarSet, revisions, taken, kubelets, isResizeServed, disruptionBudgets } = look;
   const { namespaceLabels } = look.observed;
   const checks = checksIn(look);
   const departed = awaitedNow(context, look, kept);
   const reserved = reservedOf(kept, subjectOf(sidecarSet), { departed, keptOwners: owners });
-  return { sidecarSet, revisions, taken, checks, kubelets, isResizeServed, namespaceLabels, reserved };
+  const surroundings = { sidecarSet, revisions, kubelets, isResizeServed, namespaceLabels, disruptionBudgets };
+  return { ...surroundings, taken, checks, reserved };
 }
 
 /** What came of checks of metrics, as the ledger says. */

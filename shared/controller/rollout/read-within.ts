@@ -24,7 +24,11 @@ export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, n
     ...cluster,
     list: (resource, options) => cluster.list(resource, { ...options, namespace }),
   } as typeof cluster;
-  const reading = new Reading(sidecarSet, { resources: context.settings.InPlaceResize, workloads: true });
+  const reading = new Reading(sidecarSet, {
+    resources: context.settings.InPlaceResize,
+    workloads: true,
+    budgetLabels: undefined,
+  });
   const { view } = await observePods(here, { ...sidecarSet, spec }, reading);
   return {
     observation: {
@@ -36,12 +40,14 @@ export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, n
       kubelets: NO_KUBELETS,
       isResizeServed: false,
       namespaceLabels: new Map(),
+      disruptionBudgets: [],
       reserved: reservedOf([], subjectOf(sidecarSet), {}),
     },
     context: decideContext(context),
     unread: [
       "pods of other namespaces",
       "the ledger of reservations",
+      ...(context.settings.RespectDisruptionBudgets ? ["disruption budgets"] : []),
       ...(revisions === undefined ? [`revisions in ${kruiseNamespace}`] : []),
     ],
   };

@@ -76,6 +76,7 @@ export function takeUpReading(
     begun?.ledgerVersion === ledgerVersion &&
     begun?.also.resources === also.resources &&
     begun.also.workloads === also.workloads &&
+    begun.also.budgetLabels?.join() === also.budgetLabels?.join() &&
     isSame(begun, sidecarSet);
   if (isGood) {
     begun.reading.takeUp();

@@ -1,6 +1,7 @@
 /** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
-import type { Summary } from "../../core/rollout/decide.ts";
+
 import { isSteeredAlike, type SteeredSidecarSet } from "../../core/rollout/steering.ts";
+import type { Summary } from "../../core/rollout/summary.ts";
 import type { Limits } from "../loop/clock.ts";
 import { type Look, lookAt, type RolloutContext, readSame } from "./look.ts";
 import { releaseOrphan } from "./orphaned-ledger.ts";
@@ -155,7 +156,9 @@ async function watched(
     return undefined;
   }
   const isCheckDue = clock.now() >= (result.checksAtMs ?? Number.POSITIVE_INFINITY);
-  const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed && !isCheckDue;
+  const isHeld = result.decision.summary.hold === "disruptionBudget";
+  const isDue = isHeld || isCheckDue;
+  const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed && !isDue;
   const same = await readSame(context, look);
   return same && isQuiet && isSteeredAlike(same, look.sidecarSet) ? "quiet" : onto(look, same);
 }
@@ -187,8 +190,8 @@ function stopOf({ decision, reserved, isOutdated, isWaveNext }: RoundResult): St
 
 function isUnderWay({ hold, updated, updatedReady, used, selected, metrics }: Summary): boolean {
   if (hold === "paused" || hold === "NotUpdate") return false;
-  // Who is waited for may be on its way: a set's controller recreates pods.
-  if (hold === "order") return true;
+  // Who is waited for may be on its way: a set's controller recreates pods, and a budget's counts those that are back.
+  if (hold === "order" || hold === "disruptionBudget") return true;
   if (metrics && metrics.seconds <= CHECKS_SECONDS) return true;
   return selected > 0 || used > 0 || updated > updatedReady;
 }

@@ -17,10 +17,11 @@ import type { Decision } from "../../core/rollout/decide.ts";
 import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { steeringDigest } from "../../core/rollout/steering.ts";
 import { act } from "./act.ts";
+import { countDisruptions, seeDisruptionBudgets } from "./count-disruptions.ts";
 import { departedOf, withDepartures } from "./departures.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { decideOn, type Look, type RolloutContext, readSame, seeReserved } from "./look.ts";
-import { passChecks, withChecks } from "./pass-checks.ts";
+import { type Checked, passChecks, withChecks } from "./pass-checks.ts";
 import { passGate } from "./pass-gate.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
 import { undoHalted } from "./undo-halted.ts";
@@ -61,11 +62,9 @@ export async function round(
   const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
   if (!reconciled) return undefined;
   const { kept } = reconciled;
+  if (!(await seeDisruptionBudgets(context, look))) return undefined;
   const decided = look.sidecarSet;
-  const wish = await (mode === "act" ? decideWithRevision : decideOn)(context, look, kept);
-  const checked = await passChecks(context, look, wish, { kept, mayAsk: mode === "act" });
-  const decision = await passGate(context, look, checked.decision, { kept, mayAsk: mode === "act" });
-  const reserved = mode === "act" ? reserve(kept, decision, subject) : keep(kept, subject);
+  const { decision, plan: reserved, checked, isCountOutdated } = await decideWithin(context, look, kept, mode);
   const plan = withDepartures(context, reserved, decision, departedOf(context, look, kept));
   if (plan.ledger.reservations.length > 0 && !(await claimLedger(context, look, decision))) return undefined;
   if (!(await store(context, look, withChecks(plan, checked, kept), kept.length))) return undefined;
@@ -82,7 +81,8 @@ export async function round(
     decision,
     written: granted.size + fenced.length,
     reserved: look.stored.ledger.reservations.length,
-    isMoreToWrite: done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size,
+    isMoreToWrite:
+      isCountOutdated || (done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size),
     isOutdated,
     isWaveNext: isWaveNext(decision),
     isStatusOwed: statusWrite === "owed",
@@ -104,6 +104,29 @@ function isWaveNext({ summary }: Decision): boolean {
 function checksAt({ clock }: RolloutContext, { summary }: Decision): Pick<RoundResult, "checksAtMs"> {
   const { metrics } = summary;
   return metrics === undefined ? {} : { checksAtMs: clock.now() + 1_000 * metrics.seconds };
+}
+
+interface Within {
+  readonly decision: Decision;
+  readonly plan: LedgerPlan;
+  readonly checked: Checked;
+  readonly isCountOutdated: boolean;
+}
+
+/** A decision that the gate, checks of metrics and the disruption budgets have no objection to, and what is reserved for it. */
+async function decideWithin(
+  context: RolloutContext,
+  look: Look,
+  kept: readonly Reservation[],
+  mode: "act" | "record",
+): Promise<Within> {
+  const subject = subjectOf(look.sidecarSet);
+  const planOf = (made: Decision) => (mode === "act" ? reserve(kept, made, subject) : keep(kept, subject));
+  const wish = await (mode === "act" ? decideWithRevision : decideOn)(context, look, kept);
+  const checked = await passChecks(context, look, wish, { kept, mayAsk: mode === "act" });
+  const allowed = await passGate(context, look, checked.decision, { kept, mayAsk: mode === "act" });
+  const { decision, isOutdated } = await countDisruptions(context, look, allowed, planOf(allowed));
+  return { decision, plan: planOf(decision), checked, isCountOutdated: isOutdated };
 }
 
 async function carryOut(context: RolloutContext, look: Look, decision: Decision, plan: LedgerPlan): Promise<Written> {

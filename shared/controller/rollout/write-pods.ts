@@ -8,6 +8,7 @@ import { mapLimited } from "../loop/concurrency.ts";
 import { mapPaced, Pace } from "../loop/paced.ts";
 import { act, attempt, type NotDone, type Outcome } from "./act.ts";
 import { BatchStatus } from "./batch-status.ts";
+import { isForgotten } from "./count-disruptions.ts";
 import { evictionMessage, isKept } from "./evict-pod.ts";
 import { forgetKept, noteKept } from "./kept-owners.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
@@ -64,6 +65,7 @@ export async function writePods(
     return undefined;
   };
   const patchPod = async (patch: PatchPod) => {
+    if (isForgotten(patch, context.clock.epochMs())) return undefined;
     const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
     if (isBusy(outcome)) return waitMsOf(outcome);
     if (await isPatchedBy(context, look, patch, outcome)) {

@@ -9,6 +9,8 @@ export interface RolloutSettings {
   readonly KruisePodReadinessGate: boolean;
   /** ours: new pods may decline sidecars */
   readonly PodOptOut: boolean;
+  /** ours: pods are restarted only where every PodDisruptionBudget that selects them allows it */
+  readonly RespectDisruptionBudgets: boolean;
   /** sidecars of jobs that are done are ended */
   readonly SidecarTerminator: boolean;
   /** ours: pods of jobs may be Succeeded or Failed before their sidecars have stopped */
@@ -25,6 +27,7 @@ export const DEFAULT_ROLLOUT_SETTINGS: RolloutSettings = {
   NativeSidecarInPlaceUpdate: false,
   KruisePodReadinessGate: false,
   PodOptOut: false,
+  RespectDisruptionBudgets: false,
   SidecarTerminator: false,
   SidecarTerminatorByPhase: false,
   SkipUpgradableCondition: false,

@@ -83,6 +83,17 @@ const FEATURES: readonly Feature[] = [
     rules: [allow("", ["pods/resize"], ["patch"])],
   },
   {
+    name: "disruption-budgets",
+    purpose: "where pods are restarted only as far as disruption budgets allow (gate RespectDisruptionBudgets).",
+    rules: [
+      allow("policy", ["poddisruptionbudgets"], ["list"]),
+      // As the eviction API does, so that a drain and a rollout share what is allowed.
+      allow("policy", ["poddisruptionbudgets/status"], ["patch"]),
+      allow("policy.kruise.io", ["podunavailablebudgets"], ["list"]),
+      allow("policy.kruise.io", ["podunavailablebudgets/status"], ["patch"]),
+    ],
+  },
+  {
     name: "ordered-sets",
     purpose: "where StatefulSets of apps.kruise.io are to be reconciled.",
     rules: [

@@ -75,7 +75,7 @@ describe("what cannot be looked at", () => {
   it("is a finding each, and nothing else is made up", () => {
     const { findings, looked } = checkInstallation({ ...nothing, probes: [] });
     expect(new Set(findings.map(({ id }) => id))).toEqual(new Set(["NotLookedAt"]));
-    expect(findings).toHaveLength(17);
+    expect(findings).toHaveLength(18);
     expect(looked).toMatchObject({ sidecarSets: 0, pods: 0, webhooks: 0 });
   });
 });

@@ -126,6 +126,7 @@ export const IN_ORDER: Facts = {
   settings: DEFAULT_ROLLOUT_SETTINGS,
   kubelets: seen(new Map()),
   isResizeServed: seen(false),
+  disruptionBudgets: seen([]),
 };
 
 /** Every webhook of this name is changed so. */

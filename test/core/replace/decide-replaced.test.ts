@@ -3,6 +3,7 @@ import type { OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { type Departure, NOTHING_RESERVED, reservedOf } from "../../../shared/core/ledger.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
+import { unexpired } from "../../../shared/core/rollout/replace/missing-pods.ts";
 import { evictionsOf } from "../../../shared/core/rollout/replace/plan-replacement.ts";
 import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
@@ -130,8 +131,23 @@ describe("a pod that was evicted and has no successor", () => {
   });
 
   test("is awaited no longer than it was said: its controller may have fewer pods", () => {
-    const late = gone("a", { until: "2025-05-31T23:59:59Z" });
-    expect(decided(setOf(), three.slice(1), awaiting(late)).evicted).toHaveLength(1);
+    const [late, open] = [gone("a", { until: "2025-05-31T23:59:59Z" }), gone("b")];
+    expect(unexpired([late, open], new Set(), "2025-06-01T00:00:00Z")).toEqual([open]);
+    expect(unexpired([late, open], new Set(["uid-a"]), "2025-06-01T00:00:00Z")).toEqual([late, open]);
+  });
+
+  test("of a StatefulSet is succeeded by the one that has its name, and by no other that comes back", () => {
+    const owner = ownerOf("StatefulSet");
+    const [first] = decided(setOf(), [pod({ name: "web-0", owner }), pod({ name: "web-1", owner })]).evictions;
+    expect(first?.departure).toMatchObject({ name: "web-0", of: 0 });
+    const reserved = awaiting({ ...gone("web-0"), of: 0 });
+    const [one, two] = [pod({ name: "web-1", owner }), pod({ name: "web-2", owner })];
+    expect(decided(setOf(), [one, two], reserved).evicted).toEqual([]);
+    const back = {
+      ...updated("web-0"),
+      metadata: { ...updated("web-0").metadata, uid: "another", ownerReferences: [owner] },
+    };
+    expect(decided(setOf(), [back, one, two], reserved).evicted).toHaveLength(1);
   });
 
   test("is one of those that shares are of", () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { SidecarSet, StatusCondition } from "../../../shared/api/sidecarset.ts";
 import { conditionsOf, type Standing } from "../../../shared/core/rollout/conditions/conditions.ts";
 import type { RolloutStanding } from "../../../shared/core/rollout/conditions/progress.ts";
+import type { WaveRow, WavesSummary } from "../../../shared/core/rollout/waves/standing.ts";
 
 const NOW = "2026-01-01T00:00:00Z";
 const EARLIER = "2025-12-31T00:00:00Z";
@@ -34,6 +35,19 @@ function said(given: Standing, set = sidecarSet()): Readonly<Record<string, stri
   );
 }
 
+function heldBy(stage: WaveRow["stage"]): WavesSummary {
+  const holder = { name: "dev", stage, pods: 5, updated: 5, updatedReady: 5, left: 0 };
+  return { rows: [holder], holder, behind: 5, isTurning: false };
+}
+
+/** As kstatus reads it: what goes on by itself reconciles, and progresses. */
+test.each(["soaking", "updating"] as const)("reconciles and progresses while a wave is %s", (stage) => {
+  const { Progressing, Reconciling, Stalled } = said(
+    standing({ hold: "wave", updated: 5, updatedReady: 5, waves: heldBy(stage) }),
+  );
+  expect([Progressing?.split(" ")[0], Reconciling, Stalled]).toEqual(["True", "True Updating", "False Updating"]);
+});
+
 describe("Progressing", () => {
   test.each<[string, Partial<RolloutStanding>, string]>([
     ["all are updated and ready", {}, "False Finished"],
@@ -45,6 +59,9 @@ describe("Progressing", () => {
     ["the partition keeps the rest", { hold: "partition", updated: 5, updatedReady: 5 }, "False Partition"],
     ["the rollout is paused", { hold: "paused", updated: 5 }, "False Paused"],
     ["nothing is ever updated", { hold: "NotUpdate", updated: 5 }, "False NotUpdate"],
+    ["a wave soaks", { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("soaking") }, "True WaveSoaking"],
+    ["a wave comes first", { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("updating") }, "True LaterWave"],
+    ["a wave is paused", { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("paused") }, "False WavePaused"],
     ["no other can be", { hold: "nothingWaits", updated: 5, updatedReady: 5 }, "False NothingToUpgrade"],
   ])("when %s", (_, summary, verdict) => {
     expect(said(standing(summary))["Progressing"]).toBe(verdict);

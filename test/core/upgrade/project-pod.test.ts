@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { workloadOf } from "../../../shared/core/pod/workload.ts";
-import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
+import { NOTHING_ELSE, projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const OURS = {
@@ -60,7 +60,7 @@ describe("what a rollout keeps of a pod", () => {
     const labels = { ...METADATA.labels, "pod-template-hash": "a1", other: "x" };
     const pod = { ...POD, metadata: { ...POD.metadata, ownerReferences, labels } } as Pod;
     const sidecarSet = sidecarSetOf({});
-    const kept = projectPod(pod, sidecarSet, { resources: false, workloads: true });
+    const kept = projectPod(pod, sidecarSet, { ...NOTHING_ELSE, workloads: true });
     expect(workloadOf(kept)).toStrictEqual({ namespace: "shop", workload: "deployment/web" });
     expect(kept.metadata?.labels).not.toHaveProperty("other");
     expect(projectPod(pod, sidecarSet).metadata).not.toHaveProperty("ownerReferences");

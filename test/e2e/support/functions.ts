@@ -88,7 +88,11 @@ export interface FunctionsOptions {
 }
 
 /** Feature gate → the role that it needs. */
-const ROLES = { NativeSidecarInPlaceUpdate: "native-sidecars", InPlaceResize: "resize" } as const;
+const ROLES = {
+  NativeSidecarInPlaceUpdate: "native-sidecars",
+  InPlaceResize: "resize",
+  RespectDisruptionBudgets: "disruption-budgets",
+} as const;
 type Gate = keyof typeof ROLES;
 
 function rolesOf({ gates = [], roles = [] }: FunctionsOptions): readonly KubernetesObject[] {

@@ -23,7 +23,7 @@ export interface Newcomer {
   readonly type: (command: string) => Promise<string>;
   readonly typeAll: (block?: readonly string[]) => Promise<readonly string[]>;
   /** What the page has run in a second terminal; resolves when the webhooks answer. */
-  readonly serve: (block?: readonly string[]) => Promise<void>;
+  readonly serve: (block?: readonly string[], featureGates?: string) => Promise<void>;
   readonly pods: () => Promise<readonly Pod[]>;
   /** Takes away all that the page created. */
   readonly leave: () => Promise<void>;
@@ -90,11 +90,11 @@ export async function newcomer(more: NodeJS.ProcessEnv = {}): Promise<Newcomer> 
     return printed;
   };
   // Without npm, which ends without its script.
-  const serve = async ([command = ""]: readonly string[] = []): Promise<void> => {
+  const serve = async ([command = ""]: readonly string[] = [], featureGates = ""): Promise<void> => {
     const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
     const script = command.replace("npm run serve --", `exec ${scripts.serve}`);
     if (!script.startsWith("exec node ")) throw new Error(`the page serves by something else: ${command}`);
-    const shell = ["bash", "-c", `cd ${folder}; export KUBECONFIG=kubeconfig; ${script}`];
+    const shell = ["bash", "-c", `cd ${folder}; export KUBECONFIG=kubeconfig FEATURE_GATES=${featureGates}; ${script}`];
     serving = start("serve", shell, join(folder, "log"));
     const probe = {
       apiVersion: "apps.kruise.io/v1beta1",

@@ -7,6 +7,8 @@ const CONFIG_MAPS = `${IN_DEFAULT}/configmaps`;
 const REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions";
 const SETS = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets";
 const RECREATE = "/apis/apps.kruise.io/v1beta1/namespaces/default/containerrecreaterequests";
+const BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+const UNAVAILABLE = "/apis/policy.kruise.io/v1alpha1/namespaces/default/podunavailablebudgets";
 const STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses";
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${ADMISSION}/mutatingwebhookconfigurations`;
@@ -93,6 +95,22 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
       create(`${PODS}/kept/binding`, {}),
       create(`${PODS}/kept/exec`, {}),
       get("/apis/policy/v1/namespaces/default/poddisruptionbudgets/one"),
+    ],
+  },
+  "disruption-budgets": {
+    permits: [
+      list("/apis/policy/v1/poddisruptionbudgets"),
+      patch(`${BUDGETS}/one/status`),
+      list("/apis/policy.kruise.io/v1alpha1/podunavailablebudgets"),
+      patch(`${UNAVAILABLE}/one/status`),
+    ],
+    forbids: [
+      get(`${BUDGETS}/one`),
+      patch(`${BUDGETS}/one`),
+      patch(`${UNAVAILABLE}/one`),
+      create(BUDGETS, { metadata: { name: "two" }, spec: { minAvailable: 1 } }),
+      remove(`${BUDGETS}/one`),
+      create(`${PODS}/kept/eviction`, eviction("kept")),
     ],
   },
   undo: {

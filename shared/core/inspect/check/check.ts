@@ -106,6 +106,7 @@ const LOOKED_AT = {
   optionalObjects: "which optional features are used",
   kubelets: "which kubelets the nodes have",
   isResizeServed: "whether the API server changes resources in place",
+  disruptionBudgets: "the disruption budgets",
 } as const satisfies Partial<Record<keyof Facts, string>>;
 
 function checkSeen(facts: Facts): readonly Finding[] {
@@ -133,12 +134,19 @@ function hashOf(sidecarSet: SidecarSet): string | undefined {
 
 function rolloutsOf(facts: Facts, registrations: Registrations | undefined): readonly Rollout[] {
   const [sets, pods] = [seenOf(facts.sidecarSets), seenOf(facts.pods)];
-  const [kubelets, isResizeServed] = [seenOf(facts.kubelets), seenOf(facts.isResizeServed)];
+  const inPlace = inPlaceOf(facts);
   // What passes know and we do not is a finding; a guess would be none.
-  if (sets === undefined || pods === undefined || kubelets === undefined || isResizeServed === undefined) return [];
+  if (sets === undefined || pods === undefined || inPlace === undefined) return [];
   const meant = podsBySet(sets, pods, seenOf(facts.namespaces) ?? []);
-  const seen = { facts, registrations, inPlace: { kubelets, isResizeServed } };
+  const seen = { facts, registrations, inPlace };
   return sets.map((one) => rolloutOf(one, meant.get(one) ?? [], seen));
+}
+
+function inPlaceOf(facts: Facts): RolloutFacts["inPlace"] | undefined {
+  const [kubelets, isResizeServed] = [seenOf(facts.kubelets), seenOf(facts.isResizeServed)];
+  const disruptionBudgets = seenOf(facts.disruptionBudgets);
+  if (kubelets === undefined || isResizeServed === undefined || disruptionBudgets === undefined) return undefined;
+  return { kubelets, isResizeServed, disruptionBudgets };
 }
 
 /** A pod that a canary is meant for is not its base's. */
@@ -162,7 +170,7 @@ function podsBySet(
 interface RolloutFacts {
   readonly facts: Facts;
   readonly registrations: Registrations | undefined;
-  readonly inPlace: Pick<Surroundings, "kubelets" | "isResizeServed">;
+  readonly inPlace: Pick<Surroundings, "kubelets" | "isResizeServed" | "disruptionBudgets">;
 }
 
 function rolloutOf(

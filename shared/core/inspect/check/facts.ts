@@ -8,6 +8,7 @@ import type {
   Pod,
 } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import type { DisruptionBudget } from "../../rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 
 /** Something that was looked at, or the sentence that says why it could not be. */
@@ -187,6 +188,8 @@ export interface Facts {
   readonly kubelets: Seen<ReadonlyMap<string, string>>;
   /** the API server serves pods/resize; false also where no pass needs to know */
   readonly isResizeServed: Seen<boolean>;
+  /** none without gate RespectDisruptionBudgets */
+  readonly disruptionBudgets: Seen<readonly DisruptionBudget[]>;
 }
 
 export function seenOf<T>(seen: Seen<T>): T | undefined {

@@ -12,6 +12,7 @@ import { canBeUpdated } from "../../rollout/select/classify.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { revisionData } from "../../sidecarset/revision/revision-data.ts";
+import { type AskedBudget, askedBudgets } from "./asked-budgets.ts";
 import { type SpecChange, specChanges } from "./spec-changes.ts";
 
 interface PodName {
@@ -45,6 +46,8 @@ export interface SidecarSetDiff {
   readonly pods: readonly PodFate[];
   /** of those that get it only when they are recreated: the commands by workload */
   readonly renewals: readonly Renewal[];
+  /** with gate RespectDisruptionBudgets: those that are asked before pods are updated in place; absent: none */
+  readonly disruptionBudgets?: readonly AskedBudget[];
 }
 
 /** Observed as if `after` were stored. */
@@ -73,6 +76,10 @@ export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
     }),
     hash: hashChange(before, after, HASH_ANNOTATION),
     hashWithoutImage: hashChange(before, after, HASH_WITHOUT_IMAGE_ANNOTATION),
+    ...askedBudgets(
+      input.disruptionBudgets,
+      fates.filter(({ fate }) => fate.kind === "inPlace").map(({ pod }) => pod),
+    ),
     renewals: renewalsOf(
       fates.filter(({ fate }) => fate.kind === "recreate" || fate.kind === "lacks").map(({ pod }) => pod),
     ),

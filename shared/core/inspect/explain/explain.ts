@@ -8,10 +8,12 @@ import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { renewalHint } from "../../pod/workload.ts";
-import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../../rollout/decide.ts";
+import { type DecideContext, type Decision, decide, type Observation } from "../../rollout/decide.ts";
+import { disruptionText } from "../../rollout/disruption/guard.ts";
 import { asLastAnswered } from "../../rollout/last-answers.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { sceneOf } from "../../rollout/select/observed-states.ts";
+import type { Summary } from "../../rollout/summary.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
@@ -154,6 +156,7 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decisio
       : [wait("OrderOfSets", `pods of StatefulSets are updated one at a time, in their order: ${summary.order}`)]),
     ...(summary.owners === undefined ? [] : [wait("OwnerBudgetUsed", ownersText(summary.owners))]),
     ...traceLater(summary),
+    ...(summary.disruptionBudgets ? [wait("HeldByDisruptionBudget", disruptionText(summary.disruptionBudgets))] : []),
   ];
 }
 

@@ -53,6 +53,7 @@ export const REASONS = [
   "LaterWave",
   "WaveSoaking",
   "WavePaused",
+  "HeldByDisruptionBudget",
   "RolloutHalted",
   "ReleaseUndone",
   "AnnotationUnreadable",

@@ -211,6 +211,12 @@ function traceBehind(
   if (order !== undefined) return wait("OrderOfSets", `the pod is ${ofAll}: ${order}`);
   const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, claims }, pod);
   if (owner !== undefined) return wait("OwnerBudgetUsed", `the pod is ${ofAll}; ${owner}`);
+  return traceBudget(uidOf(pod), ofAll, shared);
+}
+
+function traceBudget(uid: string, ofAll: string, shared: SharedFacts): Step {
+  const disruption = shared.selection().held.find((one) => one.uid === uid);
+  if (disruption) return wait("HeldByDisruptionBudget", `the pod is ${ofAll}; ${disruption.why}`);
   return wait("BudgetUsed", `the pod is ${ofAll}; ${shared.budget()}`);
 }
 

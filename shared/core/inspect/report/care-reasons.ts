@@ -11,7 +11,7 @@ import type { Counted, Mark, Reason } from "./reason.ts";
 
 export function careReasons(
   sidecarSet: SidecarSet,
-  { hold, halt, gate, metrics, owners, waves }: Counted,
+  { hold, halt, gate, metrics, owners, waves, disruptionBudgets }: Counted,
 ): readonly Reason[] {
   const undone = lastUndone(sidecarSet);
   const isOpen = gate !== undefined && isPlainNo(gate);
@@ -40,6 +40,15 @@ export function careReasons(
           ),
         ]),
     ...(waves === undefined || waves.behind === 0 ? [] : [waveReasonOf(waves)]),
+    ...(disruptionBudgets === undefined
+      ? []
+      : [
+          fact(
+            ["HeldByDisruptionBudget", "wait"],
+            `${counted(disruptionBudgets.waiting, "pod waits", "pods wait")} for disruption budgets`,
+            `${disruptionBudgets.full.join("; ")}.`,
+          ),
+        ]),
   ];
 }
 

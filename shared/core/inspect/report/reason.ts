@@ -31,6 +31,8 @@ export interface Counted {
   readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
   /** how far the release has come through its waves */
   readonly waves?: WavesSummary;
+  /** how many pods wait for disruption budgets, and which are in their way */
+  readonly disruptionBudgets?: { readonly waiting: number; readonly full: readonly string[] };
   readonly partition: number;
   readonly selected: number;
   readonly used: number;

@@ -18,6 +18,7 @@ export const CONDITION_REASONS = {
     "WaveSoaking",
     "WavePaused",
     "EvictionRefused",
+    "HeldByDisruptionBudget",
     "NothingToUpgrade",
   ],
   Blocked: [
@@ -29,6 +30,7 @@ export const CONDITION_REASONS = {
     "OrderedSet",
     "MaxUnavailablePerOwner",
     "EvictionRefused",
+    "HeldByDisruptionBudget",
     "NotBlocked",
   ],
   Degraded: ["PodsFail", "AsExpected"],

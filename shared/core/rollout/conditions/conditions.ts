@@ -3,6 +3,7 @@
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
+import { disruptionText } from "../disruption/guard.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
@@ -90,16 +91,22 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
       "MaxUnavailable",
       `${summary.used} of at most ${counted(summary.maxUnavailable, "pod is", "pods are")} unavailable; ${some(failing)}`,
     );
-  const { hold, selected, updated, updatedReady, order = "" } = summary;
-  if (hold === "order" && selected === 0 && updated === updatedReady) return yes("OrderedSet", order);
-  if (isHeldByOwners(summary, failing.length))
-    return yes("MaxUnavailablePerOwner", `pods wait for others of their owners: ${summary.owners?.full.join("; ")}`);
-  return refused(summary);
+  return blockedByOthers(summary, failing.length) ?? no("NotBlocked", "nothing keeps the rollout from going on");
 }
 
-/** By an eviction, but not while what was evicted before comes back. */
-function refused({ hold, used, replaced }: RolloutStanding): Verdict<"Blocked"> {
-  if (hold !== "evictionRefused" || used > 0) return no("NotBlocked", "nothing keeps the rollout from going on");
+function blockedByOthers(summary: RolloutStanding, failing: number): Verdict<"Blocked"> {
+  const { hold, selected, updated, updatedReady, order = "" } = summary;
+  if (hold === "order" && selected === 0 && updated === updatedReady) return yes("OrderedSet", order);
+  if (isHeldWhileStill(summary, "ownerBudget", failing))
+    return yes("MaxUnavailablePerOwner", `pods wait for others of their owners: ${summary.owners?.full.join("; ")}`);
+  if (isHeldWhileStill(summary, "disruptionBudget", failing))
+    return yes("HeldByDisruptionBudget", disruptionText(summary.disruptionBudgets ?? { waiting: 0, full: [] }));
+  return blockedByRefusal(summary);
+}
+
+/** Of an eviction, but not while what was evicted before comes back. */
+function blockedByRefusal({ hold, used, replaced }: RolloutStanding): Verdict<"Blocked"> {
+  if (hold !== "evictionRefused" || used > 0) return undefined;
   const waiting = counted(replaced?.kept ?? 0, "pod waits", "pods wait");
   return yes("EvictionRefused", `${waiting}: evictions beside them were refused, mostly by a PodDisruptionBudget`);
 }
@@ -110,8 +117,8 @@ function blockedByAnswer({ hold, gate, metrics }: RolloutStanding): Verdict<"Blo
 }
 
 /** Not while what the rollout itself took down comes back. */
-function isHeldByOwners({ hold, selected, used }: RolloutStanding, failing: number): boolean {
-  return hold === "ownerBudget" && selected === 0 && (used === 0 || failing > 0);
+function isHeldWhileStill({ hold, selected, used }: RolloutStanding, by: string, failing: number): boolean {
+  return hold === by && selected === 0 && (used === 0 || failing > 0);
 }
 
 function degraded({ failing }: Standing): Verdict<"Degraded"> {

@@ -39,6 +39,8 @@ export interface RolloutStanding {
   readonly owners?: { readonly full: readonly string[] };
   /** how far the release has come through its waves */
   readonly waves?: WavesSummary;
+  /** which disruption budgets are in the way */
+  readonly disruptionBudgets?: { readonly waiting: number; readonly full: readonly string[] };
 }
 
 /** While pods are upgraded, or come back. A rollout that `wasFinished` stays it, whatever befalls its pods, until one is not updated. */
@@ -64,6 +66,7 @@ const AT_REST: Readonly<Record<string, Reason>> = {
   metrics: "Metrics",
   ownerBudget: "MaxUnavailablePerOwner",
   evictionRefused: "EvictionRefused",
+  disruptionBudget: "HeldByDisruptionBudget",
   finished: "Finished",
   partition: "Partition",
 };
@@ -75,6 +78,12 @@ function standingOf(summary: RolloutStanding): readonly ["True" | "False", Reaso
   // The next batch begins by itself, some time after the last.
   if (selected > 0 || used > 0 || metrics?.isPaced) return ["True", "RollingOut"];
   if (updated > updatedReady) return ["True", "WaitingForPods"];
-  if (hold === "wave" && waves) return ["False", waveReason(waves)];
+  if (hold === "wave" && waves) return waveStanding(waves);
   return ["False", AT_REST[hold] ?? "NothingToUpgrade"];
+}
+
+/** What soaks goes on by itself; a wave that is paused does not. */
+function waveStanding(waves: WavesSummary): readonly ["True" | "False", Reason] {
+  const reason = waveReason(waves);
+  return [reason === "WavePaused" ? "False" : "True", reason];
 }

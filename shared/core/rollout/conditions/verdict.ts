@@ -97,10 +97,9 @@ const AT_REST: Readonly<Record<string, RolloutVerdict>> = {
   Gate: "WaitingForApproval",
   Metrics: "WaitingForMetrics",
   MaxUnavailablePerOwner: "Blocked",
-  LaterWave: "Updating",
-  WaveSoaking: "Updating",
   WavePaused: "Paused",
   EvictionRefused: "Blocked",
+  HeldByDisruptionBudget: "Blocked",
   Halted: "Halted",
   AnnotationUnreadable: "Blocked",
 };

@@ -6,11 +6,14 @@ import { where } from "../../../go/sequence.ts";
 import type { Action, ImageChange } from "../../actions.ts";
 import { MAX_RESERVATIONS, NOTHING_RESERVED } from "../../ledger.ts";
 import { gateOf } from "../approval.ts";
-import { type DecideContext, type Decision, decide, type Observation, type Summary } from "../decide.ts";
+import { type DecideContext, type Decision, decide, type Observation } from "../decide.ts";
 import { stateReader } from "../select/observed-states.ts";
-import { waveOf, wavesOf } from "../waves/waves.ts";
+import type { Summary } from "../summary.ts";
+import { wavesOf } from "../waves/waves.ts";
 import { type DownNow, downNow } from "./down-now.ts";
+import { type BudgetsAhead, budgetsAhead } from "./simulated-budgets.ts";
 import { isStarting, patched, started } from "./simulated-kubelet.ts";
+import { stepHeld, stepWaves } from "./step-notes.ts";
 
 type PodPatch = Extract<Action, { kind: "PatchPod" }>;
 
@@ -38,6 +41,8 @@ export interface PlannedStep {
   readonly maxUnavailable: number;
   /** names of those that its pods are in, "" for no wave; absent: there are none */
   readonly waves?: readonly string[];
+  /** how many pods were passed over because of disruption budgets, and KIND NAMESPACE/NAME of those; absent: none */
+  readonly held?: { readonly pods: number; readonly budgets: readonly string[] };
 }
 
 export interface RolloutPlan {
@@ -73,6 +78,7 @@ interface Simulation {
   readonly atSeconds: number;
   /** seconds → uids of pods that are ready then; later ones behind */
   readonly starting: ReadonlyMap<number, ReadonlySet<string>>;
+  readonly budgetsAhead: BudgetsAhead;
 }
 
 /**
@@ -93,7 +99,11 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
     if (patches.length > 0)
       steps.push({
         ...stepOf(simulation.atSeconds, patches, decision, downNow(simulation.observation, options)),
-        ...stepWaves(simulation.observation, patches),
+        ...stepWaves(
+          simulation.observation,
+          patches.map(({ pod }) => pod.namespace),
+        ),
+        ...stepHeld(decision.summary),
       });
     const next = nextMoment(simulation, decision, options);
     isMoving = next !== undefined || patches.length > 0;
@@ -115,11 +125,11 @@ function nextMoment(simulation: Simulation, decision: Decision, options: PlanOpt
   return advance(simulation) ?? soaked(simulation, decision, options);
 }
 
-/** Time goes on where waves look at it; else the plan is what is decided now. */
-function decideAt({ observation, atSeconds }: Simulation, options: PlanOptions): Decision {
-  const hasWaves = wavesOf(observation.sidecarSet) !== undefined;
-  const now = hasWaves ? (addSeconds(options.now, atSeconds) ?? options.now) : options.now;
-  return decide(observation, { ...options, now });
+/** Time goes on where waves or disruption budgets look at it; else the plan is what is decided now. */
+function decideAt({ observation, atSeconds, budgetsAhead: ahead }: Simulation, options: PlanOptions): Decision {
+  const isTimed = wavesOf(observation.sidecarSet) !== undefined || observation.disruptionBudgets.length > 0;
+  const now = isTimed ? (addSeconds(options.now, atSeconds) ?? options.now) : options.now;
+  return decide({ ...observation, disruptionBudgets: ahead(observation.pods) }, { ...options, now });
 }
 
 /** What the status says of waves is what later decisions go by. */
@@ -142,20 +152,17 @@ function soaked(
   return atSeconds === undefined || atSeconds <= simulation.atSeconds ? undefined : { ...simulation, atSeconds };
 }
 
-/** Of the pods of a step. */
-function stepWaves({ sidecarSet, namespaceLabels }: Observation, patches: readonly PodPatch[]) {
-  const waves = wavesOf(sidecarSet);
-  if (waves === undefined) return {};
-  const names = patches.map(({ pod }) => waves[waveOf(waves, namespaceLabels.get(pod.namespace))]?.name ?? "");
-  return { waves: [...new Set(names)] };
-}
-
 /** Pods that come back without our help do so with the first. */
 function begin(observation: Observation, { readyAfterSeconds, settings }: PlanOptions): Simulation {
   const stateOf = stateReader(observation, settings);
   const uids = where(observation.pods, (pod) => isStarting(stateOf(pod))).map(uidOf);
   const starting = new Map(uids.length === 0 ? [] : [[readyAfterSeconds, new Set(uids)]]);
-  return { observation, atSeconds: 0, starting };
+  return {
+    observation,
+    atSeconds: 0,
+    starting,
+    budgetsAhead: budgetsAhead(observation.disruptionBudgets, observation.pods),
+  };
 }
 
 /** No more than a ledger holds at a time. */
@@ -183,11 +190,12 @@ function plannedPod({ pod: { namespace, name }, images }: PodPatch): PlannedPod 
 }
 
 function write(
-  { observation, atSeconds, starting }: Simulation,
+  simulation: Simulation,
   { actions }: Decision,
   patches: readonly PodPatch[],
   { readyAfterSeconds, settings }: PlanOptions,
 ): Simulation {
+  const { observation, atSeconds, starting } = simulation;
   const stateOf = stateReader(observation, settings);
   const byUid = new Map(patches.map((patch) => [patch.pod.uid, patch]));
   const pods = Array.from(observation.pods, (pod) => {
@@ -198,7 +206,7 @@ function write(
   const revisions = registered(observation.revisions, actions);
   // What was reserved has been written to by the first pass, or is given up.
   const next = { ...observation, pods, revisions, reserved: NOTHING_RESERVED };
-  return { observation: next, atSeconds, starting: later(starting, atSeconds + readyAfterSeconds, down) };
+  return { ...simulation, observation: next, starting: later(starting, atSeconds + readyAfterSeconds, down) };
 }
 
 /** A pod that is written to again starts again. */
@@ -228,7 +236,8 @@ function registered(
 }
 
 /** To when the next pods are ready; undefined: none will be. */
-function advance({ observation, starting }: Simulation): Simulation | undefined {
+function advance(simulation: Simulation): Simulation | undefined {
+  const { observation, starting } = simulation;
   const [next] = [...starting.keys()].toSorted((a, b) => a - b);
   const uids = next === undefined ? undefined : starting.get(next);
   if (next === undefined || uids === undefined) return undefined;
@@ -236,7 +245,7 @@ function advance({ observation, starting }: Simulation): Simulation | undefined 
     uids.has(uidOf(pod)) ? started(pod, observation.sidecarSet) : pod,
   );
   const left = new Map([...starting].filter(([time]) => time !== next));
-  return { observation: { ...observation, pods }, atSeconds: next, starting: left };
+  return { ...simulation, observation: { ...observation, pods }, atSeconds: next, starting: left };
 }
 
 function uidOf({ metadata }: Pod): string {

@@ -4,6 +4,7 @@ import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../go/int-or-p
 import { countOf, each, type Sequence } from "../../../go/sequence.ts";
 import type { Departure } from "../../ledger.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
 import { type Missing, sumOf } from "../replace/missing-pods.ts";
 import type { Replacement } from "../replace/replacement.ts";
 import type { DownPods } from "./ordinal-order.ts";
@@ -42,6 +43,8 @@ export interface Claims {
   readonly isReservedForThis?: boolean;
   /** pods of StatefulSets that are down and not matched, where ordinals are followed; absent: none */
   readonly downBeside?: DownPods;
+  /** what disruption budgets say, as seen at this time; absent: nobody asks them */
+  readonly disruptionBudgets?: { readonly budgets: readonly DisruptionBudget[]; readonly now: string };
   /** pods that are being evicted because they are not among those that are counted; absent: none */
   readonly evicted?: number;
   /** evicted pods of which nobody has taken the place yet, by controller; absent: none */

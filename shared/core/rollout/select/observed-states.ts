@@ -5,6 +5,7 @@ import { type Sequence, where } from "../../../go/sequence.ts";
 import type { Reserved } from "../../ledger.ts";
 import { type PodState, podStateOf } from "../../pod/pod-state.ts";
 import { matchedStates } from "../../pod/pod-states.ts";
+import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
 import { countEvicted } from "../missed/evicted-pods.ts";
 import { awaitedOf } from "../replace/missing-pods.ts";
 import { replacementOf } from "../replace/replacement.ts";
@@ -24,6 +25,8 @@ export interface Surroundings {
   readonly kubelets: ReadonlyMap<string, string>;
   /** the API server serves pods/resize; false also where nobody needs to know */
   readonly isResizeServed: boolean;
+  /** with gate RespectDisruptionBudgets all that there are; empty without */
+  readonly disruptionBudgets: readonly DisruptionBudget[];
 }
 
 export interface Observed extends Surroundings {
@@ -36,7 +39,7 @@ export interface Observed extends Surroundings {
 
 /** How a pod's state is found out. */
 export function stateReader(
-  { sidecarSet, revisions, kubelets, isResizeServed }: Surroundings,
+  { sidecarSet, revisions, kubelets, isResizeServed }: Omit<Surroundings, "disruptionBudgets">,
   { NativeSidecarInPlaceUpdate, InPlaceResize }: RolloutSettings,
 ): (pod: Pod) => PodState {
   const canResize = (pod: Pod) => isResizable(sidecarSet, pod, revisions);
@@ -59,7 +62,7 @@ export function sceneOf(
   observation: Observed,
   { settings, now }: { readonly settings: RolloutSettings; readonly now: string },
 ): Scene {
-  const { sidecarSet, pods, reserved, namespaceLabels } = observation;
+  const { sidecarSet, pods, reserved, namespaceLabels, disruptionBudgets: budgets } = observation;
   // Those whose resources have begun to change are on their way, too.
   const isClaimed = ({ pod, resize }: PodState) =>
     resize?.isUnderWay === true || (reserved.uids.size > 0 && reserved.uids.has(uidOf(pod)));
@@ -69,6 +72,7 @@ export function sceneOf(
     StrictMaxUnavailable: settings.StrictMaxUnavailable,
     isReservedForThis: reserved.areForThis,
     downBeside: downBeside(sidecarSet, pods),
+    ...(budgets.length === 0 ? {} : { disruptionBudgets: { budgets, now } }),
     evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
     ...replacementClaims(observation, states),
   };

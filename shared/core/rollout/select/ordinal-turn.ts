@@ -34,6 +34,8 @@ export interface OrdinalScene {
   readonly all: readonly PodState[];
   readonly claims: Claims;
   readonly canTake: (state: PodState) => boolean;
+  /** no disruption budget is in the way */
+  readonly isFree: (state: PodState) => boolean;
 }
 
 /**
@@ -102,12 +104,14 @@ function mayGo({ state, place }: Member, down: DownPods): boolean {
   return !state.isReady || state.resize?.isUnderWay === true || !down.has(place.setUid);
 }
 
-function begin(line: readonly Member[], { all, canTake }: OrdinalScene, down: DownPods): OrdinalTurn {
+function begin(line: readonly Member[], { all, canTake, isFree }: OrdinalScene, down: DownPods): OrdinalTurn {
   const begun = begunSets(all);
   const firsts = firstOfSets(line, canTake);
   const isBegun = ({ place }: Member) => begun.has(place.setUid);
   const candidates = firsts.some(isBegun) ? firsts.filter(isBegun) : firsts;
-  const next = candidates.find((member) => mayGo(member, down));
+  const open = candidates.filter((member) => mayGo(member, down));
+  // One that a disruption budget holds lets another set go first, if there is one that may.
+  const next = open.find(({ state }) => isFree(state)) ?? open[0];
   if (next) return { next: next.state, holder: holderOf(next, "next"), down };
   const stuck = candidates.find(isBegun);
   const holder = stuck && down.get(stuck.place.setUid);
@@ -146,3 +150,15 @@ const OTHER = {
   down: (set: string, name: string) => `the set ${set} has begun, and waits for ${name}, which is not ready`,
   gone: (_: string, name: string) => `${name} was evicted, and another pod has to take its place first`,
 } as const;
+
+/** What the first pod of a StatefulSet waits for. */
+export function waitingForTurn({
+  turn,
+  waiting,
+}: {
+  readonly turn?: OrdinalTurn;
+  readonly waiting: Iterable<PodState>;
+}) {
+  const [order] = turn ? [...waiting].flatMap(({ pod }) => outOfTurn(pod, turn) ?? []) : [];
+  return order === undefined ? {} : { order };
+}

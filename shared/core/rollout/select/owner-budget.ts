@@ -141,3 +141,8 @@ function uidOfOwner({ pod }: PodState): string {
 function textOf({ metadata }: SidecarSet): string | undefined {
   return metadata?.annotations?.[OWNER_BUDGET_ANNOTATION]?.trim();
 }
+
+/** How many pods wait for others of their owners, and who is in their way. */
+export function waitingForOwners(found: ReturnType<OwnersAsked["outcome"]>) {
+  return found.crowded.length === 0 ? {} : { owners: { waiting: found.crowded.length, full: found.fullOwners } };
+}

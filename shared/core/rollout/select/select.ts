@@ -3,6 +3,7 @@ import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";
 import { pdqsort } from "../../../go/pdqsort.ts";
 import { each, Picked, type Sequence, where } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { type Disruption, guardOf, type HeldPod } from "../disruption/guard.ts";
 import type { WavesNow } from "../waves/standing.ts";
 import { type Claims, maxUnavailableOf, partitionOf, takeWithin, totalOf, usedBudget } from "./budget.ts";
 import { classify } from "./classify.ts";
@@ -33,6 +34,9 @@ export interface Selection {
   readonly fullOwners: readonly string[];
   /** how many wait for waves before theirs */
   readonly ofLaterWaves: number;
+  /** who is held by disruption budgets, and on which those selected are to be counted */
+  readonly held: readonly HeldPod[];
+  readonly disruptions: ReadonlyMap<string, Disruption>;
 }
 
 /** What has a say beside the spec. */
@@ -60,11 +64,13 @@ export function selectPods(
   const line = waves ? where(allowed, waves.isOpen) : allowed;
   const used = usedBudget(all, claims);
   const maxUnavailable = maxUnavailableOf(strategy, total);
+  const { budgets = [], now = "" } = claims.disruptionBudgets ?? {};
+  const guard = guardOf({ pods: all, budgets, reserved: claims.reserved, now }, canTake);
   const turn = followsOrdinals(sidecarSet)
-    ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], claims, canTake })
+    ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], claims, canTake, isFree: guard.isFree })
     : undefined;
   const inTurn = turn ? where(line, (state) => state === turn.next || !placeOf(state.pod)) : line;
-  const owners = withOwners(sidecarSet, { pods: all, claims }, canTake);
+  const owners = withOwners(sidecarSet, { pods: all, claims }, guard.canTake);
   const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable }, claims, owners.canTake);
   return {
     selected: taken,
@@ -78,6 +84,7 @@ export function selectPods(
     outOfTurn: line.length - inTurn.length,
     ...owners.outcome(),
     ofLaterWaves: allowed.length - line.length,
+    ...guard.outcome(),
   };
 }
 

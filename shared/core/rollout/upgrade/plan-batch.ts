@@ -7,6 +7,7 @@ import { each, type Sequence, where } from "../../../go/sequence.ts";
 import type { Action, PodPrecondition, ResourceChange } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
+import type { Disruption } from "../disruption/guard.ts";
 import { haltRoom } from "../halt/halt-room.ts";
 import { eviction, planReplacement, type ReplacementPlan } from "../replace/plan-replacement.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
@@ -14,19 +15,13 @@ import type { Claims } from "../select/budget.ts";
 import { canBeUpdated } from "../select/classify.ts";
 import type { Observed, Scene } from "../select/observed-states.ts";
 import { type Selection, selectPods } from "../select/select.ts";
+import type { PodProblem } from "../summary.ts";
 import { canFlip } from "./hot-slot.ts";
 import { planFlip, planUpgrade } from "./plan-upgrade.ts";
 import type { PodPlan } from "./pod-change.ts";
 import { recordWithoutImage, type UpgradeFacts } from "./record-upgrade.ts";
 import { resizeMark } from "./resize.ts";
 import { isSaidNotUpgradable, planCondition } from "./upgradable-condition.ts";
-
-/** A pod that could not be handled; it is left alone, the others are not held up by it. */
-interface PodProblem {
-  readonly namespace: string;
-  readonly name: string;
-  readonly message: string;
-}
 
 export interface Batch {
   readonly actions: readonly Action[];
@@ -134,7 +129,8 @@ export function planBatch(
   const replaced = replacement === undefined ? [] : where(waiting, isReplaced);
   const upgrades = selected.flatMap((state) => {
     const plan = plans.get(state);
-    return plan ? [upgrade(state, plan, sidecarSet, facts.now)] : [];
+    const disruption = selection.disruptions.get(state.pod.metadata?.uid ?? "");
+    return plan ? [upgrade(state, plan, sidecarSet, { now: facts.now, disruption })] : [];
   });
   const steps = [
     ...marksOf(notUpgradable, sidecarSet, facts.now),
@@ -171,16 +167,14 @@ function upgrade(
   { pod, isReady }: PodState,
   plan: PodPlan | ReplacementPlan,
   sidecarSet: SidecarSet,
-  now: string,
+  { now, disruption }: { readonly now: string; readonly disruption: Disruption | undefined },
 ): Planned {
   if (plan.kind === "evicted") return { actions: [eviction(pod, plan.departure, isReady)], problems: [] };
   if (plan.kind === "kept") return { actions: [], problems: [] };
   const { actions, problems } = mark(pod, sidecarSet, true, now);
+  const patches = patchPod(pod, plan, plan.kind === "planned" && plan.resources ? "resize" : "upgrade", isReady);
   return {
-    actions: [
-      ...patchPod(pod, plan, plan.kind === "planned" && plan.resources ? "resize" : "upgrade", isReady),
-      ...actions,
-    ],
+    actions: [...(disruption ? patches.map((patch) => ({ ...patch, disruption })) : patches), ...actions],
     problems,
   };
 }

@@ -8,6 +8,8 @@ import {
   INJECT_KEY,
   INJECTED_LIST_ANNOTATION,
   MIRROR_ANNOTATION,
+  PUB_NO_PROTECTION_ANNOTATION,
+  RELATED_PUB_ANNOTATION,
   RESIZE_ANNOTATION,
   UPGRADABLE_CONDITION,
   VERSION_ALT_ANNOTATION_PREFIX,
@@ -69,9 +71,11 @@ export interface Also {
   readonly resources: boolean;
   /** whose pods they are: for those who read and tell, since passes need the memory */
   readonly workloads: boolean;
+  /** label keys by which disruption budgets select; undefined: nobody asks them */
+  readonly budgetLabels: readonly string[] | undefined;
 }
 
-export const NOTHING_ELSE: Also = { resources: false, workloads: false };
+export const NOTHING_ELSE: Also = { resources: false, workloads: false, budgetLabels: undefined };
 
 const ALL: Projection = { hasControllers: false, spec: NODE, hasStart: false };
 /** A list has many pods and one SidecarSet. */
@@ -95,10 +99,26 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
   return projection;
 }
 
-function extended(projection: Projection, { workloads }: Also): Projection {
-  if (!workloads) return projection;
-  const { labels } = projection;
-  return { ...projection, hasControllers: true, ...(labels ? { labels: [...labels, POD_TEMPLATE_HASH_LABEL] } : {}) };
+const extendedOf = new WeakMap<Also, WeakMap<Projection, Projection>>();
+
+function extended(projection: Projection, also: Also): Projection {
+  if (!also.workloads && !also.budgetLabels) return projection;
+  const before = extendedOf.get(also)?.get(projection);
+  if (before) return before;
+  const extension = extend(projection, also);
+  extendedOf.set(also, (extendedOf.get(also) ?? new WeakMap()).set(projection, extension));
+  return extension;
+}
+
+function extend({ labels, patchedAnnotations, ...others }: Projection, { workloads, budgetLabels }: Also): Projection {
+  const more = [...(workloads ? [POD_TEMPLATE_HASH_LABEL] : []), ...(budgetLabels ?? [])];
+  const budgets = budgetLabels ? [RELATED_PUB_ANNOTATION, PUB_NO_PROTECTION_ANNOTATION] : [];
+  return {
+    ...others,
+    ...(workloads ? { hasControllers: true } : {}),
+    ...(labels ? { labels: [...new Set([...labels, ...more])] } : {}),
+    ...(patchedAnnotations ? { patchedAnnotations: [...patchedAnnotations, ...budgets] } : {}),
+  };
 }
 
 /** Who is selected, who declines sidecars, and who goes first. */

@@ -1,15 +1,12 @@
-/** A domain of one's own in front of the webhooks: an HTTP API that can be reached by that domain alone, by mutual TLS if asked for. */
+/** An HTTP API in front of the webhooks: at its own address, or at a domain and there alone, by mutual TLS if asked for. */
 import { secretPath } from "../../shared/webhook/server/paths.ts";
-import { DEPLOYED, type DeployedFunction } from "./deployed.ts";
-import type { Domain } from "./domain-settings.ts";
+import { BEHIND_DOOR, type DeployedFunction } from "./deployed.ts";
+import type { Domain } from "./door-settings.ts";
 import { functionId, functionName } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
 /** API servers wait 10 seconds at most. */
 const TIMEOUT_MS = 10_000;
-
-/** Conversions have a door of their own: API servers show no certificate there. */
-const BEHIND = DEPLOYED.filter(({ isCalledFor }) => isCalledFor === "admission");
 
 /** Without the path, which may hold a secret. */
 const LOG_FORMAT = JSON.stringify({
@@ -26,18 +23,18 @@ const LOG_FORMAT = JSON.stringify({
 const API = { Ref: "WebhookApi" };
 const STAGE = { Ref: "WebhookApiStage" };
 
-/** Nothing without a domain. */
-export function domainResources(settings: AwsSettings): Readonly<Record<string, object>> {
-  const { domain } = settings;
-  if (domain === undefined) return {};
+/** Nothing behind another door. */
+export function httpApiResources(settings: AwsSettings): Readonly<Record<string, object>> {
+  const { door, domain } = settings;
+  if (door.kind !== "http-api") return {};
   return {
     WebhookApi: {
       Type: "AWS::ApiGatewayV2::Api",
       Properties: {
         Name: functionName("webhooks", settings),
         ProtocolType: "HTTP",
-        // It would be a way around the domain and its mutual TLS.
-        DisableExecuteApiEndpoint: true,
+        // Beside a domain it would be a way around it and its mutual TLS.
+        DisableExecuteApiEndpoint: domain !== undefined,
       },
     },
     WebhookApiLogGroup: {
@@ -58,12 +55,8 @@ export function domainResources(settings: AwsSettings): Readonly<Record<string, 
         ...throttled(settings),
       },
     },
-    WebhookDomain: domainName(domain),
-    WebhookDomainMapping: {
-      Type: "AWS::ApiGatewayV2::ApiMapping",
-      Properties: { ApiId: API, DomainName: { Ref: "WebhookDomain" }, Stage: STAGE },
-    },
-    ...Object.assign({}, ...BEHIND.map((deployed) => routesTo(deployed, settings))),
+    ...(domain === undefined ? {} : domainResources(domain)),
+    ...Object.assign({}, ...BEHIND_DOOR.map((deployed) => routesTo(deployed, settings))),
   };
 }
 
@@ -74,16 +67,34 @@ function throttled({ requestsPerSecond }: AwsSettings): object {
   return { DefaultRouteSettings: limits };
 }
 
-/** Where DNS has to point. */
-export function domainOutputs({ domain }: AwsSettings): Readonly<Record<string, object>> {
-  if (domain === undefined) return {};
-  const output = (Description: string, attribute: string) => ({
+/** Where to register, or where DNS has to point. */
+export function httpApiOutputs({ door, domain }: AwsSettings): Readonly<Record<string, object>> {
+  if (door.kind !== "http-api") return {};
+  const output = (Description: string, attribute: readonly [id: string, name: string]) => ({
     Description,
-    Value: { "Fn::GetAtt": ["WebhookDomain", attribute] },
+    Value: { "Fn::GetAtt": attribute },
   });
+  if (domain === undefined)
+    return { WebhookApiUrl: output("where admissions are answered", ["WebhookApi", "ApiEndpoint"]) };
   return {
-    WebhookDomainTarget: output(`make ${domain.name} an alias (or CNAME) of it`, "RegionalDomainName"),
-    WebhookDomainZone: output("the hosted zone of that name, for an alias in Route 53", "RegionalHostedZoneId"),
+    WebhookDomainTarget: output(`make ${domain.name} an alias (or CNAME) of it`, [
+      "WebhookDomain",
+      "RegionalDomainName",
+    ]),
+    WebhookDomainZone: output("the hosted zone of that name, for an alias in Route 53", [
+      "WebhookDomain",
+      "RegionalHostedZoneId",
+    ]),
+  };
+}
+
+function domainResources(domain: Domain): Readonly<Record<string, object>> {
+  return {
+    WebhookDomain: domainName(domain),
+    WebhookDomainMapping: {
+      Type: "AWS::ApiGatewayV2::ApiMapping",
+      Properties: { ApiId: API, DomainName: { Ref: "WebhookDomain" }, Stage: STAGE },
+    },
   };
 }
 

@@ -1,0 +1,56 @@
+/** What alarms look at: metrics of AWS, and those that it makes of our logs. */
+import { functionName } from "./names.ts";
+import type { AwsSettings } from "./settings.ts";
+
+export interface Metric {
+  readonly Namespace: string;
+  readonly MetricName: string;
+  readonly Dimensions: readonly { readonly Name: string; readonly Value: unknown }[];
+}
+
+export const POD_WEBHOOK = "mutate-pod";
+export const SIDECARSET_WEBHOOKS = ["mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"];
+
+/** Of Lambda itself. */
+export function ofFunction(MetricName: string, name: string, settings: AwsSettings): Metric {
+  return {
+    Namespace: "AWS/Lambda",
+    MetricName,
+    Dimensions: [{ Name: "FunctionName", Value: functionName(name, settings) }],
+  };
+}
+
+type Logged = "PodErrors" | "SidecarSetErrors" | "Attention" | "MissedPods" | "EndingTokens";
+
+/** Made of lines of the logs. There is such a metric, and it costs something, only in hours in which they have any. */
+export function ofLogs(MetricName: Logged, settings: AwsSettings): Metric {
+  return { Namespace: functionName("logs", settings), MetricName, Dimensions: [] };
+}
+
+/** Answers of a webhook that Lambda counts as failed, or that the Function URL in front of it gave: more than a function sees. */
+export function failuresOf(name: string, settings: AwsSettings): Metric {
+  const isByUrl = settings.door.kind === "function-urls" || name === "convert-sidecarset";
+  return ofFunction(isByUrl ? "Url5xxCount" : "Errors", name, settings);
+}
+
+/** Answers of a door that has metrics of its own, by the class of their codes. */
+export function answersOfDoor(code: "4xx" | "5xx", settings: AwsSettings): Metric | undefined {
+  switch (settings.door.kind) {
+    case "http-api":
+      return {
+        Namespace: "AWS/ApiGateway",
+        MetricName: code,
+        Dimensions: [{ Name: "ApiId", Value: { Ref: "WebhookApi" } }],
+      };
+    case "load-balancer":
+      return {
+        Namespace: "AWS/ApplicationELB",
+        MetricName: code === "4xx" ? "HTTPCode_Target_4XX_Count" : "HTTPCode_ELB_5XX_Count",
+        Dimensions: [{ Name: "LoadBalancer", Value: { "Fn::GetAtt": ["WebhookBalancer", "LoadBalancerFullName"] } }],
+      };
+    case "function-urls":
+      return code === "4xx" ? ofFunction("Url4xxCount", POD_WEBHOOK, settings) : undefined;
+    case "none":
+      return undefined;
+  }
+}

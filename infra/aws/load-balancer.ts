@@ -1,0 +1,115 @@
+/** A load balancer in front of the webhooks that only a VPC reaches, and what is asked of it at no path of theirs. */
+import { secretPath } from "../../shared/webhook/server/paths.ts";
+import { BEHIND_DOOR, type DeployedFunction } from "./deployed.ts";
+import type { Domain } from "./door-settings.ts";
+import { functionId } from "./names.ts";
+import type { AwsSettings } from "./settings.ts";
+
+/** TLS 1.2 and 1.3, with forward secrecy. */
+const SSL_POLICY = "ELBSecurityPolicy-TLS13-1-2-2021-06";
+/** Of one rule. Source: Elastic Load Balancing quotas, condition values per rule. */
+const MOST_PATHS = 5;
+
+const BALANCER = { Ref: "WebhookBalancer" };
+const LISTENER = { Ref: "WebhookListener" };
+
+/** Nothing behind another door. */
+export function loadBalancerResources(settings: AwsSettings): Readonly<Record<string, object>> {
+  const { door, domain } = settings;
+  if (door.kind !== "load-balancer" || domain === undefined) return {};
+  const rules = BEHIND_DOOR.flatMap((deployed) =>
+    chunked(deployed.paths ?? []).map((paths) => ruleFor(deployed, paths, settings)),
+  );
+  return {
+    WebhookBalancer: {
+      Type: "AWS::ElasticLoadBalancingV2::LoadBalancer",
+      Properties: {
+        Type: "application",
+        Scheme: "internal",
+        Subnets: door.subnets,
+        SecurityGroups: door.securityGroups,
+        LoadBalancerAttributes: [{ Key: "routing.http.drop_invalid_header_fields.enabled", Value: "true" }],
+      },
+    },
+    WebhookListener: listener(domain),
+    ...Object.assign({}, ...BEHIND_DOOR.map(targetFor)),
+    ...Object.fromEntries(
+      rules.map((rule, index) => [
+        `WebhookRule${index}`,
+        {
+          Type: "AWS::ElasticLoadBalancingV2::ListenerRule",
+          Properties: { ListenerArn: LISTENER, Priority: index + 1, ...rule },
+        },
+      ]),
+    ),
+  };
+}
+
+/** Where DNS has to point. */
+export function loadBalancerOutputs({ door, domain }: AwsSettings): Readonly<Record<string, object>> {
+  if (door.kind !== "load-balancer") return {};
+  const output = (Description: string, attribute: string) => ({
+    Description,
+    Value: { "Fn::GetAtt": ["WebhookBalancer", attribute] },
+  });
+  return {
+    WebhookDomainTarget: output(`make ${domain?.name} an alias (or CNAME) of it`, "DNSName"),
+    WebhookDomainZone: output("the hosted zone of that name, for an alias in Route 53", "CanonicalHostedZoneID"),
+  };
+}
+
+function listener({ certificate }: Domain): object {
+  return {
+    Type: "AWS::ElasticLoadBalancingV2::Listener",
+    Properties: {
+      LoadBalancerArn: BALANCER,
+      Protocol: "HTTPS",
+      Port: 443,
+      SslPolicy: SSL_POLICY,
+      Certificates: [{ CertificateArn: certificate }],
+      DefaultActions: [{ Type: "fixed-response", FixedResponseConfig: { StatusCode: "404" } }],
+    },
+  };
+}
+
+function targetGroupId(name: string): string {
+  return `${functionId(name)}Target`;
+}
+
+function targetFor({ name }: DeployedFunction): Readonly<Record<string, object>> {
+  const arn = { "Fn::GetAtt": [functionId(name), "Arn"] };
+  const permission = `${functionId(name)}ByBalancer`;
+  return {
+    [permission]: {
+      Type: "AWS::Lambda::Permission",
+      Properties: {
+        Action: "lambda:InvokeFunction",
+        FunctionName: arn,
+        Principal: "elasticloadbalancing.amazonaws.com",
+        // The target group cannot be named: it takes the function only once this is there.
+        SourceArn: {
+          "Fn::Sub": `arn:\${AWS::Partition}:elasticloadbalancing:\${AWS::Region}:\${AWS::AccountId}:targetgroup/*`,
+        },
+      },
+    },
+    [targetGroupId(name)]: {
+      Type: "AWS::ElasticLoadBalancingV2::TargetGroup",
+      DependsOn: permission,
+      // It asks nobody how he is: that would be calls, and there is no other to send requests to.
+      Properties: { TargetType: "lambda", HealthCheckEnabled: false, Targets: [{ Id: arn }] },
+    },
+  };
+}
+
+function ruleFor({ name }: DeployedFunction, paths: readonly string[], { authentication }: AwsSettings) {
+  const Values = paths.map((path) => (authentication === "secret-path" ? secretPath("*", path) : path));
+  return {
+    Conditions: [{ Field: "path-pattern", PathPatternConfig: { Values } }],
+    Actions: [{ Type: "forward", TargetGroupArn: { Ref: targetGroupId(name) } }],
+  };
+}
+
+function chunked(paths: readonly string[]): readonly (readonly string[])[] {
+  const count = Math.ceil(paths.length / MOST_PATHS);
+  return Array.from({ length: count }, (_, index) => paths.slice(index * MOST_PATHS, (index + 1) * MOST_PATHS));
+}

@@ -1,0 +1,84 @@
+/** Reads disruption budgets: only with gate RespectDisruptionBudgets. */
+import type { KubernetesObject } from "../../api/kubernetes.ts";
+import {
+  type BudgetKind,
+  type DisruptionBudget,
+  disruptionBudgetOf,
+  keysOfBudgets,
+} from "../../core/rollout/disruption/disruption-budget.ts";
+import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { type Cluster, DISRUPTION_BUDGETS, type Resource, UNAVAILABLE_BUDGETS } from "../../kube/port.ts";
+import type { Clock } from "../loop/clock.ts";
+import { mapLimited } from "../loop/concurrency.ts";
+import { listAll } from "./observe.ts";
+
+/** What was read this lately is good for another look, whichever SidecarSet it is about: a write of what has changed fails. */
+const GOOD_FOR_MS = 500;
+
+export const ROLE = "apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off";
+
+export const RESOURCES: Readonly<Record<BudgetKind, Resource>> = {
+  PodDisruptionBudget: DISRUPTION_BUDGETS,
+  PodUnavailableBudget: UNAVAILABLE_BUDGETS,
+};
+
+interface Read {
+  readonly atMs: number;
+  readonly budgets: Promise<readonly DisruptionBudget[]>;
+}
+
+/** of each pass */
+const lastRead = new WeakMap<Cluster, Read>();
+
+interface Reader {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly settings: RolloutSettings;
+}
+
+/** All of the cluster; none without the gate. @throws Error that says which role is missing, and KubeError */
+export async function readDisruptionBudgets(context: Reader): Promise<readonly DisruptionBudget[]> {
+  if (!context.settings.RespectDisruptionBudgets) return [];
+  const { cluster, clock } = context;
+  const last = lastRead.get(cluster);
+  if (last && isFresh(last, clock)) return await last.budgets;
+  const budgets = listBoth(cluster);
+  lastRead.set(cluster, { atMs: clock.now(), budgets });
+  return await budgets;
+}
+
+function isFresh({ atMs }: Read, clock: Clock): boolean {
+  return clock.now() - atMs < GOOD_FOR_MS;
+}
+
+async function listBoth(cluster: Cluster): Promise<readonly DisruptionBudget[]> {
+  const lists = await mapLimited(["PodDisruptionBudget", "PodUnavailableBudget"] as const, 1, (kind) =>
+    listBudgets(cluster, kind),
+  );
+  return lists.flat();
+}
+
+async function listBudgets(cluster: Cluster, kind: BudgetKind): Promise<readonly DisruptionBudget[]> {
+  const resource = RESOURCES[kind];
+  try {
+    const keep = (object: KubernetesObject) => disruptionBudgetOf(kind, object);
+    return (await listAll(cluster, resource, {}, keep)).items;
+  } catch (error) {
+    if (kind === "PodUnavailableBudget" && isKubeError(error, 404)) return [];
+    if (!isKubeError(error, 403)) throw error;
+    throw new Error(`${resource.plural} may not be listed, which gate RespectDisruptionBudgets needs: ${ROLE}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Label keys that have to be kept of pods; undefined: nobody asks budgets. */
+export function budgetLabelsOf({ settings }: Reader, budgets: readonly DisruptionBudget[]) {
+  return settings.RespectDisruptionBudgets ? keysOfBudgets(budgets) : undefined;
+}
+
+/** Something has been written that other looks should see. */
+export function forgetDisruptionBudgets(cluster: Cluster): void {
+  lastRead.delete(cluster);
+}

@@ -1,0 +1,176 @@
+/** Decides which pods disruption budgets let a rollout restart now, and on which budgets that is to be counted. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../../api/names.ts";
+import { counted } from "../../../go/counted.ts";
+import { each, type Sequence } from "../../../go/sequence.ts";
+import { readyCondition } from "../../pod/is-ready.ts";
+import { parseUpgradeRecords } from "../../pod/pod-records.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { budgetStanding, covers, type DisruptionBudget, idOf } from "./disruption-budget.ts";
+
+/** What is counted on which budgets before a pod is written to. */
+export interface Disruption {
+  /** RFC3339, whole seconds: the time that the pod's own record gets too, by which its end is recognised */
+  readonly at: string;
+  /** KIND NAMESPACE/NAME of each */
+  readonly budgets: readonly string[];
+}
+
+/** A pod that was passed over, and what the budget in its way says. */
+export interface HeldPod {
+  readonly uid: string;
+  readonly why: string;
+  /** KIND NAMESPACE/NAME */
+  readonly budget: string;
+}
+
+const BUDGETS_NAMED = 3;
+
+/** Pods that wait for budgets. */
+export interface BudgetsInTheWay {
+  /** how many */
+  readonly waiting: number;
+  /** what a few of the budgets say, each in one sentence */
+  readonly full: readonly string[];
+  /** KIND NAMESPACE/NAME of all of them */
+  readonly names: readonly string[];
+}
+
+export function waitingForBudgets({ held }: { readonly held: readonly HeldPod[] }) {
+  if (held.length === 0) return {};
+  const full = [...new Set(held.map(({ why }) => why))].slice(0, BUDGETS_NAMED);
+  const names = [...new Set(held.map(({ budget }) => budget))];
+  return { disruptionBudgets: { waiting: held.length, full, names } };
+}
+
+export function disruptionText({
+  waiting,
+  full,
+}: {
+  readonly waiting: number;
+  readonly full: readonly string[];
+}): string {
+  return `${counted(waiting, "pod waits", "pods wait")} for disruption budgets: ${full.join("; ")}`;
+}
+
+export interface Guard {
+  /** no budget is in the way; nothing is taken by asking */
+  readonly isFree: (state: PodState) => boolean;
+  /** `canTake`, of those that no budget is in the way of; what is taken counts from then on */
+  readonly canTake: (state: PodState) => boolean;
+  readonly outcome: () => { readonly held: readonly HeldPod[]; readonly disruptions: ReadonlyMap<string, Disruption> };
+}
+
+interface Given {
+  /** all matched pods */
+  readonly pods: Sequence<PodState>;
+  readonly budgets: readonly DisruptionBudget[];
+  readonly reserved: ReadonlySet<string>;
+  readonly now: string;
+}
+
+/** What becomes of one pod on one budget. */
+interface Cost {
+  readonly budget: DisruptionBudget;
+  readonly pods: 0 | 1;
+  /** it is to be counted there, although that may cost nothing: it is counted already */
+  readonly isCounted: boolean;
+  readonly isAllowed: boolean;
+}
+
+/** Where there are no budgets, everything is as without. */
+export function guardOf(given: Given, canTake: (state: PodState) => boolean): Guard {
+  if (given.budgets.length === 0)
+    return { isFree: () => true, canTake, outcome: () => ({ held: [], disruptions: new Map() }) };
+  const byNamespace = Map.groupBy(given.budgets, ({ namespace }) => namespace);
+  const coveringOf = (pod: Pod) =>
+    (byNamespace.get(pod.metadata?.namespace ?? "") ?? []).filter((budget) => covers(budget, pod));
+  const left = roomOf(given, coveringOf);
+  const held = new Map<string, HeldPod>();
+  const disruptions = new Map<string, Disruption>();
+  const costsOf = (state: PodState) =>
+    coveringOf(state.pod).map((budget) => costOf(budget, state, left.get(budget) ?? 0, given.reserved));
+  const whyNot = (state: PodState, costs: readonly Cost[]) => {
+    const full = costs.find(({ isAllowed }) => !isAllowed);
+    if (full) return { why: budgetStanding(full.budget), budget: idOf(full.budget) };
+    const counting = costs.find((cost) => cost.isCounted);
+    // Somebody recognises the end of an older restart by this very time.
+    if (!counting || !wasWrittenAt(state.pod, given.now)) return undefined;
+    return { why: "the pod was written to in this very second", budget: idOf(counting.budget) };
+  };
+  return {
+    isFree: (state) => disruptions.has(uidOf(state)) || whyNot(state, costsOf(state)) === undefined,
+    canTake: (state) => {
+      const uid = uidOf(state);
+      const costs = costsOf(state);
+      const hindrance = whyNot(state, costs);
+      if (hindrance !== undefined) {
+        held.set(uid, { uid, ...hindrance });
+        return false;
+      }
+      if (!canTake(state)) return false;
+      const counted = costs.filter(({ isCounted }) => isCounted);
+      for (const { budget, pods } of counted) left.set(budget, (left.get(budget) ?? 0) - pods);
+      if (counted.length > 0)
+        disruptions.set(uid, { at: given.now, budgets: counted.map(({ budget }) => idOf(budget)) });
+      return true;
+    },
+    outcome: () => ({ held: [...held.values()], disruptions }),
+  };
+}
+
+/**
+ * What each allows, without pods that we are about to take down, or have just written to, and that its controller counts
+ * as up all the same: it has not seen that yet, or has given up to wait for it.
+ */
+function roomOf(
+  { pods, budgets, reserved }: Given,
+  coveringOf: (pod: Pod) => readonly DisruptionBudget[],
+): Map<DisruptionBudget, number> {
+  const left = new Map(budgets.map((budget) => [budget, budget.allowed]));
+  each(pods, (state) => {
+    if (!isOnItsWayDown(state, reserved)) return;
+    for (const budget of coveringOf(state.pod))
+      if (isCountedAsUp(state.pod, budget)) left.set(budget, (left.get(budget) ?? 0) - 1);
+  });
+  return left;
+}
+
+function isOnItsWayDown({ pod, isUpdated, isConsistent, resize }: PodState, reserved: ReadonlySet<string>): boolean {
+  return (isUpdated && !isConsistent) || resize?.isUnderWay === true || reserved.has(pod.metadata?.uid ?? "");
+}
+
+function isCountedAsUp(pod: Pod, budget: DisruptionBudget): boolean {
+  return isReadyFor(pod) && !budget.disrupted.has(pod.metadata?.name ?? "");
+}
+
+/** As the eviction API sees it. */
+function isReadyFor(pod: Pod): boolean {
+  return readyCondition(pod)?.status === "True";
+}
+
+function costOf(budget: DisruptionBudget, state: PodState, left: number, reserved: ReadonlySet<string>): Cost {
+  const { pod } = state;
+  if (isFreeOf(budget, pod, left)) return { budget, pods: 0, isCounted: false, isAllowed: true };
+  if (budget.disrupted.has(pod.metadata?.name ?? "")) return { budget, pods: 0, isCounted: true, isAllowed: true };
+  // What is on its way down was taken from the room already.
+  const isTaken = isReadyFor(pod) && isOnItsWayDown(state, reserved);
+  const pods = isTaken ? 0 : 1;
+  return { budget, pods, isCounted: true, isAllowed: left >= pods };
+}
+
+/** What has not started takes nothing away, nor does what is down, where the budget says so. */
+function isFreeOf({ unready, isObserved, healthy, desired }: DisruptionBudget, pod: Pod, left: number): boolean {
+  if (pod.status?.phase === "Pending") return true;
+  if (isReadyFor(pod)) return false;
+  return unready === "always" || (isObserved && desired > 0 && healthy >= desired && left >= 0);
+}
+
+function wasWrittenAt({ metadata }: Pod, now: string): boolean {
+  const { records } = parseUpgradeRecords(metadata?.annotations?.[HASH_ANNOTATION]);
+  return Object.values(records).some((record) => record?.updateTimestamp === now);
+}
+
+function uidOf({ pod }: PodState): string {
+  return pod.metadata?.uid ?? "";
+}

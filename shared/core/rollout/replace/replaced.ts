@@ -1,0 +1,32 @@
+/** Decides what is said of pods that are replaced: how many, and why none is where none may be. */
+
+import type { Sequence } from "../../../go/sequence.ts";
+import type { Action } from "../../actions.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import type { Replaced } from "../summary.ts";
+import { evictionsOf } from "./plan-replacement.ts";
+
+interface Batch {
+  readonly actions: readonly Action[];
+  readonly replaced: readonly PodState[];
+  readonly keptBack: number;
+  readonly selection: { readonly notUpgradable: Sequence<PodState> };
+}
+
+interface Asked {
+  readonly replacement?: Pick<Replaced, "stop" | "isInVain">;
+}
+
+/** Those that are replaced, where any are, differ in the same fields as those that stay. */
+export function lackingOf({ replaced, selection }: Batch): Sequence<PodState> {
+  return replaced.length > 0 ? replaced : selection.notUpgradable;
+}
+
+/** Nothing where nobody asks for it, and where every pod gets there in place. */
+export function replacedBy(batch: Batch, { replacement }: Asked): { readonly replaced?: Replaced } {
+  const { replaced, keptBack, selection, actions } = batch;
+  if (replacement === undefined || replaced.length + selection.notUpgradable.length === 0) return {};
+  const { stop, isInVain } = replacement;
+  const why = stop === undefined ? {} : { stop, ...(isInVain ? { isInVain } : {}) };
+  return { replaced: { waiting: replaced.length, selected: evictionsOf(actions).length, kept: keptBack, ...why } };
+}

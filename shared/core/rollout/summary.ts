@@ -1,0 +1,105 @@
+/** What a decision says of where the rollout stands, in counts and reasons: for the report, conditions and the plan. */
+import type { Held } from "./checks/check-records.ts";
+import type { BudgetsInTheWay } from "./disruption/guard.ts";
+import type { DownPod } from "./select/down-pods.ts";
+import type { WavesSummary } from "./waves/standing.ts";
+
+/** Why a pass does no more than it does. */
+export type Hold =
+  | "paused"
+  | "NotUpdate"
+  /** too many updated pods fail, where somebody has said how many those are */
+  | "halted"
+  /** nobody can tell what an annotation asks for */
+  | "unreadable"
+  /** a gate has not allowed the next batch */
+  | "gate"
+  /** checks of metrics have not passed, or are to be evaluated again some time after the last batch */
+  | "metrics"
+  /** every matched pod is updated */
+  | "finished"
+  /** hot upgrades are flipped first, new ones begin in the next pass */
+  | "flip"
+  /** pods whose new image runs get their smaller resources first, other pods are upgraded in the next pass */
+  | "shrink"
+  /** every pod that waits is kept by the partition */
+  | "partition"
+  /** pods wait for others to become ready */
+  | "budget"
+  /** pods of StatefulSets wait for their turn, where ordinals are followed */
+  | "order"
+  /** pods wait for others of their owners, where those have budgets */
+  | "ownerBudget"
+  /** pods wait for namespaces that come before theirs */
+  | "wave"
+  /** pods wait for disruption budgets that select them */
+  | "disruptionBudget"
+  /** evictions were refused a moment ago, mostly by PodDisruptionBudgets, and nothing else can be done */
+  | "evictionRefused"
+  /** no pod waits: the old ones are in flight, not selected or not upgradable */
+  | "nothingWaits"
+  /** everything that may be upgraded is being upgraded by this decision */
+  | "none";
+
+/** A pod that could not be handled; it is left alone, the others are not held up by it. */
+export interface PodProblem {
+  readonly namespace: string;
+  readonly name: string;
+  readonly message: string;
+}
+
+/** Counts of pods, for the report. */
+export interface Summary {
+  readonly matched: number;
+  readonly updated: number;
+  readonly ready: number;
+  readonly updatedReady: number;
+  /** may be upgraded in place, before partition and budget */
+  readonly waiting: number;
+  readonly notUpgradable: number;
+  /** where those differ from what they were made with, such as `spec.containers{agent}.env` */
+  readonly immutableFields: readonly string[];
+  /** old pods that stay because of the partition */
+  readonly partition: number;
+  readonly maxUnavailable: number;
+  /** updated pods that are down (with the gate StrictMaxUnavailable old ones too), and reserved ones */
+  readonly used: number;
+  /** of the updated pods that are down, a few by name */
+  readonly down: readonly DownPod[];
+  /** pods that this decision upgrades, flips or shrinks, those for which there is no room among them */
+  readonly selected: number;
+  /** of those: how many there is no room to reserve, so that nothing is planned for them yet; absent: none */
+  readonly beyondRoom?: number;
+  readonly hold: Hold;
+  /** where pods of StatefulSets wait for their turn: what the first of them waits for */
+  readonly order?: string;
+  /** why a gate has not allowed the next batch, one sentence */
+  readonly gate?: string;
+  /** what checks of metrics say, where they are in the way of the next batch */
+  readonly metrics?: Held;
+  /** why checks of metrics have stopped the rollout */
+  readonly stopped?: string;
+  /** where owners have budgets: how many pods wait for them, and who is in their way */
+  readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
+  /** with gate RespectDisruptionBudgets: how many pods wait for budgets, and what a few of those say */
+  readonly disruptionBudgets?: BudgetsInTheWay;
+  /** where pods that cannot be upgraded in place are replaced, and there are such pods */
+  readonly replaced?: Replaced;
+  readonly problems: readonly PodProblem[];
+  /** how far the release has come through its waves; absent: nobody asks for them */
+  readonly waves?: WavesSummary;
+}
+
+/** Counts of pods that only get there by an eviction. */
+export interface Replaced {
+  /** before partition and budget; among those that wait */
+  readonly waiting: number;
+  /** that this decision evicts */
+  readonly selected: number;
+  /** not evicted now, since an eviction of a pod of the same controller was refused */
+  readonly kept: number;
+  /** why none is evicted, one sentence */
+  readonly stop?: string;
+  /** set with it when pods came back without what they should have */
+  readonly isInVain?: true;
+}

@@ -1,0 +1,83 @@
+/** The chart's alerts look at what `serve` and the passes tell of in the state that each is about, and at nothing that is never told. */
+import { describe, expect, test } from "vitest";
+import { ALERTS } from "../../infra/helm/metrics-template.ts";
+import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
+import { createMetrics, type Metrics } from "../../shared/metrics/prometheus.ts";
+
+const SET = {
+  name: "logs",
+  stop: "settled",
+  why: "",
+  state: "Ready",
+  tally: { problems: [], patched: [], conflicts: 0 },
+} as unknown as SidecarSetReport;
+const PASS = {
+  startedAt: "2026-11-26T00:00:00Z",
+  durationMs: 1,
+  isDryRun: false,
+  problems: [],
+  notReached: [],
+  unread: [],
+  calls: {},
+  sidecarSets: [SET],
+} as unknown as PassReport;
+
+type Tell = (metrics: Metrics) => void;
+const pass =
+  (changed: Partial<PassReport>): Tell =>
+  ({ addPass }) =>
+    addPass({ ...PASS, ...changed }, 0);
+
+/** What is told while all is well, then what is told in the state that the alert is about. */
+const STATES: Readonly<Record<string, Tell>> = {
+  SidecarSetInTrouble: pass({ sidecarSets: [{ ...SET, state: "Degraded" }] }),
+  SidecarSetPodsMissed: pass({ sidecarSets: [{ ...SET, missed: { count: 2, pods: [] } }] }),
+  SidecarSetPassesFail: pass({ failure: "SidecarSets cannot be listed", sidecarSets: [] }),
+  SidecarSetNoPasses: () => undefined,
+  SidecarSetWebhookFails: ({ addRequest }) => addRequest("mutate-pod", 503, 0.01),
+  SidecarSetWebhookSlow: ({ addRequest }) => addRequest("mutate-pod", 200, 4),
+  SidecarSetCallersRefused: ({ addRequest }) => addRequest("none", 401, 0.01),
+  SidecarSetUnread: pass({ unread: ["logs"] }),
+};
+
+const SELECTOR = /(sidecarset_\w+)(?:\{(\w+)(=~|=)"([^"]*)"\})?/g;
+
+/** The sum of what a selector finds; undefined: there is no such series. */
+function found(text: string, [, name = "", label, operator, wanted = ""]: RegExpMatchArray): number | undefined {
+  const lines = text.split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+  const value = (line: string) => new RegExp(`[{,]${label}="([^"]*)"`).exec(line)?.[1] ?? "";
+  const isWanted = (line: string) =>
+    label === undefined ||
+    (operator === "=" ? value(line) === wanted : new RegExp(`^(?:${wanted})$`).test(value(line)));
+  const own = lines.filter(isWanted);
+  return own.length === 0 ? undefined : own.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
+
+/** What its first selector finds, less what its second does. */
+function measured(text: string, expr: string): number {
+  const [first, second] = [...expr.matchAll(SELECTOR)].map((selector) => found(text, selector) ?? 0);
+  return (first ?? 0) - (second ?? 0);
+}
+
+test("every alert has its state here", () => {
+  expect(ALERTS.map(({ alert }) => alert).toSorted()).toEqual(Object.keys(STATES).toSorted());
+});
+
+describe.each(ALERTS)("$alert", ({ alert, expr, summary }) => {
+  test("sees its state, and nothing while all is well", () => {
+    const metrics = createMetrics();
+    pass({})(metrics);
+    metrics.addRequest("mutate-pod", 200, 0.01);
+    const before = measured(metrics.text(), expr);
+    STATES[alert]?.(metrics);
+    const after = measured(metrics.text(), expr);
+    // That there are no more of them is what the alert waits for.
+    if (alert === "SidecarSetNoPasses") expect([before, after]).toEqual([1, 1]);
+    else expect([before, after > 0]).toEqual([0, true]);
+  });
+
+  test("names labels that its expression keeps", () => {
+    const named = [...summary.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label);
+    for (const label of named) expect(expr).toContain(`by (${label})`);
+  });
+});

@@ -1,0 +1,236 @@
+/** Who says how metrics are: well, badly, nothing, or nothing in time. Looks at whether passes go by what was said. */
+import type { ConfigMap } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, METRICS_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { Gates } from "../../shared/controller/rollout/gates.ts";
+import { ledgerName, parseLedger } from "../../shared/core/ledger.ts";
+import type { Measured } from "../../shared/core/rollout/checks/measure.ts";
+import type { ApiServer, Write } from "./api-server.ts";
+import { freshIn, isUpgrade } from "./approver.ts";
+import type { Chance } from "./chance.ts";
+import { countFault, type FaultCounts } from "./faults.ts";
+import type { SetPlan } from "./objects.ts";
+import type { Process } from "./process.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+/** As users write it: of values that are 0 or 9, each bound lies between. */
+export interface CheckPlan {
+  readonly name: string;
+  readonly query: string;
+  readonly max: number;
+  readonly failuresAllowed: number;
+  readonly intervalSeconds: number;
+}
+
+export interface PrometheusPlan {
+  readonly badRate: number;
+  /** of having no series */
+  readonly nothingRate: number;
+  /** of being asked in vain */
+  readonly deafRate: number;
+}
+
+export interface PrometheusOptions {
+  /** absent: nobody asks */
+  readonly plan: PrometheusPlan | undefined;
+  readonly sets: readonly SetPlan[];
+  readonly server: ApiServer;
+  readonly scheduler: Scheduler;
+  readonly chance: Chance;
+  readonly counts: FaultCounts;
+  readonly violated: (what: string) => void;
+}
+
+type Outcome = "pass" | "fail" | "inconclusive";
+
+/** What a process was told. */
+interface Told {
+  readonly process: string;
+  readonly query: string;
+  readonly outcome: Outcome;
+  readonly askedAtMs: number;
+}
+
+/** As ledgers keep it. */
+interface CheckRecord {
+  readonly name: string;
+  readonly about: string;
+  readonly at: string;
+  readonly outcome: Outcome;
+}
+
+/** What is known of one SidecarSet. */
+interface Known {
+  /** checks as users wrote them, those that may be obeyed; the newest last */
+  wishes: readonly { readonly text: string; readonly checks: readonly CheckPlan[] }[];
+  hash: string;
+  releasedAtMs: number;
+  records: readonly CheckRecord[];
+  /** by `about`: failures in a row */
+  readonly failures: Map<string, number>;
+  /** by `about`: when the answer was asked for that the last batch went by */
+  readonly usedAt: Map<string, string>;
+}
+
+interface Subject {
+  readonly set: string;
+  readonly known: Known;
+}
+
+/** A process waits so long at most. */
+const MOST_WAIT_MS = 5_000;
+/** Times are in whole seconds. */
+const ROUNDING_MS = 1_000;
+const VALUES = { pass: "0", fail: "9" } as const;
+
+export class Prometheus {
+  readonly #options: PrometheusOptions;
+  readonly #told: Told[] = [];
+  readonly #known: ReadonlyMap<string, Known>;
+  #isCalm = false;
+
+  constructor(options: PrometheusOptions) {
+    this.#options = options;
+    this.#known = new Map(
+      options.sets.map(({ name }) => [
+        name,
+        { wishes: [], hash: "", releasedAtMs: 0, records: [], failures: new Map(), usedAt: new Map() },
+      ]),
+    );
+  }
+
+  /** All is well from now on. */
+  calm(): void {
+    this.#isCalm = true;
+  }
+
+  gatesOf(process: Process): Gates {
+    return {
+      refusals: new Map(),
+      measure: (query, timeoutMs) => {
+        if (timeoutMs > MOST_WAIT_MS) this.#options.violated(`${process.name} waits for metrics for ${timeoutMs} ms`);
+        const askedAtMs = this.#options.scheduler.nowMs;
+        const { measured, outcome, afterMs } = this.#answer(timeoutMs);
+        return new Promise((resolve) => {
+          process.deliver(afterMs, () => {
+            this.#told.push({ process: process.name, query, outcome, askedAtMs });
+            resolve(measured);
+          });
+        });
+      },
+    };
+  }
+
+  #answer(timeoutMs: number): { readonly measured: Measured; readonly outcome: Outcome; readonly afterMs: number } {
+    const { chance, plan, counts } = this.#options;
+    const afterMs = chance.between(1, 300);
+    const outcome = !plan || this.#isCalm || !chance.isLucky(plan.badRate) ? "pass" : "fail";
+    if (!plan || this.#isCalm) return { measured: { values: [VALUES.pass] }, outcome, afterMs };
+    if (chance.isLucky(plan.deafRate)) {
+      countFault(counts, "metrics without an answer");
+      return { measured: { nothing: "no answer came in time" }, outcome: "inconclusive", afterMs: timeoutMs };
+    }
+    if (chance.isLucky(plan.nothingRate)) {
+      countFault(counts, "metrics say nothing");
+      return { measured: { nothing: "no series matches its query" }, outcome: "inconclusive", afterMs };
+    }
+    if (outcome === "fail") countFault(counts, "metrics beyond a bound");
+    return { measured: { values: [VALUES.pass, VALUES[outcome]] }, outcome, afterMs };
+  }
+
+  see(write: Write): void {
+    if (!this.#options.plan || write.isRemoved) return;
+    const isPass = write.userAgent.startsWith("pass");
+    if (write.resource === "sidecarsets") {
+      const known = this.#known.get(write.name);
+      const sidecarSet = write.object as unknown as SidecarSet;
+      if (known && isPass) forgetWishes(known, sidecarSet);
+      else if (known) this.#seeWish(known, sidecarSet);
+    }
+    const set = this.#options.sets.find(({ name }) => ledgerName(name) === write.name);
+    if (set && isPass && write.resource === "configmaps") this.#seeLedger(write, set.name);
+  }
+
+  #seeWish(known: Known, { metadata }: SidecarSet): void {
+    const { [METRICS_ANNOTATION]: text = "[]", [HASH_ANNOTATION]: hash = "" } = metadata?.annotations ?? {};
+    known.wishes = [...known.wishes, { text, checks: JSON.parse(text) as readonly CheckPlan[] }];
+    if (hash === known.hash) return;
+    known.hash = hash;
+    known.releasedAtMs = this.#options.scheduler.nowMs;
+  }
+
+  #seeLedger({ object, previous, userAgent }: Write, set: string): void {
+    const known = this.#known.get(set);
+    const [next, before] = [object, previous].map((one) => parseLedger((one as ConfigMap | undefined)?.data));
+    if (!known || !next) return;
+    const records = JSON.parse(next.checks ?? "[]") as readonly CheckRecord[];
+    const fresh = freshIn(next, before).filter((one) => isUpgrade(this.#options, one));
+    const isBatch = fresh.some(({ revision }) => revision === known.hash);
+    // What came late of a release that is over is not what is asked about now.
+    const halted = new Set(
+      [...known.failures].filter(([about]) => this.#isBeyond(known, about)).map(([about]) => about),
+    );
+    for (const record of records) this.#note(userAgent, { set, known }, record);
+    if (isBatch) this.#judgeBatch(userAgent, { set, known, records, halted });
+    known.records = records;
+  }
+
+  /** What is written down has been said, and is counted. */
+  #note(process: string, { set, known }: Subject, record: CheckRecord): void {
+    const { about, at, outcome, name } = record;
+    if (known.records.some((one) => one.about === about && one.at === at)) return;
+    const heard = this.#told.some((told) => told.process === process && told.outcome === outcome && isAt(told, at));
+    // What came too late says nothing, whatever it says.
+    if (!heard && outcome !== "inconclusive")
+      this.#report(process, set, `notes a ${outcome} of ${name} that nobody said`);
+    const failures = known.failures.get(about) ?? 0;
+    if (outcome !== "inconclusive") known.failures.set(about, outcome === "fail" ? failures + 1 : 0);
+  }
+
+  #judgeBatch(
+    process: string,
+    { set, known, records, halted }: Subject & Pick<BatchFacts, "records" | "halted">,
+  ): void {
+    const facts = { ...known, records, halted };
+    const problems = known.wishes.map(({ checks }) => checks.map((check) => batchProblem(check, facts)).find(Boolean));
+    const [problem] = problems;
+    if (problem !== undefined && problems.every((one) => one !== undefined)) this.#report(process, set, problem);
+    for (const { about, at } of records) known.usedAt.set(about, at);
+  }
+
+  /** By each wish that may be obeyed. */
+  #isBeyond({ wishes, failures, records }: Known, about: string): boolean {
+    const name = records.find((one) => one.about === about)?.name;
+    const checks = wishes.flatMap((wish) => wish.checks.filter((check) => check.name === name));
+    return checks.length > 0 && checks.every(({ failuresAllowed }) => (failures.get(about) ?? 0) > failuresAllowed);
+  }
+
+  #report(process: string, set: string, what: string): void {
+    this.#options.violated(`${process}: ${set} ${what}`);
+  }
+}
+
+type BatchFacts = Pick<Known, "releasedAtMs" | "usedAt" | "records"> & { readonly halted: ReadonlySet<string> };
+
+/** A sentence when no batch may begin. */
+function batchProblem({ name, intervalSeconds }: CheckPlan, facts: BatchFacts): string | undefined {
+  const { releasedAtMs, usedAt, records, halted } = facts;
+  const record = records.find((one) => one.name === name);
+  if (record?.outcome !== "pass") return `begins a batch, and ${name} is ${record?.outcome ?? "not known"}`;
+  if (halted.has(record.about)) return `begins a batch, and ${name} has stopped it`;
+  const atMs = Date.parse(record.at);
+  if (atMs + ROUNDING_MS <= releasedAtMs) return `begins a batch by what ${name} was before this release`;
+  const last = usedAt.get(record.about);
+  const isSoon = last !== undefined && atMs - Date.parse(last) < 1_000 * intervalSeconds;
+  return isSoon ? `begins a batch by ${name} of ${record.at}, and the last one was by ${last}` : undefined;
+}
+
+function forgetWishes(known: Known, { status }: SidecarSet): void {
+  const text = status?.observedAnnotations?.[METRICS_ANNOTATION];
+  const at = known.wishes.findIndex((wish) => wish.text === text);
+  if (at > 0) known.wishes = known.wishes.slice(at);
+}
+
+function isAt({ askedAtMs }: Told, at: string): boolean {
+  return Math.abs(askedAtMs - Date.parse(at)) < 2 * ROUNDING_MS;
+}

@@ -1,0 +1,290 @@
+/**
+ * Looks at whether waves keep their order: by what the pods are and have been, as the kubelets know it, not by what passes
+ * say of them. What a pass that looked a moment ago could not know is held against nobody.
+ */
+import type { LabelSelector, Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { Write } from "./api-server.ts";
+import { isHalfUpgraded } from "./end-state.ts";
+import type { NamespaceWitness } from "./namespace-witness.ts";
+import { hashOfPod, isSidecarOf, isWorking } from "./objects.ts";
+import { selects, wants } from "./permission.ts";
+
+/** As users write them. */
+export interface WavePlan {
+  readonly name: string;
+  readonly namespaceSelector: LabelSelector;
+  readonly soakSeconds?: number;
+  readonly paused?: boolean;
+}
+
+export interface WaveWitnessOptions {
+  readonly set: string;
+  readonly namespaces: NamespaceWitness;
+  readonly nowMs: () => number;
+  /** how much was written so far: the time of this judge */
+  readonly clock: () => number;
+  /** when a pass began, by the same time */
+  readonly beganOf: (pass: string) => number;
+  readonly violated: (what: string) => void;
+}
+
+/** Times are in whole seconds, both ends of a soak. */
+const ROUNDING_MS = 1_000;
+
+/** What the SidecarSet asked for, from one write of its users to the next. */
+interface Wish {
+  readonly text: string | undefined;
+  readonly waves: readonly WavePlan[];
+  readonly sidecarSet: SidecarSet;
+}
+
+type Row = Pick<NonNullable<NonNullable<SidecarSet["status"]>["waves"]>["list"][number], "completeSince" | "passedAt">;
+
+interface Told {
+  readonly all: readonly WavePlan[];
+  readonly wave: WavePlan;
+  readonly was: Row | undefined;
+  readonly is: Row | undefined;
+}
+
+/** Since there is this release, until there is another. */
+interface Release {
+  readonly hash: string;
+  /** the newest generation with it; 0: of a SidecarSet that had the name before */
+  readonly generation: number;
+  /** in writes */
+  readonly since: number;
+  /** uid of the pods that were there when it came → when it was first seen through, in ms; absent: not yet */
+  readonly through: Map<string, number | undefined>;
+  /** the least of each wave that was ever asked for */
+  readonly soaks: Map<string, number>;
+}
+
+export class WaveWitness {
+  readonly #options: WaveWitnessOptions;
+  readonly #pods = new Map<string, Pod>();
+  /** uid → since when, in writes, it has been neither through nor let be */
+  #leftSince: ReadonlyMap<string, number> = new Map();
+  /** those that may be obeyed, the newest last */
+  #wishes: readonly Wish[] = [];
+  /** those whose patches may still land, the newest last */
+  #releases: readonly Release[] = [];
+  #uid = "";
+  /** of pods whose turn comes only after a wave */
+  judged = 0;
+
+  constructor(options: WaveWitnessOptions) {
+    this.#options = options;
+  }
+
+  get set(): string {
+    return this.#options.set;
+  }
+
+  see(write: Write): void {
+    const { resource, name, userAgent } = write;
+    const isPass = userAgent.startsWith("pass");
+    if (resource === "pods") this.#seePod(write, isPass);
+    if (resource === "sidecarsets" && name === this.#options.set) {
+      if (isPass) this.#seeStatus(write);
+      else this.#seeWish(write);
+    }
+    if (resource === "pods" || resource === "sidecarsets" || resource === "namespaces") this.#look();
+  }
+
+  #seeWish({ object, isRemoved }: Write): void {
+    if (isRemoved) return;
+    const sidecarSet = object as unknown as SidecarSet;
+    const { annotations, uid = "", generation = 0 } = sidecarSet.metadata ?? {};
+    const text = annotations?.[WAVES_ANNOTATION];
+    const waves = JSON.parse(text ?? "[]") as readonly WavePlan[];
+    this.#wishes = [...this.#wishes, { text, waves, sidecarSet }];
+    if (uid !== this.#uid) this.#releases = this.#releases.map((one) => ({ ...one, generation: 0 }));
+    this.#uid = uid;
+    const hash = annotations?.[HASH_ANNOTATION] ?? "";
+    const last = this.#release;
+    const isSame = last?.hash === hash && last.generation > 0;
+    const release = isSame ? { ...last, generation } : this.#begun(hash, generation);
+    this.#releases = [...(isSame ? this.#releases.slice(0, -1) : this.#releases), release];
+    for (const { name, soakSeconds = 0 } of waves) {
+      const { soaks } = release;
+      soaks.set(name, Math.min(soaks.get(name) ?? Number.POSITIVE_INFINITY, soakSeconds));
+    }
+  }
+
+  #begun(hash: string, generation: number): Release {
+    const through = new Map([...this.#pods.keys()].map((uid) => [uid, undefined] as const));
+    return { hash, generation, since: this.#options.clock(), through, soaks: new Map() };
+  }
+
+  get #release(): Release | undefined {
+    return this.#releases.at(-1);
+  }
+
+  #seePod({ object, previous, isRemoved, userAgent }: Write, isPass: boolean): void {
+    const next = object as unknown as Pod;
+    const before = previous as unknown as Pod | undefined;
+    const uid = next.metadata?.uid ?? "";
+    if (isPass && before && hashOfPod(before, this.#options.set) !== hashOfPod(next, this.#options.set))
+      this.#judgeUpgrade(userAgent, next);
+    if (isRemoved) this.#pods.delete(uid);
+    else this.#pods.set(uid, next);
+  }
+
+  /** Those of before are done and have soaked, and none of them is paused by every wish that may be obeyed. */
+  #judgeUpgrade(pass: string, pod: Pod): void {
+    const hash = hashOfPod(pod, this.#options.set);
+    const releases = this.#releases.filter((one) => one.hash === hash);
+    const problems = releases.flatMap((release) =>
+      this.#wishes.map((wish) => this.#upgradeProblem(wish, pod, release)),
+    );
+    const [problem] = problems;
+    if (problem !== undefined && problems.every((one) => one !== undefined))
+      this.#report(pass, `updates ${pod.metadata?.name}, and ${problem}`);
+  }
+
+  #upgradeProblem({ waves }: Wish, pod: Pod, release: Release): string | undefined {
+    const rank = this.#leastRank(waves, pod, release.since);
+    if (rank > 0) this.judged++;
+    for (const wave of waves.slice(0, rank)) {
+      if (wave.paused) return `the wave ${wave.name} before it is paused`;
+      const late = this.#notSoaked(waves, wave, release);
+      if (late) return `${late.metadata?.name} of the wave ${wave.name} before it is not done, or not soaked`;
+    }
+    return undefined;
+  }
+
+  /** A pod that was there when the release came, is of this wave all along, and has not been through for long enough. */
+  #notSoaked(waves: readonly WavePlan[], wave: WavePlan, { through, since, soaks }: Release): Pod | undefined {
+    const latestMs = this.#options.nowMs() + ROUNDING_MS - 1_000 * (soaks.get(wave.name) ?? 0);
+    return [...this.#pods.values()].find((pod) => {
+      const uid = pod.metadata?.uid ?? "";
+      if (pod.metadata?.deletionTimestamp || !through.has(uid)) return false;
+      const isSoaked = (through.get(uid) ?? Number.POSITIVE_INFINITY) <= latestMs;
+      return !isSoaked && this.#isAlwaysOf(waves, wave, pod, since);
+    });
+  }
+
+  #seeStatus({ object, previous, userAgent }: Write): void {
+    const next = (object as unknown as SidecarSet).status ?? {};
+    const before = (previous as unknown as SidecarSet | undefined)?.status;
+    this.#forget(next);
+    const { waves } = next;
+    if (!waves || waves.revision !== this.#release?.hash) return;
+    const all = this.#wishes.at(-1)?.waves ?? [];
+    const known = before?.waves?.revision === waves.revision ? before.waves.list : [];
+    for (const wave of all) {
+      const [was, is] = [known, waves.list].map((list) => list.find(({ name }) => name === wave.name) ?? {});
+      this.#judgeRow(userAgent, { all, wave, was, is });
+    }
+  }
+
+  /** What the status says of one wave, and said before. */
+  #judgeRow(pass: string, { all, wave, was = {}, is = {} }: Told): void {
+    if (was.passedAt !== undefined) {
+      if (is.passedAt === undefined) this.#report(pass, `passes the wave ${wave.name} back`);
+      return;
+    }
+    if (is.completeSince === undefined) return;
+    this.#judgeComplete(pass, all, wave);
+    const late = is.passedAt === undefined ? undefined : this.#release && this.#notSoaked(all, wave, this.#release);
+    if (late) this.#report(pass, `passes the wave ${wave.name}, where ${late.metadata?.name} has not soaked`);
+  }
+
+  /** Where it is said to be complete, no pod of it has been left all the time since the pass began. */
+  #judgeComplete(pass: string, waves: readonly WavePlan[], wave: WavePlan): void {
+    const began = this.#options.beganOf(pass);
+    const left = [...this.#pods.values()].find((pod) => {
+      const since = this.#leftSince.get(pod.metadata?.uid ?? "") ?? Number.POSITIVE_INFINITY;
+      return since <= began && this.#isAlwaysOf(waves, wave, pod, began);
+    });
+    if (left) this.#report(pass, `calls the wave ${wave.name} complete, where ${left.metadata?.name} is not`);
+  }
+
+  /** Once the status shows what is obeyed, nothing of before is. */
+  #forget({ observedAnnotations, observedGeneration = 0 }: NonNullable<SidecarSet["status"]>): void {
+    const text = observedAnnotations?.[WAVES_ANNOTATION];
+    const at = this.#wishes.findIndex((wish) => wish.text === text);
+    if (at > 0) this.#wishes = this.#wishes.slice(at);
+    this.#releases = this.#releases.filter(({ generation }) => generation >= observedGeneration);
+  }
+
+  /** Once nothing goes wrong any more: every wave that can be is passed, and counted as it is. One sentence each. */
+  restProblems({ waves: told }: NonNullable<SidecarSet["status"]> = {}): readonly string[] {
+    const { set, namespaces } = this.#options;
+    const wish = this.#wishes.at(-1);
+    if (!wish || wish.waves.length === 0) return [];
+    if (told?.revision !== this.#release?.hash) return [`${set}: the status tells of waves of ${told?.revision}`];
+    const pods = [...this.#pods.values()].filter((pod) => !pod.metadata?.deletionTimestamp);
+    const matched = pods.filter((pod) => selects(wish.sidecarSet, pod, namespaces.now));
+    let isReached = true;
+    return wish.waves.flatMap((wave, rank) => {
+      const own = matched.filter((pod) => this.#leastRank(wish.waves, pod, this.#options.clock()) === rank);
+      const updated = own.filter((pod) => hashOfPod(pod, set) === this.#release?.hash);
+      const isComplete = own.every(({ metadata }) => !this.#leftSince.has(metadata?.uid ?? ""));
+      const row = told?.list[rank];
+      const isTold = row?.name === wave.name && row.pods === own.length && row.updated === updated.length;
+      const isPassed = row?.passedAt !== undefined;
+      const isOwed = isReached && isComplete && !wave.paused && !isPassed;
+      isReached = isPassed;
+      return [
+        ...(isTold ? [] : [`${set}: of the wave ${wave.name} the status tells ${JSON.stringify(row)}`]),
+        ...(isOwed ? [`${set}: the wave ${wave.name} is done, and not passed`] : []),
+      ];
+    });
+  }
+
+  /** What each pod is now. */
+  #look(): void {
+    const { clock, nowMs } = this.#options;
+    const left = [...this.#pods].filter(([, pod]) => this.#isLeft(pod)).map(([uid]) => uid);
+    this.#leftSince = new Map(left.map((uid) => [uid, this.#leftSince.get(uid) ?? clock()]));
+    const through = this.#release?.through ?? new Map<string, number | undefined>();
+    for (const [uid, sinceMs] of through) if (!this.#leftSince.has(uid)) through.set(uid, sinceMs ?? nowMs());
+  }
+
+  /** To be updated, or to be up again. */
+  #isLeft(pod: Pod): boolean {
+    const { set, namespaces } = this.#options;
+    const sidecarSet = this.#wishes.at(-1)?.sidecarSet;
+    if (!sidecarSet || pod.metadata?.deletionTimestamp || !selects(sidecarSet, pod, namespaces.now)) return false;
+    if (hashOfPod(pod, set) === this.#release?.hash) return !isUp(pod, set);
+    return wants(runningAgain(sidecarSet), pod, namespaces.now);
+  }
+
+  /** Of the wave, and of none before it, by the labels of its namespace all the time since then. */
+  #isAlwaysOf(waves: readonly WavePlan[], wave: WavePlan, pod: Pod, since: number): boolean {
+    const { namespaces } = this.#options;
+    const earlier = waves.slice(0, waves.indexOf(wave));
+    const isIn = namespaces.ever(since);
+    const wasIn = namespaces.since(since);
+    return isIn(pod, wave.namespaceSelector) && !earlier.some((one) => wasIn(pod, one.namespaceSelector));
+  }
+
+  /** By the labels that its namespace had at some time since then. */
+  #leastRank(waves: readonly WavePlan[], pod: Pod, since: number): number {
+    const wasIn = this.#options.namespaces.since(since);
+    const rank = waves.findIndex(({ namespaceSelector }) => wasIn(pod, namespaceSelector));
+    return rank < 0 ? waves.length : rank;
+  }
+
+  #report(pass: string, what: string): void {
+    this.#options.violated(`${pass}: ${what}`);
+  }
+}
+
+/** What others do to it shows in its readiness alone. */
+function isUp(pod: Pod, set: string): boolean {
+  const own = pod.spec.containers.filter((container) => isSidecarOf(set, container));
+  return isWorking({ ...pod, spec: { ...pod.spec, containers: own } }) && !isHalfUpgraded(pod, set);
+}
+
+/** As if nobody had paused it. */
+function runningAgain({ spec, ...rest }: SidecarSet): SidecarSet {
+  return {
+    ...rest,
+    spec: { ...spec, updateStrategy: { ...spec.updateStrategy, paused: false, type: "RollingUpdate" } },
+  };
+}
