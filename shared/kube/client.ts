@@ -56,8 +56,10 @@ interface Call extends Omit<OutgoingRequest, "timeoutMs"> {
  */
 export function connectCluster(access: ClusterAccess): Cluster {
   const transport = openTransport(access);
-  const send = caller(access, transport);
+  const clock = serverClock();
+  const send = caller(access, transport, clock.heard);
   return {
+    serverTimeMs: clock.now,
     get: (resource, key) =>
       send({ verb: "GET", resource: resource.plural, method: "GET", path: pathOf(resource, key) }),
     list: (resource, options = {}) =>
@@ -83,8 +85,24 @@ export function connectCluster(access: ClusterAccess): Cluster {
   };
 }
 
-/** Sends one call, reports it to the observer and reads the answer as JSON. */
-function caller(access: ClusterAccess, transport: Transport): <T>(call: Call) => Promise<T> {
+/** The API server's clock, as the head of each answer tells it, to the second. */
+function serverClock() {
+  let last: { readonly epochMs: number; readonly atMs: number } | undefined;
+  return {
+    heard: ({ date }: IncomingAnswer) => {
+      const epochMs = Date.parse(date ?? "");
+      if (!Number.isNaN(epochMs)) last = { epochMs, atMs: performance.now() };
+    },
+    now: () => last && last.epochMs + performance.now() - last.atMs,
+  };
+}
+
+/** Sends one call, reports it to the observer and reads the answer as JSON. `heard`: gets each answer as it begins. */
+function caller(
+  access: ClusterAccess,
+  transport: Transport,
+  heard: (answer: IncomingAnswer) => void,
+): <T>(call: Call) => Promise<T> {
   const timeoutMs = access.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS;
   const limited = limiter(access.limits ?? DEFAULT_CALL_LIMITS, { now: () => performance.now(), sleep });
   const once = async <T>(call: Call): Promise<T> => {
@@ -92,6 +110,7 @@ function caller(access: ClusterAccess, transport: Transport): <T>(call: Call) =>
     let answer: IncomingAnswer | undefined;
     try {
       answer = await transport({ ...call, timeoutMs });
+      heard(answer);
       return await readAnswer<T>(answer, call.keep);
     } finally {
       const { verb, resource } = call;

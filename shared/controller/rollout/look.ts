@@ -16,8 +16,10 @@ import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
 import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
 import { needsResize } from "../../core/rollout/upgrade/resize.ts";
+import { wavesOf } from "../../core/rollout/waves/waves.ts";
 import { ifThere } from "../../kube/error.ts";
 import { type Cluster, PODS } from "../../kube/port.ts";
+import { secondText } from "../../settings/time-text.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { budgetLabelsOf, readDisruptionBudgets } from "./disruption-budgets.ts";
@@ -189,7 +191,10 @@ export function decideOn(
 ): Decision {
   const beganAtMs = context.clock.now();
   const { glimpses } = look.observed.view;
-  const decision = decide({ ...surroundingsOf(look, kept), checks, pods: glimpses }, decideContext(context));
+  const decision = decide(
+    { ...surroundingsOf(look, kept), checks, pods: glimpses },
+    decideContext(context, look.sidecarSet),
+  );
   look.decisionMs = context.clock.now() - beganAtMs;
   return decision;
 }
@@ -209,10 +214,20 @@ export function checksIn({ stored }: Look): readonly CheckRecord[] {
   return parseRecords(stored.ledger.checks);
 }
 
-export function decideContext({
-  clock,
-  kruiseNamespace,
-  settings,
-}: Pick<RolloutContext, "clock" | "kruiseNamespace" | "settings">): DecideContext {
-  return { now: timestamp(clock), kruiseNamespace, settings };
+/**
+ * One machine says since when a wave is complete, and another one whether that is long enough. So waves go by the clock of
+ * the API server, as far as that is known: a pass whose own clock is a day ahead must not end what soaks.
+ */
+export function decideContext(
+  {
+    cluster,
+    clock,
+    kruiseNamespace,
+    settings,
+  }: Pick<RolloutContext, "cluster" | "clock" | "kruiseNamespace" | "settings">,
+  sidecarSet: SidecarSet,
+): DecideContext {
+  const serverMs = wavesOf(sidecarSet) === undefined ? undefined : cluster.serverTimeMs?.();
+  const now = serverMs === undefined ? timestamp(clock) : secondText(serverMs);
+  return { now, kruiseNamespace, settings };
 }
