@@ -16,7 +16,6 @@ import type {
 } from "./port.ts";
 import { DEFAULT_CALL_LIMITS, limiter } from "./rate-limit.ts";
 import { readList } from "./read-list.ts";
-import { ServerTime } from "./server-time.ts";
 import {
   type ClusterAccess,
   type IncomingAnswer,
@@ -57,10 +56,10 @@ interface Call extends Omit<OutgoingRequest, "timeoutMs"> {
  */
 export function connectCluster(access: ClusterAccess): Cluster {
   const transport = openTransport(access);
-  const time = new ServerTime();
-  const send = caller(access, transport, time);
+  const clock = serverClock();
+  const send = caller(access, transport, clock.heard);
   return {
-    epochMs: () => time.epochMs,
+    serverTimeMs: clock.now,
     get: (resource, key) =>
       send({ verb: "GET", resource: resource.plural, method: "GET", path: pathOf(resource, key) }),
     list: (resource, options = {}) =>
@@ -86,8 +85,24 @@ export function connectCluster(access: ClusterAccess): Cluster {
   };
 }
 
-/** Sends one call, reports it to the observer and reads the answer as JSON. */
-function caller(access: ClusterAccess, transport: Transport, time: ServerTime): <T>(call: Call) => Promise<T> {
+/** The API server's clock, as the head of each answer tells it, to the second. */
+function serverClock() {
+  let last: { readonly epochMs: number; readonly atMs: number } | undefined;
+  return {
+    heard: ({ date }: IncomingAnswer) => {
+      const epochMs = Date.parse(date ?? "");
+      if (!Number.isNaN(epochMs)) last = { epochMs, atMs: performance.now() };
+    },
+    now: () => last && last.epochMs + performance.now() - last.atMs,
+  };
+}
+
+/** Sends one call, reports it to the observer and reads the answer as JSON. `heard`: gets each answer as it begins. */
+function caller(
+  access: ClusterAccess,
+  transport: Transport,
+  heard: (answer: IncomingAnswer) => void,
+): <T>(call: Call) => Promise<T> {
   const timeoutMs = access.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS;
   const limited = limiter(access.limits ?? DEFAULT_CALL_LIMITS, { now: () => performance.now(), sleep });
   const once = async <T>(call: Call): Promise<T> => {
@@ -95,7 +110,7 @@ function caller(access: ClusterAccess, transport: Transport, time: ServerTime): 
     let answer: IncomingAnswer | undefined;
     try {
       answer = await transport({ ...call, timeoutMs });
-      time.see(answer.date);
+      heard(answer);
       return await readAnswer<T>(answer, call.keep);
     } finally {
       const { verb, resource } = call;

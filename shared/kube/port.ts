@@ -176,6 +176,6 @@ export interface Cluster {
   ): Promise<T>;
   delete(resource: Resource, key: ObjectKey, options?: DeleteOptions): Promise<void>;
   watch<T extends KubernetesObject>(resource: Resource, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
-  /** What the API server's own clock shows, in milliseconds since the epoch, by its last answer; absent, or undefined: it is not known. */
-  readonly epochMs?: () => number | undefined;
+  /** Milliseconds since the epoch by the API server's clock, from its last answer; undefined: none has said so. Absent: it is not known. */
+  readonly serverTimeMs?: (() => number | undefined) | undefined;
 }

@@ -3,11 +3,18 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { UNDONE_ANNOTATION } from "../../shared/api/names.ts";
+import { SKIP_WAVES_ANNOTATION, UNDONE_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
-import { deploy, KRUISE_NAMESPACE, release, startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import {
+  deploy,
+  KRUISE_NAMESPACE,
+  readSet,
+  release,
+  startTestCluster,
+  type TestCluster,
+} from "../controller/fixture.ts";
 import { runHere } from "./run-cli.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -55,6 +62,28 @@ it("names the revision that pods are ready with where the previous one never was
   expect(said).toContain("It is not known whether revision 2 was ever ready. 1 pod runs it, and none is ready.");
   expect(said).toContain("Revision 1 is ready in 3 pods: sidecarset undo agent --to-revision 1.");
   expect(await undo("--to-revision", "1")).not.toContain("not known");
+});
+
+it("skips waves where that is asked for, of this revision alone, and says so where it is not", async () => {
+  expect(await undo("--skip-waves")).toContain("It has no waves that could be skipped.");
+  const waves = JSON.stringify([{ name: "all", namespaceSelector: {}, soakSeconds: 3_600 }]);
+  const annotate = (text: string | null) =>
+    test.cluster.patch(
+      SIDECARSETS,
+      { name: "agent" },
+      { type: "merge", body: { metadata: { annotations: { [WAVES_ANNOTATION]: text } } } },
+    );
+  await annotate(waves);
+  expect(await undo("--to-revision", "1")).toContain(
+    "Pods go back wave by wave; --skip-waves has all go back at once.",
+  );
+  const cli = ["--kubeconfig", join(folder, "kubeconfig"), "undo", "agent", "--to-revision", "1", "--skip-waves"];
+  expect((await runHere(cli)).stdout).toContain("back to revision 1");
+  const { metadata, spec } = await readSet(test.cluster, "agent");
+  expect(metadata?.annotations?.[SKIP_WAVES_ANNOTATION]).toBe("hash1");
+  expect(spec.containers?.[0]?.image).not.toContain("does-not-exist");
+  await annotate(null);
+  await release(test.cluster, "agent", 3, { image: "proxy:does-not-exist-either", paused: true });
 });
 
 it("says that a revision was taken back before, and why", async () => {

@@ -69,6 +69,7 @@ export function faultyCluster(
       await late?.().catch(() => undefined);
     },
     get: (resource, key) => run(`GET ${resource.plural}`, () => cluster.get(resource, key)),
+    serverTimeMs: cluster.serverTimeMs,
     list: (resource, options) => run(`LIST ${resource.plural}`, () => cluster.list(resource, options)),
     create: (resource, object, options) =>
       run(`CREATE ${resource.plural}`, () => cluster.create(resource, object, options)),

@@ -146,21 +146,33 @@ describe("namespaces get a release in their order", () => {
     expect(since).toMatch(/Z$/);
     await runPass(cluster, options("soaks"));
     expect(await updatedIn("soaks")).toEqual(["dev", "dev"]);
-    const killed = faultyCluster(cluster, "killAfter", (_, call) => call.startsWith("PATCH sidecarsets"));
-    const hour = {
-      now: clock.now,
-      sleep: clock.sleep,
-      random: clock.random,
-      epochMs: () => clock.epochMs() + 3_600_000,
-    };
-    await Promise.race([runPass(killed, options("soaks", { clock: hour })), killed.struck]);
+    const later = { ...cluster, serverTimeMs: () => Date.now() + 3_600_000 };
+    const killed = faultyCluster(later, "killAfter", (_, call) => call.startsWith("PATCH sidecarsets"));
+    await Promise.race([runPass(killed, options("soaks")), killed.struck]);
     const [dev] = (await readSet(cluster, "soaks")).status?.waves?.list ?? [];
     expect([dev?.completeSince, dev?.passedAt]).toEqual([since, expect.stringMatching(/Z$/)]);
     expect(await updatedIn("soaks")).toEqual(["dev", "dev"]);
-    // By its own clock the hour is not over; what was passed is.
+    // By the server's clock as it is now the soak is not over; what was passed is.
     await runPass(cluster, options("soaks"));
     expect(await updatedIn("soaks")).toEqual(DONE);
     expect(judge("soaks")).toBe(6);
+  });
+
+  it.each([
+    ["ahead", 86_400_000],
+    ["behind", -86_400_000],
+  ])("and not sooner where a pass's own clock is a day %s", async (word, byMs) => {
+    const name = `day-${word}`;
+    const wrong = { ...clock, epochMs: () => clock.epochMs() + byMs };
+    await begin(name, { dev: { soakSeconds: 120 } });
+    // The clock is wrong when the wave is complete, or when it has to have soaked.
+    await runPass(cluster, options(name, byMs < 0 ? { clock: wrong } : {}));
+    await runPass(cluster, options(name, byMs > 0 ? { clock: wrong } : {}));
+    expect(await updatedIn(name)).toEqual(["dev", "dev"]);
+    const [dev] = (await readSet(cluster, name)).status?.waves?.list ?? [];
+    expect(Math.abs(Date.parse(dev?.completeSince ?? "") - Date.now())).toBeLessThan(60_000);
+    await runPass({ ...cluster, serverTimeMs: () => Date.now() + 121_000 }, options(name, { clock: wrong }));
+    expect(await updatedIn(name)).toEqual(DONE);
   });
 
   it("whichever call a pass is killed at", async () => {

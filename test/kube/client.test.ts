@@ -45,6 +45,26 @@ describe("a call is one request", () => {
     ]);
   });
 
+  it("knows the API server's clock from any answer that tells it, also a refusal", async () => {
+    const dates = [undefined, "Thu, 01 Jan 2026 00:00:00 GMT", "no time at all"];
+    const server = await serve((_, response) => {
+      response.sendDate = false;
+      const date = dates.shift();
+      if (date !== undefined) response.setHeader("date", date);
+      answer(response, dates.length === 1 ? 404 : 200, { kind: "Status", code: 404, reason: "NotFound" });
+    });
+    const cluster = connectCluster({ server });
+    expect(cluster.serverTimeMs?.()).toBeUndefined();
+    await cluster.get(PODS, pod);
+    expect(cluster.serverTimeMs?.()).toBeUndefined();
+    const beganMs = performance.now();
+    await failureOf(cluster.get(PODS, pod));
+    await cluster.get(PODS, pod);
+    const aheadMs = (cluster.serverTimeMs?.() ?? 0) - Date.parse("2026-01-01T00:00:00Z");
+    expect(aheadMs).toBeGreaterThanOrEqual(0);
+    expect(aheadMs).toBeLessThanOrEqual(performance.now() - beganMs);
+  });
+
   it("writes what it creates as Go does, to the byte", async () => {
     const seen: string[] = [];
     const server = await serve((_, response, body) => {

@@ -15,6 +15,9 @@ export const RUNTIME_CLIENT = existsSync(pathOf("node_modules/aws-lambda-ric/rap
   ? "aws-lambda-ric"
   : "test/lambda/runtime-client.mjs";
 
+if (process.env["AWS_RUNTIME_CLIENT"] === "required" && RUNTIME_CLIENT !== "aws-lambda-ric")
+  throw new Error("AWS' runtime client is required, and not installed: npm ci --prefix test/lambda");
+
 /** As on Lambda. */
 const NODE_OPTIONS = "--no-experimental-require-module --no-experimental-detect-module";
 

@@ -92,8 +92,7 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
     namespace: key.namespace,
   });
   return {
-    // A header has whole seconds.
-    epochMs: () => 1_000 * Math.floor(site.scheduler.nowMs / 1_000),
+    serverTimeMs: () => site.scheduler.nowMs,
     get: (resource, key) => network.send(to("GET", resource, key), () => server.get(name, resource, key)),
     list: (resource, options = {}) => network.list(to("LIST", resource, options), resource, options) as Promise<never>,
     create: (resource, object, options) => {

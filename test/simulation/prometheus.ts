@@ -70,6 +70,8 @@ interface Known {
   readonly failures: Map<string, number>;
   /** by `about`: when the answer was asked for that the last batch went by */
   readonly usedAt: Map<string, string>;
+  /** each `about` of before the newest change of the release or of its checks */
+  over: ReadonlySet<string>;
 }
 
 interface Subject {
@@ -94,7 +96,7 @@ export class Prometheus {
     this.#known = new Map(
       options.sets.map(({ name }) => [
         name,
-        { wishes: [], hash: "", releasedAtMs: 0, records: [], failures: new Map(), usedAt: new Map() },
+        { wishes: [], hash: "", releasedAtMs: 0, records: [], failures: new Map(), usedAt: new Map(), over: new Set() },
       ]),
     );
   }
@@ -153,6 +155,8 @@ export class Prometheus {
 
   #seeWish(known: Known, { metadata }: SidecarSet): void {
     const { [METRICS_ANNOTATION]: text = "[]", [HASH_ANNOTATION]: hash = "" } = metadata?.annotations ?? {};
+    const isSame = hash === known.hash && text === known.wishes.at(-1)?.text;
+    if (!isSame) known.over = new Set([...known.failures.keys(), ...known.usedAt.keys()]);
     known.wishes = [...known.wishes, { text, checks: JSON.parse(text) as readonly CheckPlan[] }];
     if (hash === known.hash) return;
     known.hash = hash;
@@ -173,6 +177,12 @@ export class Prometheus {
     for (const record of records) this.#note(userAgent, { set, known }, record);
     if (isBatch) this.#judgeBatch(userAgent, { set, known, records, halted });
     known.records = records;
+    // What was noted of a release or of a check that is over may be forgotten, for good.
+    for (const about of known.over)
+      if (!records.some((one) => one.about === about)) {
+        known.failures.delete(about);
+        known.usedAt.delete(about);
+      }
   }
 
   /** What is written down has been said, and is counted. */

@@ -297,6 +297,7 @@ function waves(chance: Chance, base: Scenario): Partial<Scenario> {
     noticeMs: chance.pick([50, 1_000]),
     readyMs: chance.pick([50, 2_000, 5_000]),
     release: { waves: anyWaves(chance, base.seed) },
+    areClocksSkewed: base.seed % 4 === 2,
     strikes: isMoving ? also({ ...base, strikes }, chance, "namespace relabelled", chance.between(1, 3)) : strikes,
     passes: [...base.passes.map(withoutJump), ...manyPasses(chance, base)],
   };

@@ -1,8 +1,9 @@
 /** `undo`, `abort` and `history`: back to what a revision recorded. */
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
+import { HASH_ANNOTATION, SKIP_WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { undoneBefore } from "../../../shared/core/rollout/halt/undone.ts";
+import { wavesOf } from "../../../shared/core/rollout/waves/waves.ts";
 import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-controlled-by.ts";
 import { recordedFields } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { counted } from "../../../shared/go/counted.ts";
@@ -30,10 +31,18 @@ export const UNDO: Command = {
   summary: "make the SidecarSet what it was, by the previous revision or another one",
   details:
     "Containers, volumes, pull secrets and patched metadata are those of the revision, of an ordered set the pod template, as with kubectl rollout undo; selectors and strategies stay as they are now. Pods go back as any rollout goes: within partition and maxUnavailable.",
-  options: [{ flags: "--to-revision <NUMBER>", about: "as history shows them; default: the previous one" }, DRY_RUN],
+  options: [
+    { flags: "--to-revision <NUMBER>", about: "as history shows them; default: the previous one" },
+    {
+      flags: "--skip-waves",
+      about: "all waves at once, whether or not they have soaked or are paused; default: one after the other",
+    },
+    DRY_RUN,
+  ],
   examples: [
     "sidecarset undo log-agent",
     "sidecarset undo log-agent --to-revision 3 --dry-run",
+    "sidecarset undo log-agent --skip-waves",
     "sidecarset undo statefulset.apps.kruise.io/db -n shop",
   ],
   run: async (input, session) => {
@@ -50,7 +59,9 @@ export const UNDO: Command = {
         : [`The partition is ${updateStrategy?.partition}: so many pods stay as they are.`]),
       ...doubtsOf(read, revision),
     ];
-    await changeSet(input, session, cluster, { sidecarSet: read.sidecarSet, change: { ...changeTo(revision), notes } });
+    const skip = skipOf(read.sidecarSet, revision, input.isSet("skip-waves"));
+    const change = { ...changeTo(revision), ...skip, notes: [...notes, ...skip.notes] };
+    await changeSet(input, session, cluster, { sidecarSet: read.sidecarSet, change });
     return 0;
   },
 };
@@ -172,6 +183,23 @@ function revisionOfOthers(read: ReadSet): ControllerRevision {
       ? `no rollout of ${name} is under way, all pods are updated; sidecarset undo goes back to the previous revision`
       : `no revision is left of what the other pods of ${name} run; name one: sidecarset undo ${name} --to-revision NUMBER`,
   );
+}
+
+/** Whoever has waves is told that they hold here too, unless they are to be skipped: for this revision, and no other. */
+function skipOf(
+  sidecarSet: SidecarSet,
+  { metadata }: ControllerRevision,
+  isSkipping: boolean,
+): Required<Pick<Change, "notes">> & Pick<Change, "annotations"> {
+  const hasWaves = wavesOf(sidecarSet) !== undefined;
+  if (!hasWaves) return { notes: isSkipping ? ["It has no waves that could be skipped."] : [] };
+  const hash = metadata?.annotations?.[HASH_ANNOTATION];
+  if (!isSkipping) return { notes: ["Pods go back wave by wave; --skip-waves has all go back at once."] };
+  if (hash === undefined)
+    throw new CliError(
+      "--skip-waves: the revision does not say which hash it has; take the annotation waves away instead",
+    );
+  return { annotations: { [SKIP_WAVES_ANNOTATION]: hash }, notes: [] };
 }
 
 /** The recorded fields; null where there was nothing. */

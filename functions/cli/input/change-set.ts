@@ -10,6 +10,8 @@ import type { Session } from "../session.ts";
 export interface Change {
   /** merge patch of its spec: null takes a field away */
   readonly spec: object;
+  /** absent: none is changed */
+  readonly annotations?: Readonly<Record<string, string>>;
   /** what was done, as in "log-agent: paused" */
   readonly text: string;
   /** what to know about it, one sentence each */
@@ -27,7 +29,9 @@ export async function changeSet(input: Input, session: Session, cluster: Cluster
   const { name = "", uid } = sidecarSet.metadata ?? {};
   const read = () => cluster.get<SidecarSet>(SIDECARSETS, { name });
   const store = (resourceVersion: string | undefined, options: PatchOptions) => {
-    const body = { metadata: { uid, resourceVersion }, spec: change.spec };
+    const { annotations } = change;
+    const metadata = { uid, resourceVersion, ...(annotations ? { annotations } : {}) };
+    const body = { metadata, spec: change.spec };
     return cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body }, options);
   };
   const subject = { sidecarSet: name };

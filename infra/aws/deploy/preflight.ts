@@ -27,6 +27,11 @@ export async function preflight(tools: Tools, stackName: string): Promise<Facts>
   const settings = await checkParameters(parametersOf(tools, cluster, secrets), options);
   await checkConcurrency(aws, settings);
   said(`${options.parameters.size} parameters, read by the functions' own parsers`);
+  if (!settings.reserved.has("mutate-pod"))
+    tools.screen.line(
+      { text: "  ! ", color: "yellow" },
+      "mutate-pod has no limit of its own: whoever finds its address may use up what the account can run, at your expense; --param reserved-concurrency=mutate-pod=200 is one",
+    );
   const stack = await aws.describeStack(stackName);
   checkStack(stackName, stack, options);
   said(stack === undefined ? `stack ${stackName} is not there yet` : `stack ${stackName}: ${stack.status}`);

@@ -60,7 +60,7 @@ export function meteredCluster(cluster: Cluster, { clock, endsAtMs, over, calls 
       );
     });
   return {
-    ...(cluster.epochMs ? { epochMs: cluster.epochMs } : {}),
+    serverTimeMs: cluster.serverTimeMs,
     get: (resource, key) => inTime(count("GET", resource), key, () => cluster.get(resource, key)),
     list: (resource, options = {}) => inTime(count("LIST", resource), options, () => cluster.list(resource, options)),
     create: (resource, object, options) =>

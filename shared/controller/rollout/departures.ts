@@ -4,14 +4,13 @@ import type { Departure, Ledger, LedgerPlan, Reservation } from "../../core/ledg
 import type { Decision } from "../../core/rollout/decide.ts";
 import { awaitedOf, type DepartureFacts, unexpired } from "../../core/rollout/replace/missing-pods.ts";
 import { evictionsOf } from "../../core/rollout/replace/plan-replacement.ts";
-import { addSeconds, secondsBetween } from "../../go/seconds-between.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { secondText } from "../../settings/time-text.ts";
-import { type Clock, timestamp } from "../loop/clock.ts";
+import type { Clock } from "../loop/clock.ts";
 
 /** Two clocks: whoever reads a time may have any other than whoever wrote it, but both ask one API server. */
 export interface ServerClock {
-  readonly cluster: Pick<Cluster, "epochMs">;
+  readonly cluster: Pick<Cluster, "serverTimeMs">;
   readonly clock: Clock;
 }
 
@@ -39,26 +38,18 @@ export function awaitedNow(
 }
 
 /** What is evicted is awaited from the moment that it is reserved. `departed`: those that are awaited already. */
-export function withDepartures(
-  context: ServerClock,
-  plan: LedgerPlan,
-  { actions }: Decision,
-  departed: readonly Departure[],
-): LedgerPlan {
+export function withDepartures(plan: LedgerPlan, { actions }: Decision, departed: readonly Departure[]): LedgerPlan {
   const granted = evictionsOf(actions).filter(({ pod }) => plan.granted.has(pod.uid));
   if (granted.length + departed.length === 0) return plan;
-  const aheadSeconds = secondsBetween(timestamp(context.clock), serverTimestamp(context)) ?? 0;
-  const added = granted.map(({ departure }) => {
-    return { ...departure, until: addSeconds(departure.until, aheadSeconds) ?? departure.until };
-  });
+  const added = granted.map(({ departure }) => departure);
   const isAgain = new Set(granted.map(({ pod }) => pod.uid));
   const others = departed.filter(({ uid }) => !isAgain.has(uid));
   return { ...plan, ledger: { ...plan.ledger, departed: [...others, ...added] } };
 }
 
 /** RFC3339, by the API server's clock where that is known. */
-function serverTimestamp({ cluster, clock }: ServerClock): string {
-  return secondText(cluster.epochMs?.() ?? clock.epochMs());
+export function serverTimestamp({ cluster, clock }: ServerClock): string {
+  return secondText(cluster.serverTimeMs?.() ?? clock.epochMs());
 }
 
 function uidsOf(kept: readonly Reservation[]): ReadonlySet<string> {

@@ -60,5 +60,8 @@ function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: Reado
 
 function foresee(context: RolloutContext, look: Look, kept: readonly Reservation[], wish: PlanWish) {
   const observation = { ...surroundingsOf(context, look, kept), pods: look.observed.view.pods };
-  return planRollout(observation, { ...decideContext(context), readyAfterSeconds: wish.readyAfterSeconds });
+  return planRollout(observation, {
+    ...decideContext(context, look.sidecarSet),
+    readyAfterSeconds: wish.readyAfterSeconds,
+  });
 }

@@ -9,6 +9,7 @@ import {
   type Seen,
   subjectOf,
 } from "../../core/ledger.ts";
+import { replacesNotUpgradable } from "../../core/pod/replaced.ts";
 import { type CheckRecord, parseRecords } from "../../core/rollout/checks/check-records.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
 import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
@@ -16,11 +17,12 @@ import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
 import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
 import { needsResize } from "../../core/rollout/upgrade/resize.ts";
+import { wavesOf } from "../../core/rollout/waves/waves.ts";
 import { ifThere } from "../../kube/error.ts";
 import { type Cluster, PODS } from "../../kube/port.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
-import { awaitedNow, type ServerClock } from "./departures.ts";
+import { awaitedNow, type ServerClock, serverTimestamp } from "./departures.ts";
 import { budgetLabelsOf, readDisruptionBudgets } from "./disruption-budgets.ts";
 import { findMissed } from "./find-missed.ts";
 import type { Gates } from "./gates.ts";
@@ -192,7 +194,7 @@ export function decideOn(
   const beganAtMs = context.clock.now();
   const { glimpses } = look.observed.view;
   const surroundings = surroundingsOf(context, look, kept, keptOwners(context));
-  const decision = decide({ ...surroundings, checks, pods: glimpses }, decideContext(context));
+  const decision = decide({ ...surroundings, checks, pods: glimpses }, decideContext(context, look.sidecarSet));
   look.decisionMs = context.clock.now() - beganAtMs;
   return decision;
 }
@@ -218,10 +220,16 @@ export function checksIn({ stored }: Look): readonly CheckRecord[] {
   return parseRecords(stored.ledger.checks);
 }
 
-export function decideContext({
-  clock,
-  kruiseNamespace,
-  settings,
-}: Pick<RolloutContext, "clock" | "kruiseNamespace" | "settings">): DecideContext {
-  return { now: timestamp(clock), kruiseNamespace, settings };
+/**
+ * One machine says since when a wave is complete, or until when a pod is awaited, and another one whether that is long
+ * enough. So these go by the clock of the API server, as far as that is known: a pass whose own clock is a day ahead must
+ * not end what soaks.
+ */
+export function decideContext(
+  context: Pick<RolloutContext, "cluster" | "clock" | "kruiseNamespace" | "settings">,
+  sidecarSet: SidecarSet,
+): DecideContext {
+  const { clock, kruiseNamespace, settings } = context;
+  const isShared = wavesOf(sidecarSet) !== undefined || replacesNotUpgradable(sidecarSet);
+  return { now: isShared ? serverTimestamp(context) : timestamp(clock), kruiseNamespace, settings };
 }

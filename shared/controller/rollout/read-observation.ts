@@ -39,7 +39,7 @@ export async function readObservation(
   const surroundings = surroundingsOf(reading, look, await keptOf(reading, look));
   return {
     observation: { ...surroundings, pods: [...look.observed.view.pods] },
-    context: decideContext(context),
+    context: decideContext(context, look.sidecarSet),
     missed: look.missed,
   };
 }

@@ -43,7 +43,7 @@ export async function readWithin(context: ReadContext, sidecarSet: SidecarSet, n
       disruptionBudgets: [],
       reserved: reservedOf([], subjectOf(sidecarSet), {}),
     },
-    context: decideContext(context),
+    context: decideContext(context, sidecarSet),
     unread: [
       "pods of other namespaces",
       "the ledger of reservations",

@@ -65,7 +65,7 @@ export async function round(
   if (!(await seeDisruptionBudgets(context, look))) return undefined;
   const decided = look.sidecarSet;
   const { decision, plan: reserved, checked, isCountOutdated } = await decideWithin(context, look, kept, mode);
-  const plan = withDepartures(context, reserved, decision, departedOf(context, look, kept));
+  const plan = withDepartures(reserved, decision, departedOf(context, look, kept));
   if (plan.ledger.reservations.length > 0 && !(await claimLedger(context, look, decision))) return undefined;
   if (!(await store(context, look, withChecks(plan, checked, kept), kept.length))) return undefined;
   const isObservable = isGenerationObservable(plan.ledger, subject);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { WAVES_ANNOTATION } from "../../../shared/api/names.ts";
+import { SKIP_WAVES_ANNOTATION, UNDONE_ANNOTATION, WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import {
@@ -52,6 +52,11 @@ function podsOf(...standings: readonly string[]): readonly Pod[] {
 }
 
 const LABELS = new Map(["dev", "staging", "production"].map((stage) => [stage, { stage }]));
+
+/** As `set`, with these annotations too. */
+function annotated(set: SidecarSet, annotations: Readonly<Record<string, string>>): SidecarSet {
+  return { ...set, metadata: { ...set.metadata, annotations: { ...set.metadata?.annotations, ...annotations } } };
+}
 
 function decided(set: SidecarSet, pods: readonly Pod[], now = NOW, uids: readonly string[] = []) {
   const observation = { sidecarSet: set, pods, revisions: [], ...UNTOUCHED, namespaceLabels: LABELS };
@@ -297,5 +302,38 @@ describe("what is said", () => {
     const unreadable = decided({ ...set, metadata: { ...set.metadata, annotations } }, podsOf("dev"));
     expect(unreadable.summary.hold).toBe("unreadable");
     expect(unreadable.waves).toEqual(passed("dev"));
+  });
+});
+
+describe("the way back", () => {
+  const waves = [{ name: "dev", soakSeconds: 3_600 }, { name: "staging", paused: true }, { name: "production" }];
+  const pods = podsOf("dev", "staging", "production", "");
+  const undone = (to: string) =>
+    JSON.stringify([{ from: "failed", to, at: NOW, message: "put back to revision 1, since 1 pod fails" }]);
+  const selectedBy = (annotations: Readonly<Record<string, string>>) =>
+    decided(annotated(setWith({ waves }), annotations), pods);
+
+  test.each<[string, Readonly<Record<string, string>>, number]>([
+    ["waits for waves like any other release", {}, 1],
+    ["waits for none where the annotation names this release", { [SKIP_WAVES_ANNOTATION]: NEW_HASH }, 4],
+    ["waits where it names another one", { [SKIP_WAVES_ANNOTATION]: OLD_HASH }, 1],
+    ["waits for none where a failed release was put back to this one", { [UNDONE_ANNOTATION]: undone(NEW_HASH) }, 4],
+    ["waits where another release followed since", { [UNDONE_ANNOTATION]: undone(OLD_HASH) }, 1],
+  ])("%s", (_, annotations, count) => {
+    const { summary, waves: record } = selectedBy(annotations);
+    expect(summary.selected).toBe(count);
+    const passed = record?.list.filter(({ passedAt }) => passedAt !== undefined) ?? [];
+    expect(passed).toHaveLength(count === 4 ? 3 : 0);
+  });
+
+  test("has no wave in the way, and none that is paused", () => {
+    const { holder, behind, rows } = selectedBy({ [SKIP_WAVES_ANNOTATION]: NEW_HASH }).summary.waves ?? {};
+    expect([holder, behind]).toEqual([undefined, 0]);
+    expect(rows?.map(({ name, stage }) => `${name} ${stage}`)).toEqual([
+      "dev passed",
+      "staging passed",
+      "production passed",
+      " updating",
+    ]);
   });
 });

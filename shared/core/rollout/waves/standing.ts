@@ -10,7 +10,7 @@ import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { type Tally, type TallyFacts, tallyWaves } from "./tally.ts";
-import { type Wave, waveOf, wavesOf } from "./waves.ts";
+import { areWavesSkipped, type Wave, waveOf, wavesOf } from "./waves.ts";
 
 export type WavesRecord = NonNullable<SidecarSetStatus["waves"]>;
 type WaveRecord = WavesRecord["list"][number];
@@ -66,15 +66,17 @@ export interface WavesScene {
 /** undefined: nobody asks for waves, or nobody can read which. */
 export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNow | undefined {
   const { sidecarSet, namespaceLabels, now } = scene;
-  const waves = wavesOf(sidecarSet);
-  if (waves === undefined) return undefined;
+  const asked = wavesOf(sidecarSet);
+  if (asked === undefined) return undefined;
+  const isSkipping = areWavesSkipped(sidecarSet);
+  const waves = isSkipping ? asked.map((wave) => ({ ...wave, isPaused: false })) : asked;
   const ranks = new Map([...namespaceLabels].map(([name, labels]) => [name, waveOf(waves, labels)]));
   const rankOfNamespace = (namespace: string) => ranks.get(namespace) ?? waves.length;
   const rankOf = ({ pod }: PodState) => rankOfNamespace(pod.metadata?.namespace ?? "");
   const tallies = tallyWaves(states, { ...scene, rankOf: rankOfNamespace, count: waves.length + 1 });
   const stored = storedRecords(sidecarSet);
-  const list = advance(waves, tallies, { stored, now });
-  const open = openWaves(waves, (name) => stored.get(name)?.passedAt !== undefined);
+  const list = advance(waves, tallies, { stored, now, isSkipping });
+  const open = openWaves(waves, (name) => isSkipping || stored.get(name)?.passedAt !== undefined);
   const isTurning = list.some(
     ({ name, passedAt }) => passedAt !== undefined && stored.get(name)?.passedAt === undefined,
   );
@@ -102,16 +104,25 @@ function storedRecords(sidecarSet: SidecarSet): ReadonlyMap<string, WaveRecord> 
   return new Map(waves.list.map((one) => [one.name, one]));
 }
 
+interface Since {
+  readonly stored: ReadonlyMap<string, WaveRecord>;
+  readonly now: string;
+  /** all are passed at once */
+  readonly isSkipping: boolean;
+}
+
 function advance(
   waves: readonly Wave[],
   tallies: readonly Tally[],
-  { stored, now }: { readonly stored: ReadonlyMap<string, WaveRecord>; readonly now: string },
+  { stored, now, isSkipping }: Since,
 ): readonly WaveRecord[] {
   let isReached = true;
   return waves.map((wave, rank): WaveRecord => {
     const known = stored.get(wave.name);
     const { pods = 0, updated = 0, updatedReady = 0, left = 0 } = tallies[rank] ?? {};
-    const times = timesOf(wave, known, { isComplete: left === 0, isReached, now });
+    const times = isSkipping
+      ? { ...timesKnown(known), passedAt: known?.passedAt ?? now }
+      : timesOf(wave, known, { isComplete: left === 0, isReached, now });
     isReached = times.passedAt !== undefined;
     return { name: wave.name, pods, updated, updatedReady, ...times };
   });
@@ -126,11 +137,15 @@ function timesOf(
   { isComplete, isReached, now }: { readonly isComplete: boolean; readonly isReached: boolean; readonly now: string },
 ): Times {
   const { completeSince: before, passedAt } = known ?? {};
-  if (passedAt !== undefined) return { ...(before === undefined ? {} : { completeSince: before }), passedAt };
+  if (passedAt !== undefined) return { ...timesKnown(known), passedAt };
   if (!(isReached && isComplete)) return {};
   const completeSince = before ?? now;
   const isOver = !isPaused && isSoaked(completeSince, soakSeconds, now);
   return { completeSince, ...(isOver ? { passedAt: now } : {}) };
+}
+
+function timesKnown({ completeSince }: Partial<WaveRecord> = {}): Times {
+  return completeSince === undefined ? {} : { completeSince };
 }
 
 function isSoaked(since: string, seconds: number, now: string): boolean {

@@ -1,10 +1,11 @@
 /** Decides in which order namespaces get a release, where somebody has said so: what the annotation that names the waves says. */
 import type { LabelSelector, Labels } from "../../../api/kubernetes.ts";
-import { WAVES_ANNOTATION } from "../../../api/names.ts";
+import { HASH_ANNOTATION, SKIP_WAVES_ANNOTATION, WAVES_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
 import { labelValueErrors, qualifiedNameErrors } from "../../../go/label-name.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
+import { lastUndone } from "../halt/undone.ts";
 
 export interface Wave {
   readonly name: string;
@@ -45,6 +46,16 @@ export function wavesOf(sidecarSet: SidecarSet): readonly Wave[] | undefined {
 /** One sentence each; none: the annotation is not there, or can be read. */
 export function wavesProblems(sidecarSet: SidecarSet): readonly string[] {
   return readingOf(sidecarSet).problems;
+}
+
+/**
+ * The release waits for no wave: somebody says so of this very one, or it is what a failed one was put back to, which must
+ * not stay where it is for as long as waves soak.
+ */
+export function areWavesSkipped(sidecarSet: SidecarSet): boolean {
+  const { annotations } = sidecarSet.metadata ?? {};
+  const hash = annotations?.[HASH_ANNOTATION] ?? "";
+  return (hash !== "" && annotations?.[SKIP_WAVES_ANNOTATION] === hash) || lastUndone(sidecarSet)?.isCurrent === true;
 }
 
 /** Of the labels that namespaces have, those that say in which wave they are; undefined: nobody asks. */
