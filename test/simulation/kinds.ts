@@ -19,6 +19,7 @@ export const WORLD_KINDS = [
   "selections",
   "waves",
   "metrics",
+  "disruptions",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -26,6 +27,8 @@ export type WorldKind = (typeof WORLD_KINDS)[number];
 const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   2: "crowd",
   42: "crowd",
+  40: "disruptions",
+  4: "disruptions",
   6: "shares",
   8: "shares",
   10: "history",
