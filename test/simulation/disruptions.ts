@@ -44,6 +44,7 @@ export interface DisruptionsOptions {
 export class Disruptions {
   readonly #options: DisruptionsOptions;
   #isDue = false;
+  #isRechecked = false;
 
   constructor(options: DisruptionsOptions) {
     this.#options = options;
@@ -92,17 +93,27 @@ export class Disruptions {
     this.#options.server.put("user", DISRUPTION_BUDGETS, next);
   }
 
+  /** When what is counted now may be forgotten. */
+  #recheck(): void {
+    if (this.#isRechecked) return;
+    this.#isRechecked = true;
+    this.#options.scheduler.after(FORGOTTEN_MS / 4, () => {
+      this.#isRechecked = false;
+      this.#sync();
+    });
+  }
+
   #sync(): void {
     this.#isDue = false;
     const { server, scheduler, counts } = this.#options;
     for (const budget of server.all<Budget>(DISRUPTION_BUDGETS)) {
       const status = statusOf(budget, server.all<Pod>(PODS), scheduler.nowMs);
+      if (Object.keys(status.disruptedPods).length > 0) this.#recheck();
       if (JSON.stringify(status) === JSON.stringify(budget.status)) continue;
       const { disruptedPods: before = {} } = budget.status ?? {};
       if (Object.keys(status.disruptedPods).length < Object.keys(before).length)
         countFault(counts, "disruption forgotten");
       server.put(WRITER, DISRUPTION_BUDGETS, { ...budget, status } as KubernetesObject);
-      if (Object.keys(status.disruptedPods).length > 0) scheduler.after(FORGOTTEN_MS + 1_000, () => this.#sync());
     }
   }
 }

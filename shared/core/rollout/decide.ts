@@ -178,6 +178,8 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields"> {
 
 function holdOf({ selection }: Batch): Hold {
   if (selection.blocked > 0) return "budget";
+  // Whose turn it is may be held as well: the others wait for the same then.
+  if (selection.held.length > 0 && selection.selected.length === 0) return "disruptionBudget";
   if (selection.outOfTurn > 0) return "order";
   if (selection.crowded.length > 0) return "ownerBudget";
   if (selection.held.length > 0) return "disruptionBudget";
