@@ -1,13 +1,18 @@
 /** Passes whose batches wait for metrics: the server is one of HTTP, which answers as Prometheus does. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { METRICS_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { batchGates } from "../../shared/approval/batch-gates.ts";
 import { metricsAsker } from "../../shared/approval/metrics-asker.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
+import type { Log } from "../../shared/log.ts";
 import { parsePrometheus } from "../../shared/settings/prometheus-settings.ts";
 import {
   deploy,
@@ -26,12 +31,14 @@ let server: http.Server;
 /** of the query; undefined: no series */
 let value: string | undefined;
 const queries: string[] = [];
+const authorizations: (string | undefined)[] = [];
 
 beforeAll(async () => {
   local = await startTestCluster();
   server = http.createServer(async (request, response) => {
     const parts: Buffer[] = [];
     for await (const part of request) parts.push(part as Buffer);
+    authorizations.push(request.headers.authorization);
     queries.push(new URLSearchParams(Buffer.concat(parts).toString()).get("query") ?? "");
     const result = value === undefined ? [] : [{ metric: {}, value: [1, value] }];
     response.setHeader("content-type", "application/json");
@@ -90,6 +97,43 @@ test("no batch begins without a value within the bound, and each is asked for on
   expect(queries).toHaveLength(3);
   expect(blockedOf(await readSet(local.cluster, "measured"))).toMatchObject({ status: "False" });
 }, 60_000);
+
+describe("the token of the server", () => {
+  const log: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+  const measureBy = (token: string | undefined) => {
+    const { port } = server.address() as AddressInfo;
+    const env = { PROMETHEUS_SERVER: `http://127.0.0.1:${port}=private` };
+    const { measure } = batchGates(log, { env: token === undefined ? env : { ...env, PROMETHEUS_TOKEN: token } });
+    return measure?.("up", 2_000);
+  };
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "metrics-token-"));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  test("is read from its file and sent as a bearer token, and none is without one", async () => {
+    value = "1";
+    authorizations.length = 0;
+    await writeFile(join(folder, "token"), "t0p-secret\n");
+    expect(await measureBy(join(folder, "token"))).toEqual({ values: ["1"] });
+    expect(await measureBy(undefined)).toEqual({ values: ["1"] });
+    expect(authorizations).toEqual(["Bearer t0p-secret", undefined]);
+  });
+
+  test.each([
+    ["is not there", undefined, /^the token cannot be had: .*absent/],
+    ["would break the header", "t0p secret", /^the token cannot be had: .*has characters that no bearer token has/],
+  ])("that %s lets nothing be asked, and is told nowhere", async (_, text, told) => {
+    authorizations.length = 0;
+    const place = join(folder, text === undefined ? "absent" : "broken");
+    if (text !== undefined) await writeFile(place, text);
+    const measured = await measureBy(place);
+    expect(measured).toEqual({ nothing: expect.stringMatching(told) });
+    expect(JSON.stringify(measured)).not.toContain("t0p");
+    expect(authorizations).toEqual([]);
+  });
+});
 
 test("values beyond the bound stop the rollout once there are more than may be, and undo it where that is asked for", async () => {
   value = "0.5";

@@ -117,6 +117,19 @@ test("the registration is kept up to date by those who admit SidecarSets and who
   expect(await keepers({})).toEqual([]);
 });
 
+test("the server of metrics and its token are for the passes alone", async () => {
+  const server = "https://mimir.example.com/prometheus";
+  const given = await settings({ "prometheus-server": server, "prometheus-token": TOKENS });
+  const told = DEPLOYED.filter((deployed) => "PROMETHEUS_SERVER" in environmentOf(deployed, given));
+  expect(told.map(({ name }) => name)).toEqual(["rollout"]);
+  const [rollout] = told.map((deployed) => environmentOf(deployed, given));
+  expect(rollout).toMatchObject({ PROMETHEUS_SERVER: server, PROMETHEUS_TOKEN: TOKENS });
+  const readers = Object.entries(secretsByFunction(given)).filter(([, secrets]) => secrets.includes(TOKENS));
+  expect(readers.map(([name]) => name)).toEqual(["rollout"]);
+  expect(JSON.stringify(template(given))).toContain(`"Action":"ssm:GetParameter","Resource":"${TOKENS}"`);
+  expect(JSON.stringify(template(await settings({})))).not.toContain("PROMETHEUS");
+});
+
 test("gates are asked by who rolls SidecarSets out, and by nobody else", async () => {
   const given = await settings({ "gate-hosts": "gate.example.com" });
   const asking = DEPLOYED.filter((deployed) => "GATE_HOSTS" in environmentOf(deployed, given));

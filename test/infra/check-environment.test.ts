@@ -54,6 +54,18 @@ describe("before a deployment", () => {
     ["limits that are no number", { "eks-cluster": "c", "client-qps": "many" }, {}, /--param client-qps/],
     ["a flag that is none", { "eks-cluster": "c", "keep-registration": "yes" }, {}, /--param keep-registration/],
     ["metrics for nobody", { "eks-cluster": "c", metrics: "statsd" }, {}, /METRICS=statsd.*--param metrics/],
+    [
+      "a server of metrics over http",
+      { "eks-cluster": "c", "prometheus-server": "http://mimir.example.com" },
+      {},
+      /--param prometheus-server/,
+    ],
+    [
+      "a token of metrics without its server",
+      { "eks-cluster": "c", "prometheus-token": SECRET },
+      {},
+      /PROMETHEUS_SERVER/,
+    ],
     ["an address of a gate that is none", { "eks-cluster": "c", "gate-hosts": "http://x/" }, {}, /--param gate-hosts/],
     ["callers without names", { "eks-cluster": "c", authentication: "client-certificate" }, {}, /CLIENT_NAMES/],
   ])("%s is refused in a sentence", async (_, parameters, common, sentence) => {

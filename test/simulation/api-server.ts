@@ -145,8 +145,10 @@ export class ApiServer {
       Object.entries(rest).filter((entry): entry is [string, string] => entry[1] !== undefined),
     );
     if (limit !== undefined) parameters.set("limit", String(Math.min(limit, this.#pageSize)));
-    const call = callOf(writer, resource, { name: "", ...(namespace === undefined ? {} : { namespace }) });
-    return answered(() => listObjects(this.#api, call, listQuery(call, parameters)));
+    return answered(() => {
+      const call = callOf(writer, resource, { name: "", ...(namespace === undefined ? {} : { namespace }) });
+      return listObjects(this.#api, call, listQuery(call, parameters));
+    });
   }
 
   create<T>(writer: string, resource: Resource, object: KubernetesObject, isDryRun = false): Promise<T> {
@@ -209,7 +211,7 @@ function callerOf(writer: string): Caller {
 }
 
 /** The writer as it stands in a Write. */
-async function answered<T>(work: () => Promise<unknown>): Promise<T> {
+async function answered<T>(work: () => unknown): Promise<T> {
   try {
     return (await work()) as T;
   } catch (error) {

@@ -79,6 +79,8 @@ const KIND_FAULTS = [
   "metrics beyond a bound",
   "metrics say nothing",
   "metrics without an answer",
+  "disruption budget changed",
+  "disruption forgotten",
 ] as const;
 
 /** Of the processes that run passes. */

@@ -20,6 +20,7 @@ export const WORLD_KINDS = [
   "replacements",
   "waves",
   "metrics",
+  "disruptions",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -43,14 +44,16 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   26: "policies",
   28: "busy",
   29: "proxy",
+  30: "replacements",
   31: "evictions",
   32: "lagging",
-  33: "replacements",
-  37: "replacements",
+  33: "disruptions",
   34: "history",
   35: "collected",
   36: "hands",
+  37: "disruptions",
   38: "clocks",
+  44: "replacements",
   45: "approvals",
   46: "nodes",
   47: "waves",

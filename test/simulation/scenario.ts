@@ -3,6 +3,7 @@ import type { Labels } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { ApproverPlan } from "./approver.ts";
 import { type Chance, seededChance } from "./chance.ts";
+import type { BudgetPlan } from "./disruptions.ts";
 import { NETWORK_FAULTS, type NetworkFault } from "./faults.ts";
 import type { HindrancePlan } from "./hindrances.ts";
 import type { WorldKind } from "./kinds.ts";
@@ -59,6 +60,8 @@ export interface Scenario extends Plan {
   readonly approver?: ApproverPlan;
   /** of whoever says how metrics are, while there is trouble; absent: nobody is asked */
   readonly prometheus?: PrometheusPlan;
+  /** gate RespectDisruptionBudgets, and what there is then; absent: nobody asks them */
+  readonly disruptions?: readonly BudgetPlan[];
   /** while there is trouble; absent: nobody is in the way */
   readonly hindrances?: readonly HindrancePlan[];
   /** what all SidecarSets say beside */

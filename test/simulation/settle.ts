@@ -90,6 +90,7 @@ function ledgerProblems(ledgers: readonly ConfigMap[], sets: readonly SidecarSet
 
 function windowOf({ scenario, users }: World, set: string, pods: number): number {
   const stored = users.releases.stored(set);
+  if (scenario.disruptions) return 1;
   if (scenario.sets.some(({ isOrdinal, perOwner }) => isOrdinal || perOwner !== undefined)) return 1;
   return Math.max(1, stored ? budgetOf(stored, pods) : 1);
 }

@@ -3,6 +3,7 @@ import type { LabelSelector } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { GATE } from "./approver.ts";
 import { type Chance, seededChance } from "./chance.ts";
+import type { BudgetPlan } from "./disruptions.ts";
 import type { Fault } from "./faults.ts";
 import type { HindrancePlan } from "./hindrances.ts";
 import { kindOf, type WorldKind } from "./kinds.ts";
@@ -44,6 +45,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   replacements,
   waves,
   metrics,
+  disruptions,
 };
 
 /** Batches, many at once, and lists of many pages. */
@@ -330,6 +332,51 @@ export function anyChecks(chance: Chance): readonly CheckPlan[] {
     failuresAllowed: chance.pick([0, 0, 1, 2]),
     intervalSeconds: chance.pick([1, 1, 2, 3, 5, 10, 25]),
   }));
+}
+
+/**
+ * Owners say how many of their pods may be down. What is on its way for longer than two minutes, and nodes that do nothing
+ * for as long, are known to nobody else: they are for other worlds, and so are clocks that are wrong by so much.
+ */
+function disruptions(chance: Chance, base: Scenario): Partial<Scenario> {
+  const budgets = ["bakery", "shop"].flatMap((namespace): readonly BudgetPlan[] => {
+    const budget = { namespace, name: namespace, selector: {}, maxUnavailable: chance.pick([0, 1, 1, 2]) };
+    const second = { ...budget, name: `${namespace}-blue`, selector: { matchLabels: { tier: "blue" } } };
+    return chance.isLucky(0.4) ? [budget, { ...second, maxUnavailable: chance.pick([1, 2]) }] : [budget];
+  });
+  const strikes = also(base, chance, "disruption budget changed", chance.between(1, 6));
+  const passes = [...base.passes, ...morePasses(chance, base)];
+  return {
+    disruptions: budgets,
+    pods: chance.between(3, 8),
+    areLabelsVaried: chance.isLucky(0.5),
+    sets: base.sets.map(({ perOwner: _, isAmongTenants: __, ...set }) => ({ ...set, isHot: false })),
+    tenantPods: 0,
+    behaviours: [],
+    strategy: { ...base.strategy, maxUnavailable: chance.pick([1, 2, 3, "50%", "100%"]) },
+    strikes,
+    passes: passes.map(withoutJump).map((pass) => ({ ...pass, ...inTime(chance, pass) })),
+  };
+}
+
+function inTime(chance: Chance, { blow }: PassPlan): Pick<PassPlan, "blow"> {
+  if (!blow) return chance.isLucky(0.3) ? { blow: { ...killed(chance), atCall: chance.below(40) } } : {};
+  return blow.kind.startsWith("freeze")
+    ? { blow: killed(chance) }
+    : { blow: { ...blow, lateMs: chance.below(LATE_MS) } };
+}
+
+const LATE_MS = 30_000;
+
+function killed(chance: Chance): NonNullable<PassPlan["blow"]> {
+  const kind = chance.pick(["killBefore", "killAfter", "killLate"] as const);
+  return {
+    atCall: chance.below(3),
+    ofPods: chance.isLucky(0.5),
+    lateMs: chance.below(LATE_MS),
+    frozenMs: FROZEN_MS,
+    kind,
+  };
 }
 
 const withoutJump = ({ jump: _, ...pass }: PassPlan): PassPlan => pass;

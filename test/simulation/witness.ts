@@ -111,6 +111,8 @@ export class Witness {
     },
     pods: (write, isPass) => this.#seePod(write, isPass),
     leases: (write) => this.#reportIf(write, this.#lease.problemOf(write)),
+    // Another witness looks at these.
+    poddisruptionbudgets: () => undefined,
     events: (write) => this.#reportIf(write, this.#events.problemOf(write)),
     configmaps: (write, isPass) => this.#seeMap(write, isPass),
     controllerrevisions: (write) => this.#seeRevision(write),

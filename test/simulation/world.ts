@@ -9,6 +9,8 @@ import { ApiServer, type Write } from "./api-server.ts";
 import { Approver } from "./approver.ts";
 import { type Chance, seededChance } from "./chance.ts";
 import { Collector } from "./collector.ts";
+import { DisruptionWitness } from "./disruption-witness.ts";
+import { Disruptions } from "./disruptions.ts";
 import { isGuarded } from "./evictions.ts";
 import { countFault, type Fault, type FaultCounts } from "./faults.ts";
 import { furnish } from "./furnish.ts";
@@ -87,6 +89,8 @@ export class World {
   readonly witness: Witness;
   /** one for each SidecarSet, where there are waves */
   readonly waves: readonly WaveWitness[];
+  readonly disruptions: Disruptions;
+  readonly #disruptionWitness: DisruptionWitness;
   readonly scenario: Scenario;
   readonly violations: string[] = [];
   readonly #lines: string[] = [];
@@ -149,7 +153,11 @@ export class World {
     const { hindrances, lag } = scenario;
     this.#weather.lag = lag;
     if (hindrances) this.#weather.hinder = hinderBy(hindrances, stream(31));
+    const plans = scenario.disruptions ?? [];
+    this.disruptions = new Disruptions({ plans, scheduler, server, counts, chance: stream(37) });
+    this.#disruptionWitness = new DisruptionWitness({ server, nowMs: () => scheduler.nowMs, violated: report });
     furnish({ server, users: this.users, scenario, startMs: START_MS });
+    this.disruptions.createAll();
   }
 
   get lines(): readonly string[] {
@@ -202,7 +210,11 @@ export class World {
     const options: PassOptions = {
       deadlineMs,
       kruiseNamespace: KRUISE_NAMESPACE,
-      settings: { ...DEFAULT_ROLLOUT_SETTINGS, StrictMaxUnavailable: scenario.isStrict },
+      settings: {
+        ...DEFAULT_ROLLOUT_SETTINGS,
+        StrictMaxUnavailable: scenario.isStrict,
+        RespectDisruptionBudgets: scenario.disruptions !== undefined,
+      },
       follow: isFollowing,
       clock: process.clock,
       memory: process.memory,
@@ -261,7 +273,9 @@ export class World {
   }
 
   #strike(fault: Fault): void {
-    if (fault !== "node lost") this.users.strike(fault);
+    if (fault === "disruption budget changed") {
+      if (this.disruptions.change()) countFault(this.counts, fault);
+    } else if (fault !== "node lost") this.users.strike(fault);
     else if (this.owners.loseNode()) countFault(this.counts, fault);
   }
 
@@ -279,6 +293,7 @@ export class World {
     });
     this.users.fix();
     this.owners.calm();
+    this.disruptions.calm();
     this.approver.calm();
     this.prometheus.calm();
     this.kubelet.heal();
@@ -331,6 +346,8 @@ export class World {
     this.approver.see(write);
     this.prometheus.see(write);
     for (const witness of this.waves) witness.see(write);
+    this.disruptions.see(write);
+    this.#disruptionWitness.see(write);
     this.say(`${userAgent} ${write.verb} ${resource} ${name} → ${object.metadata.resourceVersion}`);
   }
 

@@ -130,7 +130,7 @@ function downText({ steps, before, downBefore }: RolloutPlan): string {
 const ROWS_AT_ONCE = 40;
 
 /** A long plan shows its beginning and its end. */
-function showSteps({ steps, readyAfterSeconds, gate }: RolloutPlan, { screen, hasPods }: Form): void {
+function showSteps({ steps, readyAfterSeconds, gate, checks }: RolloutPlan, { screen, hasPods }: Form): void {
   const rows = steps.map((step): readonly Part[] => rowOf(step));
   const half = ROWS_AT_ONCE / 2;
   const hidden = rows.length - ROWS_AT_ONCE;
@@ -140,6 +140,7 @@ function showSteps({ steps, readyAfterSeconds, gate }: RolloutPlan, { screen, ha
   screen.line({ text: `Every pod is taken to be ready again after ${duration(readyAfterSeconds)}.`, color: "dim" });
   if (gate !== undefined)
     screen.line({ text: `The gate at ${gate} is taken to allow every step; it is not asked.`, color: "dim" });
+  if (checks !== undefined) screen.line({ text: checksText(checks), color: "dim" });
   printTable(screen, ["AT", "UPDATED", "DOWN/MAX", "PODS"], shown);
   if (!hasPods) return;
   for (const [index, { atSeconds, pods }] of steps.entries()) {
@@ -149,6 +150,12 @@ function showSteps({ steps, readyAfterSeconds, gate }: RolloutPlan, { screen, ha
       screen.line(`  ${namespace}/${name}  ${change}`);
     }
   }
+}
+
+/** The times of a plan are those of a rollout that nothing holds. */
+function checksText({ names, intervalSeconds }: NonNullable<RolloutPlan["checks"]>): string {
+  const apart = `${duration(intervalSeconds)} apart or more, which is not in the times below`;
+  return `Checks of metrics (${names.join(", ")}) are taken to pass; the server is not asked. Passes evaluate them before each step, ${apart}.`;
 }
 
 const DONE_TO: Readonly<Record<PlannedStep["purpose"], string>> = {

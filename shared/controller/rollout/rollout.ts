@@ -156,7 +156,7 @@ async function watched(
     return undefined;
   }
   const isCheckDue = clock.now() >= (result.checksAtMs ?? Number.POSITIVE_INFINITY);
-  const isHeld = result.decision.summary.hold === "disruptionBudget";
+  const isHeld = result.decision.summary.disruptionBudgets !== undefined;
   const isDue = isHeld || isCheckDue;
   const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed && !isDue;
   const same = await readSame(context, look);

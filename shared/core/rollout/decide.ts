@@ -179,11 +179,17 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields"> {
 
 function holdOf({ selection, keptBack }: Batch): Hold {
   if (selection.blocked > 0) return "budget";
+  // Whose turn it is may be held as well: the others wait for the same then.
+  const isNoneSelected = selection.selected.length === 0;
+  if (isNoneSelected && selection.held.length > 0) return "disruptionBudget";
   if (selection.outOfTurn > 0) return "order";
   if (selection.crowded.length > 0) return "ownerBudget";
   if (selection.held.length > 0) return "disruptionBudget";
-  if (keptBack > 0 && selection.selected.length === 0) return "evictionRefused";
-  if (selection.ofLaterWaves > 0) return "wave";
-  if (selection.kept > 0) return "partition";
-  return selection.selected.length > 0 ? "none" : "nothingWaits";
+  if (isNoneSelected && keptBack > 0) return "evictionRefused";
+  return othersHeld(selection) ?? (isNoneSelected ? "nothingWaits" : "none");
+}
+
+function othersHeld({ ofLaterWaves, kept }: Batch["selection"]): Hold | undefined {
+  if (ofLaterWaves > 0) return "wave";
+  return kept > 0 ? "partition" : undefined;
 }

@@ -33,9 +33,14 @@ const annotated = (annotations: Readonly<Record<string, string>>): SidecarSet =>
 });
 /** Its gate was asked by the last pass. */
 function refused(message: string): SidecarSet {
+  return blockedBy("Gate", message, { "sidecarset.kruise.io/gate": "https://gate.example/batch" });
+}
+
+/** Its last pass was kept from going on. */
+function blockedBy(reason: string, message: string, annotations: Readonly<Record<string, string>>): SidecarSet {
   const at = { lastTransitionTime: "2025-05-31T00:00:00Z" };
-  const conditions = [{ type: "Blocked", status: "True", reason: "Gate", message, ...at }];
-  const set = annotated({ "sidecarset.kruise.io/gate": "https://gate.example/batch" });
+  const conditions = [{ type: "Blocked", status: "True", reason, message, ...at }];
+  const set = annotated(annotations);
   return { ...set, status: { ...set.status, conditions } } as SidecarSet;
 }
 
@@ -168,6 +173,37 @@ export const SETS: readonly Row[] = [
     "a gate that nobody allowed",
     withSets([refused("the gate at gate.example may not be asked: GATE_HOSTS names no host")]),
     /gives no answer since 2025-05-31T00:00:00Z: the gate at gate.example may not be asked/,
+  ],
+  [
+    "AnnotationUnreadable",
+    "waves that are no list",
+    withSets([annotated({ "sidecarset.kruise.io/waves": "dev, production" })]),
+    /waves is no list in JSON/,
+  ],
+  [
+    "MetricsSayNothing",
+    "checks without a server that could be asked",
+    withSets([
+      blockedBy(
+        "Metrics",
+        "the check errors says nothing: no server may be asked, since PROMETHEUS_SERVER names none; no batch begins until it passes",
+        { "sidecarset.kruise.io/metrics": '[{"name":"errors","query":"up","max":1}]' },
+      ),
+    ]),
+    /waits for metrics since 2025-05-31T00:00:00Z: the check errors says nothing: no server may be asked/,
+  ],
+  [
+    "WaveWithoutNamespaces",
+    "a wave by a label that no namespace has",
+    withSets([
+      annotated({
+        "sidecarset.kruise.io/waves": JSON.stringify([
+          { name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } },
+          { name: "all", namespaceSelector: {} },
+        ]),
+      }),
+    ]),
+    /no namespace belongs to the wave dev: none has the labels/,
   ],
   [
     "OptionalRoleMissing",

@@ -228,6 +228,19 @@ describe("a PodUnavailableBudget", () => {
   });
 });
 
+test("whoever is next of a StatefulSet and is held is what all its others wait for", () => {
+  const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "uid-db", controller: true }];
+  const pods = named("db-0", "db-1").map((pod) => ({ ...pod, metadata: { ...pod.metadata, ownerReferences } }));
+  const set = sidecarSetOf({ selector: {} });
+  const annotations = { ...set.metadata?.annotations, "sidecarset.kruise.io/follow-ordinals": "true" };
+  const sidecarSet = { ...set, metadata: { ...set.metadata, annotations } };
+  const given = { ...UNTOUCHED, sidecarSet, pods, revisions: [] };
+  const holdOf = (disruptionBudgets: readonly DisruptionBudget[]) =>
+    decide({ ...given, disruptionBudgets }, { ...CONTEXT, now: LATER }).summary.hold;
+  expect(holdOf([budgetOf({ allowed: 0 })])).toBe("disruptionBudget");
+  expect(holdOf([budgetOf({ allowed: 1 })])).toBe("order");
+});
+
 function many(count: number): Readonly<Record<string, string>> {
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`gone-${index}`, LATER]));
 }

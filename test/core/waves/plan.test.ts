@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { WAVES_ANNOTATION } from "../../../shared/api/names.ts";
+import { METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import { gateRequest } from "../../../shared/core/rollout/approval.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
@@ -53,6 +53,21 @@ describe("a plan", () => {
     expect(isComplete).toBe(false);
     expect([after.hold, after.waves?.holder?.stage, after.waves?.behind]).toEqual(["wave", "paused", 2]);
   });
+});
+
+test("a plan says which checks of metrics it takes to pass, and how far they keep batches apart", () => {
+  const { sidecarSet, ...rest } = observed();
+  const checks = [
+    { name: "errors", query: "up", max: 1, intervalSeconds: 30 },
+    { name: "restarts", query: "up", min: 0 },
+  ];
+  const annotations = { ...sidecarSet.metadata?.annotations, [METRICS_ANNOTATION]: JSON.stringify(checks) };
+  const checked = { ...sidecarSet, metadata: { ...sidecarSet.metadata, annotations } };
+  const options = { ...CONTEXT, readyAfterSeconds: 10 };
+  const plan = planRollout({ ...rest, sidecarSet: checked }, options);
+  expect(plan.checks).toEqual({ names: ["errors", "restarts"], intervalSeconds: 60 });
+  expect(plan.isComplete).toBe(true);
+  expect(planRollout({ ...rest, sidecarSet }, options)).not.toHaveProperty("checks");
 });
 
 test("a gate is told the wave", () => {

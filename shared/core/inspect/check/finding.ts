@@ -87,6 +87,8 @@ export const SEVERITIES = {
   RevisionMissing: "error",
   AnnotationUnreadable: "error",
   GateNotAsked: "warning",
+  MetricsSayNothing: "warning",
+  WaveWithoutNamespaces: "warning",
   PrivilegesShared: "warning",
   // their pods
   InjectionMissed: "warning",

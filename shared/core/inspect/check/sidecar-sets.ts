@@ -1,12 +1,14 @@
 /** Decides what is wrong with SidecarSets themselves, whatever pods there are. */
-import type { ControllerRevision } from "../../../api/kubernetes.ts";
+import type { ControllerRevision, Namespace } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { isPlainNo, lastRefusal } from "../../rollout/approval.ts";
+import { checksOf } from "../../rollout/checks/metric-checks.ts";
 import { annotationProblems } from "../../rollout/halt/annotation-problems.ts";
 import { maxUnavailableOf } from "../../rollout/select/budget.ts";
+import { waveOf, wavesOf } from "../../rollout/waves/waves.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { powerfulSharing } from "../../sidecarset/validate/powerful-sharing.ts";
@@ -30,6 +32,8 @@ export function checkSidecarSets(
     ...checkBudget(one),
     ...checkPause(one, facts.now),
     ...checkCare(one),
+    ...checkMetrics(one),
+    ...checkWaves(one, seenOf(facts.namespaces)),
     ...checkPrivileges(one),
     ...checkRevision(one, seenOf(facts.revisions)),
   ]);
@@ -165,6 +169,38 @@ function checkCare(one: SidecarSet): readonly Finding[] {
           ),
         ]),
   ];
+}
+
+/** A check without an answer holds the rollout for as long as nobody looks; one that fails says so itself. */
+function checkMetrics(one: SidecarSet): readonly Finding[] {
+  const blocked = one.status?.conditions?.find(({ type }) => type === "Blocked");
+  const isSilent = blocked?.reason === "Metrics" && /^the check \S+ says nothing: /.test(blocked.message);
+  if (!isSilent || blocked.status !== "True" || checksOf(one).length === 0) return [];
+  return [
+    finding(
+      "MetricsSayNothing",
+      aboutOf(one),
+      `its rollout waits for metrics since ${blocked.lastTransitionTime}: ${blocked.message}`,
+      "fix the query or the server, name the server in PROMETHEUS_SERVER of the passes, or take the annotation sidecarset.kruise.io/metrics away",
+    ),
+  ];
+}
+
+/** It is passed at once, and the namespaces that were meant come last, or with another wave. */
+function checkWaves(one: SidecarSet, namespaces: readonly Namespace[] | undefined): readonly Finding[] {
+  const waves = wavesOf(one) ?? [];
+  if (namespaces === undefined) return [];
+  const reached = new Set(namespaces.map(({ metadata }) => waveOf(waves, metadata?.labels ?? {})));
+  const empty = waves.filter((_, rank) => !reached.has(rank)).map(({ name }) => name);
+  return where(
+    empty.length > 0,
+    finding(
+      "WaveWithoutNamespaces",
+      aboutOf(one),
+      `no namespace belongs to the ${empty.length === 1 ? "wave" : "waves"} ${someOf(empty)}: none has the labels, or those that do belong to a wave before`,
+      "label the namespaces, or correct namespaceSelector in the annotation sidecarset.kruise.io/waves",
+    ),
+  );
 }
 
 function checkPrivileges(one: SidecarSet): readonly Finding[] {

@@ -6,6 +6,7 @@ import { where } from "../../../go/sequence.ts";
 import type { Action, ImageChange } from "../../actions.ts";
 import { MAX_RESERVATIONS, NOTHING_RESERVED } from "../../ledger.ts";
 import { gateOf } from "../approval.ts";
+import { checksOf } from "../checks/metric-checks.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../decide.ts";
 import { stateReader } from "../select/observed-states.ts";
 import type { Summary } from "../summary.ts";
@@ -58,6 +59,8 @@ export interface RolloutPlan {
   readonly isCutShort: boolean;
   /** host of the gate that passes ask before each batch; absent: there is none */
   readonly gate?: string;
+  /** of metrics, which passes evaluate before each batch, so far apart at least; a plan does not. Absent: there are none */
+  readonly checks?: { readonly names: readonly string[]; readonly intervalSeconds: number };
   /** counts and reasons before the first step … */
   readonly before: Summary;
   /** … and after the last: what holds the rest back */
@@ -116,7 +119,15 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   const seconds = simulation.atSeconds;
   const host = gateOf(observation.sidecarSet)?.host;
   const gate = host === undefined ? {} : { gate: host };
-  return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, before, after };
+  const checks = checksAhead(observation);
+  return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, ...checks, before, after };
+}
+
+function checksAhead({ sidecarSet }: Observation): Pick<RolloutPlan, "checks"> {
+  const checks = checksOf(sidecarSet);
+  if (checks.length === 0) return {};
+  const intervalSeconds = Math.max(...checks.map((one) => one.intervalSeconds));
+  return { checks: { names: checks.map(({ name }) => name), intervalSeconds } };
 }
 
 /** When anything else is to be decided; undefined: never. Where a wave was passed its successor begins at once. */
