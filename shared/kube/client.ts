@@ -87,13 +87,15 @@ export function connectCluster(access: ClusterAccess): Cluster {
 
 /** The API server's clock, as the head of each answer tells it, to the second. */
 function serverClock() {
-  let last: { readonly epochMs: number; readonly atMs: number } | undefined;
+  /** of ours, which begins with the process */
+  let aheadMs: number | undefined;
   return {
     heard: ({ date }: IncomingAnswer) => {
-      const epochMs = Date.parse(date ?? "");
-      if (!Number.isNaN(epochMs)) last = { epochMs, atMs: performance.now() };
+      const ms = Date.parse(date ?? "") - performance.now();
+      // Not without a date: NaN.
+      if (ms > 0) aheadMs = ms;
     },
-    now: () => last && last.epochMs + performance.now() - last.atMs,
+    now: () => aheadMs && aheadMs + performance.now(),
   };
 }
 

@@ -6,6 +6,7 @@ import {
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IN_PLACE_UPDATE_STATE_ANNOTATION,
   INJECTED_LIST_ANNOTATION,
+  WAVES_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { EventObject } from "../../shared/core/inspect/report/event-line.ts";
@@ -15,6 +16,7 @@ import { UNTOUCHED } from "../support/rollout-fixture.ts";
 
 export const NOW = "2026-03-02T10:20:00Z";
 export const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS };
+const MINUTE_AGO = "2026-03-02T10:19:00Z";
 const RELEASED = Date.parse("2026-03-02T10:00:00Z");
 
 export interface Story {
@@ -31,6 +33,8 @@ export interface Story {
   readonly namespaces?: readonly string[];
   readonly nodes?: number;
   readonly strategy?: UpdateStrategy;
+  /** each of the namespace of its name, the first complete since a minute ago; absent: there are none */
+  readonly waves?: readonly { readonly name: string; readonly soakSeconds?: number; readonly paused?: boolean }[];
   /** goes into every text that a cluster's objects can hold */
   readonly hostile?: string;
 }
@@ -45,7 +49,8 @@ const timeOf = (seconds: number) => new Date(RELEASED + seconds * 1000).toISOStr
 export function rolloutOf(story: Story): ReportSubject {
   const sidecarSet = sidecarSetOf(story);
   const pods = Array.from({ length: story.pods }, (_, index) => podOf(story, index));
-  const observation = { sidecarSet, pods, revisions: revisionsOf(story), ...UNTOUCHED };
+  const namespaceLabels = new Map((story.waves ?? []).map(({ name }) => [name, { stage: name }]));
+  const observation = { sidecarSet, pods, revisions: revisionsOf(story), ...UNTOUCHED, namespaceLabels };
   return { observation, events: eventsOf(story), missed: new Set(), lastPass: NOW };
 }
 
@@ -53,6 +58,7 @@ function sidecarSetOf({
   name = "log-agent",
   strategy = { partition: 0, maxUnavailable: "10%" },
   hostile,
+  waves,
 }: Story): SidecarSet {
   return {
     apiVersion: "apps.kruise.io/v1beta1",
@@ -62,7 +68,7 @@ function sidecarSetOf({
       uid: "uid-set",
       generation: 7,
       creationTimestamp: "2026-01-01T00:00:00Z",
-      annotations: { [HASH_ANNOTATION]: "hash2", [HASH_WITHOUT_IMAGE_ANNOTATION]: "same" },
+      annotations: { [HASH_ANNOTATION]: "hash2", [HASH_WITHOUT_IMAGE_ANNOTATION]: "same", ...askedFor(waves) },
     },
     spec: {
       selector: { matchLabels: { logs: "yes" } },
@@ -70,8 +76,19 @@ function sidecarSetOf({
       updateStrategy: { type: "RollingUpdate", ...strategy },
       ...(hostile === undefined ? {} : { customVersion: hostile }),
     },
-    status: { observedGeneration: 7, matchedPods: 20, updatedPods: 4, readyPods: 16 },
+    status: { observedGeneration: 7, matchedPods: 20, updatedPods: 4, readyPods: 16, ...toldOf(waves) },
   };
+}
+
+function askedFor(waves: Story["waves"]) {
+  const list = waves?.map((wave) => ({ ...wave, namespaceSelector: { matchLabels: { stage: wave.name } } }));
+  return list === undefined ? {} : { [WAVES_ANNOTATION]: JSON.stringify(list) };
+}
+
+function toldOf(waves: Story["waves"]): Pick<NonNullable<SidecarSet["status"]>, "waves"> {
+  const counts = { pods: 0, updated: 0, updatedReady: 0 };
+  const list = waves?.map(({ name }, at) => ({ name, ...counts, ...(at === 0 ? { completeSince: MINUTE_AGO } : {}) }));
+  return list === undefined ? {} : { waves: { revision: "hash2", list } };
 }
 
 function podOf(story: Story, index: number): Pod {

@@ -55,6 +55,20 @@ interface ParentNodeLike {
   querySelectorAll(selector: string): Iterable<NodeLike & ParentNodeLike>;
 }
 
+it("shows each wave, where it stands, and what the others wait for", async () => {
+  const { page } = await openFile(browser, renderPage(contentOf(STORIES["wave by wave"] ?? TROUBLED)), {
+    javaScriptEnabled: true,
+  });
+  const { facts, reasons } = await page.evaluate(readPage);
+  expect(facts.filter(([name]) => name.startsWith("Wave "))).toEqual([
+    ["Wave dev", "soaking until 2026-03-02T11:19:00Z, 6 of 6 pods updated and ready"],
+    ["Wave staging", "waiting, 0 of 3 pods updated and ready"],
+    ["Wave production", "waiting, 0 of 3 pods updated and ready"],
+  ]);
+  expect(reasons).toContain("6 pods wait for their wave");
+  await page.context().close();
+});
+
 describe("values shown equal the data", () => {
   it.each(Object.keys(STORIES))("of a rollout that is %s", async (title) => {
     const content = contentOf(STORIES[title] ?? TROUBLED);

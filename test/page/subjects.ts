@@ -31,6 +31,23 @@ export const STORIES: Readonly<Record<string, Story>> = {
   "half way": { pods: 30, updated: 12, batch: 3, strategy: { maxUnavailable: 3 } },
   done: { pods: 9, updated: 9, batch: 9 },
   "not begun, and paused": { pods: 7, updated: 0, batch: 1, strategy: { paused: true } },
+  "wave by wave": {
+    pods: 12,
+    updated: 6,
+    batch: 3,
+    namespaces: [
+      "dev",
+      "dev",
+      "dev",
+      "dev",
+      "dev",
+      "dev",
+      ...Array<string>(3).fill("staging"),
+      ...Array<string>(3).fill("production"),
+    ],
+    strategy: { maxUnavailable: 3 },
+    waves: [{ name: "dev", soakSeconds: 3_600 }, { name: "staging", paused: true }, { name: "production" }],
+  },
   "without pods": { pods: 0, updated: 0, batch: 1 },
   "one by one, on many nodes": { pods: 60, updated: 40, batch: 1, nodes: 37, strategy: { maxUnavailable: 1 } },
 };
