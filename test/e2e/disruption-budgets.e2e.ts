@@ -1,11 +1,12 @@
 /** Rollouts within PodDisruptionBudgets, with Kubernetes' own disruption controller and eviction API. */
 import { afterEach, expect, it } from "vitest";
-import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { type Cluster, DISRUPTION_BUDGETS, PODS, type Resource, UNAVAILABLE_BUDGETS } from "../../shared/kube/port.ts";
+import { fewestReady } from "./support/fewest-ready.ts";
 import { addFigure } from "./support/figures.ts";
 import { scenes } from "./support/open-scene.ts";
-import { type PodHistory, recordPods } from "./support/pod-history.ts";
-import { atMost, isReady, type Scene, setImage } from "./support/scene.ts";
+import { recordPods } from "./support/pod-history.ts";
+import { atMost, type Scene, setImage } from "./support/scene.ts";
 import { unavailableBudgetCrd } from "./support/unavailable-budget-crd.ts";
 import { eventually } from "./support/until.ts";
 
@@ -153,21 +154,6 @@ it("OpenKruise's PodUnavailableBudgets hold as well, where they are defined, and
   expect(status).toMatchObject({ unavailableAllowed: 0, unavailablePods });
   expect(await scene.untilUpdated(1)).toHaveLength(1);
 });
-
-/** From when all were ready. */
-async function fewestReady(history: PodHistory, all: number): Promise<number> {
-  const ready = new Set<string>();
-  let fewest: number | undefined;
-  for (const { object, isRemoved } of await history.versions()) {
-    const pod = object as unknown as Pod;
-    const name = pod.metadata?.name ?? "";
-    if (!isRemoved && isReady(pod) && pod.metadata?.deletionTimestamp === undefined) ready.add(name);
-    else ready.delete(name);
-    if (fewest !== undefined || ready.size === all) fewest = Math.min(fewest ?? all, ready.size);
-  }
-  if (fewest === undefined) throw new Error(`${all} pods were never ready`);
-  return fewest;
-}
 
 /** As kubectl drain does it: asks again until the API server lets it. */
 async function drain(scene: Scene, count: number): Promise<number> {

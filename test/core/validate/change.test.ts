@@ -13,6 +13,15 @@ describe("a change", () => {
       two,
       ['spec.containers.name: Invalid value: "second": container second is not found'],
     ],
+    [
+      "may add one where pods without it are replaced",
+      sidecarSet(),
+      sidecarSet(
+        { containers: [AGENT, container({ name: "second" })] },
+        { annotations: { "sidecarset.kruise.io/replace": "NotUpgradable" } },
+      ),
+      [],
+    ],
     ["may add an init container", sidecarSet(), sidecarSet({ initContainers: [container({ name: "i" })] }), []],
     [
       "may not change how a container is upgraded",

@@ -83,9 +83,7 @@ export function sidecarSetErrors(
     ...validateObjectMeta(sidecarSet.metadata, "metadata", sidecarSetNameErrors),
     ...validateCanary(sidecarSet, older, view.sidecarSets),
     ...validateSpec(sidecarSet, view),
-    ...(older === undefined
-      ? []
-      : validateContainerUpdate(sidecarSet.spec.containers ?? [], older.spec.containers ?? [])),
+    ...(older === undefined ? [] : validateContainerUpdate(sidecarSet, older)),
   ];
   return errors.length > 0 ? errors : validateConflicts(sidecarSet, view.sidecarSets);
 }
