@@ -1,9 +1,10 @@
 /** Waiting for what takes a moment, outside a test. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { size } from "./size.ts";
 
 const POLL_MS = 50;
 /** Machines of a CI are noisy. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = size({ ci: 60_000, soak: 600_000 });
 
 /** A question that fails is asked again. @throws after `timeoutMs`, with its last failure as the cause */
 export async function until(what: string, isTrue: () => Promise<boolean>, timeoutMs = PATIENCE_MS): Promise<void> {
