@@ -101,6 +101,16 @@ function late(of: Pod): Pod {
   return { ...of, metadata: { ...of.metadata, annotations }, status: { ...of.status, containerStatuses } };
 }
 
+const REPLACING = setOf(
+  {},
+  { annotations: { ...setOf().metadata?.annotations, "sidecarset.kruise.io/replace": "NotUpgradable" }, generation: 1 },
+);
+
+function owned(one: Pod, kind: string): Pod {
+  const owner = { apiVersion: "apps/v1", kind, name: "web", uid: "uid-web", controller: true };
+  return { ...one, metadata: { ...one.metadata, ownerReferences: [owner] } };
+}
+
 const CANARY = setOf(
   {},
   {
@@ -336,6 +346,18 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     "stop",
     { set: setOf({ updateStrategy: { selector: { matchLabels: { ring: "1" } } } }), pod: pod() },
     /leaves the pod out/,
+  ],
+  [
+    "NextInLine",
+    "ok",
+    { set: REPLACING, pod: owned(pod({ withoutImage: "x" }), "ReplicaSet") },
+    /the next pass evicts it, and another comes in its place/,
+  ],
+  [
+    "NotUpgradable",
+    "stop",
+    { set: REPLACING, pod: owned(pod({ withoutImage: "x" }), "Job") },
+    /it is not replaced: a Job may not recreate it/,
   ],
   [
     "NotUpgradable",

@@ -2,7 +2,8 @@
 
 import { explain } from "../../../shared/controller/rollout/explain.ts";
 import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
-import type { PlannedStep, RolloutPlan } from "../../../shared/core/rollout/plan/plan.ts";
+import type { RolloutPlan } from "../../../shared/core/rollout/plan/plan.ts";
+import type { PlannedPod, PlannedStep } from "../../../shared/core/rollout/plan/planned-step.ts";
 import { waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
@@ -145,11 +146,13 @@ function showSteps({ steps, readyAfterSeconds, gate, checks }: RolloutPlan, { sc
   if (!hasPods) return;
   for (const [index, { atSeconds, pods }] of steps.entries()) {
     screen.line({ text: `Step ${index + 1}, at ${duration(atSeconds)}`, color: "bold" });
-    for (const { namespace, name, images } of pods) {
-      const change = images.map(({ container, from, to }) => `${container} ${from} → ${to}`).join(", ");
-      screen.line(`  ${namespace}/${name}  ${change}`);
-    }
+    for (const pod of pods) screen.line(`  ${pod.namespace}/${pod.name}  ${changeText(pod)}`);
   }
+}
+
+function changeText({ images, isReplaced }: PlannedPod): string {
+  if (isReplaced) return "evicted, and another pod comes";
+  return images.map(({ container, from, to }) => `${container} ${from} → ${to}`).join(", ");
 }
 
 /** The times of a plan are those of a rollout that nothing holds. */
@@ -173,8 +176,14 @@ function rowOf({ atSeconds, purpose, pods, updated, down, maxUnavailable, waves,
     duration(atSeconds),
     String(updated),
     `${down}/${maxUnavailable}`,
-    `${what}${DONE_TO[purpose]}${heldText(held)}`,
+    `${what}${DONE_TO[purpose]}${replacedText(pods)}${heldText(held)}`,
   ];
+}
+
+function replacedText(pods: PlannedStep["pods"]): string {
+  const count = pods.filter(({ isReplaced }) => isReplaced).length;
+  if (count === 0) return "";
+  return count === pods.length ? ": replace" : `: replace ${count} of them`;
 }
 
 function heldText(held: PlannedStep["held"]): string {

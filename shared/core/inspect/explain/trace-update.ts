@@ -11,18 +11,19 @@ import { lastRefusal } from "../../rollout/approval.ts";
 import { type CheckRecord, heldBy, knownChecks } from "../../rollout/checks/check-records.ts";
 import { haltRoom } from "../../rollout/halt/halt-room.ts";
 import { standstillOf } from "../../rollout/halt/standstill.ts";
+import type { Replacement } from "../../rollout/replace/replacement.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import type { Claims } from "../../rollout/select/budget.ts";
 import { canBeUpdated, classify } from "../../rollout/select/classify.ts";
 import { type Observed, sceneOf, stateReader } from "../../rollout/select/observed-states.ts";
 import { outOfTurn } from "../../rollout/select/ordinal-turn.ts";
 import { ownerInTheWay } from "../../rollout/select/owner-budget.ts";
-import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { planUpgrade } from "../../rollout/upgrade/plan-upgrade.ts";
 import { resizeStanding } from "../../rollout/upgrade/resize.ts";
 import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, type Step, stop, wait } from "./step.ts";
 import { traceNext, traceStandstill } from "./trace-care.ts";
+import { traceLacking } from "./trace-lacking.ts";
 import { lateContainer, traceUpdated } from "./trace-updated.ts";
 import { inWave, traceWave } from "./trace-wave.ts";
 
@@ -55,8 +56,9 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const still = shared.still();
   if (still) return [outdated, still];
   if (resize !== undefined) return [outdated, resizeStep(resize)];
-  const own = traceOwn(state, sidecarSet, facts);
-  return [outdated, ...(own ? [own] : traceTurn(pod, sidecarSet, { facts, shared }))];
+  const { replacement } = shared.scene().claims;
+  const own = traceOwn(state, sidecarSet, facts, replacement);
+  return [outdated, ...(own ? [own] : traceTurn(state, sidecarSet, { facts, shared }))];
 }
 
 function traceStrategy(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
@@ -131,8 +133,9 @@ function traceOwn(
   state: PodState,
   sidecarSet: SidecarSet,
   { revisions, now, settings }: UpdateFacts,
+  replacement?: Replacement,
 ): Step | undefined {
-  const { pod, native, resize } = state;
+  const { pod, resize } = state;
   const selector = sidecarSet.spec.updateStrategy?.selector;
   if (selector && selectorMatches(selector, pod.metadata?.labels) !== true)
     return stop(
@@ -140,17 +143,7 @@ function traceOwn(
       "updateStrategy.selector leaves the pod out",
       "remove the selector when all pods are to follow",
     );
-  if (native?.hindrance !== undefined)
-    return stop("NotUpgradable", native.hindrance, "only a new pod gets there, or one on a newer node");
-  if (!canBeUpdated(state, sidecarSet)) {
-    const fields = immutableFields(sidecarSet, [pod], revisions);
-    const which = fields.length > 0 ? fields.join(", ") : "no revision is left that tells what";
-    return stop(
-      "NotUpgradable",
-      `more than images changed since the pod was made: ${which}`,
-      `only a new pod gets there: ${renewalHint([pod])}`,
-    );
-  }
+  if (!canBeUpdated(state, sidecarSet)) return traceLacking(state, sidecarSet, { revisions, replacement });
   if (classify(state, sidecarSet) === "inFlight" && resize?.step !== "wait")
     return wait(
       "PreviousUpdateUnderWay",
@@ -168,7 +161,8 @@ interface Turn {
 }
 
 /** What of the others is in the way. */
-function traceTurn(pod: Pod, sidecarSet: SidecarSet, { facts, shared }: Turn): readonly Step[] {
+function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: Turn): readonly Step[] {
+  const { pod } = state;
   const uid = uidOf(pod);
   if (facts.reserved.uids.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
   const [flips, shrinks] = [shared.flips(), shared.shrinks()];
@@ -191,7 +185,8 @@ function traceTurn(pod: Pod, sidecarSet: SidecarSet, { facts, shared }: Turn): r
     ];
   const later = traceWave(own, waves);
   if (later) return [later];
-  if (shared.next().has(uid)) return [traceNext(sidecarSet, facts, `the pod is ${ofAll}, the next pass updates it`)];
+  const act = canBeUpdated(state, sidecarSet) ? "updates it" : "evicts it, and another comes in its place";
+  if (shared.next().has(uid)) return [traceNext(sidecarSet, facts, `the pod is ${ofAll}, the next pass ${act}`)];
   return [traceBehind(pod, sidecarSet, ofAll, { facts, shared })];
 }
 

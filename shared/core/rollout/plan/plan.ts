@@ -1,50 +1,21 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
-import { RESIZE_ANNOTATION } from "../../../api/names.ts";
 import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import { where } from "../../../go/sequence.ts";
-import type { Action, ImageChange } from "../../actions.ts";
-import { MAX_RESERVATIONS, NOTHING_RESERVED } from "../../ledger.ts";
+import type { Action } from "../../actions.ts";
+import { NOTHING_RESERVED } from "../../ledger.ts";
 import { gateOf } from "../approval.ts";
 import { checksOf } from "../checks/metric-checks.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../decide.ts";
 import { stateReader } from "../select/observed-states.ts";
 import type { Summary } from "../summary.ts";
 import { wavesOf } from "../waves/waves.ts";
-import { type DownNow, downNow } from "./down-now.ts";
+import { downNow } from "./down-now.ts";
+import { type PlannedStep, type PodWrite, stepOf, writesOf } from "./planned-step.ts";
 import { type BudgetsAhead, budgetsAhead } from "./simulated-budgets.ts";
 import { isStarting, patched, started } from "./simulated-kubelet.ts";
+import { successorOf } from "./simulated-successor.ts";
 import { stepHeld, stepWaves } from "./step-notes.ts";
-
-type PodPatch = Extract<Action, { kind: "PatchPod" }>;
-
-/** One pod that is written to. */
-interface PlannedPod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly images: readonly Omit<ImageChange, "index">[];
-}
-
-/** Pods that are written to at the same time. */
-export interface PlannedStep {
-  /** from the beginning */
-  readonly atSeconds: number;
-  /** a new image within the budget, or the end of hot upgrades */
-  readonly purpose: "upgrade" | "flip" | "resize";
-  /** in the order in which they get their turn */
-  readonly pods: readonly PlannedPod[];
-  /** as it stands before the step */
-  readonly updated: number;
-  /** pods that maxUnavailable counts once the step is made: those with the new release that are down, also those that were down before */
-  readonly unavailable: number;
-  /** all that are down then, whatever took them down */
-  readonly down: number;
-  readonly maxUnavailable: number;
-  /** names of those that its pods are in, "" for no wave; absent: there are none */
-  readonly waves?: readonly string[];
-  /** how many pods were passed over because of disruption budgets, and KIND NAMESPACE/NAME of those; absent: none */
-  readonly held?: { readonly pods: number; readonly budgets: readonly string[] };
-}
 
 export interface RolloutPlan {
   readonly readyAfterSeconds: number;
@@ -97,25 +68,25 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   const before = decision.summary;
   const downBefore = downNow(observation, options).all;
   for (let isMoving = true; isMoving && steps.length < maxSteps; ) {
-    const patches = patchesOf(decision);
-    simulation = write(simulation, decision, patches, options);
-    if (patches.length > 0)
+    const writes = writesOf(decision);
+    simulation = write(simulation, decision, writes, options);
+    if (writes.length > 0)
       steps.push({
-        ...stepOf(simulation.atSeconds, patches, decision, downNow(simulation.observation, options)),
+        ...stepOf(simulation.atSeconds, writes, decision, downNow(simulation.observation, options)),
         ...stepWaves(
           simulation.observation,
-          patches.map(({ pod }) => pod.namespace),
+          writes.map(({ pod }) => pod.namespace),
         ),
         ...stepHeld(decision.summary),
       });
     const next = nextMoment(simulation, decision, options);
-    isMoving = next !== undefined || patches.length > 0;
+    isMoving = next !== undefined || writes.length > 0;
     simulation = withRecord(next ?? simulation, decision);
     decision = decideAt(simulation, options);
   }
   const after = decision.summary;
   const isComplete = after.updated === after.matched && after.updatedReady === after.updated;
-  const isCutShort = patchesOf(decision).length > 0;
+  const isCutShort = writesOf(decision).length > 0;
   const seconds = simulation.atSeconds;
   const host = gateOf(observation.sidecarSet)?.host;
   const gate = host === undefined ? {} : { gate: host };
@@ -176,44 +147,25 @@ function begin(observation: Observation, { readyAfterSeconds, settings }: PlanOp
   };
 }
 
-/** No more than a ledger holds at a time. */
-function patchesOf({ actions }: Decision): readonly PodPatch[] {
-  return actions.filter((action) => action.kind === "PatchPod").slice(0, MAX_RESERVATIONS);
-}
-
-function stepOf(atSeconds: number, patches: readonly PodPatch[], { summary }: Decision, down: DownNow): PlannedStep {
-  const { updated, used, maxUnavailable } = summary;
-  // What is reserved counts too, and what changes its resources.
-  const unavailable = Math.max(used + patches.filter(({ usesBudget }) => usesBudget).length, down.counted);
-  const pods = patches.map(plannedPod);
-  const purpose = purposeOf(patches[0]);
-  return { atSeconds, purpose, pods, updated, unavailable, down: Math.max(unavailable, down.all), maxUnavailable };
-}
-
-/** A pod whose resources are to be changed is marked first, by a write that changes nothing else. */
-function purposeOf(patch: PodPatch | undefined): PlannedStep["purpose"] {
-  const isMark = patch?.images.length === 0 && Object.keys(patch.annotations).join() === RESIZE_ANNOTATION;
-  return isMark ? "resize" : (patch?.purpose ?? "upgrade");
-}
-
-function plannedPod({ pod: { namespace, name }, images }: PodPatch): PlannedPod {
-  return { namespace, name, images: images.map(({ container, from, to }) => ({ container, from, to })) };
-}
-
 function write(
   simulation: Simulation,
-  { actions }: Decision,
-  patches: readonly PodPatch[],
-  { readyAfterSeconds, settings }: PlanOptions,
+  { actions, status }: Decision,
+  writes: readonly PodWrite[],
+  { readyAfterSeconds, settings, now }: PlanOptions,
 ): Simulation {
   const { observation, atSeconds, starting } = simulation;
   const stateOf = stateReader(observation, settings);
-  const byUid = new Map(patches.map((patch) => [patch.pod.uid, patch]));
+  const byUid = new Map(writes.map((one) => [one.pod.uid, one]));
+  const facts = { now, latestRevision: status.latestRevision ?? "" };
+  const written = new Set<string>();
   const pods = Array.from(observation.pods, (pod) => {
-    const patch = byUid.get(uidOf(pod));
-    return patch === undefined ? pod : patched(pod, patch);
+    const one = byUid.get(uidOf(pod));
+    if (one === undefined) return pod;
+    const next = one.kind === "PatchPod" ? patched(pod, one) : successorOf(pod, observation.sidecarSet, facts);
+    written.add(uidOf(next));
+    return next;
   });
-  const down = pods.filter((pod) => byUid.has(uidOf(pod)) && isStarting(stateOf(pod))).map(uidOf);
+  const down = pods.filter((pod) => written.has(uidOf(pod)) && isStarting(stateOf(pod))).map(uidOf);
   const revisions = registered(observation.revisions, actions);
   // What was reserved has been written to by the first pass, or is given up.
   const next = { ...observation, pods, revisions, reserved: NOTHING_RESERVED };

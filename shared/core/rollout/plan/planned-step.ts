@@ -1,0 +1,73 @@
+/** Decides what a plan says of pods that are written to at the same time. */
+import { RESIZE_ANNOTATION } from "../../../api/names.ts";
+import type { Action, ImageChange } from "../../actions.ts";
+import { MAX_RESERVATIONS } from "../../ledger.ts";
+import type { Decision } from "../decide.ts";
+import type { DownNow } from "./down-now.ts";
+
+export type PodWrite = Extract<Action, { kind: "PatchPod" | "EvictPod" }>;
+
+/** One pod that is written to. */
+export interface PlannedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly images: readonly Omit<ImageChange, "index">[];
+  /** it is evicted, and another pod comes in its place; absent: it is updated in place */
+  readonly isReplaced?: true;
+}
+
+/** Pods that are written to at the same time. */
+export interface PlannedStep {
+  /** from the beginning */
+  readonly atSeconds: number;
+  /** a new image, or another pod, within the budget; or the end of hot upgrades */
+  readonly purpose: "upgrade" | "flip" | "resize";
+  /** in the order in which they get their turn */
+  readonly pods: readonly PlannedPod[];
+  /** as it stands before the step */
+  readonly updated: number;
+  /** pods that maxUnavailable counts once the step is made: those with the new release that are down, also those that were down before */
+  readonly unavailable: number;
+  /** all that are down then, whatever took them down */
+  readonly down: number;
+  readonly maxUnavailable: number;
+  /** names of those that its pods are in, "" for no wave; absent: there are none */
+  readonly waves?: readonly string[];
+  /** how many pods were passed over because of disruption budgets, and KIND NAMESPACE/NAME of those; absent: none */
+  readonly held?: { readonly pods: number; readonly budgets: readonly string[] };
+}
+
+/** No more than a ledger holds at a time. */
+export function writesOf({ actions }: Decision): readonly PodWrite[] {
+  return actions
+    .filter((action) => action.kind === "PatchPod" || action.kind === "EvictPod")
+    .slice(0, MAX_RESERVATIONS);
+}
+
+export function stepOf(
+  atSeconds: number,
+  writes: readonly PodWrite[],
+  { summary }: Decision,
+  down: DownNow,
+): PlannedStep {
+  const { updated, used, maxUnavailable } = summary;
+  // What is reserved counts too, and what changes its resources.
+  const unavailable = Math.max(used + writes.filter(({ usesBudget }) => usesBudget).length, down.counted);
+  const pods = writes.map(plannedPod);
+  const purpose = purposeOf(writes[0]);
+  return { atSeconds, purpose, pods, updated, unavailable, down: Math.max(unavailable, down.all), maxUnavailable };
+}
+
+/** A pod whose resources are to be changed is marked first, by a write that changes nothing else. */
+function purposeOf(first: PodWrite | undefined): PlannedStep["purpose"] {
+  const patch = first?.kind === "PatchPod" ? first : undefined;
+  const isMark = patch?.images.length === 0 && Object.keys(patch.annotations).join() === RESIZE_ANNOTATION;
+  return isMark ? "resize" : (patch?.purpose ?? "upgrade");
+}
+
+function plannedPod(write: PodWrite): PlannedPod {
+  const { namespace, name } = write.pod;
+  if (write.kind === "EvictPod") return { namespace, name, images: [], isReplaced: true };
+  const { images } = write;
+  return { namespace, name, images: images.map(({ container, from, to }) => ({ container, from, to })) };
+}
