@@ -1,10 +1,10 @@
 /** Which pods a SidecarSet, in one of its generations, may have evicted. Told apart from the core. */
-import type { Labels, Pod } from "../../shared/api/kubernetes.ts";
-import { EVICT_MISSED_ANNOTATION, INJECT_KEY, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { EVICT_MISSED_ANNOTATION, INJECT_KEY } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
 import { isInjected } from "./objects.ts";
-import { replacementProblem } from "./replacements.ts";
+import { comesBack, isAskedFor, replacementProblem } from "./replacements.ts";
 
 /** A PodDisruptionBudget keeps it for good. */
 export const isGuarded = ({ metadata }: Pod) => metadata?.name?.startsWith("guarded-") === true;
@@ -21,18 +21,16 @@ export function evictionProblem(sidecarSet: SidecarSet, pod: Pod): string | unde
   return has ? replacementProblem(sidecarSet, pod) : missedProblem(sidecarSet, pod);
 }
 
-function missedProblem({ metadata, spec }: SidecarSet, pod: Pod): string | undefined {
-  if (!evictsMissed(metadata?.annotations ?? {})) return "is evicted, and nobody asked for that";
+function missedProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
+  const { metadata, spec } = sidecarSet;
+  const isOfAny = metadata?.annotations?.[EVICT_MISSED_ANNOTATION] === "true";
+  if (!isOfAny && !isAskedFor(sidecarSet, "Missed")) return "is evicted, and nobody asked for that";
   if (spec.updateStrategy?.paused) return "is evicted although the SidecarSet is paused";
   if ((pod.metadata?.creationTimestamp ?? "") <= (metadata?.creationTimestamp ?? ""))
     return "is evicted, and was there before the SidecarSet";
-  return isLetBe(pod) ? "is evicted, and would not come back, or is not to be injected" : undefined;
-}
-
-function evictsMissed(annotations: Labels): boolean {
-  return (
-    annotations[EVICT_MISSED_ANNOTATION] === "true" || annotations[REPLACE_ANNOTATION]?.endsWith("Missed") === true
-  );
+  return isLetBe(pod) || !(isOfAny || comesBack(pod, sidecarSet))
+    ? "is evicted, and would not come back, or is not to be injected"
+    : undefined;
 }
 
 /** Nobody recreates it, or somebody said that it is to be without. */

@@ -81,6 +81,7 @@ const KIND_FAULTS = [
   "metrics without an answer",
   "disruption budget changed",
   "disruption forgotten",
+  "injection held",
 ] as const;
 
 /** Of the processes that run passes. */

@@ -21,9 +21,17 @@ export function furnish({ server, users, scenario, startMs }: Site): void {
   users.releases.createAll();
   for (let index = 0; index < scenario.pods; index++) {
     const namespace = places[index % places.length]?.name ?? "shop";
-    const pod = users.createPod(namespace, `web-${index}`);
-    const stored = server.peek<Pod>(PODS, { namespace, name: `web-${index}` }) ?? pod;
+    const name = nameOf(scenario, index, places.length);
+    const pod = users.createPod(namespace, name);
+    const stored = server.peek<Pod>(PODS, { namespace, name }) ?? pod;
     server.put("kubelet", PODS, { ...stored, status: runningStatus(stored, startMs) } as Pod);
   }
   for (let index = 0; index < (scenario.tenantPods ?? 0); index++) users.createPod("shop", `tenant-${index}`);
+}
+
+/** Where there are several workloads, each namespace has the same ones. */
+function nameOf({ workloads }: Scenario, index: number, namespaces: number): string {
+  if (!workloads) return `web-${index}`;
+  const ordinal = Math.floor(index / namespaces);
+  return `${workloads[ordinal % workloads.length]}-${ordinal}`;
 }

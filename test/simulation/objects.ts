@@ -67,6 +67,8 @@ export interface Release {
   readonly isEvicting?: boolean;
   /** which pods are replaced, as the annotation says; absent: none is */
   readonly replaced?: string;
+  /** what new pods are given: nothing, or the first version; absent: the newest */
+  readonly injection?: "paused" | "pinned" | undefined;
   /** who has to allow each batch; absent: nobody */
   readonly gate?: string;
   /** absent: the default */
@@ -90,12 +92,14 @@ export function isSidecarOf(set: string, { name }: { readonly name: string }): b
   return name === sidecar || name === `${sidecar}-1` || name === `${sidecar}-2`;
 }
 
+const INJECTIONS = { paused: { paused: true }, pinned: { revision: { customVersion: "v1" } } };
+
 /** Everything of the object that a user writes, or the webhook for the user. */
 export function sidecarSetOf(
   { name, isHot, isOrdinal, perOwner, isAmongTenants }: SetPlan,
   release: Release,
 ): SidecarSet {
-  const { version, shape, strategy, tier, namespaceSelector, historyLimit } = release;
+  const { version, shape, strategy, tier, namespaceSelector, historyLimit, injection } = release;
   const { selector = { matchLabels: { app: "web" } } } = release;
   const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY_IMAGE };
   const container = { name: sidecarOf(name), image: imageOf(name, version) };
@@ -120,6 +124,7 @@ export function sidecarSetOf(
       ...(namespaceSelector ? { namespaceSelector } : {}),
       containers: [{ ...container, ...(isHot ? { upgradeStrategy } : {}) }],
       updateStrategy: { type: "RollingUpdate", ...strategy },
+      ...(injection ? { injectionStrategy: INJECTIONS[injection] } : {}),
       ...(historyLimit === undefined ? {} : { revisionHistoryLimit: historyLimit }),
     },
   };
@@ -176,10 +181,21 @@ export function variedLabels(count: number): Labels {
   return { app: "web", tier, rank: `r-${count % 11}`, ...(count % 4 === 3 ? {} : { zone: "abc".charAt(count % 4) }) };
 }
 
-/** The StatefulSet of its name and namespace. */
+/** Pods are of a StatefulSet, but for some, whose names begin so. A `ward` has an owner that is no controller. */
+export type Workload = "web" | "cast" | "job" | "ward";
+
+const OWNERS: Readonly<Record<string, Pick<OwnerReference, "apiVersion" | "kind" | "controller">>> = {
+  cast: { apiVersion: "apps/v1", kind: "ReplicaSet", controller: true },
+  job: { apiVersion: "batch/v1", kind: "Job", controller: true },
+  ward: { apiVersion: "apps/v1", kind: "ReplicaSet" },
+};
+
+const STATEFUL = { apiVersion: "apps/v1", kind: "StatefulSet", controller: true };
+
+/** The one of its name and namespace. */
 function ownerOf({ namespace, name }: { readonly namespace: string; readonly name: string }): OwnerReference {
   const set = name.replace(/-\d+$/, "");
-  return { apiVersion: "apps/v1", kind: "StatefulSet", name: set, uid: `${namespace}-${set}`, controller: true };
+  return { ...(OWNERS[set] ?? STATEFUL), name: set, uid: `${namespace}-${set}` };
 }
 
 function containersOf({ name, isHot, version }: Injection) {

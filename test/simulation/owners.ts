@@ -18,6 +18,7 @@ export interface OwnersOptions {
   readonly counts: FaultCounts;
   /** absent: the webhook is away at times */
   readonly isWebhookUp?: boolean;
+  readonly areSuccessorsLate?: boolean;
 }
 
 const WRITER = "node-controller";
@@ -26,6 +27,7 @@ const LOST_MS = 40_000;
 /** Until it is gone, and until it is there again. */
 const GONE_MS = [10, 3_000, 30_000] as const;
 const BACK_MS = [1, 2_000] as const;
+const LATE_BACK_MS = [2_000, 60_000, 300_000] as const;
 /** Of the webhook to be away when one comes back. */
 const AWAY_RATE = 0.1;
 
@@ -33,6 +35,7 @@ export class Owners {
   readonly #options: OwnersOptions;
   readonly #lost: Pod[] = [];
   #isCalm = false;
+  #renamed = 0;
 
   constructor(options: OwnersOptions) {
     this.#options = options;
@@ -46,11 +49,12 @@ export class Owners {
 
   see({ resource, verb, object, isRemoved, userAgent }: Write): void {
     if (resource !== "pods" || verb !== "delete" || isRemoved || !userAgent.startsWith("pass")) return;
-    const { scheduler, users, chance, counts } = this.#options;
+    const { scheduler, users, chance, counts, areSuccessorsLate } = this.#options;
+    const backMs = areSuccessorsLate ? LATE_BACK_MS : BACK_MS;
     countFault(counts, "pod evicted");
     scheduler.after(chance.between(1, chance.pick(GONE_MS)), () => {
       if (users.removePod(object as unknown as Pod))
-        scheduler.after(chance.between(1, chance.pick(BACK_MS)), () => this.#recreate(object as unknown as Pod));
+        scheduler.after(chance.between(1, chance.pick(backMs)), () => this.#recreate(object as unknown as Pod));
     });
   }
 
@@ -86,9 +90,14 @@ export class Owners {
     }
   }
 
+  /** Only pods of StatefulSets keep their names. */
+  #nextName(name: string): string {
+    return /^(cast|job)-/.test(name) ? `${name.replace(/-.*/, "")}-${1_000 + this.#renamed++}` : name;
+  }
+
   #recreate({ metadata }: Pod): void {
     const { users, chance, isWebhookUp = false } = this.#options;
     const isAway = !(this.#isCalm || isWebhookUp) && chance.isLucky(AWAY_RATE);
-    users.createPod(metadata?.namespace ?? "", metadata?.name ?? "", () => !isAway);
+    users.createPod(metadata?.namespace ?? "", this.#nextName(metadata?.name ?? ""), () => !isAway);
   }
 }

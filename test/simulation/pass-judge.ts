@@ -2,6 +2,8 @@
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 
+/** Who refused an eviction without saying when to come again is not asked about the same pod for so long. */
+const KEPT_MS = 2_000;
 /** What an API server asks to wait is heeded up to here. */
 const MOST_WAIT_MS = 5_000;
 const REFUSAL = /policy \S+ denied the request/;
@@ -47,6 +49,9 @@ export class PassJudge {
     const { retryAfterSeconds, message } = error;
     if (retryAfterSeconds !== undefined)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + Math.min(MOST_WAIT_MS, 1_000 * retryAfterSeconds));
+    // Each SidecarSet asks for itself.
+    else if (error.code === 429 && call.endsWith("/eviction") && this.#facts.sets().length === 1)
+      this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + KEPT_MS);
     const refusal = REFUSAL.exec(message)?.[0];
     // A 422 may as well be that of a test that fails: where the object has moved meanwhile the pass takes it for that.
     if (refusal) this.#refusals.set(refusal, (this.#refusals.get(refusal) ?? 0) + (error.code === 422 ? 1 : FOR_SURE));

@@ -51,7 +51,8 @@ export class Releases {
 
   /** What the webhook injects now. */
   get injections(): readonly Injection[] {
-    return this.sets.filter(({ name }) => this.stored(name)).map((set) => ({ ...set, ...buildOf(this.of(set.name)) }));
+    const given = this.sets.filter(({ name }) => this.stored(name) && this.of(name).injection !== "paused");
+    return given.map((set) => ({ ...set, ...buildOf(this.of(set.name)) }));
   }
 
   createAll(): void {
@@ -90,7 +91,8 @@ export class Releases {
 
   /** Nobody keeps a wave from the next one any more, and what checks have stopped goes on. */
   goOn(set: string): void {
-    const { waves, checks } = this.of(set);
+    const { waves, checks, injection } = this.of(set);
+    if (injection) this.apply(set, { injection: undefined });
     if (checks) this.apply(set, { checks: checks.map((check) => ({ ...check, max: check.max + 0.5 })) });
     if (waves?.some(({ paused }) => paused)) this.apply(set, { waves: waves.map(({ paused: _, ...wave }) => wave) });
   }
@@ -132,6 +134,6 @@ export class Releases {
   }
 }
 
-function buildOf({ version, shape }: Release) {
-  return { version, shape };
+function buildOf({ version, shape, injection }: Release) {
+  return injection === "pinned" ? { version: 1, shape: 0 } : { version, shape };
 }

@@ -2,12 +2,25 @@
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { Departure } from "../../shared/core/ledger.ts";
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isPodReady, isWorking, recordsIn } from "./objects.ts";
 
+/** What the annotation asks for; nothing where it says anything else beside. */
+export function isAskedFor({ metadata }: SidecarSet, word: "NotUpgradable" | "Missed" | "Jobs"): boolean {
+  const words = metadata?.annotations?.[REPLACE_ANNOTATION]?.split(/ *, */) ?? [];
+  return words.includes(word) && words.every((one) => /^(NotUpgradable|Missed|Jobs)$/.test(one));
+}
+
 /** Somebody asked for pods to be replaced that only a new one can follow. */
-export function isReplacing({ metadata }: SidecarSet): boolean {
-  return metadata?.annotations?.[REPLACE_ANNOTATION]?.startsWith("NotUpgradable") === true;
+export function isReplacing(sidecarSet: SidecarSet): boolean {
+  return isAskedFor(sidecarSet, "NotUpgradable");
+}
+
+/** Another pod comes in its place; of a Job only where somebody said that its work may begin again. */
+export function comesBack({ metadata }: Pod, sidecarSet: SidecarSet): boolean {
+  const controller = metadata?.ownerReferences?.find((owner) => owner.controller === true);
+  return controller !== undefined && (controller.kind !== "Job" || isAskedFor(sidecarSet, "Jobs"));
 }
 
 /** More than its images differs. */
@@ -22,21 +35,39 @@ export function replacementProblem(sidecarSet: SidecarSet, pod: Pod): string | u
   if (!isReplacing(sidecarSet)) return "is evicted, and has its sidecars";
   const { paused, type, selector = {} } = spec.updateStrategy ?? {};
   if (paused || type === "NotUpdate") return "is evicted although the SidecarSet is paused";
+  if (spec.injectionStrategy) return "is evicted, and would not come back at the new version";
   if (!hasLabels(pod.metadata?.labels, selector)) return "is evicted, and is not to be updated";
   if (hashOfPod(pod, metadata?.name ?? "") === metadata?.annotations?.[HASH_ANNOTATION])
     return "is evicted, and is at the new version";
   if (!isReshaped(pod, sidecarSet)) return "is evicted, and could be updated in place";
-  const isOwned = pod.metadata?.ownerReferences?.some(({ controller }) => controller === true) === true;
-  return isOwned ? undefined : "is evicted, and would not come back";
+  return comesBack(pod, sidecarSet) ? undefined : "is evicted, and would not come back";
 }
+
+interface Leaving {
+  readonly uid: string;
+  /** uid of its controller, where that gives another pod another name, and none has come yet */
+  readonly owner?: string | undefined;
+  readonly atMs: number;
+}
+
+/** A departure is in the ledger for as long at least, if no other pod comes. */
+const AWAITED_MS = 600_000;
 
 /** Pods that were ready when they were evicted, until others work in their places. */
 export class MissingWitness {
-  /** namespace/name → uid of the pod that was evicted */
-  readonly #places = new Map<string, string>();
+  /** namespace/name of the pod that was evicted, or of the one that has come for it */
+  readonly #places = new Map<string, Leaving>();
+  readonly #nowMs: () => number;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
 
   evict(pod: Pod): void {
-    if (isPodReady(pod)) this.#places.set(placeOf(pod), pod.metadata?.uid ?? "");
+    if (!isPodReady(pod)) return;
+    const { kind, uid } = pod.metadata?.ownerReferences?.[0] ?? {};
+    const owner = kind === "StatefulSet" ? undefined : uid;
+    this.#places.set(placeOf(pod), { uid: pod.metadata?.uid ?? "", owner, atMs: this.#nowMs() });
   }
 
   /** Of a SidecarSet that was recreated nobody knows what another had evicted. */
@@ -49,9 +80,18 @@ export class MissingWitness {
     this.#places.delete(placeOf(pod));
   }
 
+  /** It came for the first of its controller's that went. */
+  come(pod: Pod): void {
+    const owner = pod.metadata?.ownerReferences?.[0]?.uid;
+    const [place, leaving] = [...this.#places].find(([, one]) => one.owner !== undefined && one.owner === owner) ?? [];
+    if (place === undefined || leaving === undefined) return;
+    this.#places.delete(place);
+    this.#places.set(placeOf(pod), { ...leaving, owner: undefined });
+  }
+
   see(pod: Pod, isGone: boolean): void {
     const evicted = this.#places.get(placeOf(pod));
-    if (evicted === undefined || evicted === pod.metadata?.uid) return;
+    if (evicted === undefined || evicted.uid === pod.metadata?.uid) return;
     // Another one in its place works, or was there and somebody else took it away.
     if (isGone || isWorking(pod)) this.#places.delete(placeOf(pod));
   }
@@ -62,11 +102,27 @@ export class MissingWitness {
    */
   places(pods: readonly Pod[], set: string, hash: string | undefined): readonly string[] {
     const byPlace = new Map(pods.map((pod) => [placeOf(pod), pod]));
-    const isMissing = ([place, evicted]: readonly [string, string]) => {
+    const isMissing = ([place, { uid }]: readonly [string, Leaving]) => {
       const now = byPlace.get(place);
-      return now === undefined || now.metadata?.uid === evicted || hashOfPod(now, set) === hash;
+      return now === undefined || now.metadata?.uid === uid || hashOfPod(now, set) === hash;
     };
     return [...this.#places].filter(isMissing).map(([place]) => place);
+  }
+
+  /** A sentence when one of these is awaited no more, although nobody is in its place. Of a controller it may be another's. */
+  forgottenProblem(pods: readonly Pod[], departed: readonly Departure[]): string | undefined {
+    const byPlace = new Map(pods.map((pod) => [placeOf(pod), pod]));
+    const uids = new Set(departed.map(({ uid }) => uid));
+    const isOpen = ([place, { uid, atMs }]: readonly [string, Leaving]) =>
+      this.#nowMs() < atMs + AWAITED_MS && (byPlace.get(place)?.metadata?.uid ?? uid) === uid;
+    const open = [...this.#places].filter(isOpen);
+    const isForgotten = ([, { uid, owner }]: readonly [string, Leaving]) => {
+      if (owner === undefined) return !uids.has(uid);
+      const lines = departed.filter((one) => one.owner === owner).length;
+      return lines < open.filter(([, other]) => other.owner === owner).length;
+    };
+    const forgotten = open.find(isForgotten);
+    return forgotten && `waits no more for another pod in the place of ${forgotten[0]}`;
   }
 }
 

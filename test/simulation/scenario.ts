@@ -8,7 +8,7 @@ import { NETWORK_FAULTS, type NetworkFault } from "./faults.ts";
 import type { HindrancePlan } from "./hindrances.ts";
 import type { WorldKind } from "./kinds.ts";
 import type { Behaviour } from "./kubelet.ts";
-import { POD_NAMESPACES, type Release, SET_NAMES, type SetPlan } from "./objects.ts";
+import { POD_NAMESPACES, type Release, SET_NAMES, type SetPlan, type Workload } from "./objects.ts";
 import { overtakenOf, type Plan, planOf, reboundOf } from "./plans.ts";
 import type { PrometheusPlan } from "./prometheus.ts";
 import { widened } from "./wide-worlds.ts";
@@ -54,6 +54,10 @@ export interface Scenario extends Plan {
   readonly areAgesKnown?: boolean;
   /** of an eviction to be refused by a PodDisruptionBudget, while there is trouble; absent: there is none */
   readonly keptRate?: number;
+  /** what pods are of, in turn: `nameOfWorkload`; absent: all are of StatefulSets */
+  readonly workloads?: readonly Workload[];
+  /** the next pod of a controller may be a minute late; absent: two seconds */
+  readonly areSuccessorsLate?: boolean;
   /** the webhook is never away when a pod comes back; absent: it is at times */
   readonly isWebhookUp?: boolean;
   /** of whoever has to allow each batch, while there is trouble; absent: nobody has to */

@@ -4,7 +4,7 @@ import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isInjected, isWorking } from "./objects.ts";
-import { isReplacing, isReshaped } from "./replacements.ts";
+import { comesBack, isReplacing, isReshaped } from "./replacements.ts";
 
 /** Pods that the SidecarSet selects, once nothing moves any more; and counted again. */
 export interface AtRest {
@@ -61,7 +61,7 @@ function readyProblem(set: SidecarSet, scene: AtRest, ready?: StatusCondition): 
   const { selector = {}, partition = 0 } = spec.updateStrategy ?? {};
   const isOld = (pod: Pod) => hashOfPod(pod, metadata?.name ?? "") !== scene.hash;
   const left = scene.pods.filter(
-    (pod) => isOld(pod) && hasLabels(pod.metadata?.labels, selector) && (isReplacing(set) || !isReshaped(pod, set)),
+    (pod) => isOld(pod) && hasLabels(pod.metadata?.labels, selector) && (isReplaced(set, pod) || !isReshaped(pod, set)),
   );
   const isDone = scene.pods.every((pod) => !isOld(pod) && isWorking(pod));
   if (isDone && ready?.reason !== "Paused") return problemUnless(ready, "True");
@@ -79,8 +79,12 @@ function lostPods(set: SidecarSet, { pods, hash }: AtRest): readonly Pod[] {
       hashOfPod(pod, set.metadata?.name ?? "") !== hash &&
       hasLabels(pod.metadata?.labels, selector) &&
       isReshaped(pod, set) &&
-      !isReplacing(set),
+      !isReplaced(set, pod),
   );
+}
+
+function isReplaced(set: SidecarSet, pod: Pod): boolean {
+  return isReplacing(set) && comesBack(pod, set);
 }
 
 /** While it is paused nobody looks. */

@@ -65,7 +65,7 @@ export class SetWitness {
   readonly #touched = new Set<string>();
   readonly #owners: OwnerWitness;
   readonly #down: DownWitness;
-  readonly #missing = new MissingWitness();
+  readonly #missing: MissingWitness;
   readonly #selected: MatchedWitness;
   #ledger: Ledger = EMPTY_LEDGER;
   #observed = 0;
@@ -78,6 +78,7 @@ export class SetWitness {
   constructor(options: SetWitnessOptions) {
     this.#options = options;
     this.#owners = new OwnerWitness(options.set.perOwner);
+    this.#missing = new MissingWitness(options.nowMs);
     this.#changes = new PodChanges(options.clock);
     this.#down = new DownWitness(options.set.name, options.clock);
     this.#selected = new MatchedWitness(options.clock);
@@ -176,8 +177,15 @@ export class SetWitness {
       this.#options.report(write, "takes the ledger's generation back");
     this.#noteFreed(write, ledger);
     this.#ledger = ledger;
+    this.#reportIf(write, this.#forgottenProblem(isRemoved));
     const since = ledger.reservations.map((one) => [stateOf(one), this.#since.get(stateOf(one)) ?? began] as const);
     this.#since = new Map(since);
+  }
+
+  /** Of a ledger that goes, or of another SidecarSet's, nobody expects it. */
+  #forgottenProblem(isRemoved: boolean): string | undefined {
+    if (isRemoved || this.#ledger.uid !== this.#uid) return undefined;
+    return this.#missing.forgottenProblem(this.#options.pods(), this.#ledger.departed ?? []);
   }
 
   #noteFreed({ userAgent }: Write, { reservations }: Ledger): void {
@@ -213,7 +221,10 @@ export class SetWitness {
     const isGone = isRemoved || Boolean(next.metadata?.deletionTimestamp);
     if (isGone && !previous?.metadata?.deletionTimestamp) this.#changes.add("gone");
     if (previous) this.#seeLabels(previous, next);
-    else this.#changes.add("came");
+    else {
+      this.#changes.add("came");
+      this.#missing.come(next);
+    }
     if (isGone || !previous || hasOtherLabels(previous, next)) this.#countSelected();
     const uid = next.metadata?.uid ?? "";
     this.#touched.add(uid);
@@ -268,8 +279,11 @@ export class SetWitness {
     const grants = specs.filter((spec) => problemOf(spec) === undefined);
     const [first] = specs;
     if (grants.length === 0) this.#options.report(write, (first && problemOf(first)) ?? "is allowed by no generation");
+    const isReplacement = isInjected(pod, this.#options.set.name);
+    if (isReplacement && !this.#ledger.departed?.some(({ uid }) => uid === pod.metadata?.uid))
+      this.#options.report(write, "is evicted, and the ledger waits for no other");
     if (grants.length === 0 || !isPodReady(pod)) return;
-    if (isInjected(pod, this.#options.set.name)) return void this.#judgeReplacement(write, grants, pod, since);
+    if (isReplacement) return void this.#judgeReplacement(write, grants, pod, since);
     this.#down.evict(pod);
     this.#reportIfAll(write, grants, (grant) => {
       const { gone, relabelled } = this.#changes.since(since);
@@ -282,7 +296,10 @@ export class SetWitness {
 
   /** In the line with those that are upgraded in place, and the same budget. */
   #judgeReplacement(write: Write, grants: readonly Grant[], pod: Pod, since: number): void {
+    const uid = pod.metadata?.uid ?? "";
     this.#missing.evict(pod);
+    // From here on it is missing, whatever it was taken down for before.
+    this.#taken.delete(uid);
     const { came, gone, relabelled } = this.#changes.since(since);
     this.#reportIfAll(write, grants, (grant) => {
       const hash = grant.sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] ?? "";

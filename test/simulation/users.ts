@@ -32,6 +32,7 @@ export interface UsersOptions {
   readonly namespaces?: Scenario["namespaces"] | undefined;
   readonly areLabelsVaried?: boolean;
   readonly areAgesKnown?: boolean;
+  readonly workloads?: Scenario["workloads"];
   readonly admit?: ReleasesOptions["admit"];
 }
 
@@ -89,6 +90,7 @@ export class Users {
     "shares changed": () => this.releases.apply(this.#anySet(), { strategy: anyShares(this.#options.chance) }),
     "selection changed": () => this.releases.apply(this.#anySet(), { selector: anySelector(this.#options.chance) }),
     "namespace relabelled": () => this.#labelNamespace(),
+    "injection held": () => this.#holdInjection(this.#anySet()),
     "waves changed": () => this.#changeWaves(this.#anySet()),
     "checks changed": () => this.releases.apply(this.#anySet(), { checks: anyChecks(this.#options.chance) }),
     "ledger deleted by hand": () => this.#deleteLedger(this.#anySet()),
@@ -110,11 +112,19 @@ export class Users {
   #makeBare(): void {
     const { chance } = this.#options;
     const kind = chance.pick(["bare", "bare", "bare", "bare", "guarded", "stray", "spared"]);
-    this.createPod(chance.pick(namespacesOf(this.#options)).name, `${kind}-${this.#uids}`, () => false);
+    const isOfJob = kind === "bare" && this.#options.workloads?.includes("job") === true;
+    const name = `${isOfJob ? "job" : kind}-${this.#uids}`;
+    this.createPod(chance.pick(namespacesOf(this.#options)).name, name, () => false);
   }
 
   #anySet(): string {
     return this.#options.chance.pick(this.releases.sets).name;
+  }
+
+  /** Or not any more. */
+  #holdInjection(set: string): void {
+    const isHeld = this.releases.of(set).injection !== undefined;
+    this.releases.apply(set, { injection: isHeld ? undefined : this.#options.chance.pick(["paused", "pinned"]) });
   }
 
   #pause(set: string): void {

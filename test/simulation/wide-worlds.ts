@@ -7,6 +7,7 @@ import type { BudgetPlan } from "./disruptions.ts";
 import type { Fault } from "./faults.ts";
 import type { HindrancePlan } from "./hindrances.ts";
 import { kindOf, type WorldKind } from "./kinds.ts";
+import type { Workload } from "./objects.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import type { CheckPlan } from "./prometheus.ts";
 import type { Scenario } from "./scenario.ts";
@@ -266,22 +267,54 @@ function selections(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
+const WORKLOADS: readonly (readonly Workload[])[] = [
+  ["web"],
+  ["cast"],
+  ["cast", "web"],
+  ["cast", "job"],
+  ["web", "ward"],
+];
+
+/** Of 22 one that cannot be read, and some that are about Jobs too. */
+function wordsOf(isMissedToo: boolean, nth: number): string {
+  const words = ["NotUpgradable", ...(nth % 2 === 0 ? [] : ["Jobs"]), ...(isMissedToo ? ["Missed"] : [])];
+  return [...words, ...(nth % 11 === 7 ? ["NotReady"] : [])].join(", ");
+}
+
 /** Releases that only new pods can follow, beside others that pods get in place. */
 function replacements(chance: Chance, base: Scenario): Partial<Scenario> {
   // Pods that never work keep those that missed their sidecars waiting.
   const isMissedToo = base.tenantPods === undefined && chance.isLucky(0.3);
   const strikes = also(base, chance, "spec changed", chance.between(1, 4));
   const bare = isMissedToo ? chance.between(0, 2) : 0;
+  const nth = Math.floor(base.seed / 50);
+  const workloads = WORKLOADS[nth % WORKLOADS.length] ?? ["web"];
+  const made = also({ ...base, strikes }, chance, "pod made without sidecars", bare);
+  const wanted = also(
+    { ...base, strikes: made },
+    chance,
+    "injection held",
+    isMissedToo || nth % 2 === 0 ? 0 : chance.between(1, 3),
+  );
   return {
+    workloads,
+    areSuccessorsLate: nth % 3 === 1,
+    areClocksSkewed: nth % 5 === 3,
     areAgesKnown: true,
     reshapeRate: chance.pick([0.3, 0.6, 1]),
     isWebhookUp: !isMissedToo,
     keptRate: chance.pick([0, 0, 0.3]),
-    release: { replaced: isMissedToo ? "NotUpgradable, Missed" : "NotUpgradable" },
-    // Owners' budgets are judged where pods stay.
-    sets: base.sets.map(({ perOwner: _, ...set }) => set),
+    release: { replaced: wordsOf(isMissedToo, nth) },
+    // Owners' budgets are judged where pods stay, ordinals where all have them.
+    sets: base.sets.map(({ perOwner: _, ...set }) => ({
+      ...set,
+      isOrdinal: set.isOrdinal && workloads.length === 1 && workloads[0] === "web",
+    })),
     pods: chance.between(2, 8),
-    strikes: also({ ...base, strikes }, chance, "pod made without sidecars", bare),
+    // Whoever counts the pods of a controller cannot tell one that came back by itself.
+    strikes: workloads.includes("cast")
+      ? wanted.filter(({ fault }) => fault !== "pod recreated under its name")
+      : wanted,
     passes: [...base.passes, ...morePasses(chance, base).map((pass) => ({ ...pass, ...cutOff(chance) }))],
   };
 }
