@@ -12,7 +12,7 @@ export interface Simulation {
 }
 
 export const SIMULATIONS: Readonly<Record<string, Simulation>> = {
-  rollout: { script: "main.ts", bugs: "bugs", report: "bugs", leastBugs: 40, mostSeeds: 5_000 },
+  rollout: { script: "main.ts", bugs: "bugs", report: "bugs", leastBugs: 100, mostSeeds: 10_000 },
   views: { script: "views/main.ts", bugs: "views/bugs", report: "viewBugs", leastBugs: 26, mostSeeds: 1_500 },
   queue: { script: "queue/main.ts", bugs: "queue/bugs", report: "queueBugs", leastBugs: 16, mostSeeds: 1_500 },
   client: { script: "client/main.ts", bugs: "client/bugs", report: "clientBugs", leastBugs: 10, mostSeeds: 640 },
