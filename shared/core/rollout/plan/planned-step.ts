@@ -2,8 +2,13 @@
 import { RESIZE_ANNOTATION } from "../../../api/names.ts";
 import type { Action, ImageChange } from "../../actions.ts";
 import { MAX_RESERVATIONS } from "../../ledger.ts";
-import type { Decision } from "../decide.ts";
+import type { Summary } from "../summary.ts";
 import type { DownNow } from "./down-now.ts";
+
+interface Decided {
+  readonly actions: readonly Action[];
+  readonly summary: Summary;
+}
 
 export type PodWrite = Extract<Action, { kind: "PatchPod" | "EvictPod" }>;
 
@@ -38,7 +43,7 @@ export interface PlannedStep {
 }
 
 /** No more than a ledger holds at a time. */
-export function writesOf({ actions }: Decision): readonly PodWrite[] {
+export function writesOf({ actions }: Decided): readonly PodWrite[] {
   return actions
     .filter((action) => action.kind === "PatchPod" || action.kind === "EvictPod")
     .slice(0, MAX_RESERVATIONS);
@@ -47,7 +52,7 @@ export function writesOf({ actions }: Decision): readonly PodWrite[] {
 export function stepOf(
   atSeconds: number,
   writes: readonly PodWrite[],
-  { summary }: Decision,
+  { summary }: Decided,
   down: DownNow,
 ): PlannedStep {
   const { updated, used, maxUnavailable } = summary;
