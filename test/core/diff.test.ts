@@ -106,12 +106,34 @@ const WITH_ENV = setOf({ containers: [{ ...AGENT, env: [{ name: "A", value: "b" 
 const WITH_MORE = setOf({ containers: [AGENT, { name: "x", image: "y" }] });
 const bare: Pod = { metadata: { namespace: "default", name: "p", labels: { app: "web" } }, spec: { containers: [] } };
 
+function asking({ metadata, ...set }: SidecarSet): SidecarSet {
+  const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/replace": "NotUpgradable" };
+  return { ...set, metadata: { ...metadata, annotations } };
+}
+
+function owned({ metadata, ...pod }: Pod): Pod {
+  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "web", controller: true };
+  return { ...pod, metadata: { ...metadata, ownerReferences: [owner] } };
+}
+
 const FATES: readonly (readonly [string, SidecarSet, Pod, object | undefined])[] = [
   ["is updated already", BEFORE, injected(BEFORE), { kind: "updated" }],
   ["is updated in place where only images changed", LATER, injected(BEFORE), { kind: "inPlace" }],
   [
     "must be recreated where more changed, and it says what",
     WITH_ENV,
+    injected(BEFORE),
+    { kind: "recreate", fields: ["spec.containers{sc}.env"] },
+  ],
+  [
+    "is replaced by the rollout where somebody asks for that, and its controller creates another",
+    asking(WITH_ENV),
+    owned(injected(BEFORE)),
+    { kind: "replace", fields: ["spec.containers{sc}.env"] },
+  ],
+  [
+    "must be recreated by others all the same where nothing would create another",
+    asking(WITH_ENV),
     injected(BEFORE),
     { kind: "recreate", fields: ["spec.containers{sc}.env"] },
   ],

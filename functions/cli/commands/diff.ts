@@ -63,6 +63,7 @@ const EFFECTS: Readonly<Record<Effect, readonly [string, Color]>> = {
 
 const FATES: readonly (readonly [PodFate["kind"], string, Color])[] = [
   ["inPlace", "will be updated in place", "green"],
+  ["replace", "will be replaced, within the same budget", "yellow"],
   ["recreate", "must be recreated to get it", "red"],
   ["updated", "have it already", "dim"],
   ["lacks", "match, and have none of its sidecars until they are recreated", "yellow"],
@@ -97,8 +98,8 @@ function showFate(pods: readonly PodFate[], [kind, text, color]: (typeof FATES)[
   const those = pods.filter((pod) => pod.kind === kind);
   if (those.length === 0) return;
   screen.line(`  ${String(those.length).padStart(5)} `, { text, color });
-  const fields = [...new Set(those.flatMap((pod) => (pod.kind === "recreate" ? pod.fields : [])))];
-  const hindrances = [...new Set(those.flatMap((pod) => (pod.kind === "recreate" ? (pod.hindrance ?? []) : [])))];
+  const fields = [...new Set(those.flatMap((pod) => ("fields" in pod ? pod.fields : [])))];
+  const hindrances = [...new Set(those.flatMap((pod) => ("fields" in pod ? (pod.hindrance ?? []) : [])))];
   if (hindrances.length > 0) paragraph(`because ${hindrances.join("; ")}`, screen);
   if (fields.length > 0) paragraph(`because of ${fields.join(", ")}`, screen);
   if (kind === "updated") return;

@@ -6,6 +6,7 @@ import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { hasAllSidecars, isActive, isInjected } from "../../pod/is-matched.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { replacesNotUpgradable, whyNotRecreated } from "../../pod/replaced.ts";
 import { type Renewal, renewalsOf } from "../../pod/workload.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { canBeUpdated } from "../../rollout/select/classify.ts";
@@ -24,8 +25,15 @@ interface PodName {
 export type PodFate =
   | ({ readonly kind: "updated" } & PodName)
   | ({ readonly kind: "inPlace" } & PodName)
-  /** `fields` differ from what the pod was made with; empty where no revision tells. `hindrance`: what its node cannot do */
-  | ({ readonly kind: "recreate"; readonly fields: readonly string[]; readonly hindrance?: string } & PodName)
+  /**
+   * `fields` differ from what the pod was made with; empty where no revision tells. `hindrance`: what its node cannot do.
+   * "replace": the rollout does it, as an annotation asks for; "recreate": somebody else has to.
+   */
+  | ({
+      readonly kind: "recreate" | "replace";
+      readonly fields: readonly string[];
+      readonly hindrance?: string;
+    } & PodName)
   /** selected, and has none of its sidecars: comes with them only when it is recreated */
   | ({ readonly kind: "lacks" } & PodName)
   /** keeps its sidecars as they are: no longer selected */
@@ -104,7 +112,7 @@ function revisionOf(sidecarSet: SidecarSet): ControllerRevision {
 }
 
 function fateOf(state: PodState, { sidecarSet: after, revisions }: Surroundings): PodFate | undefined {
-  const { pod, native } = state;
+  const { pod } = state;
   const { namespace = "", name = "" } = pod.metadata ?? {};
   const isInjectedHere = isInjected(pod, after.metadata?.name ?? "");
   if (selectorMatches(after.spec.selector, pod.metadata?.labels) !== true)
@@ -112,6 +120,15 @@ function fateOf(state: PodState, { sidecarSet: after, revisions }: Surroundings)
   if (!isInjectedHere) return { kind: "lacks", namespace, name };
   if (state.isUpdated) return { kind: "updated", namespace, name };
   if (canBeUpdated(state, after) && hasAllSidecars(pod, after)) return { kind: "inPlace", namespace, name };
+  return { kind: kindOf(pod, after), namespace, name, ...lackingOf(state, after, revisions) };
+}
+
+/** Whether the rollout brings another pod in its place. */
+function kindOf(pod: Pod, after: SidecarSet): "replace" | "recreate" {
+  return replacesNotUpgradable(after) && whyNotRecreated(pod, after) === undefined ? "replace" : "recreate";
+}
+
+function lackingOf({ pod, native }: PodState, after: SidecarSet, revisions: readonly ControllerRevision[]) {
   const fields = immutableFields(after, [pod], revisions);
-  return { kind: "recreate", namespace, name, fields, ...(native?.hindrance ? { hindrance: native.hindrance } : {}) };
+  return { fields, ...(native?.hindrance ? { hindrance: native.hindrance } : {}) };
 }
