@@ -124,6 +124,40 @@ const CLAIM_POLICY: Policy = {
   ],
 };
 
+/** Found out by the controllers of budgets, of either kind. */
+const COUNTED_BY_OTHERS = [
+  ...["currentHealthy", "desiredHealthy", "expectedPods"],
+  ...["currentAvailable", "desiredAvailable", "totalReplicas", "observedGeneration"],
+];
+
+/** CEL: a number of a budget's status, before or after. */
+const numberOf = (subject: string, field: string) => `${subject}.?status.?${field}.orValue(0)`;
+
+const BUDGET_POLICY: Policy = {
+  name: "budgets",
+  rules: [
+    writesOf("policy", "poddisruptionbudgets", "poddisruptionbudgets/status"),
+    writesOf("policy.kruise.io", "podunavailablebudgets", "podunavailablebudgets/status"),
+  ],
+  variables: {},
+  validations: [
+    {
+      expression: `request.operation == "UPDATE" && request.?subResource.orValue("") == "status" && ${hasFeature("disruption-budgets")}`,
+      message:
+        "the reconciler writes the status of disruption budgets alone, with infra/rbac/optional/disruption-budgets.yaml",
+    },
+    {
+      expression: [
+        ...["disruptionsAllowed", "unavailableAllowed"].map(
+          (field) => `${numberOf("object", field)} <= ${numberOf("oldObject", field)}`,
+        ),
+        ...COUNTED_BY_OTHERS.map((field) => `${numberOf("object", field)} == ${numberOf("oldObject", field)}`),
+      ].join(" && "),
+      message: "the reconciler lets disruption budgets count pods, and allows nothing more in their place",
+    },
+  ],
+};
+
 const OWN_OF_SET = celTexts([HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UNDONE_ANNOTATION]);
 
 /** CEL: all but what an undoing writes is as it was. */
@@ -164,5 +198,6 @@ export const OBJECT_POLICIES: readonly Policy[] = [
   REVISION_POLICY,
   LEASE_POLICY,
   CLAIM_POLICY,
+  BUDGET_POLICY,
   SIDECARSET_POLICY,
 ];

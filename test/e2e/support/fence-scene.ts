@@ -120,6 +120,12 @@ const OTHERS: readonly Made[] = [
     spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
   },
   {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: "guard", namespace: SHOP },
+    spec: { minAvailable: 1, selector: { matchLabels: { app: "guarded" } } },
+  },
+  {
     apiVersion: "apps/v1",
     kind: "DaemonSet",
     metadata: { name: "daemon", namespace: SHOP },

@@ -29,6 +29,8 @@ const WAITING = `${PODS}/gated`;
 const POD_OWNER = { apiVersion: "v1", kind: "Pod", name: "web", uid: "uid of Pod web" };
 const CLAIM = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
 const AWS_AUTH = inNamespace("kube-system", "configmaps/aws-auth");
+const BUDGET = `${inNamespace("fence-shop", "poddisruptionbudgets", "apis/policy/v1")}/guard`;
+const BUDGET_STATUS = `${BUDGET}/status`;
 const eviction = (name: string) => ({ apiVersion: "policy/v1", kind: "Eviction", metadata: { name } });
 
 /** `permits` are carried out, in this order. */
@@ -113,6 +115,18 @@ export const WIDENED: Readonly<Record<string, Widening>> = {
   eviction: {
     permits: [create("evict a pod", `${PODS}/prey/eviction`, eviction("prey"))],
     denies: [remove("delete a pod", `${PODS}/web`)],
+  },
+  "disruption-budgets": {
+    permits: [
+      merge("have a budget count a pod", { status: { disruptedPods: { web: "2026-01-01T00:00:00Z" } } }, BUDGET_STATUS),
+      merge("and forget it", { status: { disruptedPods: { web: null } } }, BUDGET_STATUS),
+    ],
+    denies: [
+      merge("allow more than the budget does", { status: { disruptionsAllowed: 5 } }, BUDGET_STATUS),
+      merge("say that more are healthy", { status: { currentHealthy: 9 } }, BUDGET_STATUS),
+      merge("change what a budget asks for", { spec: { minAvailable: 0 } }, BUDGET),
+      remove("delete a budget", BUDGET),
+    ],
   },
   undo: {
     permits: [
