@@ -1,10 +1,10 @@
 /** The library: how passes run in the cluster that is asked about, as far as that changes what they do. */
 
 import type { KubernetesObject, Labels } from "../../shared/api/kubernetes.ts";
-import { NOTHING_RESERVED } from "../../shared/core/ledger.ts";
 import type { Observation } from "../../shared/core/rollout/decide.ts";
 import { type DisruptionBudget, disruptionBudgetOf } from "../../shared/core/rollout/disruption/disruption-budget.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
+import { NOTHING_RESERVED } from "../../shared/core/rollout/select/reserved.ts";
 
 export interface PassInput {
   /** FEATURE_GATES of the passes; absent, as each that is left out: off */

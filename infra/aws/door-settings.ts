@@ -23,7 +23,7 @@ type Door =
       readonly subnets: readonly string[];
       readonly securityGroups: readonly string[];
     }
-  /** somebody else's */
+  /** another one, which this deployment does not know */
   | { readonly kind: "none" };
 
 export interface FrontDoor {
@@ -44,7 +44,7 @@ export async function readFrontDoor(read: ReadParameter, authentication: Authent
   if (domain !== undefined) return atDomain(domain, { isHttpApi, authentication });
   if (isHttpApi && authentication === "client-certificate")
     throw new ConfigError(
-      "--param authentication=client-certificate needs --param domain-name and truststore: at its own address an HTTP API asks nobody for a certificate.",
+      "--param authentication=client-certificate needs --param domain-name and truststore: at its own address an HTTP API asks for no certificate.",
     );
   if (isHttpApi) return { door: { kind: "http-api" } };
   return { door: { kind: withoutUrls ? "none" : "function-urls" } };

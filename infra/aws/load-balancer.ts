@@ -95,7 +95,7 @@ function targetFor({ name }: DeployedFunction): Readonly<Record<string, object>>
     [targetGroupId(name)]: {
       Type: "AWS::ElasticLoadBalancingV2::TargetGroup",
       DependsOn: permission,
-      // It asks nobody how he is: that would be calls, and there is no other to send requests to.
+      // No health checks: each would be a call, and there is no other target to send requests to.
       Properties: { TargetType: "lambda", HealthCheckEnabled: false, Targets: [{ Id: arn }] },
     },
   };

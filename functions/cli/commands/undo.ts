@@ -185,7 +185,7 @@ function revisionOfOthers(read: ReadSet): ControllerRevision {
   );
 }
 
-/** Whoever has waves is told that they hold here too, unless they are to be skipped: for this revision, and no other. */
+/** Waves hold for the way back too, and it is said so, unless they are to be skipped: for this revision, and no other. */
 function skipOf(
   sidecarSet: SidecarSet,
   { metadata }: ControllerRevision,

@@ -30,7 +30,7 @@ export async function preflight(tools: Tools, stackName: string): Promise<Facts>
   if (!settings.reserved.has("mutate-pod"))
     tools.screen.line(
       { text: "  ! ", color: "yellow" },
-      "mutate-pod has no limit of its own: whoever finds its address may use up what the account can run, at your expense; --param reserved-concurrency=mutate-pod=200 is one",
+      "mutate-pod has no limit of its own: anyone who finds its address can use up the account's concurrency, at your expense; --param reserved-concurrency=mutate-pod=200 is one",
     );
   const stack = await aws.describeStack(stackName);
   checkStack(stackName, stack, options);
