@@ -1,7 +1,6 @@
 /** Everything a pass may do to the cluster, as data: a decision is a list of these, and only the shell carries them out. */
 import type { ControllerRevision, PodCondition, ResourceRequirements } from "../api/kubernetes.ts";
 import type { SidecarSetStatus } from "../api/sidecarset.ts";
-import type { Departure } from "./ledger.ts";
 
 /** The one pod that was looked at: a write to any other, or to a later state of it, must fail. */
 export interface PodPrecondition {
@@ -9,6 +8,19 @@ export interface PodPrecondition {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
+}
+
+/** An evicted pod that no other has taken the place of. Written with the reservation, before the eviction is sent: from then on it may be missing. */
+export interface Departure {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** uid of the controller that creates another pod */
+  readonly owner: string;
+  /** so many pods the controller had that counted, or were awaited, when this one was reserved; 0: its successor has its name */
+  readonly of: number;
+  /** RFC3339: the other pod is waited for no longer, since its controller may have been scaled down */
+  readonly until: string;
 }
 
 export interface ImageChange {

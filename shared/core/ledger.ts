@@ -17,10 +17,11 @@ import { createHash } from "node:crypto";
 import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { isLater } from "../go/resource-version.ts";
+import type { Departure } from "./actions.ts";
 
 /**
- * More than this many pods are never being written to at once; the window is refilled. A line has 460 bytes at most, and
- * a ConfigMap 1 MiB. With fewer, more time goes by between batches, when nothing is written; with more, more
+ * More than this many pods are never being written to at once, those among them that were evicted and have no successor;
+ * the window is refilled. A line has 460 bytes at most, and a ConfigMap 1 MiB. With fewer, more time goes by between batches, when nothing is written; with more, more
  * pods have to be fenced when a rollout is paused.
  */
 export const MAX_RESERVATIONS = 2_000;
@@ -41,19 +42,6 @@ export interface Reservation extends PodState {
   readonly generation: number;
   /** hash of the SidecarSet that the pod shall get */
   readonly revision: string;
-}
-
-/** An evicted pod in whose place nobody is yet. Written with the reservation, before the eviction is sent: from then on somebody may be missing. */
-export interface Departure {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  /** uid of the controller that creates another pod */
-  readonly owner: string;
-  /** so many pods the controller had that counted, or were awaited, when this one was reserved; 0: its successor has its name */
-  readonly of: number;
-  /** RFC3339: nobody waits any longer for the other pod, since its controller may have been scaled down */
-  readonly until: string;
 }
 
 /** The SidecarSet as it was read, after the ledger. */
@@ -132,14 +120,12 @@ function parseReservation(line: string): Reservation | undefined {
   return { namespace, name, uid, resourceVersion, generation: Number(generation), revision };
 }
 
-/** For a ConfigMap: one line each. */
 function formatDepartures(departed: readonly Departure[]): string {
   return departed
     .map(({ namespace, name, uid, owner, of, until }) => `${namespace}/${name} ${uid} ${owner} ${of} ${until}\n`)
     .join("");
 }
 
-/** undefined: these are no departures. */
 function parseDepartures(text: string): readonly Departure[] | undefined {
   const lines = text.split("\n").filter(Boolean);
   const parsed = lines.map(parseDeparture).filter((one) => one !== undefined);
@@ -184,33 +170,6 @@ export function reconcileLedger(ledger: Ledger, seen: Seen, subject: Subject): R
 /** Whether all of these were reserved for this very generation and hash; what was reserved since counted them as used. */
 export function areReservedFor(kept: readonly Reservation[], { generation, revision }: Subject): boolean {
   return kept.every((reservation) => reservation.generation === generation && reservation.revision === revision);
-}
-
-/** What reservations mean for a decision. */
-export interface Reserved {
-  /** of pods that may be written to at any moment: they use budget although still seen not updated */
-  readonly uids: ReadonlySet<string>;
-  /** all of them were reserved for the generation and hash that are decided on */
-  readonly areForThis: boolean;
-  /** how many pods can be reserved beside them: for others nothing is planned */
-  readonly room: number;
-  /** evicted pods that may have no successor yet */
-  readonly departed: readonly Departure[];
-  /** uids of controllers of which an eviction was refused a moment ago: none of their pods is asked for now */
-  readonly keptOwners: ReadonlySet<string>;
-}
-
-export const NOTHING_RESERVED: Reserved = reservedOf([], { uid: "", generation: 0, revision: "" }, {});
-
-/** `kept`: those that hold on. `keptOwners`: absent where nobody has asked for evictions. */
-export function reservedOf(
-  kept: readonly Reservation[],
-  subject: Subject,
-  { departed = [], keptOwners = new Set() }: Pick<Ledger, "departed"> & Partial<Pick<Reserved, "keptOwners">>,
-): Reserved {
-  const uids = new Set(kept.map(({ uid }) => uid));
-  const room = Math.max(0, MAX_RESERVATIONS - kept.length);
-  return { uids, areForThis: areReservedFor(kept, subject), room, departed, keptOwners };
 }
 
 export function subjectOf({ metadata }: SidecarSet): Subject {
@@ -271,7 +230,8 @@ export function alsoReserved(
   subject: Subject,
 ): { readonly ledger: Ledger; readonly added: readonly Reservation[] } {
   const isSame = ledger.uid === subject.uid && ledger.generation === subject.generation;
-  const room = isSame ? Math.max(0, MAX_RESERVATIONS - ledger.reservations.length) : 0;
+  const lines = ledger.reservations.length + (ledger.departed?.length ?? 0);
+  const room = isSame ? Math.max(0, MAX_RESERVATIONS - lines) : 0;
   const added = pods.slice(0, room).map((pod) => reservationOf(pod, subject));
   return { ledger: { ...ledger, reservations: [...ledger.reservations, ...added] }, added };
 }

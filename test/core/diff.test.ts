@@ -126,7 +126,7 @@ const FATES: readonly (readonly [string, SidecarSet, Pod, object | undefined])[]
     { kind: "recreate", fields: ["spec.containers{sc}.env"] },
   ],
   [
-    "is replaced by the rollout where somebody asks for that, and its controller creates another",
+    "is replaced by the rollout where the annotation asks for it, and its controller creates another",
     asking(WITH_ENV),
     owned(injected(BEFORE)),
     { kind: "replace", fields: ["spec.containers{sc}.env"] },

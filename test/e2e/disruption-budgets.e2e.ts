@@ -39,7 +39,7 @@ function readBudget(cluster: Cluster, namespace: string, name: string): Promise<
   return cluster.get<Budget>(DISRUPTION_BUDGETS, { namespace, name });
 }
 
-it("pods of a budget go down no faster than it allows, and it forgets those that are back", async () => {
+it("pods of a budget go down no faster than it allows, and it forgets pods that are back", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: "100%" } });
   await scene.deploy(6);
   await scene.untilSettled();

@@ -102,7 +102,7 @@ async function secondsOfRestart({ cluster, name }: Scene): Promise<number> {
   return (performance.now() - beganAt) / 1_000;
 }
 
-it("pods that get there in place are not evicted, and share the budget with those that are", async () => {
+it("pods that get there in place are not evicted", async () => {
   const scene = await openScene();
   await scene.deploy(3);
   await scene.untilSettled();

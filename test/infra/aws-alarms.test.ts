@@ -46,7 +46,7 @@ describe("an outage that no function sees", () => {
     expect((await one(parameters, "PodErrors"))[0]).toMatch(/^AWS\/Lambda Errors .*sidecarset-test-mutate-pod/);
   });
 
-  test("is for somebody else's door to tell where there is one", async () => {
+  test("is left to another front door where there is one", async () => {
     expect(Object.keys(await watched({ "function-urls": "false" }))).not.toContain("DoorErrors");
     expect((await one({ "function-urls": "false" }, "PodErrors"))[0]).toMatch(/Errors/);
   });

@@ -109,7 +109,7 @@ describe("what does not go together is one sentence", () => {
   test.each<[Parameters, string]>([
     [{ "http-api": "yes" }, "--param http-api=yes is neither true nor false"],
     [{ "http-api": "true" }, "--param http-api needs --param function-urls=false: they would be a way around the HTTP"],
-    [{ ...API, ...MUTUAL }, "at its own address an HTTP API asks nobody for a certificate"],
+    [{ ...API, ...MUTUAL }, "at its own address an HTTP API asks for no certificate"],
     [
       { ...API, "domain-name": "x.example.com", "domain-certificate": BALANCER["domain-certificate"] },
       "--param domain-name brings an HTTP API along: leave --param http-api out",

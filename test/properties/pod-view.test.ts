@@ -8,9 +8,9 @@ import {
 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PodView } from "../../shared/controller/pod-store/pod-view.ts";
-import { NOTHING_RESERVED } from "../../shared/core/ledger.ts";
 import { decide } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { NOTHING_RESERVED } from "../../shared/core/rollout/select/reserved.ts";
 import { projectPod } from "../../shared/core/rollout/upgrade/project-pod.ts";
 import type { Sequence } from "../../shared/go/sequence.ts";
 import { UNTOUCHED } from "../support/rollout-fixture.ts";

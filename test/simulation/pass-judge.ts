@@ -2,7 +2,7 @@
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 
-/** Who refused an eviction without saying when to come again is not asked about the same pod for so long. */
+/** After a refusal that does not say when to come again the same pod is not asked for during this time. */
 const KEPT_MS = 2_000;
 /** What an API server asks to wait is heeded up to here. */
 const MOST_WAIT_MS = 5_000;

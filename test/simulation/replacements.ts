@@ -2,7 +2,7 @@
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import type { Departure } from "../../shared/core/ledger.ts";
+import type { Departure } from "../../shared/core/actions.ts";
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isPodReady, isWorking, recordsIn } from "./objects.ts";
 
@@ -12,7 +12,7 @@ export function isAskedFor({ metadata }: SidecarSet, word: "NotUpgradable" | "Mi
   return words.includes(word) && words.every((one) => /^(NotUpgradable|Missed|Jobs)$/.test(one));
 }
 
-/** Somebody asked for pods to be replaced that only a new one can follow. */
+/** The annotation asks for pods to be replaced that only a new one can follow. */
 export function isReplacing(sidecarSet: SidecarSet): boolean {
   return isAskedFor(sidecarSet, "NotUpgradable");
 }
@@ -70,7 +70,7 @@ export class MissingWitness {
     this.#places.set(placeOf(pod), { uid: pod.metadata?.uid ?? "", owner, atMs: this.#nowMs() });
   }
 
-  /** Of a SidecarSet that was recreated nobody knows what another had evicted. */
+  /** What an earlier SidecarSet of the name had evicted is not known. */
   clear(): void {
     this.#places.clear();
   }
@@ -92,7 +92,7 @@ export class MissingWitness {
   see(pod: Pod, isGone: boolean): void {
     const evicted = this.#places.get(placeOf(pod));
     if (evicted === undefined || evicted.uid === pod.metadata?.uid) return;
-    // Another one in its place works, or was there and somebody else took it away.
+    // Another one in its place works, or was there and was taken away.
     if (isGone || isWorking(pod)) this.#places.delete(placeOf(pod));
   }
 

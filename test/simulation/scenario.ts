@@ -62,7 +62,7 @@ export interface Scenario extends Plan {
   readonly isWebhookUp?: boolean;
   /** of whoever has to allow each batch, while there is trouble; absent: nobody has to */
   readonly approver?: ApproverPlan;
-  /** of whoever says how metrics are, while there is trouble; absent: nobody is asked */
+  /** of the metrics server, while there is trouble; absent: none is asked */
   readonly prometheus?: PrometheusPlan;
   /** gate RespectDisruptionBudgets, and what there is then; absent: nobody asks them */
   readonly disruptions?: readonly BudgetPlan[];

@@ -311,7 +311,7 @@ function replacements(chance: Chance, base: Scenario): Partial<Scenario> {
       isOrdinal: set.isOrdinal && workloads.length === 1 && workloads[0] === "web",
     })),
     pods: chance.between(2, 8),
-    // Whoever counts the pods of a controller cannot tell one that came back by itself.
+    // A count of a controller's pods cannot tell one that came back by itself.
     strikes: workloads.includes("cast")
       ? wanted.filter(({ fault }) => fault !== "pod recreated under its name")
       : wanted,

@@ -8,8 +8,8 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
-import { NOTHING_RESERVED, type Reserved } from "../../shared/core/ledger.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { NOTHING_RESERVED, type Reserved } from "../../shared/core/rollout/select/reserved.ts";
 
 export const NOW = "2025-06-01T00:00:00Z";
 /** Of an observation: no pass is writing, and nothing of nodes matters. */

@@ -1,4 +1,4 @@
-/** Has disruption budgets count pods before those are written to, and forget those that are back: only with gate RespectDisruptionBudgets. */
+/** Has disruption budgets count pods before they are written to, and forget pods that are back: only with gate RespectDisruptionBudgets. */
 import type { LedgerPlan } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { writeOf } from "../../core/rollout/disruption/claims.ts";
@@ -9,6 +9,7 @@ import {
   keysOfBudgets,
 } from "../../core/rollout/disruption/disruption-budget.ts";
 import { withoutDisruptions } from "../../core/rollout/disruption/withheld.ts";
+import { secondsBetween } from "../../go/seconds-between.ts";
 import { about } from "../../kube/error.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { attempt } from "./act.ts";
@@ -18,7 +19,7 @@ import type { PatchPod } from "./pod-patch.ts";
 
 const WRITES_AT_ONCE = 4;
 /** A budget forgets after two minutes that a pod is about to go down. What is not sent by now may be late. */
-const COUNTED_FOR_MS = 60_000;
+const COUNTED_FOR_SECONDS = 60;
 
 /** What they say now. False: they select by labels that were not kept of the pods, so that a new look is needed. */
 export async function seeDisruptionBudgets(context: RolloutContext, look: Look): Promise<boolean> {
@@ -65,7 +66,7 @@ export async function countDisruptions(
   return { decision: withoutDisruptions(decision, withheld), isOutdated: [...failed.values()].includes("changed") };
 }
 
-/** "changed": somebody else wrote it, or the answer does not tell. */
+/** "changed": it was written to meanwhile, or the answer does not tell. */
 async function count(
   { cluster }: RolloutContext,
   look: Look,
@@ -90,7 +91,7 @@ async function count(
   });
 }
 
-/** True for what was counted so long ago that a budget may have forgotten it: it has to be counted again first. */
-export function isForgotten({ disruption }: Pick<PatchPod, "disruption">, nowMs: number): boolean {
-  return disruption !== undefined && Math.abs(nowMs - Date.parse(disruption.at)) > COUNTED_FOR_MS;
+/** True for what was counted so long ago that a budget may have forgotten it: it has to be counted again first. `now`: by the clock by which it was counted. */
+export function isForgotten({ disruption }: Pick<PatchPod, "disruption">, now: string): boolean {
+  return disruption !== undefined && Math.abs(secondsBetween(disruption.at, now) ?? 0) > COUNTED_FOR_SECONDS;
 }

@@ -1,6 +1,7 @@
 /** Evicted pods that the ledger waits for another in the place of, and until when it does. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import type { Departure, Ledger, LedgerPlan, Reservation } from "../../core/ledger.ts";
+import type { Departure } from "../../core/actions.ts";
+import type { Ledger, LedgerPlan, Reservation } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { awaitedOf, type DepartureFacts, unexpired } from "../../core/rollout/replace/missing-pods.ts";
 import { evictionsOf } from "../../core/rollout/replace/plan-replacement.ts";
@@ -8,7 +9,7 @@ import type { Cluster } from "../../kube/port.ts";
 import { secondText } from "../../settings/time-text.ts";
 import type { Clock } from "../loop/clock.ts";
 
-/** Two clocks: whoever reads a time may have any other than whoever wrote it, but both ask one API server. */
+/** Two clocks. A time is read on another machine than it was written on, but both ask one API server. */
 export interface ServerClock {
   readonly cluster: Pick<Cluster, "serverTimeMs">;
   readonly clock: Clock;
@@ -20,7 +21,7 @@ interface Seen {
   readonly observed: { readonly view: { readonly glimpses: DepartureFacts["pods"] } };
 }
 
-/** Those that have no successor yet. `kept`: reservations that hold on. */
+/** Departed pods without a successor. `kept`: reservations that hold on. */
 export function departedOf(context: ServerClock, seen: Seen, kept: readonly Reservation[]): readonly Departure[] {
   const { sidecarSet, observed } = seen;
   const departed = awaitedNow(context, seen, kept);
@@ -37,7 +38,7 @@ export function awaitedNow(
   return departed.length === 0 ? [] : unexpired(departed, uidsOf(kept), serverTimestamp(context));
 }
 
-/** What is evicted is awaited from the moment that it is reserved. `departed`: those that are awaited already. */
+/** What is evicted is awaited from the moment that it is reserved. `departed`: awaited already. */
 export function withDepartures(plan: LedgerPlan, { actions }: Decision, departed: readonly Departure[]): LedgerPlan {
   const granted = evictionsOf(actions).filter(({ pod }) => plan.granted.has(pod.uid));
   if (granted.length + departed.length === 0) return plan;

@@ -73,7 +73,7 @@ async function listBudgets(cluster: Cluster, kind: BudgetKind): Promise<readonly
   }
 }
 
-/** Label keys that have to be kept of pods; undefined: nobody asks budgets. */
+/** Label keys that have to be kept of pods; undefined: no budget is asked. */
 export function budgetLabelsOf({ settings }: Reader, budgets: readonly DisruptionBudget[]) {
   return settings.RespectDisruptionBudgets ? keysOfBudgets(budgets) : undefined;
 }

@@ -13,7 +13,7 @@ import {
   withoutThese,
 } from "../../core/ledger.ts";
 import { isRunningAndReady } from "../../core/pod/is-ready.ts";
-import { mayEvictMissed } from "../../core/pod/replaced.ts";
+import { controllerOf, mayEvictMissed } from "../../core/pod/replaced.ts";
 import { planEvictions } from "../../core/rollout/missed/plan-evictions.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { mapLimited } from "../loop/concurrency.ts";
@@ -142,7 +142,7 @@ async function readWantedOne(context: RolloutContext, look: Look, planned: Pod):
   const pod = await readPod(context, look, { namespace, name, uid, resourceVersion });
   if (!pod || !look.observed.scope.isSelected(pod) || mayHaveMissed([pod], look.sidecarSet, "").length === 0)
     return undefined;
-  const owner = pod.metadata?.ownerReferences?.find(({ controller }) => controller === true)?.uid;
+  const owner = controllerOf(pod)?.uid;
   if (
     owner === undefined ||
     !mayEvictMissed(pod, look.sidecarSet) ||

@@ -1,4 +1,5 @@
 /** Why a pass left a SidecarSet, in one sentence. */
+import { disruptionText, NO_BUDGETS } from "../../core/rollout/disruption/guard.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { wavesText } from "../../core/rollout/waves/wave-text.ts";
 import { counted } from "../../go/counted.ts";
@@ -70,7 +71,7 @@ function progressOf(summary: Summary): string {
     case "evictionRefused":
       return `${count}; ${evictionText(summary)}`;
     case "disruptionBudget":
-      return `${count}; ${disruptionText(summary)}${immutable}`;
+      return `${count}; ${disruptionText(summary.disruptionBudgets ?? NO_BUDGETS)}${immutable}`;
     case "nothingWaits":
       return `${count}; no other pod can be upgraded now${immutable}`;
     case "none":
@@ -86,12 +87,6 @@ function ownersText({ owners = { waiting: 0, full: [] } }: Summary): string {
 
 function waveText({ waves }: Summary): string {
   return waves ? wavesText(waves) : "pods of later waves wait";
-}
-
-function disruptionText({
-  disruptionBudgets: { waiting, full } = { waiting: 0, full: [], names: [] },
-}: Summary): string {
-  return `${waiting} wait for disruption budgets: ${full.join("; ")}`;
 }
 
 function downText({ down, updated, updatedReady }: Summary): string {

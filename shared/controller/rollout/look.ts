@@ -1,19 +1,13 @@
 /** One look at a SidecarSet: the ledger first, then everything that a decision is made from. */
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import {
-  type PodState,
-  type Reservation,
-  reconcileLedger,
-  reservedOf,
-  type Seen,
-  subjectOf,
-} from "../../core/ledger.ts";
+import { type PodState, type Reservation, reconcileLedger, type Seen, subjectOf } from "../../core/ledger.ts";
 import { replacesNotUpgradable } from "../../core/pod/replaced.ts";
 import { type CheckRecord, parseRecords } from "../../core/rollout/checks/check-records.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
 import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
+import { reservedOf } from "../../core/rollout/select/reserved.ts";
 import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
 import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
 import { needsResize } from "../../core/rollout/upgrade/resize.ts";
@@ -62,7 +56,7 @@ export interface Look {
   readonly kubelets: Kubelets;
   readonly isResizeServed: boolean;
   disruptionBudgets: readonly DisruptionBudget[];
-  /** label keys of budgets that are kept of pods; undefined: nobody asks budgets */
+  /** label keys of budgets that are kept of pods; undefined: no budget is asked */
   readonly budgetLabels: readonly string[] | undefined;
   revisions: readonly ControllerRevision[];
   taken: readonly ControllerRevision[];
@@ -221,15 +215,16 @@ export function checksIn({ stored }: Look): readonly CheckRecord[] {
 }
 
 /**
- * One machine says since when a wave is complete, or until when a pod is awaited, and another one whether that is long
- * enough. So these go by the clock of the API server, as far as that is known: a pass whose own clock is a day ahead must
- * not end what soaks.
+ * One machine says since when a wave is complete, until when a pod is awaited, or when a disruption budget began to count
+ * it, and another one whether that is long enough. So these go by the clock of the API server, as far as that is known: a
+ * pass whose own clock is a day ahead must not end what soaks.
  */
 export function decideContext(
   context: Pick<RolloutContext, "cluster" | "clock" | "kruiseNamespace" | "settings">,
   sidecarSet: SidecarSet,
 ): DecideContext {
   const { clock, kruiseNamespace, settings } = context;
-  const isShared = wavesOf(sidecarSet) !== undefined || replacesNotUpgradable(sidecarSet);
+  const isShared =
+    settings.RespectDisruptionBudgets || wavesOf(sidecarSet) !== undefined || replacesNotUpgradable(sidecarSet);
   return { now: isShared ? serverTimestamp(context) : timestamp(clock), kruiseNamespace, settings };
 }

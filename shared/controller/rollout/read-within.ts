@@ -1,7 +1,8 @@
 /** Reads what of a rollout may be read by those who have rights in one namespace alone: its pods there. */
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { reservedOf, subjectOf } from "../../core/ledger.ts";
+import { subjectOf } from "../../core/ledger.ts";
+import { reservedOf } from "../../core/rollout/select/reserved.ts";
 import { ifAllowed } from "../../kube/error.ts";
 import { NO_KUBELETS } from "./kubelets.ts";
 import { decideContext } from "./look.ts";

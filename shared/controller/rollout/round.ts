@@ -137,7 +137,7 @@ async function carryOut(context: RolloutContext, look: Look, decision: Decision,
   return isLost ? { ...written, isOutdated: true } : written;
 }
 
-/** Evictions that were refused: nobody else sends them, so nothing may come late. False: somebody else wrote the ledger. */
+/** Evictions that were refused: no other pass sends them, so none may come late. False: another pass wrote the ledger. */
 async function letGo(context: RolloutContext, look: Look, uids: ReadonlySet<string>): Promise<boolean> {
   const { ledger } = look.stored;
   const refused = new Set(ledger.reservations.filter(({ uid }) => uids.has(uid)));

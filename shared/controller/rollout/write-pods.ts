@@ -9,6 +9,7 @@ import { mapPaced, Pace } from "../loop/paced.ts";
 import { act, attempt, type NotDone, type Outcome } from "./act.ts";
 import { BatchStatus } from "./batch-status.ts";
 import { isForgotten } from "./count-disruptions.ts";
+import { serverTimestamp } from "./departures.ts";
 import { evictionMessage, isKept } from "./evict-pod.ts";
 import { forgetKept, noteKept } from "./kept-owners.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
@@ -65,7 +66,7 @@ export async function writePods(
     return undefined;
   };
   const patchPod = async (patch: PatchPod) => {
-    if (isForgotten(patch, context.clock.epochMs())) return undefined;
+    if (isForgotten(patch, serverTimestamp(context))) return undefined;
     const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
     if (isBusy(outcome)) return waitMsOf(outcome);
     if (await isPatchedBy(context, look, patch, outcome)) {
@@ -102,7 +103,7 @@ async function isPatchedBy(context: RolloutContext, look: Look, patch: PatchPod,
 async function isEvictedBy(context: RolloutContext, look: Look, write: EvictPod, outcome: Outcome): Promise<boolean> {
   const { pod } = write;
   if (outcome.kind === "done" || outcome.kind === "gone") {
-    // What becomes of it concerns nobody any more: the ledger waits for its successor.
+    // Its later states do not matter: the ledger waits for its successor.
     look.observed.view.remove(pod.uid, null);
     if (outcome.kind === "done") context.tally.replaced = (context.tally.replaced ?? 0) + 1;
     forgetKept(context, write);

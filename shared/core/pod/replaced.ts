@@ -60,7 +60,7 @@ export function controllerOf({ metadata }: Pod): OwnerReference | undefined {
   return metadata?.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-/** Why nobody would create another pod in this one's place; undefined: its controller does. */
+/** Why no other pod would come in this one's place; undefined: its controller creates one. */
 export function whyNotRecreated(pod: Pod, sidecarSet: SidecarSet): string | undefined {
   const owner = controllerOf(pod);
   if (pod.metadata?.annotations?.[MIRROR_ANNOTATION] !== undefined) return "it is the mirror of a static pod";

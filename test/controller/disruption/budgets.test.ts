@@ -31,7 +31,8 @@ let stopController: () => Promise<void>;
 const clock = fastClock(20);
 beforeAll(async () => {
   test = await startTestCluster();
-  cluster = test.cluster;
+  // The API server's clock is that of the controllers.
+  cluster = { ...test.cluster, serverTimeMs: () => clock.epochMs() };
   stopController = startDisruptionController(cluster, clock);
 });
 afterAll(async () => {
@@ -118,6 +119,17 @@ describe("a budget is kept", () => {
     await expectKept("three", since, 6);
   });
 
+  it.each([
+    ["ahead", 86_400_000],
+    ["behind", -86_400_000],
+  ])("by passes whose own clock is a day %s: budgets count by the API server's", async (name, byMs) => {
+    const since = await prepare(name, 4);
+    const wrong = { ...clock, epochMs: () => clock.epochMs() + byMs };
+    await runPass(cluster, options(name, { clock: wrong }));
+    await runPass(cluster, options(name, { clock: wrong }));
+    await expectKept(name, since, 4);
+  });
+
   it("by two SidecarSets whose pods share it", async () => {
     await createPods("left", 3, "both");
     await createPods("right", 3, "both");
@@ -176,7 +188,7 @@ describe("a pass that is killed", () => {
     });
   });
 
-  it("its count is forgotten after two minutes, and counted again by whoever goes on", async () => {
+  it("its count is forgotten after two minutes, and counted again by the next pass", async () => {
     const since = await prepare("forgotten");
     const killed = faultyCluster(cluster, "killAfter", (_, call) => call.startsWith("PATCH poddisruption"));
     await Promise.race([runPass(killed, options("forgotten")), killed.struck]);

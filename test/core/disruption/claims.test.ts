@@ -9,7 +9,7 @@ const pod = (name: string, budgets: readonly string[] = [ID]) => ({ name, disrup
 const metadata = { uid: "uid-one", resourceVersion: "5" };
 
 describe("what is written to a budget", () => {
-  test("is one less for each pod, on condition that nobody else wrote it", () => {
+  test("is one less for each pod, on condition that it was not written to meanwhile", () => {
     const budget = budgetOf({ allowed: 3 });
     expect(writeOf(budget, [pod("x"), pod("y"), pod("z", ["other"])], [])).toStrictEqual({
       budget,
@@ -25,7 +25,7 @@ describe("what is written to a budget", () => {
     });
   });
 
-  test("is nothing where it says so already, or nobody is about it", () => {
+  test("is nothing where it says so already, or it is about no such pod", () => {
     expect(writeOf(budgetOf({ disrupted: { x: NOW } }), [pod("x")], [])).toBe("nothing");
     expect(writeOf(budgetOf(), [pod("x", ["other"])], [{ budget: "other", pod: "y" }])).toBe("nothing");
   });
@@ -42,7 +42,7 @@ describe("what is written to a budget", () => {
     });
   });
 
-  test("keeps who goes down again", () => {
+  test("keeps a pod that goes down again", () => {
     const budget = budgetOf({ disrupted: { x: EARLIER } });
     expect(writeOf(budget, [pod("x")], [{ budget: ID, pod: "x" }])).toStrictEqual({
       budget,

@@ -59,7 +59,7 @@ describe("a budget", () => {
     ["that allows more than there are lets all go", { allowed: 9 }, 3],
     ["without a selector is about no pod", { allowed: 0, selector: null }, 3],
     ["with an empty selector is about all", { allowed: 0, selector: {} }, 0],
-    ["of other pods is in nobody's way", { allowed: 0, selector: { matchLabels: a } }, 3],
+    ["of other pods holds none of these", { allowed: 0, selector: { matchLabels: a } }, 3],
     ["whose controller has not seen its spec lets none go", { generation: 2, observedGeneration: 1 }, 0],
     ["that is not believed with so many on their way down lets none go", { disrupted: many(2_001) }, 0],
     ["counts one that is on its way down already only once", { allowed: 0, disrupted: { x: LATER } }, 1],
@@ -67,7 +67,7 @@ describe("a budget", () => {
     expect(decided({ pods: named("x", "y", "z"), budgets: [budgetOf(facts)] }).names).toHaveLength(count);
   });
 
-  test("says what it is, and where it stands, in the count of who waits for it", () => {
+  test("says what it is, and where it stands, and how many pods wait for it", () => {
     const { decision } = decided({ pods: named("x", "y"), budgets: [budgetOf({ allowed: 0, healthy: 2 })] });
     expect(decision.summary).toMatchObject({
       hold: "disruptionBudget",
@@ -183,7 +183,7 @@ describe("what is back", () => {
     expect(endedWith(back, CONTEXT.now)).toStrictEqual([{ budget: "PodDisruptionBudget default/one", pod: "back" }]);
   });
   test.each<[string, Pod, string, readonly string[]]>([
-    ["counted since another time is somebody else's", back, LATER, []],
+    ["counted since another time belongs to another writer", back, LATER, []],
     ["that is not ready stays", takenDown(back), CONTEXT.now, []],
     ["that is not updated stays", podOf({ name: "back" }), CONTEXT.now, []],
     ["that is reserved again stays", back, CONTEXT.now, ["uid-back"]],
@@ -215,9 +215,14 @@ describe("a PodUnavailableBudget", () => {
     ["about updates holds", of(full, { "kruise.io/pub-protect-operations": "DELETE,UPDATE" }), { labels: a }, 0],
     ["costs what is down nothing", of({ ...full, currentAvailable: 0 }), { labels: a, isReady: false }, 1],
     ["is about whom the pod names", of(full), { annotations: { "kruise.io/related-pub": "one" } }, 0],
-    ["is not about who names another", of(full), { labels: a, annotations: { "kruise.io/related-pub": "two" } }, 1],
     [
-      "leaves out who wants no protection",
+      "is not about a pod that names another",
+      of(full),
+      { labels: a, annotations: { "kruise.io/related-pub": "two" } },
+      1,
+    ],
+    [
+      "leaves out a pod that wants no protection",
       of(full),
       { labels: a, annotations: { "pod.kruise.io/pub-no-protect": "true" } },
       1,
@@ -228,7 +233,7 @@ describe("a PodUnavailableBudget", () => {
   });
 });
 
-test("whoever is next of a StatefulSet and is held is what all its others wait for", () => {
+test("the pod of a StatefulSet that is next and is held is what all its others wait for", () => {
   const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "uid-db", controller: true }];
   const pods = named("db-0", "db-1").map((pod) => ({ ...pod, metadata: { ...pod.metadata, ownerReferences } }));
   const set = sidecarSetOf({ selector: {} });

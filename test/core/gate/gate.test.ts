@@ -3,11 +3,11 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { GATE_ANNOTATION, OWNER_BUDGET_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.ts";
-import { NOTHING_RESERVED } from "../../../shared/core/ledger.ts";
 import { gateAnswer, gateOf, gateProblem, newlyWanted } from "../../../shared/core/rollout/approval.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/last-answers.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
+import { NOTHING_RESERVED } from "../../../shared/core/rollout/select/reserved.ts";
 import { NOW, podOf, reservedFor, sidecarSetOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const CONTEXT = { now: NOW, kruiseNamespace: "kruise-system", settings: DEFAULT_ROLLOUT_SETTINGS };

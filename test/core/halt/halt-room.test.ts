@@ -39,11 +39,19 @@ test.each<[string, string | undefined, readonly PodState[], number]>([
   ["not less what is back", "3", times(500, BACK), 100],
   ["none", "3", [...times(60, AWAY), ...times(60, RESERVED)], 0],
 ])("%s", (...[, halt, pods, room]) => {
-  expect(haltRoom(set(halt), pods)).toBe(room);
+  expect(haltRoom(set(halt), pods, {})).toBe(room);
+});
+
+test("less what was evicted and has no successor", () => {
+  const missing = new Map([
+    ["uid-web", 30],
+    ["uid-api", 5],
+  ]);
+  expect(haltRoom(set("3"), times(9_000, OLD), { missing })).toBe(65);
 });
 
 describe("what cannot be read", () => {
   it("stops the rollout elsewhere, and bounds nothing", () => {
-    expect(haltRoom(set("many"), times(3, OLD))).toBe(Number.POSITIVE_INFINITY);
+    expect(haltRoom(set("many"), times(3, OLD), {})).toBe(Number.POSITIVE_INFINITY);
   });
 });

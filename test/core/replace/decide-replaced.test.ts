@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { type Departure, NOTHING_RESERVED, reservedOf } from "../../../shared/core/ledger.ts";
+import type { Departure } from "../../../shared/core/actions.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { unexpired } from "../../../shared/core/rollout/replace/missing-pods.ts";
 import { evictionsOf } from "../../../shared/core/rollout/replace/plan-replacement.ts";
+import { NOTHING_RESERVED, reservedOf } from "../../../shared/core/rollout/select/reserved.ts";
 import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const CHANGED = "2025-05-31T10:00:00Z";
@@ -66,7 +67,7 @@ const awaiting = (...departed: readonly Departure[]) =>
   reservedOf([], { uid: "", generation: 0, revision: "" }, { departed });
 
 describe("pods that cannot be upgraded in place", () => {
-  test("stay unless somebody asks for their replacement", () => {
+  test("stay unless the annotation asks for their replacement", () => {
     const { evicted, summary } = decided(setOf({}, ""), three);
     expect([evicted, summary.notUpgradable, summary.replaced]).toEqual([[], 3, undefined]);
   });
@@ -82,7 +83,7 @@ describe("pods that cannot be upgraded in place", () => {
     expect(decided(setOf(spec), three).evicted).toHaveLength(count);
   });
 
-  test("share the budget with those that are upgraded in place", () => {
+  test("share the budget with pods that are upgraded in place", () => {
     const pods = [pod({ name: "in-place", withoutImage: "same" }), ...three];
     const { actions, evicted } = decided(setOf({ updateStrategy: { maxUnavailable: 2 } }), pods);
     const patched = actions.flatMap((one) => (one.kind === "PatchPod" ? [one.pod.name] : []));
@@ -106,11 +107,11 @@ describe("pods that cannot be upgraded in place", () => {
     ["of OpenKruise's", ownerOf("CloneSet", "apps.kruise.io/v1alpha1"), "NotUpgradable", true],
     ["of nobody", ownerOf(""), "NotUpgradable", false],
     ["of a node", ownerOf("Node", "v1"), "NotUpgradable", false],
-    ["of a controller that nobody knows", ownerOf("Farm", "example.com/v1"), "NotUpgradable", false],
+    ["of a controller that is not known", ownerOf("Farm", "example.com/v1"), "NotUpgradable", false],
     ["of a Job", ownerOf("Job", "batch/v1"), "NotUpgradable", false],
     ["of a Job, where Jobs are named", ownerOf("Job", "batch/v1"), "NotUpgradable, Jobs", true],
     ["where only missed ones are named", OWNER, "Missed", false],
-    ["where nobody can tell what is asked for", OWNER, "NotUpgradable,all", false],
+    ["where the annotation cannot be read", OWNER, "NotUpgradable,all", false],
   ])("%s", (_what, owner, replace, isEvicted) => {
     expect(decided(setOf({}, replace), [pod({ name: "a", owner })]).evicted).toHaveLength(isEvicted ? 1 : 0);
   });
@@ -183,6 +184,33 @@ describe("nothing is replaced", () => {
     const { annotations: _, ...metadata } = bare.metadata ?? {};
     const { summary, evicted } = decided(setOf(), [...three, { ...bare, metadata }]);
     expect([evicted, summary.replaced?.isInVain]).toEqual([[], true]);
+  });
+
+  const elsewhere = ({ metadata, ...rest }: Pod): Pod => ({ ...rest, metadata: { ...metadata, namespace: "bakery" } });
+  const again = pod({ name: "again", created: AFTER });
+
+  test("of a namespace where one came back in vain; a tenant who writes to its pods stops no other", () => {
+    const owner = ownerOf("ReplicaSet", "apps/v1", "api");
+    const other = elsewhere(pod({ name: "other", owner }));
+    const { evicted, summary } = decided(setOf(), [...three, again, other]);
+    expect(evicted).toEqual(["other"]);
+    expect(summary).toMatchObject({ notUpgradable: 4, replaced: { isInVain: true, waiting: 1 } });
+  });
+
+  test("anywhere once that has happened in two namespaces", () => {
+    const third = { ...again, metadata: { ...again.metadata, namespace: "forge", uid: "uid-third" } };
+    const { evicted } = decided(setOf(), [...three, elsewhere(again), third]);
+    expect(evicted).toEqual([]);
+  });
+
+  test("beyond what a ledger has lines for: an eviction takes two, a pod that is awaited has one", () => {
+    const many = Array.from({ length: 1_200 }, (_, index) => pod({ name: `pod-${index}` }));
+    const set = setOf({ updateStrategy: { maxUnavailable: "100%" } });
+    const at = (departed: number) =>
+      awaiting(...Array.from({ length: departed }, (_, index) => gone(`gone-${index}`, { of: 1_200 + departed })));
+    expect(decided(set, many).evicted).toHaveLength(1_000);
+    expect(decided(set, many, at(1_000)).evicted).toHaveLength(500);
+    expect(decided(set, many, at(2_000)).evicted).toHaveLength(0);
   });
 
   test("of a controller of which an eviction was refused a moment ago; others go on", () => {

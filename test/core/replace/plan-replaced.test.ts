@@ -37,7 +37,7 @@ test("a plan replaces pods step by step, within the budget, up to the end", () =
   expect([isComplete, seconds]).toEqual([true, 10]);
 });
 
-test("those that get there in place are in the same steps, and not replaced", () => {
+test("pods that get there in place are in the same steps, and not replaced", () => {
   const { steps, isComplete } = planned([ownedPod("a", "other"), ownedPod("b", "same")], 2);
   const [first] = steps;
   expect(first?.pods.map(({ name, isReplaced = false, images }) => [name, isReplaced, images.length]).sort()).toEqual([

@@ -171,7 +171,7 @@ function checkCare(one: SidecarSet): readonly Finding[] {
   ];
 }
 
-/** A check without an answer holds the rollout for as long as nobody looks; one that fails says so itself. */
+/** A check without an answer holds the rollout until someone looks; one that fails says so itself. */
 function checkMetrics(one: SidecarSet): readonly Finding[] {
   const blocked = one.status?.conditions?.find(({ type }) => type === "Blocked");
   const isSilent = blocked?.reason === "Metrics" && /^the check \S+ says nothing: /.test(blocked.message);

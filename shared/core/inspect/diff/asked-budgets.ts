@@ -13,7 +13,7 @@ export interface AskedBudget {
   readonly standing: string;
 }
 
-/** `pods`: that are updated in place. Those that keep pods waiting come first. */
+/** `pods`: updated in place. Budgets that allow least come first. */
 export function askedBudgets(
   budgets: readonly DisruptionBudget[],
   pods: readonly Pod[],

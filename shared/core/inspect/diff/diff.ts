@@ -27,7 +27,7 @@ export type PodFate =
   | ({ readonly kind: "inPlace" } & PodName)
   /**
    * `fields` differ from what the pod was made with; empty where no revision tells. `hindrance`: what its node cannot do.
-   * "replace": the rollout does it, as an annotation asks for; "recreate": somebody else has to.
+   * "replace": the rollout does it, as an annotation asks for; "recreate": its workload has to be restarted.
    */
   | ({
       readonly kind: "recreate" | "replace";
@@ -54,7 +54,7 @@ export interface SidecarSetDiff {
   readonly pods: readonly PodFate[];
   /** of those that get it only when they are recreated: the commands by workload */
   readonly renewals: readonly Renewal[];
-  /** with gate RespectDisruptionBudgets: those that are asked before pods are updated in place; absent: none */
+  /** with gate RespectDisruptionBudgets: asked before pods are updated in place; absent: none */
   readonly disruptionBudgets?: readonly AskedBudget[];
 }
 

@@ -10,7 +10,7 @@ import { type Step, stop } from "./step.ts";
 
 interface Lacking {
   readonly revisions: readonly ControllerRevision[];
-  /** absent: nobody asks for that */
+  /** absent: no pod is replaced */
   readonly replacement: Replacement | undefined;
 }
 

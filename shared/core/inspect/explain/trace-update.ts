@@ -100,7 +100,8 @@ function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefine
 }
 
 export function traceUnproven(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
-  if (haltRoom(sidecarSet, statesOf(sidecarSet, facts)) > 0) return undefined;
+  const { states, claims } = sceneOf({ ...facts, sidecarSet }, facts);
+  if (haltRoom(sidecarSet, states, claims) > 0) return undefined;
   return wait(
     "ReleaseUnproven",
     `as many pods as may were given the release and are not seen to be ready with it, while ${HALT_ON_ANNOTATION} is there: more follow as they come back`,

@@ -3,7 +3,7 @@
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
-import { disruptionText } from "../disruption/guard.ts";
+import { disruptionText, NO_BUDGETS } from "../disruption/guard.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
@@ -100,7 +100,7 @@ function blockedByOthers(summary: RolloutStanding, failing: number): Verdict<"Bl
   if (isHeldWhileStill(summary, "ownerBudget", failing))
     return yes("MaxUnavailablePerOwner", `pods wait for others of their owners: ${summary.owners?.full.join("; ")}`);
   if (isHeldWhileStill(summary, "disruptionBudget", failing))
-    return yes("HeldByDisruptionBudget", disruptionText(summary.disruptionBudgets ?? { waiting: 0, full: [] }));
+    return yes("HeldByDisruptionBudget", disruptionText(summary.disruptionBudgets ?? NO_BUDGETS));
   return blockedByRefusal(summary);
 }
 
@@ -134,7 +134,7 @@ function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
   if (count === 0 && waiting > 0)
     return no(
       "Replaced",
-      `${counted(waiting, "pod")} cannot be upgraded in place, and are replaced one after the other`,
+      `${counted(waiting, "pod that cannot be upgraded in place is", "pods that cannot be upgraded in place are")} replaced, within the same budget`,
     );
   if (count > 0 && stop !== undefined)
     return yes(

@@ -18,7 +18,7 @@ export interface EndedDisruption {
 
 /**
  * What the patches of this SidecarSet have been counted for, and is over: updated and ready again, and counted since the very
- * time that the pod's record has. Counted since another time it is somebody else's: an eviction, or another SidecarSet.
+ * time that the pod's record has. Counted since another time it belongs to an eviction, or another SidecarSet.
  * OpenKruise's controller finds out by itself.
  */
 export function endedDisruptions(
@@ -64,7 +64,7 @@ export interface BudgetWrite {
 
 /**
  * As the eviction API does it: one less is allowed for each pod that is not counted yet. One that is counted already gets
- * the new time, so that whoever it was counted for does not end it. "full": fewer are allowed than are wanted.
+ * the new time, so that the end of the older disruption does not end this one. "full": fewer are allowed than are wanted.
  */
 export function writeOf(
   budget: DisruptionBudget,

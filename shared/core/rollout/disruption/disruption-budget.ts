@@ -5,7 +5,7 @@ import { selectorMatches } from "../../../go/label-selector.ts";
 
 export type BudgetKind = "PodDisruptionBudget" | "PodUnavailableBudget";
 
-/** A budget as it was read. Its status is the one counter of all who take pods down. */
+/** A budget as it was read. Its status is the one counter for everything that takes pods down. */
 export interface DisruptionBudget {
   readonly kind: BudgetKind;
   readonly namespace: string;
@@ -23,7 +23,7 @@ export interface DisruptionBudget {
   readonly desired: number;
   /** which pods that are not ready cost nothing: all, or all while enough others are healthy */
   readonly unready: "always" | "ifHealthy";
-  /** name of a pod that is counted as down, since somebody is about to take it down → since when, RFC3339 */
+  /** name of a pod that is counted as down since it is about to go down → since when, RFC3339 */
   readonly disrupted: ReadonlyMap<string, string>;
 }
 
@@ -99,7 +99,7 @@ function protectsUpdates(operations: string | undefined): boolean {
   return !operations || operations.split(",").includes("UPDATE");
 }
 
-/** Whether the pod is one of those that the budget is about. */
+/** Whether the budget is about the pod. */
 export function covers(budget: DisruptionBudget, { metadata = {} }: Pod): boolean {
   const { namespace, labels, annotations = {} } = metadata;
   if (budget.namespace !== namespace) return false;

@@ -24,7 +24,8 @@ export interface HeldPod {
   readonly budget: string;
 }
 
-const BUDGETS_NAMED = 3;
+/** As sentences; more would fill a condition. */
+export const BUDGETS_NAMED = 3;
 
 /** Pods that wait for budgets. */
 export interface BudgetsInTheWay {
@@ -36,6 +37,8 @@ export interface BudgetsInTheWay {
   readonly names: readonly string[];
 }
 
+export const NO_BUDGETS: BudgetsInTheWay = { waiting: 0, full: [], names: [] };
+
 export function waitingForBudgets({ held }: { readonly held: readonly HeldPod[] }) {
   if (held.length === 0) return {};
   const full = [...new Set(held.map(({ why }) => why))].slice(0, BUDGETS_NAMED);
@@ -43,20 +46,14 @@ export function waitingForBudgets({ held }: { readonly held: readonly HeldPod[] 
   return { disruptionBudgets: { waiting: held.length, full, names } };
 }
 
-export function disruptionText({
-  waiting,
-  full,
-}: {
-  readonly waiting: number;
-  readonly full: readonly string[];
-}): string {
+export function disruptionText({ waiting, full }: Omit<BudgetsInTheWay, "names">): string {
   return `${counted(waiting, "pod waits", "pods wait")} for disruption budgets: ${full.join("; ")}`;
 }
 
 export interface Guard {
   /** no budget is in the way; nothing is taken by asking */
   readonly isFree: (state: PodState) => boolean;
-  /** `canTake`, of those that no budget is in the way of; what is taken counts from then on */
+  /** `canTake`, of pods that no budget holds; what is taken counts from then on */
   readonly canTake: (state: PodState) => boolean;
   readonly outcome: () => { readonly held: readonly HeldPod[]; readonly disruptions: ReadonlyMap<string, Disruption> };
 }
@@ -94,7 +91,7 @@ export function guardOf(given: Given, canTake: (state: PodState) => boolean): Gu
     const full = costs.find(({ isAllowed }) => !isAllowed);
     if (full) return { why: budgetStanding(full.budget), budget: idOf(full.budget) };
     const counting = costs.find((cost) => cost.isCounted);
-    // Somebody recognises the end of an older restart by this very time.
+    // The end of an older restart is recognised by this very time.
     if (!counting || !wasWrittenAt(state.pod, given.now)) return undefined;
     return { why: "the pod was written to in this very second", budget: idOf(counting.budget) };
   };

@@ -11,14 +11,14 @@ import { mayTestify } from "./witnesses.ts";
 const MOST_ON_THEIR_WAY = 100;
 
 /**
- * Whoever was given the release and has not come back with it may still fail; so may each that is reserved, or evicted and not there again. A pod leaves
- * this count only when it was seen to be back, so that no batch follows another unseen, however large the budget is. A pod
- * that was not ready before has no say, and holds nobody up.
+ * A pod that was given the release and is not ready with it yet may still fail; so may each that is reserved, or was
+ * evicted and has no successor. A pod leaves this count only when it was seen to be back, so that no batch follows another
+ * unseen, however large the budget is. A pod that was not ready before has no say, and holds up no other.
  */
 export function haltRoom(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
-  { missing = new Map() }: Pick<Claims, "missing"> = {},
+  { missing = new Map() }: Pick<Claims, "missing">,
 ): number {
   const threshold = haltThreshold(sidecarSet);
   if (threshold === undefined) return Number.POSITIVE_INFINITY;

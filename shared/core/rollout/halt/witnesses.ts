@@ -19,7 +19,7 @@ export interface Witness {
 
 export interface Testimony {
   readonly witnesses: readonly Witness[];
-  /** how many pods the rollout has updated; those that were made with the latest sidecars are none of them, unless pods are replaced */
+  /** how many pods the rollout has updated; pods created with the latest sidecars count only where pods are replaced */
   readonly upgraded: number;
   /** how many namespaces the matched pods are in */
   readonly namespaces: number;
@@ -53,7 +53,7 @@ function givenTo(pod: Pod, sidecarSet: SidecarSet): { readonly at: string; reado
   return createdAt === undefined ? undefined : { at: createdAt, wasReady: true };
 }
 
-/** Where pods are replaced, those that were created since the change stand for those that were evicted. */
+/** Where pods are replaced, a pod created since the change stands for one that was evicted. */
 function creationTimeOf({ metadata }: Pod, sidecarSet: SidecarSet): string | undefined {
   if (!replacesNotUpgradable(sidecarSet)) return undefined;
   const created = metadata?.creationTimestamp ?? "";

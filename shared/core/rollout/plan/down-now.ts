@@ -1,8 +1,8 @@
 /** Decides how many pods are down at a moment of a plan: those that maxUnavailable counts, and all that there are. */
 import { countOf } from "../../../go/sequence.ts";
-import { NOTHING_RESERVED } from "../../ledger.ts";
 import { usedBudget } from "../select/budget.ts";
 import { type Observed, sceneOf } from "../select/observed-states.ts";
+import { NOTHING_RESERVED } from "../select/reserved.ts";
 
 export interface DownNow {
   readonly counted: number;

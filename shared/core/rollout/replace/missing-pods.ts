@@ -2,7 +2,7 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
-import type { Departure } from "../../ledger.ts";
+import type { Departure } from "../../actions.ts";
 import { isActive, isMatched } from "../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
 import { isIgnored } from "../../pod/never-ready.ts";
@@ -12,10 +12,10 @@ import { controllerOf } from "../../pod/replaced.ts";
 export type Missing = ReadonlyMap<string, number>;
 
 export interface Awaited {
-  /** those that are still to be kept in the ledger */
+  /** to be kept in the ledger */
   readonly open: readonly Departure[];
   readonly missing: Missing;
-  /** those of them that are not there any more */
+  /** of these, pods that are not there any more */
   readonly gone: readonly Departure[];
 }
 
@@ -28,7 +28,7 @@ export interface DepartureFacts {
   readonly reserved: ReadonlySet<string>;
 }
 
-/** Those that are still waited for, as the API server's clock says, RFC3339. Whose pod is still there is told by its reservation. */
+/** Departures that are still waited for at `now`, RFC3339, by the API server's clock; a pod that is still there is held by its reservation. */
 export function unexpired(
   departed: readonly Departure[],
   kept: ReadonlySet<string>,
@@ -37,14 +37,14 @@ export function unexpired(
   return departed.filter(({ uid, until }) => until > now || kept.has(uid));
 }
 
-const NOBODY_AWAITED: Awaited = { open: [], missing: new Map(), gone: [] };
+const NONE_AWAITED: Awaited = { open: [], missing: new Map(), gone: [] };
 
 /**
  * Of a pod that is still there the reservation says what may become of it: it is missing once it is going, or gone. What
  * came in its place counts when it is matched, and so takes budget while it is down, or is ready.
  */
 export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts): Awaited {
-  if (departed.length === 0) return NOBODY_AWAITED;
+  if (departed.length === 0) return NONE_AWAITED;
   const { present, counts, places } = presentPods(facts);
   const isThere = ({ uid }: Departure) => present.has(uid);
   const held = departed.filter((one) => isThere(one) && facts.reserved.has(one.uid));

@@ -1,10 +1,10 @@
 /** Decides how a pod is replaced: by one eviction, and an entry in the ledger that waits for its successor. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { addSeconds } from "../../../go/seconds-between.ts";
-import type { Action } from "../../actions.ts";
-import type { Departure } from "../../ledger.ts";
+import type { Action, Departure } from "../../actions.ts";
 import { controllerOf } from "../../pod/replaced.ts";
 import type { Claims } from "../select/budget.ts";
+import { preconditionOf } from "../upgrade/pod-actions.ts";
 
 /** A pod's own default. */
 const GRACE_SECONDS = 30;
@@ -31,19 +31,18 @@ export function planReplacement(pod: Pod, claims: Claims, now: string): Replacem
   return { kind: "evicted", departure: { namespace, name, uid, owner, of, until } };
 }
 
-export function eviction({ metadata = {} }: Pod, departure: Departure, usesBudget: boolean): EvictPod {
-  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata;
-  return { kind: "EvictPod", pod: { namespace, name, uid, resourceVersion }, usesBudget, departure };
+export function eviction(pod: Pod, departure: Departure, usesBudget: boolean): EvictPod {
+  return { kind: "EvictPod", pod: preconditionOf(pod), usesBudget, departure };
 }
 
-/** Those that a decision has evicted. */
+/** What a decision evicts. */
 export function evictionsOf(actions: readonly Action[]): readonly EvictPod[] {
   return actions.filter((action) => action.kind === "EvictPod");
 }
 
 /**
- * Pods that a ledger is asked to reserve for a decision. One that is reserved already is never evicted by that: only who
- * reserves an eviction sends it, so it is fenced, and reserved again. A patch is the same whoever sends it.
+ * Pods that a ledger is asked to reserve for a decision. One that is reserved already is never evicted by that: only the
+ * pass that reserves an eviction sends it, so it is fenced, and reserved again. A patch is the same from any pass.
  */
 export function wantedPods(actions: readonly Action[], kept: ReadonlySet<string>) {
   return actions.flatMap((action) => {

@@ -17,12 +17,12 @@ interface Asked {
   readonly replacement?: Pick<Replaced, "stop" | "isInVain">;
 }
 
-/** Those that are replaced, where any are, differ in the same fields as those that stay. */
+/** Replaced pods, where there are any, differ in the same fields as pods that stay. */
 export function lackingOf({ replaced, selection }: Batch): Sequence<PodState> {
   return replaced.length > 0 ? replaced : selection.notUpgradable;
 }
 
-/** Nothing where nobody asks for it, and where every pod gets there in place. */
+/** Nothing without the annotation, and where every pod gets there in place. */
 export function replacedBy(batch: Batch, { replacement }: Asked): { readonly replaced?: Replaced } {
   const { replaced, keptBack, selection, actions } = batch;
   if (replacement === undefined || replaced.length + selection.notUpgradable.length === 0) return {};

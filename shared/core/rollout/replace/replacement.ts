@@ -15,9 +15,11 @@ import { countsOfOwners } from "./missing-pods.ts";
 /** What was created so soon after the change may have been given what was there before it. */
 const SETTLED_SECONDS = 15;
 const NAMED = 3;
+/** In vain in so many namespaces it is no tenant's doing: no other namespace is tried. */
+const MOST_NAMESPACES = 1;
 
 export interface Replacement {
-  /** one sentence: why no pod is replaced; absent: pods may be */
+  /** one sentence: why no pod is replaced, or none of some namespaces; absent: pods may be */
   readonly stop?: string;
   /** set with `stop` when pods came back without what they should have */
   readonly isInVain?: true;
@@ -33,22 +35,23 @@ export interface ReplacementFacts {
   readonly sidecarSet: SidecarSet;
   /** all pods that the SidecarSet selects */
   readonly pods: Sequence<Pod>;
-  /** those that take part in the rollout */
+  /** of these, the pods of the rollout */
   readonly states: Sequence<PodState>;
   readonly revisions: readonly ControllerRevision[];
 }
 
-/** undefined: nobody asks for that. */
+/** undefined: the annotation does not ask for it. */
 export function replacementOf(facts: ReplacementFacts): Replacement | undefined {
   const { sidecarSet } = facts;
   if (!replacesNotUpgradable(sidecarSet)) return undefined;
   const stopped = stopOf(facts);
+  const isStopped = (pod: Pod) => stopped?.namespaces?.has(pod.metadata?.namespace ?? "") ?? stopped !== undefined;
   const wants = (pod: Pod) => whyNotRecreated(pod, sidecarSet) === undefined;
   let counts: ReadonlyMap<string, number> | undefined;
   return {
-    ...stopped,
+    ...(stopped ? { stop: stopped.why, ...(stopped.isInVain ? { isInVain: true } : {}) } : {}),
     wants,
-    allows: (pod) => stopped === undefined && wants(pod),
+    allows: (pod) => wants(pod) && !isStopped(pod),
     counts: () => {
       counts ??= countsOfOwners(facts);
       return counts;
@@ -56,13 +59,27 @@ export function replacementOf(facts: ReplacementFacts): Replacement | undefined 
   };
 }
 
-function stopOf(facts: ReplacementFacts): Pick<Replacement, "stop" | "isInVain"> | undefined {
+interface Stopped {
+  readonly why: string;
+  readonly isInVain?: true;
+  /** only in these; absent: everywhere */
+  readonly namespaces?: ReadonlySet<string>;
+}
+
+/**
+ * A pod may lack what it should have because a tenant wrote to it: that stops its namespace alone. Where no webhook answers,
+ * no more than two batches are evicted in vain.
+ */
+function stopOf(facts: ReplacementFacts): Stopped | undefined {
   const hindrance = hindranceOf(facts.sidecarSet);
-  if (hindrance !== undefined) return { stop: hindrance };
+  if (hindrance !== undefined) return { why: hindrance };
   const since = changedAt(facts);
-  if (since === undefined) return { stop: "it is not known since when the SidecarSet says what it says now" };
+  if (since === undefined) return { why: "it is not known since when the SidecarSet says what it says now" };
   const inVain = cameInVain(facts, since);
-  return inVain.length > 0 ? { stop: vainText(inVain), isInVain: true } : undefined;
+  if (inVain.length === 0) return undefined;
+  const namespaces = new Set(inVain.map(({ metadata }) => metadata?.namespace ?? ""));
+  const where = namespaces.size > MOST_NAMESPACES ? {} : { namespaces };
+  return { why: vainText(inVain), isInVain: true, ...where };
 }
 
 /** Why new pods are not given the SidecarSet as it is. */
@@ -85,8 +102,8 @@ function changedAt({ sidecarSet, revisions }: ReplacementFacts): string | undefi
 }
 
 /**
- * Who was created since and lacks the version of now, or, beside others of the same controller that have sidecars, has
- * none at all. Another in its place would fare no better: so nobody is evicted twice for one change.
+ * Pods that were created since and lack the version of now, or, beside others of the same controller that have sidecars,
+ * have none at all. Another in its place would fare no better: so no pod is evicted twice for one change.
  */
 function cameInVain({ sidecarSet, pods, states }: ReplacementFacts, since: string): readonly Pod[] {
   const isSince = ({ metadata }: Pod) =>

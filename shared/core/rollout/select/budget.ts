@@ -2,7 +2,7 @@
 import type { UpdateStrategy } from "../../../api/sidecarset.ts";
 import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../go/int-or-percent.ts";
 import { countOf, each, type Sequence } from "../../../go/sequence.ts";
-import type { Departure } from "../../ledger.ts";
+import type { Departure } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
 import { type Missing, sumOf } from "../replace/missing-pods.ts";
@@ -43,11 +43,11 @@ export interface Claims {
   readonly isReservedForThis?: boolean;
   /** pods of StatefulSets that are down and not matched, where ordinals are followed; absent: none */
   readonly downBeside?: DownPods;
-  /** what disruption budgets say, as seen at this time; absent: nobody asks them */
+  /** what disruption budgets say, as seen at this time; absent: none is asked */
   readonly disruptionBudgets?: { readonly budgets: readonly DisruptionBudget[]; readonly now: string };
   /** pods that are being evicted because they are not among those that are counted; absent: none */
   readonly evicted?: number;
-  /** evicted pods of which nobody has taken the place yet, by controller; absent: none */
+  /** evicted pods without a successor, by controller; absent: none */
   readonly missing?: Missing;
   /** they themselves; absent: none */
   readonly gone?: readonly Departure[];

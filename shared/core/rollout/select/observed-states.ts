@@ -2,7 +2,6 @@
 import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
-import type { Reserved } from "../../ledger.ts";
 import { type PodState, podStateOf } from "../../pod/pod-state.ts";
 import { matchedStates } from "../../pod/pod-states.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
@@ -14,6 +13,7 @@ import { isResizable, withResize } from "../upgrade/resize.ts";
 import { type WavesNow, wavesNow } from "../waves/standing.ts";
 import type { Claims } from "./budget.ts";
 import { downBeside } from "./ordinal-turn.ts";
+import type { Reserved } from "./reserved.ts";
 
 /** What was observed beside the pods, and says where each of them stands. */
 export interface Surroundings {
@@ -80,7 +80,7 @@ export function sceneOf(
   return { states, claims, ...(waves ? { waves } : {}) };
 }
 
-/** Nothing where nobody has asked for replacements, and none is under way. */
+/** Nothing where no pod is replaced, and none is awaited. */
 function replacementClaims(
   { sidecarSet, pods, revisions, reserved: { uids, departed, keptOwners } }: Observed,
   states: Sequence<PodState>,

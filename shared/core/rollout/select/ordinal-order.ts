@@ -35,7 +35,7 @@ export interface Holder {
   readonly pod: Pod;
   /** NAMESPACE/NAME of its StatefulSet */
   readonly set: string;
-  /** next: it is its turn; moving: it is being upgraded, or not ready again; down: it is not ready, and not to be upgraded now; gone: it was evicted, and nobody has taken its place */
+  /** next: it is its turn; moving: it is being upgraded, or not ready again; down: it is not ready, and not to be upgraded now; gone: it was evicted, and has no successor */
   readonly standing: "next" | "moving" | "down" | "gone";
 }
 

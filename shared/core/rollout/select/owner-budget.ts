@@ -34,7 +34,7 @@ interface Owner {
   readonly limit: number;
   /** down, or reserved */
   readonly used: ReadonlySet<PodState>;
-  /** evicted ones of which nobody has taken the place yet, and those that are taken now */
+  /** evicted pods without a successor, and pods that are taken now */
   taken: number;
 }
 
@@ -142,7 +142,7 @@ function textOf({ metadata }: SidecarSet): string | undefined {
   return metadata?.annotations?.[OWNER_BUDGET_ANNOTATION]?.trim();
 }
 
-/** How many pods wait for others of their owners, and who is in their way. */
+/** How many pods wait for others of their owners, and which owners those are. */
 export function waitingForOwners(found: ReturnType<OwnersAsked["outcome"]>) {
   return found.crowded.length === 0 ? {} : { owners: { waiting: found.crowded.length, full: found.fullOwners } };
 }

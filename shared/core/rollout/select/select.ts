@@ -34,7 +34,7 @@ export interface Selection {
   readonly fullOwners: readonly string[];
   /** how many wait for waves before theirs */
   readonly ofLaterWaves: number;
-  /** who is held by disruption budgets, and on which those selected are to be counted */
+  /** pods that disruption budgets hold, and the budgets on which selected ones are to be counted */
   readonly held: readonly HeldPod[];
   readonly disruptions: ReadonlyMap<string, Disruption>;
 }

@@ -1,10 +1,9 @@
 /** Decides what is done to the pods in one round of a rollout: the next batch, or the end of hot upgrades. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
-import { NOT_UPGRADABLE_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence, where } from "../../../go/sequence.ts";
-import type { Action, PodPrecondition, ResourceChange } from "../../actions.ts";
+import type { Action, ResourceChange } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import type { Disruption } from "../disruption/guard.ts";
@@ -18,6 +17,7 @@ import { type Selection, selectPods } from "../select/select.ts";
 import type { PodProblem } from "../summary.ts";
 import { canFlip } from "./hot-slot.ts";
 import { planFlip, planUpgrade } from "./plan-upgrade.ts";
+import { flipEvent, notUpgradableEvent, patchPod, preconditionOf } from "./pod-actions.ts";
 import type { PodPlan } from "./pod-change.ts";
 import { recordWithoutImage, type UpgradeFacts } from "./record-upgrade.ts";
 import { resizeMark } from "./resize.ts";
@@ -28,7 +28,7 @@ export interface Batch {
   readonly selection: Selection;
   /** how many of those selected there is no room for: nothing is planned for them */
   readonly beyondRoom: number;
-  /** where pods are replaced: who waits for that */
+  /** pods that wait to be replaced */
   readonly replaced: readonly PodState[];
   /** how many are not evicted now, since an eviction beside them was refused */
   readonly keptBack: number;
@@ -91,38 +91,42 @@ export function nextBatch(
   { states, claims, waves }: Scene,
   { settings, ...facts }: UpgradeFacts & { readonly settings: RolloutSettings },
 ): Batch {
-  const room = Math.min(reserved.room, haltRoom(sidecarSet, states, claims));
   return planBatch(sidecarSet, states, claims, {
     ...facts,
-    room,
+    room: Math.min(reserved.room, haltRoom(sidecarSet, states, claims)),
+    lines: reserved.room,
     waves,
     withNatives: settings.NativeSidecarInPlaceUpdate,
   });
 }
 
-type BatchFacts = UpgradeFacts & { readonly room?: number | undefined } & {
+interface BatchFacts extends UpgradeFacts {
+  /** how many pods that are not reserved are planned for; the others are selected as if they could be taken */
+  readonly room?: number | undefined;
+  /** for how many lines a ledger has room: one for each such pod, and another one where it is evicted */
+  readonly lines?: number | undefined;
   readonly waves?: Scene["waves"] | undefined;
-};
+}
 
-/** `room`: how many pods that are not reserved are planned for; the others are selected as if they could be taken. */
 export function planBatch(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
   claims: Claims,
-  { room = Number.POSITIVE_INFINITY, waves, ...facts }: BatchFacts,
+  { room = Number.POSITIVE_INFINITY, lines = Number.POSITIVE_INFINITY, waves, ...facts }: BatchFacts,
 ): Batch {
   const plans = new Map<PodState, PodPlan | ReplacementPlan>();
   const { replacement } = claims;
   const isReplaced = (state: PodState) => replacement !== undefined && !canBeUpdated(state, sidecarSet);
-  let planned = 0;
+  const planOf = (state: PodState) =>
+    isReplaced(state) ? planReplacement(state.pod, claims, facts.now) : planStep(state, sidecarSet, facts);
+  const left = { pods: room, lines };
   const canTake = (state: PodState) => {
     const isHeld = claims.reserved.has(state.pod.metadata?.uid ?? "");
-    if (!isHeld && planned >= room) return true;
-    const plan = isReplaced(state) ? planReplacement(state.pod, claims, facts.now) : planStep(state, sidecarSet, facts);
+    if (!isHeld && Math.min(left.pods, left.lines) <= 0) return true;
+    const plan = planOf(state);
     plans.set(state, plan);
-    const isTaken = plan.kind === "planned" || plan.kind === "evicted";
-    if (!isHeld && isTaken) planned++;
-    return isTaken;
+    if (!isHeld) take(left, plan);
+    return isTaken(plan);
   };
   const selection = selectPods(sidecarSet, pods, claims, { canTake, waves });
   const { selected, notUpgradable, waiting } = selection;
@@ -152,6 +156,16 @@ export function planBatch(
     keptBack: [...plans.values()].filter(({ kind }) => kind === "kept").length,
     problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered],
   };
+}
+
+function isTaken({ kind }: PodPlan | ReplacementPlan): boolean {
+  return kind === "planned" || kind === "evicted";
+}
+
+function take(left: { pods: number; lines: number }, plan: PodPlan | ReplacementPlan): void {
+  if (!isTaken(plan)) return;
+  left.pods--;
+  left.lines -= plan.kind === "evicted" ? 2 : 1;
 }
 
 function withoutThose(states: readonly PodState[], others: readonly PodState[]): readonly PodState[] {
@@ -210,58 +224,6 @@ function mark(pod: Pod, sidecarSet: SidecarSet, isUpgradable: boolean, now: stri
   }
 }
 
-function patchPod(
-  pod: Pod,
-  plan: PodPlan,
-  purpose: "upgrade" | "flip" | "resize",
-  usesBudget: boolean,
-): readonly Action[] {
-  if (plan.kind === "refused") return [];
-  const { images, annotations, resources } = plan;
-  const isFirstAnnotation = pod.metadata?.annotations === undefined;
-  return [
-    {
-      kind: "PatchPod",
-      purpose,
-      pod: preconditionOf(pod),
-      images,
-      annotations,
-      isFirstAnnotation,
-      usesBudget,
-      ...(resources ? { resources } : {}),
-    },
-  ];
-}
-
-function preconditionOf({ metadata = {} }: Pod): PodPrecondition {
-  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata;
-  return { namespace, name, uid, resourceVersion };
-}
-
 function problem({ metadata }: Pod, message: string): PodProblem {
   return { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "", message };
-}
-
-function flipEvent(pod: Pod): Action {
-  const { namespace, name, uid } = preconditionOf(pod);
-  return {
-    kind: "RecordEvent",
-    regarding: { kind: "Pod", namespace, name, uid },
-    type: "Normal",
-    reason: RESET_CONTAINER_SUCCEED_EVENT,
-    message: "reset sidecar container image empty successfully",
-  };
-}
-
-function notUpgradableEvent({ metadata }: SidecarSet, count: number): readonly Action[] {
-  if (count === 0) return [];
-  return [
-    {
-      kind: "RecordEvent",
-      regarding: { kind: "SidecarSet", name: metadata?.name ?? "", uid: metadata?.uid ?? "" },
-      type: "Normal",
-      reason: NOT_UPGRADABLE_EVENT,
-      message: `SidecarSet in-place update detected ${count} not upgradable pod(s) in this round, will skip them.`,
-    },
-  ];
 }

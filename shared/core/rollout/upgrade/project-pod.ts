@@ -71,7 +71,7 @@ export interface Also {
   readonly resources: boolean;
   /** whose pods they are: for those who read and tell, since passes need the memory */
   readonly workloads: boolean;
-  /** label keys by which disruption budgets select; undefined: nobody asks them */
+  /** label keys by which disruption budgets select; undefined: none is asked */
   readonly budgetLabels: readonly string[] | undefined;
 }
 

@@ -1,0 +1,31 @@
+/** What a decision has to know of a ledger: which pods are reserved, for what there is room, and which evicted ones are awaited. */
+
+import type { Departure } from "../../actions.ts";
+import { areReservedFor, type Ledger, MAX_RESERVATIONS, type Reservation, type Subject } from "../../ledger.ts";
+
+/** What reservations mean for a decision. */
+export interface Reserved {
+  /** of pods that may be written to at any moment: they use budget although still seen not updated */
+  readonly uids: ReadonlySet<string>;
+  /** all of them were reserved for the generation and hash that are decided on */
+  readonly areForThis: boolean;
+  /** how many lines can be written beside theirs: for other pods nothing is planned */
+  readonly room: number;
+  /** evicted pods that may have no successor yet */
+  readonly departed: readonly Departure[];
+  /** uids of controllers of which an eviction was refused a moment ago: none of their pods is asked for now */
+  readonly keptOwners: ReadonlySet<string>;
+}
+
+export const NOTHING_RESERVED: Reserved = reservedOf([], { uid: "", generation: 0, revision: "" }, {});
+
+/** `kept`: those that hold on. `keptOwners`: absent where no eviction was refused. */
+export function reservedOf(
+  kept: readonly Reservation[],
+  subject: Subject,
+  { departed = [], keptOwners = new Set() }: Pick<Ledger, "departed"> & Partial<Pick<Reserved, "keptOwners">>,
+): Reserved {
+  const uids = new Set(kept.map(({ uid }) => uid));
+  const room = Math.max(0, MAX_RESERVATIONS - kept.length - departed.length);
+  return { uids, areForThis: areReservedFor(kept, subject), room, departed, keptOwners };
+}
