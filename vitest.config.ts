@@ -5,8 +5,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     exclude: ["test/e2e/**", "**/node_modules/**"],
-    // Vitest itself leaves a core free, which is half of two.
-    maxWorkers: "100%",
+    // Vitest itself leaves a core free, which is half of two. A third of the time tests wait for something.
+    maxWorkers: "150%",
     // Nothing may hang on how busy the machine is.
     testTimeout: 120_000,
     hookTimeout: 300_000,

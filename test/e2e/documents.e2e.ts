@@ -51,6 +51,11 @@ const AROUND: readonly { readonly command: RegExp; readonly before?: string; rea
     command: /^kubectl get mutatingadmissionpolicy/,
     after: "kubectl delete mutatingadmissionpolicy,mutatingadmissionpolicybinding --all",
   },
+  {
+    // The page is for who comes from first steps: no canary of other pages, and no pod without a workload.
+    command: /sidecarset.kruise.io\/replace=/,
+    before: `kubectl delete pod web; kubectl patch sidecarset log-agent --type json -p '[{"op":"remove","path":"/spec/injectionStrategy"}]'`,
+  },
   { command: /install --argocd/, before: "kubectl create namespace argocd" },
   { command: /migrate from-kruise/, before: "cp tls.crt ca.crt" },
   {

@@ -7,8 +7,8 @@ export default defineConfig({
   test: {
     include: process.env["E2E_NODE"] === "1" ? ON_NODE : ["test/e2e/**/*.e2e.ts"],
     globalSetup: ["test/e2e/support/cluster-setup.ts"],
-    // Each has a control plane of its own.
-    maxWorkers: 2,
+    // Each has a control plane of its own. More than processors, since they wait half of the time.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -142,6 +142,9 @@ function codeOf(status: SetStatus): number | undefined {
   const { summary, isStopped } = status.progress;
   const { hold } = summary;
   if (isDone(status) || (hold === "partition" && isStill(status))) return 0;
+  // What is left is selected by no rollout, or can only be recreated.
+  if (hold === "nothingWaits" && isSeen(status) && isStill(status) && summary.used === 0)
+    return summary.notUpgradable > 0 ? NOT_DONE : 0;
   return isStopped || hold === "paused" || hold === "NotUpdate" ? NOT_DONE : undefined;
 }
 
@@ -156,10 +159,13 @@ function showChange(status: SetStatus, { screen, output }: Session, last: string
   return why;
 }
 
-function isDone({ progress: { summary }, sidecarSet }: SetStatus): boolean {
-  const { metadata, status } = sidecarSet;
-  const isSeen = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
-  return isSeen && summary.updated === summary.matched && summary.updatedReady === summary.updated;
+function isDone(status: SetStatus): boolean {
+  const { summary } = status.progress;
+  return isSeen(status) && summary.updated === summary.matched && summary.updatedReady === summary.updated;
+}
+
+function isSeen({ sidecarSet: { metadata, status } }: SetStatus): boolean {
+  return (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
 }
 
 /** Nothing is under way. */

@@ -2,6 +2,7 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const LONGEST = [
+  "documents",
   "read-your-writes",
   "faults",
   "compile",

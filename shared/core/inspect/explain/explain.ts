@@ -189,9 +189,10 @@ function ownersText({ waiting, full }: NonNullable<Summary["owners"]>): string {
 function traceHeld(
   sidecarSet: SidecarSet,
   facts: SetFacts,
-  { hold, notUpgradable, immutableFields, partition, problems, selected }: Summary,
+  { hold, notUpgradable, immutableFields, partition, problems, selected, replaced }: Summary,
   renewal: string,
 ): readonly Step[] {
+  const kept = replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   const [problem] = problems;
   const name = sidecarSet.metadata?.name ?? "";
@@ -204,7 +205,7 @@ function traceHeld(
       ? [
           stop(
             "NotUpgradable",
-            `${counted(notUpgradable, "pod")} cannot be updated in place, since more than images changed${fields}`,
+            `${counted(notUpgradable, "pod")} cannot be updated in place, since more than images changed${fields}${kept}`,
             `only new pods get there: ${renewal}`,
           ),
         ]
