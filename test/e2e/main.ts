@@ -7,7 +7,7 @@ import { type Given, openGivenCluster, UnusableCluster } from "./support/given-c
 import { findPrograms, MissingProgram } from "./support/programs.ts";
 import { countTests, RUN_ANYWHERE } from "./support/run-anywhere.ts";
 
-/** Of --node: install and build what it takes, and no more. */
+/** Install and build what it takes, and no more. */
 const PREPARE = "--prepare";
 /** Exit code where this machine can't be a node. */
 const NO_NODE = 77;
@@ -15,6 +15,7 @@ const CONFIG = fileURLToPath(new URL("vitest.config.ts", import.meta.url));
 
 async function runOnOwn({ others }: Arguments): Promise<void> {
   await findPrograms(process.env);
+  if (others.includes(PREPARE)) return;
   const { filter, options } = parseCLI(["vitest", "run", ...others]);
   // A few files are not worth a second control plane.
   const workers = filter.length > 0 ? { maxWorkers: 1 } : {};
