@@ -2,6 +2,9 @@
 import type { Log, LogFields } from "./log.ts";
 import type { LogLevel } from "./settings/config.ts";
 
+/** Of a pass that failed as a whole; alarms look for it. */
+export const PASS_FAILED = "the pass over the cluster failed";
+
 export function clusterLog(log: Log, cluster: string): Log {
   const at = (level: LogLevel) => (message: string, fields?: LogFields) => log[level](message, { cluster, ...fields });
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };

@@ -89,7 +89,7 @@ async function addressOf(options: WebhooksOptions): Promise<WebhookAddress> {
 }
 
 /** @throws CliError for what no table of clusters can have */
-function clusterName(name: string): string {
+export function clusterName(name: string): string {
   if (isClusterName(name)) return name;
   throw new CliError(`--cluster ${name}: write a name of the table CLUSTERS, such as eu (docs/several-clusters.md)`);
 }

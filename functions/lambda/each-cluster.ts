@@ -1,5 +1,5 @@
 /** The clusters of a table as what functions remember of each, and something done for all of them side by side. */
-import { clusterLog } from "../../shared/cluster-log.ts";
+import { clusterLog, PASS_FAILED } from "../../shared/cluster-log.ts";
 import { createLog, type Log } from "../../shared/log.ts";
 import { clusterEnvironment } from "../../shared/settings/cluster-table.ts";
 import { type Environment, readLogLevel } from "../../shared/settings/config.ts";
@@ -30,6 +30,20 @@ export function newSites<Memory extends object>(remember: () => Memory): Sites<M
   };
 }
 
+/** That of one cluster; what it fails with is logged under its name. */
+export async function oneCluster<Memory, Report>(
+  sites: Sites<Memory>,
+  name: string,
+  serve: (site: NamedSite & Memory) => Promise<Report>,
+): Promise<Report> {
+  try {
+    return await serve(await sites(name));
+  } catch (error) {
+    clusterLog(createLog(readLogLevel()), name).error(PASS_FAILED, { error });
+    throw error;
+  }
+}
+
 /**
  * All at the same time, each until its own end: none waits for another.
  * @throws Error naming those that failed, once all are over
@@ -39,14 +53,12 @@ export async function eachCluster<Memory, Report>(
   serve: (site: NamedSite & Memory) => Promise<Report>,
 ): Promise<{ readonly clusters: Readonly<Record<string, Report>> }> {
   const names = [...(await table()).clusters.keys()];
-  const log = createLog(readLogLevel());
   const failures: string[] = [];
   const reports = await Promise.all(
     names.map(async (name) => {
       try {
-        return [[name, await serve(await sites(name))] as const];
+        return [[name, await oneCluster(sites, name, serve)] as const];
       } catch (error) {
-        clusterLog(log, name).error("the pass over the cluster failed", { error });
         failures.push(`cluster ${name}: ${error instanceof Error ? error.message : error}`);
         return [];
       }

@@ -36,10 +36,10 @@ const REPORT_MS = 1_000;
 export async function handler(event: OrderedSetEvent, context: SetContext): Promise<SetPassReport>;
 export async function handler(event: OrderedSetEvent, context: SetContext): Promise<object> {
   if (!hasClusters()) return serveSets(event, context, { log: createLog(readConfig().logLevel) });
-  const { eachCluster, newSites } = await import("./each-cluster.ts");
+  const { eachCluster, newSites, oneCluster } = await import("./each-cluster.ts");
   const sites = newSites(() => ({}));
   const { cluster, ...rest } = event;
-  if (cluster !== undefined) return serveSets(rest, context, await sites(cluster));
+  if (cluster !== undefined) return oneCluster(sites, cluster, (site) => serveSets(rest, context, site));
   if (event.set !== undefined)
     throw new Error(`${event.set} may be in several clusters: say in which, {"cluster": "NAME"}`);
   return eachCluster(sites, (site) => serveSets(rest, context, site));

@@ -3,7 +3,7 @@ import type { SQSEvent } from "aws-lambda";
 import { newPassMemory } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { clusterOfMessage } from "../../shared/core/rollout/queue/work.ts";
-import { eachCluster, newSites } from "./each-cluster.ts";
+import { eachCluster, newSites, oneCluster } from "./each-cluster.ts";
 import type { RolloutEvent, Site } from "./rollout-site.ts";
 
 type ServeSite = (event: RolloutEvent | SQSEvent, site: Site) => Promise<PassReport | undefined>;
@@ -18,13 +18,13 @@ export async function serveClusters(event: RolloutEvent | SQSEvent, serve: Serve
   if ("Records" in event) {
     let last: PassReport | undefined;
     for (const record of event.Records) {
-      const site = await sites(clusterOfMessage(record.body) ?? "");
-      last = (await serve({ Records: [record] }, site)) ?? last;
+      const name = clusterOfMessage(record.body) ?? "";
+      last = (await oneCluster(sites, name, (site) => serve({ Records: [record] }, site))) ?? last;
     }
     return last;
   }
   const { cluster, ...rest } = event;
-  if (cluster !== undefined) return serve(rest, await sites(cluster));
+  if (cluster !== undefined) return oneCluster(sites, cluster, (site) => serve(rest, site));
   if (event.sidecarSet !== undefined)
     throw new Error(`${event.sidecarSet} may be in several clusters: say in which, {"cluster": "NAME"}`);
   return eachCluster(sites, (site) => serve(rest, site));

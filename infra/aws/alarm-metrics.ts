@@ -8,6 +8,8 @@ export interface Metric {
   readonly Dimensions: readonly { readonly Name: string; readonly Value: unknown }[];
 }
 
+/** The dimension of metrics that are of one of several clusters. */
+export const CLUSTER = "Cluster";
 export const POD_WEBHOOK = "mutate-pod";
 export const SIDECARSET_WEBHOOKS = ["mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"];
 
@@ -20,11 +22,16 @@ export function ofFunction(MetricName: string, name: string, settings: AwsSettin
   };
 }
 
-type Logged = "PodErrors" | "SidecarSetErrors" | "Attention" | "MissedPods" | "EndingTokens";
+type Logged = "PodErrors" | "SidecarSetErrors" | "Attention" | "MissedPods" | "EndingTokens" | "TickErrors";
 
 /** Made of lines of the logs. There is such a metric, and it costs something, only in hours in which they have any. */
 export function ofLogs(MetricName: Logged, settings: AwsSettings): Metric {
   return { Namespace: functionName("logs", settings), MetricName, Dimensions: [] };
+}
+
+/** The same of those lines alone that name this cluster. */
+export function ofClusterLogs(MetricName: Logged, cluster: string, settings: AwsSettings): Metric {
+  return { ...ofLogs(MetricName, settings), Dimensions: [{ Name: CLUSTER, Value: cluster }] };
 }
 
 /** Answers of a webhook that Lambda counts as failed, or that the Function URL in front of it gave: more than a function sees. */

@@ -3,11 +3,14 @@ import {
   answersOfDoor,
   failuresOf,
   type Metric,
+  ofClusterLogs,
   ofFunction,
   ofLogs,
   POD_WEBHOOK,
   SIDECARSET_WEBHOOKS,
 } from "./alarm-metrics.ts";
+import { eachAlone } from "./clusters.ts";
+import { clusterId } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
 interface Alarm {
@@ -49,7 +52,38 @@ export function alarms(settings: AwsSettings): Readonly<Record<string, object>> 
 }
 
 function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
-  return { ...ofWebhooks(settings), ...ofPasses(settings), ...(settings.hasMoreAlarms ? more(settings) : {}) };
+  const ofClusters = [...(settings.clusters?.keys() ?? [])].map((name) => ofCluster(name, settings));
+  return {
+    ...ofWebhooks(settings),
+    ...ofPasses(settings),
+    ...(settings.hasMoreAlarms ? more(settings) : {}),
+    ...Object.assign({}, ...ofClusters),
+  };
+}
+
+/** Beside those of the whole deployment, which one cluster that is down for long sets off for as long. */
+function ofCluster(name: string, settings: AwsSettings): Readonly<Record<string, Alarm>> {
+  const id = clusterId(name);
+  return {
+    [`PodErrorsOf${id}`]: {
+      description: `mutate-pod answered cluster ${name} with errors: its pods were created without their sidecars, or not at all`,
+      metrics: [ofClusterLogs("PodErrors", name, settings)],
+    },
+    [`PodsMissedOf${id}`]: {
+      description: `pods of cluster ${name} were created without their sidecars: the webhook was down, or their review was larger than what gets through to it`,
+      metrics: [ofClusterLogs("MissedPods", name, settings)],
+      statistic: "Maximum",
+    },
+    [`NeedsAttentionOf${id}`]: {
+      description: `for ten minutes a SidecarSet of cluster ${name} has needed attention, or passes have been too short to read its pods, or webhooks have refused callers below its path`,
+      metrics: [ofClusterLogs("Attention", name, settings)],
+      isLasting: true,
+    },
+    [`TickErrorsOf${id}`]: {
+      description: `a tick of cluster ${name} failed: it could not be reached, or time ran out`,
+      metrics: [ofClusterLogs("TickErrors", name, settings)],
+    },
+  };
 }
 
 function ofWebhooks(settings: AwsSettings): Readonly<Record<string, Alarm>> {
@@ -98,11 +132,11 @@ function ofPasses(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       metrics: [ofLogs("Attention", settings)],
       isLasting: true,
     },
-    ...(settings.clusterToken === undefined
+    ...(eachAlone(settings).every(({ clusterToken }) => clusterToken === undefined)
       ? {}
       : {
           TokenEnds: {
-            description: "a token by which the cluster is called is soon over: renew it (docs/deploy.md)",
+            description: "a token by which a cluster is called is soon over: renew it (docs/deploy.md)",
             metrics: [ofLogs("EndingTokens", settings)],
           },
         }),

@@ -1,4 +1,5 @@
 /** Refuses, before anything is packaged, an environment with which a function would not start: by the functions' own parsers. */
+import { type ClusterTable, clusterEnvironment, parseClusterTable } from "../../shared/settings/cluster-table.ts";
 import {
   type Environment,
   readAuthentication,
@@ -9,6 +10,7 @@ import {
   readGateHosts,
   readPrometheus,
 } from "../../shared/settings/config.ts";
+
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import type { DeployedFunction } from "./deployed.ts";
 import type { Arn } from "./settings.ts";
@@ -50,13 +52,40 @@ const FILLED_IN: Readonly<Record<string, string>> = {
   "AWS::AccountId": "123456789012",
 };
 
-/** @throws ConfigError naming the parameter. `common`: the variables that all functions have, with the region. */
+interface CheckOptions {
+  /** the variables that all functions have, with the region */
+  readonly common: Environment;
+  readonly isDeployed: boolean;
+  /** absent: there is one cluster */
+  readonly clusters?: ClusterTable | undefined;
+}
+
+/** @throws ConfigError naming the parameter, and the cluster of several */
 export function checkEnvironment(
-  { name, isCalledFor, isInCluster }: DeployedFunction,
+  deployed: DeployedFunction,
   own: Readonly<Record<string, Text>>,
-  { common, isDeployed }: { readonly common: Environment; readonly isDeployed: boolean },
+  { common, isDeployed, clusters }: CheckOptions,
 ): void {
   const env = { ...common, ...textsOf(own) };
+  if (clusters === undefined) checkSettings(deployed, env, isDeployed);
+  else checkClusters(deployed, env, clusters);
+  checkSize(deployed.name, env);
+}
+
+/** Each with what the function will have of it: from its environment, or all that is kept elsewhere. */
+function checkClusters(deployed: DeployedFunction, env: Environment, clusters: ClusterTable): void {
+  const text = env["CLUSTERS"] ?? "";
+  const table = text.startsWith("{") ? parseClusterTable("--param clusters", text) : clusters;
+  for (const name of table.keys())
+    try {
+      checkSettings(deployed, clusterEnvironment(table, name, { env, isWebhook: deployed.isCalledFor !== undefined }));
+    } catch (error) {
+      if (error instanceof ConfigError) throw new ConfigError(`--param clusters, cluster ${name}: ${error.message}`);
+      throw error;
+    }
+}
+
+function checkSettings({ isCalledFor, isInCluster }: DeployedFunction, env: Environment, isDeployed = true): void {
   try {
     readConfig(env);
     readCallLimits(env);
@@ -66,17 +95,16 @@ export function checkEnvironment(
     if (isCalledFor !== undefined) readAuthentication(env);
     if (isInCluster) checkCluster(env, isDeployed);
   } catch (error) {
-    if (error instanceof ConfigError) throw new ConfigError(`${error.message}${originOf(error.message)}`);
+    if (error instanceof ConfigError) throw new ConfigError(`${error.message}${originOf(error.message, env)}`);
     throw error;
   }
-  checkSize(name, env);
 }
 
 function checkCluster(env: Environment, isDeployed: boolean): void {
   const { kind } = readCluster(env);
   if (!isDeployed || kind !== "kubeconfig" || env["KUBECONFIG"]) return;
   throw new ConfigError(
-    "no cluster is named, so every request would be answered with an error: give --param eks-cluster, or --param cluster-server, cluster-ca, cluster-token and webhooks-token (docs/deploy.md).",
+    "no cluster is named, so every request would be answered with an error: give --param eks-cluster, or --param cluster-server, cluster-ca, cluster-token and webhooks-token, or --param clusters for several (docs/deploy.md).",
   );
 }
 
@@ -85,15 +113,23 @@ function checkSize(name: string, env: Environment): void {
   const bytes = Object.entries(own).map(([key, value = ""]) => Buffer.byteLength(key + value));
   const sum = bytes.reduce((total, one) => total + one, 0);
   if (sum <= MOST_BYTES) return;
-  const ofCa = Buffer.byteLength(env["CLUSTER_CA"] ?? "");
-  const hint =
-    ofCa > MOST_BYTES / 4
-      ? `${ofCa} of them are --param cluster-ca: give one certificate alone, or --param eks-cluster, which needs none`
-      : "shorten the longest parameter";
-  throw new ConfigError(`the environment of ${name} would have ${sum} bytes, and Lambda takes ${MOST_BYTES}: ${hint}.`);
+  throw new ConfigError(
+    `the environment of ${name} would have ${sum} bytes, and Lambda takes ${MOST_BYTES}: ${hintFor(env)}.`,
+  );
 }
 
-function originOf(message: string): string {
+function hintFor(env: Environment): string {
+  const [ofTable, ofCa] = [Buffer.byteLength(env["CLUSTERS"] ?? ""), Buffer.byteLength(env["CLUSTER_CA"] ?? "")];
+  if (ofTable > MOST_BYTES / 4)
+    return `${ofTable} of them are --param clusters: keep that file in a secret of Secrets Manager or an SSM parameter too, and give its ARN by --param clusters-from (docs/several-clusters.md)`;
+  return ofCa > MOST_BYTES / 4
+    ? `${ofCa} of them are --param cluster-ca: give one certificate alone, or --param eks-cluster, which needs none`
+    : "shorten the longest parameter";
+}
+
+function originOf(message: string, { CLUSTER: cluster }: Environment): string {
+  // Of several, the table may have it, and what is in front says of which cluster.
+  if (cluster) return "";
   const variable = Object.keys(PARAMETERS).find((one) => message.includes(one));
   return variable === undefined ? "" : ` (${variable} is --param ${PARAMETERS[variable]})`;
 }

@@ -3,6 +3,7 @@
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, printPathDigests } from "../../shared/settings/path-digests.ts";
 import { READY_PATH } from "../../shared/webhook/review/readiness.ts";
+import { clustersVariable, eachAlone } from "./clusters.ts";
 import type { DeployedFunction } from "./deployed.ts";
 import { QUEUE_URL } from "./queue.ts";
 import type { Arn, AwsSettings } from "./settings.ts";
@@ -13,6 +14,7 @@ export function environmentOf(deployed: DeployedFunction, settings: AwsSettings)
   return {
     ...(isCalledFor === undefined ? {} : callerEnvironment(deployed, settings)),
     ...(isInCluster ? clusterEnvironment(deployed, settings) : {}),
+    ...clustersVariable(deployed, settings),
     // Nobody waits for a pass, but API servers do for webhooks.
     ...(isInCluster && isCalledFor === undefined ? limitEnvironment(settings) : {}),
     ...(queue === undefined || settings.rolloutWorkers === undefined ? {} : { QUEUE_URL }),
@@ -82,8 +84,14 @@ function given(variable: string, value: Arn | undefined): Readonly<Record<string
   return value === undefined ? {} : { [variable]: value };
 }
 
-/** ARNs of the secrets that a function reads while it runs. */
+/** ARNs of the secrets that a function reads while it runs, and of the table of clusters where it is kept with them. */
 export function secretsOf(deployed: DeployedFunction, settings: AwsSettings): readonly Arn[] {
+  const ofTable = settings.clustersFrom === undefined ? [] : [settings.clustersFrom];
+  const all = [...ofTable, ...eachAlone(settings).flatMap((alone) => secretsAlone(deployed, alone))];
+  return [...new Map(all.map((arn) => [JSON.stringify(arn), arn])).values()];
+}
+
+function secretsAlone(deployed: DeployedFunction, settings: AwsSettings): readonly Arn[] {
   const { isCalledFor, isInCluster, queue } = deployed;
   const token = tokenOf(deployed, settings);
   const ofCluster = isInCluster && token !== undefined ? [token] : [];

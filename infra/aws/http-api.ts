@@ -1,4 +1,5 @@
 /** An HTTP API in front of the webhooks: at its own address, or at a domain and there alone, by mutual TLS if asked for. */
+import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { secretPath } from "../../shared/webhook/server/paths.ts";
 import { BEHIND_DOOR, type DeployedFunction } from "./deployed.ts";
 import type { Domain } from "./door-settings.ts";
@@ -115,8 +116,9 @@ function domainName({ name, certificate, truststore, truststoreVersion }: Domain
 
 function routesTo(
   { name, paths = [] }: DeployedFunction,
-  { authentication }: AwsSettings,
+  { authentication, clusters }: AwsSettings,
 ): Readonly<Record<string, object>> {
+  const below = clusters === undefined ? "" : clusterPath("{cluster}");
   const id = functionId(name);
   const integration = `${id}Integration`;
   const routes = paths.map((path, index) => [
@@ -125,7 +127,7 @@ function routesTo(
       Type: "AWS::ApiGatewayV2::Route",
       Properties: {
         ApiId: API,
-        RouteKey: `POST ${authentication === "secret-path" ? secretPath("{secret}", path) : path}`,
+        RouteKey: `POST ${below}${authentication === "secret-path" ? secretPath("{secret}", path) : path}`,
         // The function asks who it is: API servers sign nothing.
         AuthorizationType: "NONE",
         Target: { "Fn::Sub": `integrations/\${${integration}}` },

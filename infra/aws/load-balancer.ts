@@ -1,4 +1,5 @@
 /** A load balancer in front of the webhooks that only a VPC reaches, and what is asked of it at no path of theirs. */
+import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { secretPath } from "../../shared/webhook/server/paths.ts";
 import { BEHIND_DOOR, type DeployedFunction } from "./deployed.ts";
 import type { Domain } from "./door-settings.ts";
@@ -101,8 +102,10 @@ function targetFor({ name }: DeployedFunction): Readonly<Record<string, object>>
   };
 }
 
-function ruleFor({ name }: DeployedFunction, paths: readonly string[], { authentication }: AwsSettings) {
-  const Values = paths.map((path) => (authentication === "secret-path" ? secretPath("*", path) : path));
+function ruleFor({ name }: DeployedFunction, paths: readonly string[], { authentication, clusters }: AwsSettings) {
+  const own = (path: string) => (authentication === "secret-path" ? secretPath("*", path) : path);
+  // One asterisk stands for slashes too, and a rule may have no more than one for each path.
+  const Values = paths.map((path) => (clusters === undefined ? own(path) : clusterPath("*") + path));
   return {
     Conditions: [{ Field: "path-pattern", PathPatternConfig: { Values } }],
     Actions: [{ Type: "forward", TargetGroupArn: { Ref: targetGroupId(name) } }],

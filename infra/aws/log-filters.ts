@@ -1,6 +1,8 @@
 /** Lines of the logs that are counted, so that alarms can look at them. */
+import { PASS_FAILED } from "../../shared/cluster-log.ts";
 import { natureOf, ROLLOUT_VERDICTS } from "../../shared/core/rollout/conditions/verdict.ts";
-import { type Metric, ofLogs, POD_WEBHOOK, SIDECARSET_WEBHOOKS } from "./alarm-metrics.ts";
+import { CLUSTER, type Metric, ofLogs, POD_WEBHOOK, SIDECARSET_WEBHOOKS } from "./alarm-metrics.ts";
+import { eachAlone } from "./clusters.ts";
 import { logGroupId } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
@@ -9,15 +11,18 @@ const ERRORS = '{ ($.level = "error") || ($.level = "ERROR") }';
 /** A registration with another secret than the function's is an outage; a stranger who tries once is none. */
 const REFUSALS = "{ $.code = 401 }";
 
+const UNREAD = '{ $.unread[0] = "*" }';
+
 /** What logs tell of. */
 export function logFilters(settings: AwsSettings): Readonly<Record<string, object>> {
-  const ofTokens = settings.clusterToken === undefined ? [] : ["mutate-pod", "rollout"];
+  const hasTokens = eachAlone(settings).some(({ clusterToken }) => clusterToken !== undefined);
+  const ofTokens = hasTokens ? ["mutate-pod", "rollout"] : [];
   const attention = ofLogs("Attention", settings);
   const errors = (name: string) => ofLogs(name === POD_WEBHOOK ? "PodErrors" : "SidecarSetErrors", settings);
   const endingTokens = ofLogs("EndingTokens", settings);
   return {
     MissedPodsFilter: missedPodsFilter(settings),
-    UnreadFilter: filter("rollout", '{ $.unread[0] = "*" }', attention),
+    UnreadFilter: filter("rollout", UNREAD, attention),
     TroubleFilter: filter("rollout", troublePattern(), attention),
     ...Object.fromEntries(
       [POD_WEBHOOK, ...SIDECARSET_WEBHOOKS].flatMap((name) => [
@@ -25,6 +30,7 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
         [`${logGroupId(name)}RefusedFilter`, filter(name, REFUSALS, attention)],
       ]),
     ),
+    ...(settings.clusters === undefined ? {} : clusterFilters(settings)),
     // The webhooks' token, and that of passes.
     ...Object.fromEntries(
       ofTokens.map((name) => [
@@ -33,6 +39,33 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
       ]),
     ),
   };
+}
+
+/** Of the lines that name one of several clusters, once more: a metric for each cluster. */
+function clusterFilters(settings: AwsSettings): Readonly<Record<string, object>> {
+  const ticking = settings.isServingOrderedSets ? ["rollout", "ordered-set"] : ["rollout"];
+  const of = (id: string, made: ReturnType<typeof filter>) => [`${id}OfClusterFilter`, byCluster(made)] as const;
+  const attention = ofLogs("Attention", settings);
+  return Object.fromEntries([
+    of("MissedPods", missedPodsFilter(settings)),
+    of("Unread", filter("rollout", UNREAD, attention)),
+    of("Trouble", filter("rollout", troublePattern(), attention)),
+    of("PodErrors", filter(POD_WEBHOOK, ERRORS, ofLogs("PodErrors", settings))),
+    ...[POD_WEBHOOK, ...SIDECARSET_WEBHOOKS].map((name) =>
+      of(`${logGroupId(name)}Refused`, filter(name, REFUSALS, attention)),
+    ),
+    ...ticking.map((name) =>
+      of(`${logGroupId(name)}Failed`, filter(name, `{ $.message = "${PASS_FAILED}" }`, ofLogs("TickErrors", settings))),
+    ),
+  ]);
+}
+
+/** CloudWatch takes a dimension out of what the pattern has matched. */
+function byCluster({ Type, Properties }: ReturnType<typeof filter>) {
+  const FilterPattern = Properties.FilterPattern.replace(/^\{ (.*) \}$/, '{ ($.cluster = "*") && ($1) }');
+  const Dimensions = [{ Key: CLUSTER, Value: "$.cluster" }];
+  const MetricTransformations = Properties.MetricTransformations.map((one) => ({ ...one, Dimensions }));
+  return { Type, Properties: { ...Properties, FilterPattern, MetricTransformations } };
 }
 
 export function missedPodsFilter(settings: AwsSettings) {

@@ -14,6 +14,11 @@ function normalized(name: string): string {
   return (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll("-", "Dash");
 }
 
+/** Of a cluster of a table, in names of resources: those are letters and digits alone. */
+export function clusterId(name: string): string {
+  return normalized(name);
+}
+
 export function functionId(name: string): string {
   return `${normalized(name)}LambdaFunction`;
 }

@@ -1,4 +1,5 @@
 /** One IAM role for each function, with nothing that it does not do. */
+import { eachAlone } from "./clusters.ts";
 import { DEPLOYED, type DeployedFunction } from "./deployed.ts";
 import { secretsOf } from "./functions.ts";
 import { functionName, roleId } from "./names.ts";
@@ -14,7 +15,7 @@ export function roles(settings: AwsSettings): Readonly<Record<string, object>> {
     const statements = [
       logStatement(functionName(name, settings)),
       ...secretsOf(deployed, settings).map(readStatement),
-      ...(isInCluster ? describeStatement(settings) : []),
+      ...(isInCluster ? describeStatements(settings) : []),
       ...queueStatement(deployed, settings),
       ...keyStatement(settings),
     ];
@@ -25,10 +26,17 @@ export function roles(settings: AwsSettings): Readonly<Record<string, object>> {
 }
 
 /** To ask EKS where the API server is. Its token is signed by the function itself, which needs no permission. */
-function describeStatement({ eksCluster, clusterServer }: AwsSettings): readonly object[] {
-  if (eksCluster === undefined || clusterServer !== undefined) return [];
-  const arn = `arn:\${AWS::Partition}:eks:\${AWS::Region}:\${AWS::AccountId}:cluster/${eksCluster}`;
-  return [{ Effect: "Allow", Action: "eks:DescribeCluster", Resource: { "Fn::Sub": arn } }];
+function describeStatements(settings: AwsSettings): readonly object[] {
+  const asked = eachAlone(settings).flatMap(({ eksCluster, clusterServer }) =>
+    eksCluster === undefined || clusterServer !== undefined ? [] : [eksCluster],
+  );
+  return [...new Set(asked)].map((cluster) => ({
+    Effect: "Allow",
+    Action: "eks:DescribeCluster",
+    Resource: cluster.startsWith("arn:")
+      ? cluster
+      : { "Fn::Sub": `arn:\${AWS::Partition}:eks:\${AWS::Region}:\${AWS::AccountId}:cluster/${cluster}` },
+  }));
 }
 
 /** Lambda takes messages out of a queue as the function that they are for. */

@@ -1,5 +1,5 @@
 /** A tick every minute: EventBridge Scheduler hands it over once, and what it cannot hand over waits in a queue. */
-import { functionId } from "./names.ts";
+import { clusterId, functionId } from "./names.ts";
 import { role } from "./roles.ts";
 import type { AwsSettings } from "./settings.ts";
 
@@ -9,7 +9,8 @@ const MAX_AGE_SECONDS = 60;
 const DAY_SECONDS = 86_400;
 
 export function schedule(settings: AwsSettings): Readonly<Record<string, object>> {
-  const { isServingOrderedSets } = settings;
+  const { isServingOrderedSets, clusters } = settings;
+  const each = clusters === undefined ? [undefined] : [...clusters.keys()];
   const called = isServingOrderedSets ? ["rollout", "ordered-set"] : ["rollout"];
   return {
     UndeliveredTicks: {
@@ -24,11 +25,11 @@ export function schedule(settings: AwsSettings): Readonly<Record<string, object>
       ],
       { settings },
     ),
-    Schedule: everyMinute("rollout", "One rollout pass over all SidecarSets"),
+    ...schedules("Schedule", "rollout", { each, of: "SidecarSets" }),
     RolloutInvocation: onceOnly("rollout"),
     ...(isServingOrderedSets
       ? {
-          OrderedSetSchedule: everyMinute("ordered-set", "One pass over all ordered sets"),
+          ...schedules("OrderedSetSchedule", "ordered-set", { each, of: "ordered sets" }),
           OrderedSetInvocation: onceOnly("ordered-set"),
         }
       : {}),
@@ -39,7 +40,23 @@ function arnOf(name: string): object {
   return { "Fn::GetAtt": [functionId(name), "Arn"] };
 }
 
-function everyMinute(name: string, Description: string): object {
+/** One for each cluster: an invocation, a deadline and memory of its own. `each`: undefined is the only one. */
+function schedules(
+  id: string,
+  name: string,
+  { each, of }: { readonly each: readonly (string | undefined)[]; readonly of: string },
+): Readonly<Record<string, object>> {
+  return Object.fromEntries(
+    each.map((cluster) =>
+      cluster === undefined
+        ? [id, everyMinute(name, `One pass over all ${of}`)]
+        : [`${id}Of${clusterId(cluster)}`, everyMinute(name, `One pass over all ${of} of cluster ${cluster}`, cluster)],
+    ),
+  );
+}
+
+function everyMinute(name: string, Description: string, cluster?: string): object {
+  const ofCluster = cluster === undefined ? "" : `"cluster":"${cluster}",`;
   return {
     Type: "AWS::Scheduler::Schedule",
     Properties: {
@@ -51,7 +68,7 @@ function everyMinute(name: string, Description: string): object {
         Arn: arnOf(name),
         RoleArn: { "Fn::GetAtt": ["ScheduleRole", "Arn"] },
         // A call that comes late, or twice, still says for which minute it is.
-        Input: '{"scheduledTime":"<aws.scheduler.scheduled-time>"}',
+        Input: `{${ofCluster}"scheduledTime":"<aws.scheduler.scheduled-time>"}`,
         RetryPolicy: { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: MAX_AGE_SECONDS },
         DeadLetterConfig: { Arn: UNDELIVERED },
       },

@@ -39,9 +39,11 @@ function environment(name) {
     const { environmentOf } = await import("./functions.ts");
     const { checkEnvironment } = await import("./check-environment.ts");
     const deployed = DEPLOYED.find((one) => one.name === name);
-    const own = environmentOf(deployed, await settingsOf(tools));
+    const settings = await settingsOf(tools);
+    const own = environmentOf(deployed, settings);
     // A package may be looked at, and a dry run made from it, without a cluster.
-    checkEnvironment(deployed, own, { common: await commonOf(tools), isDeployed: process.argv.includes("deploy") });
+    const isDeployed = process.argv.includes("deploy");
+    checkEnvironment(deployed, own, { common: await commonOf(tools), isDeployed, clusters: settings.clusters });
     return own;
   });
 }

@@ -3,6 +3,7 @@ import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/sett
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, parsePathDigests } from "../../shared/settings/path-digests.ts";
 import { parseSecretReference } from "../../shared/settings/reference.ts";
+import { type ClustersSettings, readClusters } from "./clusters-settings.ts";
 import { type FrontDoor, readFrontDoor } from "./door-settings.ts";
 import { readFlag } from "./read-flag.ts";
 import { readSizing, type Sizing } from "./sizing.ts";
@@ -10,7 +11,7 @@ import { readSizing, type Sizing } from "./sizing.ts";
 /** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */
 export type Arn = string | { readonly "Fn::Sub": string };
 
-export interface AwsSettings extends Sizing, FrontDoor {
+export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings {
   readonly service: string;
   readonly stage: string;
   readonly authentication: AuthenticationMode;
@@ -64,7 +65,8 @@ export type ReadParameter = (name: string) => Promise<string>;
 export async function readSettings(service: string, stage: string, read: ReadParameter): Promise<AwsSettings> {
   const authentication = parseMode((await read("authentication")) || "secret-path");
   const bearerTokens = await readArn("bearer-tokens", read);
-  if (authentication === "bearer-token" && bearerTokens === undefined)
+  const several = await readClusters(read);
+  if (authentication === "bearer-token" && bearerTokens === undefined && several.clusters === undefined)
     throw new ConfigError("--param bearer-tokens is missing: the ARN of where the tokens are kept, one a line.");
   const prometheusToken = await readArn("prometheus-token", read);
   const pathSecrets = (await readArn("path-secrets", read)) ?? {
@@ -80,6 +82,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("clientNames", "client-names", read)),
     ...(await optional("clientCertificateFrom", "client-certificate-from", read)),
     ...(await optional("loadBalancerListener", "load-balancer-listener", read)),
+    ...several,
     ...(await readCluster(read)),
     ...(await optional("freshnessMs", "freshness-ms", read)),
     ...(await optional("clientQps", "client-qps", read)),

@@ -53,7 +53,7 @@ export async function readClusterTable(env: Environment, aws: () => AwsAccess): 
 }
 
 /** Looks at the form alone: a setting that cannot be used is trouble of its own cluster. @throws ConfigError naming `what` */
-function parseClusterTable(what: string, text: string): ClusterTable {
+export function parseClusterTable(what: string, text: string): ClusterTable {
   const table = parseObject(text);
   if (table === undefined)
     throw new ConfigError(`${what} is no table: write JSON such as {"eu": {"EKS_CLUSTER": "arn:…"}, "us": {…}}.`);

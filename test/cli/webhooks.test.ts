@@ -123,6 +123,9 @@ test("path-secrets prints the secret of each path, and never the one that is kep
   expect(all.stdout).not.toContain(SECRET);
   const digests = parsePathDigests("printed", (await print("--digests")).stdout);
   expect([...digests.keys()].toSorted()).toEqual([...Object.keys(pathSecrets), "/readyz"].toSorted());
+  const ofCluster = parsePathDigests("printed", (await print("--digests", "--cluster", "eu")).stdout);
+  expect([...ofCluster.keys()]).toEqual([...digests.keys()].map((path) => `/clusters/eu${path}`));
+  expect([...ofCluster.values()].flat().filter((digest) => [...digests.values()].flat().includes(digest))).toEqual([]);
   // Both lines are valid, and the first one is registered.
   for (const [of, secret] of Object.entries(pathSecrets))
     expect(digests.get(of)).toEqual([pathDigestOf(secret), pathDigestOf(pathSecretOf("o".repeat(43), of))]);

@@ -9,12 +9,15 @@ import type { SQSEvent } from "aws-lambda";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { handler as mutatePod } from "../../functions/lambda/mutate-pod.ts";
 import { handler as rollout } from "../../functions/lambda/rollout.ts";
+import { logFilters } from "../../infra/aws/log-filters.ts";
+import { readSettings } from "../../infra/aws/settings.ts";
 import { createCertificates } from "../../infra/local/http/certificates.ts";
 import type { AdmissionReview } from "../../shared/api/admission.ts";
 import { messageOf, tickWork } from "../../shared/core/rollout/queue/work.ts";
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "../controller/fixture.ts";
+import { countedBy } from "../support/metric-filter.ts";
 import { functionUrl } from "./events.ts";
 
 vi.hoisted(() => {
@@ -102,6 +105,19 @@ function quietLog() {
   return () => write.mock.calls.map(([line]) => JSON.parse(String(line)) as Readonly<Record<string, unknown>>);
 }
 
+/** Of the lines that name the cluster, those that a filter of the template counts. */
+async function countedFor(cluster: string, id: string, lines: readonly Readonly<Record<string, unknown>>[]) {
+  const file = join(folder, "deployed");
+  await writeFile(file, '{"well": {"EKS_CLUSTER": "well"}}');
+  const settings = await readSettings("sidecarset", "test", async (name) => (name === "clusters" ? file : ""));
+  const filter = logFilters(settings)[id];
+  if (filter === undefined) throw new Error(`no filter ${id}`);
+  return countedBy(
+    filter,
+    lines.filter((line) => line["cluster"] === cluster),
+  );
+}
+
 describe("the pod webhook", () => {
   test("answers the cluster that is well within its usual time, while the others are asked for", async () => {
     quietLog();
@@ -128,6 +144,8 @@ describe("the pod webhook", () => {
     expect(wrongCa).toContain("not signed by the certificate authority");
     expect(revoked).toContain("401 Unauthorized");
     expect(new Set(lines().map(({ cluster }) => cluster))).toEqual(new Set(IN_TROUBLE));
+    expect(await countedFor("down", "PodErrorsOfClusterFilter", lines())).toBeGreaterThan(0);
+    expect(await countedFor("well", "PodErrorsOfClusterFilter", lines())).toBe(0);
   });
 
   test("a setting that cannot be used is trouble of its own cluster", async () => {
@@ -173,6 +191,13 @@ describe("passes", () => {
     expect(versionsOf(await readPods(well.cluster, "agent"))).toEqual(["2", "2"]);
     const named = lines().filter(({ message }) => message === "the pass over the cluster failed");
     expect(new Set(named.map(({ cluster }) => cluster))).toEqual(new Set([...IN_TROUBLE, "misspelt"]));
+  });
+
+  test("a tick that fails is counted by the alarm of its own cluster", async () => {
+    const lines = quietLog();
+    await expect(rollout({ cluster: "down" }, context(5_000))).rejects.toThrow("nothing listens on");
+    expect(await countedFor("down", "RolloutLogGroupFailedOfClusterFilter", lines())).toBe(1);
+    expect(await countedFor("well", "RolloutLogGroupFailedOfClusterFilter", lines())).toBe(0);
   });
 
   test("a call or a message names its cluster", async () => {

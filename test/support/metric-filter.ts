@@ -26,9 +26,11 @@ function holds(line: unknown, term: string): boolean {
 
 /** Of these lines of JSON. */
 export function countedBy(filter: object, lines: readonly object[]): number {
-  const { FilterPattern } = (filter as Filter).Properties;
-  const terms = FilterPattern.replace(/^\{ (.*) \}$/, "$1").split(" || ");
-  return lines.filter((line) => terms.some((term) => holds(line, term))).length;
+  const pattern = (filter as Filter).Properties.FilterPattern.replace(/^\{ (.*) \}$/, "$1");
+  const [, needed, rest = pattern] = /^(\([^()]+\)) && \((.*)\)$/.exec(pattern) ?? [];
+  const terms = rest.split(" || ");
+  const counted = lines.filter((line) => needed === undefined || holds(line, needed));
+  return counted.filter((line) => terms.some((term) => holds(line, term))).length;
 }
 
 export function metricOf(filter: object): string {

@@ -3,11 +3,12 @@
 import { ANNOUNCE_SIDECARSET_PATH } from "../../../shared/api/names.ts";
 import { printPathDigests } from "../../../shared/settings/path-digests.ts";
 import { READY_PATH } from "../../../shared/webhook/review/readiness.ts";
+import { clusterPath } from "../../../shared/webhook/server/cluster-path.ts";
 import { pathDigestsOf, pathSecretOf } from "../../../shared/webhook/server/path-secret.ts";
 import * as PATHS from "../../../shared/webhook/server/paths.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
-import { readPathSecret, readPathSecrets } from "../manifests.ts";
+import { clusterName, readPathSecret, readPathSecrets } from "../manifests.ts";
 import { toYaml } from "../session.ts";
 
 const ALL = [
@@ -24,6 +25,7 @@ export const PATH_SECRETS: Command = {
   arguments: [{ name: "[PATH]", about: "of a webhook, such as /mutate-pod", completion: "none" }],
   options: [
     { flags: "--path-secrets <FILE>", about: "the secret that is kept is its first line" },
+    { flags: "--cluster <NAME>", about: "of several that are served at one address (docs/several-clusters.md)" },
     { flags: "--digests", about: "of all secrets in it, for the parameter path-digests of npm run deploy" },
   ],
   outputs: ["yaml", "json"],
@@ -35,18 +37,23 @@ export const PATH_SECRETS: Command = {
   run: async (input, session) => {
     const file = input.required("path-secrets");
     const [path] = input.arguments;
+    const cluster = input.text("cluster");
+    const below = cluster === undefined ? "" : clusterPath(clusterName(cluster));
     if (input.isSet("digests")) {
       if (path !== undefined) throw new CliError(`--digests are of all paths: leave ${path} out`);
-      const digests = pathDigestsOf(await readPathSecrets(file), [...ALL, READY_PATH].toSorted());
+      const digests = pathDigestsOf(
+        await readPathSecrets(file),
+        [...ALL, READY_PATH].toSorted().map((one) => below + one),
+      );
       session.screen.text(`${printPathDigests(digests)}\n`);
       return 0;
     }
     const secret = await readPathSecret(file);
     if (path !== undefined && !ALL.includes(path))
       throw new CliError(`${path}: no webhook has this path; write one of ${ALL.join(", ")}`);
-    if (path !== undefined) session.screen.text(`${pathSecretOf(secret, path)}\n`);
+    if (path !== undefined) session.screen.text(`${pathSecretOf(secret, below + path)}\n`);
     else {
-      const pathSecrets = Object.fromEntries(ALL.toSorted().map((one) => [one, pathSecretOf(secret, one)]));
+      const pathSecrets = Object.fromEntries(ALL.toSorted().map((one) => [one, pathSecretOf(secret, below + one)]));
       session.screen.text(session.output === "json" ? toJson({ pathSecrets }) : toYaml({ pathSecrets }));
     }
     return 0;

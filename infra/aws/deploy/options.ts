@@ -34,6 +34,8 @@ const OWN = ["eks-cluster", "cluster-server", "cluster-ca", "path-digests"];
 /** What takes steps that this command does not know. */
 const BY_HAND = [
   "namespace",
+  "clusters",
+  "clusters-from",
   "kubeconfig",
   "cluster-token",
   "webhooks-token",

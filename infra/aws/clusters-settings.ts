@@ -1,0 +1,78 @@
+/** `--param clusters`: the table of several clusters, as a file, and where the functions find it. */
+import { readFile } from "node:fs/promises";
+import { type ClusterTable, parseClusterTable } from "../../shared/settings/cluster-table.ts";
+import { ConfigError } from "../../shared/settings/config-error.ts";
+import { parseSecretReference } from "../../shared/settings/reference.ts";
+
+export interface ClustersSettings {
+  /** absent: there is one cluster */
+  readonly clusters?: ClusterTable;
+  /** ARN of where functions find the table; absent: in their environment */
+  readonly clustersFrom?: string;
+}
+
+type Entry = Readonly<Record<string, string>>;
+
+/** One parameter's text; empty when it is not given. */
+type ReadParameter = (name: string) => Promise<string>;
+
+/** What has to stand in the table, of one cluster: as a parameter it would be for none of several. */
+const OF_ONE = [
+  "eks-cluster",
+  "cluster-server",
+  "cluster-ca",
+  "cluster-token",
+  "webhooks-token",
+  "kubeconfig",
+  "path-digests",
+  "bearer-tokens",
+  "client-names",
+];
+/** Settings that name where a secret is kept. */
+const PLACES = ["CLUSTER_TOKEN", "WEBHOOKS_TOKEN", "PATH_SECRETS", "BEARER_TOKENS"];
+
+/** @throws ConfigError: of the form alone; what each cluster has is read by the functions' parsers (check-environment.ts) */
+export async function readClusters(read: ReadParameter): Promise<ClustersSettings> {
+  const [file, from] = [await read("clusters"), await read("clusters-from")];
+  if (file === "" && from !== "")
+    throw new ConfigError(
+      "--param clusters-from needs --param clusters: from the same table, as a file, rights and schedules are made.",
+    );
+  if (file === "") return {};
+  for (const name of OF_ONE)
+    if ((await read(name)) !== "")
+      throw new ConfigError(`--param clusters and --param ${name} are both given: ${name} stands in the table.`);
+  const clusters = parseClusterTable("--param clusters", await textOf(file));
+  for (const [name, entry] of clusters) checkPlaces(name, entry);
+  if (from === "") return { clusters };
+  if (parseSecretReference("--param clusters-from", from).kind !== "file") return { clusters, clustersFrom: from };
+  throw new ConfigError(`--param clusters-from=${from} is a file, and a function has none: write an ARN.`);
+}
+
+async function textOf(file: string): Promise<string> {
+  if (file.startsWith("arn:"))
+    throw new ConfigError(
+      `--param clusters=${file} is an ARN: give the table as a file, from which rights and schedules are made, and the ARN by --param clusters-from.`,
+    );
+  try {
+    return await readFile(file, "utf8");
+  } catch (cause) {
+    const { code = "" } = cause as NodeJS.ErrnoException;
+    throw new ConfigError(
+      `--param clusters=${file} cannot be read: ${code === "ENOENT" ? "there is no such file" : code}.`,
+    );
+  }
+}
+
+function checkPlaces(name: string, entry: Entry): void {
+  const what = `--param clusters, cluster ${name}`;
+  for (const setting of PLACES) {
+    const place = entry[setting] ?? "";
+    if (place !== "" && parseSecretReference(`${what}: ${setting}`, place).kind === "file")
+      throw new ConfigError(`${what}: ${setting}=${place} is a file, and a function has none: write an ARN.`);
+  }
+  if (!entry["CLUSTER_TOKEN"] === !entry["WEBHOOKS_TOKEN"]) return;
+  throw new ConfigError(
+    `${what}: CLUSTER_TOKEN and WEBHOOKS_TOKEN go together: passes write by the one, as sidecarset-reconciler, and webhooks read by the other, as sidecarset-webhooks.`,
+  );
+}

@@ -1,0 +1,255 @@
+/** A deployment for several clusters: what each function gets of the table, what it may read, and what is there for each cluster. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
+import { checkEnvironment } from "../../infra/aws/check-environment.ts";
+import { parseOptions } from "../../infra/aws/deploy/options.ts";
+import { DEPLOYED } from "../../infra/aws/deployed.ts";
+import { environmentOf, secretsOf } from "../../infra/aws/functions.ts";
+import { logFilters } from "../../infra/aws/log-filters.ts";
+import { readSettings } from "../../infra/aws/settings.ts";
+import { template } from "../../infra/aws/template.ts";
+import { printPathDigests } from "../../shared/settings/path-digests.ts";
+import { pathDigestsOf } from "../../shared/webhook/server/path-secret.ts";
+
+const COMMON = { AWS_REGION: "eu-central-1", POD_NAMESPACE: "kruise-system", FEATURE_GATES: "", LOG_LEVEL: "info" };
+const CA = Buffer.from("-----BEGIN CERTIFICATE-----\n").toString("base64");
+const arn = (name: string) => `arn:aws:ssm:eu-central-1:123456789012:parameter/${name}`;
+const TABLE_ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:clusters-AbCdEf";
+const US = "arn:aws:eks:us-east-1:123456789012:cluster/us-shop";
+const ON_PREM = {
+  CLUSTER_SERVER: "https://10.0.0.1:6443",
+  CLUSTER_CA: CA,
+  CLUSTER_TOKEN: arn("reconciler"),
+  WEBHOOKS_TOKEN: arn("webhooks"),
+  PATH_SECRETS: arn("on-prem-secrets"),
+  CLIENT_QPS: "20",
+};
+const TABLE = { eu: { EKS_CLUSTER: "shop" }, us: { EKS_CLUSTER: US }, "on-prem": ON_PREM };
+
+type Parameters = Readonly<Record<string, string>>;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "aws-clusters-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function settings(table: object | string, parameters: Parameters = {}) {
+  const file = join(folder, "clusters.json");
+  await writeFile(file, typeof table === "string" ? table : JSON.stringify(table));
+  const given: Parameters = { clusters: file, ...parameters };
+  return readSettings("sidecarset", "test", async (name) => given[name] ?? "");
+}
+
+/** What would be packaged, each environment read by its function's own parsers. */
+async function packaged(table: object | string, parameters: Parameters = {}) {
+  const given = await settings(table, parameters);
+  const environments = DEPLOYED.map((deployed) => {
+    const own = environmentOf(deployed, given);
+    checkEnvironment(deployed, own, { common: COMMON, isDeployed: true, clusters: given.clusters });
+    return [deployed.name, own as Parameters] as const;
+  });
+  const { Resources } = template(given) as { Resources: Readonly<Record<string, { readonly Properties: object }>> };
+  return { given, Resources, environments: new Map(environments) };
+}
+
+const tableOf = (environment: Parameters | undefined): Readonly<Record<string, Parameters>> =>
+  JSON.parse(environment?.["CLUSTERS"] ?? "");
+
+describe("each function's table", () => {
+  test("has of every cluster what concerns the function, and no more", async () => {
+    const { environments } = await packaged(TABLE);
+    const ofCluster = (name: string) => tableOf(environments.get(name))["on-prem"];
+    const { CLUSTER_SERVER, CLUSTER_TOKEN, PATH_SECRETS, CLIENT_QPS } = ON_PREM;
+    const address = { CLUSTER_SERVER, CLUSTER_CA: CA };
+    // Webhooks have the token that reads, under the one name that there is for it.
+    expect(ofCluster("mutate-pod")).toEqual({ ...address, CLUSTER_TOKEN: arn("webhooks"), PATH_SECRETS });
+    expect(ofCluster("convert-sidecarset")).toEqual({ CLUSTER_TOKEN: arn("webhooks"), PATH_SECRETS });
+    expect(ofCluster("rollout")).toEqual({ ...address, CLUSTER_TOKEN, CLIENT_QPS });
+    for (const environment of environments.values())
+      expect(tableOf(environment)).toMatchObject({ eu: TABLE.eu, us: TABLE.us });
+  });
+
+  test("has the digests of the function's own paths below the cluster's name", async () => {
+    const paths = [...new Set(DEPLOYED.flatMap(({ paths = [] }) => paths)), "/readyz"];
+    const digests = (of: readonly string[]) => printPathDigests(pathDigestsOf(["new"], of));
+    const below = paths.map((path) => `/clusters/eu${path}`);
+    const table = (of: readonly string[]) => ({ eu: { EKS_CLUSTER: "shop", PATH_DIGESTS: digests(of) } });
+    const { given, environments } = await packaged(table(below));
+    const own = tableOf(environments.get("mutate-pod"))["eu"]?.["PATH_DIGESTS"] ?? "";
+    expect(own.split(" ").map((entry) => entry.split("=")[0])).toEqual([
+      "/clusters/eu/mutate-pod",
+      "/clusters/eu/readyz",
+    ]);
+    expect(tableOf(environments.get("rollout"))["eu"]).toEqual({ EKS_CLUSTER: "shop" });
+    expect(DEPLOYED.flatMap((deployed) => secretsOf(deployed, given))).toEqual([]);
+    await expect(packaged(table(paths))).rejects.toThrow(
+      "cluster eu: PATH_DIGESTS has none for /clusters/eu/mutate-pod: take what sidecarset path-secrets --digests --cluster eu",
+    );
+  });
+});
+
+test("a role may read what its function's table names, and ask for those EKS clusters, by name", async () => {
+  const { Resources } = await packaged(TABLE);
+  const resourcesOf = (role: string, action: string) => {
+    const text = JSON.stringify(Resources[role]);
+    const statements = JSON.parse(/"Statement":(\[\{"Effect":"Allow","Action":\[.*?\])\}\}\]/.exec(text)?.[1] ?? "[]");
+    return (statements as { readonly Action: unknown; readonly Resource: unknown }[])
+      .filter(({ Action }) => Action === action)
+      .map(({ Resource }) => Resource);
+  };
+  const common = { "Fn::Sub": expect.stringContaining("parameter/sidecarset/test/path-secrets") };
+  expect(resourcesOf("MutatePodRole", "ssm:GetParameter")).toEqual([common, arn("on-prem-secrets"), arn("webhooks")]);
+  expect(resourcesOf("ConvertSidecarsetRole", "ssm:GetParameter")).toEqual([common, arn("on-prem-secrets")]);
+  expect(resourcesOf("RolloutRole", "ssm:GetParameter")).toEqual([arn("reconciler")]);
+  expect(resourcesOf("RolloutRole", "eks:DescribeCluster")).toEqual([
+    { "Fn::Sub": expect.stringMatching(/:cluster\/shop$/) },
+    US,
+  ]);
+  const roles = Object.entries(Resources).filter(([id]) => id.endsWith("Role"));
+  expect(roles).toHaveLength(DEPLOYED.length + 1);
+  // Its own log streams are all that is open at the end.
+  for (const [, role] of roles) expect(JSON.stringify(role).replaceAll(/log-group:[^"]*:\*/g, "")).not.toContain("*");
+});
+
+test("each cluster has a schedule of its own, and its name does not run into another's", async () => {
+  const clusters = { "a-b": TABLE.eu, adashb: TABLE.eu, ab: TABLE.eu };
+  const { Resources } = await packaged(clusters, { "ordered-sets": "true" });
+  const inputs = (prefix: string) =>
+    Object.entries(Resources).flatMap(([id, { Properties }]) =>
+      id.startsWith(`${prefix}Of`) ? [JSON.parse((Properties as { Target: { Input: string } }).Target.Input)] : [],
+    );
+  const scheduledTime = "<aws.scheduler.scheduled-time>";
+  const wanted = Object.keys(clusters).map((cluster) => ({ cluster, scheduledTime }));
+  expect(inputs("Schedule")).toEqual(wanted);
+  expect(inputs("OrderedSetSchedule")).toEqual(wanted);
+  expect(Resources).not.toHaveProperty("Schedule");
+});
+
+test("each cluster has alarms of its own, of the lines that name it", async () => {
+  const { given, Resources } = await packaged(TABLE);
+  const ofCluster = Object.keys(alarms(given)).filter((id) => id.endsWith("OfOnDashprem"));
+  expect(ofCluster).toEqual(
+    ["PodErrors", "PodsMissed", "NeedsAttention", "TickErrors"].map((id) => `${id}OfOnDashprem`),
+  );
+  for (const id of ofCluster) {
+    const alarm = Resources[id]?.Properties;
+    expect(alarm).toMatchObject({ Dimensions: [{ Name: "Cluster", Value: "on-prem" }] });
+    const [, metric] = /"MetricName":"(\w+)"/.exec(JSON.stringify(alarm)) ?? [];
+    const filters = Object.values(logFilters(given)).map((filter) => JSON.stringify(filter));
+    const byCluster = filters.filter(
+      (filter) => filter.includes(`"${metric}"`) && filter.includes('[{"Key":"Cluster","Value":"$.cluster"}]'),
+    );
+    expect(byCluster.length, metric).toBeGreaterThan(0);
+    // CloudWatch takes a dimension from a field that the pattern has matched alone.
+    for (const filter of byCluster) expect(filter).toContain('"FilterPattern":"{ ($.cluster = \\"*\\") && (');
+  }
+  const alone = await readSettings("sidecarset", "test", async () => "");
+  const { TokenEnds } = alarms(given);
+  expect(TokenEnds).toBeDefined();
+  expect(countAlarmMetrics(given) - countAlarmMetrics(alone)).toBe(4 * 3 + 1);
+});
+
+test("front doors have routes below the clusters' names, and no others", async () => {
+  const api = await packaged(TABLE, { "http-api": "true", "function-urls": "false" });
+  const routes = JSON.stringify(api.Resources).match(/"RouteKey":"[^"]+"/g) ?? [];
+  expect(routes).toContain('"RouteKey":"POST /clusters/{cluster}/s/{secret}/mutate-pod"');
+  expect(routes.filter((route) => !route.includes("/clusters/"))).toEqual([]);
+  const balanced = await packaged(TABLE, {
+    "function-urls": "false",
+    "domain-name": "webhooks.example.com",
+    "domain-certificate": "arn:aws:acm:eu-central-1:123456789012:certificate/c",
+    "load-balancer-subnets": "subnet-1,subnet-2",
+    "load-balancer-security-groups": "sg-1",
+  });
+  const patterns = JSON.stringify(balanced.Resources).match(/"Values":\[[^\]]+\]/g) ?? [];
+  expect(patterns.length).toBeGreaterThan(2);
+  expect(patterns[0]).toBe('"Values":["/clusters/*/mutate-pod"]');
+});
+
+test("a table that is too large for the environment is kept elsewhere, and its functions may read it there", async () => {
+  const many = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`c${index}`, { EKS_CLUSTER: US }]));
+  await expect(packaged(many)).rejects.toThrow(
+    /^the environment of mutate-pod would have \d+ bytes, and Lambda takes 4096: \d+ of them are --param clusters: keep that file in a secret/,
+  );
+  const { given, environments } = await packaged(many, { "clusters-from": TABLE_ARN });
+  for (const environment of environments.values()) expect(environment["CLUSTERS"]).toBe(TABLE_ARN);
+  for (const deployed of DEPLOYED) expect(secretsOf(deployed, given)).toContain(TABLE_ARN);
+});
+
+test("with bearer tokens each cluster has its own, and roles may read them", async () => {
+  const table = {
+    eu: { ...TABLE.eu, BEARER_TOKENS: arn("eu-tokens") },
+    us: { ...TABLE.us, BEARER_TOKENS: arn("us-tokens") },
+  };
+  const { given } = await packaged(table, { authentication: "bearer-token" });
+  const [pod] = DEPLOYED.filter(({ name }) => name === "mutate-pod").map((deployed) => secretsOf(deployed, given));
+  expect(pod).toEqual([arn("eu-tokens"), arn("us-tokens")]);
+  await expect(packaged(TABLE, { authentication: "bearer-token" })).rejects.toThrow("has no BEARER_TOKENS of its own");
+});
+
+describe("a table that cannot be used is one sentence", () => {
+  test.each<[string, object | string, Parameters, string]>([
+    ["no JSON", "eu: shop", {}, '--param clusters is no table: write JSON such as {"eu"'],
+    ["no cluster", {}, {}, "--param clusters has 0 clusters"],
+    ["a name that is none", { "EU West": TABLE.eu }, {}, '--param clusters has the cluster "EU West"'],
+    [
+      "a misspelt setting",
+      { eu: { EKS_CLUSTR: "shop" } },
+      {},
+      "--param clusters, cluster eu: cluster eu has EKS_CLUSTR",
+    ],
+    ["no way", { eu: { CLIENT_QPS: "1" } }, {}, "cluster eu says nothing of how it is reached"],
+    ["two ways", { eu: { ...ON_PREM, EKS_CLUSTER: "shop" } }, {}, "EKS_CLUSTER and CLUSTER_TOKEN are both set"],
+    ["half a proof", { eu: { ...ON_PREM, WEBHOOKS_TOKEN: "" } }, {}, "cluster eu: CLUSTER_TOKEN and WEBHOOKS_TOKEN go"],
+    ["a secret in a file", { eu: { ...TABLE.eu, PATH_SECRETS: "/etc/s" } }, {}, "PATH_SECRETS=/etc/s is a file"],
+    [
+      "a secret itself",
+      { eu: { ...TABLE.eu, PATH_SECRETS: "hunter2" } },
+      {},
+      "PATH_SECRETS names no place of a secret",
+    ],
+    [
+      "a CA that is none",
+      { eu: { ...ON_PREM, CLUSTER_CA: "eA==" } },
+      {},
+      "cluster eu: CLUSTER_CA is not a certificate",
+    ],
+    ["a limit", { eu: { ...TABLE.eu, CLIENT_QPS: "many" } }, {}, "--param clusters, cluster eu: CLIENT_QPS=many"],
+    ["a gate", { eu: { ...TABLE.eu, FEATURE_GATES: "Un=true" } }, {}, "--param clusters, cluster eu: FEATURE_GATES"],
+    ["one more cluster beside it", TABLE, { "eks-cluster": "x" }, "--param clusters and --param eks-cluster are both"],
+    [
+      "no file",
+      TABLE,
+      { clusters: "/none.json" },
+      "--param clusters=/none.json cannot be read: there is no such file.",
+    ],
+    ["an ARN for the file", TABLE, { clusters: TABLE_ARN }, "is an ARN: give the table as a file"],
+    [
+      "an ARN alone",
+      TABLE,
+      { clusters: "", "clusters-from": TABLE_ARN },
+      "--param clusters-from needs --param clusters",
+    ],
+    [
+      "a file for the ARN",
+      TABLE,
+      { "clusters-from": "/x" },
+      "--param clusters-from=/x is a file, and a function has none",
+    ],
+  ])("%s", async (_, table, parameters, sentence) => {
+    const said = await packaged(table, parameters).then(
+      () => "",
+      (error: Error) => `${error.name}: ${error.message}`,
+    );
+    expect(said).toContain(sentence);
+    expect(said).toMatch(/^ConfigError: [^\n]+$/);
+  });
+
+  test("deploy:all makes one cluster's deployment, and says where several are explained", () => {
+    const args = ["--region", "eu-central-1", "--cluster", "shop", "--param", "clusters=clusters.json"];
+    expect(() => parseOptions(args)).toThrow("--param clusters takes steps that deploy:all does not know");
+  });
+});
