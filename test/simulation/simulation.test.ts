@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { digestOf, runSeed, runSeeds } from "./campaign.ts";
 import { FAULTS } from "./faults.ts";
 
-const SEEDS = 600;
+const SEEDS = 450;
 
 /** They broke a promise once; for which reason stands in the commit that added them. */
 const BROKE_ONCE = [14_355, 17_977, 23_981, 30_970, 46_281, 50_987, 53_960, 58_394, 78_711, 1_015_654];
@@ -28,18 +28,14 @@ describe("simulation", () => {
     expect(calls).toBeGreaterThan(20);
   });
 
-  it(`${SEEDS} seeds break nothing; to repeat one: npm run simulate -- --seed N`, async () => {
+  it(`${SEEDS} seeds break nothing, while every kind of fault happens; to repeat one: npm run simulate -- --seed N`, async () => {
     const campaign = await runSeeds(0, SEEDS);
     expect(campaign.findings).toEqual([]);
     expect(campaign.runs).toBe(SEEDS);
     expect(campaign.upgrades).toBeGreaterThan(2 * SEEDS);
     expect(campaign.fences).toBeGreaterThan(0);
     expect(campaign.flips).toBeGreaterThan(0);
-  }, 120_000);
-
-  it("every kind of fault happens", async () => {
-    const { faults } = await runSeeds(10_000, 10_300);
-    expect(Object.entries(faults).filter(([, count]) => count === 0)).toEqual([]);
+    expect(Object.entries(campaign.faults).filter(([, count]) => count === 0)).toEqual([]);
     expect(FAULTS.length).toBeGreaterThanOrEqual(35);
   }, 120_000);
 });
