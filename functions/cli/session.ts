@@ -9,7 +9,16 @@ import type { ClusterAccess } from "../../shared/kube/transport.ts";
 import { withoutSecrets } from "../../shared/log.ts";
 import type { ClusterSettings } from "../../shared/settings/cluster-settings.ts";
 import { clusterEnvironment, readClusterTable } from "../../shared/settings/cluster-table.ts";
-import { hasClusters, readAwsAccess, readCluster, readConfig, readEnvironment } from "../../shared/settings/config.ts";
+import {
+  type Environment,
+  hasClusters,
+  readAwsAccess,
+  readCallLimits,
+  readCluster,
+  readConfig,
+  readEnvironment,
+} from "../../shared/settings/config.ts";
+import type { NamedCluster } from "../server/named-cluster.ts";
 import { CliError } from "./error.ts";
 import { parseDuration } from "./input/parse-duration.ts";
 import { readPassSettings } from "./input/pass-settings.ts";
@@ -25,12 +34,6 @@ export interface GlobalOptions {
   readonly namespace?: string | undefined;
   readonly output?: string | undefined;
   readonly requestTimeout?: string | undefined;
-}
-
-export interface NamedCluster {
-  readonly name: string;
-  /** Rejects when there is no way to it. */
-  readonly connect: () => Promise<Cluster>;
 }
 
 export class Session {
@@ -66,20 +69,32 @@ export class Session {
   }
 
   /** Every cluster there is: of the table CLUSTERS, else the contexts of the kubeconfig. @throws KubeError or ConfigError */
-  async clusters(timeoutMs: number): Promise<readonly NamedCluster[]> {
+  async clusters(timeoutMs?: number): Promise<readonly NamedCluster[]> {
     const requestTimeoutMs = this.#requestTimeoutMs() ?? timeoutMs;
-    const to = (settings: () => ClusterSettings) => async () => connect(settings(), readAwsAccess, requestTimeoutMs);
+    const to = (settings: () => ClusterSettings, env?: () => Environment) => async () =>
+      connect(settings(), readAwsAccess, requestTimeoutMs, readCallLimits(env?.()));
     if (this.kubeconfig === undefined && hasClusters()) {
       const env = readEnvironment();
       const table = await readClusterTable(env, readAwsAccess);
-      const settingsOf = (name: string) => readCluster(clusterEnvironment(table, name, { env, isWebhook: false }));
-      return [...table.keys()].map((name) => ({ name, connect: to(() => settingsOf(name)) }));
+      const envOf = (name: string) => () => clusterEnvironment(table, name, { env, isWebhook: false });
+      return [...table.keys()].map((name) => {
+        const own = envOf(name);
+        return { name, connect: to(() => readCluster(own()), own), env: own };
+      });
     }
     const settings = this.#settings();
     if (settings.kind !== "kubeconfig")
       throw new CliError("--all-clusters: no kubeconfig names several clusters; give --kubeconfig, or set CLUSTERS");
     const contexts = await kubeconfigContexts(settings.path);
     return contexts.map((context) => ({ name: context, connect: to(() => ({ ...settings, context })) }));
+  }
+
+  /** That of this name, of the table or of the kubeconfig. @throws CliError where there is none */
+  async namedCluster(name: string): Promise<NamedCluster> {
+    const clusters = await this.clusters();
+    const named = clusters.find((one) => one.name === name);
+    if (named !== undefined) return named;
+    throw new CliError(`--cluster ${name}: write one of ${clusters.map((one) => one.name).join(", ")}`);
   }
 
   /** With which feature gates passes decide there. Told of once. @throws KubeError */

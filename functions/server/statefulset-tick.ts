@@ -4,7 +4,7 @@ import type { SetPlanWish } from "../../shared/controller/statefulset/dry-run.ts
 import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
 import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
-import { readConfig } from "../../shared/settings/config.ts";
+import { type Environment, readConfig } from "../../shared/settings/config.ts";
 import { parseSetKey } from "../cli/input/statefulset-key.ts";
 
 interface SetTickOptions {
@@ -14,6 +14,8 @@ interface SetTickOptions {
   readonly set?: string;
   /** dry run of one: what to take for granted when it looks ahead */
   readonly plan?: SetPlanWish;
+  /** of one of several clusters; absent: the process' own */
+  readonly env?: Environment | undefined;
 }
 
 /** What went wrong, one sentence each; none: the pass did what there was to do. */
@@ -26,8 +28,8 @@ export function troubleOfSets({ problems, sets }: SetPassReport): readonly strin
 }
 
 /** @throws ConfigError for a set that is named in another way */
-export function runSetTick(cluster: Cluster, { set, ...options }: SetTickOptions): Promise<SetPassReport> {
-  const { kruiseNamespace, featureGates: gates } = readConfig();
+export function runSetTick(cluster: Cluster, { set, env, ...options }: SetTickOptions): Promise<SetPassReport> {
+  const { kruiseNamespace, featureGates: gates } = readConfig(env);
   const named = set === undefined ? {} : { set: parseSetKey(set) };
   return runSetPass(cluster, { kruiseNamespace, gates, follow: true, ...options, ...named });
 }

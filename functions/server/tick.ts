@@ -7,7 +7,7 @@ import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
-import { readConfig } from "../../shared/settings/config.ts";
+import { type Environment, readConfig } from "../../shared/settings/config.ts";
 
 export interface TickOptions {
   readonly deadlineMs: number;
@@ -18,6 +18,8 @@ export interface TickOptions {
   readonly plan?: PlanWish;
   /** absent: FEATURE_GATES */
   readonly settings?: RolloutSettings;
+  /** of one of several clusters; absent: the process' own */
+  readonly env?: Environment | undefined;
 }
 
 /** What went wrong in a pass, one sentence each; none: it did what there was to do. Of a cluster that can't be reached, the last word. */
@@ -27,14 +29,14 @@ export function troubleOf({ problems, sidecarSets }: PassReport): readonly strin
 }
 
 /** The environment's settings apply. */
-export function runTick(cluster: Cluster, options: TickOptions): Promise<PassReport> {
-  const { kruiseNamespace, featureGates, isKeepingRegistration } = readConfig();
+export function runTick(cluster: Cluster, { env, ...options }: TickOptions): Promise<PassReport> {
+  const { kruiseNamespace, featureGates, isKeepingRegistration } = readConfig(env);
   return runPass(cluster, {
     kruiseNamespace,
     follow: true,
     settings: featureGates,
     isKeepingRegistration,
-    gates: batchGates(createLog("error")),
+    gates: batchGates(createLog("error"), { env }),
     ...options,
   });
 }

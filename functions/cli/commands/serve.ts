@@ -1,5 +1,6 @@
 /** `serve`: every webhook on one port, and passes on a timer. */
 import { resolve } from "node:path";
+import { hasClusters } from "../../../shared/settings/config.ts";
 import type { SecretReference } from "../../../shared/settings/reference.ts";
 import { authenticationOf, secretsAt } from "../../server/authentication.ts";
 import type { Command, Input } from "../command.ts";
@@ -27,6 +28,10 @@ export const SERVE: Command = {
   ],
   examples: ["sidecarset serve --port 9443 --tls-cert tls.crt --tls-key tls.key --path-secrets path-secrets"],
   run: async (input, session) => {
+    if (session.kubeconfig === undefined && hasClusters())
+      throw new CliError(
+        "serve is for one cluster, and CLUSTERS has several: run one for each (docs/several-clusters.md)",
+      );
     const uiSecrets = input.text("ui-secrets");
     const metricsPort = input.text("metrics-port");
     const options = {

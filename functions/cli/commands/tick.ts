@@ -2,7 +2,9 @@
 
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
+import { type Environment, hasClusters } from "../../../shared/settings/config.ts";
 import { keepHeapSmall } from "../../lambda/heap.ts";
+import type { NamedCluster } from "../../server/named-cluster.ts";
 import { runSetTick, troubleOfSets } from "../../server/statefulset-tick.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
 import type { Command, Input } from "../command.ts";
@@ -17,6 +19,8 @@ export const TICK: Command = {
   options: [
     { flags: "--sidecarset <NAME>", about: "only this SidecarSet" },
     { flags: "--statefulset <NAMESPACE/NAME>", about: "only this StatefulSet of apps.kruise.io" },
+    { flags: "--cluster <NAME>", about: "this one, of the table CLUSTERS or of the contexts of the kubeconfig" },
+    { flags: "--all-clusters", about: "side by side over every one of them" },
     { flags: "--dry-run", about: "write nothing, print what would be done" },
     { flags: "--deadline <DURATION>", about: "how long it may take; default: 55s" },
     { flags: "--every <DURATION>", about: "goes on until it is stopped, from one pass to the next; logs instead" },
@@ -27,29 +31,77 @@ export const TICK: Command = {
     "sidecarset tick --sidecarset log-agent --dry-run",
     "sidecarset tick --statefulset shop/db",
     "sidecarset tick --every 10s",
+    "sidecarset tick --all-clusters",
   ],
   run: async (input, session) => {
     const tickMs = restOf(input, "every");
-    if (tickMs !== undefined) return await tickOn(input, session, tickMs);
+    const clusters = await chosen(input, session);
+    if (tickMs !== undefined) return await tickOn(input, { kubeconfig: session.kubeconfig, clusters, tickMs });
     keepHeapSmall();
-    const cluster = await session.cluster();
-    const options = { deadlineMs: input.durationMs("deadline") ?? 55_000, dryRun: input.isSet("dry-run") };
-    const { printed, trouble } = await ticked(cluster, options, input);
+    const { printed, trouble } = await tickedAmong(input, session, clusters);
     session.screen.text(withoutSecrets(`${JSON.stringify(printed, null, 2)}\n`));
     for (const sentence of trouble) session.screen.warn(sentence);
     return trouble.length > 0 ? 1 : 0;
   },
 };
 
+/** undefined: the one that every command asks. @throws CliError */
+async function chosen(input: Input, session: Session): Promise<readonly NamedCluster[] | undefined> {
+  const [name, isAll] = [input.text("cluster"), input.isSet("all-clusters")];
+  if (name !== undefined && isAll) throw new CliError("--cluster and --all-clusters exclude each other");
+  if (name !== undefined) return [await session.namedCluster(name)];
+  const one = ["sidecarset", "statefulset"].find((option) => input.text(option) !== undefined);
+  if (isAll && one !== undefined)
+    throw new CliError(`--all-clusters and --${one} exclude each other: say in which it is, by --cluster NAME`);
+  if (isAll) return session.clusters();
+  if (session.kubeconfig !== undefined || !hasClusters()) return undefined;
+  throw new CliError("CLUSTERS has several clusters: write --cluster NAME, or --all-clusters");
+}
+
+/** One document of one cluster, else by name, once all are done; each has as long, and none waits for another. */
+async function tickedAmong(
+  input: Input,
+  session: Session,
+  clusters: readonly NamedCluster[] | undefined,
+): Promise<Ticked> {
+  const options = { deadlineMs: input.durationMs("deadline") ?? 55_000, dryRun: input.isSet("dry-run") };
+  if (clusters === undefined) return ticked(await session.cluster(), options, input);
+  const [only] = clusters;
+  if (only !== undefined && !input.isSet("all-clusters"))
+    return ticked(await only.connect(), { ...options, env: only.env?.() }, input);
+  const all = await Promise.all(
+    clusters.map(async ({ name, connect, env }) => {
+      const ticking = async () => ticked(await connect(), { ...options, env: env?.() }, input);
+      const { printed, trouble } = await ticking().catch(failed);
+      return { entry: [name, printed] as const, trouble: trouble.map((sentence) => `cluster ${name}: ${sentence}`) };
+    }),
+  );
+  const printed = { clusters: Object.fromEntries(all.map(({ entry }) => entry)) };
+  return { printed, trouble: all.flatMap(({ trouble }) => trouble) };
+}
+
+function failed(error: unknown): Ticked {
+  const problem = error instanceof Error ? error.message : String(error);
+  return { printed: { problem }, trouble: [problem] };
+}
+
+interface On {
+  readonly kubeconfig: string | undefined;
+  readonly clusters: readonly NamedCluster[] | undefined;
+  readonly tickMs: number;
+}
+
 /** By somebody who need not answer webhooks, and so may do what they may not. */
-async function tickOn(input: Input, { kubeconfig }: Session, tickMs: number): Promise<number> {
+async function tickOn(input: Input, on: On): Promise<number> {
   const odd = ["sidecarset", "statefulset", "deadline"].find((option) => input.text(option) !== undefined);
   if (odd !== undefined || input.isSet("dry-run"))
     throw new CliError(`--every and --${odd ?? "dry-run"} exclude each other: passes go on for all there is`);
   const port = input.text("metrics-port");
+  if (port !== undefined && on.clusters !== undefined && on.clusters.length > 1)
+    throw new CliError("--metrics-port is for one cluster: run one process for each, with --cluster NAME");
   const metricsPort = port === undefined ? undefined : portNumber("metrics-port", port);
   const { tickUntilSignal } = await import("../../server/ticks.ts");
-  await tickUntilSignal({ kubeconfig, tickMs, metricsPort });
+  await tickUntilSignal({ ...on, metricsPort });
   return 0;
 }
 
@@ -61,7 +113,7 @@ interface Ticked {
 /** Without a name: all of both. A cluster that cannot be reached is told of once. */
 async function ticked(
   cluster: Cluster,
-  options: { readonly deadlineMs: number; readonly dryRun: boolean },
+  options: { readonly deadlineMs: number; readonly dryRun: boolean; readonly env?: Environment | undefined },
   input: Pick<Input, "text">,
 ): Promise<Ticked> {
   const [sidecarSet, set] = [input.text("sidecarset"), input.text("statefulset")];
