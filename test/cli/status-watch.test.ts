@@ -48,7 +48,8 @@ async function changeEnv(name: string, annotations: Readonly<Record<string, stri
   const set = await readSet(test.cluster, name);
   const containers = (set.spec.containers ?? []).map((one) => ({ ...one, env: [{ name: "LEVEL", value: "debug" }] }));
   const metadata = { ...set.metadata, annotations: { ...set.metadata?.annotations, ...annotations } };
-  const { metadata: hashed } = storedSidecarSet({ ...set, metadata, spec: { ...set.spec, containers } });
+  const changed: SidecarSet = { ...set, metadata, spec: { ...set.spec, containers } };
+  const { metadata: hashed } = storedSidecarSet(changed);
   const body = { metadata: { annotations: { ...annotations, ...hashed?.annotations } }, spec: { containers } };
   await test.cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body });
 }
