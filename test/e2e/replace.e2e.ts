@@ -1,5 +1,5 @@
 /** Pods that cannot be updated in place are replaced, with Kubernetes' own eviction API and controllers. */
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import { DISRUPTION_BUDGETS, type JsonPatchOperation, type Resource } from "../../shared/kube/port.ts";
@@ -14,6 +14,7 @@ import { size } from "./support/size.ts";
 import { eventually } from "./support/until.ts";
 
 const PODS = size({ ci: 60, soak: 1_000 });
+vi.setConfig({ testTimeout: size({ ci: 180_000, soak: 1_800_000 }) });
 const DEPLOYMENTS: Resource = { group: "apps", version: "v1", plural: "deployments", namespaced: true };
 
 const openScene = scenes({ roles: ["eviction"] });
