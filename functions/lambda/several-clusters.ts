@@ -3,6 +3,7 @@ import { clusterLog } from "../../shared/cluster-log.ts";
 import type { Log } from "../../shared/log.ts";
 import { clusterEnvironment } from "../../shared/settings/cluster-table.ts";
 import { ofCluster, splitClusterPath } from "../../shared/webhook/server/cluster-path.ts";
+import { breaking } from "./breaker.ts";
 import type { HttpEvent, HttpHandler, Serve } from "./handler.ts";
 import { processClusters } from "./process-clusters.ts";
 
@@ -30,7 +31,8 @@ export function severalClusters(serve: Serve, log: Log): HttpHandler {
       const { clusters, env } = await table();
       if (!clusters.has(name)) return { handler: stranger };
       const own = clusterEnvironment(clusters, name, { env, isWebhook: true });
-      return { handler: serve(own, clusterLog(log, name), ofCluster(name)) };
+      const ownLog = clusterLog(log, name);
+      return { handler: breaking(serve(own, ownLog, ofCluster(name)), (message) => ownLog.warn(message)) };
     } catch (error) {
       return { handler: failing(error, name), until: performance.now() + RETRY_MS };
     }

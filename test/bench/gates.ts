@@ -1,4 +1,5 @@
 /** What a short benchmark must come to: only ratios within one run, and counts, which a busy machine changes little. */
+import type { ClustersFigures } from "./clusters/measure-clusters.ts";
 import type { FirstDecisionFigures } from "./first-decision/measure-first-decision.ts";
 import type { Growth } from "./growth/measure-growth.ts";
 import type { MemoryFigures } from "./memory/measure-memory.ts";
@@ -109,6 +110,13 @@ export function growthGates(all: readonly Growth[]): readonly Gate[] {
       atMost: what === "ms" ? 1.6 : 1.05,
     })),
   );
+}
+
+/** What is there for one cluster is made when that one is asked for: however many stand in the table cost the same. */
+export function clustersGates({ rows }: ClustersFigures): readonly Gate[] {
+  const cpuOf = (count: number) => rows.find(({ clusters }) => clusters === count)?.coldCpuMs ?? Number.NaN;
+  const what = "computing of a cold start with 10 clusters, of one with 2";
+  return [{ what, is: cpuOf(10) / cpuOf(2), atMost: 1.1 }];
 }
 
 export function isHeld({ is, atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY }: Gate): boolean {

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|ordered [--json] [--pods 500,1000]
+ * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|ordered [--json] [--pods 500,1000]
  * [--real] [--full]`: prints a table, or one JSON object.
  * `npm run bench -- gates`: a short run of webhook, rollout, memory, first-decision and growth, which fails when a figure drops;
  * reports/bench.json has them.
@@ -7,10 +7,20 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { readOptions } from "../support/read-options.ts";
 import { apiServerTable, measureApiServer } from "./api-server/measure-api-server.ts";
+import { clustersTable, measureClusters } from "./clusters/measure-clusters.ts";
 import { measureCore } from "./core.ts";
 import { coreTable } from "./core-table.ts";
 import { firstDecisionLine, measureFirstDecision } from "./first-decision/measure-first-decision.ts";
-import { firstDecisionGates, gateLine, growthGates, isHeld, memoryGates, rolloutGates, webhookGates } from "./gates.ts";
+import {
+  clustersGates,
+  firstDecisionGates,
+  gateLine,
+  growthGates,
+  isHeld,
+  memoryGates,
+  rolloutGates,
+  webhookGates,
+} from "./gates.ts";
 import { growthTable, measureGrowth } from "./growth/measure-growth.ts";
 import { measureMemory } from "./memory/measure-memory.ts";
 import { memoryTable } from "./memory/memory-table.ts";
@@ -44,6 +54,7 @@ const SHORT_FIRST_DECISION = { ...FIRST_DECISION, rounds: 3 };
 /** About 20 seconds, and 10. */
 const GROWTH_ROUNDS = 5;
 const SHORT_GROWTH_ROUNDS = 3;
+const CLUSTER_PROCESSES = 9;
 const REPORT = "reports/bench.json";
 const DEFAULT_PODS = "500,1000,2000";
 const REAL_PODS = "1000,2000,4000,10000";
@@ -124,6 +135,10 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
   growth: async () => {
     const figures = await measureGrowth(GROWTH_ROUNDS);
     return { figures, table: growthTable(figures) };
+  },
+  clusters: async () => {
+    const figures = await measureClusters(CLUSTER_PROCESSES);
+    return { figures, table: clustersTable(figures), isBroken: !clustersGates(figures).every(isHeld) };
   },
   ordered: async () => {
     const figures = await measureOrdered();

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SQSEvent } from "aws-lambda";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { OPEN_MS } from "../../functions/lambda/breaker.ts";
 import { handler as mutatePod } from "../../functions/lambda/mutate-pod.ts";
 import { handler as rollout } from "../../functions/lambda/rollout.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
@@ -30,6 +31,8 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const SECRET = randomBytes(32).toString("base64url");
 const IN_TROUBLE = ["down", "slow", "wrong-ca", "revoked"] as const;
+
+const begunAt = Date.now();
 
 let well: TestCluster;
 let folder: string;
@@ -73,7 +76,10 @@ afterAll(async () => {
   await well.close();
   await rm(folder, { recursive: true, force: true });
 });
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 const REVIEW = JSON.stringify({
   apiVersion: "admission.k8s.io/v1",
@@ -103,6 +109,13 @@ async function ask(cluster: string, secretOf = cluster, seconds = 3) {
 function quietLog() {
   const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   return () => write.mock.calls.map(([line]) => JSON.parse(String(line)) as Readonly<Record<string, unknown>>);
+}
+
+let laterMs = 0;
+/** By the clock on the wall alone. */
+function later(): void {
+  laterMs += 10 * OPEN_MS;
+  vi.useFakeTimers({ toFake: ["Date"], now: begunAt + laterMs });
 }
 
 /** Of the lines that name the cluster, those that a filter of the template counts. */
@@ -137,6 +150,7 @@ describe("the pod webhook", () => {
 
   test("says what is wrong with a cluster, by its name in the log", async () => {
     const lines = quietLog();
+    later();
     const answers = await Promise.all(IN_TROUBLE.map((name) => ask(name)));
     const [down, slow, wrongCa, revoked] = answers.map(({ body }) => body);
     expect(down).toContain("nothing listens on https://127.0.0.1:1");
@@ -146,6 +160,30 @@ describe("the pod webhook", () => {
     expect(new Set(lines().map(({ cluster }) => cluster))).toEqual(new Set(IN_TROUBLE));
     expect(await countedFor("down", "PodErrorsOfClusterFilter", lines())).toBeGreaterThan(0);
     expect(await countedFor("well", "PodErrorsOfClusterFilter", lines())).toBe(0);
+  });
+
+  test("is not held up for long by a cluster that does not answer, once two requests were", async () => {
+    const lines = quietLog();
+    later();
+    // What was begun when it did not answer: one is let through, and fails as late as before.
+    const [tried, refused] = await Promise.all([ask("slow"), ask("slow")]);
+    expect([tried.statusCode, refused.statusCode]).toEqual([500, 503]);
+    expect(tried.ms).toBeGreaterThan(2_000);
+    expect(refused.ms).toBeLessThan(1_000);
+    expect(JSON.parse(refused.body)).toMatchObject({
+      kind: "Status",
+      message: expect.stringContaining("did not answer"),
+    });
+    expect(await ask("slow")).toMatchObject({ statusCode: 503 });
+    // One that fails at once holds nothing up, and is asked each time.
+    for (let turn = 0; turn < 3; turn++) expect(await ask("down")).toMatchObject({ statusCode: 500 });
+    expect(await ask("well")).toMatchObject({ statusCode: 200 });
+    // A stranger proves nothing.
+    later();
+    expect(await ask("slow", "well")).toMatchObject({ statusCode: 401 });
+    expect(await ask("slow", "slow", 2)).toMatchObject({ statusCode: 500 });
+    expect(await ask("slow", "well")).toMatchObject({ statusCode: 503 });
+    expect(lines().some(({ cluster }) => cluster === "well")).toBe(false);
   });
 
   test("a setting that cannot be used is trouble of its own cluster", async () => {

@@ -185,6 +185,10 @@ function ownersText({ waiting, full }: NonNullable<Summary["owners"]>): string {
   return `${counted(waiting, "pod waits", "pods wait")} for others of the same owner: ${full.join("; ")}`;
 }
 
+function notReplacedText(replaced: Summary["replaced"]): string {
+  return replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;
+}
+
 /** What the strategy, or a pod itself, holds back. */
 function traceHeld(
   sidecarSet: SidecarSet,
@@ -192,7 +196,7 @@ function traceHeld(
   { hold, notUpgradable, immutableFields, partition, problems, selected, replaced }: Summary,
   renewal: string,
 ): readonly Step[] {
-  const kept = replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;
+  const kept = notReplacedText(replaced);
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   const [problem] = problems;
   const name = sidecarSet.metadata?.name ?? "";
