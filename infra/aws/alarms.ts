@@ -52,38 +52,26 @@ export function alarms(settings: AwsSettings): Readonly<Record<string, object>> 
 }
 
 function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
-  const ofClusters = [...(settings.clusters?.keys() ?? [])].map((name) => ofCluster(name, settings));
-  return {
-    ...ofWebhooks(settings),
-    ...ofPasses(settings),
-    ...(settings.hasMoreAlarms ? more(settings) : {}),
-    ...Object.assign({}, ...ofClusters),
-  };
+  const all = { ...ofWebhooks(settings), ...ofPasses(settings), ...(settings.hasMoreAlarms ? more(settings) : {}) };
+  const ofClusters = [...(settings.clusters?.keys() ?? [])].flatMap((name) => ofCluster(name, all, settings));
+  return { ...all, ...Object.fromEntries(ofClusters) };
 }
 
+/** Those that there are for each cluster too, by the metric of the lines that name it. */
+const OF_CLUSTER = {
+  PodErrors: "PodErrors",
+  PodsMissed: "MissedPods",
+  NeedsAttention: "Attention",
+  TickErrors: "TickErrors",
+} as const;
+
 /** Beside those of the whole deployment, which one cluster that is down for long sets off for as long. */
-function ofCluster(name: string, settings: AwsSettings): Readonly<Record<string, Alarm>> {
-  const id = clusterId(name);
-  return {
-    [`PodErrorsOf${id}`]: {
-      description: `mutate-pod answered cluster ${name} with errors: its pods were created without their sidecars, or not at all`,
-      metrics: [ofClusterLogs("PodErrors", name, settings)],
-    },
-    [`PodsMissedOf${id}`]: {
-      description: `pods of cluster ${name} were created without their sidecars: the webhook was down, or their review was larger than what gets through to it`,
-      metrics: [ofClusterLogs("MissedPods", name, settings)],
-      statistic: "Maximum",
-    },
-    [`NeedsAttentionOf${id}`]: {
-      description: `for ten minutes a SidecarSet of cluster ${name} has needed attention, or passes have been too short to read its pods, or webhooks have refused callers below its path`,
-      metrics: [ofClusterLogs("Attention", name, settings)],
-      isLasting: true,
-    },
-    [`TickErrorsOf${id}`]: {
-      description: `a tick of cluster ${name} failed: it could not be reached, or time ran out`,
-      metrics: [ofClusterLogs("TickErrors", name, settings)],
-    },
-  };
+function ofCluster(name: string, all: Readonly<Record<string, Alarm>>, settings: AwsSettings) {
+  return Object.entries(OF_CLUSTER).flatMap(([id, metric]): readonly (readonly [string, Alarm])[] => {
+    const [alarm, metrics] = [all[id], [ofClusterLogs(metric, name, settings)]];
+    const description = `cluster ${name}: ${alarm?.description}`;
+    return alarm === undefined ? [] : [[`${id}Of${clusterId(name)}`, { ...alarm, description, metrics }]];
+  });
 }
 
 function ofWebhooks(settings: AwsSettings): Readonly<Record<string, Alarm>> {

@@ -2,6 +2,7 @@
 import type { Pod } from "../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../api/names.ts";
 import { conditionOf } from "../core/pod/conditions.ts";
+import { podName } from "../core/pod/is-matched.ts";
 import { withOpenGate } from "../core/statefulset/pods/open-gate.ts";
 import { ifThere, isKubeError } from "../kube/error.ts";
 import { PODS } from "../kube/port.ts";
@@ -104,7 +105,7 @@ async function openAll({ service, report }: Opening, pods: readonly Pod[]): Prom
     : "";
   note(
     service,
-    `${failed.length} pods such as ${nameOf(first.pod)} stay unready for want of the condition ${POD_READY_CONDITION}: ${messageOf(first.error)}${help}`,
+    `${failed.length} pods such as ${podName(first.pod)} stay unready for want of the condition ${POD_READY_CONDITION}: ${messageOf(first.error)}${help}`,
   );
 }
 
@@ -137,9 +138,5 @@ async function readSame({ cluster }: Service, { metadata }: Pod): Promise<Pod | 
 }
 
 function planned(pod: Pod): string {
-  return `give pod ${nameOf(pod)} the condition ${POD_READY_CONDITION}`;
-}
-
-function nameOf({ metadata }: Pod): string {
-  return `${metadata?.namespace}/${metadata?.name}`;
+  return `give pod ${podName(pod)} the condition ${POD_READY_CONDITION}`;
 }

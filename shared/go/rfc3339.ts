@@ -31,7 +31,7 @@ function shiftDay(day: Day, days: number): Day {
   return days > 0 ? shiftDay(dayAfter(day), days - 1) : day;
 }
 
-function twoDigits(value: number): string {
+export function twoDigits(value: number): string {
   return String(value).padStart(2, "0");
 }
 

@@ -1,5 +1,5 @@
 /** Decides how much time lies between two timestamps, and which comes so much later, without a clock or a calendar of the machine's. */
-import { utcSeconds } from "./rfc3339.ts";
+import { twoDigits, utcSeconds } from "./rfc3339.ts";
 
 const DAYS_PER_CYCLE = 146_097;
 const YEARS_PER_CYCLE = 400;
@@ -75,8 +75,4 @@ function dateOf(days: number): string {
   const isNextYear = month >= 10;
   const years = year + cycle * YEARS_PER_CYCLE + (isNextYear ? 1 : 0);
   return `${String(years).padStart(4, "0")}-${twoDigits(isNextYear ? month - 9 : month + 3)}-${twoDigits(dayOfMonth)}`;
-}
-
-function twoDigits(value: number): string {
-  return String(value).padStart(2, "0");
 }

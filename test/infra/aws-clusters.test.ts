@@ -136,7 +136,10 @@ test("each cluster has alarms of its own, of the lines that name it", async () =
   );
   for (const id of ofCluster) {
     const alarm = Resources[id]?.Properties;
-    expect(alarm).toMatchObject({ Dimensions: [{ Name: "Cluster", Value: "on-prem" }] });
+    expect(alarm).toMatchObject({
+      Dimensions: [{ Name: "Cluster", Value: "on-prem" }],
+      AlarmDescription: expect.stringMatching(/^cluster on-prem: [a-z]/),
+    });
     const [, metric] = /"MetricName":"(\w+)"/.exec(JSON.stringify(alarm)) ?? [];
     const filters = Object.values(logFilters(given)).map((filter) => JSON.stringify(filter));
     const byCluster = filters.filter(

@@ -13,10 +13,8 @@ import { type Change, changeSet, DRY_RUN } from "../input/change-set.ts";
 import { podRows } from "../input/pod-rows.ts";
 import { type ReadSet, readFacts } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
-import { tellHistory, undoOrderedSet } from "../statefulset/undo.ts";
+import { printHistory, tellHistory, undoOrderedSet } from "../statefulset/undo.ts";
 import { imagesText } from "../terminal/revision-text.ts";
-import type { Part } from "../terminal/screen.ts";
-import { printTable } from "../terminal/table.ts";
 
 const COMMON = {
   group: "During a rollout",
@@ -109,17 +107,7 @@ export const HISTORY: Command = {
       pods: pods.filter(({ revision }) => revision === one.metadata?.name).length,
       isCurrent: isCurrent(one, sidecarSet),
     }));
-    session.print(rows, (screen) => {
-      const cells = rows.map(({ revision, name, created, images, pods, isCurrent }): readonly Part[] => [
-        isCurrent ? { text: `${revision} *`, color: "green" } : String(revision),
-        name,
-        created,
-        String(pods),
-        images,
-      ]);
-      if (cells.length === 0) screen.line("No pass has recorded a revision yet.");
-      else printTable(screen, ["REVISION", "NAME", "CREATED", "PODS", "IMAGES"], cells);
-    });
+    printHistory(session, rows);
     return 0;
   },
 };

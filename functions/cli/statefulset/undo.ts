@@ -62,6 +62,17 @@ export async function tellHistory(session: Session, target: SetTarget): Promise<
     pods: facts.seen.pods.filter((pod) => revisionOf(pod) === one.metadata?.name).length,
     isCurrent: isCurrent(facts, one),
   }));
+  printHistory(session, rows);
+  return 0;
+}
+
+interface HistoryRow extends Readonly<Record<"name" | "created" | "images", string>> {
+  readonly revision: number;
+  readonly pods: number;
+  readonly isCurrent: boolean;
+}
+
+export function printHistory(session: Session, rows: readonly HistoryRow[]): void {
   session.print(rows, (screen) => {
     const cells = rows.map(({ revision, name, created, images, pods, isCurrent }): readonly Part[] => [
       isCurrent ? { text: `${revision} *`, color: "green" } : String(revision),
@@ -73,7 +84,6 @@ export async function tellHistory(session: Session, target: SetTarget): Promise<
     if (cells.length === 0) screen.line("No pass has recorded a revision yet.");
     else printTable(screen, ["REVISION", "NAME", "CREATED", "PODS", "IMAGES"], cells);
   });
-  return 0;
 }
 
 function newestFirst({ set, look }: OrderedSet): readonly ControllerRevision[] {

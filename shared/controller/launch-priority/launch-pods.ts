@@ -1,6 +1,8 @@
 /** Starts the containers of pods in their order: finds the pods that wait for one another's containers, and follows them. */
 import type { ConfigMap, Pod } from "../../api/kubernetes.ts";
 import { type LaunchAction, needsLaunchStep, projectLaunch } from "../../core/launch-priority/plan-launch.ts";
+import { podName } from "../../core/pod/is-matched.ts";
+import { uidOf } from "../../core/pod/pod-state.ts";
 import { isKubeError, isPassing } from "../../kube/error.ts";
 import { PODS, type WatchEvent } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
@@ -61,7 +63,7 @@ export async function launchPods(service: Service, served: AbortSignal): Promise
   }
   if (launch.passing !== undefined && launch.pods.size > 0) note(service, launch.passing);
   report.waiting = launch.pods.size;
-  report.waitingPods = [...launch.pods.values()].slice(0, MAX_NAMED).map(nameOf);
+  report.waitingPods = [...launch.pods.values()].slice(0, MAX_NAMED).map(podName);
   return report;
 }
 
@@ -186,7 +188,7 @@ function trouble(launch: Launch, pod: Pod, error: unknown): void {
     return;
   }
   const help = isKubeError(error, 403) ? "; infra/rbac/optional/launch-order.yaml grants what is missing" : "";
-  const told = `pods wait for their launch order, such as ${nameOf(pod)}: ${messageOf(error)}${help}`;
+  const told = `pods wait for their launch order, such as ${podName(pod)}: ${messageOf(error)}${help}`;
   if (isPassing(error)) {
     launch.passing = told;
     due.add(uidOf(pod));
@@ -218,12 +220,4 @@ function describe(action: LaunchAction): string {
     default:
       return action satisfies never;
   }
-}
-
-function uidOf({ metadata }: Pod): string {
-  return metadata?.uid ?? "";
-}
-
-function nameOf({ metadata }: Pod): string {
-  return `${metadata?.namespace}/${metadata?.name}`;
 }

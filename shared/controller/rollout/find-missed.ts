@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { EXEMPT_NAMESPACES } from "../../core/injection/match/exempt-pods.ts";
 import { mayHaveMissed, missedPods } from "../../core/injection/missed/missed-pods.ts";
 import { isCanaryOf } from "../../core/injection/replace-by-canary.ts";
-import { injectedBy } from "../../core/pod/is-matched.ts";
+import { injectedBy, podName } from "../../core/pod/is-matched.ts";
 import { selectionOf } from "../../core/rollout/missed/selection.ts";
 import type { Sequence } from "../../go/sequence.ts";
 import { isKubeError } from "../../kube/error.ts";
@@ -67,8 +67,4 @@ async function listCanaries(cluster: Cluster, base: SidecarSet): Promise<readonl
 
 export function missedReport({ missed }: { readonly missed?: readonly Pod[] | undefined }): MissedReport | undefined {
   return missed && { count: missed.length, pods: missed.slice(0, NAMED).map(podName) };
-}
-
-export function podName({ metadata }: Pod): string {
-  return `${metadata?.namespace}/${metadata?.name}`;
 }

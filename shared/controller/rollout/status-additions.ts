@@ -1,13 +1,13 @@
 /** What our definition of SidecarSets has in its status beside OpenKruise's: conditions, and what they rest on. */
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
+import { podName } from "../../core/pod/is-matched.ts";
 import { conditionsOf } from "../../core/rollout/conditions/conditions.ts";
 import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { selectionOf } from "../../core/rollout/missed/selection.ts";
 import { steeringAnnotations, steeringDigest } from "../../core/rollout/steering.ts";
 import { timestamp } from "../loop/clock.ts";
-import { podName } from "./find-missed.ts";
 import type { Look, RolloutContext } from "./look.ts";
 
 type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;

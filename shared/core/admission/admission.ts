@@ -15,3 +15,7 @@ export type Admission =
       readonly message: string;
       readonly errors?: readonly FieldError[];
     };
+
+export function badRequest(message: string): Admission {
+  return { kind: "denied", code: 400, reason: "BadRequest", message };
+}

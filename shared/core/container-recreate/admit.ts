@@ -24,7 +24,7 @@ import {
 } from "../../go/types/container-recreate-request.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import type { GoType } from "../../go/types/go-type.ts";
-import type { Admission } from "../admission/admission.ts";
+import { type Admission, badRequest } from "../admission/admission.ts";
 import { containerProblem, podContainer, podProblem, requestProblem } from "./request-problem.ts";
 
 /** What the webhook sees of the cluster; absent: there is none of that name. */
@@ -38,10 +38,6 @@ const TYPES: ReadonlyMap<string, GoType<ContainerRecreateRequest>> = new Map([
   ["v1beta1", CONTAINER_RECREATE_REQUEST],
   ["v1alpha1", CONTAINER_RECREATE_REQUEST_V1ALPHA1],
 ]);
-
-function badRequest(message: string): Admission {
-  return { kind: "denied", code: 400, reason: "BadRequest", message };
-}
 
 function forbidden(message: string): Admission {
   return { kind: "denied", code: 403, reason: "Forbidden", message };

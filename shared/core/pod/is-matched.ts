@@ -49,3 +49,8 @@ function hasContainer({ spec }: Pod, wanted: string): boolean {
 export function lacksContainers(pod: Pod, sidecarSet: SidecarSet): boolean {
   return replacesNotUpgradable(sidecarSet) && !hasAllSidecars(pod, sidecarSet);
 }
+
+/** For people. */
+export function podName({ metadata }: Pod): string {
+  return `${metadata?.namespace}/${metadata?.name}`;
+}

@@ -7,9 +7,13 @@ export function readyCondition(pod: Pod): PodCondition | undefined {
   return pod.status?.conditions?.find(({ type }) => type === "Ready");
 }
 
+export function isPodReady(pod: Pod): boolean {
+  return readyCondition(pod)?.status === "True";
+}
+
 /** Running, Ready and not being deleted. */
 export function isRunningAndReady(pod: Pod): boolean {
-  return pod.status?.phase === "Running" && readyCondition(pod)?.status === "True" && !pod.metadata?.deletionTimestamp;
+  return pod.status?.phase === "Running" && isPodReady(pod) && !pod.metadata?.deletionTimestamp;
 }
 
 /** Running and ready, and no hot upgrade is under way: every slot that does not work holds its empty image. */

@@ -80,3 +80,7 @@ function isSameHash(pod: Pod, sidecarSet: SidecarSet, annotation: string): boole
   const wanted = sidecarSet.metadata?.annotations?.[annotation] ?? "";
   return recordedHash(pod.metadata?.annotations?.[annotation], sidecarSet.metadata?.name ?? "") === wanted;
 }
+
+export function uidOf({ metadata }: Pod): string {
+  return metadata?.uid ?? "";
+}

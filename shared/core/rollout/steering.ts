@@ -25,24 +25,6 @@ import {
 } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 
-const ANNOTATIONS = [
-  BASE_ANNOTATION,
-  CANARY_ANNOTATION,
-  EVICT_MISSED_ANNOTATION,
-  FOLLOW_ORDINALS_ANNOTATION,
-  GATE_ANNOTATION,
-  HALT_ON_ANNOTATION,
-  HASH_ANNOTATION,
-  HASH_WITHOUT_IMAGE_ANNOTATION,
-  IGNORE_NEVER_READY_ANNOTATION,
-  METRICS_ANNOTATION,
-  OWNER_BUDGET_ANNOTATION,
-  REPLACE_ANNOTATION,
-  SKIP_WAVES_ANNOTATION,
-  UNDO_ON_HALT_ANNOTATION,
-  UNDONE_ANNOTATION,
-  WAVES_ANNOTATION,
-] as const;
 /** Those that people write; they are in no generation, so the status says which ones are obeyed. */
 const OBSERVED = [
   CANARY_ANNOTATION,
@@ -57,6 +39,13 @@ const OBSERVED = [
   SKIP_WAVES_ANNOTATION,
   UNDO_ON_HALT_ANNOTATION,
   WAVES_ANNOTATION,
+] as const;
+const ANNOTATIONS = [
+  ...OBSERVED,
+  BASE_ANNOTATION,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  UNDONE_ANNOTATION,
 ] as const;
 const LABELS = [CUSTOM_VERSION_LABEL] as const;
 /** Who it is, and which spec. */

@@ -10,7 +10,7 @@ import { shownText } from "../../go/shown-text.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import type { GoType } from "../../go/types/go-type.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../go/types/sidecarset.ts";
-import type { Admission } from "../admission/admission.ts";
+import { type Admission, badRequest } from "../admission/admission.ts";
 import { defaultSidecarSetSpec } from "./defaults/default-sidecarset.ts";
 import { sidecarSetHash, sidecarSetHashWithoutImage } from "./hash/sidecarset-hash.ts";
 
@@ -19,10 +19,6 @@ const TYPES: ReadonlyMap<string, GoType<SidecarSet>> = new Map([
   ["v1beta1", SIDECAR_SET],
   ["v1alpha1", SIDECAR_SET_V1ALPHA1 as GoType<SidecarSet>],
 ]);
-
-function badRequest(message: string): Admission {
-  return { kind: "denied", code: 400, reason: "BadRequest", message };
-}
 
 function decode(
   object: KubernetesObject,

@@ -8,7 +8,7 @@ import { printFieldErrors } from "../../go/field-error.ts";
 import { shownText } from "../../go/shown-text.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import { SIDECAR_SET } from "../../go/types/sidecarset.ts";
-import type { Admission } from "../admission/admission.ts";
+import { type Admission, badRequest } from "../admission/admission.ts";
 import { annotationProblems } from "../rollout/halt/annotation-problems.ts";
 import { convertSidecarSet } from "./convert.ts";
 import { sidecarSetErrors } from "./validate/sidecarset.ts";
@@ -36,10 +36,6 @@ const VERSIONS: ReadonlyMap<string, string> = new Map([
 ]);
 
 type Reading = Decoded<SidecarSet> | DecodeError;
-
-function badRequest(message: string): Admission {
-  return { kind: "denied", code: 400, reason: "BadRequest", message };
-}
 
 /** As v1beta1, whichever of the two it is. */
 function read(object: KubernetesObject, apiVersion: string | undefined): Reading {

@@ -6,17 +6,13 @@ import type { StatefulSet } from "../../api/stateful-set.ts";
 import { goJson } from "../../go/json/go-json.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import { STATEFUL_SET } from "../../go/types/stateful-set.ts";
-import type { Admission } from "../admission/admission.ts";
+import { type Admission, badRequest } from "../admission/admission.ts";
 import { defaultSet } from "./admission/default-set.ts";
 import type { OrderedSetGates } from "./gates.ts";
 
 export interface StatefulSetGates extends OrderedSetGates {
   /** templates are stored as they are given */
   readonly TemplateNoDefaults: boolean;
-}
-
-export function badRequest(message: string): Admission {
-  return { kind: "denied", code: 400, reason: "BadRequest", message };
 }
 
 /** An object of v1beta1: the version that API servers ask about, whichever it is written in. */

@@ -3,11 +3,11 @@ import type { AdmissionRequest } from "../../api/admission.ts";
 import { DELETE_PROTECTION_LABEL } from "../../api/names.ts";
 import type { StatefulSet, StorageClass } from "../../api/stateful-set.ts";
 import { type FieldError, printFieldErrors } from "../../go/field-error.ts";
-import type { Admission } from "../admission/admission.ts";
+import { type Admission, badRequest } from "../admission/admission.ts";
 import { setErrors } from "./admission/validate-set.ts";
 import { claimTemplatesProblem, inPlaceOnlyProblem, setUpdateErrors } from "./admission/validate-set-update.ts";
 import type { OrderedSetGates } from "./gates.ts";
-import { badRequest, readSet } from "./mutate.ts";
+import { readSet } from "./mutate.ts";
 
 export interface StatefulSetView {
   readonly gates: OrderedSetGates & { readonly ResourcesDeletionProtection: boolean };

@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
 import { declinesSidecars } from "../../pod/declines-sidecars.ts";
-import { isActive, isInjected } from "../../pod/is-matched.ts";
+import { isActive, isInjected, podName } from "../../pod/is-matched.ts";
 
 export interface MissedScope {
   /** whose pods no webhook is asked about */
@@ -30,11 +30,7 @@ export function missedPods(candidates: readonly Pod[], { exemptNamespaces, canar
   return candidates
     .filter(({ metadata }) => !exemptNamespaces.has(metadata?.namespace ?? ""))
     .filter((pod) => !canaries.some((canary) => isInjected(pod, canary)))
-    .sort((a, b) => compareUtf8(keyOf(a), keyOf(b)));
-}
-
-function keyOf({ metadata }: Pod): string {
-  return `${metadata?.namespace}/${metadata?.name}`;
+    .sort((a, b) => compareUtf8(podName(a), podName(b)));
 }
 
 /** Its author said so, whether or not the webhook would have listened, or a node runs it whatever it looks like here. */

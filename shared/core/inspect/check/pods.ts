@@ -4,7 +4,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
-import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
+import { isActive, isInjected, isMatched, podName } from "../../pod/is-matched.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { renewalHint } from "../../pod/workload.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
@@ -74,7 +74,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
       finding(
         "InjectionMissed",
         about,
-        `${counted(missed.length, "pod was made after it, matches it, and lacks", "pods were made after it, match it, and lack")} its sidecars, as happens while the webhook is down: ${someOf(missed.map(nameOf))}`,
+        `${counted(missed.length, "pod was made after it, matches it, and lacks", "pods were made after it, match it, and lack")} its sidecars, as happens while the webhook is down: ${someOf(missed.map(podName))}`,
         renewalHint(missed),
       ),
     ),
@@ -83,7 +83,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
       finding(
         "ContainersMissing",
         about,
-        `${counted(older.length, "pod was injected before it had all of its containers, and is", "pods were injected before it had all of its containers, and are")} in none of its counts: ${someOf(older.map(nameOf))}`,
+        `${counted(older.length, "pod was injected before it had all of its containers, and is", "pods were injected before it had all of its containers, and are")} in none of its counts: ${someOf(older.map(podName))}`,
         `containers are added to new pods only: ${renewalHint(older)}`,
       ),
     ),
@@ -92,15 +92,11 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
       finding(
         "ContainerNameTaken",
         about,
-        `${counted(taken.length, "pod has", "pods have")} a container of its own with the name of one of its sidecars, which takes its place once the pod is recreated: ${someOf(taken.map(nameOf))}`,
+        `${counted(taken.length, "pod has", "pods have")} a container of its own with the name of one of its sidecars, which takes its place once the pod is recreated: ${someOf(taken.map(podName))}`,
         "give one of the two another name",
       ),
     ),
   ];
-}
-
-function nameOf({ metadata }: Pod): string {
-  return `${metadata?.namespace}/${metadata?.name}`;
 }
 
 function checkUpdates(rollout: Rollout): readonly Finding[] {

@@ -18,6 +18,7 @@ import { missedRequirements } from "./missed-requirements.ts";
 import { pinnedText } from "./pinned-text.ts";
 import { type Registrations, traceRegistration } from "./registration.ts";
 import { note, ok, type Step, stop } from "./step.ts";
+import { nameOf } from "./trace-updated.ts";
 
 export interface InjectionFacts {
   /** of the pod; undefined: it could not be read */
@@ -197,8 +198,4 @@ function traceMissing(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, registrat
     `the pod was created at ${made} and should have the sidecars: the webhook was not reached then (failurePolicy ${policy}), or labels or the SidecarSet were changed later`,
     `${renewalHint([pod])}; sidecarset check tells whether the webhook can be reached now`,
   );
-}
-
-function nameOf({ metadata }: SidecarSet): string {
-  return metadata?.name ?? "";
 }

@@ -62,6 +62,6 @@ export function lateContainer({ pod, native }: PodState, sidecarSet: SidecarSet)
   return late ?? (native?.isConsistent === false ? "a native sidecar" : "a container");
 }
 
-function nameOf({ metadata }: SidecarSet): string {
+export function nameOf({ metadata }: SidecarSet): string {
   return metadata?.name ?? "";
 }

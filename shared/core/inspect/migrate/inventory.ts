@@ -3,19 +3,9 @@ import type { ConfigMap, KubernetesObject, LabelSelector, Namespace } from "../.
 import { DELETE_PROTECTION_LABEL, SIDECARSET_GROUP } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { parseLedger } from "../../ledger.ts";
+import type { Deployment } from "../check/facts.ts";
 
-export interface Workload extends KubernetesObject {
-  readonly spec?: {
-    readonly replicas?: number;
-    readonly selector?: LabelSelector;
-    readonly template?: {
-      readonly spec?: {
-        readonly containers?: readonly { readonly image?: string; readonly args?: readonly string[] }[];
-      };
-    };
-  };
-  readonly status?: { readonly readyReplicas?: number };
-}
+export type Workload = Deployment & { readonly spec?: { readonly selector?: LabelSelector } };
 
 /** A kind of OpenKruise's, and how many objects of it there are. */
 export interface CountedKind {

@@ -43,3 +43,7 @@ export interface Counted {
 
 /** Which reason, and how grave. */
 export type Mark = readonly [ReasonName, Reason["kind"]];
+
+export function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

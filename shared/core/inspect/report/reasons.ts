@@ -6,7 +6,7 @@ import { renewalText } from "../../pod/workload.ts";
 import type { Reason as ReasonName } from "../explain/step.ts";
 import { careReasons } from "./care-reasons.ts";
 import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
-import type { Counted, Mark, Reason } from "./reason.ts";
+import { type Counted, type Mark, type Reason, sentence } from "./reason.ts";
 
 /** Those that need somebody first. */
 export function reasonsOf(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted: Counted): readonly Reason[] {
@@ -194,10 +194,6 @@ function renewal(pods: readonly PodStanding[]): string {
       return { namespace, name, workload: own === NO_WORKLOAD ? "" : own };
     }),
   );
-}
-
-function sentence(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /** Where the title has said it. */

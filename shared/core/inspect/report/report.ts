@@ -18,7 +18,7 @@ import { type EventObject, eventLines } from "./event-line.ts";
 import { byNeed, countStandings, groupPods } from "./groups.ts";
 import { podStanding } from "./pod-standing.ts";
 import { progressOf } from "./progress.ts";
-import type { Reason } from "./reason.ts";
+import { type Reason, sentence } from "./reason.ts";
 import { reasonsOf } from "./reasons.ts";
 import { imagesOf, revisionRows } from "./revision-row.ts";
 
@@ -92,10 +92,6 @@ export function idleness(lastPass: string | undefined, now: string): Reason | un
   const { reason, verdict, message, hint = "" } = traceTick(lastPass, now);
   if (verdict !== "stop") return undefined;
   return { reason, kind: "trouble", title: sentence(message), text: `${sentence(hint)}.`, pods: [] };
-}
-
-function sentence(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /** As a pass would record it now. */

@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../api/names.ts";
 import { counted } from "../../../go/counted.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
-import { readyCondition } from "../../pod/is-ready.ts";
+import { isPodReady } from "../../pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { budgetStanding, covers, type DisruptionBudget, idOf } from "./disruption-budget.ts";
@@ -138,12 +138,7 @@ function isOnItsWayDown({ pod, isUpdated, isConsistent, resize }: PodState, rese
 }
 
 function isCountedAsUp(pod: Pod, budget: DisruptionBudget): boolean {
-  return isReadyFor(pod) && !budget.disrupted.has(pod.metadata?.name ?? "");
-}
-
-/** As the eviction API sees it. */
-function isReadyFor(pod: Pod): boolean {
-  return readyCondition(pod)?.status === "True";
+  return isPodReady(pod) && !budget.disrupted.has(pod.metadata?.name ?? "");
 }
 
 function costOf(budget: DisruptionBudget, state: PodState, left: number, reserved: ReadonlySet<string>): Cost {
@@ -151,7 +146,7 @@ function costOf(budget: DisruptionBudget, state: PodState, left: number, reserve
   if (isFreeOf(budget, pod, left)) return { budget, pods: 0, isCounted: false, isAllowed: true };
   if (budget.disrupted.has(pod.metadata?.name ?? "")) return { budget, pods: 0, isCounted: true, isAllowed: true };
   // What is on its way down was taken from the room already.
-  const isTaken = isReadyFor(pod) && isOnItsWayDown(state, reserved);
+  const isTaken = isPodReady(pod) && isOnItsWayDown(state, reserved);
   const pods = isTaken ? 0 : 1;
   return { budget, pods, isCounted: true, isAllowed: left >= pods };
 }
@@ -159,7 +154,7 @@ function costOf(budget: DisruptionBudget, state: PodState, left: number, reserve
 /** What has not started takes nothing away, nor does what is down, where the budget says so. */
 function isFreeOf({ unready, isObserved, healthy, desired }: DisruptionBudget, pod: Pod, left: number): boolean {
   if (pod.status?.phase === "Pending") return true;
-  if (isReadyFor(pod)) return false;
+  if (isPodReady(pod)) return false;
   return unready === "always" || (isObserved && desired > 0 && healthy >= desired && left >= 0);
 }
 

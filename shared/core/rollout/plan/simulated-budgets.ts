@@ -1,7 +1,8 @@
 /** Decides what disruption budgets would say while a planned rollout takes pods down and has them back. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
-import { readyCondition } from "../../pod/is-ready.ts";
+import { isPodReady } from "../../pod/is-ready.ts";
+import { uidOf } from "../../pod/pod-state.ts";
 import { covers, type DisruptionBudget } from "../disruption/disruption-budget.ts";
 
 /** What they say, given how the pods of the SidecarSet are then. Other pods stay as they were. */
@@ -39,8 +40,8 @@ function note(changes: Map<DisruptionBudget, Change>, budget: DisruptionBudget, 
   const change = changes.get(budget) ?? { healthy: 0, through: new Set() };
   changes.set(budget, change);
   const name = pod.metadata?.name ?? "";
-  const wasHealthy = isReady(was) && !budget.disrupted.has(name);
-  change.healthy += Number(isReady(pod)) - Number(wasHealthy);
+  const wasHealthy = isPodReady(was) && !budget.disrupted.has(name);
+  change.healthy += Number(isPodReady(pod)) - Number(wasHealthy);
   change.through.add(name);
 }
 
@@ -49,12 +50,4 @@ function changed(budget: DisruptionBudget, change: Change | undefined): Disrupti
   const healthy = budget.healthy + change.healthy;
   const disrupted = new Map([...budget.disrupted].filter(([name]) => !change.through.has(name)));
   return { ...budget, healthy, allowed: Math.max(0, healthy - budget.desired), disrupted };
-}
-
-function isReady(pod: Pod): boolean {
-  return readyCondition(pod)?.status === "True";
-}
-
-function uidOf({ metadata }: Pod): string {
-  return metadata?.uid ?? "";
 }

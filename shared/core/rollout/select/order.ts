@@ -2,7 +2,7 @@
 import type { ContainerStatus, Pod } from "../../../api/kubernetes.ts";
 import { storedSeconds } from "../../../go/seconds-between.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
-import { readyCondition } from "../../pod/is-ready.ts";
+import { isPodReady, readyCondition } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 
 const PHASE_RANK: ReadonlyMap<string, number> = new Map([
@@ -43,11 +43,7 @@ export function podOrder(pods: Sequence<Pick<PodState, "pod">>): (a: number, b: 
 /** As one number: assigned or not, the phase, ready or not, in this order of weight. */
 function standingOf(pod: Pod): number {
   const phaseRank = PHASE_RANK.get(pod.status?.phase ?? "") ?? 0;
-  return (pod.spec.nodeName ? 8 : 0) + 2 * phaseRank + (isReady(pod) ? 1 : 0);
-}
-
-function isReady(pod: Pod): boolean {
-  return readyCondition(pod)?.status === "True";
+  return (pod.spec.nodeName ? 8 : 0) + 2 * phaseRank + (isPodReady(pod) ? 1 : 0);
 }
 
 /** Of pods that are not ready it says nothing. */

@@ -105,6 +105,6 @@ function found(object: unknown, name: string): Reply {
     : { kind: "ok", object };
 }
 
-function nameOf({ metadata }: KubernetesObject): string {
+export function nameOf({ metadata }: KubernetesObject): string {
   return metadata?.name ?? "";
 }

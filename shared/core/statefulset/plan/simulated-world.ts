@@ -10,7 +10,7 @@ import { withOpenGate } from "../pods/open-gate.ts";
 import { isFinished, isTerminating } from "../pods/pod-phase.ts";
 import type { SetObservation } from "../reconcile.ts";
 import type { Request } from "../step.ts";
-import type { SetSurroundings } from "./plan-set.ts";
+import { nameOf, type SetSurroundings } from "./plan-set.ts";
 
 /** Opened by a pass; who opens others does so once the containers are ready. */
 const OUR_GATES: ReadonlySet<string> = new Set([IN_PLACE_READY_CONDITION, POD_READY_CONDITION]);
@@ -261,8 +261,4 @@ function condition(type: string, isTrue: boolean, lastTransitionTime: string) {
 function provided(claim: PersistentVolumeClaim): PersistentVolumeClaim {
   const { requests } = claim.spec?.resources ?? {};
   return requests ? { ...claim, status: { ...claim.status, capacity: requests } } : claim;
-}
-
-function nameOf({ metadata }: KubernetesObject): string {
-  return metadata?.name ?? "";
 }
