@@ -29,7 +29,7 @@ osls package --package "$out-full" --param="rollout-workers=10" --param="ordered
   --param="domain-certificate=arn:aws:acm:eu-central-1:123456789012:certificate/01234567-89ab-cdef-0123-456789abcdef" \
   --param="truststore=s3://trust/clients.pem" --param="authentication=client-certificate" --param="client-names=kube-apiserver"
 verdict "osls package, with all that is optional" $?
-printf '%s' '{"eu":{"EKS_CLUSTER":"shop"},"on-prem":{"CLUSTER_SERVER":"https://10.0.0.1:6443","CLUSTER_CA":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==",
+printf '%s' '{"eu":{"EKS_CLUSTER":"shop"},"on-prem":{"CLUSTER_SERVER":"https://10.0.0.1:6443","CLUSTER_CA":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJzekNDQVZtZ0F3SUJBZ0lVRXhhbXBsZQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg==",
 "CLUSTER_TOKEN":"arn:aws:ssm:eu-central-1:123456789012:parameter/writing","WEBHOOKS_TOKEN":"arn:aws:ssm:eu-central-1:123456789012:parameter/reading"}}' >"$out-clusters.json"
 osls package --package "$out-balanced" --param="clusters=$out-clusters.json" --param="ordered-sets=true" --param="function-urls=false" --param="domain-name=webhooks.example.com" \
   --param="domain-certificate=arn:aws:acm:eu-central-1:123456789012:certificate/01234567-89ab-cdef-0123-456789abcdef" \
