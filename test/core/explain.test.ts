@@ -695,6 +695,27 @@ it.each([
   expect(next?.message).toMatch(/, if the check errors passes$/);
 });
 
+it("a wave that waits for its checks keeps later ones, and it is said what the checks say", () => {
+  const checks = JSON.stringify([{ name: "errors", query: "q", max: 5, failuresAllowed: 1 }]);
+  const set = withAnnotations({
+    [METRICS_ANNOTATION]: checks,
+    "sidecarset.kruise.io/waves": JSON.stringify([DEV]),
+  });
+  const known = knownChecks(set, []).map((one) => evaluated(one, set, { outcome: "fail", told: "7" }, NOW));
+  const pods = [inDev(updated()), pod()];
+  const facts = { ...FACTS, ...DEV_LABELS, pods, checks: known.map(({ record }) => record) };
+  const step = explainPod(pod(), set, facts).find(({ reason }) => reason === "WaveChecking");
+  expect(step).toMatchObject({
+    verdict: "wait",
+    message: expect.stringMatching(
+      /wave dev is complete and is passed once its checks of metrics pass; 1 pod of later waves waits$/,
+    ),
+  });
+  const reasons = explainSidecarSet(set, facts).map(({ reason }) => reason);
+  expect(reasons).toEqual(expect.arrayContaining(["WaveChecking", "ChecksFirst"]));
+  seen.add("WaveChecking");
+});
+
 afterAll(() => {
   expect(REASONS.length).toBeGreaterThanOrEqual(20);
   expect(REASONS.filter((reason) => !seen.has(reason))).toEqual([]);

@@ -131,7 +131,7 @@ function downText({ steps, before, downBefore }: RolloutPlan): string {
 const ROWS_AT_ONCE = 40;
 
 /** A long plan shows its beginning and its end. */
-function showSteps({ steps, readyAfterSeconds, gate, checks }: RolloutPlan, { screen, hasPods }: Form): void {
+function showSteps({ steps, readyAfterSeconds, gate, checks, before }: RolloutPlan, { screen, hasPods }: Form): void {
   const rows = steps.map((step): readonly Part[] => rowOf(step));
   const half = ROWS_AT_ONCE / 2;
   const hidden = rows.length - ROWS_AT_ONCE;
@@ -141,7 +141,7 @@ function showSteps({ steps, readyAfterSeconds, gate, checks }: RolloutPlan, { sc
   screen.line({ text: `Every pod is taken to be ready again after ${duration(readyAfterSeconds)}.`, color: "dim" });
   if (gate !== undefined)
     screen.line({ text: `The gate at ${gate} is taken to allow every step; it is not asked.`, color: "dim" });
-  if (checks !== undefined) screen.line({ text: checksText(checks), color: "dim" });
+  if (checks !== undefined) screen.line({ text: checksText(checks, before), color: "dim" });
   printTable(screen, ["AT", "UPDATED", "DOWN/MAX", "PODS"], shown);
   if (!hasPods) return;
   for (const [index, { atSeconds, pods }] of steps.entries()) {
@@ -156,9 +156,12 @@ function changeText({ images, isReplaced }: PlannedPod): string {
 }
 
 /** The times of a plan are those of a rollout that nothing holds. */
-function checksText({ names, intervalSeconds }: NonNullable<RolloutPlan["checks"]>): string {
+function checksText(
+  { names, intervalSeconds }: NonNullable<RolloutPlan["checks"]>,
+  { waves }: RolloutPlan["before"],
+): string {
   const apart = `${duration(intervalSeconds)} apart or more, which is not in the times below`;
-  return `Checks of metrics (${names.join(", ")}) are taken to pass; the server is not asked. Passes evaluate them before each step, ${apart}.`;
+  return `Checks of metrics (${names.join(", ")}) are taken to pass; the server is not asked. Passes evaluate them before each step${waves ? " and before a wave is passed" : ""}, ${apart}.`;
 }
 
 const DONE_TO: Readonly<Record<PlannedStep["purpose"], string>> = {

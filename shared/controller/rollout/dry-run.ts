@@ -3,10 +3,11 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import { type Reservation, subjectOf, withReservations } from "../../core/ledger.ts";
 import { gateOf, newlyWanted } from "../../core/rollout/approval.ts";
-import { checksOf } from "../../core/rollout/checks/metric-checks.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
+import { isChecking } from "../../core/rollout/last-answers.ts";
 import { planRollout } from "../../core/rollout/plan/plan.ts";
 import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
+import { checksAsked } from "../../core/rollout/waves/wave-checks.ts";
 import { counted } from "../../go/counted.ts";
 import { describeAction } from "./describe-action.ts";
 import { disruptionSteps } from "./describe-disruptions.ts";
@@ -52,11 +53,14 @@ export async function planOnly(context: RolloutContext, name: string, wish?: Pla
 /** What a pass would do before it writes to pods. No gate is asked, and no metrics. */
 function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: ReadonlySet<string>): readonly string[] {
   const gate = gateOf(sidecarSet);
-  const checks = checksOf(sidecarSet).map(({ name }) => name);
+  const checks = checksAsked(sidecarSet, decision.summary.waves?.atWork).map(({ name }) => name);
   const batch = gate || checks.length > 0 ? newlyWanted(decision, reserved).length : 0;
   return [
     ...(checks.length > 0 && batch > 0
       ? [`evaluate ${checks.join(", ")} before ${counted(batch, "pod is", "pods are")} upgraded`]
+      : []),
+    ...(isChecking(decision)
+      ? [`evaluate ${checks.join(", ")} before wave ${decision.summary.waves?.atWork} is passed`]
       : []),
     ...(gate && batch > 0 ? [`ask the gate at ${gate.host} whether ${counted(batch, "pod")} may be upgraded`] : []),
     ...(decision.undo ? [`SidecarSet ${sidecarSet.metadata?.name}: ${decision.undo.message}`] : []),

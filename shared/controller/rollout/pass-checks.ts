@@ -1,20 +1,19 @@
-/** Evaluates checks of metrics before each batch, where a SidecarSet has some; until all have passed nothing new is reserved. */
+/** Evaluates checks of metrics before each batch, and before a wave is passed, where a SidecarSet has some; until all have passed nothing new is reserved. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { LedgerPlan, Reservation } from "../../core/ledger.ts";
-import { newlyWanted, withoutBatch } from "../../core/rollout/approval.ts";
+import { newlyWanted } from "../../core/rollout/approval.ts";
 import {
   dueChecks,
   evaluated,
   failedCheck,
   formatRecords,
-  heldBy,
   type KnownCheck,
-  knownChecks,
 } from "../../core/rollout/checks/check-records.ts";
 import { judge, type Measured } from "../../core/rollout/checks/measure.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { timestamp } from "../loop/clock.ts";
-import { checksIn, decideOn, type Look, type RolloutContext } from "./look.ts";
+import { byChecks, isChecking } from "../../core/rollout/last-answers.ts";
+import { checksNow } from "../../core/rollout/waves/wave-checks.ts";
+import { checksIn, decideContext, decideOn, type Look, type RolloutContext } from "./look.ts";
 
 const TIMEOUT_MS = 5_000;
 const LEAST_TIMEOUT_MS = 500;
@@ -39,14 +38,16 @@ export async function passChecks(
   decision: Decision,
   { kept, mayAsk }: { readonly kept: readonly Reservation[]; readonly mayAsk: boolean },
 ): Promise<Checked> {
-  const before = knownChecks(look.sidecarSet, checksIn(look));
-  const batch = before.length === 0 ? [] : newlyWanted(decision, new Set(kept.map(({ uid }) => uid)));
-  if (batch.length === 0) return { decision, known: before };
-  const known = mayAsk ? await evaluate(context, look.sidecarSet, before) : before;
+  const { now } = decideContext(context, look.sidecarSet);
+  const before = checksNow(look.sidecarSet, checksIn(look), decision.summary.waves);
+  const reserved = new Set(kept.map(({ uid }) => uid));
+  const isAsked = isChecking(decision) || (before.length > 0 && newlyWanted(decision, reserved).length > 0);
+  const known = isAsked && mayAsk ? await evaluate(context, look.sidecarSet, before, now) : before;
+  if (!isAsked) return { decision, known };
   const records = known.flatMap(({ record }) => record ?? []);
-  if (failedCheck(look.sidecarSet, records)) return { decision: decideOn(context, look, kept, records), known };
-  const metrics = heldBy(known, timestamp(context.clock));
-  return { decision: metrics ? withoutBatch(decision, batch, { hold: "metrics", metrics }) : decision, known };
+  const isOther = isChecking(decision) || failedCheck(known) !== undefined;
+  const next = isOther ? decideOn(context, look, kept, records) : decision;
+  return { decision: next.halt === undefined ? byChecks(next, known, { reserved, now }) : next, known };
 }
 
 /** Without an annotation the ledger stays what it was. */
@@ -62,8 +63,8 @@ async function evaluate(
   context: RolloutContext,
   sidecarSet: SidecarSet,
   known: readonly KnownCheck[],
+  at: string,
 ): Promise<readonly KnownCheck[]> {
-  const at = timestamp(context.clock);
   const due = new Set(dueChecks(known, at));
   return await Promise.all(
     known.map(async (one) => {

@@ -4,6 +4,7 @@ import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
 import type { Action } from "../actions.ts";
 import type { Held } from "./checks/check-records.ts";
+import type { AtWork } from "./waves/wave-checks.ts";
 
 type PodWrite = Extract<Action, { kind: "PatchPod" | "EvictPod" }>;
 
@@ -56,7 +57,7 @@ export interface Batched {
     readonly updatedReady: number;
     readonly used: number;
     readonly maxUnavailable: number;
-    readonly waves?: { readonly holder?: { readonly name: string } };
+    readonly waves?: AtWork & { readonly holder?: { readonly name: string } };
   };
 }
 

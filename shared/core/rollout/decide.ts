@@ -4,7 +4,6 @@ import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
 import type { Action } from "../actions.ts";
 import { type FailingPod, failingPods } from "../pod/failing-pods.ts";
 import { podsOf } from "../pod/pod-states.ts";
-import type { CheckRecord } from "./checks/check-records.ts";
 import { type EndedDisruption, endedDisruptions } from "./disruption/claims.ts";
 import { waitingForBudgets } from "./disruption/guard.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
@@ -21,13 +20,12 @@ import type { Hold, Summary } from "./summary.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
 import { keptRecord, type WavesRecord } from "./waves/standing.ts";
+import { checksNow } from "./waves/wave-checks.ts";
 
 /** All that a decision is made from. Nothing in it is optional: who forgets one would decide otherwise than a pass. */
 export interface Observation extends Observed {
   /** found under a name that CreateRevision asked for, after AlreadyExists */
   readonly taken: readonly ControllerRevision[];
-  /** what came of checks of metrics, as the ledger says; empty: none was evaluated */
-  readonly checks: readonly CheckRecord[];
 }
 
 export interface DecideContext {
@@ -96,7 +94,8 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
 
   if (strategy?.type === "NotUpdate") return recordOnly("NotUpdate");
   if (strategy?.paused) return recordOnly("paused");
-  const { revisions, checks } = observation;
+  const { revisions } = observation;
+  const checks = checksNow(sidecarSet, observation.checks, counts.waves);
   const areAllUpdated = counts.updated >= counts.matched;
   const { latestRevision } = status;
   const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods, revisions, checks, now });
@@ -123,7 +122,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
     settings.SkipUpgradableCondition ? actions.filter((action) => !isCondition(action)) : actions;
   const marks = context.areConditionsLeft ? [] : unlessSkipped(planMarks(sidecarSet, pods, now));
   if (areAllUpdated) {
-    const finished = recordOnly("finished");
+    const finished = recordOnly(holdOfAll(counts));
     return { ...finished, actions: [...finished.actions, ...marks] };
   }
 
@@ -131,6 +130,11 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const fields = immutableFields(sidecarSet, podsOf(lackingOf(batch)), observation.revisions);
   const summary = { ...counts, ...summarize(batch), ...replacedBy(batch, claims), immutableFields: fields };
   return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing };
+}
+
+/** Where every pod is updated. */
+function holdOfAll({ waves }: Counts): Hold {
+  return waves?.isProving ? "wave" : "finished";
 }
 
 function stoppedBy({ isByMetrics, halt }: Standstill, summary: Summary): Summary {

@@ -1,9 +1,10 @@
 /** Decides what a decision comes to for readers, who ask neither gates nor metrics: both are taken to answer as they did last. */
 import { type Batched, lastRefusal, newlyWanted, withoutBatch } from "./approval.ts";
-import { heldBy, knownChecks } from "./checks/check-records.ts";
-import type { Observation } from "./decide.ts";
+import { heldBy, type KnownCheck } from "./checks/check-records.ts";
+import type { Observed } from "./select/observed-states.ts";
+import { checksNow } from "./waves/wave-checks.ts";
 
-type Answered = Pick<Observation, "sidecarSet" | "checks" | "reserved">;
+type Answered = Pick<Observed, "sidecarSet" | "checks" | "reserved">;
 
 /** `now`: RFC3339 */
 export function asLastAnswered<T extends Batched>(
@@ -11,10 +12,33 @@ export function asLastAnswered<T extends Batched>(
   decision: T,
   now: string,
 ) {
-  const metrics = heldBy(knownChecks(sidecarSet, checks), now);
+  const known = checksNow(sidecarSet, checks, decision.summary.waves);
+  const checked = byChecks(decision, known, { reserved: reserved.uids, now });
   const gate = lastRefusal(sidecarSet)?.message;
-  const batch = metrics || gate !== undefined ? newlyWanted(decision, reserved.uids) : [];
-  if (batch.length === 0) return decision;
-  if (metrics) return withoutBatch(decision, batch, { hold: "metrics", metrics });
-  return gate === undefined ? decision : withoutBatch(decision, batch, { hold: "gate", gate });
+  const batch = checked.summary.hold !== "metrics" && gate !== undefined ? newlyWanted(decision, reserved.uids) : [];
+  return gate === undefined || batch.length === 0 ? checked : withoutBatch(decision, batch, { hold: "gate", gate });
+}
+
+/** The decision as far as its checks allow it: without a batch that they are in the way of, saying what a wave waits for. */
+export function byChecks<T extends Batched>(
+  decision: T,
+  known: readonly KnownCheck[],
+  { reserved, now }: { readonly reserved: ReadonlySet<string>; readonly now: string },
+) {
+  const metrics = heldBy(known, now);
+  const batch = metrics ? newlyWanted(decision, reserved) : [];
+  if (!metrics || (batch.length === 0 && !isChecking(decision))) return decision;
+  const wave = isChecking(decision) ? `wave ${decision.summary.waves?.atWork} is not passed yet: ` : "";
+  return withoutBatch(decision, batch, {
+    hold: "metrics",
+    metrics: { ...metrics, reason: `${wave}${metrics.reason}` },
+  });
+}
+
+/** Holds under which nothing is asked. */
+const STILL: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "unreadable"]);
+
+/** A wave waits for nothing but its checks. */
+export function isChecking({ summary: { hold, waves } }: Batched): boolean {
+  return waves?.checkedFrom !== undefined && !STILL.has(hold);
 }

@@ -37,11 +37,11 @@ function said(given: Standing, set = sidecarSet()): Readonly<Record<string, stri
 
 function heldBy(stage: WaveRow["stage"]): WavesSummary {
   const holder = { name: "dev", stage, pods: 5, updated: 5, updatedReady: 5, left: 0 };
-  return { rows: [holder], holder, behind: 5, isTurning: false };
+  return { rows: [holder], holder, behind: 5, isTurning: false, atWork: "dev" };
 }
 
 /** As kstatus reads it: what goes on by itself reconciles, and progresses. */
-test.each(["soaking", "updating"] as const)("reconciles and progresses while a wave is %s", (stage) => {
+test.each(["soaking", "checking", "updating"] as const)("reconciles and progresses while a wave is %s", (stage) => {
   const { Progressing, Reconciling, Stalled } = said(
     standing({ hold: "wave", updated: 5, updatedReady: 5, waves: heldBy(stage) }),
   );
@@ -60,6 +60,11 @@ describe("Progressing", () => {
     ["the rollout is paused", { hold: "paused", updated: 5 }, "False Paused"],
     ["nothing is ever updated", { hold: "NotUpdate", updated: 5 }, "False NotUpdate"],
     ["a wave soaks", { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("soaking") }, "True WaveSoaking"],
+    [
+      "a wave waits for its checks",
+      { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("checking") },
+      "True WaveChecking",
+    ],
     ["a wave comes first", { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("updating") }, "True LaterWave"],
     ["a wave is paused", { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("paused") }, "False WavePaused"],
     ["no other can be", { hold: "nothingWaits", updated: 5, updatedReady: 5 }, "False NothingToUpgrade"],

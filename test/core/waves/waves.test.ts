@@ -49,7 +49,9 @@ describe("the annotation", () => {
     [
       "misspells a field",
       [{ ...DEV, soakSecs: 3 }],
-      ["gives the wave dev the unknown field soakSecs: it may have name, namespaceSelector, soakSeconds, paused"],
+      [
+        "gives the wave dev the unknown field soakSecs: it may have name, namespaceSelector, soakSeconds, paused, checks",
+      ],
     ],
     [
       "lacks a selector",

@@ -144,7 +144,7 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decisio
   const states = [...sceneOf({ ...facts, sidecarSet }, facts).states];
   const flips = states.filter(({ pod }) => canFlip(pod, sidecarSet)).length;
   return [
-    note("OutOfDate", progress),
+    note(reachOf(summary), progress),
     ...traceUndone(sidecarSet),
     ...(halt === undefined ? [] : [traceStandstill(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
     ...traceHeld(sidecarSet, facts, summary, renewalHint(notUpgradableOf(states, sidecarSet))),
@@ -160,11 +160,13 @@ function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decisio
   ];
 }
 
+const reachOf = ({ updated, matched }: Summary) => (updated === matched ? "AllUpdated" : "OutOfDate");
 const STILL: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "unreadable"]);
 
 /** What waits for its wave, unless another step says what keeps every pod. */
 function traceLater({ waves, hold }: Summary): readonly Step[] {
-  return waves === undefined || waves.behind === 0 || STILL.has(hold) ? [] : [traceWaves(waves)];
+  const isKept = waves !== undefined && (waves.behind > 0 || waves.isProving) && !STILL.has(hold);
+  return isKept ? [traceWaves(waves)] : [];
 }
 
 function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): readonly Pod[] {
@@ -193,7 +195,7 @@ function notReplacedText(replaced: Summary["replaced"]): string {
 function traceHeld(
   sidecarSet: SidecarSet,
   facts: SetFacts,
-  { hold, notUpgradable, immutableFields, partition, problems, selected, replaced }: Summary,
+  { hold, notUpgradable, immutableFields, partition, problems, selected, replaced, waves }: Summary,
   renewal: string,
 ): readonly Step[] {
   const kept = notReplacedText(replaced);
@@ -233,7 +235,7 @@ function traceHeld(
         ]
       : []),
     ...(hold === "gate" || hold === "metrics" || (selected > 0 && hold !== "flip" && hold !== "shrink")
-      ? [traceNext(sidecarSet, facts, `the next pass updates ${counted(selected, "pod")}`)]
+      ? [traceNext(sidecarSet, { ...facts, waves }, `the next pass updates ${counted(selected, "pod")}`)]
       : []),
   ];
 }

@@ -52,6 +52,7 @@ export const REASONS = [
   "OwnerBudgetUsed",
   "LaterWave",
   "WaveSoaking",
+  "WaveChecking",
   "WavePaused",
   "HeldByDisruptionBudget",
   "RolloutHalted",

@@ -1,15 +1,10 @@
 /** Decides what is told of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { gateOf, isPlainNo, lastRefusal } from "../../rollout/approval.ts";
-import {
-  type CheckRecord,
-  type Held,
-  heldBy,
-  type KnownCheck,
-  knownChecks,
-} from "../../rollout/checks/check-records.ts";
+import { type CheckRecord, type Held, heldBy, type KnownCheck } from "../../rollout/checks/check-records.ts";
 import type { Standstill } from "../../rollout/halt/standstill.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
+import { type AtWork, checksNow } from "../../rollout/waves/wave-checks.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 
 type Still = Pick<Standstill, "halt"> & { readonly hold: string; readonly undo?: Standstill["undo"] | undefined };
@@ -38,6 +33,7 @@ export function traceUndone(sidecarSet: SidecarSet): readonly Step[] {
 
 interface LastAnswers {
   readonly checks: readonly CheckRecord[];
+  readonly waves?: AtWork | undefined;
   /** RFC3339 */
   readonly now: string;
 }
@@ -46,8 +42,8 @@ interface LastAnswers {
  * What checks of metrics and a gate mean for pods that would be next; passes alone ask them. `what`: such as "the next
  * pass updates 3 pods".
  */
-export function traceNext(sidecarSet: SidecarSet, { checks, now }: LastAnswers, what: string): Step {
-  const known = knownChecks(sidecarSet, checks);
+export function traceNext(sidecarSet: SidecarSet, { checks, now, waves }: LastAnswers, what: string): Step {
+  const known = checksNow(sidecarSet, checks, waves);
   const held = heldBy(known, now);
   if (held) return traceChecks(known, held);
   const names = known.map(({ check }) => check.name);

@@ -5,10 +5,10 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
-import { type PodState, podStateOf } from "../../pod/pod-state.ts";
+import { type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { renewalHint } from "../../pod/workload.ts";
 import { lastRefusal } from "../../rollout/approval.ts";
-import { type CheckRecord, heldBy, knownChecks } from "../../rollout/checks/check-records.ts";
+import { heldBy } from "../../rollout/checks/check-records.ts";
 import { haltRoom } from "../../rollout/halt/halt-room.ts";
 import { standstillOf } from "../../rollout/halt/standstill.ts";
 import type { Replacement } from "../../rollout/replace/replacement.ts";
@@ -20,19 +20,19 @@ import { outOfTurn } from "../../rollout/select/ordinal-turn.ts";
 import { ownerInTheWay } from "../../rollout/select/owner-budget.ts";
 import { planUpgrade } from "../../rollout/upgrade/plan-upgrade.ts";
 import { resizeStanding } from "../../rollout/upgrade/resize.ts";
+import type { WavesSummary } from "../../rollout/waves/standing.ts";
+import { checksNow } from "../../rollout/waves/wave-checks.ts";
 import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, type Step, stop, wait } from "./step.ts";
 import { traceNext, traceStandstill } from "./trace-care.ts";
 import { traceLacking } from "./trace-lacking.ts";
-import { lateContainer, traceUpdated } from "./trace-updated.ts";
+import { lateContainer, nameOf, traceUpdated } from "./trace-updated.ts";
 import { inWave, traceWave } from "./trace-wave.ts";
 
 export interface UpdateFacts extends Omit<Observed, "sidecarSet"> {
   /** selected by the SidecarSet, this one among them */
   readonly pods: readonly Pod[];
   readonly settings: RolloutSettings;
-  /** what came of checks of metrics */
-  readonly checks: readonly CheckRecord[];
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
 }
@@ -91,9 +91,10 @@ export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: Update
 }
 
 function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
-  const { revisions, checks, now } = facts;
-  const states = statesOf(sidecarSet, facts);
-  const areAllUpdated = states.every(({ isUpdated }) => isUpdated);
+  const { revisions, now } = facts;
+  const { states, waves } = sceneOf({ ...facts, sidecarSet }, facts);
+  const checks = checksNow(sidecarSet, facts.checks, waves?.summary);
+  const areAllUpdated = [...states].every(({ isUpdated }) => isUpdated);
   const { latestRevision } = sidecarSet.status ?? {};
   const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods: states, revisions, checks, now });
   return still && traceStandstill(sidecarSet, still);
@@ -106,10 +107,6 @@ export function traceUnproven(sidecarSet: SidecarSet, facts: UpdateFacts): Step 
     "ReleaseUnproven",
     `as many pods as may were given the release and are not seen to be ready with it, while ${HALT_ON_ANNOTATION} is there: more follow as they come back`,
   );
-}
-
-function statesOf(sidecarSet: SidecarSet, facts: UpdateFacts): readonly PodState[] {
-  return [...sceneOf({ ...facts, sidecarSet }, facts).states];
 }
 
 /** What its node cannot give stops the rollout until somebody asks for less. */
@@ -187,7 +184,8 @@ function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: T
   const later = traceWave(own, waves);
   if (later) return [later];
   const act = canBeUpdated(state, sidecarSet) ? "updates it" : "evicts it, and another comes in its place";
-  if (shared.next().has(uid)) return [traceNext(sidecarSet, facts, `the pod is ${ofAll}, the next pass ${act}`)];
+  const answers = { ...facts, waves: waves?.summary };
+  if (shared.next().has(uid)) return [traceNext(sidecarSet, answers, `the pod is ${ofAll}, the next pass ${act}`)];
   return [traceBehind(pod, sidecarSet, ofAll, { facts, shared })];
 }
 
@@ -198,11 +196,12 @@ function traceBehind(
   ofAll: string,
   { facts, shared }: Pick<Turn, "facts" | "shared">,
 ): Step {
-  const { states, claims } = shared.scene();
+  const { states, claims, waves } = shared.scene();
   const selection = shared.selection();
   // Those before it are refused, so that it waits for the gate and not for them to come back.
-  if (isRefused(sidecarSet, facts, selection.selected, claims))
-    return traceNext(sidecarSet, facts, `the pod is ${ofAll}`);
+  const answers = { ...facts, waves: waves?.summary };
+  if (isRefused(sidecarSet, answers, selection.selected, claims))
+    return traceNext(sidecarSet, answers, `the pod is ${ofAll}`);
   const order = selection.turn && outOfTurn(pod, selection.turn);
   if (order !== undefined) return wait("OrderOfSets", `the pod is ${ofAll}: ${order}`);
   const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, claims }, pod);
@@ -223,18 +222,10 @@ export function traceShrinks(count: number): Step {
 /** The gate said no to pods that are next, or checks of metrics are in their way, and they are not reserved yet. */
 function isRefused(
   sidecarSet: SidecarSet,
-  { checks, now }: UpdateFacts,
+  { checks, now, waves }: UpdateFacts & { readonly waves?: WavesSummary | undefined },
   next: Iterable<PodState>,
   { reserved }: Claims,
 ): boolean {
-  const isHeld = lastRefusal(sidecarSet) ?? heldBy(knownChecks(sidecarSet, checks), now);
+  const isHeld = lastRefusal(sidecarSet) ?? heldBy(checksNow(sidecarSet, checks, waves), now);
   return isHeld !== undefined && [...next].some(({ pod }) => !reserved.has(uidOf(pod)));
-}
-
-function uidOf({ metadata }: Pod): string {
-  return metadata?.uid ?? "";
-}
-
-function nameOf({ metadata }: SidecarSet): string {
-  return metadata?.name ?? "";
 }

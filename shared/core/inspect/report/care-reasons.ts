@@ -7,7 +7,7 @@ import type { Held } from "../../rollout/checks/check-records.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
 import type { WavesSummary } from "../../rollout/waves/standing.ts";
 import { waveReason, wavesText } from "../../rollout/waves/wave-text.ts";
-import type { Counted, Mark, Reason } from "./reason.ts";
+import { type Counted, type Mark, type Reason, sentence } from "./reason.ts";
 
 export function careReasons(
   sidecarSet: SidecarSet,
@@ -39,7 +39,7 @@ export function careReasons(
             `${owners.full.join("; ")}.`,
           ),
         ]),
-    ...(waves === undefined || waves.behind === 0 ? [] : [waveReasonOf(waves)]),
+    ...waveReasons(hold, waves),
     ...(disruptionBudgets === undefined
       ? []
       : [
@@ -52,10 +52,12 @@ export function careReasons(
   ];
 }
 
-function waveReasonOf(waves: WavesSummary): Reason {
+function waveReasons(hold: string, waves: WavesSummary | undefined): readonly Reason[] {
+  if (waves === undefined || (waves.behind === 0 && hold !== "wave")) return [];
   const reason = waveReason(waves);
-  const title = `${counted(waves.behind, "pod waits", "pods wait")} for ${waves.behind === 1 ? "its" : "their"} wave`;
-  return fact([reason, reason === "WavePaused" ? "held" : "wait"], title, `${sentence(wavesText(waves))}.`);
+  const waiting = `${counted(waves.behind, "pod waits", "pods wait")} for ${waves.behind === 1 ? "its" : "their"} wave`;
+  const title = waves.behind === 0 ? "The last wave is not passed yet" : waiting;
+  return [fact([reason, reason === "WavePaused" ? "held" : "wait"], title, `${sentence(wavesText(waves))}.`)];
 }
 
 function checkReason({ reason, isPaced }: Held): Reason {
@@ -72,8 +74,4 @@ function haltReasons(hold: string, halt: string | undefined): readonly Reason[] 
 
 function fact([reason, kind]: Mark, title: string, text: string): Reason {
   return { reason, kind, title, text, pods: [] };
-}
-
-function sentence(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

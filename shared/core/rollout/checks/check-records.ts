@@ -50,9 +50,13 @@ export function formatRecords(known: readonly KnownCheck[], isUsed: boolean): st
   return JSON.stringify(isUsed ? records.map((one) => ({ ...one, isUsed })) : records);
 }
 
-/** Empty where nothing is checked. */
-export function knownChecks(sidecarSet: SidecarSet, records: readonly CheckRecord[]): readonly KnownCheck[] {
-  return checksOf(sidecarSet).map((check) => {
+/** Empty where nothing is checked. `asked`: absent where it is all checks. */
+export function knownChecks(
+  sidecarSet: SidecarSet,
+  records: readonly CheckRecord[],
+  asked: readonly MetricCheck[] = checksOf(sidecarSet),
+): readonly KnownCheck[] {
+  return asked.map((check) => {
     const about = aboutOf(check, sidecarSet);
     const record = records.find((one) => one.about === about);
     return record === undefined ? { check } : { check, record };
@@ -65,7 +69,7 @@ export function evaluated(
   sidecarSet: SidecarSet,
   outcome: Outcome,
   at: string,
-): KnownCheck {
+): Required<KnownCheck> {
   const before = record?.failures ?? 0;
   const failures = { pass: 0, fail: before + 1, inconclusive: before }[outcome.outcome];
   return { check, record: { name: check.name, about: aboutOf(check, sidecarSet), at, ...outcome, failures } };
@@ -78,10 +82,9 @@ function aboutOf(check: MetricCheck, { metadata }: SidecarSet): string {
 
 /** Why a check stops the rollout, and whether it asks to put the SidecarSet back; undefined: none does. */
 export function failedCheck(
-  sidecarSet: SidecarSet,
-  records: readonly CheckRecord[],
+  known: readonly KnownCheck[],
 ): { readonly halt: string; readonly isUndoing: boolean } | undefined {
-  const failed = knownChecks(sidecarSet, records).filter(isBeyondAllowed);
+  const failed = known.filter(isBeyondAllowed);
   const [first] = failed;
   if (first === undefined) return undefined;
   const times = `${first.record.failures} ${first.record.failures === 1 ? "time" : "times in a row"}`;

@@ -34,10 +34,14 @@ type Field = (typeof FIELDS)[number];
 
 /** Those that the rollout of this release has to pass; none also where some cannot be read, which stops it otherwise. */
 export function checksOf(sidecarSet: SidecarSet): readonly MetricCheck[] {
-  const read = readChecks(sidecarSet);
-  if (read === undefined || read.problems.length > 0) return [];
   // What a failed release is put back to must not wait for the numbers of that release.
-  return lastUndone(sidecarSet)?.isCurrent ? [] : read.checks;
+  return lastUndone(sidecarSet)?.isCurrent ? [] : (writtenChecks(sidecarSet) ?? []);
+}
+
+/** Whatever the release; undefined: some cannot be read. */
+export function writtenChecks(sidecarSet: SidecarSet): readonly MetricCheck[] | undefined {
+  const { checks, problems } = readChecks(sidecarSet) ?? { checks: [], problems: [] };
+  return problems.length > 0 ? undefined : checks;
 }
 
 /** One sentence each; none: the annotation is not there, or can be read. */

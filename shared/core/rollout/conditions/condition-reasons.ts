@@ -16,6 +16,7 @@ export const CONDITION_REASONS = {
     "MaxUnavailablePerOwner",
     "LaterWave",
     "WaveSoaking",
+    "WaveChecking",
     "WavePaused",
     "EvictionRefused",
     "HeldByDisruptionBudget",

@@ -49,8 +49,13 @@ export function progressOf(summary: RolloutStanding, wasFinished: boolean): Verd
   const count = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
   const [status, reason] =
     wasFinished && summary.hold === "finished" ? (["False", "Finished"] as const) : standingOf(summary);
-  const { hold, waves } = summary;
-  return { status, reason, message: hold === "wave" && waves ? `${count}; ${wavesText(waves)}` : count };
+  const held = heldText(summary);
+  return { status, reason, message: held === undefined ? count : `${count}; ${held}` };
+}
+
+function heldText({ hold, waves, metrics }: RolloutStanding): string | undefined {
+  if (hold === "metrics" && waves?.checkedFrom !== undefined) return metrics?.reason;
+  return hold === "wave" && waves ? wavesText(waves) : undefined;
 }
 
 /** Holds under which no pod is written to … */
@@ -76,7 +81,8 @@ function standingOf(summary: RolloutStanding): readonly ["True" | "False", Reaso
   const still = STILL[hold];
   if (still !== undefined) return ["False", still];
   // The next batch begins by itself, some time after the last.
-  if (selected > 0 || used > 0 || metrics?.isPaced) return ["True", "RollingOut"];
+  if (selected > 0 || used > 0) return ["True", "RollingOut"];
+  if (metrics?.isPaced) return ["True", waves?.checkedFrom === undefined ? "RollingOut" : "WaveChecking"];
   if (updated > updatedReady) return ["True", "WaitingForPods"];
   if (hold === "wave" && waves) return waveStanding(waves);
   return ["False", AT_REST[hold] ?? "NothingToUpgrade"];

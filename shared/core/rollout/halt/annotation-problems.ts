@@ -5,6 +5,7 @@ import { replaceProblem } from "../../pod/replaced.ts";
 import { gateProblem } from "../approval.ts";
 import { metricsProblems } from "../checks/metric-checks.ts";
 import { ownerBudgetProblem } from "../select/owner-budget.ts";
+import { waveCheckProblems } from "../waves/wave-checks.ts";
 import { wavesProblems } from "../waves/waves.ts";
 import { haltProblem } from "./halt.ts";
 import { undoProblem } from "./undo.ts";
@@ -13,7 +14,7 @@ const STOPPING = [haltProblem, ownerBudgetProblem, gateProblem, metricsProblems,
 
 /** One sentence each, of those that stop a rollout. */
 export function stoppingProblems(sidecarSet: SidecarSet): readonly string[] {
-  return STOPPING.flatMap((problem) => problem(sidecarSet) ?? []);
+  return [...STOPPING.flatMap((problem) => problem(sidecarSet) ?? []), ...waveCheckProblems(sidecarSet)];
 }
 
 /** One sentence each. */

@@ -3,7 +3,7 @@ import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { type CheckRecord, failedCheck } from "../checks/check-records.ts";
+import { failedCheck, type KnownCheck } from "../checks/check-records.ts";
 import { stoppingProblems } from "./annotation-problems.ts";
 import { forgetsEnds, wasFinished } from "./finished.ts";
 import { haltOf, isHaltable } from "./halt.ts";
@@ -27,8 +27,8 @@ export interface StandstillFacts {
   readonly latestRevision: string | undefined;
   readonly pods: Sequence<PodState>;
   readonly revisions: readonly ControllerRevision[];
-  /** what came of checks of metrics */
-  readonly checks: readonly CheckRecord[];
+  /** checks of metrics that are asked now, and what came of them */
+  readonly checks: readonly KnownCheck[];
   /** RFC3339 */
   readonly now: string;
 }
@@ -37,7 +37,7 @@ export interface StandstillFacts {
 export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): Standstill | undefined {
   const [unreadable] = stoppingProblems(sidecarSet);
   if (unreadable !== undefined) return { hold: "unreadable", halt: unreadable };
-  const failed = failedCheck(sidecarSet, facts.checks);
+  const failed = failedCheck(facts.checks);
   if ((!isHaltable(sidecarSet) && !failed) || isOver(sidecarSet, facts)) return undefined;
   const failing = haltOf(sidecarSet, testimonyOf(sidecarSet, facts.pods));
   const halt = failing ?? failed?.halt;

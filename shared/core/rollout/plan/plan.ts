@@ -1,14 +1,18 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
-import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import { where } from "../../../go/sequence.ts";
 import type { Action } from "../../actions.ts";
+import { uidOf } from "../../pod/pod-state.ts";
 import { gateOf } from "../approval.ts";
+import { evaluated } from "../checks/check-records.ts";
 import { checksOf } from "../checks/metric-checks.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../decide.ts";
+import { isChecking } from "../last-answers.ts";
 import { stateReader } from "../select/observed-states.ts";
 import { NOTHING_RESERVED } from "../select/reserved.ts";
 import type { Summary } from "../summary.ts";
+import { checksNow } from "../waves/wave-checks.ts";
 import { wavesOf } from "../waves/waves.ts";
 import { downNow } from "./down-now.ts";
 import { type PlannedStep, type PodWrite, stepOf, writesOf } from "./planned-step.ts";
@@ -111,7 +115,14 @@ function nextMoment(simulation: Simulation, decision: Decision, options: PlanOpt
 function decideAt({ observation, atSeconds, budgetsAhead: ahead }: Simulation, options: PlanOptions): Decision {
   const isTimed = wavesOf(observation.sidecarSet) !== undefined || observation.disruptionBudgets.length > 0;
   const now = isTimed ? (addSeconds(options.now, atSeconds) ?? options.now) : options.now;
-  return decide({ ...observation, disruptionBudgets: ahead(observation.pods) }, { ...options, now });
+  const observed = { ...observation, disruptionBudgets: ahead(observation.pods) };
+  const { sidecarSet } = observation;
+  const decision = decide(observed, { ...options, now });
+  if (!isChecking(decision)) return decision;
+  // As if the checks of the wave had passed now.
+  const known = checksNow(sidecarSet, observation.checks, decision.summary.waves);
+  const checks = known.map((one) => evaluated(one, sidecarSet, { outcome: "pass", told: "" }, now).record);
+  return decide({ ...observed, checks }, { ...options, now });
 }
 
 /** What the status says of waves is what later decisions go by. */
@@ -209,8 +220,4 @@ function advance(simulation: Simulation): Simulation | undefined {
   );
   const left = new Map([...starting].filter(([time]) => time !== next));
   return { ...simulation, observation: { ...observation, pods }, atSeconds: next, starting: left };
-}
-
-function uidOf({ metadata }: Pod): string {
-  return metadata?.uid ?? "";
 }

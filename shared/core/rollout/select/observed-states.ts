@@ -2,8 +2,9 @@
 import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
-import { type PodState, podStateOf } from "../../pod/pod-state.ts";
+import { type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { matchedStates } from "../../pod/pod-states.ts";
+import type { CheckRecord } from "../checks/check-records.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
 import { countEvicted } from "../missed/evicted-pods.ts";
 import { awaitedOf } from "../replace/missing-pods.ts";
@@ -35,6 +36,8 @@ export interface Observed extends Surroundings {
   readonly reserved: Reserved;
   /** namespace → those of its labels that waves read; empty where nobody asks for waves */
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
+  /** what came of checks of metrics, as the ledger says; empty: none was evaluated */
+  readonly checks: readonly CheckRecord[];
 }
 
 /** How a pod's state is found out. */
@@ -62,7 +65,7 @@ export function sceneOf(
   observation: Observed,
   { settings, now }: { readonly settings: RolloutSettings; readonly now: string },
 ): Scene {
-  const { sidecarSet, pods, reserved, namespaceLabels, disruptionBudgets: budgets } = observation;
+  const { sidecarSet, pods, reserved, namespaceLabels, checks, disruptionBudgets: budgets } = observation;
   // Those whose resources have begun to change are on their way, too.
   const isClaimed = ({ pod, resize }: PodState) =>
     resize?.isUnderWay === true || (reserved.uids.size > 0 && reserved.uids.has(uidOf(pod)));
@@ -76,7 +79,7 @@ export function sceneOf(
     evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
     ...replacementClaims(observation, states),
   };
-  const waves = wavesNow({ sidecarSet, namespaceLabels, now, ...claims }, states);
+  const waves = wavesNow({ sidecarSet, namespaceLabels, checks, now, ...claims }, states);
   return { states, claims, ...(waves ? { waves } : {}) };
 }
 
@@ -93,8 +96,4 @@ function replacementClaims(
     ...(replacement ? { replacement } : {}),
     ...(keptOwners.size > 0 ? { keptOwners } : {}),
   };
-}
-
-function uidOf({ metadata }: Pod): string {
-  return metadata?.uid ?? "";
 }

@@ -9,14 +9,17 @@ import type { SidecarSet, SidecarSetStatus } from "../../../api/sidecarset.ts";
 import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { type CheckRecord, knownChecks } from "../checks/check-records.ts";
+import { wasFinished } from "../halt/finished.ts";
 import { type Tally, type TallyFacts, tallyWaves } from "./tally.ts";
+import { type AtWork, areChecksPassed, checksAsked } from "./wave-checks.ts";
 import { areWavesSkipped, type Wave, waveOf, wavesOf } from "./waves.ts";
 
 export type WavesRecord = NonNullable<SidecarSetStatus["waves"]>;
 type WaveRecord = WavesRecord["list"][number];
 
-/** Where a wave stands: behind us, at work, complete for too short a time, complete and paused, or not begun. */
-type WaveStage = "passed" | "updating" | "soaking" | "paused" | "waiting";
+/** Where a wave stands: behind us, at work, complete for too short a time, for long enough but without its checks, complete and paused, or not begun. */
+type WaveStage = "passed" | "updating" | "soaking" | "checking" | "paused" | "waiting";
 
 export interface WaveRow {
   /** "": namespaces of no wave, which come last */
@@ -27,11 +30,11 @@ export interface WaveRow {
   readonly updatedReady: number;
   /** pods that are still to be updated, or to be ready */
   readonly left: number;
-  /** while it soaks, RFC3339 */
+  /** while it soaks or is checked after that, RFC3339 */
   readonly soaksUntil?: string;
 }
 
-export interface WavesSummary {
+export interface WavesSummary extends AtWork {
   readonly rows: readonly WaveRow[];
   /** the wave that keeps those behind it; absent: none does */
   readonly holder?: WaveRow;
@@ -39,6 +42,8 @@ export interface WavesSummary {
   readonly behind: number;
   /** a wave was passed just now: the status is to say so, and then its successor begins */
   readonly isTurning: boolean;
+  /** the wave at work has checks that are to see all of it: the rollout is not over before it is passed */
+  readonly isProving?: true;
 }
 
 export interface WavesNow {
@@ -57,6 +62,8 @@ export interface WavesScene {
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
+  /** what came of checks of metrics */
+  readonly checks: readonly CheckRecord[];
   /** which pods are replaced; absent: none is */
   readonly replacement?: TallyFacts["replacement"];
   /** evicted pods that have no successor yet; absent: none */
@@ -75,21 +82,41 @@ export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNo
   const rankOf = ({ pod }: PodState) => rankOfNamespace(pod.metadata?.namespace ?? "");
   const tallies = tallyWaves(states, { ...scene, rankOf: rankOfNamespace, count: waves.length + 1 });
   const stored = storedRecords(sidecarSet);
-  const list = advance(waves, tallies, { stored, now, isSkipping });
+  const asks = (wave: string) => (isOver(sidecarSet, tallies) ? [] : checksAsked(sidecarSet, wave));
+  const isProven = ({ name }: Wave, soakedAt: string, pods: number) =>
+    areChecksPassed(knownChecks(sidecarSet, scene.checks, asks(name)), soakedAt, pods);
+  const list = advance(waves, tallies, { stored, now, isSkipping, isProven });
   const open = openWaves(waves, (name) => isSkipping || stored.get(name)?.passedAt !== undefined);
   const isTurning = list.some(
     ({ name, passedAt }) => passedAt !== undefined && stored.get(name)?.passedAt === undefined,
   );
-  const rows = rowsOf(waves, tallies, list);
+  const rows: readonly WaveRow[] = rowsOf(waves, tallies, list, now);
   const holder = rows.find(({ stage }) => stage !== "passed" && stage !== "waiting");
   const behind = tallies.slice(open).reduce((sum, { waiting }) => sum + waiting, 0);
   const isHeld = holder !== undefined && holder.name !== "";
   return {
-    summary: { rows, ...(isHeld ? { holder } : {}), behind, isTurning },
+    summary: {
+      rows,
+      ...(isHeld ? { holder } : {}),
+      ...(isHeld && holder.stage === "checking" && !isTurning ? { checkedFrom: holder.soaksUntil ?? "" } : {}),
+      ...(isHeld && holder.stage !== "paused" && holder.pods > 0 && asks(holder.name).length > 0
+        ? { isProving: true }
+        : {}),
+      behind,
+      isTurning,
+      atWork: waves[open - 1]?.name ?? "",
+    },
     record: { revision: revisionOf(sidecarSet), list },
     rankOf,
     isOpen: (state) => rankOf(state) < open,
   };
+}
+
+/** Of a release that has reached every pod, and was over: what metrics say now is no matter of it. */
+function isOver(sidecarSet: SidecarSet, tallies: readonly Tally[]): boolean {
+  const { metadata, status } = sidecarSet;
+  const isSeen = status?.observedGeneration === metadata?.generation && wasFinished(sidecarSet, status?.latestRevision);
+  return isSeen && tallies.every(({ pods, updated }) => pods === updated);
 }
 
 /** What the status goes on to say of waves while nobody can read the annotation; undefined: it is not there. */
@@ -107,22 +134,21 @@ function storedRecords(sidecarSet: SidecarSet): ReadonlyMap<string, WaveRecord> 
 interface Since {
   readonly stored: ReadonlyMap<string, WaveRecord>;
   readonly now: string;
+  /** of a wave with so many pods: its checks have passed since that time */
+  readonly isProven: (wave: Wave, soakedAt: string, pods: number) => boolean;
   /** all are passed at once */
   readonly isSkipping: boolean;
 }
 
-function advance(
-  waves: readonly Wave[],
-  tallies: readonly Tally[],
-  { stored, now, isSkipping }: Since,
-): readonly WaveRecord[] {
+function advance(waves: readonly Wave[], tallies: readonly Tally[], since: Since): readonly WaveRecord[] {
+  const { stored, now, isSkipping } = since;
   let isReached = true;
   return waves.map((wave, rank): WaveRecord => {
     const known = stored.get(wave.name);
     const { pods = 0, updated = 0, updatedReady = 0, left = 0 } = tallies[rank] ?? {};
     const times = isSkipping
       ? { ...timesKnown(known), passedAt: known?.passedAt ?? now }
-      : timesOf(wave, known, { isComplete: left === 0, isReached, now });
+      : timesOf(wave, known, { ...since, pods, isComplete: left === 0 && isReached });
     isReached = times.passedAt !== undefined;
     return { name: wave.name, pods, updated, updatedReady, ...times };
   });
@@ -132,15 +158,16 @@ type Times = Pick<WaveRecord, "completeSince" | "passedAt">;
 
 /** The time begins again when a pod of the wave is not ready any more before it is over. */
 function timesOf(
-  { soakSeconds, isPaused }: Wave,
+  wave: Wave,
   known: WaveRecord | undefined,
-  { isComplete, isReached, now }: { readonly isComplete: boolean; readonly isReached: boolean; readonly now: string },
+  { isComplete, pods, now, isProven }: Since & { readonly isComplete: boolean; readonly pods: number },
 ): Times {
   const { completeSince: before, passedAt } = known ?? {};
   if (passedAt !== undefined) return { ...timesKnown(known), passedAt };
-  if (!(isReached && isComplete)) return {};
+  if (!isComplete) return {};
   const completeSince = before ?? now;
-  const isOver = !isPaused && isSoaked(completeSince, soakSeconds, now);
+  const soakedAt = addSeconds(completeSince, wave.soakSeconds) ?? "";
+  const isOver = !wave.isPaused && isSoaked(completeSince, wave.soakSeconds, now) && isProven(wave, soakedAt, pods);
   return { completeSince, ...(isOver ? { passedAt: now } : {}) };
 }
 
@@ -158,13 +185,14 @@ function openWaves(waves: readonly Wave[], isPassed: (name: string) => boolean):
   return closed < 0 ? waves.length + 1 : closed + 1;
 }
 
-function rowsOf(waves: readonly Wave[], tallies: readonly Tally[], list: readonly WaveRecord[]): readonly WaveRow[] {
+function rowsOf(waves: readonly Wave[], tallies: readonly Tally[], list: readonly WaveRecord[], now: string) {
   let isReached = true;
   const rows = waves.map((wave, rank): WaveRow => {
     const record = list[rank];
-    const stage = isReached ? stageOf(wave, record) : "waiting";
+    const stage = isReached ? stageOf(wave, now, record) : "waiting";
     isReached = stage === "passed";
-    const until = stage === "soaking" ? addSeconds(record?.completeSince ?? "", wave.soakSeconds) : undefined;
+    const isTimed = stage === "soaking" || stage === "checking";
+    const until = isTimed ? addSeconds(record?.completeSince ?? "", wave.soakSeconds) : undefined;
     return { ...rowOf(wave.name, stage, tallies[rank]), ...(until === undefined ? {} : { soaksUntil: until }) };
   });
   const rest = tallies[waves.length];
@@ -173,10 +201,12 @@ function rowsOf(waves: readonly Wave[], tallies: readonly Tally[], list: readonl
   return [...rows, rowOf("", stage, rest)];
 }
 
-function stageOf({ isPaused }: Wave, { completeSince, passedAt }: Partial<WaveRecord> = {}): WaveStage {
+function stageOf({ isPaused, soakSeconds }: Wave, now: string, record: Partial<WaveRecord> = {}): WaveStage {
+  const { completeSince, passedAt } = record;
   if (completeSince === undefined && passedAt === undefined) return "updating";
   if (isPaused) return "paused";
-  return passedAt === undefined ? "soaking" : "passed";
+  if (passedAt !== undefined || completeSince === undefined) return "passed";
+  return isSoaked(completeSince, soakSeconds, now) ? "checking" : "soaking";
 }
 
 function rowOf(

@@ -3,10 +3,11 @@ import { counted } from "../../../go/counted.ts";
 import type { WaveRow, WavesSummary } from "./standing.ts";
 
 /** Why pods of later waves wait, as conditions and explanations call it. */
-export type WaveReason = "LaterWave" | "WaveSoaking" | "WavePaused";
+export type WaveReason = "LaterWave" | "WaveSoaking" | "WaveChecking" | "WavePaused";
 
 export function waveReason({ holder }: WavesSummary): WaveReason {
   if (holder?.stage === "soaking") return "WaveSoaking";
+  if (holder?.stage === "checking") return "WaveChecking";
   return holder?.stage === "paused" ? "WavePaused" : "LaterWave";
 }
 
@@ -20,7 +21,7 @@ export function wavesText(summary: WavesSummary): string {
   const { behind, isTurning } = summary;
   const waiting = counted(behind, "pod of later waves waits", "pods of later waves wait");
   const text = isTurning ? turnText(summary) : (holderText(summary) ?? "all waves have begun");
-  return `${text}; ${waiting}`;
+  return behind === 0 ? text : `${text}; ${waiting}`;
 }
 
 function turnText({ rows }: WavesSummary): string {
@@ -30,6 +31,7 @@ function turnText({ rows }: WavesSummary): string {
 
 function textOf({ name, stage, pods, left, soaksUntil }: WaveRow): string {
   if (stage === "soaking") return `wave ${name} is complete and soaks until ${soaksUntil}`;
+  if (stage === "checking") return `wave ${name} is complete and is passed once its checks of metrics pass`;
   if (stage === "paused") return `wave ${name} is paused`;
   return `wave ${name} comes first, ${left} of its ${counted(pods, "pod")} ${left === 1 ? "is" : "are"} not updated and ready yet`;
 }
@@ -41,6 +43,6 @@ export function waveName(name: string): string {
 
 /** Where a wave stands, in a few words. */
 export function stageText({ stage, pods, updatedReady, soaksUntil }: WaveRow): string {
-  const until = soaksUntil === undefined ? "" : ` until ${soaksUntil}`;
+  const until = soaksUntil === undefined || stage !== "soaking" ? "" : ` until ${soaksUntil}`;
   return `${stage}${until}, ${updatedReady} of ${counted(pods, "pod")} updated and ready`;
 }

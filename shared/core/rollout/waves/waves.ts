@@ -15,10 +15,12 @@ export interface Wave {
   readonly soakSeconds: number;
   /** nothing behind it goes on */
   readonly isPaused: boolean;
+  /** names of checks of metrics that it is asked; absent: all of them */
+  readonly checks?: readonly string[];
 }
 
 const EXAMPLE = '[{"name": "dev", "namespaceSelector": {"matchLabels": {"stage": "dev"}}}]';
-const FIELDS: readonly string[] = ["name", "namespaceSelector", "soakSeconds", "paused"];
+const FIELDS: readonly string[] = ["name", "namespaceSelector", "soakSeconds", "paused", "checks"];
 const OPERATORS: ReadonlyMap<string, "values" | "none"> = new Map([
   ["In", "values"],
   ["NotIn", "values"],
@@ -109,11 +111,11 @@ function listProblems(list: unknown): readonly string[] {
 
 /** As it is written. */
 type Anything<Key extends string> = Readonly<Partial<Record<Key, unknown>>>;
-type Given = Anything<"name" | "namespaceSelector" | "soakSeconds" | "paused">;
+type Given = Anything<"name" | "namespaceSelector" | "soakSeconds" | "paused" | "checks">;
 
 function waveProblems(one: unknown, at: number): readonly string[] {
   if (!isJsonObject(one)) return [`has a wave (number ${at + 1}) that is no object: write ${EXAMPLE}`];
-  const { name, namespaceSelector, soakSeconds, paused }: Given = one;
+  const { name, namespaceSelector, soakSeconds, paused, checks }: Given = one;
   if (typeof name !== "string" || !NAME.test(name))
     return [`has a wave (number ${at + 1}) without a good name: write up to 63 of a-z, 0-9 and -, such as dev`];
   const unknown = Object.keys(one).filter((field) => !FIELDS.includes(field));
@@ -128,6 +130,9 @@ function waveProblems(one: unknown, at: number): readonly string[] {
     ...(paused === undefined || typeof paused === "boolean"
       ? []
       : [`says paused in the wave ${name} without true or false: write one of them, without quotes`]),
+    ...(checks === undefined || areTexts(checks)
+      ? []
+      : [`has bad checks in the wave ${name}: write a list of names such as ["errors"], or [] for none`]),
   ];
 }
 
@@ -188,11 +193,12 @@ function areTexts(values: unknown): boolean {
   return Array.isArray(values) && values.every((value) => typeof value === "string");
 }
 
-function waveFrom({ name, namespaceSelector, soakSeconds = 0, paused = false }: Given): Wave {
+function waveFrom({ name, namespaceSelector, soakSeconds = 0, paused = false, checks }: Given): Wave {
   return {
     name: name as string,
     namespaceSelector: namespaceSelector as LabelSelector,
     soakSeconds: soakSeconds as number,
     isPaused: paused as boolean,
+    ...(checks === undefined ? {} : { checks: checks as readonly string[] }),
   };
 }
