@@ -139,7 +139,7 @@ describe("the pod webhook", () => {
     const others = IN_TROUBLE.flatMap((name) => Array.from({ length: 20 }, () => ask(name)));
     const times: number[] = [];
     for (let turn = 0; turn < 20; turn++) {
-      const { statusCode, body, ms } = await ask("well");
+      const { statusCode, body, ms } = await ask("well", "well", 10);
       expect([statusCode, (JSON.parse(body) as AdmissionReview).response?.allowed]).toEqual([200, true]);
       times.push(ms);
     }
@@ -219,7 +219,7 @@ describe("passes", () => {
     const lines = quietLog();
     await deploy(well.cluster, "agent", 2, {});
     await release(well.cluster, "agent", 2, { maxUnavailable: 2 });
-    const passes = rollout({}, context(8_000));
+    const passes = rollout({}, context(12_000));
     const failed = await passes.then(
       () => "",
       (error: Error) => error.message,
