@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
+import {
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  SKIP_WAVES_ANNOTATION,
+  WAVES_ANNOTATION,
+} from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { diffSidecarSets } from "../../shared/core/inspect/diff/diff.ts";
 import { specChanges } from "../../shared/core/inspect/diff/spec-changes.ts";
@@ -91,6 +96,7 @@ const NOTHING_KNOWN = {
   revisions: [],
   kubelets: new Map<string, string>(),
   isResizeServed: false,
+  namespaceLabels: new Map(),
   settings: DEFAULT_ROLLOUT_SETTINGS,
 };
 
@@ -173,4 +179,43 @@ it("both hashes are told, and pods come by name", () => {
   expect(diff.hash.before).not.toBe(diff.hash.after);
   expect(diff.hashWithoutImage.before).toBe(diff.hashWithoutImage.after);
   expect(diff.pods.map(({ name }) => name)).toEqual(["a", "b"]);
+});
+
+describe("waves", () => {
+  const WAVES =
+    '[{"name": "dev", "namespaceSelector": {"matchLabels": {"stage": "dev"}}}, {"name": "prod", "namespaceSelector": {"matchLabels": {"stage": "prod"}}}]';
+  const withWaves = (more: Readonly<Record<string, string>> = {}): SidecarSet => ({
+    ...LATER,
+    metadata: {
+      ...LATER.metadata,
+      annotations: { ...LATER.metadata?.annotations, [WAVES_ANNOTATION]: WAVES, ...more },
+    },
+  });
+  const inNamespace = (pod: Pod, namespace: string): Pod => ({ ...pod, metadata: { ...pod.metadata, namespace } });
+  const pods = [
+    inNamespace(injected(BEFORE, "a"), "dev"),
+    inNamespace(injected(BEFORE, "b"), "dev"),
+    inNamespace(injected(LATER, "c"), "dev"),
+    inNamespace(injected(BEFORE, "d"), "other"),
+  ];
+  const namespaceLabels = new Map([
+    ["dev", { stage: "dev" }],
+    ["other", {}],
+  ]);
+  const wavesOf = (after: SidecarSet) =>
+    diffSidecarSets({ before: BEFORE, after, pods, ...NOTHING_KNOWN, namespaceLabels }).waves;
+
+  it("have their pods counted by what becomes of them, those of no wave last", () => {
+    expect(wavesOf(withWaves())).toEqual([
+      { name: "dev", fates: { inPlace: 2, updated: 1 } },
+      { name: "prod", fates: {} },
+      { name: "", fates: { inPlace: 1 } },
+    ]);
+  });
+
+  it("are not told where there are none, or this release skips them", () => {
+    expect(wavesOf(LATER)).toBeUndefined();
+    const hash = LATER.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
+    expect(wavesOf(withWaves({ [SKIP_WAVES_ANNOTATION]: hash }))).toBeUndefined();
+  });
 });

@@ -2,6 +2,7 @@
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { diffSidecarSets, type PodFate, type SidecarSetDiff } from "../../../shared/core/inspect/diff/diff.ts";
 import type { Effect } from "../../../shared/core/inspect/diff/spec-changes.ts";
+import { waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
@@ -70,6 +71,16 @@ const FATES: readonly (readonly [PodFate["kind"], string, Color])[] = [
   ["left", "are no longer selected, and keep what they have", "yellow"],
 ];
 
+/** In the line of a wave. */
+const SHORT: Readonly<Record<PodFate["kind"], string>> = {
+  inPlace: "in place",
+  replace: "replaced",
+  recreate: "to be recreated",
+  updated: "have it already",
+  lacks: "without sidecars",
+  left: "no longer selected",
+};
+
 const NAMED = 5;
 
 function show(diff: SidecarSetDiff, name: string, screen: Screen): void {
@@ -89,9 +100,19 @@ function show(diff: SidecarSetDiff, name: string, screen: Screen): void {
   screen.line();
   screen.line({ text: `Pods: ${pods.length}`, color: "bold" });
   for (const [kind, text, color] of FATES) showFate(pods, [kind, text, color], screen);
+  showWaves(diff, screen);
   showRenewals(renewals, screen);
   for (const { pods: count, standing } of disruptionBudgets)
     screen.line({ text: `  ${counted(count, "pod is", "pods are")} updated as ${standing}`, color: "yellow" });
+}
+
+function showWaves({ waves = [] }: SidecarSetDiff, screen: Screen): void {
+  if (waves.length > 0) screen.line({ text: "Waves, one after the other:", color: "bold" });
+  for (const { name, fates } of waves) {
+    const counts = FATES.flatMap(([kind]) => (fates[kind] === undefined ? [] : `${fates[kind]} ${SHORT[kind]}`));
+    const lines = wrap(`${waveName(name)}: ${counts.join(", ") || "no pods"}`, screen.width - 2, 2);
+    for (const line of lines) screen.line(`  ${line}`);
+  }
 }
 
 function showFate(pods: readonly PodFate[], [kind, text, color]: (typeof FATES)[number], screen: Screen): void {

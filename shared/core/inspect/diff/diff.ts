@@ -1,5 +1,5 @@
 /** Decides what a changed SidecarSet means for the pods that run: who can be updated in place, and who must be recreated, because of what. */
-import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
@@ -15,6 +15,7 @@ import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { revisionData } from "../../sidecarset/revision/revision-data.ts";
 import { type AskedBudget, askedBudgets } from "./asked-budgets.ts";
 import { type SpecChange, specChanges } from "./spec-changes.ts";
+import { type WaveFates, waveFates } from "./wave-fates.ts";
 
 interface PodName {
   readonly namespace: string;
@@ -56,6 +57,8 @@ export interface SidecarSetDiff {
   readonly renewals: readonly Renewal[];
   /** with gate RespectDisruptionBudgets: asked before pods are updated in place; absent: none */
   readonly disruptionBudgets?: readonly AskedBudget[];
+  /** in their order; absent: there are none, or this release skips them */
+  readonly waves?: readonly WaveFates<PodFate["kind"]>[];
 }
 
 /** Observed as if `after` were stored. */
@@ -65,6 +68,8 @@ export interface DiffInput extends Omit<Surroundings, "sidecarSet"> {
   readonly after: SidecarSet;
   /** those that either of them selects, by its namespaces too */
   readonly pods: readonly Pod[];
+  /** of namespaces, where `after` has waves */
+  readonly namespaceLabels: ReadonlyMap<string, Labels>;
   readonly settings: RolloutSettings;
 }
 
@@ -87,6 +92,11 @@ export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
     ...askedBudgets(
       input.disruptionBudgets,
       fates.filter(({ fate }) => fate.kind === "inPlace").map(({ pod }) => pod),
+    ),
+    ...waveFates(
+      after,
+      input.namespaceLabels,
+      fates.map(({ fate }) => fate),
     ),
     renewals: renewalsOf(
       fates.filter(({ fate }) => fate.kind === "recreate" || fate.kind === "lacks").map(({ pod }) => pod),
