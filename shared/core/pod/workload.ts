@@ -19,8 +19,6 @@ export interface Renewal extends Workload {
 
 /** Tells of a ReplicaSet that a Deployment made it. */
 export const POD_TEMPLATE_HASH_LABEL = "pod-template-hash";
-/** `kubectl rollout restart` knows these. */
-const RESTARTED: ReadonlySet<string> = new Set(RESTARTED_KINDS.map((kind) => kind.toLowerCase()));
 const NAMED = 5;
 
 /** A ReplicaSet that a Deployment made is named like it, with the hash of its template. */
@@ -81,7 +79,9 @@ function renewals(pods: readonly WorkloadPod[]): readonly Renewal[] {
 
 function commandOf(namespace: string, workload: string, pods: readonly WorkloadPod[]): string {
   const [kind = ""] = workload.split("/");
-  if (RESTARTED.has(kind)) return `kubectl -n ${namespace} rollout restart ${workload}`;
+  // `kubectl rollout restart` knows these.
+  if (RESTARTED_KINDS.some((one) => one.toLowerCase() === kind))
+    return `kubectl -n ${namespace} rollout restart ${workload}`;
   // Its pod is at work, and to delete it would be a failed attempt.
   if (kind === "job") return `# ${namespace}: the next run of ${workload} gets it`;
   const names = pods.slice(0, NAMED).map(({ name }) => name);
