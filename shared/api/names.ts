@@ -40,6 +40,10 @@ export const IGNORE_NEVER_READY_ANNOTATION = "sidecarset.kruise.io/ignore-never-
 export const EVICT_MISSED_ANNOTATION = "sidecarset.kruise.io/evict-missed";
 /** ours: which pods are evicted, within maxUnavailable, so that their controllers create others: `NotUpgradable`, `Missed` */
 export const REPLACE_ANNOTATION = "sidecarset.kruise.io/replace";
+/** On a workload: for which version of which SidecarSets it was restarted, NAME=HASH with a comma between. */
+export const RESTARTED_FOR_ANNOTATION = "sidecarset.kruise.io/restarted-for";
+/** Of a pod template: what `kubectl rollout restart` writes. */
+export const RESTARTED_AT_ANNOTATION = "kubectl.kubernetes.io/restartedAt";
 /** ours: "true" upgrades pods of StatefulSets one at a time, set after set, from the highest ordinal down */
 export const FOLLOW_ORDINALS_ANNOTATION = "sidecarset.kruise.io/follow-ordinals";
 export const BASE_ANNOTATION = "apps.kruise.io/sidecarset-base";

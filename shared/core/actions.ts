@@ -23,6 +23,18 @@ export interface Departure {
   readonly until: string;
 }
 
+/** Workloads of apps/v1 that recreate their pods, one after the other, when their template changes. */
+export const RESTARTED_KINDS = ["Deployment", "StatefulSet", "DaemonSet"] as const;
+export type RestartedKind = (typeof RESTARTED_KINDS)[number];
+
+/** A workload that is, or may be, restarted: in the ledger until it is through. */
+export interface Restarted {
+  readonly workload: RestartedKind;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
 export interface ImageChange {
   /** index in the list, of the pod that was looked at */
   readonly index: number;
@@ -80,6 +92,15 @@ export type Action =
       readonly usesBudget: boolean;
       /** what the ledger says of it until there is another */
       readonly departure: Departure;
+    }
+  /** Its template is patched, on the same conditions as a pod: its own strategy recreates its pods, with the sidecars of now. */
+  | {
+      readonly kind: "RestartWorkload";
+      readonly workload: Restarted & PodPrecondition;
+      /** RFC3339 */
+      readonly at: string;
+      /** what the workload's annotation is to say, whole */
+      readonly restartedFor: string;
     }
   /**
    * Comes after the pod's own patch, and the kubelet writes to the status as well: the precondition is the uid, and what

@@ -17,7 +17,7 @@ import { createHash } from "node:crypto";
 import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { isLater } from "../go/resource-version.ts";
-import type { Departure } from "./actions.ts";
+import { type Departure, RESTARTED_KINDS, type Restarted, type RestartedKind } from "./actions.ts";
 
 /**
  * More than this many pods are never being written to at once, those among them that were evicted and have no successor;
@@ -35,6 +35,8 @@ export interface PodState {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
+  /** absent: it is a pod, and no workload that is to be restarted */
+  readonly workload?: RestartedKind;
 }
 
 export interface Reservation extends PodState {
@@ -63,6 +65,8 @@ export interface Ledger {
   readonly checks?: string;
   /** evicted pods that have no successor yet; absent: none */
   readonly departed?: readonly Departure[];
+  /** workloads that are being restarted; absent: none */
+  readonly restarted?: readonly Restarted[];
 }
 
 export const EMPTY_LEDGER: Ledger = { uid: "", generation: 0, reservations: [] };
@@ -82,16 +86,17 @@ export function ledgerName(owner: string, kind: LedgerKind = "sidecarset"): stri
 /** A ConfigMap's data: one line a reservation, for people to read too. */
 export function formatLedger(ledger: Ledger, kind: LedgerKind = "sidecarset"): Readonly<Record<string, string>> {
   const lines = ledger.reservations.map(
-    ({ namespace, name, uid, resourceVersion, generation, revision }) =>
-      `${namespace}/${name} ${uid} ${resourceVersion} ${generation} ${revision}\n`,
+    ({ namespace, name, uid, resourceVersion, generation, revision, workload }) =>
+      `${namespace}/${name} ${uid} ${resourceVersion} ${generation} ${revision}${workload ? ` ${workload}` : ""}\n`,
   );
-  const { checks, departed = [] } = ledger;
+  const { checks, departed = [], restarted = [] } = ledger;
   return {
     [UID_KEYS[kind]]: ledger.uid,
     generation: String(ledger.generation),
     reservations: lines.join(""),
     ...(checks === undefined ? {} : { checks }),
     ...(departed.length > 0 ? { departed: formatDepartures(departed) } : {}),
+    ...(restarted.length > 0 ? { restarted: restarted.map(formatRestarted).join("") } : {}),
   };
 }
 
@@ -100,36 +105,55 @@ export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger
   const { generation, reservations, checks } = data;
   const uid = data[UID_KEYS.sidecarset] ?? data[UID_KEYS.statefulset];
   if (uid === undefined || generation === undefined || !/^\d{1,15}$/.test(generation)) return undefined;
-  const parsed = (reservations ?? "").split("\n").filter(Boolean).map(parseReservation);
-  const valid = parsed.filter((reservation) => reservation !== undefined);
-  const departed = parseDepartures(data["departed"] ?? "");
-  if (valid.length !== parsed.length || departed === undefined) return undefined;
+  const reserved = parseLines(reservations, parseReservation);
+  const departed = parseLines(data["departed"], parseDeparture);
+  const restarted = parseLines(data["restarted"], parseRestarted);
+  if (!(reserved && departed && restarted)) return undefined;
   return {
     uid,
     generation: Number(generation),
-    reservations: valid,
+    reservations: reserved,
     ...(checks === undefined ? {} : { checks }),
     ...(departed.length > 0 ? { departed } : {}),
+    ...(restarted.length > 0 ? { restarted } : {}),
   };
 }
 
+/** undefined: one of them cannot be read. */
+function parseLines<T>(text: string | undefined, parse: (line: string) => T | undefined): readonly T[] | undefined {
+  const lines = (text ?? "").split("\n").filter(Boolean);
+  const parsed = lines.map(parse).filter((one) => one !== undefined);
+  return parsed.length === lines.length ? parsed : undefined;
+}
+
 function parseReservation(line: string): Reservation | undefined {
-  const match = /^([^ /]+)\/([^ /]+) ([^ ]+) ([^ ]+) (\d{1,15}) ([^ ]*)$/.exec(line);
+  const match = /^([^ /]+)\/([^ /]+) ([^ ]+) ([^ ]+) (\d{1,15}) ([^ ]*)(?: ([^ ]+))?$/.exec(line);
   if (!match) return undefined;
-  const [, namespace = "", name = "", uid = "", resourceVersion = "", generation = "", revision = ""] = match;
-  return { namespace, name, uid, resourceVersion, generation: Number(generation), revision };
+  const [, namespace = "", name = "", uid = "", resourceVersion = "", generation = "", revision = "", kind] = match;
+  const workload = kindOf(kind);
+  if (workload === undefined && kind !== undefined) return undefined;
+  const pod = { namespace, name, uid, resourceVersion, generation: Number(generation), revision };
+  return workload === undefined ? pod : { ...pod, workload };
+}
+
+function kindOf(text: string | undefined): RestartedKind | undefined {
+  return RESTARTED_KINDS.find((kind) => kind === text);
+}
+
+function formatRestarted({ workload, namespace, name, uid }: Restarted): string {
+  return `${workload} ${namespace}/${name} ${uid}\n`;
+}
+
+function parseRestarted(line: string): Restarted | undefined {
+  const [, kind, namespace = "", name = "", uid = ""] = /^([^ ]+) ([^ /]+)\/([^ /]+) ([^ ]+)$/.exec(line) ?? [];
+  const workload = kindOf(kind);
+  return workload && { workload, namespace, name, uid };
 }
 
 function formatDepartures(departed: readonly Departure[]): string {
   return departed
     .map(({ namespace, name, uid, owner, of, until }) => `${namespace}/${name} ${uid} ${owner} ${of} ${until}\n`)
     .join("");
-}
-
-function parseDepartures(text: string): readonly Departure[] | undefined {
-  const lines = text.split("\n").filter(Boolean);
-  const parsed = lines.map(parseDeparture).filter((one) => one !== undefined);
-  return parsed.length === lines.length ? parsed : undefined;
 }
 
 function parseDeparture(line: string): Departure | undefined {
@@ -241,9 +265,10 @@ export function withoutThese(ledger: Ledger, gone: ReadonlySet<Reservation>): Le
   return { ...ledger, reservations: ledger.reservations.filter(({ uid }) => !uids.has(uid)) };
 }
 
-function reservationOf({ namespace, name, uid, resourceVersion }: PodState, subject: Subject): Reservation {
-  const { generation, revision } = subject;
-  return { namespace, name, uid, resourceVersion, generation, revision };
+function reservationOf(state: PodState, { generation, revision }: Subject): Reservation {
+  const { namespace, name, uid, resourceVersion, workload } = state;
+  const pod = { namespace, name, uid, resourceVersion, generation, revision };
+  return workload === undefined ? pod : { ...pod, workload };
 }
 
 function stateOf({ uid, resourceVersion }: PodState): string {

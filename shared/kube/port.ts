@@ -20,6 +20,15 @@ export const CONTROLLER_REVISIONS: Resource = {
   plural: "controllerrevisions",
   namespaced: true,
 };
+export const DEPLOYMENTS: Resource = { group: "apps", version: "v1", plural: "deployments", namespaced: true };
+export const REPLICA_SETS: Resource = { group: "apps", version: "v1", plural: "replicasets", namespaced: true };
+export const BUILT_IN_STATEFUL_SETS: Resource = {
+  group: "apps",
+  version: "v1",
+  plural: "statefulsets",
+  namespaced: true,
+};
+export const DAEMON_SETS: Resource = { group: "apps", version: "v1", plural: "daemonsets", namespaced: true };
 export const LEASES: Resource = { group: "coordination.k8s.io", version: "v1", plural: "leases", namespaced: true };
 export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource = {
   group: "admissionregistration.k8s.io",

@@ -4,7 +4,9 @@ import { HASH_ANNOTATION, METRICS_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { explainPod, explainPodAlone, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
 import { REASONS, type Step } from "../../shared/core/inspect/explain/step.ts";
+import { keyOfWorkload } from "../../shared/core/pod/workload.ts";
 import { evaluated, formatRecords, knownChecks, parseRecords } from "../../shared/core/rollout/checks/check-records.ts";
+import type { Restarting } from "../../shared/core/rollout/replace/workload-object.ts";
 import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
 import {
   CONTEXT,
@@ -105,6 +107,22 @@ const REPLACING = setOf(
   {},
   { annotations: { ...setOf().metadata?.annotations, "sidecarset.kruise.io/replace": "NotUpgradable" }, generation: 1 },
 );
+
+const RESTARTING = setOf(
+  {},
+  {
+    annotations: { ...setOf().metadata?.annotations, "sidecarset.kruise.io/replace": "NotUpgradable,Restart" },
+    generation: 1,
+  },
+);
+
+/** `underWay`: uids of the StatefulSet web, where it is being restarted; else it is not there. */
+function restarting(...underWay: readonly string[]): Restarting {
+  const place = { workload: "StatefulSet", namespace: pod().metadata?.namespace ?? "", name: "web" } as const;
+  const workload = underWay.length > 0 ? { metadata: { uid: "a", generation: 2 } } : null;
+  const restarted = underWay.map((uid) => ({ ...place, uid }));
+  return { missed: [], restarted, workloads: new Map([[keyOfWorkload(place), workload]]) };
+}
 
 function owned(one: Pod, kind: string): Pod {
   const owner = { apiVersion: "apps/v1", kind, name: "web", uid: "uid-web", controller: true };
@@ -352,6 +370,18 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     "ok",
     { set: REPLACING, pod: owned(pod({ withoutImage: "x" }), "ReplicaSet") },
     /the next pass evicts it, and another comes in its place/,
+  ],
+  [
+    "Restarting",
+    "wait",
+    { set: RESTARTING, pod: owned(pod({ withoutImage: "x" }), "StatefulSet"), facts: { restarting: restarting("a") } },
+    /^StatefulSet \S+ is being restarted$/,
+  ],
+  [
+    "RestartHeld",
+    "stop",
+    { set: RESTARTING, pod: owned(pod({ withoutImage: "x" }), "StatefulSet"), facts: { restarting: restarting() } },
+    /^StatefulSet \S+ is not restarted: there is no such StatefulSet that its pods belong to$/,
   ],
   [
     "NotUpgradable",

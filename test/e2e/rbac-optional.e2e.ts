@@ -6,8 +6,12 @@ import { containerRecreateRequestCrd } from "../../shared/install/crd/container-
 import { statefulSetCrd } from "../../shared/install/crd/stateful-set-crd.ts";
 import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
 import {
+  BUILT_IN_STATEFUL_SETS,
   type Cluster,
+  DAEMON_SETS,
+  DEPLOYMENTS,
   DISRUPTION_BUDGETS,
+  REPLICA_SETS,
   type Resource,
   SIDECARSETS,
   UNAVAILABLE_BUDGETS,
@@ -62,6 +66,8 @@ const UNDONE: SidecarSet = {
 let functions: Functions;
 let cluster: Cluster;
 const accounts = new Map<string | undefined, RawTarget>();
+const WORKLOADS = [DEPLOYMENTS, BUILT_IN_STATEFUL_SETS, DAEMON_SETS, REPLICA_SETS];
+
 beforeAll(async () => {
   const admin = controlPlane();
   functions = await startFunctions(admin, { hasTicks: false });
@@ -85,6 +91,13 @@ beforeAll(async () => {
   const budget = { ...kruise, metadata: { name: "one", namespace: "default" }, ...{ spec: {} } };
   await until("unavailable budgets are served", async () => Boolean(await cluster.create(UNAVAILABLE_BUDGETS, budget)));
   await cluster.create(SIDECARSETS, UNDONE);
+  for (const workload of WORKLOADS) {
+    const labels = { app: workload.plural };
+    const template = { metadata: { labels }, spec: { ...POD_SPEC, nodeSelector: { "example.com/none": "none" } } };
+    const scaled = workload === DAEMON_SETS ? {} : { replicas: 0 };
+    const spec = { ...scaled, selector: { matchLabels: labels }, template };
+    await cluster.create(workload, { metadata: { name: "one", namespace: "default" }, ...{ spec } });
+  }
   for (const name of ["prey", "kept"]) {
     const pod = { metadata: { name, namespace: "default" }, spec: POD_SPEC };
     knowPod(name, (await cluster.create<KubernetesObject>(ALL_PODS, pod)).metadata?.uid);
@@ -94,6 +107,8 @@ afterAll(async () => {
   for (const name of ["prey", "kept"])
     await cluster.delete(ALL_PODS, { namespace: "default", name }).catch(() => undefined);
   await cluster?.delete(SIDECARSETS, { name: "undone" }).catch(() => undefined);
+  for (const workload of WORKLOADS)
+    await cluster?.delete(workload, { namespace: "default", name: "one" }).catch(() => undefined);
   await cluster?.delete(DEFINITIONS, { name: statefulSetCrd().metadata?.name ?? "" });
   await cluster?.delete(DEFINITIONS, { name: containerRecreateRequestCrd().metadata?.name ?? "" });
   await cluster?.delete(DEFINITIONS, { name: unavailableBudgetCrd().metadata?.name ?? "" });

@@ -69,7 +69,7 @@ describe("checked-in manifests", () => {
       parseAllDocuments(content).map((document) => document.toJS() as KubernetesObject),
     );
     expect(names(written)).toEqual(names(installation(address)));
-    expect(written).toHaveLength(40);
+    expect(written).toHaveLength(42);
   });
 });
 
@@ -210,6 +210,7 @@ test("what only some features need is in none of the base roles, and gives nobod
   ]);
   expect(Object.fromEntries(granted)).toEqual({
     eviction: ["pods/eviction", "features"],
+    restart: ["deployments", "statefulsets", "daemonsets", "replicasets", "features"],
     undo: ["sidecarsets", "features"],
     "webhook-configuration": ["mutatingwebhookconfigurations", "features"],
     "launch-order": ["configmaps", "features"],
@@ -255,7 +256,7 @@ test("what only some features need is in none of the base roles, and gives nobod
 test("a fence is part of an installation unless somebody leaves it out, and refuses what it cannot judge", () => {
   const kinds = (objects: readonly KubernetesObject[]) => objects.map(({ kind = "" }) => kind);
   const isPolicy = (kind: string) => kind.startsWith("ValidatingAdmissionPolicy");
-  expect(kinds(installation(address)).filter(isPolicy)).toHaveLength(16);
+  expect(kinds(installation(address)).filter(isPolicy)).toHaveLength(18);
   expect(kinds(installation(address, { isUnfenced: true })).filter(isPolicy)).toEqual([]);
   for (const { kind, spec } of fenceObjects() as readonly { readonly kind: string; readonly spec: object }[]) {
     if (kind === "ValidatingAdmissionPolicy") expect(spec).toMatchObject({ failurePolicy: "Fail" });

@@ -65,6 +65,7 @@ const EFFECTS: Readonly<Record<Effect, readonly [string, Color]>> = {
 const FATES: readonly (readonly [PodFate["kind"], string, Color])[] = [
   ["inPlace", "will be updated in place", "green"],
   ["replace", "will be replaced, within the same budget", "yellow"],
+  ["restart", "will be recreated: their workloads are restarted", "yellow"],
   ["recreate", "must be recreated to get it", "red"],
   ["updated", "have it already", "dim"],
   ["lacks", "match, and have none of its sidecars until they are recreated", "yellow"],

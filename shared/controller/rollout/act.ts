@@ -9,6 +9,7 @@ import { type Clock, timestamp } from "../loop/clock.ts";
 import { recordEvent } from "../loop/event.ts";
 import { evictPod } from "./evict-pod.ts";
 import { conditionPatch, podPatch, resizePatch } from "./pod-patch.ts";
+import { restartWorkload } from "./restart-workload.ts";
 import { ownStatus } from "./status-fields.ts";
 
 export interface ActContext {
@@ -80,6 +81,8 @@ async function carryOut(action: Action, context: ActContext): Promise<Kubernetes
       return await cluster.patch<PartialObject>(PODS, action.pod, podPatch(action), { answer: "metadata" });
     case "EvictPod":
       return await evictPod(cluster, action.pod);
+    case "RestartWorkload":
+      return await restartWorkload(cluster, action);
     case "PatchPodCondition":
       return await cluster.patch<PartialObject>(PODS, action.pod, conditionPatch(action), {
         subresource: "status",

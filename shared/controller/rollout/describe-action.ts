@@ -1,5 +1,6 @@
 /** What a dry run would do, in words. */
 import type { Action } from "../../core/actions.ts";
+import { keyOfWorkload } from "../../core/pod/workload.ts";
 
 /** One line for people. */
 export function describeAction(action: Action): string {
@@ -20,6 +21,8 @@ export function describeAction(action: Action): string {
     }
     case "EvictPod":
       return `evict pod ${action.pod.namespace}/${action.pod.name}: its controller creates another, with the sidecars of now`;
+    case "RestartWorkload":
+      return `restart ${keyOfWorkload(action.workload)}: it recreates its pods as its own strategy says, with the sidecars of now`;
     case "PatchPodCondition": {
       const { type, status, reason } = action.condition;
       return `set condition ${type}=${status} (${reason}) of pod ${action.pod.namespace}/${action.pod.name}`;

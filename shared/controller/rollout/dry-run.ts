@@ -14,6 +14,7 @@ import { disruptionSteps } from "./describe-disruptions.ts";
 import { explain } from "./explain.ts";
 import { decideContext, decideOn, keptOf, type Look, lookAt, type RolloutContext, surroundingsOf } from "./look.ts";
 import type { SidecarSetReport } from "./report.ts";
+import { decideWithWorkloads } from "./workloads.ts";
 
 /** What a dry run foresees beyond the actions of now. */
 export interface PlanWish {
@@ -34,7 +35,7 @@ export async function planOnly(context: RolloutContext, name: string, wish?: Pla
   const subject = subjectOf(look.sidecarSet);
   const kept = await keptOf(context, look);
   const reserved = new Set(kept.map(({ uid }) => uid));
-  const decision = decideOn(context, look, kept);
+  const decision = await decideWithWorkloads(context, look, () => decideOn(context, look, kept));
   const { actions, status, summary } = decision;
   const { granted, fenced } = withReservations(kept, wantedPods(actions, reserved), subject);
   const isGranted = (action: Action) =>

@@ -78,6 +78,8 @@ async function evictNext(context: RolloutContext, look: Look, evictions: Evictio
 
 function planNext(context: RolloutContext, look: Look, { tried }: Evictions): readonly Pod[] {
   const { sidecarSet, observed, stored, missed = [] } = look;
+  // Nobody knows how many pods a restart takes down.
+  if (stored.ledger.restarted) return [];
   const awaited = departedOf(context, look, stored.ledger.reservations).length;
   const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));
   const left = missed.filter(({ metadata }) => !tried.has(metadata?.uid ?? ""));

@@ -1,5 +1,6 @@
 /** Why a pass left a SidecarSet, in one sentence. */
 import { disruptionText, NO_BUDGETS } from "../../core/rollout/disruption/guard.ts";
+import { NO_RESTARTS, restartsText } from "../../core/rollout/replace/replaced.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { wavesText } from "../../core/rollout/waves/wave-text.ts";
 import { counted } from "../../go/counted.ts";
@@ -70,6 +71,8 @@ function progressOf(summary: Summary): string {
       return `${count}; ${selected === 0 ? "" : `${selected} being upgraded; `}${waveText(summary)}${immutable}`;
     case "evictionRefused":
       return `${count}; ${evictionText(summary)}`;
+    case "restart":
+      return `${count}; ${restartsText(summary.restarts ?? NO_RESTARTS)}${immutable}`;
     case "disruptionBudget":
       return `${count}; ${disruptionText(summary.disruptionBudgets ?? NO_BUDGETS)}${immutable}`;
     case "nothingWaits":

@@ -1,10 +1,14 @@
 /** Controllers of which an eviction was refused: what keeps one of their pods keeps the others, for a while. */
-import type { EvictPod } from "../../core/rollout/replace/plan-replacement.ts";
 import type { Clock } from "../loop/clock.ts";
 
 /** Until the next is asked for, twice as long each time. */
 const FIRST_WAIT_MS = 2_000;
 const LONGEST_WAIT_MS = 30_000;
+
+/** What was refused. */
+interface Wanted {
+  readonly departure: { readonly owner: string };
+}
 
 /** of one rollout, the same object all along */
 interface Rollout {
@@ -26,7 +30,7 @@ export function keptOwners(context: Rollout): ReadonlySet<string> {
   return new Set(all.filter(([, { notBeforeMs }]) => now < notBeforeMs).map(([owner]) => owner));
 }
 
-export function noteKept(context: Rollout, { departure: { owner } }: EvictPod): void {
+export function noteKept(context: Rollout, { departure: { owner } }: Wanted): void {
   const ofRollout = kept.get(context) ?? new Map<string, Kept>();
   kept.set(context, ofRollout);
   const last = ofRollout.get(owner);
@@ -38,7 +42,7 @@ export function noteKept(context: Rollout, { departure: { owner } }: EvictPod): 
 }
 
 /** One was evicted, so others may be. */
-export function forgetKept(context: Rollout, { departure: { owner } }: EvictPod): void {
+export function forgetKept(context: Rollout, { departure: { owner } }: Wanted): void {
   const ofRollout = kept.get(context);
   const last = ofRollout?.get(owner);
   if (last && context.clock.now() >= last.notBeforeMs) ofRollout?.delete(owner);

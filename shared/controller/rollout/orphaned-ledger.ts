@@ -3,9 +3,10 @@
 import { type Reservation, withoutThese } from "../../core/ledger.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { about, isKubeError, type KubeError } from "../../kube/error.ts";
-import { type Cluster, PODS } from "../../kube/port.ts";
+import type { Cluster } from "../../kube/port.ts";
 import { readLedger, swapLedger } from "./ledger-store.ts";
 import { fencePatch } from "./pod-patch.ts";
+import { resourceOf } from "./restart-workload.ts";
 
 /**
  * Empties the ledger of a SidecarSet that is gone, once what is reserved there can't be written to any more: nothing
@@ -31,11 +32,11 @@ export async function releaseOrphan(cluster: Cluster, namespace: string, name: s
 /** True when no patch for the reserved state can land any more; else why that can't be told. */
 async function fenceOff(cluster: Cluster, reservation: Reservation): Promise<true | KubeError> {
   try {
-    const { metadata } = await cluster.get(PODS, reservation);
+    const { metadata } = await cluster.get(resourceOf(reservation), reservation);
     if (metadata?.uid !== reservation.uid || isLater(metadata.resourceVersion, reservation.resourceVersion))
       return true;
     const patch = fencePatch(reservation, metadata.annotations === undefined);
-    await cluster.patch(PODS, reservation, patch, { answer: "metadata" });
+    await cluster.patch(resourceOf(reservation), reservation, patch, { answer: "metadata" });
     return true;
   } catch (error) {
     if (isKubeError(error, 404)) return true;

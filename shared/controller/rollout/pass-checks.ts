@@ -52,9 +52,7 @@ export async function passChecks(
 
 /** Without an annotation the ledger stays what it was. */
 export function withChecks(plan: LedgerPlan, { decision, known }: Checked, kept: readonly Reservation[]): LedgerPlan {
-  const isBatch = newlyWanted(decision, new Set(kept.map(({ uid }) => uid))).some(({ pod }) =>
-    plan.granted.has(pod.uid),
-  );
+  const isBatch = newlyWanted(decision, new Set(kept.map(({ uid }) => uid))).some(({ uid }) => plan.granted.has(uid));
   const checks = formatRecords(known, isBatch);
   return checks === undefined ? plan : { ...plan, ledger: { ...plan.ledger, checks } };
 }

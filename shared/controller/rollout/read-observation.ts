@@ -1,12 +1,14 @@
 /** Reads what a pass would decide on, for those who write nothing: the dry run, the command line, the page. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { restartsAtOnce } from "../../core/pod/replaced.ts";
 import type { DecideContext, Observation } from "../../core/rollout/decide.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
-import { decideContext, keptOf, lookAt, surroundingsOf } from "./look.ts";
+import { decideContext, decideOn, keptOf, lookAt, surroundingsOf } from "./look.ts";
 import { newTally } from "./report.ts";
+import { decideWithWorkloads } from "./workloads.ts";
 
 export interface ReadContext {
   readonly cluster: Cluster;
@@ -36,9 +38,11 @@ export async function readObservation(
   const reading = { ...context, ...asReader, tally: newTally(), told: new Set<string>() };
   const look = await lookAt(reading, name, changed);
   if (!look) return undefined;
-  const surroundings = surroundingsOf(reading, look, await keptOf(reading, look));
+  const kept = await keptOf(reading, look);
+  if (restartsAtOnce(look.sidecarSet) > 0)
+    await decideWithWorkloads(reading, look, () => decideOn(reading, look, kept));
   return {
-    observation: { ...surroundings, pods: [...look.observed.view.pods] },
+    observation: { ...surroundingsOf(reading, look, kept), pods: [...look.observed.view.pods] },
     context: decideContext(context, look.sidecarSet),
     missed: look.missed,
   };

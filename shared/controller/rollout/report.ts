@@ -22,6 +22,8 @@ export interface Tally {
   evicted?: number;
   /** pods that could not be upgraded in place and were evicted */
   replaced?: number;
+  /** workloads that were restarted */
+  restarted?: number;
   /** times that everything was read again because somebody else wrote the ledger or the SidecarSet */
   restarts: number;
   readonly problems: PodProblem[];

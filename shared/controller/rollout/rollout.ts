@@ -157,7 +157,7 @@ async function watched(
   }
   const isCheckDue = clock.now() >= (result.checksAtMs ?? Number.POSITIVE_INFINITY);
   const isHeld = result.decision.summary.disruptionBudgets !== undefined;
-  const isDue = isHeld || isCheckDue;
+  const isDue = isHeld || isCheckDue || isRestarting(result.decision.summary);
   const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed && !isDue;
   const same = await readSame(context, look);
   return same && isQuiet && isSteeredAlike(same, look.sidecarSet) ? "quiet" : onto(look, same);
@@ -188,10 +188,16 @@ function stopOf({ decision, reserved, isOutdated, isWaveNext }: RoundResult): St
   return reserved > 0 || isOutdated || isWaveNext || isUnderWay(decision.summary) ? undefined : "settled";
 }
 
-function isUnderWay({ hold, updated, updatedReady, used, selected, metrics }: Summary): boolean {
+/** What its workload says of a restart comes after its last pod. */
+function isRestarting({ restarts }: Summary): boolean {
+  return restarts !== undefined && restarts.underWay.length > 0;
+}
+
+function isUnderWay(summary: Summary): boolean {
+  const { hold, updated, updatedReady, used, selected, metrics } = summary;
   if (hold === "paused" || hold === "NotUpdate") return false;
   // Who is waited for may be on its way: a set's controller recreates pods, and a budget's counts those that are back.
-  if (hold === "order" || hold === "disruptionBudget") return true;
+  if (hold === "order" || hold === "disruptionBudget" || isRestarting(summary)) return true;
   if (metrics && metrics.seconds <= CHECKS_SECONDS) return true;
   return selected > 0 || used > 0 || updated > updatedReady;
 }

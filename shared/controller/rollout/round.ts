@@ -25,6 +25,7 @@ import { type Checked, passChecks, withChecks } from "./pass-checks.ts";
 import { passGate } from "./pass-gate.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
 import { undoHalted } from "./undo-halted.ts";
+import { decideWithWorkloads, restartWorkloads, withRestarts } from "./workloads.ts";
 import { type Written, writePods } from "./write-pods.ts";
 import { claimLedger, writeStatus } from "./write-status.ts";
 
@@ -65,7 +66,8 @@ export async function round(
   if (!(await seeDisruptionBudgets(context, look))) return undefined;
   const decided = look.sidecarSet;
   const { decision, plan: reserved, checked, isCountOutdated } = await decideWithin(context, look, kept, mode);
-  const plan = withDepartures(reserved, decision, departedOf(context, look, kept));
+  const awaiting = withDepartures(reserved, decision, departedOf(context, look, kept));
+  const plan = withRestarts(look, awaiting, decision, new Set(kept.map(({ uid }) => uid)));
   if (plan.ledger.reservations.length > 0 && !(await claimLedger(context, look, decision))) return undefined;
   if (!(await store(context, look, withChecks(plan, checked, kept), kept.length))) return undefined;
   const isObservable = isGenerationObservable(plan.ledger, subject);
@@ -122,7 +124,9 @@ async function decideWithin(
 ): Promise<Within> {
   const subject = subjectOf(look.sidecarSet);
   const planOf = (made: Decision) => (mode === "act" ? reserve(kept, made, subject) : keep(kept, subject));
-  const wish = await (mode === "act" ? decideWithRevision : decideOn)(context, look, kept);
+  const wish = await (mode === "act"
+    ? decideWithWorkloads(context, look, () => decideWithRevision(context, look, kept))
+    : decideOn(context, look, kept));
   const checked = await passChecks(context, look, wish, { kept, mayAsk: mode === "act" });
   const allowed = await passGate(context, look, checked.decision, { kept, mayAsk: mode === "act" });
   const { decision, isOutdated } = await countDisruptions(context, look, allowed, planOf(allowed));
@@ -131,19 +135,25 @@ async function decideWithin(
 
 async function carryOut(context: RolloutContext, look: Look, decision: Decision, plan: LedgerPlan): Promise<Written> {
   const written = await writePods(context, look, decision, plan);
-  const isLost = written.notEvicted.size > 0 && !(await letGo(context, look, written.notEvicted));
+  const refused = new Set([...written.notEvicted, ...(await restartWorkloads(context, look, decision, plan))]);
+  const isLost = refused.size > 0 && !(await letGo(context, look, refused));
   await tell(context, look, decision, written);
   await truncateRevisions(context, look, decision);
   return isLost ? { ...written, isOutdated: true } : written;
 }
 
-/** Evictions that were refused: no other pass sends them, so none may come late. False: another pass wrote the ledger. */
+/** Evictions and restarts that were refused: no other pass sends them, so none may come late. False: another pass wrote the ledger. */
 async function letGo(context: RolloutContext, look: Look, uids: ReadonlySet<string>): Promise<boolean> {
   const { ledger } = look.stored;
   const refused = new Set(ledger.reservations.filter(({ uid }) => uids.has(uid)));
   const departed = (ledger.departed ?? []).filter(({ uid }) => !uids.has(uid));
+  const restarted = (ledger.restarted ?? []).filter(({ uid }) => !uids.has(uid));
   const place = { namespace: context.kruiseNamespace, owner: look.sidecarSet };
-  const stored = await swapLedger(context.cluster, place, look.stored, { ...withoutThese(ledger, refused), departed });
+  const stored = await swapLedger(context.cluster, place, look.stored, {
+    ...withoutThese(ledger, refused),
+    departed,
+    restarted,
+  });
   if (stored) look.stored = stored;
   return stored !== undefined;
 }

@@ -49,7 +49,7 @@ export async function writePods(
   const isHeldBack = (write: PodWrite) => write.kind === "PatchPod" && !isDue(context, write.pod);
   const granted = writes.filter((write) => plan.granted.has(write.pod.uid) && !isHeldBack(write));
   if (granted.length > 0) context.tally.batches++;
-  const fenced = plan.fenced.filter((reservation) => isDue(context, reservation));
+  const fenced = plan.fenced.filter((reservation) => !reservation.workload && isDue(context, reservation));
   await mapLimited(fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
   const done = new Set<string>();
   const refused = new Map<string, string>();

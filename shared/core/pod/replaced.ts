@@ -3,6 +3,7 @@ import type { OwnerReference, Pod } from "../../api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION, MIRROR_ANNOTATION, REPLACE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { shownText } from "../../go/shown-text.ts";
+import { restartedWorkloadOf } from "./workload.ts";
 
 /** What is replaced; `Jobs` widens both to pods of Jobs, for which an eviction is a failed attempt. */
 const WORDS = ["NotUpgradable", "Missed", "Jobs"] as const;
@@ -14,26 +15,42 @@ const RECREATING: Readonly<Record<string, readonly string[]>> = {
   "apps.kruise.io": ["CloneSet", "StatefulSet", "DaemonSet"],
 };
 
-const NOTHING: ReadonlySet<Word> = new Set();
+interface Asked {
+  readonly words: ReadonlySet<Word>;
+  /** so many workloads are restarted at once; 0: pods are evicted */
+  readonly restarts: number;
+}
+
+const NOTHING: Asked = { words: new Set(), restarts: 0 };
 
 /** Nothing where the annotation is not there, or cannot be read: what takes pods away is not guessed. */
-function wordsOf({ metadata }: SidecarSet): ReadonlySet<Word> {
+function askedOf({ metadata }: SidecarSet): Asked {
   const text = metadata?.annotations?.[REPLACE_ANNOTATION];
   return text === undefined ? NOTHING : (parse(text) ?? NOTHING);
 }
 
-function parse(text: string): ReadonlySet<Word> | undefined {
-  const words = text.split(",").map((word) => word.trim());
+function wordsOf(sidecarSet: SidecarSet): ReadonlySet<Word> {
+  return askedOf(sidecarSet).words;
+}
+
+function parse(text: string): Asked | undefined {
+  const all = text.split(",").map((word) => word.trim());
+  const [restart, ...more] = all.flatMap((word) => /^Restart(?:=([1-9]\d{0,2}))?$/.exec(word)?.slice(0, 2) ?? []);
+  const words = all.filter((word) => word !== restart);
   const known = WORDS.filter((word) => words.includes(word));
   const isReadable = words.every((word) => WORDS.some((one) => one === word));
-  return isReadable && known.some((word) => word !== "Jobs") ? new Set(known) : undefined;
+  const restarts = restart === undefined ? 0 : Number(more[0] ?? 1);
+  // A Job has no restart, and nothing is evicted beside one.
+  if (!isReadable || known.every((word) => word === "Jobs") || (restarts > 0 && words.includes("Jobs")))
+    return undefined;
+  return { words: new Set(known), restarts };
 }
 
 /** One sentence; undefined: the annotation is not there, or can be read. */
 export function replaceProblem({ metadata }: SidecarSet): string | undefined {
   const text = metadata?.annotations?.[REPLACE_ANNOTATION];
   if (text === undefined || parse(text) !== undefined) return undefined;
-  return `the annotation ${REPLACE_ANNOTATION} says ${shownText(text)}: write NotUpgradable, Missed, or both with a comma between, and Jobs beside them for pods of Jobs; until then no pod is replaced`;
+  return `the annotation ${REPLACE_ANNOTATION} says ${shownText(text)}: write NotUpgradable, Missed, or both with a comma between, and beside them Jobs for pods of Jobs, or Restart (Restart=3 for three at once) to restart workloads; until then no pod is replaced`;
 }
 
 /** Pods that cannot be brought to the new version in place are evicted, and their controllers create others. */
@@ -43,7 +60,17 @@ export function replacesNotUpgradable(sidecarSet: SidecarSet): boolean {
 
 /** So are pods that missed their sidecars, also by the annotation that is for them alone. */
 export function evictsMissed(sidecarSet: SidecarSet): boolean {
-  return isEvictMissed(sidecarSet) || wordsOf(sidecarSet).has("Missed");
+  return isEvictMissed(sidecarSet) || (wordsOf(sidecarSet).has("Missed") && restartsAtOnce(sidecarSet) === 0);
+}
+
+/** Their workloads are restarted, and no pod that missed its sidecars is evicted. */
+export function restartsMissed(sidecarSet: SidecarSet): boolean {
+  return wordsOf(sidecarSet).has("Missed") && restartsAtOnce(sidecarSet) > 0 && !isEvictMissed(sidecarSet);
+}
+
+/** Instead of evictions: how many workloads are restarted at once. 0: none. */
+export function restartsAtOnce(sidecarSet: SidecarSet): number {
+  return askedOf(sidecarSet).restarts;
 }
 
 function isEvictMissed({ metadata }: SidecarSet): boolean {
@@ -65,6 +92,8 @@ export function whyNotRecreated(pod: Pod, sidecarSet: SidecarSet): string | unde
   const owner = controllerOf(pod);
   if (pod.metadata?.annotations?.[MIRROR_ANNOTATION] !== undefined) return "it is the mirror of a static pod";
   if (owner === undefined) return "it has no controller that would recreate it";
+  if (restartsAtOnce(sidecarSet) > 0)
+    return restartedWorkloadOf(pod) ? undefined : `no restart is known of a ${owner.kind} like ${owner.name}`;
   const [group = ""] = owner.apiVersion.split("/");
   if (RECREATING[group]?.includes(owner.kind)) return undefined;
   if (group !== "batch" || owner.kind !== "Job") return `a ${owner.kind} may not recreate it`;

@@ -1,6 +1,7 @@
 /** Decides which workload pods belong to, and which command has them recreated. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { counted } from "../../go/counted.ts";
+import { RESTARTED_KINDS, type Restarted } from "../actions.ts";
 
 /** A controller, as kubectl names it. */
 interface Workload {
@@ -18,8 +19,6 @@ export interface Renewal extends Workload {
 
 /** Tells of a ReplicaSet that a Deployment made it. */
 export const POD_TEMPLATE_HASH_LABEL = "pod-template-hash";
-/** `kubectl rollout restart` knows these. */
-const RESTARTED: ReadonlySet<string> = new Set(["deployment", "statefulset", "daemonset"]);
 const NAMED = 5;
 
 /** A ReplicaSet that a Deployment made is named like it, with the hash of its template. */
@@ -34,6 +33,28 @@ export function workloadOf({ metadata }: Pod): Workload {
   const kind = owner.kind.toLowerCase();
   const isBuiltIn = ["apps", "batch", "v1"].includes(group);
   return { namespace, workload: `${isBuiltIn ? kind : `${kind}.${group}`}/${owner.name}` };
+}
+
+/** A workload that can be restarted, as a pod of it says; its ReplicaSet has to be asked whether it is so. */
+export interface RestartedWorkload extends Omit<Restarted, "uid"> {
+  /** tells it from others */
+  readonly key: string;
+  /** the pod's controller */
+  readonly owner: { readonly name: string; readonly uid: string };
+}
+
+/** undefined: its pods are not recreated by a new template, or not in an order of its own. */
+export function restartedWorkloadOf(pod: Pod): RestartedWorkload | undefined {
+  const { namespace, workload: text } = workloadOf(pod);
+  const [word = "", name = ""] = text.split("/");
+  const workload = RESTARTED_KINDS.find((kind) => kind.toLowerCase() === word);
+  const owner = pod.metadata?.ownerReferences?.find(({ controller }) => controller === true);
+  return workload && owner && { key: keyOfWorkload({ workload, namespace, name }), workload, namespace, name, owner };
+}
+
+/** Such as `Deployment shop/web`. */
+export function keyOfWorkload({ workload, namespace, name }: Partial<Omit<Restarted, "uid">>): string {
+  return `${workload} ${namespace}/${name}`;
 }
 
 /** A pod, as far as it takes to say how it is recreated. */
@@ -58,7 +79,9 @@ function renewals(pods: readonly WorkloadPod[]): readonly Renewal[] {
 
 function commandOf(namespace: string, workload: string, pods: readonly WorkloadPod[]): string {
   const [kind = ""] = workload.split("/");
-  if (RESTARTED.has(kind)) return `kubectl -n ${namespace} rollout restart ${workload}`;
+  // `kubectl rollout restart` knows these.
+  if (RESTARTED_KINDS.some((one) => one.toLowerCase() === kind))
+    return `kubectl -n ${namespace} rollout restart ${workload}`;
   // Its pod is at work, and to delete it would be a failed attempt.
   if (kind === "job") return `# ${namespace}: the next run of ${workload} gets it`;
   const names = pods.slice(0, NAMED).map(({ name }) => name);

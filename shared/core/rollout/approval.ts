@@ -2,11 +2,12 @@
 import { GATE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
-import type { Action } from "../actions.ts";
+import type { Action, PodPrecondition, Restarted } from "../actions.ts";
 import type { Held } from "./checks/check-records.ts";
 import type { AtWork } from "./waves/wave-checks.ts";
 
-type PodWrite = Extract<Action, { kind: "PatchPod" | "EvictPod" }>;
+/** A pod, or a workload that is restarted. */
+export type Subject = PodPrecondition & Partial<Pick<Restarted, "workload">>;
 
 /** What the body of a request to a gate holds. */
 export interface GateRequest {
@@ -24,6 +25,8 @@ export interface GateRequest {
   };
   /** the batch */
   readonly pods: readonly { readonly namespace: string; readonly name: string; readonly uid: string }[];
+  /** that are restarted, and their pods with them; absent: none is */
+  readonly workloads?: readonly Restarted[];
 }
 
 /** `no` with a reason, which is never empty. Whatever is no clear yes is a no. */
@@ -64,14 +67,16 @@ export interface Batched {
 /** What only ends what was allowed before. */
 const ENDINGS: ReadonlySet<string> = new Set(["flip", "shrink"]);
 
-/** Pods that the gate is to be asked about. Those that are reserved were allowed when they were. */
-export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly PodWrite[] {
+/** Pods and workloads that the gate is to be asked about. Those that are reserved were allowed when they were. */
+export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly Subject[] {
   if (ENDINGS.has(summary.hold)) return [];
-  return actions.filter(isPodWrite).filter(({ pod }) => !reserved.has(pod.uid));
+  return actions.flatMap((action) => writtenBy(action) ?? []).filter(({ uid }) => !reserved.has(uid));
 }
 
-function isPodWrite(action: Action): action is PodWrite {
-  return action.kind === "PatchPod" || action.kind === "EvictPod";
+/** undefined: no pod is taken down by it. */
+function writtenBy(action: Action): Subject | undefined {
+  if (action.kind === "RestartWorkload") return action.workload;
+  return action.kind === "PatchPod" || action.kind === "EvictPod" ? action.pod : undefined;
 }
 
 /** What the gate is told. `batch`: what `newlyWanted` gave, as far as it is to be reserved now. */
@@ -79,16 +84,20 @@ export function gateRequest(
   { metadata }: SidecarSet,
   revision: string,
   { summary }: Batched,
-  batch: readonly PodWrite[],
+  batch: readonly Subject[],
 ): GateRequest {
   const { name = "", uid = "", generation = 0 } = metadata ?? {};
   const { matched, updated, updatedReady, used, maxUnavailable, waves } = summary;
+  const workloads = batch.flatMap(({ workload, namespace, name: of, uid: id }) =>
+    workload ? [{ workload, namespace, name: of, uid: id }] : [],
+  );
   return {
     sidecarSet: { name, uid, generation },
     revision,
     ...(waves ? { wave: waves.holder?.name ?? "" } : {}),
     counts: { matched, updated, updatedReady, unavailable: used, maxUnavailable },
-    pods: batch.map(({ pod }) => ({ namespace: pod.namespace, name: pod.name, uid: pod.uid })),
+    pods: batch.flatMap(({ workload, namespace, name, uid: of }) => (workload ? [] : [{ namespace, name, uid: of }])),
+    ...(workloads.length > 0 ? { workloads } : {}),
   };
 }
 
@@ -96,10 +105,12 @@ export function gateRequest(
 type InTheWay = { readonly hold: "gate"; readonly gate: string } | { readonly hold: "metrics"; readonly metrics: Held };
 
 /** The decision without what is not allowed. */
-export function withoutBatch<T extends Batched>(decision: T, batch: readonly PodWrite[], inTheWay: InTheWay) {
-  const withheld = new Set(batch.map(({ pod }) => pod.uid));
-  const isWithheld = (action: Action) =>
-    isPodWrite(action) || action.kind === "PatchPodCondition" ? withheld.has(action.pod.uid) : false;
+export function withoutBatch<T extends Batched>(decision: T, batch: readonly Subject[], inTheWay: InTheWay) {
+  const withheld = new Set(batch.map(({ uid }) => uid));
+  const isWithheld = (action: Action) => {
+    const subject = action.kind === "PatchPodCondition" ? action.pod : writtenBy(action);
+    return subject !== undefined && withheld.has(subject.uid);
+  };
   const { beyondRoom = 0, ...summary } = decision.summary;
   const selected = Math.max(0, summary.selected - beyondRoom - withheld.size);
   return {

@@ -8,7 +8,8 @@ import { type EndedDisruption, endedDisruptions } from "./disruption/claims.ts";
 import { waitingForBudgets } from "./disruption/guard.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
-import { lackingOf, replacedBy } from "./replace/replaced.ts";
+import { lackingOf, replacedBy, restartedBy } from "./replace/replaced.ts";
+import type { RestartPlan } from "./replace/restarts.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
 import { maxUnavailableOf, totalOf, usedBudget } from "./select/budget.ts";
 import { downPods } from "./select/down-pods.ts";
@@ -53,6 +54,8 @@ export interface Decision {
   readonly undo?: Standstill["undo"];
   /** what the status is to say of waves; absent: nothing */
   readonly waves?: WavesRecord;
+  /** absent: nobody asks for restarts of workloads, or nothing is decided of them */
+  readonly restarts?: RestartPlan | undefined;
   /** pods that are back, and that disruption budgets still count as going down; absent: none */
   readonly ended?: readonly EndedDisruption[];
 }
@@ -121,15 +124,18 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const unlessSkipped = (actions: readonly Action[]) =>
     settings.SkipUpgradableCondition ? actions.filter((action) => !isCondition(action)) : actions;
   const marks = context.areConditionsLeft ? [] : unlessSkipped(planMarks(sidecarSet, pods, now));
-  if (areAllUpdated) {
+  if (isOver(areAllUpdated, claims)) {
     const finished = recordOnly(holdOfAll(counts));
     return { ...finished, actions: [...finished.actions, ...marks] };
   }
 
   const batch = nextBatch(observation, scene, { now, latestRevision: history.latest.name, settings });
+  const { restarts } = batch;
   const fields = immutableFields(sidecarSet, podsOf(lackingOf(batch)), observation.revisions);
-  const summary = { ...counts, ...summarize(batch), ...replacedBy(batch, claims), immutableFields: fields };
-  return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing };
+  const hold = holdNow(batch, areAllUpdated, counts);
+  const replaced = { ...replacedBy(batch, claims), ...restartedBy(restarts, hold, observation.restarting) };
+  const summary: Summary = { ...counts, ...summarize(batch), hold, ...replaced, immutableFields: fields };
+  return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing, restarts };
 }
 
 /** Where every pod is updated. */
@@ -165,7 +171,7 @@ function countsOf({ matchedPods = 0, updatedPods = 0, readyPods = 0, updatedRead
   return { matched: matchedPods, updated: updatedPods, ready: readyPods, updatedReady: updatedReadyPods };
 }
 
-function summarize(batch: Batch): Omit<Plans, "immutableFields"> {
+function summarize(batch: Batch): Omit<Plans, "immutableFields" | "hold"> {
   const { selection, beyondRoom, problems } = batch;
   return {
     waiting: selection.waiting.length,
@@ -175,10 +181,17 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields"> {
     ...(beyondRoom === 0 ? {} : { beyondRoom }),
     ...waitingForOwners(selection),
     ...waitingForBudgets(selection),
-    hold: holdOf(batch),
     ...waitingForTurn(selection),
     problems,
   };
+}
+
+function isOver(areAllUpdated: boolean, { restarts }: Scene["claims"]): boolean {
+  return areAllUpdated && restarts === undefined;
+}
+
+function holdNow(batch: Batch, areAllUpdated: boolean, counts: Counts): Hold {
+  return areAllUpdated ? holdOfAll(counts) : holdOf(batch);
 }
 
 function holdOf({ selection, keptBack }: Batch): Hold {

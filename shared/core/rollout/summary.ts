@@ -36,6 +36,8 @@ export type Hold =
   | "disruptionBudget"
   /** evictions were refused a moment ago, mostly by PodDisruptionBudgets, and nothing else can be done */
   | "evictionRefused"
+  /** workloads are being restarted, or wait for that, or cannot be */
+  | "restart"
   /** no pod waits: the old ones are in flight, not selected or not upgradable */
   | "nothingWaits"
   /** everything that may be upgraded is being upgraded by this decision */
@@ -85,6 +87,8 @@ export interface Summary {
   readonly disruptionBudgets?: BudgetsInTheWay;
   /** where pods that cannot be upgraded in place are replaced, and there are such pods */
   readonly replaced?: Replaced;
+  /** where workloads are restarted, and there is one that is, waits, or cannot be */
+  readonly restarts?: Restarts;
   readonly problems: readonly PodProblem[];
   /** how far the release has come through its waves; absent: nobody asks for them */
   readonly waves?: WavesSummary;
@@ -102,4 +106,14 @@ export interface Replaced {
   readonly stop?: string;
   /** set with it when pods came back without what they should have */
   readonly isInVain?: true;
+}
+
+/** Workloads such as `Deployment shop/web`. */
+export interface Restarts {
+  /** being restarted, also by this decision */
+  readonly underWay: readonly string[];
+  /** how many wait for those */
+  readonly waiting: number;
+  /** one sentence of each that has to stay, or of all */
+  readonly held: readonly string[];
 }

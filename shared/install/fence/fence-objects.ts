@@ -2,10 +2,13 @@
 import {
   ANNOUNCEMENTS_CONFIG_MAP,
   CONTROL_PLANE_LABEL,
+  FENCE_ANNOTATION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   KRUISE_NAMESPACE,
   METRICS_ANNOTATION,
+  RESTARTED_AT_ANNOTATION,
+  RESTARTED_FOR_ANNOTATION,
   UNDO_ON_HALT_ANNOTATION,
   UNDONE_ANNOTATION,
 } from "../../api/names.ts";
@@ -44,7 +47,7 @@ const IS_BARRIER = [
   `subject.?data.orValue({}).all(key, key.startsWith("p_"))`,
 ];
 
-const IS_LEDGER = `subject.?data.orValue({}).all(key, key in ["sidecarSetUID", "statefulSetUID", "generation", "reservations", "checks", "departed"])`;
+const IS_LEDGER = `subject.?data.orValue({}).all(key, key in ["sidecarSetUID", "statefulSetUID", "generation", "reservations", "checks", "departed", "restarted"])`;
 
 /** Written by the webhooks, whose account may be the same. */
 const IS_ANNOUNCING = `${IS_HOME} && variables.name == ${celText(ANNOUNCEMENTS_CONFIG_MAP)} && request.operation == "UPDATE" && variables.subject.?data.orValue({}).all(key, key == "announcements")`;
@@ -158,14 +161,55 @@ const BUDGET_POLICY: Policy = {
   ],
 };
 
+/** CEL: all annotations but these are as they were. */
+const differing = (a: string, b: string, own: string) =>
+  `${a}.all(key, key in ${own} || (key in ${b} && ${a}[key] == ${b}[key]))`;
+const sameAnnotations = (path: string, own: string) => {
+  const [before, after] = ["oldObject", "object"].map((one) => `${one}.${path}.orValue({})`) as [string, string];
+  return `${differing(before, after, own)} && ${differing(after, before, own)}`;
+};
+
+/** What an API server itself writes to a DaemonSet whose template changes. */
+const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
+
+/** What is beside a workload's template, of either kind. */
+const BESIDE_TEMPLATE = [
+  ...["minReadySeconds", "ordinals", "paused", "persistentVolumeClaimRetentionPolicy", "podManagementPolicy"],
+  ...["progressDeadlineSeconds", "replicas", "revisionHistoryLimit", "selector", "serviceName", "strategy"],
+  ...["updateStrategy", "volumeClaimTemplates", "template.?spec", "template.?metadata.?labels"],
+].map((field) => `spec.?${field}`);
+
+const WORKLOAD_POLICY: Policy = {
+  name: "workloads",
+  rules: [writesOf("apps", "deployments", "statefulsets", "daemonsets")],
+  variables: {},
+  validations: [
+    {
+      expression: `request.operation == "UPDATE" && ${hasFeature("restart")}`,
+      message:
+        "the reconciler creates and deletes no workloads, and restarts them with infra/rbac/optional/restart.yaml",
+    },
+    {
+      expression: `request.operation != "UPDATE" || (${[
+        ...["metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences", ...BESIDE_TEMPLATE].map(
+          (field) => `object.${field} == oldObject.${field}`,
+        ),
+        sameAnnotations(
+          "metadata.?annotations",
+          celTexts([FENCE_ANNOTATION, RESTARTED_FOR_ANNOTATION, TEMPLATE_GENERATION]),
+        ),
+        sameAnnotations("spec.template.?metadata.?annotations", celTexts([RESTARTED_AT_ANNOTATION])),
+      ].join(" && ")})`,
+      message: `of a workload the reconciler writes when its template was restarted, and for which SidecarSets (${RESTARTED_FOR_ANNOTATION})`,
+    },
+  ],
+};
+
 const OWN_OF_SET = celTexts([HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UNDONE_ANNOTATION]);
 
 /** CEL: all but what an undoing writes is as it was. */
 const sameOfSet = (member: string, absent: string) =>
   `object.metadata.?${member}.orValue(${absent}) == oldObject.metadata.?${member}.orValue(${absent})`;
-
-const differing = (a: string, b: string) =>
-  `${a}.all(key, key in ${OWN_OF_SET} || (key in ${b} && ${a}[key] == ${b}[key]))`;
 
 /** CEL: somebody who may write the SidecarSet has asked for its undoing, by itself or where a check of metrics fails. */
 const ASKS_FOR_UNDO = [
@@ -186,7 +230,7 @@ const SIDECARSET_POLICY: Policy = {
       message: `the reconciler changes no SidecarSet but one with the annotation ${UNDO_ON_HALT_ANNOTATION}: "true", or whose ${METRICS_ANNOTATION} says "onFailure": "undo", with infra/rbac/optional/undo.yaml`,
     },
     {
-      expression: `request.operation != "UPDATE" || (${sameOfSet("labels", "{}")} && ${sameOfSet("finalizers", "[]")} && ${sameOfSet("ownerReferences", "[]")} && ${differing("variables.before", "variables.after")} && ${differing("variables.after", "variables.before")})`,
+      expression: `request.operation != "UPDATE" || (${sameOfSet("labels", "{}")} && ${sameOfSet("finalizers", "[]")} && ${sameOfSet("ownerReferences", "[]")} && ${differing("variables.before", "variables.after", OWN_OF_SET)} && ${differing("variables.after", "variables.before", OWN_OF_SET)})`,
       message: "of a SidecarSet the reconciler writes its spec, and what it remembers of an undoing",
     },
   ],
@@ -199,5 +243,6 @@ export const OBJECT_POLICIES: readonly Policy[] = [
   LEASE_POLICY,
   CLAIM_POLICY,
   BUDGET_POLICY,
+  WORKLOAD_POLICY,
   SIDECARSET_POLICY,
 ];

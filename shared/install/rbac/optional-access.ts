@@ -33,6 +33,15 @@ const FEATURES: readonly Feature[] = [
     rules: [allow("", ["pods/eviction"], ["create"])],
   },
   {
+    name: "restart",
+    purpose: "where workloads are to be restarted instead (annotation sidecarset.kruise.io/replace with Restart).",
+    rules: [
+      allow("apps", ["deployments", "statefulsets", "daemonsets"], ["get", "patch"]),
+      // Says which Deployment a pod is of.
+      allow("apps", ["replicasets"], ["get"]),
+    ],
+  },
+  {
     name: "undo",
     purpose: "where releases that halt are to be taken back (annotation sidecarset.kruise.io/undo-on-halt).",
     rules: [allow(SIDECARSET_GROUP, ["sidecarsets"], ["patch"])],

@@ -64,7 +64,7 @@ test.each([
 describe("a gate is asked about", () => {
   test("what is wanted and not reserved", () => {
     const decision = decide(observe(gated(), PODS, ["uid-a"]), CONTEXT);
-    expect(newlyWanted(decision, new Set(["uid-a"])).map(({ pod }) => pod.name)).toEqual(["b"]);
+    expect(newlyWanted(decision, new Set(["uid-a"])).map(({ name }) => name)).toEqual(["b"]);
   });
 });
 

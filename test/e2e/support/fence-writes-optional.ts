@@ -31,6 +31,8 @@ const CLAIM = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage
 const AWS_AUTH = inNamespace("kube-system", "configmaps/aws-auth");
 const BUDGET = `${inNamespace("fence-shop", "poddisruptionbudgets", "apis/policy/v1")}/guard`;
 const BUDGET_STATUS = `${BUDGET}/status`;
+const DAEMON = `${inNamespace("fence-shop", "daemonsets", "apis/apps/v1")}/daemon`;
+const RESTART = { spec: { template: annotated("kubectl.kubernetes.io/restartedAt", "2026-01-01T00:00:00Z") } };
 const eviction = (name: string) => ({ apiVersion: "policy/v1", kind: "Eviction", metadata: { name } });
 
 /** `permits` are carried out, in this order. */
@@ -115,6 +117,20 @@ export const WIDENED: Readonly<Record<string, Widening>> = {
   eviction: {
     permits: [create("evict a pod", `${PODS}/prey/eviction`, eviction("prey"))],
     denies: [remove("delete a pod", `${PODS}/web`)],
+  },
+  restart: {
+    permits: [
+      merge("restart a workload", { ...annotated("sidecarset.kruise.io/restarted-for", "a=b"), ...RESTART }, DAEMON),
+      merge("fence it", annotated("sidecarset.kruise.io/fence", "1"), DAEMON),
+    ],
+    denies: [
+      merge("change another annotation", annotated("example.com/other"), DAEMON),
+      merge("change a label", { metadata: { labels: { a: "b" } } }, DAEMON),
+      merge("annotate its pods otherwise", { spec: { template: annotated("example.com/other") } }, DAEMON),
+      patch("change an image", { spec: { template: image("a", "b") } }, DAEMON),
+      merge("change its strategy", { spec: { updateStrategy: { type: "OnDelete" } } }, DAEMON),
+      remove("delete it", DAEMON),
+    ],
   },
   "disruption-budgets": {
     permits: [

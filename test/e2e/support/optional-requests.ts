@@ -4,6 +4,8 @@ const IN_DEFAULT = "/api/v1/namespaces/default";
 const PODS = `${IN_DEFAULT}/pods`;
 const CLAIMS = `${IN_DEFAULT}/persistentvolumeclaims`;
 const CONFIG_MAPS = `${IN_DEFAULT}/configmaps`;
+const WORKLOADS = "/apis/apps/v1/namespaces/default";
+const DEPLOYMENTS = `${WORKLOADS}/deployments`;
 const REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions";
 const SETS = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets";
 const RECREATE = "/apis/apps.kruise.io/v1beta1/namespaces/default/containerrecreaterequests";
@@ -111,6 +113,23 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
       create(BUDGETS, { metadata: { name: "two" }, spec: { minAvailable: 1 } }),
       remove(`${BUDGETS}/one`),
       create(`${PODS}/kept/eviction`, eviction("kept")),
+    ],
+  },
+  restart: {
+    permits: [
+      ...["deployments", "statefulsets", "daemonsets"].flatMap((plural) => [
+        get(`${WORKLOADS}/${plural}/one`),
+        patch(`${WORKLOADS}/${plural}/one`, "sidecarset.kruise.io/restarted-for"),
+      ]),
+      get(`${WORKLOADS}/replicasets/one`),
+    ],
+    forbids: [
+      remove(`${DEPLOYMENTS}/one`),
+      list(DEPLOYMENTS),
+      patch(`${DEPLOYMENTS}/one`),
+      patch(`${DEPLOYMENTS}/one/scale`),
+      patch("/apis/apps/v1/namespaces/default/replicasets/one"),
+      get("/apis/apps/v1/namespaces/default/controllerrevisions/one"),
     ],
   },
   undo: {

@@ -160,6 +160,7 @@ export class ReconcileCluster {
         );
         break;
       case "EvictPod":
+      case "RestartWorkload":
         throw new Error("no vector has pods that are replaced");
       case "PatchPodCondition":
         this.updatePod(`${action.pod.namespace}/${action.pod.name}`, (pod) => withCondition(pod, action.condition));

@@ -6,7 +6,7 @@ import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { hasAllSidecars, isActive, isInjected } from "../../pod/is-matched.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { replacesNotUpgradable, whyNotRecreated } from "../../pod/replaced.ts";
+import { replacesNotUpgradable, restartsAtOnce, whyNotRecreated } from "../../pod/replaced.ts";
 import { type Renewal, renewalsOf } from "../../pod/workload.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { canBeUpdated } from "../../rollout/select/classify.ts";
@@ -28,10 +28,11 @@ export type PodFate =
   | ({ readonly kind: "inPlace" } & PodName)
   /**
    * `fields` differ from what the pod was made with; empty where no revision tells. `hindrance`: what its node cannot do.
-   * "replace": the rollout does it, as an annotation asks for; "recreate": its workload has to be restarted.
+   * "replace": the rollout does it, as an annotation asks for, "restart" with its whole workload; "recreate": that has to be
+   * restarted by somebody else.
    */
   | ({
-      readonly kind: "recreate" | "replace";
+      readonly kind: "recreate" | "replace" | "restart";
       readonly fields: readonly string[];
       readonly hindrance?: string;
     } & PodName)
@@ -134,8 +135,9 @@ function fateOf(state: PodState, { sidecarSet: after, revisions }: Surroundings)
 }
 
 /** Whether the rollout brings another pod in its place. */
-function kindOf(pod: Pod, after: SidecarSet): "replace" | "recreate" {
-  return replacesNotUpgradable(after) && whyNotRecreated(pod, after) === undefined ? "replace" : "recreate";
+function kindOf(pod: Pod, after: SidecarSet): "replace" | "restart" | "recreate" {
+  if (!replacesNotUpgradable(after) || whyNotRecreated(pod, after) !== undefined) return "recreate";
+  return restartsAtOnce(after) > 0 ? "restart" : "replace";
 }
 
 function lackingOf({ pod, native }: PodState, after: SidecarSet, revisions: readonly ControllerRevision[]) {

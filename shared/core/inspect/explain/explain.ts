@@ -22,6 +22,7 @@ import { pinnedText } from "./pinned-text.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 import { traceNext, traceStandstill, traceUndone } from "./trace-care.ts";
 import { type InjectionFacts, traceInjection } from "./trace-injection.ts";
+import { traceRestarts } from "./trace-restart.ts";
 import { traceGeneration, traceTick } from "./trace-tick.ts";
 import { traceShrinks, traceUnproven, traceUpdate, traceUpdateAlone, type UpdateFacts } from "./trace-update.ts";
 import { traceWaves } from "./trace-wave.ts";
@@ -174,12 +175,13 @@ function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): r
 }
 
 /** What is done before pods are updated. */
-function traceFirst(flips: number, { hold, selected }: Summary): readonly Step[] {
+function traceFirst(flips: number, { hold, selected, restarts }: Summary): readonly Step[] {
   return [
     ...(flips > 0
       ? [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)]
       : []),
     ...(hold === "shrink" ? [traceShrinks(selected)] : []),
+    ...(restarts ? [traceRestarts(restarts)] : []),
   ];
 }
 

@@ -2,6 +2,7 @@
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import type { RestartPlan } from "../../rollout/replace/restarts.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { type Observed, type Scene, sceneOf } from "../../rollout/select/observed-states.ts";
 import type { Selection } from "../../rollout/select/select.ts";
@@ -17,6 +18,8 @@ export interface SharedFacts {
   readonly flips: () => number;
   readonly shrinks: () => number;
   readonly selection: () => Selection;
+  /** undefined: no workload is restarted */
+  readonly restarts: () => RestartPlan | undefined;
   /** of those that wait, by uid: the first is 1 */
   readonly places: () => ReadonlyMap<string, number>;
   /** uids of those that the next pass takes */
@@ -47,13 +50,15 @@ function findOut(sidecarSet: SidecarSet, facts: Facts, stillOf: () => Step | und
     const { states, ...others } = sceneOf(observed, facts);
     return { ...others, states: [...states] };
   });
-  const selection = once(() => nextBatch(observed, scene(), { now, latestRevision: "", settings }).selection);
+  const batch = once(() => nextBatch(observed, scene(), { now, latestRevision: "", settings }));
+  const selection = once(() => batch().selection);
   return {
     scene,
     still: once(stillOf),
     flips: once(() => countOf(scene().states, ({ pod }) => canFlip(pod, sidecarSet))),
     shrinks: once(() => planShrinks(scene().states).length),
     selection,
+    restarts: () => batch().restarts,
     places: once(() => new Map([...selection().waiting].map((state, index) => [uidOf(state), index + 1]))),
     next: once(() => new Set(selection().selected.map(uidOf))),
     budget: once(() => budgetText(sidecarSet, scene().states, selection())),

@@ -55,6 +55,8 @@ export const REASONS = [
   "WaveChecking",
   "WavePaused",
   "HeldByDisruptionBudget",
+  "Restarting",
+  "RestartHeld",
   "RolloutHalted",
   "ReleaseUndone",
   "AnnotationUnreadable",

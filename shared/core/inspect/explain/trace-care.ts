@@ -31,7 +31,7 @@ export function traceUndone(sidecarSet: SidecarSet): readonly Step[] {
   return last?.isCurrent ? [note("ReleaseUndone", `a release was taken back: it was ${last.message}`)] : [];
 }
 
-interface LastAnswers {
+export interface LastAnswers {
   readonly checks: readonly CheckRecord[];
   readonly waves?: AtWork | undefined;
   /** RFC3339 */

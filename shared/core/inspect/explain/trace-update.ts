@@ -26,6 +26,7 @@ import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, type Step, stop, wait } from "./step.ts";
 import { traceNext, traceStandstill } from "./trace-care.ts";
 import { traceLacking } from "./trace-lacking.ts";
+import { traceRestart } from "./trace-restart.ts";
 import { lateContainer, nameOf, traceUpdated } from "./trace-updated.ts";
 import { inWave, traceWave } from "./trace-wave.ts";
 
@@ -183,8 +184,10 @@ function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: T
     ];
   const later = traceWave(own, waves);
   if (later) return [later];
-  const act = canBeUpdated(state, sidecarSet) ? "updates it" : "evicts it, and another comes in its place";
   const answers = { ...facts, waves: waves?.summary };
+  const restart = traceRestart(state, sidecarSet, answers, shared.restarts());
+  if (restart) return [restart];
+  const act = canBeUpdated(state, sidecarSet) ? "updates it" : "evicts it, and another comes in its place";
   if (shared.next().has(uid)) return [traceNext(sidecarSet, answers, `the pod is ${ofAll}, the next pass ${act}`)];
   return [traceBehind(pod, sidecarSet, ofAll, { facts, shared })];
 }

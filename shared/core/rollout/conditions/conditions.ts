@@ -6,6 +6,7 @@ import type { FailingPod } from "../../pod/failing-pods.ts";
 import { disruptionText, NO_BUDGETS } from "../disruption/guard.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
+import { restartsText } from "../replace/replaced.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
 import { progressOf, type RolloutStanding } from "./progress.ts";
 import { natureOf, type Told, verdictOf } from "./verdict.ts";
@@ -105,7 +106,9 @@ function blockedByOthers(summary: RolloutStanding, failing: number): Verdict<"Bl
 }
 
 /** Of an eviction, but not while what was evicted before comes back. */
-function blockedByRefusal({ hold, used, replaced }: RolloutStanding): Verdict<"Blocked"> {
+function blockedByRefusal({ hold, used, replaced, restarts }: RolloutStanding): Verdict<"Blocked"> {
+  if (hold === "restart" && used === 0 && restarts?.underWay.length === 0)
+    return yes("RestartHeld", restartsText(restarts));
   if (hold !== "evictionRefused" || used > 0) return undefined;
   const waiting = counted(replaced?.kept ?? 0, "pod waits", "pods wait");
   return yes("EvictionRefused", `${waiting}: evictions beside them were refused, mostly by a PodDisruptionBudget`);
@@ -134,7 +137,7 @@ function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
   if (count === 0 && waiting > 0)
     return no(
       "Replaced",
-      `${counted(waiting, "pod that cannot be upgraded in place is", "pods that cannot be upgraded in place are")} replaced, within the same budget`,
+      `${counted(waiting, "pod that cannot be upgraded in place is", "pods that cannot be upgraded in place are")} replaced, ${howReplaced(summary)}`,
     );
   if (count > 0 && stop !== undefined)
     return yes(
@@ -147,6 +150,10 @@ function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
     "ImmutableFields",
     `${counted(count, "pod")} cannot be upgraded in place, since more than images changed${fields}`,
   );
+}
+
+function howReplaced({ restarts }: RolloutStanding): string {
+  return restarts ? `by restarts of their workloads: ${restartsText(restarts)}` : "within the same budget";
 }
 
 function missedInjection({ missed }: Standing, { spec }: SidecarSet): Verdict<"MissedInjection"> {

@@ -3,6 +3,7 @@
 import type { StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { Held } from "../checks/check-records.ts";
+import type { Restarts } from "../summary.ts";
 import type { WavesSummary } from "../waves/standing.ts";
 import { waveReason, wavesText } from "../waves/wave-text.ts";
 import type { ConditionReason } from "./condition-reasons.ts";
@@ -35,6 +36,8 @@ export interface RolloutStanding {
     readonly stop?: string;
     readonly isInVain?: true;
   };
+  /** where workloads are restarted instead */
+  readonly restarts?: Restarts;
   /** in whose way other pods of their owners are */
   readonly owners?: { readonly full: readonly string[] };
   /** how far the release has come through its waves */
@@ -71,17 +74,22 @@ const AT_REST: Readonly<Record<string, Reason>> = {
   metrics: "Metrics",
   ownerBudget: "MaxUnavailablePerOwner",
   evictionRefused: "EvictionRefused",
+  restart: "RestartHeld",
   disruptionBudget: "HeldByDisruptionBudget",
   finished: "Finished",
   partition: "Partition",
 };
 
+function isMoving({ selected, used, restarts }: RolloutStanding): boolean {
+  return selected > 0 || used > 0 || (restarts?.underWay.length ?? 0) > 0;
+}
+
 function standingOf(summary: RolloutStanding): readonly ["True" | "False", Reason] {
-  const { hold, updated, updatedReady, used, selected, metrics, waves } = summary;
+  const { hold, updated, updatedReady, metrics, waves } = summary;
   const still = STILL[hold];
   if (still !== undefined) return ["False", still];
   // The next batch begins by itself, some time after the last.
-  if (selected > 0 || used > 0) return ["True", "RollingOut"];
+  if (isMoving(summary)) return ["True", "RollingOut"];
   if (metrics?.isPaced) return ["True", waves?.checkedFrom === undefined ? "RollingOut" : "WaveChecking"];
   if (updated > updatedReady) return ["True", "WaitingForPods"];
   if (hold === "wave" && waves) return waveStanding(waves);

@@ -99,6 +99,7 @@ const AT_REST: Readonly<Record<string, RolloutVerdict>> = {
   MaxUnavailablePerOwner: "Blocked",
   WavePaused: "Paused",
   EvictionRefused: "Blocked",
+  RestartHeld: "Blocked",
   HeldByDisruptionBudget: "Blocked",
   Halted: "Halted",
   AnnotationUnreadable: "Blocked",

@@ -17,9 +17,12 @@ export type EvictPod = Extract<Action, { kind: "EvictPod" }>;
 export type ReplacementPlan =
   | { readonly kind: "evicted"; readonly departure: Departure }
   /** an eviction of a pod of its controller was refused a moment ago */
-  | { readonly kind: "kept" };
+  | { readonly kind: "kept" }
+  /** its workload is restarted instead */
+  | { readonly kind: "left" };
 
 export function planReplacement(pod: Pod, claims: Claims, now: string): ReplacementPlan {
+  if (claims.restarts) return { kind: "left" };
   const { uid: owner = "", kind } = controllerOf(pod) ?? {};
   if (claims.keptOwners?.has(owner)) return { kind: "kept" };
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
@@ -41,12 +44,14 @@ export function evictionsOf(actions: readonly Action[]): readonly EvictPod[] {
 }
 
 /**
- * Pods that a ledger is asked to reserve for a decision. One that is reserved already is never evicted by that: only the
- * pass that reserves an eviction sends it, so it is fenced, and reserved again. A patch is the same from any pass.
+ * Pods and workloads that a ledger is asked to reserve for a decision. One that is reserved already is never evicted or
+ * restarted by that: only the pass that reserves it sends it, so it is fenced, and reserved again. A patch of a pod is the
+ * same from any pass.
  */
 export function wantedPods(actions: readonly Action[], kept: ReadonlySet<string>) {
   return actions.flatMap((action) => {
     if (action.kind === "PatchPod") return [action.pod];
+    if (action.kind === "RestartWorkload" && !kept.has(action.workload.uid)) return [action.workload];
     return action.kind === "EvictPod" && !kept.has(action.pod.uid) ? [action.pod] : [];
   });
 }

@@ -1,10 +1,17 @@
 /** Decides what is said of pods that are replaced: how many, and why none is where none may be. */
 
+import { counted } from "../../../go/counted.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { Action } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import type { Replaced } from "../summary.ts";
+import { keyOfWorkload } from "../../pod/workload.ts";
+import type { Hold, Replaced, Restarts } from "../summary.ts";
 import { evictionsOf } from "./plan-replacement.ts";
+import type { RestartPlan } from "./restarts.ts";
+import type { Restarting } from "./workload-object.ts";
+
+const NAMED = 3;
+export const NO_RESTARTS: Restarts = { underWay: [], waiting: 0, held: [] };
 
 interface Batch {
   readonly actions: readonly Action[];
@@ -29,4 +36,31 @@ export function replacedBy(batch: Batch, { replacement }: Asked): { readonly rep
   const { stop, isInVain } = replacement;
   const why = stop === undefined ? {} : { stop, ...(isInVain ? { isInVain } : {}) };
   return { replaced: { waiting: replaced.length, selected: evictionsOf(actions).length, kept: keptBack, ...why } };
+}
+
+/** Nothing where no workload is restarted, waits, or has to stay. */
+export function restartedBy(
+  plan: RestartPlan | undefined,
+  hold: Hold,
+  { refusal }: Pick<Restarting, "refusal"> = {},
+): { readonly restarts?: Restarts; readonly hold?: Hold } {
+  if (plan === undefined) return {};
+  const { open, actions, waiting, held } = plan;
+  const underWay = [...open, ...actions.map(({ workload }) => workload)].map(keyOfWorkload);
+  const all = [...(refusal === undefined ? [] : [refusal]), ...[...held].map((one) => one.join(": "))];
+  if (underWay.length + waiting + all.length === 0) return {};
+  const isInPlay = underWay.length > 0 || hold === "nothingWaits" || (hold === "finished" && waiting > 0);
+  return { restarts: { underWay, waiting, held: all }, ...(isInPlay ? { hold: "restart" } : {}) };
+}
+
+/** One sentence. */
+export function restartsText({ underWay, waiting, held }: Restarts): string {
+  const named = underWay.slice(0, NAMED).join(", ");
+  const more = underWay.length > NAMED ? ` and ${underWay.length - NAMED} more` : "";
+  return [
+    ...(underWay.length > 0 ? [`${named}${more} ${underWay.length === 1 ? "is" : "are"} being restarted`] : []),
+    ...(waiting > 0 ? [`${counted(waiting, "workload waits", "workloads wait")} to be restarted`] : []),
+    ...(held.length > 0 ? [`not restarted: ${held.slice(0, NAMED).join("; ")}`] : []),
+    ...(held.length > NAMED ? [`and ${held.length - NAMED} more`] : []),
+  ].join("; ");
 }

@@ -7,7 +7,7 @@ import { each, type Sequence } from "../../../go/sequence.ts";
 import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { isActive, isInjected } from "../../pod/is-matched.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { controllerOf, replacesNotUpgradable, whyNotRecreated } from "../../pod/replaced.ts";
+import { controllerOf, replacesNotUpgradable, restartsMissed, whyNotRecreated } from "../../pod/replaced.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { lastSpecWrite } from "../missed/selection.ts";
 import { countsOfOwners } from "./missing-pods.ts";
@@ -27,6 +27,8 @@ export interface Replacement {
   readonly wants: (pod: Pod) => boolean;
   /** true: it is wanted, and nothing stops it */
   readonly allows: (pod: Pod) => boolean;
+  /** true: another in its place would come without what it should have */
+  readonly isStopped: (pod: Pod) => boolean;
   /** uid of a controller → how many of its pods there are that count */
   readonly counts: () => ReadonlyMap<string, number>;
 }
@@ -43,15 +45,17 @@ export interface ReplacementFacts {
 /** undefined: the annotation does not ask for it. */
 export function replacementOf(facts: ReplacementFacts): Replacement | undefined {
   const { sidecarSet } = facts;
-  if (!replacesNotUpgradable(sidecarSet)) return undefined;
+  const isWanted = replacesNotUpgradable(sidecarSet);
+  if (!isWanted && !restartsMissed(sidecarSet)) return undefined;
   const stopped = stopOf(facts);
   const isStopped = (pod: Pod) => stopped?.namespaces?.has(pod.metadata?.namespace ?? "") ?? stopped !== undefined;
-  const wants = (pod: Pod) => whyNotRecreated(pod, sidecarSet) === undefined;
+  const wants = (pod: Pod) => isWanted && whyNotRecreated(pod, sidecarSet) === undefined;
   let counts: ReadonlyMap<string, number> | undefined;
   return {
     ...(stopped ? { stop: stopped.why, ...(stopped.isInVain ? { isInVain: true } : {}) } : {}),
     wants,
     allows: (pod) => wants(pod) && !isStopped(pod),
+    isStopped,
     counts: () => {
       counts ??= countsOfOwners(facts);
       return counts;

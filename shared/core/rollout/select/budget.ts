@@ -2,7 +2,7 @@
 import type { UpdateStrategy } from "../../../api/sidecarset.ts";
 import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../go/int-or-percent.ts";
 import { countOf, each, type Sequence } from "../../../go/sequence.ts";
-import type { Departure } from "../../actions.ts";
+import type { Departure, Restarted } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
 import { type Missing, sumOf } from "../replace/missing-pods.ts";
@@ -55,6 +55,8 @@ export interface Claims {
   readonly replacement?: Replacement;
   /** uids of controllers of which an eviction was refused a moment ago; absent: none */
   readonly keptOwners?: ReadonlySet<string>;
+  /** workloads that are being restarted, or about to be; absent: nobody asks for that */
+  readonly restarts?: readonly Restarted[];
 }
 
 /** Those of a rollout: missing ones are on their way back, so shares are of them too. */

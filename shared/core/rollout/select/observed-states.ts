@@ -9,6 +9,7 @@ import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
 import { countEvicted } from "../missed/evicted-pods.ts";
 import { awaitedOf } from "../replace/missing-pods.ts";
 import { replacementOf } from "../replace/replacement.ts";
+import { openRestarts, type Restarting } from "../replace/workload-object.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
 import { isResizable, withResize } from "../upgrade/resize.ts";
 import { type WavesNow, wavesNow } from "../waves/standing.ts";
@@ -38,6 +39,8 @@ export interface Observed extends Surroundings {
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
   /** what came of checks of metrics, as the ledger says; empty: none was evaluated */
   readonly checks: readonly CheckRecord[];
+  /** absent: no workload is restarted */
+  readonly restarting?: Restarting | undefined;
 }
 
 /** How a pod's state is found out. */
@@ -85,9 +88,9 @@ export function sceneOf(
 
 /** Nothing where no pod is replaced, and none is awaited. */
 function replacementClaims(
-  { sidecarSet, pods, revisions, reserved: { uids, departed, keptOwners } }: Observed,
+  { sidecarSet, pods, revisions, reserved: { uids, departed, keptOwners }, restarting }: Observed,
   states: Sequence<PodState>,
-): Pick<Claims, "missing" | "gone" | "replacement" | "keptOwners"> {
+): Pick<Claims, "missing" | "gone" | "replacement" | "keptOwners" | "restarts"> {
   const replacement = replacementOf({ sidecarSet, pods, states, revisions });
   const { missing, gone } = awaitedOf(departed, { sidecarSet, pods, reserved: uids });
   return {
@@ -95,5 +98,6 @@ function replacementClaims(
     ...(gone.length > 0 ? { gone } : {}),
     ...(replacement ? { replacement } : {}),
     ...(keptOwners.size > 0 ? { keptOwners } : {}),
+    ...(restarting ? { restarts: openRestarts(restarting, uids) } : {}),
   };
 }

@@ -3,6 +3,7 @@ import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";
 import { pdqsort } from "../../../go/pdqsort.ts";
 import { each, Picked, type Sequence, where } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Disruption, guardOf, type HeldPod } from "../disruption/guard.ts";
 import type { WavesNow } from "../waves/standing.ts";
 import { type Claims, maxUnavailableOf, partitionOf, takeWithin, totalOf, usedBudget } from "./budget.ts";
@@ -19,6 +20,8 @@ export interface Selection {
   readonly notUpgradable: Sequence<PodState>;
   /** in the order in which they get their turn */
   readonly waiting: Sequence<PodState>;
+  /** of these, those that may get their turn now */
+  readonly line: Sequence<PodState>;
   /** how many at the end of `waiting` stay because of the partition */
   readonly kept: number;
   readonly maxUnavailable: number;
@@ -58,7 +61,8 @@ export function selectPods(
   const all = areCompared(sidecarSet) || waves ? [...pods] : pods;
   const { notUpgradable, waiting: unordered } = sortOut(sidecarSet, all, claims.replacement);
   const total = totalOf(pods, claims);
-  const ordered = orderWaiting(sidecarSet, unordered, all);
+  const inOrder = orderWaiting(sidecarSet, unordered, all);
+  const ordered = claims.restarts ? byWorkload(inOrder) : inOrder;
   const waiting = waves ? orderByWaves(ordered, waves) : ordered;
   const allowed = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, total)));
   const line = waves ? where(allowed, waves.isOpen) : allowed;
@@ -76,6 +80,7 @@ export function selectPods(
     selected: taken,
     notUpgradable,
     waiting,
+    line,
     kept: waiting.length - allowed.length,
     maxUnavailable,
     used,
@@ -114,6 +119,12 @@ function orderWaiting(sidecarSet: SidecarSet, waiting: Sequence<PodState>, all: 
   const sorted = sortByDefault(waiting);
   const ordered = strategy?.priorityStrategy || strategy?.scatterStrategy ? spread(sorted, all, strategy) : sorted;
   return followsOrdinals(sidecarSet) ? pickedAll(orderByOrdinals([...ordered], [...all], strategy)) : ordered;
+}
+
+/** Pods of one workload together, as its first one comes, so that a partition keeps whole workloads. */
+function byWorkload(waiting: Picked<PodState>): Picked<PodState> {
+  const keyOf = ({ pod }: PodState) => restartedWorkloadOf(pod)?.key ?? pod.metadata?.uid;
+  return pickedAll([...Map.groupBy(waiting, keyOf).values()].flat());
 }
 
 /** Those of earlier waves come first, so that it is pods of the last ones that a partition keeps; else all stay in their order. */

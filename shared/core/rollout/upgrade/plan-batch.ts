@@ -9,6 +9,7 @@ import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import type { Disruption } from "../disruption/guard.ts";
 import { haltRoom } from "../halt/halt-room.ts";
 import { eviction, planReplacement, type ReplacementPlan } from "../replace/plan-replacement.ts";
+import { planRestarts, type RestartPlan } from "../replace/restarts.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
 import type { Claims } from "../select/budget.ts";
 import { canBeUpdated } from "../select/classify.ts";
@@ -33,6 +34,8 @@ export interface Batch {
   /** how many are not evicted now, since an eviction beside them was refused */
   readonly keptBack: number;
   readonly problems: readonly PodProblem[];
+  /** absent: nobody asks for restarts of workloads */
+  readonly restarts?: RestartPlan;
 }
 
 interface Planned {
@@ -87,17 +90,22 @@ function resizedRecords(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts) {
 
 /** As passes plan it: within what a ledger and a halt leave room for. */
 export function nextBatch(
-  { sidecarSet, reserved }: Observed,
+  { sidecarSet, reserved, restarting }: Observed,
   { states, claims, waves }: Scene,
   { settings, ...facts }: UpgradeFacts & { readonly settings: RolloutSettings },
 ): Batch {
-  return planBatch(sidecarSet, states, claims, {
+  const room = Math.min(reserved.room, haltRoom(sidecarSet, states, claims));
+  const batch = planBatch(sidecarSet, states, claims, {
     ...facts,
-    room: Math.min(reserved.room, haltRoom(sidecarSet, states, claims)),
+    room,
     lines: reserved.room,
     waves,
     withNatives: settings.NativeSidecarInPlaceUpdate,
   });
+  const { selection, actions } = batch;
+  const beside = { sidecarSet, states, claims, selection, hasRoom: room > 0, now: facts.now };
+  const restarts = planRestarts(restarting, beside);
+  return restarts ? { ...batch, restarts, actions: [...actions, ...restarts.actions] } : batch;
 }
 
 interface BatchFacts extends UpgradeFacts {
@@ -120,7 +128,9 @@ export function planBatch(
   const planOf = (state: PodState) =>
     isReplaced(state) ? planReplacement(state.pod, claims, facts.now) : planStep(state, sidecarSet, facts);
   const left = { pods: room, lines };
+  const isRestarting = (claims.restarts ?? []).length > 0;
   const canTake = (state: PodState) => {
+    if (isRestarting) return false;
     const isHeld = claims.reserved.has(state.pod.metadata?.uid ?? "");
     if (!isHeld && Math.min(left.pods, left.lines) <= 0) return true;
     const plan = planOf(state);
@@ -184,7 +194,7 @@ function upgrade(
   { now, disruption }: { readonly now: string; readonly disruption: Disruption | undefined },
 ): Planned {
   if (plan.kind === "evicted") return { actions: [eviction(pod, plan.departure, isReady)], problems: [] };
-  if (plan.kind === "kept") return { actions: [], problems: [] };
+  if (plan.kind === "kept" || plan.kind === "left") return { actions: [], problems: [] };
   const { actions, problems } = mark(pod, sidecarSet, true, now);
   const patches = patchPod(pod, plan, plan.kind === "planned" && plan.resources ? "resize" : "upgrade", isReady);
   return {

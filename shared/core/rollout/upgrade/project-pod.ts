@@ -19,7 +19,7 @@ import {
 import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
 import { ignoresNeverReady } from "../../pod/never-ready.ts";
-import { replacesNotUpgradable } from "../../pod/replaced.ts";
+import { replacesNotUpgradable, restartsAtOnce } from "../../pod/replaced.ts";
 import { POD_TEMPLATE_HASH_LABEL } from "../../pod/workload.ts";
 import { followsOrdinals } from "../select/ordinal-order.ts";
 import { hasOwnerBudget } from "../select/owner-budget.ts";
@@ -87,10 +87,12 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
   if (before) return before;
   const { patchPodMetadata: patches } = sidecarSet.spec;
   const namespaceLabels = namespaceLabelsRead(sidecarSet);
+  const isRestarted = restartsAtOnce(sidecarSet) > 0;
   const projection = {
     patchedAnnotations: (patches ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {})),
-    labels: labelsRead(sidecarSet.spec),
-    hasControllers: followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet) || replacesNotUpgradable(sidecarSet),
+    labels: [...labelsRead(sidecarSet.spec), ...(isRestarted ? [POD_TEMPLATE_HASH_LABEL] : [])],
+    hasControllers:
+      followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet) || replacesNotUpgradable(sidecarSet) || isRestarted,
     spec: replacesNotUpgradable(sidecarSet) ? NODE_AND_GRACE : NODE,
     hasStart: ignoresNeverReady(sidecarSet),
     ...(namespaceLabels ? { namespaceLabels } : {}),

@@ -1,0 +1,96 @@
+/** Reads workloads that are restarted, or may be next, and restarts those that are reserved. */
+import type { KubernetesObject } from "../../api/kubernetes.ts";
+import type { Restarted } from "../../core/actions.ts";
+import type { LedgerPlan, Reservation } from "../../core/ledger.ts";
+import { keyOfWorkload, type RestartedWorkload } from "../../core/pod/workload.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
+import { openRestarts } from "../../core/rollout/replace/workload-object.ts";
+import { ifThere, isKubeError, type KubeError } from "../../kube/error.ts";
+import { type Cluster, REPLICA_SETS } from "../../kube/port.ts";
+import { mapLimited } from "../loop/concurrency.ts";
+import { act, attempt } from "./act.ts";
+import { noteKept } from "./kept-owners.ts";
+import { type Look, type RolloutContext, readWorkload, restartingOf } from "./look.ts";
+import { fencePatch } from "./pod-patch.ts";
+import { noteProblem } from "./pod-trouble.ts";
+import { resourceOf } from "./restart-workload.ts";
+
+const READS_AT_ONCE = 4;
+/** Each time those that had to stay are passed over, so that others are asked for. */
+const MOST_ASKED = 8;
+
+/** The decision once it has asked for no more workloads. `decide`: again, by what is known then. */
+export async function decideWithWorkloads(
+  context: Pick<RolloutContext, "cluster">,
+  look: Look,
+  decide: () => Decision | Promise<Decision>,
+): Promise<Decision> {
+  let decision = await decide();
+  for (let times = 0; times < MOST_ASKED; times++) {
+    const asks = decision.restarts?.asks ?? [];
+    if (asks.length === 0) break;
+    await mapLimited(asks, READS_AT_ONCE, (ref) => readWorkload(context.cluster, look, ref, () => isOf(context, ref)));
+    decision = await decide();
+  }
+  return decision;
+}
+
+/** A ReplicaSet is named like a Deployment, and need not be of one. */
+async function isOf({ cluster }: { readonly cluster: Cluster }, ref: RestartedWorkload): Promise<string | undefined> {
+  if (ref.workload !== "Deployment") return ref.owner.uid;
+  const { namespace, owner } = ref;
+  const set = await ifThere(cluster.get<KubernetesObject>(REPLICA_SETS, { namespace, name: owner.name }));
+  if (set?.metadata?.uid !== owner.uid) return undefined;
+  return set.metadata.ownerReferences?.find(({ controller, kind }) => controller === true && kind === ref.workload)
+    ?.uid;
+}
+
+/** What is restarted is looked after from the moment that it is reserved. `kept`: uids of reservations that hold on. */
+export function withRestarts(
+  look: Look,
+  plan: LedgerPlan,
+  { actions }: Decision,
+  kept: ReadonlySet<string>,
+): LedgerPlan {
+  const restarting = restartingOf(look);
+  if (restarting === undefined) return plan;
+  const granted = actions.flatMap((action) =>
+    action.kind === "RestartWorkload" && plan.granted.has(action.workload.uid) ? [action.workload] : [],
+  );
+  const restarted: readonly Restarted[] = [...openRestarts(restarting, kept), ...granted];
+  return restarted.length === 0 ? plan : { ...plan, ledger: { ...plan.ledger, restarted } };
+}
+
+/** uids of those whose restart was refused. What is reserved and not wanted any more is fenced. */
+export async function restartWorkloads(
+  context: RolloutContext,
+  look: Look,
+  { actions }: Decision,
+  plan: LedgerPlan,
+): Promise<readonly string[]> {
+  for (const reservation of plan.fenced) if (reservation.workload) await fence(context, look, reservation);
+  const wanted = actions.filter((action) => action.kind === "RestartWorkload");
+  const refused: string[] = [];
+  for (const restart of wanted.filter(({ workload }) => plan.granted.has(workload.uid))) {
+    const outcome = await act(restart, { ...context, sidecarSet: look.sidecarSet });
+    if (outcome.kind === "done") context.tally.restarted = (context.tally.restarted ?? 0) + 1;
+    if (outcome.kind !== "refused") continue;
+    refused.push(restart.workload.uid);
+    noteKept(context, { departure: { owner: restart.workload.uid } });
+    noteProblem(context, restart.workload, refusalText(outcome.error));
+  }
+  return refused;
+}
+
+async function fence(context: RolloutContext, look: Look, reservation: Reservation): Promise<void> {
+  const isFirst = look.workloads.get(keyOfWorkload(reservation))?.metadata?.annotations === undefined;
+  const patch = fencePatch(reservation, isFirst);
+  const outcome = await attempt(() => context.cluster.patch(resourceOf(reservation), reservation, patch));
+  if (outcome.kind === "done") context.tally.fenced++;
+  if (outcome.kind === "refused") noteProblem(context, reservation, refusalText(outcome.error));
+}
+
+function refusalText(error: KubeError): string {
+  const hint = isKubeError(error, 403) ? " (infra/rbac/optional/restart.yaml permits it)" : "";
+  return `is not restarted: ${error.message}${hint}`;
+}

@@ -1,0 +1,35 @@
+/** Decides what is said of a pod whose workload is restarted: whether it is next, and why not. */
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { keyOfWorkload, renewalHint, restartedWorkloadOf } from "../../pod/workload.ts";
+import { restartsText } from "../../rollout/replace/replaced.ts";
+import type { RestartPlan } from "../../rollout/replace/restarts.ts";
+import { canBeUpdated } from "../../rollout/select/classify.ts";
+import type { Restarts } from "../../rollout/summary.ts";
+import { type Step, stop, wait } from "./step.ts";
+import { type LastAnswers, traceNext } from "./trace-care.ts";
+
+/** undefined: it is not recreated by a restart. */
+export function traceRestart(
+  state: PodState,
+  sidecarSet: SidecarSet,
+  facts: LastAnswers,
+  plan: RestartPlan | undefined,
+): Step | undefined {
+  const { pod } = state;
+  const key = restartedWorkloadOf(pod)?.key;
+  if (plan === undefined || key === undefined || canBeUpdated(state, sidecarSet)) return undefined;
+  const why = plan.held.get(key);
+  if (plan.open.some((one) => keyOfWorkload(one) === key)) return wait("Restarting", `${key} is being restarted`);
+  if (why !== undefined) return stop("RestartHeld", `${key} is not restarted: ${why}`, renewalHint([pod]));
+  if (plan.actions.some(({ workload }) => keyOfWorkload(workload) === key))
+    return traceNext(sidecarSet, facts, `the next pass restarts ${key}, which recreates its pods`);
+  return wait("Restarting", `${key} is restarted after other workloads and pods, within maxUnavailable`);
+}
+
+/** Of all workloads. */
+export function traceRestarts(restarts: Restarts): Step {
+  const text = restartsText(restarts);
+  const isHeld = restarts.underWay.length + restarts.waiting === 0;
+  return isHeld ? stop("RestartHeld", text, "restart them by hand, or evict pods instead") : wait("Restarting", text);
+}

@@ -1,0 +1,173 @@
+/** Decides which workloads are restarted next, where that is asked for instead of evictions, and why others are not. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { each, type Sequence } from "../../../go/sequence.ts";
+import type { Action, Restarted, RestartedKind } from "../../actions.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { restartsAtOnce } from "../../pod/replaced.ts";
+import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
+import { type Claims, usedBudget } from "../select/budget.ts";
+import { canBeUpdated } from "../select/classify.ts";
+import { mostDown, type Restarting, type Workload, whyNotRestarted, withRestartFor } from "./workload-object.ts";
+
+/** So many are looked at for one decision: those in the way of others are few. */
+const MOST_READ = 50;
+/** Asked for beside those for which there is a place. */
+const SPARE = 2;
+
+export type RestartWorkload = Extract<Action, { kind: "RestartWorkload" }>;
+
+export interface RestartPlan {
+  readonly actions: readonly RestartWorkload[];
+  /** to be kept in the ledger: being restarted, or about to be */
+  readonly open: readonly Restarted[];
+  /** to be read first: the decision is another one then */
+  readonly asks: readonly RestartedWorkload[];
+  /** key → why it is not restarted now */
+  readonly held: ReadonlyMap<string, string>;
+  /** how many more wait for those */
+  readonly waiting: number;
+}
+
+export interface RestartFacts {
+  readonly sidecarSet: SidecarSet;
+  readonly states: Sequence<PodState>;
+  readonly claims: Claims;
+  /** what is done to pods one by one */
+  readonly selection: {
+    readonly selected: readonly PodState[];
+    readonly line: Sequence<PodState>;
+    readonly maxUnavailable: number;
+  };
+  /** false: a halt leaves no room */
+  readonly hasRoom: boolean;
+  /** RFC3339 */
+  readonly now: string;
+}
+
+interface Candidate {
+  readonly ref: RestartedWorkload;
+  /** pods of it that are not updated, and those among them that may be now */
+  lacking: number;
+  allowed: number;
+  /** one of those gets there by a restart alone, or missed its sidecars */
+  isWanted: boolean;
+  isReady: boolean;
+}
+
+/** undefined: nobody asks for restarts, and none is under way. */
+export function planRestarts(restarting: Restarting | undefined, facts: RestartFacts): RestartPlan | undefined {
+  const { sidecarSet, claims } = facts;
+  const { restarts: open } = claims;
+  if (restarting === undefined || open === undefined) return undefined;
+  const under = new Set(open.map(keyOfWorkload));
+  const held = new Map<string, string>();
+  const all = restartsAtOnce(sidecarSet) === 0 ? [] : candidatesOf(restarting, facts);
+  const line = all.filter(({ ref }) => !under.has(ref.key));
+  const free = line.filter((one) => one.lacking <= one.allowed).map(({ ref }) => ref);
+  for (const { ref, lacking, allowed } of line)
+    if (lacking > allowed) held.set(ref.key, "others of its pods have to stay as they are");
+  const places = restarting.refusal === undefined ? placesOf(facts) : 0;
+  return { open, held, ...take(free, places, restarting, { ...facts, held }) };
+}
+
+interface TakeFacts extends RestartFacts {
+  readonly held: Map<string, string>;
+}
+
+/** From the front, as far as they are known; of the others some are asked for. */
+function take(free: readonly RestartedWorkload[], places: number, restarting: Restarting, facts: TakeFacts) {
+  if (places === 0) return { actions: [], asks: [], waiting: free.length };
+  const { workloads } = restarting;
+  const unknown = free.filter(({ key }) => !workloads.has(key));
+  const known = unknown[0] ? free.slice(0, free.indexOf(unknown[0])) : free;
+  const fit = known.filter((ref) => isFit(ref, workloads.get(ref.key) ?? null, facts));
+  const stay = known.length - fit.length;
+  const asks = fit.length < places && workloads.size < MOST_READ ? unknown.slice(0, places + SPARE + stay) : [];
+  const actions = within(fit.slice(0, places), restarting, facts);
+  return { actions, asks, waiting: free.length - actions.length - stay };
+}
+
+/** While pods are written to one by one no workload is restarted, and none of them while one is. */
+function placesOf({ sidecarSet, claims, selection, hasRoom }: RestartFacts): number {
+  const isFree = selection.selected.length === 0 && claims.reserved.size === 0;
+  if (!(isFree && hasRoom) || selection.maxUnavailable === 0) return 0;
+  return Math.max(0, restartsAtOnce(sidecarSet) - (claims.restarts ?? []).length);
+}
+
+/** False: `held` says why. */
+function isFit(
+  { key, workload: kind }: RestartedWorkload,
+  workload: Workload | null,
+  { sidecarSet, claims, held }: TakeFacts,
+): boolean {
+  const why = whyNot(kind, workload, sidecarSet, claims);
+  if (why !== undefined) held.set(key, why);
+  return why === undefined;
+}
+
+function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: SidecarSet, { keptOwners }: Claims) {
+  if (workload === null) return `there is no such ${kind} that its pods belong to`;
+  if (keptOwners?.has(workload.metadata?.uid ?? "")) return "its restart was refused a moment ago";
+  return whyNotRestarted(kind, workload, nameOf(sidecarSet), hashOf(sidecarSet));
+}
+
+/** As many as maxUnavailable has room for, were all of them to take down what they may; one that needs more goes alone. */
+function within(fit: readonly RestartedWorkload[], { workloads }: Restarting, facts: RestartFacts) {
+  const { sidecarSet, states, claims, selection, now } = facts;
+  const { restarts: open = [] } = claims;
+  const costOf = (one: Omit<Restarted, "uid">) => mostDown(one.workload, workloads.get(keyOfWorkload(one)) ?? {});
+  const actions: RestartWorkload[] = [];
+  let down = open.reduce((sum, one) => sum + costOf(one), usedBudget(states, claims));
+  for (const { workload, namespace, name, key } of fit) {
+    const isAlone = down === 0 && open.length + actions.length === 0;
+    down += costOf({ workload, namespace, name });
+    if (down > selection.maxUnavailable && !isAlone) break;
+    const object = workloads.get(key) ?? {};
+    const { uid = "", resourceVersion = "" } = object.metadata ?? {};
+    const restartedFor = withRestartFor(object, nameOf(sidecarSet), hashOf(sidecarSet));
+    const subject = { workload, namespace, name, uid, resourceVersion };
+    actions.push({ kind: "RestartWorkload", workload: subject, at: now, restartedFor });
+  }
+  return actions;
+}
+
+function nameOf({ metadata }: SidecarSet): string {
+  return metadata?.name ?? "";
+}
+
+function hashOf({ metadata }: SidecarSet): string {
+  return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
+}
+
+/** In the order in which their first pods get their turn; those with pods that are down last, since they may never be through. */
+function candidatesOf({ missed }: Restarting, { sidecarSet, states, claims, selection }: RestartFacts) {
+  const found = new Map<string, Candidate>();
+  const of = (pod: Pod): Candidate | undefined => {
+    const ref = restartedWorkloadOf(pod);
+    if (ref === undefined) return undefined;
+    const one = found.get(ref.key) ?? { ref, lacking: 0, allowed: 0, isWanted: false, isReady: true };
+    found.set(ref.key, one);
+    return one;
+  };
+  each(selection.line, (state) => {
+    const one = of(state.pod);
+    if (one === undefined) return;
+    one.allowed++;
+    one.isWanted ||= !canBeUpdated(state, sidecarSet);
+  });
+  for (const pod of missed) {
+    const one = claims.replacement?.isStopped(pod) ? undefined : of(pod);
+    if (one) one.isWanted = true;
+  }
+  each(states, ({ pod, isUpdated, isReady }) => {
+    const ref = restartedWorkloadOf(pod);
+    const one = ref && found.get(ref.key);
+    if (one === undefined) return;
+    if (!isUpdated) one.lacking++;
+    one.isReady &&= isReady;
+  });
+  const wanted = [...found.values()].filter(({ isWanted }) => isWanted);
+  return [...wanted.filter(({ isReady }) => isReady), ...wanted.filter(({ isReady }) => !isReady)];
+}

@@ -1,0 +1,206 @@
+/** Workloads are restarted instead of evictions, by passes on the embedded cluster with its own workload controllers. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import {
+  RESTARTED_AT_ANNOTATION as AT,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  REPLACE_ANNOTATION,
+  RESTARTED_FOR_ANNOTATION,
+} from "../../shared/api/names.ts";
+import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { readLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import {
+  BUILT_IN_STATEFUL_SETS,
+  type Cluster,
+  DEPLOYMENTS,
+  PODS,
+  type Resource,
+  SIDECARSETS,
+} from "../../shared/kube/port.ts";
+import { faultyCluster } from "./faults.ts";
+import {
+  fastClock,
+  injectedPod,
+  isReady,
+  KRUISE_NAMESPACE,
+  NAMESPACE,
+  readPods,
+  readSet,
+  sidecarSet,
+  startTestCluster,
+  type TestCluster,
+} from "./fixture.ts";
+
+let test: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+});
+afterAll(() => test.close());
+
+const WORKLOADS = new Set(["deployments", "statefulsets"]);
+
+const options = (name: string, more: Partial<PassOptions> = {}): PassOptions => ({
+  deadlineMs: 300_000,
+  kruiseNamespace: KRUISE_NAMESPACE,
+  sidecarSet: name,
+  settings: DEFAULT_ROLLOUT_SETTINGS,
+  follow: true,
+  clock: fastClock(20),
+  memory: newPassMemory(),
+  ...more,
+});
+const pass = async (name: string, more: Partial<PassOptions> = {}, to = cluster) => {
+  const { sidecarSets } = await runPass(to, options(name, more));
+  return sidecarSets[0];
+};
+
+interface Workload extends KubernetesObject {
+  readonly spec: { readonly template: KubernetesObject; readonly [field: string]: unknown };
+}
+
+/** Its pods are made as of version 2, and then said to be of a version that nothing in place brings to it. */
+async function begin(set: string, workloads: readonly string[], more: object = {}, resource: Resource = DEPLOYMENTS) {
+  const { metadata = {}, spec } = injectedPod(set, "", 2);
+  const { name: _, namespace: _own, ...template } = metadata;
+  for (const name of workloads) {
+    const labels = { ...template.labels, own: name };
+    const selector = { matchLabels: { own: name } };
+    const body = { replicas: 2, selector, template: { metadata: { ...template, labels }, spec }, ...more };
+    await cluster.create<Workload>(resource, { metadata: { name, namespace: NAMESPACE }, spec: body });
+  }
+  const count = 2 * workloads.length;
+  await expect.poll(async () => (await readPods(cluster, set)).filter(isReady).length, { timeout: 10_000 }).toBe(count);
+  for (const pod of await readPods(cluster, set)) await outdate(set, pod);
+}
+
+async function outdate(set: string, { metadata }: Pod) {
+  const record = JSON.stringify({ [set]: { hash: "old", sidecarSetName: set, sidecarList: ["proxy"] } });
+  const annotations = { [HASH_ANNOTATION]: record, [HASH_WITHOUT_IMAGE_ANNOTATION]: record };
+  const key = { namespace: NAMESPACE, name: metadata?.name ?? "" };
+  await cluster.patch(PODS, key, { type: "merge", body: { metadata: { annotations } } });
+}
+
+async function ask(name: string, replace = "NotUpgradable,Restart", strategy: UpdateStrategy = {}) {
+  const set = sidecarSet(name, 2, strategy);
+  const annotations = { ...set.metadata?.annotations, [REPLACE_ANNOTATION]: replace };
+  await cluster.create(SIDECARSETS, { ...set, metadata: { ...set.metadata, name, annotations } });
+}
+
+const workload = (name: string, resource = DEPLOYMENTS) =>
+  cluster.get<Workload>(resource, { namespace: NAMESPACE, name });
+const restartedAt = async (name: string, resource = DEPLOYMENTS) =>
+  (await workload(name, resource)).spec.template.metadata?.annotations?.[AT];
+/** Names of workloads whose templates were given another restart, in that order. */
+function restartedOf(prefix: string): readonly string[] {
+  const atOf = (object: unknown) => (object as Workload | undefined)?.spec?.template?.metadata?.annotations?.[AT];
+  const isRestart = ({ object, previous }: { readonly object: unknown; readonly previous: unknown }) =>
+    atOf(object) !== undefined && atOf(object) !== atOf(previous);
+  const writes = test.history().filter(({ resource, name }) => WORKLOADS.has(resource) && name.startsWith(prefix));
+  return writes.filter(isRestart).map(({ name }) => name);
+}
+const evictions = () => test.history().filter(({ subresource }) => (subresource as string | undefined) === "eviction");
+
+it("workloads are restarted one after the other, each once, and no pod is evicted", async () => {
+  await begin("one", ["one-a", "one-b"]);
+  await ask("one");
+  const report = await pass("one");
+  expect(report).toMatchObject({ stop: "settled", tally: { restarted: 2, upgraded: 0 } });
+  const pods = await readPods(cluster, "one");
+  expect(pods.filter(isReady)).toHaveLength(4);
+  expect((await readSet(cluster, "one")).status).toMatchObject({ matchedPods: 4, updatedPods: 4, updatedReadyPods: 4 });
+  for (const name of ["one-a", "one-b"])
+    expect((await workload(name)).metadata?.annotations?.[RESTARTED_FOR_ANNOTATION]).toBe("one=hash2");
+  expect(restartedOf("one").toSorted()).toEqual(["one-a", "one-b"]);
+  expect(evictions()).toHaveLength(0);
+  const { ledger } = await readLedger(cluster, KRUISE_NAMESPACE, "one");
+  expect([ledger.reservations, ledger.restarted]).toEqual([[], undefined]);
+});
+
+it("with Restart=2 two at once, but for what maxUnavailable has no room for", async () => {
+  await begin("two", ["two-a", "two-b", "two-c"], { strategy: { rollingUpdate: { maxUnavailable: 1 } } });
+  await ask("two", "NotUpgradable,Restart=2", { maxUnavailable: 1 });
+  await pass("two", { follow: false });
+  expect(restartedOf("two")).toHaveLength(1);
+  await cluster.delete(SIDECARSETS, { name: "two" });
+  await ask("two", "NotUpgradable,Restart=2", { maxUnavailable: 2 });
+  await pass("two");
+  expect(restartedOf("two")).toHaveLength(3);
+  expect((await readSet(cluster, "two")).status).toMatchObject({ updatedReadyPods: 6 });
+});
+
+it("a StatefulSet is restarted, one that only recreates what is deleted stays, and is named", async () => {
+  await begin("sets", ["sets-a"], { serviceName: "a" }, BUILT_IN_STATEFUL_SETS);
+  await begin("sets-b", ["sets-b"], { serviceName: "b", updateStrategy: { type: "OnDelete" } }, BUILT_IN_STATEFUL_SETS);
+  await ask("sets");
+  await ask("sets-b");
+  await pass("sets");
+  expect((await readSet(cluster, "sets")).status).toMatchObject({ updatedReadyPods: 2 });
+  const report = await pass("sets-b");
+  expect(report?.why).toContain(`not restarted: StatefulSet ${NAMESPACE}/sets-b: its update strategy is OnDelete`);
+  expect(restartedOf("sets-b")).toHaveLength(0);
+});
+
+it.each([
+  ["it is paused", { paused: true }],
+  ["the partition keeps one of its pods", { partition: 1 }],
+  ["the update selector leaves pods of it out", { selector: { matchLabels: { own: "none" } } }],
+  ["nothing may be unavailable", { maxUnavailable: 0 }],
+])("none is restarted while %s", async (what, strategy) => {
+  const name = `held-${what.length}`;
+  await begin(name, [`${name}-a`]);
+  await ask(name, "NotUpgradable,Restart", strategy);
+  await pass(name);
+  expect(await restartedAt(`${name}-a`)).toBe(undefined);
+});
+
+it("wherever a pass is killed, no workload is restarted twice, and another pass brings it to an end", async () => {
+  await begin("alive", ["alive-a"]);
+  await ask("alive");
+  const alive = faultyCluster(cluster, "killAfter", () => false);
+  await pass("alive", {}, alive);
+  const first = alive.calls.indexOf("GET replicasets");
+  const last = alive.calls.indexOf("PATCH deployments") + 2;
+  expect(last - first).toBeGreaterThan(5);
+  const places = Array.from({ length: last - first }, (_, place) => first + place);
+  await Promise.all(places.map((place) => killAt(place, `kill-${place}`)));
+}, 30_000);
+
+async function killAt(place: number, name: string): Promise<void> {
+  await begin(name, [`${name}-a`]);
+  await ask(name);
+  const faulty = faultyCluster(cluster, "killAfter", (index) => index === place);
+  await Promise.race([pass(name, {}, faulty), faulty.struck]);
+  await pass(name);
+  expect(restartedOf(`${name}-a`), `killed after ${faulty.calls.at(-1)}`).toHaveLength(1);
+  expect((await readSet(cluster, name)).status).toMatchObject({ updatedReadyPods: 2 });
+}
+
+it("a restart that comes late, after a pause was observed, does not land", async () => {
+  await begin("late", ["late-a"]);
+  await ask("late");
+  const faulty = faultyCluster(cluster, "killLate", (_, call) => call === "PATCH deployments");
+  await Promise.race([pass("late", {}, faulty), faulty.struck]);
+  const body = { spec: { updateStrategy: { paused: true } } };
+  const { metadata } = await cluster.patch(SIDECARSETS, { name: "late" }, { type: "merge", body });
+  await pass("late");
+  expect((await readSet(cluster, "late")).status?.observedGeneration).toBe(metadata?.generation);
+  await faulty.releaseLate();
+  expect(restartedOf("late")).toHaveLength(0);
+});
+
+it("while a workload is restarted no other pod is upgraded in place, and none is restarted beside upgrades", async () => {
+  await begin("mixed", ["mixed-a"]);
+  for (const name of ["mixed-x", "mixed-y"]) await cluster.create(PODS, injectedPod("mixed", name));
+  await expect.poll(async () => (await readPods(cluster, "mixed")).filter(isReady).length).toBe(4);
+  await ask("mixed");
+  await pass("mixed", { follow: false });
+  expect(restartedOf("mixed")).toHaveLength(0);
+  await pass("mixed");
+  expect(restartedOf("mixed")).toHaveLength(1);
+  expect((await readSet(cluster, "mixed")).status).toMatchObject({ updatedReadyPods: 4 });
+});

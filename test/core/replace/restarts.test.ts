@@ -1,0 +1,194 @@
+import { describe, expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
+import type { Restarted } from "../../../shared/core/actions.ts";
+import { formatLedger, parseLedger } from "../../../shared/core/ledger.ts";
+import { replaceProblem, restartsAtOnce } from "../../../shared/core/pod/replaced.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
+import {
+  isThrough,
+  mostDown,
+  type Restarting,
+  type Workload,
+  whyNotRestarted,
+  withRestartFor,
+} from "../../../shared/core/rollout/replace/workload-object.ts";
+import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
+
+const CHANGED = "2025-05-31T10:00:00Z";
+
+/** Not upgradable by default; of the StatefulSet before the dash. */
+function pod(name: string, facts: Parameters<typeof podOf>[0] = {}): Pod {
+  const { metadata, ...rest } = podOf({
+    name,
+    withoutImage: "other",
+    creationTimestamp: "2025-05-30T00:00:00Z",
+    ...facts,
+  });
+  const [owner = ""] = name.split("-");
+  const controller = { apiVersion: "apps/v1", kind: "StatefulSet", name: owner, uid: `uid-${owner}`, controller: true };
+  return { ...rest, metadata: { ...metadata, uid: `uid-${name}`, namespace: "shop", ownerReferences: [controller] } };
+}
+const updated = (name: string, facts: Parameters<typeof podOf>[0] = {}) =>
+  pod(name, { hash: NEW_HASH, withoutImage: "same", ...facts });
+
+function setOf(spec: SidecarSetSpec = {}, replace = "NotUpgradable, Restart"): SidecarSet {
+  const { metadata, ...rest } = sidecarSetOf({ selector: {}, ...spec });
+  const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/replace": replace };
+  const managedFields = [{ time: CHANGED, fieldsV1: { "f:spec": {} } }];
+  return { ...rest, metadata: { ...metadata, managedFields, annotations } as NonNullable<SidecarSet["metadata"]> };
+}
+
+const status = { observedGeneration: 1, updatedReplicas: 2, replicas: 2, availableReplicas: 2 };
+const workload = (name: string, more: Partial<Workload> = {}): Workload => ({
+  metadata: { name, namespace: "shop", uid: `uid-${name}`, resourceVersion: "9", generation: 1 },
+  spec: { replicas: 2 },
+  status,
+  ...more,
+});
+const known = (workloads: readonly (Workload | null)[], restarted: readonly Restarted[] = []): Restarting => ({
+  missed: [],
+  restarted,
+  workloads: new Map(workloads.map((one, at) => [`StatefulSet shop/${one?.metadata?.name ?? "abc"[at]}`, one])),
+});
+const entry = (name: string): Restarted => ({ workload: "StatefulSet", namespace: "shop", name, uid: `uid-${name}` });
+
+function decided(sidecarSet: SidecarSet, pods: readonly Pod[], restarting: Restarting) {
+  const { actions, summary, restarts } = decide({ ...UNTOUCHED, sidecarSet, pods, revisions: [], restarting }, CONTEXT);
+  const restarted = actions.flatMap((one) => (one.kind === "RestartWorkload" ? [one.workload.name] : []));
+  const written = actions.filter(({ kind }) => kind === "PatchPod" || kind === "EvictPod").length;
+  return { restarted, written, summary, asked: restarts?.asks.map(({ name }) => name), actions };
+}
+const both = ["a-0", "a-1", "b-0", "b-1"].map((name) => pod(name));
+const all = known([workload("a"), workload("b")]);
+
+describe("workloads", () => {
+  test("are read before they are restarted", () => {
+    const { restarted, asked } = decided(setOf(), both, known([]));
+    expect([restarted, asked]).toEqual([[], ["a", "b"]]);
+  });
+
+  test("are restarted by the annotations of the one patch, on what was read", () => {
+    const { actions, written } = decided(setOf(), both, all);
+    expect(actions.filter(({ kind }) => kind === "RestartWorkload")).toEqual([
+      {
+        kind: "RestartWorkload",
+        workload: { ...entry("a"), resourceVersion: "9" },
+        at: CONTEXT.now,
+        restartedFor: `ss=${NEW_HASH}`,
+      },
+    ]);
+    expect(written).toBe(0);
+  });
+
+  test.each<[string, SidecarSet, readonly Pod[], Restarting, readonly string[]]>([
+    [
+      "two where the annotation and the budget have room",
+      setOf({ updateStrategy: { maxUnavailable: 2 } }, "NotUpgradable,Restart=2"),
+      both,
+      all,
+      ["a", "b"],
+    ],
+    ["one where the budget has room for one", setOf({}, "NotUpgradable,Restart=2"), both, all, ["a"]],
+    [
+      "none beside one that is not through",
+      setOf(),
+      both,
+      known([workload("a"), workload("b", { status: {} })], [entry("b")]),
+      [],
+    ],
+    ["the next after one that is", setOf(), both.slice(2), known([workload("a"), workload("b")], [entry("a")]), ["b"]],
+    ["none while a pod is down", setOf(), [...both, updated("c-0", { isReady: false })], all, []],
+    ["one with pods that are down last", setOf(), [pod("a-0", { isReady: false }), ...both.slice(1)], all, ["b"]],
+    ["a whole one beside what the partition keeps", setOf({ updateStrategy: { partition: 2 } }), both, all, ["a"]],
+    ["none of which the partition keeps a pod", setOf({ updateStrategy: { partition: 3 } }), both, all, []],
+    ["none while it is paused", setOf({ updateStrategy: { paused: true } }), both, all, []],
+    ["none while injection is", setOf({ injectionStrategy: { paused: true } }), both, all, []],
+    [
+      "none that came back in vain",
+      setOf(),
+      [...both, pod("b-2", { creationTimestamp: "2025-05-31T11:00:00Z" })],
+      all,
+      [],
+    ],
+    ["the next where one is not there", setOf(), both, known([null, workload("b")]), ["b"]],
+    ["none that evictions are asked for", setOf({}, "NotUpgradable"), both, all, []],
+  ])("are restarted: %s", (...[_what, set, pods, restarting, expected]) => {
+    expect(decided(set, pods, restarting).restarted).toEqual(expected);
+  });
+
+  test("wait for pods that get there in place, which wait for none of them that is restarted", () => {
+    const pods = [...both, pod("c-0", { withoutImage: "same" })];
+    const first = decided(setOf(), pods, all);
+    expect([first.restarted, first.written]).toEqual([[], 1]);
+    const then = decided(setOf(), pods, known([workload("a", { status: {} })], [entry("a")]));
+    expect([then.restarted, then.written, then.summary.hold]).toEqual([[], 0, "restart"]);
+  });
+
+  test("are restarted for pods that missed their sidecars, though all others are updated", () => {
+    const missed = [pod("b-0")];
+    const set = setOf({}, "Missed,Restart");
+    const { restarted } = decided(set, [updated("a-0")], { ...all, missed });
+    expect(restarted).toEqual(["b"]);
+    expect(decided(setOf({}, "NotUpgradable,Restart"), [updated("a-0")], all).summary.hold).toBe("finished");
+  });
+});
+
+describe("a workload", () => {
+  test.each<[string | undefined, Partial<Workload>]>([
+    [undefined, {}],
+    ["it is paused", { spec: { replicas: 2, paused: true } }],
+    ["its update strategy is OnDelete", { spec: { replicas: 2, updateStrategy: { type: "OnDelete" } } }],
+    [
+      "its update strategy has a partition",
+      { spec: { replicas: 2, updateStrategy: { rollingUpdate: { partition: 1 } } } },
+    ],
+    ["it is being rolled out already", { status: { ...status, updatedReplicas: 1 } }],
+    ["it is being rolled out already", { status: { ...status, observedGeneration: 0 } }],
+    [
+      "it was restarted for this version already",
+      { metadata: { generation: 1, annotations: { "sidecarset.kruise.io/restarted-for": "x=1,ss=new" } } },
+    ],
+  ])("is held: %s", (why, more) => {
+    expect(whyNotRestarted("Deployment", workload("a", more), "ss", NEW_HASH)).toBe(why);
+  });
+
+  test.each<[number, "Deployment" | "StatefulSet" | "DaemonSet", Workload["spec"]]>([
+    [2, "Deployment", { replicas: 10 }],
+    [0, "Deployment", { replicas: 3 }],
+    [10, "Deployment", { replicas: 10, strategy: { type: "Recreate" } }],
+    [1, "Deployment", { replicas: 3, strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: "10%" } } }],
+    [1, "StatefulSet", { replicas: 10 }],
+    [3, "DaemonSet", { updateStrategy: { rollingUpdate: { maxUnavailable: "25%" } } }],
+    [0, "DaemonSet", { updateStrategy: { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } } }],
+  ])("takes down at most %i: %s %j", (most, kind, spec = {}) => {
+    expect(mostDown(kind, { spec, status: { desiredNumberScheduled: 10 } })).toBe(most);
+  });
+
+  test("is through when its pods are available, and remembers what else it was restarted for", () => {
+    expect(isThrough("Deployment", workload("a"))).toBe(true);
+    expect(isThrough("Deployment", workload("a", { status: { ...status, availableReplicas: 1 } }))).toBe(false);
+    expect(isThrough("Deployment", workload("a", { status: { ...status, replicas: 3 } }))).toBe(false);
+    const annotations = { "sidecarset.kruise.io/restarted-for": "other=1,ss=old" };
+    expect(withRestartFor({ metadata: { annotations } }, "ss", "new")).toBe("other=1,ss=new");
+  });
+});
+
+test.each([
+  ["NotUpgradable,Restart", 1],
+  ["Missed, Restart=3", 3],
+  ["Restart", 0],
+  ["NotUpgradable,Jobs,Restart", 0],
+  ["NotUpgradable,Restart=0", 0],
+  ["NotUpgradable,Restart=2,Restart=3", 0],
+])("the annotation %s restarts %i at once", (text, count) => {
+  expect(restartsAtOnce(setOf({}, text))).toBe(count);
+  expect(replaceProblem(setOf({}, text)) === undefined).toBe(count > 0);
+});
+
+test("a ledger keeps what is restarted, and refuses what it cannot read", () => {
+  const reservation = { ...entry("a"), resourceVersion: "9", generation: 2, revision: "new" };
+  const ledger = { uid: "u", generation: 2, reservations: [reservation], restarted: [entry("a")] };
+  expect(parseLedger(formatLedger(ledger))).toEqual(ledger);
+  expect(parseLedger({ ...formatLedger(ledger), restarted: "Job shop/a uid\n" })).toBe(undefined);
+});
