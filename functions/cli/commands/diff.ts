@@ -76,6 +76,7 @@ const FATES: readonly (readonly [PodFate["kind"], string, Color])[] = [
 const SHORT: Readonly<Record<PodFate["kind"], string>> = {
   inPlace: "in place",
   replace: "replaced",
+  restart: "by a restart of their workload",
   recreate: "to be recreated",
   updated: "have it already",
   lacks: "without sidecars",
