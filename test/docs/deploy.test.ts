@@ -2,7 +2,8 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 
 test("every parameter that a deployment takes is explained, and no other", async () => {
-  const sources = ["serverless.yml", "infra/aws/settings.ts", "infra/aws/door-settings.ts", "infra/aws/sizing.ts"];
+  const settings = ["settings", "door-settings", "clusters-settings", "sizing"].map((file) => `infra/aws/${file}.ts`);
+  const sources = ["serverless.yml", ...settings];
   const text = (await Promise.all(sources.map((path) => readFile(path, "utf8")))).join("\n");
   const taken = [
     ...text.matchAll(/\$\{param:([a-z-]+)/g),
