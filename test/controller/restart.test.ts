@@ -110,8 +110,8 @@ it("workloads are restarted one after the other, each once, and no pod is evicte
   await ask("one");
   const report = await pass("one");
   expect(report).toMatchObject({ stop: "settled", tally: { restarted: 2, upgraded: 0 } });
-  const pods = await readPods(cluster, "one");
-  expect(pods.filter(isReady)).toHaveLength(4);
+  // The last of the old ones may still be on its way out.
+  await expect.poll(async () => (await readPods(cluster, "one")).filter(isReady).length).toBe(4);
   expect((await readSet(cluster, "one")).status).toMatchObject({ matchedPods: 4, updatedPods: 4, updatedReadyPods: 4 });
   for (const name of ["one-a", "one-b"])
     expect((await workload(name)).metadata?.annotations?.[RESTARTED_FOR_ANNOTATION]).toBe("one=hash2");
