@@ -151,7 +151,7 @@ function showSteps({ steps, readyAfterSeconds, gate, checks, before }: RolloutPl
 }
 
 function changeText({ images, isReplaced }: PlannedPod): string {
-  if (isReplaced) return "evicted, and another pod comes";
+  if (isReplaced) return "replaced by another pod";
   return images.map(({ container, from, to }) => `${container} ${from} → ${to}`).join(", ");
 }
 
@@ -170,7 +170,8 @@ const DONE_TO: Readonly<Record<PlannedStep["purpose"], string>> = {
   resize: ": change cpu and memory",
 };
 
-function rowOf({ atSeconds, purpose, pods, updated, down, maxUnavailable, waves, held }: PlannedStep): readonly Part[] {
+function rowOf(step: PlannedStep): readonly Part[] {
+  const { atSeconds, purpose, pods, updated, down, maxUnavailable, waves, held } = step;
   const [first] = pods;
   const others = pods.length > 1 ? ` and ${pods.length - 1} more` : "";
   const place = waves === undefined ? "" : ` (${waves.map(waveName).join(", ")})`;
@@ -179,11 +180,12 @@ function rowOf({ atSeconds, purpose, pods, updated, down, maxUnavailable, waves,
     duration(atSeconds),
     String(updated),
     `${down}/${maxUnavailable}`,
-    `${what}${DONE_TO[purpose]}${replacedText(pods)}${heldText(held)}`,
+    `${what}${DONE_TO[purpose]}${replacedText(step)}${heldText(held)}`,
   ];
 }
 
-function replacedText(pods: PlannedStep["pods"]): string {
+function replacedText({ pods, restarts }: PlannedStep): string {
+  if (restarts !== undefined) return `: restart ${restarts.join(", ")}`;
   const count = pods.filter(({ isReplaced }) => isReplaced).length;
   if (count === 0) return "";
   return count === pods.length ? ": replace" : `: replace ${count} of them`;

@@ -1,5 +1,5 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
-import type { ControllerRevision } from "../../../api/kubernetes.ts";
+import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import { where } from "../../../go/sequence.ts";
 import type { Action } from "../../actions.ts";
@@ -15,9 +15,19 @@ import type { Summary } from "../summary.ts";
 import { checksNow } from "../waves/wave-checks.ts";
 import { wavesOf } from "../waves/waves.ts";
 import { downNow } from "./down-now.ts";
-import { type PlannedStep, type PodWrite, stepOf, writesOf } from "./planned-step.ts";
+import { type PlannedStep, type PodWrite, restartedPods, stepOf, writesOf } from "./planned-step.ts";
 import { type BudgetsAhead, budgetsAhead } from "./simulated-budgets.ts";
 import { isStarting, patched, started } from "./simulated-kubelet.ts";
+import {
+  begun,
+  ended,
+  nextToRecreate,
+  type Rolling,
+  restartsOf,
+  without,
+  withWorkloads,
+  workloadsOf,
+} from "./simulated-restarts.ts";
 import { successorOf } from "./simulated-successor.ts";
 import { stepHeld, stepWaves } from "./step-notes.ts";
 
@@ -57,6 +67,7 @@ interface Simulation {
   /** seconds → uids of pods that are ready then; later ones behind */
   readonly starting: ReadonlyMap<number, ReadonlySet<string>>;
   readonly budgetsAhead: BudgetsAhead;
+  readonly rolling: Rolling;
 }
 
 /**
@@ -73,29 +84,31 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   const downBefore = downNow(observation, options).all;
   for (let isMoving = true; isMoving && steps.length < maxSteps; ) {
     const writes = writesOf(decision);
-    simulation = write(simulation, decision, writes, options);
-    if (writes.length > 0)
-      steps.push({
-        ...stepOf(simulation.atSeconds, writes, decision, downNow(simulation.observation, options)),
-        ...stepWaves(
-          simulation.observation,
-          writes.map(({ pod }) => pod.namespace),
-        ),
-        ...stepHeld(decision.summary),
-      });
+    const restarts = restartsOf(decision);
+    const written = write(simulation, decision, writes, options);
+    simulation = roll({ ...written, ...begun(written, restarts) }, decision, options);
+    if (writes.length + restarts.length > 0) steps.push(stepAt(simulation, decision, options));
     const next = nextMoment(simulation, decision, options);
-    isMoving = next !== undefined || writes.length > 0;
-    simulation = withRecord(next ?? simulation, decision);
+    isMoving = next !== undefined || writes.length + restarts.length > 0;
+    simulation = roll(withRecord(next ?? simulation, decision), decision, options);
     decision = decideAt(simulation, options);
   }
   const after = decision.summary;
   const isComplete = after.updated === after.matched && after.updatedReady === after.updated;
-  const isCutShort = writesOf(decision).length > 0;
+  const isCutShort = writesOf(decision).length + restartsOf(decision).length > 0;
   const seconds = simulation.atSeconds;
   const host = gateOf(observation.sidecarSet)?.host;
   const gate = host === undefined ? {} : { gate: host };
   const checks = checksAhead(observation);
   return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, ...checks, before, after };
+}
+
+function stepAt({ observation, atSeconds }: Simulation, decision: Decision, options: PlanOptions): PlannedStep {
+  const restarts = restartsOf(decision).map(({ workload }) => workload);
+  const done = { writes: writesOf(decision), restarts, pods: restartedPods(observation.pods, restarts) };
+  const step = stepOf(atSeconds, done, decision, downNow(observation, options));
+  const namespaces = step.pods.map(({ namespace }) => namespace);
+  return { ...step, ...stepWaves(observation, namespaces), ...stepHeld(decision.summary) };
 }
 
 function checksAhead({ sidecarSet }: Observation): Pick<RolloutPlan, "checks"> {
@@ -146,7 +159,8 @@ function soaked(
 }
 
 /** Pods that come back without our help do so with the first. */
-function begin(observation: Observation, { readyAfterSeconds, settings }: PlanOptions): Simulation {
+function begin(observed: Observation, { readyAfterSeconds, settings }: PlanOptions): Simulation {
+  const observation = withWorkloads(observed);
   const stateOf = stateReader(observation, settings);
   const uids = where(observation.pods, (pod) => isStarting(stateOf(pod))).map(uidOf);
   const starting = new Map(uids.length === 0 ? [] : [[readyAfterSeconds, new Set(uids)]]);
@@ -155,32 +169,66 @@ function begin(observation: Observation, { readyAfterSeconds, settings }: PlanOp
     atSeconds: 0,
     starting,
     budgetsAhead: budgetsAhead(observation.disruptionBudgets, observation.pods),
+    rolling: new Map(),
   };
 }
 
 function write(
   simulation: Simulation,
-  { actions, status }: Decision,
+  decision: Decision,
   writes: readonly PodWrite[],
-  { readyAfterSeconds, settings, now }: PlanOptions,
+  options: PlanOptions,
+): Simulation {
+  const { sidecarSet, revisions } = simulation.observation;
+  const byUid = new Map(writes.map((one) => [one.pod.uid, one]));
+  const facts = factsOf(decision, options);
+  const next = changed(simulation, options, (pod) => {
+    const one = byUid.get(uidOf(pod));
+    if (one === undefined) return undefined;
+    return one.kind === "PatchPod" ? patched(pod, one) : successorOf(pod, sidecarSet, facts);
+  });
+  // What was reserved has been written to by the first pass, or is given up.
+  const known = { revisions: registered(revisions, decision.actions), reserved: NOTHING_RESERVED };
+  return { ...next, observation: { ...next.observation, ...known } };
+}
+
+function factsOf({ status }: Decision, { now }: PlanOptions) {
+  return { now, latestRevision: status.latestRevision ?? "" };
+}
+
+/** Pods that `change` has something for start now. */
+function changed(
+  simulation: Simulation,
+  { readyAfterSeconds, settings }: PlanOptions,
+  change: (pod: Pod) => Pod | undefined,
 ): Simulation {
   const { observation, atSeconds, starting } = simulation;
   const stateOf = stateReader(observation, settings);
-  const byUid = new Map(writes.map((one) => [one.pod.uid, one]));
-  const facts = { now, latestRevision: status.latestRevision ?? "" };
-  const written = new Set<string>();
+  const down: string[] = [];
   const pods = Array.from(observation.pods, (pod) => {
-    const one = byUid.get(uidOf(pod));
-    if (one === undefined) return pod;
-    const next = one.kind === "PatchPod" ? patched(pod, one) : successorOf(pod, observation.sidecarSet, facts);
-    written.add(uidOf(next));
-    return next;
+    const next = change(pod);
+    if (next && isStarting(stateOf(next))) down.push(uidOf(next));
+    return next ?? pod;
   });
-  const down = pods.filter((pod) => written.has(uidOf(pod)) && isStarting(stateOf(pod))).map(uidOf);
-  const revisions = registered(observation.revisions, actions);
-  // What was reserved has been written to by the first pass, or is given up.
-  const next = { ...observation, pods, revisions, reserved: NOTHING_RESERVED };
+  const next = { ...observation, pods };
   return { ...simulation, observation: next, starting: later(starting, atSeconds + readyAfterSeconds, down) };
+}
+
+/** Pods of workloads that are restarted come, until some of each are on their way. */
+function roll(simulation: Simulation, decision: Decision, options: PlanOptions): Simulation {
+  if (simulation.rolling.size === 0) return simulation;
+  const { observation, starting } = simulation;
+  const onTheirWay = workloadsOf(observation, new Set([...starting.values()].flatMap((uids) => [...uids])));
+  const isOnItsWay = (key: string) => onTheirWay.has(key);
+  const rest = { ...simulation, ...ended(simulation, isOnItsWay) };
+  const next = nextToRecreate(rest, isOnItsWay);
+  if (next.size === 0) return rest;
+  const uids = new Set([...next.values()].flat());
+  const facts = factsOf(decision, options);
+  const recreated = changed(rest, options, (pod) =>
+    uids.has(uidOf(pod)) ? successorOf(pod, observation.sidecarSet, facts) : undefined,
+  );
+  return roll({ ...recreated, rolling: without(rest.rolling, next) }, decision, options);
 }
 
 /** A pod that is written to again starts again. */
@@ -191,7 +239,8 @@ function later(starting: Simulation["starting"], at: number, uids: readonly stri
     time,
     new Set([...old].filter((uid) => !again.has(uid))),
   ]);
-  return new Map([...others.filter(([, left]) => left.size > 0), [at, again]]);
+  const together = new Set([...(starting.get(at) ?? []), ...uids]);
+  return new Map([...others.filter(([time, left]) => left.size > 0 && time !== at), [at, together]]);
 }
 
 function registered(

@@ -1,7 +1,10 @@
 /** Decides what a plan says of pods that are written to at the same time. */
+import type { Pod } from "../../../api/kubernetes.ts";
 import { RESIZE_ANNOTATION } from "../../../api/names.ts";
-import type { Action, ImageChange } from "../../actions.ts";
+import { type Sequence, where } from "../../../go/sequence.ts";
+import type { Action, ImageChange, Restarted } from "../../actions.ts";
 import { MAX_RESERVATIONS } from "../../ledger.ts";
+import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import type { Summary } from "../summary.ts";
 import type { DownNow } from "./down-now.ts";
 
@@ -17,7 +20,7 @@ export interface PlannedPod {
   readonly namespace: string;
   readonly name: string;
   readonly images: readonly Omit<ImageChange, "index">[];
-  /** it is evicted, and another pod comes in its place; absent: it is updated in place */
+  /** another pod comes in its place, since it is evicted or its workload is restarted; absent: it is updated in place */
   readonly isReplaced?: true;
 }
 
@@ -38,6 +41,8 @@ export interface PlannedStep {
   readonly maxUnavailable: number;
   /** names of those that its pods are in, "" for no wave; absent: there are none */
   readonly waves?: readonly string[];
+  /** such as `Deployment shop/web`: restarted; their pods come from then on, not all at once. Absent: none */
+  readonly restarts?: readonly string[];
   /** how many pods were passed over because of disruption budgets, and KIND NAMESPACE/NAME of those; absent: none */
   readonly held?: { readonly pods: number; readonly budgets: readonly string[] };
 }
@@ -49,18 +54,38 @@ export function writesOf({ actions }: Decided): readonly PodWrite[] {
     .slice(0, MAX_RESERVATIONS);
 }
 
+interface Done {
+  readonly writes: readonly PodWrite[];
+  readonly restarts: readonly Restarted[];
+  /** of the workloads that are restarted */
+  readonly pods: readonly PlannedPod[];
+}
+
 export function stepOf(
   atSeconds: number,
-  writes: readonly PodWrite[],
+  { writes, restarts, pods: recreated }: Done,
   { summary }: Decided,
   down: DownNow,
 ): PlannedStep {
   const { updated, used, maxUnavailable } = summary;
   // What is reserved counts too, and what changes its resources.
   const unavailable = Math.max(used + writes.filter(({ usesBudget }) => usesBudget).length, down.counted);
-  const pods = writes.map(plannedPod);
-  const purpose = purposeOf(writes[0]);
-  return { atSeconds, purpose, pods, updated, unavailable, down: Math.max(unavailable, down.all), maxUnavailable };
+  const pods = [...writes.map(plannedPod), ...recreated];
+  const counts = { updated, unavailable, down: Math.max(unavailable, down.all), maxUnavailable };
+  const restarted = restarts.length > 0 ? { restarts: restarts.map(keyOfWorkload) } : {};
+  return { atSeconds, purpose: purposeOf(writes[0]), pods, ...counts, ...restarted };
+}
+
+/** All pods of these workloads, in the order of their list. */
+export function restartedPods(pods: Sequence<Pod>, restarts: readonly Restarted[]): readonly PlannedPod[] {
+  const keys = new Set(restarts.map(keyOfWorkload));
+  if (keys.size === 0) return [];
+  return [...where(pods, (pod) => keys.has(restartedWorkloadOf(pod)?.key ?? ""))].map(({ metadata }) => ({
+    namespace: metadata?.namespace ?? "",
+    name: metadata?.name ?? "",
+    images: [],
+    isReplaced: true,
+  }));
 }
 
 /** A pod whose resources are to be changed is marked first, by a write that changes nothing else. */

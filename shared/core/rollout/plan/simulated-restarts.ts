@@ -1,0 +1,112 @@
+/** Decides how workloads that are restarted bring other pods, in a plan: always as many at once as their strategy may take down. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import { RESTARTED_FOR_ANNOTATION } from "../../../api/names.ts";
+import { uidOf } from "../../pod/pod-state.ts";
+import { restartsAtOnce } from "../../pod/replaced.ts";
+import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
+import type { Decision, Observation } from "../decide.ts";
+import type { RestartWorkload } from "../replace/restarts.ts";
+import { mostDown, type Workload } from "../replace/workload-object.ts";
+
+/** key of a workload that is being restarted → uids of its pods that are still the old ones */
+export type Rolling = ReadonlyMap<string, readonly string[]>;
+
+export interface Restarts {
+  readonly observation: Observation;
+  readonly rolling: Rolling;
+}
+
+export function restartsOf({ actions }: Decision): readonly RestartWorkload[] {
+  return actions.filter((action) => action.kind === "RestartWorkload");
+}
+
+/** Workloads that were not read are taken to have the strategy that an API server gives them. */
+export function withWorkloads(observation: Observation): Observation {
+  const { sidecarSet, restarting = { missed: [], workloads: new Map(), restarted: [] } } = observation;
+  if (restartsAtOnce(sidecarSet) === 0) return observation;
+  const workloads = new Map(restarting.workloads);
+  for (const [key, pods] of podsByWorkload(observation))
+    if (!workloads.has(key)) workloads.set(key, atRest({ metadata: { uid: key } }, pods.length));
+  return { ...observation, restarting: { ...restarting, workloads } };
+}
+
+/** The workloads are rolled out from now on. */
+export function begun({ observation, rolling }: Restarts, restarts: readonly RestartWorkload[]): Restarts {
+  const { restarting } = observation;
+  if (restarting === undefined || restarts.length === 0) return { observation, rolling };
+  const workloads = new Map(restarting.workloads);
+  const left = new Map(rolling);
+  const pods = podsByWorkload(observation);
+  for (const { workload, restartedFor } of restarts) {
+    const key = keyOfWorkload(workload);
+    const { metadata, ...object } = workloads.get(key) ?? {};
+    const annotations = { ...metadata?.annotations, [RESTARTED_FOR_ANNOTATION]: restartedFor };
+    workloads.set(key, { ...object, metadata: { ...metadata, annotations }, status: {} });
+    left.set(key, pods.get(key)?.map(uidOf) ?? []);
+  }
+  const restarted = [...restarting.restarted, ...restarts.map(({ workload }) => workload)];
+  return { observation: { ...observation, restarting: { ...restarting, workloads, restarted } }, rolling: left };
+}
+
+/** uids of the pods that are recreated next; none of a workload that has pods on their way. */
+export function nextToRecreate({ observation, rolling }: Restarts, isOnItsWay: (key: string) => boolean): Rolling {
+  const { restarting } = observation;
+  const next = new Map<string, readonly string[]>();
+  for (const one of restarting?.restarted ?? []) {
+    const key = keyOfWorkload(one);
+    const left = rolling.get(key) ?? [];
+    if (left.length > 0 && !isOnItsWay(key))
+      next.set(key, left.slice(0, Math.max(1, mostDown(one.workload, restarting?.workloads.get(key) ?? {}))));
+  }
+  return next;
+}
+
+/** What is left once these are recreated. */
+export function without(rolling: Rolling, gone: Rolling): Rolling {
+  return new Map([...rolling].map(([key, left]) => [key, left.slice(gone.get(key)?.length ?? 0)]));
+}
+
+/** Workloads whose pods are all there are through. */
+export function ended({ observation, rolling }: Restarts, isOnItsWay: (key: string) => boolean): Restarts {
+  const { restarting } = observation;
+  const over = new Set([...rolling].flatMap(([key, left]) => (left.length === 0 && !isOnItsWay(key) ? [key] : [])));
+  if (restarting === undefined || over.size === 0) return { observation, rolling };
+  const pods = podsByWorkload(observation);
+  const workloads = new Map(restarting.workloads);
+  for (const key of over) workloads.set(key, atRest(workloads.get(key) ?? {}, pods.get(key)?.length ?? 0));
+  const restarted = restarting.restarted.filter((one) => !over.has(keyOfWorkload(one)));
+  return {
+    observation: { ...observation, restarting: { ...restarting, workloads, restarted } },
+    rolling: new Map([...rolling].filter(([key]) => !over.has(key))),
+  };
+}
+
+/** Rolled out, with so many pods. */
+function atRest(workload: Workload, count: number): Workload {
+  const { metadata, spec } = workload;
+  const counts = ["replicas", "updatedReplicas", "availableReplicas"];
+  const ofDaemonSets = ["desiredNumberScheduled", "updatedNumberScheduled", "numberAvailable"];
+  const status = Object.fromEntries([...counts, ...ofDaemonSets].map((field) => [field, count]));
+  return {
+    ...workload,
+    spec: { ...spec, replicas: count },
+    status: { ...status, observedGeneration: metadata?.generation ?? 0 },
+  };
+}
+
+function podsByWorkload({ pods }: Pick<Observation, "pods">): ReadonlyMap<string, readonly Pod[]> {
+  const found = new Map<string, Pod[]>();
+  for (const pod of pods) {
+    const key = restartedWorkloadOf(pod)?.key;
+    if (key === undefined) continue;
+    const those = found.get(key) ?? [];
+    found.set(key, those);
+    those.push(pod);
+  }
+  return found;
+}
+
+/** Of those that have pods among these. */
+export function workloadsOf({ pods }: Pick<Observation, "pods">, uids: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set([...pods].flatMap((pod) => (uids.has(uidOf(pod)) ? (restartedWorkloadOf(pod)?.key ?? []) : [])));
+}

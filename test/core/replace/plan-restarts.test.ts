@@ -1,0 +1,84 @@
+import { expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
+import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
+import type { Restarting, Workload } from "../../../shared/core/rollout/replace/workload-object.ts";
+import { CONTEXT, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
+
+/** Not upgradable; of the StatefulSet before the dash. */
+function podOfSet(name: string): Pod {
+  const pod = podOf({ name, withoutImage: "other", creationTimestamp: "2025-05-30T00:00:00Z" });
+  const [owner = ""] = name.split("-");
+  const controller = { apiVersion: "apps/v1", kind: "StatefulSet", name: owner, uid: `uid-${owner}`, controller: true };
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, uid: `uid-${name}`, namespace: "shop", ownerReferences: [controller] },
+  };
+}
+
+const podsOf = (name: string, count: number) =>
+  Array.from({ length: count }, (_, index) => podOfSet(`${name}-${index}`));
+
+function setOf(replace: string, spec: SidecarSetSpec = {}): SidecarSet {
+  const { metadata, ...rest } = sidecarSetOf({ selector: {}, ...spec });
+  const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/replace": replace };
+  const managedFields = [{ time: "2025-05-31T10:00:00Z", fieldsV1: { "f:spec": {} } }];
+  return { ...rest, metadata: { ...metadata, managedFields, annotations } as NonNullable<SidecarSet["metadata"]> };
+}
+
+function planned(sidecarSet: SidecarSet, pods: readonly Pod[], restarting?: Restarting) {
+  const observation = { ...UNTOUCHED, sidecarSet, pods, revisions: [], ...(restarting ? { restarting } : {}) };
+  const plan = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 10 });
+  return { ...plan, told: plan.steps.map((step) => [step.atSeconds, step.restarts, step.pods.length, step.down]) };
+}
+
+test("a plan restarts one workload after the other, whose pods come one after the other, up to the end", () => {
+  const pods = [...podsOf("a", 3), ...podsOf("b", 2)];
+  const { told, steps, seconds, isComplete, isCutShort } = planned(setOf("NotUpgradable,Restart"), pods);
+  expect(told).toEqual([
+    [0, ["StatefulSet shop/a"], 3, 1],
+    [30, ["StatefulSet shop/b"], 2, 1],
+  ]);
+  expect([seconds, isComplete, isCutShort]).toEqual([50, true, false]);
+  expect(steps.map(({ updated }) => updated)).toEqual([0, 3]);
+  expect(steps.flatMap((step) => step.pods).every(({ isReplaced }) => isReplaced)).toBe(true);
+});
+
+test("two at once where the annotation and the budget have room, and a third after the first that is through", () => {
+  const pods = [...podsOf("a", 1), ...podsOf("b", 3), ...podsOf("c", 1)];
+  const { told, seconds } = planned(setOf("NotUpgradable,Restart=2", { updateStrategy: { maxUnavailable: 3 } }), pods);
+  expect(told).toEqual([
+    [0, ["StatefulSet shop/a", "StatefulSet shop/b"], 4, 2],
+    [10, ["StatefulSet shop/c"], 1, 2],
+  ]);
+  expect(seconds).toBe(30);
+});
+
+test("by the strategy that was read: as many as it may take down at once, and none of a workload that is paused", () => {
+  const status = { observedGeneration: 1, updatedReplicas: 4, replicas: 4, availableReplicas: 4 };
+  const workload = (name: string, spec: Workload["spec"]): Workload => ({
+    metadata: { name, namespace: "shop", uid: `uid-${name}`, resourceVersion: "9", generation: 1 },
+    spec: { replicas: 4, ...spec },
+    status,
+  });
+  const workloads = new Map([
+    ["StatefulSet shop/a", workload("a", { updateStrategy: { rollingUpdate: { maxUnavailable: 2 } } })],
+    ["StatefulSet shop/b", workload("b", { paused: true })],
+  ]);
+  const pods = [...podsOf("a", 4), ...podsOf("b", 4)];
+  const sidecarSet = setOf("NotUpgradable,Restart", { updateStrategy: { maxUnavailable: 2 } });
+  const { told, seconds, isComplete, after } = planned(sidecarSet, pods, { missed: [], workloads, restarted: [] });
+  expect(told).toEqual([[0, ["StatefulSet shop/a"], 4, 2]]);
+  expect([seconds, isComplete, after.updated]).toEqual([20, false, 4]);
+});
+
+test("no more than the steps that are asked for, and that there are more is said", () => {
+  const observation = {
+    ...UNTOUCHED,
+    sidecarSet: setOf("NotUpgradable,Restart"),
+    pods: [...podsOf("a", 1), ...podsOf("b", 1)],
+    revisions: [],
+  };
+  const plan = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 10, maxSteps: 1 });
+  expect([plan.steps.length, plan.isCutShort]).toEqual([1, true]);
+});
