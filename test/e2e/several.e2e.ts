@@ -5,7 +5,8 @@ import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { NAMESPACES } from "../../shared/kube/port.ts";
 import { scenes } from "./support/open-scene.ts";
-import { atMost, imageOf, OLDER_SIDECARSETS, SIDECAR, setImage } from "./support/scene.ts";
+import { atMost, imageOf, OLDER_SIDECARSETS, type Scene, SIDECAR, setImage } from "./support/scene.ts";
+import { eventually } from "./support/until.ts";
 
 const openScene = scenes();
 
@@ -16,6 +17,13 @@ function upgradableMessage({ status }: Pod): unknown {
   const { message = "" } = status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION) ?? {};
   return JSON.parse(message);
 }
+
+/** The condition is written after the pod's patch. */
+const untilSaid = (scene: Scene, said: Readonly<Record<string, boolean>>) =>
+  eventually(
+    () => scene.pods(),
+    (pods) => expect(pods.map(upgradableMessage)).toEqual(pods.map(() => said)),
+  );
 
 it("SidecarSets of the same pods roll out at once, each within its own budget", async () => {
   const scene = await openScene({ updateStrategy: BY_TWO });
@@ -33,10 +41,9 @@ it("SidecarSets of the same pods roll out at once, each within its own budget", 
   for (const { name, container } of others) await scene.patchOther(name, setImage(`${container}:v2`));
   for (const name of names) await scene.untilUpdated(8, name);
 
-  for (const pod of await scene.pods()) {
+  for (const pod of await scene.pods())
     expect(["agent", "log", "mesh"].map((name) => imageOf(pod, name))).toEqual(["agent:v2", "log:v2", "mesh:v2"]);
-    expect(upgradableMessage(pod)).toEqual(Object.fromEntries(names.map((name) => [name, true])));
-  }
+  await untilSaid(scene, Object.fromEntries(names.map((name) => [name, true])));
   expect(await scene.record(since)).toEqual({
     maxUnavailable: 6,
     maxUnavailableObserved: atMost(6),
@@ -54,8 +61,8 @@ it("one that is stuck or cannot be upgraded in place holds up no other of the sa
   await scene.patchOther(other, { op: "add", path: "/spec/containers/0/args", value: ["-v"] });
   expect((await scene.untilSettled(other)).why).toMatch(/3 cannot be .* spec\.containers\{mesh\}\.args$/);
   await scene.patchSet(setImage("agent:v2"));
-  for (const pod of await scene.untilUpdated(3))
-    expect(upgradableMessage(pod)).toEqual({ [other]: false, [scene.name]: true });
+  await scene.untilUpdated(3);
+  await untilSaid(scene, { [other]: false, [scene.name]: true });
 });
 
 it("namespaces that the selector picks roll out together, and one that is picked later follows", async () => {
