@@ -1,27 +1,28 @@
 /** Decides how workloads that are restarted bring other pods, in a plan: always as many at once as their strategy may take down. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { RESTARTED_FOR_ANNOTATION } from "../../../api/names.ts";
+import type { Action } from "../../actions.ts";
 import { uidOf } from "../../pod/pod-state.ts";
 import { restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
-import type { Decision, Observation } from "../decide.ts";
 import type { RestartWorkload } from "../replace/restarts.ts";
 import { mostDown, type Workload } from "../replace/workload-object.ts";
+import type { Observed } from "../select/observed-states.ts";
 
 /** key of a workload that is being restarted → uids of its pods that are still the old ones */
 export type Rolling = ReadonlyMap<string, readonly string[]>;
 
-export interface Restarts {
-  readonly observation: Observation;
+export interface Restarts<O extends Observed = Observed> {
+  readonly observation: O;
   readonly rolling: Rolling;
 }
 
-export function restartsOf({ actions }: Decision): readonly RestartWorkload[] {
+export function restartsOf({ actions }: { readonly actions: readonly Action[] }): readonly RestartWorkload[] {
   return actions.filter((action) => action.kind === "RestartWorkload");
 }
 
 /** Workloads that were not read are taken to have the strategy that an API server gives them. */
-export function withWorkloads(observation: Observation): Observation {
+export function withWorkloads<O extends Observed>(observation: O): O {
   const { sidecarSet, restarting = { missed: [], workloads: new Map(), restarted: [] } } = observation;
   if (restartsAtOnce(sidecarSet) === 0) return observation;
   const workloads = new Map(restarting.workloads);
@@ -31,7 +32,10 @@ export function withWorkloads(observation: Observation): Observation {
 }
 
 /** The workloads are rolled out from now on. */
-export function begun({ observation, rolling }: Restarts, restarts: readonly RestartWorkload[]): Restarts {
+export function begun<O extends Observed>(
+  { observation, rolling }: Restarts<O>,
+  restarts: readonly RestartWorkload[],
+): Restarts<O> {
   const { restarting } = observation;
   if (restarting === undefined || restarts.length === 0) return { observation, rolling };
   const workloads = new Map(restarting.workloads);
@@ -67,7 +71,10 @@ export function without(rolling: Rolling, gone: Rolling): Rolling {
 }
 
 /** Workloads whose pods are all there are through. */
-export function ended({ observation, rolling }: Restarts, isOnItsWay: (key: string) => boolean): Restarts {
+export function ended<O extends Observed>(
+  { observation, rolling }: Restarts<O>,
+  isOnItsWay: (key: string) => boolean,
+): Restarts<O> {
   const { restarting } = observation;
   const over = new Set([...rolling].flatMap(([key, left]) => (left.length === 0 && !isOnItsWay(key) ? [key] : [])));
   if (restarting === undefined || over.size === 0) return { observation, rolling };
@@ -94,7 +101,7 @@ function atRest(workload: Workload, count: number): Workload {
   };
 }
 
-function podsByWorkload({ pods }: Pick<Observation, "pods">): ReadonlyMap<string, readonly Pod[]> {
+function podsByWorkload({ pods }: Pick<Observed, "pods">): ReadonlyMap<string, readonly Pod[]> {
   const found = new Map<string, Pod[]>();
   for (const pod of pods) {
     const key = restartedWorkloadOf(pod)?.key;
@@ -107,6 +114,6 @@ function podsByWorkload({ pods }: Pick<Observation, "pods">): ReadonlyMap<string
 }
 
 /** Of those that have pods among these. */
-export function workloadsOf({ pods }: Pick<Observation, "pods">, uids: ReadonlySet<string>): ReadonlySet<string> {
+export function workloadsOf({ pods }: Pick<Observed, "pods">, uids: ReadonlySet<string>): ReadonlySet<string> {
   return new Set([...pods].flatMap((pod) => (uids.has(uidOf(pod)) ? (restartedWorkloadOf(pod)?.key ?? []) : [])));
 }
