@@ -82,3 +82,36 @@ test("no more than the steps that are asked for, and that there are more is said
   const plan = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 10, maxSteps: 1 });
   expect([plan.steps.length, plan.isCutShort]).toEqual([1, true]);
 });
+
+test("a restart that is under way goes on, and the next one follows it", () => {
+  const uid = "uid-a";
+  const workload: Workload = {
+    metadata: { name: "a", namespace: "shop", uid, resourceVersion: "9", generation: 2 },
+    spec: { replicas: 2 },
+    status: { observedGeneration: 2, updatedReplicas: 0, replicas: 2, availableReplicas: 2 },
+  };
+  const restarted = [{ workload: "StatefulSet", namespace: "shop", name: "a", uid }] as const;
+  const workloads = new Map([["StatefulSet shop/a", workload]]);
+  const pods = [...podsOf("a", 2), ...podsOf("b", 1)];
+  const { told, isComplete } = planned(setOf("NotUpgradable,Restart"), pods, { missed: [], workloads, restarted });
+  expect(told).toEqual([[20, ["StatefulSet shop/b"], 1, 1]]);
+  expect(isComplete).toBe(true);
+});
+
+test("a workload whose new pods never start goes no further, and holds up the others", () => {
+  const waiting = podsOf("a", 3).map(({ spec: { nodeName: _, ...spec }, ...pod }) => ({ ...pod, spec }));
+  const { told, isComplete, isCutShort } = planned(setOf("NotUpgradable,Restart"), [...waiting, ...podsOf("b", 1)]);
+  expect(told.map(([at, names]) => [at, names])).toEqual([[0, ["StatefulSet shop/a"]]]);
+  expect([isComplete, isCutShort]).toEqual([false, false]);
+});
+
+test("a workload of many pods is gone through no further than the steps that are asked for", () => {
+  const observation = {
+    ...UNTOUCHED,
+    sidecarSet: setOf("NotUpgradable,Restart"),
+    pods: podsOf("a", 500),
+    revisions: [],
+  };
+  const { steps, isCutShort, seconds } = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 1, maxSteps: 5 });
+  expect([steps.length, isCutShort, seconds <= 6]).toEqual([1, true, true]);
+});

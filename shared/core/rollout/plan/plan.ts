@@ -24,6 +24,7 @@ import {
   nextToRecreate,
   type Rolling,
   restartsOf,
+  underWay,
   without,
   withWorkloads,
   workloadsOf,
@@ -82,12 +83,15 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   let decision = decideAt(simulation, options);
   const before = decision.summary;
   const downBefore = downNow(observation, options).all;
-  for (let isMoving = true; isMoving && steps.length < maxSteps; ) {
+  // Pods of a restarted workload come without a step of ours, and are moments of computing all the same.
+  let moments = 0;
+  for (let isMoving = true; isMoving && steps.length + moments < maxSteps; ) {
     const writes = writesOf(decision);
     const restarts = restartsOf(decision);
     const written = write(simulation, decision, writes, options);
     simulation = roll({ ...written, ...begun(written, restarts) }, decision, options);
     if (writes.length + restarts.length > 0) steps.push(stepAt(simulation, decision, options));
+    else moments += Math.min(1, simulation.rolling.size);
     const next = nextMoment(simulation, decision, options);
     isMoving = next !== undefined || writes.length + restarts.length > 0;
     simulation = roll(withRecord(next ?? simulation, decision), decision, options);
@@ -95,7 +99,7 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   }
   const after = decision.summary;
   const isComplete = after.updated === after.matched && after.updatedReady === after.updated;
-  const isCutShort = writesOf(decision).length + restartsOf(decision).length > 0;
+  const isCutShort = writesOf(decision).length + restartsOf(decision).length + simulation.rolling.size > 0;
   const seconds = simulation.atSeconds;
   const host = gateOf(observation.sidecarSet)?.host;
   const gate = host === undefined ? {} : { gate: host };
@@ -169,7 +173,7 @@ function begin(observed: Observation, { readyAfterSeconds, settings }: PlanOptio
     atSeconds: 0,
     starting,
     budgetsAhead: budgetsAhead(observation.disruptionBudgets, observation.pods),
-    rolling: new Map(),
+    rolling: underWay(observation, (pod) => stateOf(pod).isUpdated),
   };
 }
 
@@ -214,21 +218,24 @@ function changed(
   return { ...simulation, observation: next, starting: later(starting, atSeconds + readyAfterSeconds, down) };
 }
 
-/** Pods of workloads that are restarted come, until some of each are on their way. */
+/** The next pods of workloads that are restarted come, where the ones before them are there. */
 function roll(simulation: Simulation, decision: Decision, options: PlanOptions): Simulation {
   if (simulation.rolling.size === 0) return simulation;
-  const { observation, starting } = simulation;
-  const onTheirWay = workloadsOf(observation, new Set([...starting.values()].flatMap((uids) => [...uids])));
-  const isOnItsWay = (key: string) => onTheirWay.has(key);
-  const rest = { ...simulation, ...ended(simulation, isOnItsWay) };
-  const next = nextToRecreate(rest, isOnItsWay);
+  const { sidecarSet } = simulation.observation;
+  const rest = { ...simulation, ...ended(simulation, onTheirWay(simulation)) };
+  const next = nextToRecreate(rest, onTheirWay(rest));
   if (next.size === 0) return rest;
   const uids = new Set([...next.values()].flat());
   const facts = factsOf(decision, options);
   const recreated = changed(rest, options, (pod) =>
-    uids.has(uidOf(pod)) ? successorOf(pod, observation.sidecarSet, facts) : undefined,
+    uids.has(uidOf(pod)) ? successorOf(pod, sidecarSet, facts) : undefined,
   );
-  return roll({ ...recreated, rolling: without(rest.rolling, next) }, decision, options);
+  return { ...recreated, rolling: without(rest.rolling, next, onTheirWay(recreated)) };
+}
+
+/** Keys of workloads of which pods are starting. */
+function onTheirWay({ observation, starting }: Simulation): ReadonlySet<string> {
+  return workloadsOf(observation, new Set([...starting.values()].flatMap((uids) => [...uids])));
 }
 
 /** A pod that is written to again starts again. */

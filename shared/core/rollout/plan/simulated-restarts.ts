@@ -52,31 +52,45 @@ export function begun<O extends Observed>(
   return { observation: { ...observation, restarting: { ...restarting, workloads, restarted } }, rolling: left };
 }
 
+/** What a restart that has begun already has left to do. */
+export function underWay(observation: Observed, isUpdated: (pod: Pod) => boolean): Rolling {
+  const restarted = observation.restarting?.restarted ?? [];
+  if (restarted.length === 0) return new Map();
+  const pods = podsByWorkload(observation);
+  return new Map(
+    restarted.map((one) => {
+      const old = (pods.get(keyOfWorkload(one)) ?? []).filter((pod) => !isUpdated(pod));
+      return [keyOfWorkload(one), old.map(uidOf)];
+    }),
+  );
+}
+
 /** uids of the pods that are recreated next; none of a workload that has pods on their way. */
-export function nextToRecreate({ observation, rolling }: Restarts, isOnItsWay: (key: string) => boolean): Rolling {
+export function nextToRecreate({ observation, rolling }: Restarts, onTheirWay: ReadonlySet<string>): Rolling {
   const { restarting } = observation;
   const next = new Map<string, readonly string[]>();
   for (const one of restarting?.restarted ?? []) {
     const key = keyOfWorkload(one);
     const left = rolling.get(key) ?? [];
-    if (left.length > 0 && !isOnItsWay(key))
+    if (left.length > 0 && !onTheirWay.has(key))
       next.set(key, left.slice(0, Math.max(1, mostDown(one.workload, restarting?.workloads.get(key) ?? {}))));
   }
   return next;
 }
 
-/** What is left once these are recreated. */
-export function without(rolling: Rolling, gone: Rolling): Rolling {
-  return new Map([...rolling].map(([key, left]) => [key, left.slice(gone.get(key)?.length ?? 0)]));
+/** What is left once these are recreated. A workload whose new pods never start goes no further, and is never through. */
+export function without(rolling: Rolling, gone: Rolling, onTheirWay: ReadonlySet<string>): Rolling {
+  const moving = [...rolling].filter(([key]) => !gone.has(key) || onTheirWay.has(key));
+  return new Map(moving.map(([key, left]) => [key, left.slice(gone.get(key)?.length ?? 0)]));
 }
 
 /** Workloads whose pods are all there are through. */
 export function ended<O extends Observed>(
   { observation, rolling }: Restarts<O>,
-  isOnItsWay: (key: string) => boolean,
+  onTheirWay: ReadonlySet<string>,
 ): Restarts<O> {
   const { restarting } = observation;
-  const over = new Set([...rolling].flatMap(([key, left]) => (left.length === 0 && !isOnItsWay(key) ? [key] : [])));
+  const over = new Set([...rolling].flatMap(([key, left]) => (left.length === 0 && !onTheirWay.has(key) ? [key] : [])));
   if (restarting === undefined || over.size === 0) return { observation, rolling };
   const pods = podsByWorkload(observation);
   const workloads = new Map(restarting.workloads);
