@@ -12,6 +12,7 @@ import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { readLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import {
   BUILT_IN_STATEFUL_SETS,
   type Cluster,
@@ -204,3 +205,62 @@ it("while a workload is restarted no other pod is upgraded in place, and none is
   expect(restartedOf("mixed")).toHaveLength(1);
   expect((await readSet(cluster, "mixed")).status).toMatchObject({ updatedReadyPods: 4 });
 });
+
+it.each([403, 409, 422] as const)(
+  "a restart that a policy refuses with %i is reported, and tried again after a while",
+  async (code) => {
+    const name = `denied-${code}`;
+    await begin(name, [`${name}-a`]);
+    await ask(name);
+    let writes = 0;
+    const denied: Cluster = {
+      ...cluster,
+      patch: async (resource, key, patch, more) => {
+        if (resource !== DEPLOYMENTS) return cluster.patch(resource, key, patch, more);
+        writes++;
+        throw new KubeError("policy hands-off denied request", { code, reason: "Invalid" });
+      },
+    };
+    const report = await pass(name, { deadlineMs: 60_000 }, denied);
+    expect(report?.tally.problems).toEqual([
+      {
+        namespace: NAMESPACE,
+        name: `${name}-a`,
+        message: expect.stringMatching(/^is not restarted: policy hands-off denied/),
+      },
+    ]);
+    // After 2, 4, 8, 16 and 30 seconds at the soonest.
+    expect(writes).toBeGreaterThan(0);
+    expect(writes).toBeLessThanOrEqual(6);
+    const { ledger } = await readLedger(cluster, KRUISE_NAMESPACE, name);
+    expect([ledger.reservations, ledger.restarted]).toEqual([[], undefined]);
+    await pass(name);
+    expect((await readSet(cluster, name)).status).toMatchObject({ updatedReadyPods: 2 });
+  },
+);
+
+it.each([403, 422] as const)(
+  "an eviction that a policy refuses with %i is reported, and tried again after a while",
+  async (code) => {
+    const name = `kept-${code}`;
+    await begin(name, [`${name}-a`]);
+    await ask(name, "NotUpgradable");
+    let writes = 0;
+    const denied: Cluster = {
+      ...cluster,
+      create: async (resource, object, more) => {
+        if (more?.subresource !== "eviction") return cluster.create(resource, object, more);
+        writes++;
+        throw new KubeError("policy hands-off denied request", { code, reason: "Invalid" });
+      },
+    };
+    const report = await pass(name, { deadlineMs: 60_000 }, denied);
+    expect(report?.tally.problems.map(({ message }) => message.replace(/ \(infra.*/, ""))).toContain(
+      "is not evicted: policy hands-off denied request",
+    );
+    expect(writes).toBeGreaterThan(0);
+    expect(writes).toBeLessThanOrEqual(6);
+    const { ledger } = await readLedger(cluster, KRUISE_NAMESPACE, name);
+    expect([ledger.reservations, ledger.departed ?? []]).toEqual([[], []]);
+  },
+);

@@ -1,14 +1,14 @@
 /** Reads workloads that are restarted, or may be next, and restarts those that are reserved. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import type { Restarted } from "../../core/actions.ts";
-import type { LedgerPlan, Reservation } from "../../core/ledger.ts";
+import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
 import { keyOfWorkload, type RestartedWorkload } from "../../core/pod/workload.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { openRestarts } from "../../core/rollout/replace/workload-object.ts";
 import { ifThere, isKubeError, type KubeError } from "../../kube/error.ts";
 import { type Cluster, REPLICA_SETS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
-import { act, attempt } from "./act.ts";
+import { act, attempt, type Outcome } from "./act.ts";
 import { noteKept } from "./kept-owners.ts";
 import { type Look, type RolloutContext, readWorkload, restartingOf } from "./look.ts";
 import { fencePatch } from "./pod-patch.ts";
@@ -74,12 +74,25 @@ export async function restartWorkloads(
   for (const restart of wanted.filter(({ workload }) => plan.granted.has(workload.uid))) {
     const outcome = await act(restart, { ...context, sidecarSet: look.sidecarSet });
     if (outcome.kind === "done") context.tally.restarted = (context.tally.restarted ?? 0) + 1;
-    if (outcome.kind !== "refused") continue;
+    const refusal = await refusalOf(context, restart.workload, outcome);
+    if (refusal === undefined) continue;
     refused.push(restart.workload.uid);
     noteKept(context, { departure: { owner: restart.workload.uid } });
-    noteProblem(context, restart.workload, refusalText(outcome.error));
+    noteProblem(context, restart.workload, refusalText(refusal));
   }
   return refused;
+}
+
+/** Policies answer 409 and 422 too: what is still as it was read has been refused, and was not in anyone's way. */
+async function refusalOf(
+  { cluster }: RolloutContext,
+  state: PodState,
+  outcome: Outcome,
+): Promise<KubeError | undefined> {
+  if (outcome.kind === "refused") return outcome.error;
+  if (outcome.kind !== "conflict") return undefined;
+  const now = await ifThere(cluster.get(resourceOf(state), state));
+  return now?.metadata?.resourceVersion === state.resourceVersion ? outcome.error : undefined;
 }
 
 async function fence(context: RolloutContext, look: Look, reservation: Reservation): Promise<void> {
@@ -87,7 +100,8 @@ async function fence(context: RolloutContext, look: Look, reservation: Reservati
   const patch = fencePatch(reservation, isFirst);
   const outcome = await attempt(() => context.cluster.patch(resourceOf(reservation), reservation, patch));
   if (outcome.kind === "done") context.tally.fenced++;
-  if (outcome.kind === "refused") noteProblem(context, reservation, refusalText(outcome.error));
+  const refusal = await refusalOf(context, reservation, outcome);
+  if (refusal) noteProblem(context, reservation, `what was reserved of it cannot be let go: ${refusal.message}`);
 }
 
 function refusalText(error: KubeError): string {

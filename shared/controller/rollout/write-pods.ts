@@ -61,8 +61,8 @@ export async function writePods(
   const evict = async (eviction: EvictPod) => {
     const outcome = await act(eviction, { ...context, sidecarSet: look.sidecarSet });
     if (isBusy(outcome) && !isKept(outcome)) return waitMsOf(outcome);
-    if (await isEvictedBy(context, look, eviction, outcome)) done.add(eviction.pod.uid);
-    else if (outcome.kind === "refused") notEvicted.add(eviction.pod.uid);
+    const became = await becameOf(context, look, eviction, outcome);
+    if (became !== "unknown") (became === "evicted" ? done : notEvicted).add(eviction.pod.uid);
     return undefined;
   };
   const patchPod = async (patch: PatchPod) => {
@@ -99,25 +99,38 @@ async function isPatchedBy(context: RolloutContext, look: Look, patch: PatchPod,
   return true;
 }
 
-/** True when the pod is on its way out, or gone. */
-async function isEvictedBy(context: RolloutContext, look: Look, write: EvictPod, outcome: Outcome): Promise<boolean> {
+/** "evicted": the pod is on its way out, or gone. "refused": no eviction of this pass lands any more. */
+type Became = "evicted" | "refused" | "unknown";
+
+async function becameOf(context: RolloutContext, look: Look, write: EvictPod, outcome: Outcome): Promise<Became> {
   const { pod } = write;
   if (outcome.kind === "done" || outcome.kind === "gone") {
     // Its later states do not matter: the ledger waits for its successor.
     look.observed.view.remove(pod.uid, null);
     if (outcome.kind === "done") context.tally.replaced = (context.tally.replaced ?? 0) + 1;
     forgetKept(context, write);
-    return true;
+    return "evicted";
   }
   noteKept(context, write);
   if (outcome.kind === "refused") {
     noteProblem(context, pod, evictionMessage(outcome));
     if (outcome.error.code === 0) throw outcome.error;
-    return false;
+    return "refused";
+  }
+  return await becameOfUnclear(context, look, pod, outcome);
+}
+
+/** By what the pod is now. */
+async function becameOfUnclear(context: RolloutContext, look: Look, pod: PodState, outcome: NotDone): Promise<Became> {
+  const now = await readPod(context, look, pod);
+  if (now === undefined || now.metadata?.deletionTimestamp) return "evicted";
+  // Policies answer 409 and 422 too: a pod that is as it was has been in nobody's way.
+  if (outcome.kind === "conflict" && now.metadata?.resourceVersion === pod.resourceVersion) {
+    noteProblem(context, pod, evictionMessage(outcome));
+    return "refused";
   }
   context.tally.conflicts++;
-  const now = await readPod(context, look, pod);
-  return now === undefined || Boolean(now.metadata?.deletionTimestamp);
+  return "unknown";
 }
 
 async function fence(context: RolloutContext, look: Look, reservation: Reservation): Promise<void> {
