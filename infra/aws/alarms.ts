@@ -57,7 +57,7 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
   return { ...all, ...Object.fromEntries(ofClusters) };
 }
 
-/** Those that there are for each cluster too, by the metric of the lines that name it. */
+/** Alarms that each cluster has too, by the metric of the lines that name it. */
 const OF_CLUSTER = {
   PodErrors: "PodErrors",
   PodsMissed: "MissedPods",

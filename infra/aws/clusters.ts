@@ -51,7 +51,7 @@ function concerning(deployed: DeployedFunction, name: string, entry: Entry): Ent
     PATH_SECRETS: !isPass,
     BEARER_TOKENS: !isPass,
     CLIENT_NAMES: !isPass,
-    // Nobody waits for a pass, but API servers do for webhooks.
+    // API servers wait for webhooks; nothing waits for a pass.
     CLIENT_QPS: isPass,
     CLIENT_BURST: isPass,
     CLIENT_CONCURRENCY: isPass,

@@ -15,7 +15,7 @@ export function environmentOf(deployed: DeployedFunction, settings: AwsSettings)
     ...(isCalledFor === undefined ? {} : callerEnvironment(deployed, settings)),
     ...(isInCluster ? clusterEnvironment(deployed, settings) : {}),
     ...clustersVariable(deployed, settings),
-    // Nobody waits for a pass, but API servers do for webhooks.
+    // API servers wait for webhooks; nothing waits for a pass.
     ...(isInCluster && isCalledFor === undefined ? limitEnvironment(settings) : {}),
     ...(queue === undefined || settings.rolloutWorkers === undefined ? {} : { QUEUE_URL }),
     ...(queue === "worker" ? batchEnvironment(settings) : {}),

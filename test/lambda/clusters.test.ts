@@ -118,7 +118,7 @@ function later(): void {
   vi.useFakeTimers({ toFake: ["Date"], now: begunAt + laterMs });
 }
 
-/** Of the lines that name the cluster, those that a filter of the template counts. */
+/** How many lines that name the cluster a filter of the template counts. */
 async function countedFor(cluster: string, id: string, lines: readonly Readonly<Record<string, unknown>>[]) {
   const file = join(folder, "deployed");
   await writeFile(file, '{"well": {"EKS_CLUSTER": "well"}}');

@@ -78,7 +78,7 @@ async function evictNext(context: RolloutContext, look: Look, evictions: Evictio
 
 function planNext(context: RolloutContext, look: Look, { tried }: Evictions): readonly Pod[] {
   const { sidecarSet, observed, stored, missed = [] } = look;
-  // Nobody knows how many pods a restart takes down.
+  // How many pods a restart takes down is not known.
   if (stored.ledger.restarted) return [];
   const awaited = departedOf(context, look, stored.ledger.reservations).length;
   const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));

@@ -1,21 +1,18 @@
 /** One look at a SidecarSet: the ledger first, then everything that a decision is made from. */
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import type { Restarted } from "../../core/actions.ts";
 import { type PodState, type Reservation, reconcileLedger, type Seen, subjectOf } from "../../core/ledger.ts";
-import { replacesNotUpgradable, restartsAtOnce, restartsMissed } from "../../core/pod/replaced.ts";
-import { keyOfWorkload } from "../../core/pod/workload.ts";
+import { replacesNotUpgradable, restartsAtOnce } from "../../core/pod/replaced.ts";
 import { type CheckRecord, parseRecords } from "../../core/rollout/checks/check-records.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
 import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
-import type { Restarting, Workload } from "../../core/rollout/replace/workload-object.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { reservedOf } from "../../core/rollout/select/reserved.ts";
 import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
 import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
 import { needsResize } from "../../core/rollout/upgrade/resize.ts";
 import { wavesOf } from "../../core/rollout/waves/waves.ts";
-import { ifThere, isKubeError } from "../../kube/error.ts";
+import { ifThere } from "../../kube/error.ts";
 import { type Cluster, PODS } from "../../kube/port.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
@@ -24,13 +21,13 @@ import { budgetLabelsOf, readDisruptionBudgets } from "./disruption-budgets.ts";
 import { findMissed } from "./find-missed.ts";
 import type { Gates } from "./gates.ts";
 import { keptOwners } from "./kept-owners.ts";
+import { type KnownWorkloads, readWorkload, restartingOf, workloadVersion } from "./known-workloads.ts";
 import { type Kubelets, NO_KUBELETS, readKubelets } from "./kubelets.ts";
 import { readLedger, refuseOlderList, type StoredLedger } from "./ledger-store.ts";
 import { listRevisions, type Observed, observePods, readSidecarSet } from "./observe.ts";
 import { type Readings, takeUpReading } from "./reading.ts";
 import type { Tally } from "./report.ts";
 import { isResizeServed } from "./resize-served.ts";
-import { resourceOf } from "./restart-workload.ts";
 
 export const WRITES_AT_ONCE = 32;
 const READS_AT_ONCE = 4;
@@ -54,7 +51,7 @@ export interface RolloutContext {
 }
 
 /** What is known of one SidecarSet. Grows with what is seen later: by a watch, and in the answers to our own writes. */
-export interface Look {
+export interface Look extends KnownWorkloads {
   sidecarSet: SteeredSidecarSet;
   stored: StoredLedger;
   readonly observed: Observed;
@@ -67,10 +64,6 @@ export interface Look {
   taken: readonly ControllerRevision[];
   /** pods that were made without the sidecars, when this look began; undefined: it could not be found out */
   readonly missed?: readonly Pod[] | undefined;
-  /** read since the ledger's were looked at last; null: not there */
-  workloads: Map<string, Workload | null>;
-  /** why workloads could not be read; absent: they can */
-  restartRefusal?: string | undefined;
   /** how long the last decision was thought about; absent: there was none yet */
   decisionMs?: number;
 }
@@ -162,44 +155,10 @@ export async function seeReserved(context: RolloutContext, look: Look): Promise<
   await mapLimited(unseen, WRITES_AT_ONCE, (reservation) => readPod(context, look, reservation));
   return new Map(
     reservations.flatMap(({ workload, ...state }) => {
-      const version = workload ? versionOf(look, { ...state, workload }) : view.versionOf(state.uid);
+      const version = workload ? workloadVersion(look, { ...state, workload }) : view.versionOf(state.uid);
       return version === undefined ? [] : [[state.uid, version] as const];
     }),
   );
-}
-
-function versionOf({ workloads }: Look, one: Restarted): string | null | undefined {
-  const workload = workloads.get(keyOfWorkload(one));
-  if (workload === undefined) return undefined;
-  return workload?.metadata?.uid === one.uid ? (workload.metadata.resourceVersion ?? "") : null;
-}
-
-/** What `look` knows of it from now on. `uidOf`: which one is meant; absent: any of that name. @throws KubeError */
-export async function readWorkload(
-  cluster: Cluster,
-  look: Look,
-  ref: Omit<Restarted, "uid">,
-  uidOf?: () => Promise<string | undefined>,
-): Promise<void> {
-  const { namespace, name } = ref;
-  try {
-    const uid = await uidOf?.();
-    const read = await ifThere(cluster.get<Workload>(resourceOf(ref), { namespace, name }));
-    const isMeant = read !== undefined && (uidOf === undefined || read.metadata?.uid === uid);
-    look.workloads.set(keyOfWorkload(ref), isMeant ? read : null);
-  } catch (error) {
-    if (!isKubeError(error, 403)) throw error;
-    look.restartRefusal = `workloads may not be read, which restarts need (infra/rbac/optional/restart.yaml permits it): ${error.message}`;
-  }
-}
-
-/** undefined: no workload is restarted, and none is asked for. */
-export function restartingOf({ sidecarSet, stored, missed = [], observed, ...known }: Look): Restarting | undefined {
-  const { restarted = [] } = stored.ledger;
-  if (restarted.length === 0 && restartsAtOnce(sidecarSet) === 0) return undefined;
-  const isThere = ({ metadata }: Pod) => observed.view.get(metadata?.uid ?? "") !== undefined;
-  const left = restartsMissed(sidecarSet) ? missed.filter(isThere) : [];
-  return { restarted, missed: left, workloads: known.workloads, refusal: known.restartRefusal };
 }
 
 /** Reservations that hold on; all of them where the ledger is that of a newer generation. */

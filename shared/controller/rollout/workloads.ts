@@ -1,4 +1,4 @@
-/** Reads workloads that are restarted, or may be next, and restarts those that are reserved. */
+/** Reads workloads that are being restarted, or may be next, and restarts the reserved ones. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import type { Restarted } from "../../core/actions.ts";
 import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
@@ -10,13 +10,14 @@ import { type Cluster, REPLICA_SETS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { act, attempt, type Outcome } from "./act.ts";
 import { noteKept } from "./kept-owners.ts";
-import { type Look, type RolloutContext, readWorkload, restartingOf } from "./look.ts";
+import { readWorkload, restartingOf } from "./known-workloads.ts";
+import type { Look, RolloutContext } from "./look.ts";
 import { fencePatch } from "./pod-patch.ts";
 import { noteProblem } from "./pod-trouble.ts";
 import { resourceOf } from "./restart-workload.ts";
 
 const READS_AT_ONCE = 4;
-/** Each time those that had to stay are passed over, so that others are asked for. */
+/** Each time workloads that have to stay are passed over, and others are read. */
 const MOST_ASKED = 8;
 
 /** The decision once it has asked for no more workloads. `decide`: again, by what is known then. */
@@ -83,7 +84,7 @@ export async function restartWorkloads(
   return refused;
 }
 
-/** Policies answer 409 and 422 too: what is still as it was read has been refused, and was not in anyone's way. */
+/** Policies answer 409 and 422 too: what is still as it was read has not been written to by others, so it was refused. */
 async function refusalOf(
   { cluster }: RolloutContext,
   state: PodState,

@@ -124,7 +124,7 @@ async function becameOf(context: RolloutContext, look: Look, write: EvictPod, ou
 async function becameOfUnclear(context: RolloutContext, look: Look, pod: PodState, outcome: NotDone): Promise<Became> {
   const now = await readPod(context, look, pod);
   if (now === undefined || now.metadata?.deletionTimestamp) return "evicted";
-  // Policies answer 409 and 422 too: a pod that is as it was has been in nobody's way.
+  // Policies answer 409 and 422 too: a pod that is as it was has not been written to by others.
   if (outcome.kind === "conflict" && now.metadata?.resourceVersion === pod.resourceVersion) {
     noteProblem(context, pod, evictionMessage(outcome));
     return "refused";

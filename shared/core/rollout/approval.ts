@@ -67,7 +67,7 @@ export interface Batched {
 /** What only ends what was allowed before. */
 const ENDINGS: ReadonlySet<string> = new Set(["flip", "shrink"]);
 
-/** Pods and workloads that the gate is to be asked about. Those that are reserved were allowed when they were. */
+/** Pods and workloads that need approval. Reserved ones were approved when they were reserved. */
 export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly Subject[] {
   if (ENDINGS.has(summary.hold)) return [];
   return actions.flatMap((action) => writtenBy(action) ?? []).filter(({ uid }) => !reserved.has(uid));

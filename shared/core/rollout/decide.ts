@@ -54,7 +54,7 @@ export interface Decision {
   readonly undo?: Standstill["undo"];
   /** what the status is to say of waves; absent: nothing */
   readonly waves?: WavesRecord;
-  /** absent: nobody asks for restarts of workloads, or nothing is decided of them */
+  /** absent: no restarts of workloads are asked for, or none are decided on */
   readonly restarts?: RestartPlan | undefined;
   /** pods that are back, and that disruption budgets still count as going down; absent: none */
   readonly ended?: readonly EndedDisruption[];

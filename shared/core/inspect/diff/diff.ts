@@ -28,8 +28,8 @@ export type PodFate =
   | ({ readonly kind: "inPlace" } & PodName)
   /**
    * `fields` differ from what the pod was made with; empty where no revision tells. `hindrance`: what its node cannot do.
-   * "replace": the rollout does it, as an annotation asks for, "restart" with its whole workload; "recreate": that has to be
-   * restarted by somebody else.
+   * "replace": the rollout does it, as an annotation asks for, "restart" with its whole workload; "recreate": a person has
+   * to restart the workload.
    */
   | ({
       readonly kind: "recreate" | "replace" | "restart";

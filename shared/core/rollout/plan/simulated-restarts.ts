@@ -127,7 +127,7 @@ function podsByWorkload({ pods }: Pick<Observed, "pods">): ReadonlyMap<string, r
   return found;
 }
 
-/** Of those that have pods among these. */
+/** Keys of workloads that have pods among these. */
 export function workloadsOf({ pods }: Pick<Observed, "pods">, uids: ReadonlySet<string>): ReadonlySet<string> {
   return new Set([...pods].flatMap((pod) => (uids.has(uidOf(pod)) ? (restartedWorkloadOf(pod)?.key ?? []) : [])));
 }

@@ -56,7 +56,7 @@ interface Candidate {
   isReady: boolean;
 }
 
-/** undefined: nobody asks for restarts, and none is under way. */
+/** undefined: no restart is asked for, and none is under way. */
 export function planRestarts(restarting: Restarting | undefined, facts: RestartFacts): RestartPlan | undefined {
   const { sidecarSet, claims } = facts;
   const { restarts: open } = claims;

@@ -84,7 +84,7 @@ export function isThrough(kind: RestartedKind, workload: Workload): boolean {
   return isRolledOut(kind, workload) && numberOf(workload, available) >= wantedOf(kind, workload);
 }
 
-/** Every pod is of the newest template, also those that are not ready. */
+/** Every pod is of the newest template, ready or not. */
 function isRolledOut(kind: RestartedKind, workload: Workload): boolean {
   if (numberOf(workload, "observedGeneration") < (workload.metadata?.generation ?? 0)) return false;
   const updated = numberOf(workload, kind === "DaemonSet" ? "updatedNumberScheduled" : "updatedReplicas");

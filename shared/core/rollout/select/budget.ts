@@ -55,7 +55,7 @@ export interface Claims {
   readonly replacement?: Replacement;
   /** uids of controllers of which an eviction was refused a moment ago; absent: none */
   readonly keptOwners?: ReadonlySet<string>;
-  /** workloads that are being restarted, or about to be; absent: nobody asks for that */
+  /** workloads that are being restarted, or about to be; absent: no restarts are asked for */
   readonly restarts?: readonly Restarted[];
 }
 

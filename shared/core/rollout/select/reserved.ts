@@ -19,7 +19,7 @@ export interface Reserved {
 
 export const NOTHING_RESERVED: Reserved = reservedOf([], { uid: "", generation: 0, revision: "" }, {});
 
-/** `kept`: those that hold on. `keptOwners`: absent where no eviction was refused. */
+/** `kept`: reservations that hold on. `keptOwners`: absent where no eviction was refused. */
 export function reservedOf(
   kept: readonly Reservation[],
   subject: Subject,

@@ -20,7 +20,7 @@ export interface Selection {
   readonly notUpgradable: Sequence<PodState>;
   /** in the order in which they get their turn */
   readonly waiting: Sequence<PodState>;
-  /** of these, those that may get their turn now */
+  /** of these, the pods that may get their turn now */
   readonly line: Sequence<PodState>;
   /** how many at the end of `waiting` stay because of the partition */
   readonly kept: number;

@@ -34,7 +34,7 @@ export interface Batch {
   /** how many are not evicted now, since an eviction beside them was refused */
   readonly keptBack: number;
   readonly problems: readonly PodProblem[];
-  /** absent: nobody asks for restarts of workloads */
+  /** absent: no restarts of workloads are asked for */
   readonly restarts?: RestartPlan;
 }
 

@@ -37,7 +37,7 @@ export function checksAsked(sidecarSet: SidecarSet, wave: string | undefined): r
   return checksOf(sidecarSet).filter(({ name }) => named === undefined || named.includes(name));
 }
 
-/** Those that are asked now, and what came of them. `waves`: absent where there are none. */
+/** The checks that are evaluated now, with their results. `waves`: absent where there are none. */
 export function checksNow(
   sidecarSet: SidecarSet,
   records: readonly CheckRecord[],

@@ -1,0 +1,62 @@
+/** What is known of workloads that are restarted, or may be next. */
+import type { Pod } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { Restarted } from "../../core/actions.ts";
+import type { Ledger } from "../../core/ledger.ts";
+import { restartsAtOnce, restartsMissed } from "../../core/pod/replaced.ts";
+import { keyOfWorkload } from "../../core/pod/workload.ts";
+import type { Restarting, Workload } from "../../core/rollout/replace/workload-object.ts";
+import { ifThere, isKubeError } from "../../kube/error.ts";
+import type { Cluster } from "../../kube/port.ts";
+import { resourceOf } from "./restart-workload.ts";
+
+/** What a look knows of workloads. */
+export interface KnownWorkloads {
+  /** read since the ledger's were looked at last; null: not there */
+  workloads: Map<string, Workload | null>;
+  /** why workloads could not be read; absent: they can */
+  restartRefusal?: string | undefined;
+}
+
+/** The look, as far as it says which restarts are asked for. */
+interface Seen extends KnownWorkloads {
+  readonly sidecarSet: SidecarSet;
+  readonly stored: { readonly ledger: Pick<Ledger, "restarted"> };
+  readonly missed?: readonly Pod[] | undefined;
+  readonly observed: { readonly view: { get(uid: string): Pod | undefined } };
+}
+
+/** null: it is gone; undefined: not read. */
+export function workloadVersion({ workloads }: KnownWorkloads, one: Restarted): string | null | undefined {
+  const workload = workloads.get(keyOfWorkload(one));
+  if (workload === undefined) return undefined;
+  return workload?.metadata?.uid === one.uid ? (workload.metadata.resourceVersion ?? "") : null;
+}
+
+/** What `look` knows of it from now on. `uidOf`: which one is meant; absent: any of that name. @throws KubeError */
+export async function readWorkload(
+  cluster: Cluster,
+  look: KnownWorkloads,
+  ref: Omit<Restarted, "uid">,
+  uidOf?: () => Promise<string | undefined>,
+): Promise<void> {
+  const { namespace, name } = ref;
+  try {
+    const uid = await uidOf?.();
+    const read = await ifThere(cluster.get<Workload>(resourceOf(ref), { namespace, name }));
+    const isMeant = read !== undefined && (uidOf === undefined || read.metadata?.uid === uid);
+    look.workloads.set(keyOfWorkload(ref), isMeant ? read : null);
+  } catch (error) {
+    if (!isKubeError(error, 403)) throw error;
+    look.restartRefusal = `workloads may not be read, which restarts need (infra/rbac/optional/restart.yaml permits it): ${error.message}`;
+  }
+}
+
+/** undefined: no workload is restarted, and none is asked for. */
+export function restartingOf({ sidecarSet, stored, missed = [], observed, ...known }: Seen): Restarting | undefined {
+  const { restarted = [] } = stored.ledger;
+  if (restarted.length === 0 && restartsAtOnce(sidecarSet) === 0) return undefined;
+  const isThere = ({ metadata }: Pod) => observed.view.get(metadata?.uid ?? "") !== undefined;
+  const left = restartsMissed(sidecarSet) ? missed.filter(isThere) : [];
+  return { restarted, missed: left, workloads: known.workloads, refusal: known.restartRefusal };
+}
