@@ -1,0 +1,23 @@
+/** The figures of docs/replace.md are those of the last long run. */
+import { readFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+
+test("docs/replace.md has the figures of docs/soak.json, and the budget that it promises held", async () => {
+  const page = await readFile("docs/replace.md", "utf8");
+  const { replace } = JSON.parse(await readFile("docs/soak.json", "utf8"));
+  const [, pods, share, ready, seconds, restart, date] =
+    /([\d,]+) pods of a Deployment were replaced at `maxUnavailable: (\d+)%` with (\d+) ready at the worst moment, in (\d+) s .*? took (\d+) s \(`npm run soak -- replace`, ([\d-]+),/.exec(
+      page,
+    ) ?? [];
+  const count = Number(pods?.replace(",", ""));
+  expect(replace).toMatchObject({
+    date,
+    figures: {
+      "pods replaced by evictions": count,
+      "of them ready at the worst moment": Number(ready),
+      "seconds that it took": Number(seconds),
+      "seconds of kubectl rollout restart at the same share": Number(restart),
+    },
+  });
+  expect(Number(ready)).toBeGreaterThanOrEqual(count * (1 - Number(share) / 100));
+});
