@@ -1,42 +1,17 @@
 /** `status NAME -w`, on the embedded cluster: it ends where nothing goes on by itself, and says why. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
-import {
-  deploy,
-  KRUISE_NAMESPACE,
-  readSet,
-  release,
-  startTestCluster,
-  type TestCluster,
-} from "../controller/fixture.ts";
-import { runHere } from "./run-cli.ts";
+import { deploy, KRUISE_NAMESPACE, readSet, release } from "../controller/fixture.ts";
+import { onCluster } from "./on-cluster.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-let test: TestCluster;
-let folder: string;
-
-beforeAll(async () => {
-  test = await startTestCluster();
-  folder = await mkdtemp(join(tmpdir(), "status-watch-"));
-  await writeFile(join(folder, "kubeconfig"), test.kubeconfig);
-});
-afterAll(async () => {
-  await test?.close();
-  await rm(folder, { recursive: true, force: true });
-});
-
-const cli = (...args: readonly string[]) => runHere(["--kubeconfig", join(folder, "kubeconfig"), ...args]);
+const { cluster, cli } = onCluster();
 
 const pass = () =>
-  runPass(test.cluster, {
+  runPass(cluster(), {
     deadlineMs: 20_000,
     kruiseNamespace: KRUISE_NAMESPACE,
     follow: false,
@@ -45,17 +20,17 @@ const pass = () =>
 
 /** More than an image, so that only a new pod has it. */
 async function changeEnv(name: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
-  const set = await readSet(test.cluster, name);
+  const set = await readSet(cluster(), name);
   const containers = (set.spec.containers ?? []).map((one) => ({ ...one, env: [{ name: "LEVEL", value: "debug" }] }));
   const metadata = { ...set.metadata, annotations: { ...set.metadata?.annotations, ...annotations } };
   const changed: SidecarSet = { ...set, metadata, spec: { ...set.spec, containers } };
   const { metadata: hashed } = storedSidecarSet(changed);
   const body = { metadata: { annotations: { ...annotations, ...hashed?.annotations } }, spec: { containers } };
-  await test.cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body });
+  await cluster().patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body });
 }
 
 it("ends with 3 where pods can only be recreated", async () => {
-  await deploy(test.cluster, "fixed", 2, {});
+  await deploy(cluster(), "fixed", 2, {});
   await pass();
   await changeEnv("fixed");
   await pass();
@@ -67,9 +42,9 @@ it("ends with 3 where pods can only be recreated", async () => {
 });
 
 it("ends with 3 where they are not replaced, and explain says why", async () => {
-  await deploy(test.cluster, "kept", 2, {});
+  await deploy(cluster(), "kept", 2, {});
   await pass();
-  await test.cluster.patch<SidecarSet>(
+  await cluster().patch<SidecarSet>(
     SIDECARSETS,
     { name: "kept" },
     { type: "merge", body: { spec: { injectionStrategy: { paused: true } } } },
@@ -84,9 +59,9 @@ it("ends with 3 where they are not replaced, and explain says why", async () => 
 });
 
 it("ends with 0 once what is selected is updated, whatever the strategy's selector leaves out", async () => {
-  await deploy(test.cluster, "some", 2, {});
+  await deploy(cluster(), "some", 2, {});
   await pass();
-  await release(test.cluster, "some", 2, { selector: { matchLabels: { none: "has-this" } } });
+  await release(cluster(), "some", 2, { selector: { matchLabels: { none: "has-this" } } });
   await pass();
   expect((await cli("status", "some", "-w", "--timeout", "30s")).code).toBe(0);
 });

@@ -1,0 +1,37 @@
+/** An embedded cluster for the tests of a file, and the command line on it. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, vi } from "vitest";
+import type { Cluster } from "../../shared/kube/port.ts";
+import { startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import { type Outcome, runHere } from "./run-cli.ts";
+
+interface OnCluster {
+  readonly cluster: () => Cluster;
+  /** `path` in a folder that is removed in the end */
+  readonly file: (path: string) => string;
+  readonly cli: (...args: readonly string[]) => Promise<Outcome>;
+}
+
+/** To be called at the top of a test file. */
+export function onCluster(): OnCluster {
+  vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+  let test: TestCluster;
+  let folder: string;
+  const file = (path: string) => join(folder, path);
+  beforeAll(async () => {
+    test = await startTestCluster();
+    folder = await mkdtemp(join(tmpdir(), "cli-"));
+    await writeFile(file("kubeconfig"), test.kubeconfig);
+  });
+  afterAll(async () => {
+    await test?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return {
+    cluster: () => test.cluster,
+    file,
+    cli: (...args) => runHere(["--kubeconfig", file("kubeconfig"), ...args]),
+  };
+}
