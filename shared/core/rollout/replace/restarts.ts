@@ -7,7 +7,7 @@ import type { Action, Restarted, RestartedKind } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
-import { type Claims, usedBudget } from "../select/budget.ts";
+import { type Claims, usedBudget, usesBudget } from "../select/budget.ts";
 import { canBeUpdated } from "../select/classify.ts";
 import { mostDown, type Restarting, type Workload, whyNotRestarted, withRestartFor } from "./workload-object.ts";
 
@@ -119,7 +119,7 @@ function within(fit: readonly RestartedWorkload[], { workloads }: Restarting, fa
   const { restarts: open = [] } = claims;
   const costOf = (one: Omit<Restarted, "uid">) => mostDown(one.workload, workloads.get(keyOfWorkload(one)) ?? {});
   const actions: RestartWorkload[] = [];
-  let down = open.reduce((sum, one) => sum + costOf(one), usedBudget(states, claims));
+  let down = usedBudget(states, claims) + stillToGo(open, costOf, states, claims);
   for (const { workload, namespace, name, key } of fit) {
     const isAlone = down === 0 && open.length + actions.length === 0;
     down += costOf({ workload, namespace, name });
@@ -131,6 +131,22 @@ function within(fit: readonly RestartedWorkload[], { workloads }: Restarting, fa
     actions.push({ kind: "RestartWorkload", workload: subject, at: now, restartedFor });
   }
   return actions;
+}
+
+/** What restarts under way may take down beside pods of theirs that are down already. */
+function stillToGo(
+  open: readonly Restarted[],
+  costOf: (one: Restarted) => number,
+  states: Sequence<PodState>,
+  claims: Claims,
+): number {
+  if (open.length === 0) return 0;
+  const left = new Map(open.map((one) => [keyOfWorkload(one), costOf(one)]));
+  each(states, (state) => {
+    const key = usesBudget(state, claims) ? restartedWorkloadOf(state.pod)?.key : undefined;
+    if (key !== undefined) left.set(key, Math.max(0, (left.get(key) ?? 0) - 1));
+  });
+  return [...left.values()].reduce((sum, one) => sum + one, 0);
 }
 
 function nameOf({ metadata }: SidecarSet): string {
