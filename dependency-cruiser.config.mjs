@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+
 /** Import directions: functions → {webhook, controller, kube, settings} → core → go → api, and within a layer from the rooms above to those below. Run by `npm run check:imports`. */
 const only = (name, from, to, comment) => ({ name, severity: "error", comment, from, to });
 
@@ -26,6 +28,11 @@ const ROOMS = {
   ],
   "shared/webhook": ["server", "view", "review", "handlers"],
 };
+/** What the embedded cluster's package exports, as paths of the repository. */
+const EXPORTED = Object.values(JSON.parse(readFileSync("infra/local/package.json", "utf8")).exports)
+  .map((path) => path.slice("./".length).replaceAll(".", "[.]").replace("*", "[^/]+"))
+  .join("|");
+
 /** Whether a SidecarSet is valid includes what its steering annotations say, which the rollout reads. */
 const UPWARD = "^shared/core/sidecarset/validate[.]ts$";
 
@@ -77,6 +84,31 @@ export default {
       "Only functions call the passes.",
     ),
     ...roomRules,
+    only(
+      "local-is-a-package",
+      { path: "^infra/local/" },
+      { pathNot: "^infra/local/|^node_modules/", dependencyTypesNot: ["core"] },
+      "The embedded cluster knows nothing of ours, so it shares none of our mistakes.",
+    ),
+    only(
+      "local-by-its-exports",
+      { pathNot: "^infra/local/" },
+      { path: "^infra/local/", pathNot: `^infra/local/(${EXPORTED})$` },
+      "What infra/local/package.json does not export is its own business.",
+    ),
+    only(
+      "local-for-demo-and-tests",
+      { path: "^(shared|functions|infra)/", pathNot: "^infra/(local|demo)/" },
+      { path: "^infra/local/" },
+      "Only the demo starts a cluster.",
+    ),
+    {
+      name: "local-is-not-deployed",
+      severity: "error",
+      comment: "No bundle of a function, nor the library, holds the embedded cluster.",
+      from: { path: "^functions/(lambda|library|server)/|^shared/" },
+      to: { path: "^infra/local/cluster[.]ts$", reachable: true },
+    },
     only(
       "library-is-pure",
       { path: "^functions/library" },

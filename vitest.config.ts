@@ -3,7 +3,7 @@ import { PATIENT } from "./test/support/patient.ts";
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
+    include: ["test/**/*.test.ts", "infra/local/test/*.test.ts"],
     exclude: ["test/e2e/**", "**/node_modules/**"],
     // Vitest itself leaves a core free, which is half of two. A third of the time tests wait for something.
     maxWorkers: "150%",

@@ -1,6 +1,5 @@
 /** A whole Kubernetes cluster in this process, served over real HTTPS on 127.0.0.1. */
 import { randomBytes } from "node:crypto";
-import { type Clock, systemClock } from "./clock.ts";
 import { runControlPlane } from "./controllers/control-plane.ts";
 import { createCertificates } from "./http/certificates.ts";
 import { serveHttps } from "./http/https-server.ts";
@@ -11,6 +10,7 @@ import { type ImageBehaviour, imageBehaviour } from "./kubelet/image.ts";
 import type { KubeletSettings } from "./kubelet/kubelet-settings.ts";
 import { nodeObject } from "./kubelet/nodes.ts";
 import { type Api, component, internalCall, type User } from "./storage/api.ts";
+import { type Clock, systemClock } from "./storage/clock.ts";
 import { createObject } from "./storage/create.ts";
 import { createHistory, type RecordedAdmission, type RecordedWrite } from "./storage/history.ts";
 import { timestamp } from "./storage/object.ts";

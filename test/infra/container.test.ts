@@ -90,7 +90,14 @@ const DOCKERFILE = readFileSync("infra/container/Dockerfile", "utf8");
 test("the Dockerfile copies what is there, and starts the command line as nobody in particular", () => {
   const lines = DOCKERFILE.split("\n");
   const copied = lines.flatMap((line) => (/^COPY (?!--)(.*) \S+$/.exec(line)?.[1] ?? "").split(" ").filter(Boolean));
-  expect(copied).toEqual(["package.json", "package-lock.json", ".npmrc", "infra/node", "functions", "shared", "infra"]);
+  const { workspaces } = JSON.parse(readFileSync("package.json", "utf8")) as { workspaces: readonly string[] };
+  const packages = workspaces.filter((folder) =>
+    copied.some((path) => path === folder || path === `${folder}/package.json`),
+  );
+  expect(packages).toEqual(workspaces);
+  expect(copied).toEqual(
+    expect.arrayContaining(["package.json", "package-lock.json", ".npmrc", "functions", "shared", "infra"]),
+  );
   for (const path of copied) expect(existsSync(path), path).toBe(true);
   expect(lines).toContain("USER 65532:65532");
   const kept = readFileSync("infra/container/Dockerfile.dockerignore", "utf8").split("\n");

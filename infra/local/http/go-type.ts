@@ -1,6 +1,5 @@
 /** Values of types that Go's structs do not take: only where clients are likely to get it wrong. */
-
-import { fieldQuantity } from "../../../shared/go/quantity/quantity.ts";
+import { readQuantity } from "../kinds/quantity.ts";
 import { asObject, at, isObject, type JsonObject, objectsIn } from "../storage/json.ts";
 
 const QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -22,10 +21,7 @@ function textMapProblem(value: unknown, place: string): string | undefined {
 
 function quantityProblem(container: JsonObject): string | undefined {
   const amounts = ["limits", "requests"].flatMap((list) => Object.values(asObject(at(container, "resources", list))));
-  const isWrong = amounts.some((amount) => {
-    return (typeof amount !== "string" && typeof amount !== "number") || fieldQuantity(amount) === undefined;
-  });
-  return isWrong ? QUANTITY : undefined;
+  return amounts.some((amount) => readQuantity(amount) === undefined) ? QUANTITY : undefined;
 }
 
 function containersProblem(spec: unknown): string | undefined {

@@ -1,6 +1,6 @@
 /** Defaults of a pod spec, as pkg/apis/core/v1/defaults.go fills them in; used for pods and for pod templates. */
-import { fieldQuantity, formatQuantity } from "../../../shared/go/quantity/quantity.ts";
 import { asObject, asText, at, isObject, type JsonObject, objectsIn, setDefault } from "../storage/json.ts";
+import { quantityText, readQuantity } from "./quantity.ts";
 
 const PROBES = ["livenessProbe", "readinessProbe", "startupProbe"];
 const DEFAULT_MODE = 420;
@@ -30,8 +30,8 @@ function defaultProbe(probe: unknown): void {
 /** Quantities as Go prints them: 1000m is 1. */
 function canonical(amounts: unknown): JsonObject {
   const entries = Object.entries(asObject(amounts)).map(([name, amount]) => {
-    const parsed = typeof amount === "string" || typeof amount === "number" ? fieldQuantity(amount) : undefined;
-    return [name, parsed === undefined ? amount : formatQuantity(parsed)];
+    const quantity = readQuantity(amount);
+    return [name, quantity === undefined ? amount : quantityText(quantity)];
   });
   return Object.fromEntries(entries);
 }

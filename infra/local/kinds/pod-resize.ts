@@ -1,11 +1,4 @@
 /** pods/resize: cpu and memory of a pod that may be running, and nothing else. */
-import { fieldQuantity } from "../../../shared/go/quantity/quantity.ts";
-import {
-  addQuantities,
-  compareQuantities,
-  integerValue,
-  milliValue,
-} from "../../../shared/go/quantity/quantity-arithmetic.ts";
 import type { Api, Call } from "../storage/api.ts";
 import { asObject, at, copyOf, isEqual, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
 import type { ApiObject } from "../storage/object.ts";
@@ -13,6 +6,7 @@ import { forbidden } from "../storage/status-error.ts";
 import { NODE } from "./built-in-kinds.ts";
 import { type FieldError, forbiddenField, invalid } from "./field-error.ts";
 import { qualityOfService } from "./pod-strategy.ts";
+import { integerOf, milliOf, NO_QUANTITY, readQuantity, sumOf } from "./quantity.ts";
 
 const LISTS = ["containers", "initContainers"] as const;
 const BOUNDS = ["requests", "limits"] as const;
@@ -111,10 +105,10 @@ export function checkRoom(api: Api, call: Call, { spec }: ApiObject): void {
   const nodeName = textAt({ spec }, "spec", "nodeName");
   const node = api.store.get(NODE.collection, `/${nodeName}`);
   if (node === undefined) return;
-  const lacking = Object.entries({ cpu: milliValue, memory: integerValue }).flatMap(([resource, count]) => {
+  const lacking = Object.entries({ cpu: milliOf, memory: integerOf }).flatMap(([resource, count]) => {
     const allocatable = quantityAt(node, "status", "allocatable", resource);
     const requested = requestOf(asObject(spec), resource);
-    if (compareQuantities(requested, allocatable) <= 0) return [];
+    if (requested.nano <= allocatable.nano) return [];
     return [`${resource}, requested: ${count(requested)}, allocatable: ${count(allocatable)}`];
   });
   if (lacking.length === 0) return;
@@ -126,13 +120,9 @@ function requestOf(spec: JsonObject, resource: string) {
   const sidecars = objectsIn(spec["initContainers"]).filter(({ restartPolicy }) => restartPolicy === "Always");
   return [...objectsIn(spec["containers"]), ...sidecars]
     .map((container) => quantityAt(container, "resources", "requests", resource))
-    .reduce(addQuantities);
+    .reduce(sumOf);
 }
 
 function quantityAt(value: unknown, ...path: readonly string[]) {
-  const found = at(value, ...path);
-  const parsed = typeof found === "string" || typeof found === "number" ? fieldQuantity(found) : undefined;
-  return parsed ?? ZERO;
+  return readQuantity(at(value, ...path)) ?? NO_QUANTITY;
 }
-
-const ZERO = { unscaled: 0n, scale: 0, format: "DecimalSI", isInt64: true } as const;

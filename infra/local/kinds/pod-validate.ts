@@ -1,9 +1,8 @@
 /** What is wrong with a pod spec: the checks of pkg/apis/core/validation that users meet. */
-import { fieldQuantity } from "../../../shared/go/quantity/quantity.ts";
-import { compareQuantities } from "../../../shared/go/quantity/quantity-arithmetic.ts";
 import { asObject, asText, type JsonObject, objectsIn } from "../storage/json.ts";
 import { duplicate, type FieldError, forbiddenField, invalid, notSupported, required } from "./field-error.ts";
 import { labelNameErrors } from "./names.ts";
+import { readQuantity } from "./quantity.ts";
 
 interface Names {
   readonly containers: Set<string>;
@@ -73,8 +72,8 @@ function requestErrors({ resources }: JsonObject, path: string): readonly FieldE
   const { requests, limits } = asObject(resources);
   return Object.entries(asObject(limits)).flatMap(([name, limit]) => {
     const request = asObject(requests)[name];
-    const [asked, most] = [fieldQuantity(asText(request)), fieldQuantity(asText(limit))];
-    if (asked === undefined || most === undefined || compareQuantities(asked, most) <= 0) return [];
+    const [asked, most] = [readQuantity(request), readQuantity(limit)];
+    if (asked === undefined || most === undefined || asked.nano <= most.nano) return [];
     return [invalid(path, request, `must be less than or equal to ${name} limit of ${limit}`)];
   });
 }

@@ -1,5 +1,5 @@
 /** How fast the nodes are, and what images do on them. */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../storage/clock.ts";
 import type { ImageBehaviour } from "./image.ts";
 
 export interface KubeletSettings {

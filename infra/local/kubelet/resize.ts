@@ -1,6 +1,5 @@
 /** What a node makes of other resources for a container that runs: it has 64 cores, and others use half of them. */
-import { fieldQuantity, formatQuantity } from "../../../shared/go/quantity/quantity.ts";
-import { milliValue } from "../../../shared/go/quantity/quantity-arithmetic.ts";
+import { milliOf, quantityText, readQuantity } from "../kinds/quantity.ts";
 import { asObject, at, isEqual, type JsonObject, objectsIn } from "../storage/json.ts";
 
 export interface ResizeProblem {
@@ -13,11 +12,10 @@ const FREE_MILLI = 32_000n;
 
 /** Undefined: the node does it. */
 export function resizeProblem(container: JsonObject): ResizeProblem | undefined {
-  const cpu = at(container, "resources", "requests", "cpu");
-  const quantity = typeof cpu === "string" || typeof cpu === "number" ? fieldQuantity(cpu) : undefined;
-  if (quantity === undefined || milliValue(quantity) <= FREE_MILLI) return undefined;
-  const requested = `cpu, requested: ${formatQuantity(quantity)}`;
-  if (milliValue(quantity) > CAPACITY_MILLI)
+  const quantity = readQuantity(at(container, "resources", "requests", "cpu"));
+  if (quantity === undefined || milliOf(quantity) <= FREE_MILLI) return undefined;
+  const requested = `cpu, requested: ${quantityText(quantity)}`;
+  if (milliOf(quantity) > CAPACITY_MILLI)
     return { reason: "Infeasible", message: `Node didn't have enough capacity: ${requested}, capacity: 64` };
   return { reason: "Deferred", message: `Node didn't have enough resource: ${requested}, used: 32, capacity: 64` };
 }

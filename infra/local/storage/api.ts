@@ -1,7 +1,8 @@
 /** What every verb works on, and what a call carries. */
-import type { Clock } from "../clock.ts";
+
 import type { Kind } from "../kinds/kind.ts";
 import type { Registry } from "../kinds/registry.ts";
+import type { Clock } from "./clock.ts";
 import type { History } from "./history.ts";
 import type { Key } from "./object.ts";
 import type { Store } from "./store.ts";

@@ -1,10 +1,11 @@
 /** Nodes of a real API server whose kubelet is the embedded cluster's stand-in. */
-import { systemClock } from "../../../infra/local/clock.ts";
+
 import { configProblem } from "../../../infra/local/kubelet/container-config.ts";
 import { imageBehaviour } from "../../../infra/local/kubelet/image.ts";
 import type { KubeletSettings } from "../../../infra/local/kubelet/kubelet-settings.ts";
 import { nodeObject } from "../../../infra/local/kubelet/nodes.ts";
 import { type PodApi, PodWorker } from "../../../infra/local/kubelet/pod-worker.ts";
+import { systemClock } from "../../../infra/local/storage/clock.ts";
 import { asText, type JsonObject, objectsIn, textAt } from "../../../infra/local/storage/json.ts";
 import { type ApiObject, keyOf, timestamp } from "../../../infra/local/storage/object.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import { type LocalCluster, startLocalCluster } from "../cluster.ts";
 
 const run = promisify(execFile);
 
