@@ -214,6 +214,23 @@ const DEV = { name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } 
 const NONE_IN_DEV = { ...DEV, soakSeconds: 60 };
 const inDev = (one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace: "dev", uid: "uid-dev" } });
 const DEV_LABELS = { namespaceLabels: new Map([["dev", { stage: "dev" }]]) };
+const missed = (ownerReferences: typeof OWNERS = OWNERS): Pod => {
+  const one = bare("2025-02-01T00:00:00Z");
+  return { ...one, metadata: { ...one.metadata, ownerReferences } };
+};
+const replacing = (words: string) => withAnnotations({ "sidecarset.kruise.io/replace": words });
+const UNDATED = replacing("Missed, Restart");
+const managedFields = [{ time: "2025-01-15T00:00:00Z", fieldsV1: { "f:spec": {} } }];
+const MISSED_RESTART: SidecarSet = { ...UNDATED, metadata: { ...UNDATED.metadata, managedFields } as object };
+/** The StatefulSet of `missed` as it is read; null: not there. */
+const missedOf = (more: object | null, underWay: readonly string[] = []): Partial<Facts> => ({
+  restarting: {
+    missed: [missed()],
+    restarted: underWay.map((name) => ({ workload: "StatefulSet", namespace: "default", name, uid: name })),
+    workloads: new Map([["StatefulSet default/db", more && { metadata: { name: "db", uid: "uid-db" }, ...more }]]),
+  },
+});
+const ROLLED_OUT = { spec: { replicas: 1 }, status: { updatedReplicas: 1, replicas: 1, availableReplicas: 1 } };
 const UNREADABLE = withAnnotations({ "sidecarset.kruise.io/max-unavailable-per-owner": "some" });
 
 interface Case {
@@ -328,6 +345,51 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     /2024-12-31T23:59:59Z, the SidecarSet at 2025/,
   ],
   ["WebhookMissed", "stop", { pod: bare("2025-02-01T00:00:00Z") }, /was not reached then \(failurePolicy Ignore\)/],
+  ["WebhookMissed", "note", { set: replacing("Missed"), pod: missed() }, /was not reached then/],
+  ["Evicting", "wait", { set: replacing("Missed"), pod: missed() }, /the StatefulSet db creates another with sidecars/],
+  [
+    "Evicting",
+    "wait",
+    { set: withAnnotations({ "sidecarset.kruise.io/evict-missed": "true" }), pod: missed() },
+    /^passes evict it, within maxUnavailable/,
+  ],
+  ["NotEvicted", "stop", { set: replacing("Missed"), pod: missed([]) }, /it has no controller that would recreate it/],
+  [
+    "StrategyPaused",
+    "stop",
+    { set: setOf({ updateStrategy: { paused: true } }, replacing("Missed").metadata), pod: missed() },
+    /paused/,
+  ],
+  [
+    "Restarting",
+    "wait",
+    { set: MISSED_RESTART, pod: missed(), facts: missedOf(ROLLED_OUT, ["other"]) },
+    /^StatefulSet default\/db is restarted after other workloads/,
+  ],
+  [
+    "NextInLine",
+    "ok",
+    { set: MISSED_RESTART, pod: missed(), facts: missedOf(ROLLED_OUT) },
+    /^the next pass restarts StatefulSet default\/db, which recreates its pods/,
+  ],
+  [
+    "RestartHeld",
+    "stop",
+    { set: MISSED_RESTART, pod: missed(), facts: missedOf(null) },
+    /there is no such StatefulSet/,
+  ],
+  [
+    "RestartHeld",
+    "stop",
+    { set: UNDATED, pod: missed() },
+    /^its workload is not restarted: it is not known since when the SidecarSet says what it says now$/,
+  ],
+  [
+    "RestartHeld",
+    "stop",
+    { set: MISSED_RESTART, pod: missed([]) },
+    /^its workload is not restarted: it has no controller/,
+  ],
   ["StrategyNotUpdate", "stop", { set: setOf({ updateStrategy: { type: "NotUpdate" } }), pod: pod() }, /NotUpdate/],
   ["StrategyPaused", "stop", { set: setOf({ updateStrategy: { paused: true } }), pod: pod() }, /paused/],
   ["UpdatedAndReady", "ok", { pod: updated() }, /newest version and is ready/],

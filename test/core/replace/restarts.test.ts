@@ -146,6 +146,13 @@ describe("workloads", () => {
     expect(restarted).toEqual(["b"]);
     expect(decided(setOf({}, "NotUpgradable,Restart"), [updated("a-0")], all).summary.hold).toBe("finished");
   });
+
+  test("are restarted for pods that missed their sidecars where no pod has any, by a share of those that should", () => {
+    const missed = [pod("b-0")];
+    const set = (maxUnavailable: string) => setOf({ updateStrategy: { maxUnavailable } }, "Missed,Restart");
+    expect(decided(set("10%"), [], { ...all, missed }).restarted).toEqual(["b"]);
+    expect(decided(set("0%"), [], { ...all, missed }).restarted).toEqual([]);
+  });
 });
 
 describe("a workload", () => {

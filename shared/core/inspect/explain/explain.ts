@@ -22,6 +22,7 @@ import { pinnedText } from "./pinned-text.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 import { traceNext, traceStandstill, traceUndone } from "./trace-care.ts";
 import { type InjectionFacts, traceInjection } from "./trace-injection.ts";
+import { traceMissed } from "./trace-missed.ts";
 import { traceRestarts } from "./trace-restart.ts";
 import { traceGeneration, traceTick } from "./trace-tick.ts";
 import { traceShrinks, traceUnproven, traceUpdate, traceUpdateAlone, type UpdateFacts } from "./trace-update.ts";
@@ -37,10 +38,19 @@ export interface SetFacts extends Omit<Observation, "sidecarSet" | "pods">, Upda
 /** Pure. First why the pod has the sidecars or not, then why they are the newest or not, then whether anybody is at work. */
 export function explainPod(pod: Pod, sidecarSet: SidecarSet, facts: SetFacts & InjectionFacts): readonly Step[] {
   const injection = traceInjection(pod, sidecarSet, facts);
-  if (injection.at(-1)?.reason !== "Injected") return injection;
+  const { reason } = injection.at(-1) ?? {};
+  if (reason === "WebhookMissed") return withMissed(injection, traceMissed(pod, sidecarSet, facts));
+  if (reason !== "Injected") return injection;
   const update = traceUpdate(pod, sidecarSet, facts);
   const isDone = update.at(-1)?.reason === "UpdatedAndReady";
   return [...injection, ...update, ...(isDone ? [] : traceWork(sidecarSet, facts))];
+}
+
+/** What goes on by itself asks for nothing to be done. */
+function withMissed(injection: readonly Step[], missed: Step | undefined): readonly Step[] {
+  if (missed === undefined) return injection;
+  const { message } = injection.at(-1) as Step;
+  return [...injection.slice(0, -1), note("WebhookMissed", message), missed];
 }
 
 /** Pure. The same as far as the pod and its SidecarSet tell, where the other pods may not be read. */

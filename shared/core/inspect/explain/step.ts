@@ -29,6 +29,8 @@ export const REASONS = [
   "ContainersMissing",
   "CreatedBeforeSidecarSet",
   "WebhookMissed",
+  "Evicting",
+  "NotEvicted",
   // whether it is updated
   "StrategyNotUpdate",
   "StrategyPaused",

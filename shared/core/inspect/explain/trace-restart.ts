@@ -1,4 +1,5 @@
 /** Decides what is said of a pod whose workload is restarted: whether it is next, and why not. */
+import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { keyOfWorkload, renewalHint, restartedWorkloadOf } from "../../pod/workload.ts";
@@ -16,9 +17,18 @@ export function traceRestart(
   facts: LastAnswers,
   plan: RestartPlan | undefined,
 ): Step | undefined {
-  const { pod } = state;
+  return canBeUpdated(state, sidecarSet) ? undefined : traceRestartOf(state.pod, sidecarSet, facts, plan);
+}
+
+/** The same of a pod that is known to get there by a restart alone. */
+export function traceRestartOf(
+  pod: Pod,
+  sidecarSet: SidecarSet,
+  facts: LastAnswers,
+  plan: RestartPlan | undefined,
+): Step | undefined {
   const key = restartedWorkloadOf(pod)?.key;
-  if (plan === undefined || key === undefined || canBeUpdated(state, sidecarSet)) return undefined;
+  if (plan === undefined || key === undefined) return undefined;
   const why = plan.held.get(key);
   if (plan.open.some((one) => keyOfWorkload(one) === key)) return wait("Restarting", `${key} is being restarted`);
   if (why !== undefined) return stop("RestartHeld", `${key} is not restarted: ${why}`, renewalHint([pod]));

@@ -47,19 +47,20 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   if (resize !== undefined && state.isUpdated) return [resizeStep(resize)];
   if (state.isUpdated) return [traceUpdated(state, sidecarSet)];
   const outdated = note("OutOfDate", outdatedText(pod, sidecarSet, facts.revisions));
-  const strategy = traceStrategy(pod, sidecarSet);
-  if (strategy) return [outdated, strategy];
-  const shared = sharedFacts(
-    sidecarSet,
-    facts,
-    () => traceStill(sidecarSet, facts) ?? traceUnproven(sidecarSet, facts),
-  );
-  const still = shared.still();
+  const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
   if (still) return [outdated, still];
   if (resize !== undefined) return [outdated, resizeStep(resize)];
   const { replacement } = shared.scene().claims;
   const own = traceOwn(state, sidecarSet, facts, replacement);
   return [outdated, ...(own ? [own] : traceTurn(state, sidecarSet, { facts, shared }))];
+}
+
+/** What keeps all pods, and what is asked about each where nothing does. */
+export function traceInTheWay(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts) {
+  const stillOf = () => traceStill(sidecarSet, facts) ?? traceUnproven(sidecarSet, facts);
+  const shared = sharedFacts(sidecarSet, facts, stillOf);
+  const still = traceStrategy(pod, sidecarSet) ?? shared.still();
+  return { still, shared };
 }
 
 function traceStrategy(pod: Pod, sidecarSet: SidecarSet): Step | undefined {

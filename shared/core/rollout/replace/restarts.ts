@@ -7,7 +7,7 @@ import type { Action, Restarted, RestartedKind } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
-import { type Claims, usedBudget, usesBudget } from "../select/budget.ts";
+import { type Claims, maxUnavailableOf, totalOf, usedBudget, usesBudget } from "../select/budget.ts";
 import { canBeUpdated } from "../select/classify.ts";
 import { mostDown, type Restarting, type Workload, whyNotRestarted, withRestartFor } from "./workload-object.ts";
 
@@ -38,7 +38,6 @@ export interface RestartFacts {
   readonly selection: {
     readonly selected: readonly PodState[];
     readonly line: Sequence<PodState>;
-    readonly maxUnavailable: number;
   };
   /** false: a halt leaves no room */
   readonly hasRoom: boolean;
@@ -68,7 +67,7 @@ export function planRestarts(restarting: Restarting | undefined, facts: RestartF
   const free = line.filter((one) => one.lacking <= one.allowed).map(({ ref }) => ref);
   for (const { ref, lacking, allowed } of line)
     if (lacking > allowed) held.set(ref.key, "others of its pods have to stay as they are");
-  const places = restarting.refusal === undefined ? placesOf(facts) : 0;
+  const places = restarting.refusal === undefined && mayBeDown(restarting, facts) > 0 ? placesOf(facts) : 0;
   return { open, held, ...take(free, places, restarting, { ...facts, held }) };
 }
 
@@ -89,10 +88,15 @@ function take(free: readonly RestartedWorkload[], places: number, restarting: Re
   return { actions, asks, waiting: free.length - actions.length - stay };
 }
 
+/** maxUnavailable; pods that missed their sidecars are in no count, and a share of it is of them too. */
+function mayBeDown({ missed }: Restarting, { sidecarSet, states, claims }: RestartFacts): number {
+  return maxUnavailableOf(sidecarSet.spec.updateStrategy, totalOf(states, claims) + missed.length);
+}
+
 /** While pods are written to one by one no workload is restarted, and none of them while one is. */
 function placesOf({ sidecarSet, claims, selection, hasRoom }: RestartFacts): number {
   const isFree = selection.selected.length === 0 && claims.reserved.size === 0;
-  if (!(isFree && hasRoom) || selection.maxUnavailable === 0) return 0;
+  if (!(isFree && hasRoom)) return 0;
   return Math.max(0, restartsAtOnce(sidecarSet) - (claims.restarts ?? []).length);
 }
 
@@ -114,16 +118,18 @@ function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: Side
 }
 
 /** As many as maxUnavailable has room for, were all of them to take down what they may; one that needs more goes alone. */
-function within(fit: readonly RestartedWorkload[], { workloads }: Restarting, facts: RestartFacts) {
-  const { sidecarSet, states, claims, selection, now } = facts;
+function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts: RestartFacts) {
+  const { workloads } = restarting;
+  const { sidecarSet, states, claims, now } = facts;
   const { restarts: open = [] } = claims;
   const costOf = (one: Omit<Restarted, "uid">) => mostDown(one.workload, workloads.get(keyOfWorkload(one)) ?? {});
   const actions: RestartWorkload[] = [];
+  const most = mayBeDown(restarting, facts);
   let down = usedBudget(states, claims) + stillToGo(open, costOf, states, claims);
   for (const { workload, namespace, name, key } of fit) {
     const isAlone = down === 0 && open.length + actions.length === 0;
     down += costOf({ workload, namespace, name });
-    if (down > selection.maxUnavailable && !isAlone) break;
+    if (down > most && !isAlone) break;
     const object = workloads.get(key) ?? {};
     const { uid = "", resourceVersion = "" } = object.metadata ?? {};
     const restartedFor = withRestartFor(object, nameOf(sidecarSet), hashOf(sidecarSet));

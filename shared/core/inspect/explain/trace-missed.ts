@@ -1,0 +1,36 @@
+/** Decides what is said of a pod that missed its sidecars: whether a pass has it recreated with them. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { controllerOf, evictsMissed, mayEvictMissed, restartsMissed, whyNotRecreated } from "../../pod/replaced.ts";
+import { renewalHint } from "../../pod/workload.ts";
+import { type Step, stop, wait } from "./step.ts";
+import { traceRestartOf } from "./trace-restart.ts";
+import { traceInTheWay, type UpdateFacts } from "./trace-update.ts";
+
+/** undefined: the SidecarSet does not ask for that. */
+export function traceMissed(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
+  if (evictsMissed(sidecarSet)) return traceEviction(pod, sidecarSet, facts);
+  return restartsMissed(sidecarSet) ? traceOwnRestart(pod, sidecarSet, facts) : undefined;
+}
+
+function traceEviction(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step {
+  if (!mayEvictMissed(pod, sidecarSet))
+    return stop("NotEvicted", `it is not evicted: ${whyNotRecreated(pod, sidecarSet)}`, renewalHint([pod]));
+  const { still } = traceInTheWay(pod, sidecarSet, facts);
+  if (still?.reason === "StrategyPaused") return still;
+  const { kind, name } = controllerOf(pod) ?? {};
+  return wait(
+    "Evicting",
+    `passes evict it, within maxUnavailable, and the ${kind} ${name} creates another with sidecars`,
+  );
+}
+
+function traceOwnRestart(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
+  const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
+  if (still) return still;
+  const { claims, waves } = shared.scene();
+  const stopped = claims.replacement?.isStopped(pod) ? claims.replacement.stop : undefined;
+  const why = whyNotRecreated(pod, sidecarSet) ?? stopped;
+  if (why !== undefined) return stop("RestartHeld", `its workload is not restarted: ${why}`, renewalHint([pod]));
+  return traceRestartOf(pod, sidecarSet, { ...facts, waves: waves?.summary }, shared.restarts());
+}
