@@ -1,7 +1,14 @@
 /** Workloads are restarted where their pods cannot be updated in place, by Kubernetes' own controllers and strategies. */
 import { expect, it, onTestFinished } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
-import { BUILT_IN_STATEFUL_SETS, DEPLOYMENTS, type JsonPatchOperation, type Resource } from "../../shared/kube/port.ts";
+import { CONTROL_PLANE_LABEL } from "../../shared/api/names.ts";
+import {
+  BUILT_IN_STATEFUL_SETS,
+  DEPLOYMENTS,
+  type JsonPatchOperation,
+  NAMESPACES,
+  type Resource,
+} from "../../shared/kube/port.ts";
 import { controlPlane } from "./support/access.ts";
 import { readAudit } from "./support/audit.ts";
 import { fewestReady } from "./support/fewest-ready.ts";
@@ -104,5 +111,24 @@ it("without the right none is restarted, and the condition says which role permi
   expect(restartsIn(scene.name)).toBe(0);
   await bind();
   await scene.untilUpdated(6);
+  expect(restartsIn(scene.name)).toBe(2);
+});
+
+it("workloads are restarted whose pods missed their sidecars, where no pod has any, by a share of maxUnavailable", async () => {
+  const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: "10%" } });
+  const isExcluded = (label: string | null) =>
+    scene.cluster.patch(
+      NAMESPACES,
+      { name: scene.name },
+      { type: "merge", body: { metadata: { labels: { [CONTROL_PLANE_LABEL]: label } } } },
+    );
+  // The webhook is not asked there.
+  await isExcluded("other");
+  const pods = await deployBoth(scene);
+  expect(pods.filter(({ spec }) => spec.containers.length > 1)).toHaveLength(0);
+  await isExcluded(null);
+  await scene.patchSet({ ...RESTARTED, value: "Missed, Restart" });
+  await scene.untilUpdated(6);
+  await scene.untilSettled();
   expect(restartsIn(scene.name)).toBe(2);
 });
