@@ -3,10 +3,10 @@
 import { Hono } from "hono";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { CONTENT_TYPE, createMetrics, type Metrics } from "../../shared/metrics/prometheus.ts";
-import { READY_PATH } from "../../shared/webhook/review/readiness.ts";
 import type { Answerer, HttpRequest } from "../../shared/webhook/server/http.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 import * as PATHS from "../../shared/webhook/server/paths.ts";
+import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
 import { askPages } from "./pages.ts";
 
 export interface MeteredServer {

@@ -1,8 +1,8 @@
 /** What of a table of clusters concerns each function, and what each cluster would be by itself. */
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { parsePathDigests, printPathDigests } from "../../shared/settings/path-digests.ts";
-import { READY_PATH } from "../../shared/webhook/review/readiness.ts";
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
+import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
 import type { ClustersSettings } from "./clusters-settings.ts";
 import type { DeployedFunction } from "./deployed.ts";
 import type { AwsSettings } from "./settings.ts";

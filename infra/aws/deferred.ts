@@ -99,6 +99,12 @@ const DEFERRED: readonly Deferred[] = [
     functions: ["mutate-pod"],
     needed: "pods that are given containers in more than one place",
   },
+  {
+    module: "shared/webhook/handlers/pods-ready.ts",
+    functions: ["mutate-pod"],
+    needed: "who asks whether it is ready",
+  },
+  { module: "shared/webhook/review/readiness.ts", functions: ["mutate-pod"], needed: "who asks whether it is ready" },
   { module: "shared/webhook/server/client-certificate.ts", functions: ["mutate-pod"], needed: "mutual TLS" },
   {
     module: "shared/kube/failure.ts",

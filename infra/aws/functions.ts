@@ -2,7 +2,7 @@
 
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, printPathDigests } from "../../shared/settings/path-digests.ts";
-import { READY_PATH } from "../../shared/webhook/review/readiness.ts";
+import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
 import { clustersVariable, eachAlone } from "./clusters.ts";
 import type { DeployedFunction } from "./deployed.ts";
 import { QUEUE_URL } from "./queue.ts";

@@ -57,6 +57,18 @@ test("there are manifests, and each is of the namespace of ours", () => {
   for (const [, { metadata }] of manifests) expect(metadata.namespace).toBe("kruise-system");
 });
 
+test("a new build takes no pod of the old one down before it is ready, and none that is asked stops at once", () => {
+  const [, serve] = manifests[0] ?? [];
+  expect(serve?.spec).toMatchObject({
+    strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+  });
+  const [container] = serve?.spec.template?.spec.containers ?? [];
+  expect(container).toMatchObject({
+    readinessProbe: { httpGet: { path: "/readyz" } },
+    lifecycle: { preStop: { sleep: { seconds: 5 } } },
+  });
+});
+
 describe.each(pods)("%s", (_, { serviceAccountName, containers, volumes = [] }) => {
   test("runs as an account of ours, without privileges and without a secret in its environment", () => {
     const accounts = accessObjects().filter(({ kind }) => kind === "ServiceAccount");

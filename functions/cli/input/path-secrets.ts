@@ -2,10 +2,10 @@
 
 import { ANNOUNCE_SIDECARSET_PATH } from "../../../shared/api/names.ts";
 import { printPathDigests } from "../../../shared/settings/path-digests.ts";
-import { READY_PATH } from "../../../shared/webhook/review/readiness.ts";
 import { clusterPath } from "../../../shared/webhook/server/cluster-path.ts";
 import { pathDigestsOf, pathSecretOf } from "../../../shared/webhook/server/path-secret.ts";
 import * as PATHS from "../../../shared/webhook/server/paths.ts";
+import { READY_PATH } from "../../../shared/webhook/server/ready-path.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { clusterName, readPathSecret, readPathSecrets } from "../manifests.ts";

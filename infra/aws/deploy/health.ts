@@ -1,8 +1,8 @@
 /** Asks each function whether it could decide now, as a caller that it knows, before any API server does. */
 import { get } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { READY_PATH } from "../../../shared/webhook/review/readiness.ts";
 import { registeredPath } from "../../../shared/webhook/server/path-secret.ts";
+import { READY_PATH } from "../../../shared/webhook/server/ready-path.ts";
 import { DEPLOYED } from "../deployed.ts";
 import { DeployError, type Deployment, type SecretAddress } from "./deployment.ts";
 

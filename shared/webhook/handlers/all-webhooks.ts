@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../api/names.ts";
+import { indexSidecarSets } from "../../core/injection/match/sidecarset-index.ts";
 import { mutateSidecarSet } from "../../core/sidecarset/mutate.ts";
 import { mutateStatefulSet } from "../../core/statefulset/mutate.ts";
 import type { Log } from "../../log.ts";
@@ -27,6 +28,7 @@ import { announcing } from "./announce.ts";
 import { containerRecreateAdmission } from "./container-recreate-admission.ts";
 import { hints, type Tell } from "./hints.ts";
 import { podAdmission } from "./pod-admission.ts";
+import { decideSample } from "./sample-decision.ts";
 import { convertSidecarSets } from "./sidecarset-conversion.ts";
 import { sidecarSetValidation } from "./sidecarset-validation.ts";
 import { statefulSetValidation } from "./stateful-set-validation.ts";
@@ -42,7 +44,7 @@ export interface WebhooksOptions extends ViewOptions {
   readonly isKeepingRegistration?: boolean;
 }
 
-/** Ready when the cluster can be read; its port is for the cluster's own network, so anybody may ask for that. */
+/** Ready when the cluster can be read and a made-up pod is decided as it should be; its port is for the cluster's own network, so anybody may ask for that. */
 export function allWebhooks(options: WebhooksOptions) {
   const view = clusterView({ ...options, isAnnounced: true });
   const { featureGates, kruiseNamespace, log, isKnown, now, tell = async () => undefined } = options;
@@ -71,7 +73,10 @@ export function allWebhooks(options: WebhooksOptions) {
     },
     conversions: { [CONVERT_PATH]: answerConversions(convertSidecarSets) },
     // No SidecarSets: to read those of an older version, the API server may need our conversion first.
-    checkReady: () => view.getNamespace("default"),
+    checkReady: async () => {
+      await view.getNamespace("default");
+      await decideSample(options, { podAdmission, webhookApp, indexSidecarSets });
+    },
     isReadinessOpen: true,
   });
 }

@@ -14,9 +14,10 @@ import {
   textAnswer,
 } from "../server/http.ts";
 import { nowAndThen } from "../server/now-and-then.ts";
+import { READY_PATH } from "../server/ready-path.ts";
 import { ReviewError } from "../server/review-error.ts";
 import { sizeProblem } from "./object-size.ts";
-import { READY_PATH, type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
+import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
 import { admissionResponse, failure, messageOf, printReview } from "./response.ts";
 import { readAdmissionReview, requireJson } from "./review.ts";
 
@@ -59,7 +60,11 @@ export function webhookApp(options: WebhookOptions): Answerer {
   const purposeOf = (path: string) => (Object.hasOwn(conversions, path) ? "conversion" : "admission");
   const tell = teller(options);
   const refuseStranger = refusingStrangers(log);
-  const isReady = readiness(options);
+  // Of Lambda's pod webhook it is a file that few ask for.
+  let isReady: Readiness = (isStranger) => {
+    isReady = readiness(options);
+    return isReady(isStranger);
+  };
   const answerKnown = (request: HttpRequest): Promise<HttpAnswer> => {
     const review = reviews.get(request.path);
     return review === undefined ? answerOther(request, isReady) : answerReview(request, review);

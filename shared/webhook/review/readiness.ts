@@ -5,9 +5,6 @@ import { type HttpAnswer, textAnswer } from "../server/http.ts";
 import { nowAndThen } from "../server/now-and-then.ts";
 import { messageOf } from "./response.ts";
 
-/** Whether what the webhooks need can be read; no API server asks. */
-export const READY_PATH = "/readyz";
-
 export interface ReadinessOptions {
   readonly log: Log;
   /** Rejects, or throws, while admissions could not be decided; what it says is the answer to those who are known. */
