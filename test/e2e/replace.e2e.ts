@@ -59,11 +59,17 @@ it(`a change of env, a new container and a removed volume reach ${PODS} pods, wi
   const history = recordPods(scene.cluster, scene.name);
   ended.push(() => history.close());
   const beganAt = performance.now();
-  await scene.patchSet(REPLACED, ...CHANGES);
+  const { metadata } = await scene.patchSet(REPLACED, ...CHANGES);
   // Pods are not listed meanwhile: webhooks, passes and this test are one process.
   await eventually(
     () => scene.set(),
-    ({ status }) => expect(status).toMatchObject({ matchedPods: PODS, updatedPods: PODS, updatedReadyPods: PODS }),
+    ({ status }) =>
+      expect(status).toMatchObject({
+        observedGeneration: metadata?.generation,
+        matchedPods: PODS,
+        updatedPods: PODS,
+        updatedReadyPods: PODS,
+      }),
   );
   const seconds = (performance.now() - beganAt) / 1_000;
   const pods = await scene.untilUpdated(PODS);
