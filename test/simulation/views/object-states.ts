@@ -1,5 +1,5 @@
 /** What an API server stores: every state that an object ever had, and which of them users were told of. */
-import jsonPatch from "fast-json-patch";
+import { applyJsonPatch } from "../../../infra/local/patch/json-patch.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
 import type { JsonPatchOperation } from "../../../shared/kube/port.ts";
@@ -98,13 +98,12 @@ export class ObjectStates {
 
   /** A JSON patch, with its tests. @throws KubeError 422 when one fails */
   patch(place: Place, operations: readonly JsonPatchOperation[]): KubernetesObject {
-    const object = structuredClone(this.get(place));
+    const before = this.get(place);
     try {
-      jsonPatch.applyPatch(object, structuredClone(operations) as never, true);
+      return this.put(place, applyJsonPatch(before, operations) as KubernetesObject);
     } catch (error) {
       throw new KubeError(`the patch does not apply: ${error}`, { code: 422, reason: "Invalid" });
     }
-    return this.put(place, object);
   }
 
   /** Of a kind, as all was at a version; absent: now. */
