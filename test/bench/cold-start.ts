@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startLocalCluster } from "../../infra/local/cluster.ts";
 import { type FunctionProcess, startFunction } from "../lambda/runtime-process.ts";
+import { openShare } from "../support/processor-share.ts";
 import { prepareSubjects, type Subject } from "./lambda-subjects.ts";
 
 /** Of milliseconds. */
-interface Spread {
+export interface Spread {
   readonly min: number;
   readonly median: number;
   readonly p90: number;
@@ -59,6 +60,27 @@ export async function measureColdStart(processes: number): Promise<ColdStartFigu
     if (empty === undefined) throw new Error("the empty handler was not measured");
     return { processes, empty, functions };
   } finally {
+    await local.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Milliseconds to the first answer of mutate-pod, and of a handler that does nothing, with so much of a processor. */
+export async function measureColdMutatePod(processes: number, share: number): Promise<{ own: Spread; empty: Spread }> {
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-cold-"));
+  const local = await startLocalCluster();
+  const limit = await openShare(share);
+  try {
+    const all = await prepareSubjects(folder, local);
+    const subjects = all.filter(({ name }) => name === "empty" || name === "mutate-pod");
+    const cold = await measureCold(
+      subjects.map((subject) => ({ ...subject, share: limit })),
+      processes,
+    );
+    const of = (name: string) => spread(cold.get(name)?.wall ?? []);
+    return { own: of("mutate-pod"), empty: of("empty") };
+  } finally {
+    await limit.remove();
     await local.close();
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|ordered [--json] [--pods 500,1000]
+ * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|ordered|share [--json] [--pods 500,1000]
  * [--real] [--full]`: prints a table, or one JSON object.
  * `npm run bench -- gates`: a short run of webhook, rollout, memory, first-decision and growth, which fails when a figure drops;
  * reports/bench.json has them.
@@ -28,6 +28,7 @@ import { measureOrdered, orderedTable } from "./ordered.ts";
 import { measurePriorityLevel, priorityLevelTable } from "./rollout/measure-priority-level.ts";
 import { measureRollout, type RolloutFigures } from "./rollout/measure-rollout.ts";
 import { rolloutTable } from "./rollout/rollout-table.ts";
+import { measureShare, shareTable } from "./share/measure-share.ts";
 import { measureWebhook } from "./webhook/measure-webhook.ts";
 import { webhookTable } from "./webhook/webhook-table.ts";
 
@@ -55,6 +56,15 @@ const SHORT_FIRST_DECISION = { ...FIRST_DECISION, rounds: 3 };
 const GROWTH_ROUNDS = 5;
 const SHORT_GROWTH_ROUNDS = 3;
 const CLUSTER_PROCESSES = 9;
+/** About 8 minutes: 512 MB are what serverless.yml says, 1,769 a whole processor. */
+const SHARE = {
+  megabytes: [512, 1_769],
+  sizes: [1_000, 20_000, 150_000],
+  seconds: 58,
+  sidecarSets: 50_000,
+  rounds: 3,
+  processes: 9,
+};
 const REPORT = "reports/bench.json";
 const DEFAULT_PODS = "500,1000,2000";
 const REAL_PODS = "1000,2000,4000,10000";
@@ -139,6 +149,11 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
   clusters: async () => {
     const figures = await measureClusters(CLUSTER_PROCESSES);
     return { figures, table: clustersTable(figures), isBroken: !clustersGates(figures).every(isHeld) };
+  },
+  share: async () => {
+    const rows = await measureShare(SHARE);
+    await keep({ share: { rows } });
+    return { figures: { rows }, table: shareTable(rows, SHARE) };
   },
   ordered: async () => {
     const figures = await measureOrdered();

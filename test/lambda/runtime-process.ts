@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import type { ProcessorShare } from "../support/processor-share.ts";
 import { type RuntimeApi, startRuntimeApi } from "./runtime-api.ts";
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
@@ -25,6 +26,8 @@ export interface FunctionOptions {
   /** folder of a bundle: index.js with the export handler */
   readonly folder: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** absent: as much of the machine as it takes */
+  readonly share?: ProcessorShare | undefined;
 }
 
 export interface FunctionProcess {
@@ -41,10 +44,12 @@ export interface FunctionProcess {
 }
 
 /** Resolves when the process is begun, before it has started. */
-export async function startFunction({ folder, env = {} }: FunctionOptions): Promise<FunctionProcess> {
+export async function startFunction({ folder, env = {}, share }: FunctionOptions): Promise<FunctionProcess> {
   const api = await startRuntimeApi();
   const isAws = RUNTIME_CLIENT === "aws-lambda-ric";
-  const child = spawn(process.execPath, isAws ? [AWS_CLIENT, "index.handler"] : [OWN_CLIENT], {
+  const argv = isAws ? [AWS_CLIENT, "index.handler"] : [OWN_CLIENT];
+  const [program, given] = share?.command(process.execPath, argv) ?? [process.execPath, argv];
+  const child = spawn(program, given, {
     cwd: folder,
     stdio: ["ignore", "pipe", "inherit"],
     env: {

@@ -1,4 +1,5 @@
 /** How soon a pass over very many SidecarSets decides on the first, beside a bare list of them, turn by turn. */
+import { openShare } from "../../support/processor-share.ts";
 import { median } from "../measure.ts";
 import type { MadeUpApi } from "../process/made-up-api.ts";
 import { startProcess } from "../process/start-process.ts";
@@ -7,6 +8,8 @@ import type { First, FirstPlan } from "./pass-process.ts";
 export interface FirstDecisionOptions {
   readonly sidecarSets: number;
   readonly rounds: number;
+  /** of one processor, which either of the two has; absent: all that the machine has */
+  readonly share?: number;
 }
 
 /** Medians over the rounds. */
@@ -17,12 +20,14 @@ export interface FirstDecisionFigures extends FirstDecisionOptions {
   readonly ofBareList: { readonly seconds: number; readonly cpu: number };
 }
 
-async function measureOne(plan: FirstPlan): Promise<First> {
-  const process = startProcess(new URL("pass-process.ts", import.meta.url));
+async function measureOne(plan: FirstPlan, share: number | undefined): Promise<First> {
+  const limit = share === undefined ? undefined : await openShare(share);
+  const process = startProcess(new URL("pass-process.ts", import.meta.url), limit);
   try {
     return await process.call<First>("run", plan);
   } finally {
     await process.stop();
+    await limit?.remove();
   }
 }
 
@@ -31,10 +36,10 @@ interface Round {
   readonly ours: First;
 }
 
-async function measureRound(api: MadeUpApi, isBareFirst: boolean): Promise<Round> {
-  const before = isBareFirst ? await measureOne({ kind: "bare", api }) : undefined;
-  const ours = await measureOne({ kind: "ours", api });
-  const bare = before ?? (await measureOne({ kind: "bare", api }));
+async function measureRound(api: MadeUpApi, isBareFirst: boolean, share: number | undefined): Promise<Round> {
+  const before = isBareFirst ? await measureOne({ kind: "bare", api }, share) : undefined;
+  const ours = await measureOne({ kind: "ours", api }, share);
+  const bare = before ?? (await measureOne({ kind: "bare", api }, share));
   if (bare.pages !== ours.pages || bare.pages === 0)
     throw new Error(`the pass read ${ours.pages} pages of SidecarSets, the bare list ${bare.pages}`);
   return { bare, ours };
@@ -46,7 +51,8 @@ export async function measureFirstDecision(options: FirstDecisionOptions): Promi
   try {
     const api = await server.call<MadeUpApi>("start", { sidecarSets: options.sidecarSets, pods: 0 });
     const rounds: Round[] = [];
-    for (let round = 0; round < options.rounds; round++) rounds.push(await measureRound(api, round % 2 === 0));
+    for (let round = 0; round < options.rounds; round++)
+      rounds.push(await measureRound(api, round % 2 === 0, options.share));
     return {
       ...options,
       bareSeconds: median(rounds.map(({ bare }) => bare.seconds)),

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { bundle } from "../../../infra/build.ts";
 import type { PassReport } from "../../../shared/controller/rollout/report.ts";
 import { startFunction } from "../../lambda/runtime-process.ts";
+import { openShare } from "../../support/processor-share.ts";
 import { slope } from "../measure.ts";
 import type { MadeUpApi } from "../process/made-up-api.ts";
 import { startProcess } from "../process/start-process.ts";
@@ -15,9 +16,11 @@ export interface MemoryOptions {
   readonly sizes: readonly number[];
   /** of one tick */
   readonly seconds: number;
+  /** of one processor; absent: all that the machine has */
+  readonly share?: number;
 }
 
-interface MemoryRow {
+export interface MemoryRow {
   readonly pods: number;
   /** of the whole process, megabytes */
   readonly peakMegabytes: number;
@@ -42,7 +45,8 @@ async function peakMegabytes(pid: number): Promise<number> {
   return (Number(kilobytes) * 1024) / 1e6;
 }
 
-async function measureSize(folder: string, pods: number, seconds: number): Promise<MemoryRow> {
+async function measureSize(folder: string, pods: number, { seconds, share }: MemoryOptions): Promise<MemoryRow> {
+  const limit = share === undefined ? undefined : await openShare(share);
   const api = startProcess(new URL("many-pods-process.ts", import.meta.url));
   try {
     const plan: ManyPods = { pods, maxUnavailable: MAX_UNAVAILABLE };
@@ -53,7 +57,7 @@ async function measureSize(folder: string, pods: number, seconds: number): Promi
       CLUSTER_CA: Buffer.from(certificateAuthority).toString("base64"),
       LOG_LEVEL: "warn",
     };
-    const started = await startFunction({ folder, env });
+    const started = await startFunction({ folder, env, share: limit });
     try {
       const { sidecarSets, problems } = (await started.invoke({}, seconds * 1000)) as PassReport;
       const [report] = sidecarSets;
@@ -67,17 +71,18 @@ async function measureSize(folder: string, pods: number, seconds: number): Promi
     }
   } finally {
     await api.stop();
+    await limit?.remove();
   }
 }
 
 /** @throws Error when a tick upgrades nothing */
-export async function measureMemory({ sizes, seconds }: MemoryOptions): Promise<MemoryFigures> {
+export async function measureMemory(options: MemoryOptions): Promise<MemoryFigures> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-memory-"));
   try {
     await bundle("rollout", folder);
     await writeFile(join(folder, "token"), "benchmark");
     const rows: MemoryRow[] = [];
-    for (const pods of sizes) rows.push(await measureSize(folder, pods, seconds));
+    for (const pods of options.sizes) rows.push(await measureSize(folder, pods, options));
     return { rows, slope: slope(rows.map((row) => [row.pods / 1000, row.peakMegabytes])) };
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -2,6 +2,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import type { ProcessorShare } from "../../support/processor-share.ts";
 import type { AnswerMessage, CallMessage, Usage } from "./answer-calls.ts";
 
 export interface BenchProcess {
@@ -16,9 +17,11 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** `file` calls answerCalls. What it writes to stdout goes nowhere. */
-export function startProcess(file: URL, execArgv: readonly string[] = []): BenchProcess {
-  const child = fork(fileURLToPath(file), { execArgv: [...execArgv], stdio: ["ignore", "ignore", "inherit", "ipc"] });
+/** `file` calls answerCalls. What it writes to stdout goes nowhere. `share`: absent: as much of the machine as it takes. */
+export function startProcess(file: URL, share?: ProcessorShare): BenchProcess {
+  const [execPath, execArgv] = share?.command(process.execPath, []) ?? [process.execPath, []];
+  const stdio = ["ignore", "ignore", "inherit", "ipc"] as const;
+  const child = fork(fileURLToPath(file), { execPath, execArgv: [...execArgv], stdio: [...stdio] });
   const waiting = new Map<number, Waiting>();
   let lastId = 0;
   child.on("message", (message: AnswerMessage) => {

@@ -1,0 +1,56 @@
+/** What functions do with the share of a processor that Lambda gives them by their memory: cold starts, a first decision, ticks. */
+import { shareOf } from "../../support/processor-share.ts";
+import { measureColdMutatePod, type Spread } from "../cold-start.ts";
+import { type FirstDecisionFigures, measureFirstDecision } from "../first-decision/measure-first-decision.ts";
+import { type MemoryRow, measureMemory } from "../memory/measure-memory.ts";
+
+export interface ShareOptions {
+  /** of the functions */
+  readonly megabytes: readonly number[];
+  /** of the ticks, in pods */
+  readonly sizes: readonly number[];
+  /** of one tick */
+  readonly seconds: number;
+  readonly sidecarSets: number;
+  readonly rounds: number;
+  /** for cold starts */
+  readonly processes: number;
+}
+
+export interface ShareRow {
+  readonly megabytes: number;
+  /** of mutate-pod and of a handler that does nothing, milliseconds to their first answers */
+  readonly cold: { readonly own: Spread; readonly empty: Spread };
+  readonly first: FirstDecisionFigures;
+  readonly ticks: readonly MemoryRow[];
+}
+
+/** @throws Error where this machine does not let processors be shared out */
+export async function measureShare(options: ShareOptions): Promise<readonly ShareRow[]> {
+  const { sizes, seconds, sidecarSets, rounds, processes } = options;
+  const rows: ShareRow[] = [];
+  for (const megabytes of options.megabytes) {
+    const share = shareOf(megabytes);
+    const cold = await measureColdMutatePod(processes, share);
+    const first = await measureFirstDecision({ sidecarSets, rounds, share });
+    const { rows: ticks } = await measureMemory({ sizes, seconds, share });
+    rows.push({ megabytes, cold, first, ticks });
+  }
+  return rows;
+}
+
+export function shareTable(rows: readonly ShareRow[], { sidecarSets, seconds }: ShareOptions): string {
+  const columns = (texts: readonly string[]) => texts.map((text) => text.padStart(12)).join("");
+  const texts = rows.flatMap(({ megabytes, cold, first, ticks }) => [
+    `${megabytes} MB, ${shareOf(megabytes).toFixed(2)} of a processor`,
+    `  first answer of mutate-pod ${cold.own.median.toFixed(0)} ms, of an empty handler ${cold.empty.median.toFixed(0)} ms`,
+    `  first decision over ${sidecarSets} SidecarSets ${first.seconds.toFixed(2)} s, a bare list of them ${first.bareSeconds.toFixed(2)} s`,
+    `  ticks of ${seconds} s:`,
+    columns(["pods", "updated", "rounds", "CPU s", "peak MB"]),
+    ...ticks.map(({ pods, upgraded, rounds, cpuSeconds, peakMegabytes }) =>
+      columns([`${pods}`, `${upgraded}`, `${rounds}`, cpuSeconds.toFixed(1), peakMegabytes.toFixed(0)]),
+    ),
+    "",
+  ]);
+  return texts.join("\n");
+}
