@@ -53,8 +53,14 @@ const known = (workloads: readonly (Workload | null)[], restarted: readonly Rest
 });
 const entry = (name: string): Restarted => ({ workload: "StatefulSet", namespace: "shop", name, uid: `uid-${name}` });
 
-function decided(sidecarSet: SidecarSet, pods: readonly Pod[], restarting: Restarting) {
-  const { actions, summary, restarts } = decide({ ...UNTOUCHED, sidecarSet, pods, revisions: [], restarting }, CONTEXT);
+function decided(
+  sidecarSet: SidecarSet,
+  pods: readonly Pod[],
+  restarting: Restarting,
+  beside: Partial<Parameters<typeof decide>[0]> = {},
+) {
+  const observation = { ...UNTOUCHED, ...beside, sidecarSet, pods, revisions: [], restarting };
+  const { actions, summary, restarts } = decide(observation, CONTEXT);
   const restarted = actions.flatMap((one) => (one.kind === "RestartWorkload" ? [one.workload.name] : []));
   const written = actions.filter(({ kind }) => kind === "PatchPod" || kind === "EvictPod").length;
   return { restarted, written, summary, asked: restarts?.asks.map(({ name }) => name), actions };
@@ -115,6 +121,13 @@ describe("workloads", () => {
     ["none while a pod is down", setOf(), [...both, updated("c-0", { isReady: false })], all, []],
     ["one with pods that are down last", setOf(), [pod("a-0", { isReady: false }), ...both.slice(1)], all, ["b"]],
     ["a whole one beside what the partition keeps", setOf({ updateStrategy: { partition: 2 } }), both, all, ["a"]],
+    [
+      "none beside one that is being restarted, where the partition has to keep the others then",
+      setOf({ updateStrategy: { partition: 2, maxUnavailable: 2 } }, "NotUpgradable,Restart=2"),
+      both,
+      known([workload("a"), workload("b", { status: {} })], [entry("b")]),
+      [],
+    ],
     ["none of which the partition keeps a pod", setOf({ updateStrategy: { partition: 3 } }), both, all, []],
     ["none while it is paused", setOf({ updateStrategy: { paused: true } }), both, all, []],
     ["none while injection is", setOf({ injectionStrategy: { paused: true } }), both, all, []],
@@ -137,6 +150,22 @@ describe("workloads", () => {
     expect([first.restarted, first.written]).toEqual([[], 1]);
     const then = decided(setOf(), pods, known([workload("a", { status: {} })], [entry("a")]));
     expect([then.restarted, then.written, then.summary.hold]).toEqual([[], 0, "restart"]);
+  });
+
+  test("that have to stay are why a wave is not passed, and why nothing goes on", () => {
+    const later = pod("b-0");
+    const pods = [pod("a-0"), { ...later, metadata: { ...later.metadata, namespace: "prod" } }];
+    const waves = JSON.stringify([{ name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } }]);
+    const { metadata, ...rest } = setOf();
+    const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/waves": waves };
+    const sidecarSet = { ...rest, metadata: { ...metadata, annotations } } as SidecarSet;
+    const beside = { namespaceLabels: new Map([["shop", { stage: "dev" }]]) };
+    const holdOf = (a: Workload) => decided(sidecarSet, pods, known([a]), beside).summary.hold;
+    expect(holdOf(workload("a", { spec: { replicas: 2, updateStrategy: { type: "OnDelete" } } }))).toBe("restart");
+    expect(decided(sidecarSet, pods, { ...known([]), refusal: "forbidden" }, beside).summary.hold).toBe("restart");
+    expect(decided(sidecarSet, [...pods, pod("c-0", { withoutImage: "same" })], known([]), beside).summary.hold).toBe(
+      "wave",
+    );
   });
 
   test("are restarted for pods that missed their sidecars, though all others are updated", () => {

@@ -38,10 +38,17 @@ export function replacedBy(batch: Batch, { replacement }: Asked): { readonly rep
   return { replaced: { waiting: replaced.length, selected: evictionsOf(actions).length, kept: keptBack, ...why } };
 }
 
+/** What would be in the way without restarts. */
+interface Otherwise {
+  readonly hold: Hold;
+  /** no pod is updated in place, and the wave at work waits for pods that are left */
+  readonly isWaveLeft: boolean;
+}
+
 /** Nothing where no workload is restarted, waits, or has to stay. */
 export function restartedBy(
   plan: RestartPlan | undefined,
-  hold: Hold,
+  { hold, isWaveLeft }: Otherwise,
   { refusal }: Pick<Restarting, "refusal"> = {},
 ): { readonly restarts?: Restarts; readonly hold?: Hold } {
   if (plan === undefined) return {};
@@ -49,7 +56,8 @@ export function restartedBy(
   const underWay = [...open, ...actions.map(({ workload }) => workload)].map(keyOfWorkload);
   const all = [...(refusal === undefined ? [] : [refusal]), ...[...held].map((one) => one.join(": "))];
   if (underWay.length + waiting + all.length === 0) return {};
-  const isInPlay = underWay.length > 0 || hold === "nothingWaits" || (hold === "finished" && waiting > 0);
+  const isStuck = hold === "wave" && isWaveLeft && all.length > 0 && (waiting === 0 || refusal !== undefined);
+  const isInPlay = underWay.length > 0 || hold === "nothingWaits" || (hold === "finished" && waiting > 0) || isStuck;
   return { restarts: { underWay, waiting, held: all }, ...(isInPlay ? { hold: "restart" } : {}) };
 }
 

@@ -2,8 +2,9 @@
 import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";
 import { pdqsort } from "../../../go/pdqsort.ts";
 import { each, Picked, type Sequence, where } from "../../../go/sequence.ts";
+import type { Restarted } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { restartedWorkloadOf } from "../../pod/workload.ts";
+import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Disruption, guardOf, type HeldPod } from "../disruption/guard.ts";
 import type { WavesNow } from "../waves/standing.ts";
 import { type Claims, maxUnavailableOf, partitionOf, takeWithin, totalOf, usedBudget } from "./budget.ts";
@@ -63,7 +64,8 @@ export function selectPods(
   const total = totalOf(pods, claims);
   const inOrder = orderWaiting(sidecarSet, unordered, all);
   const ordered = claims.restarts ? byWorkload(inOrder) : inOrder;
-  const waiting = waves ? orderByWaves(ordered, waves) : ordered;
+  const inWaves = waves ? orderByWaves(ordered, waves) : ordered;
+  const waiting = claims.restarts?.length ? restartedFirst(inWaves, claims.restarts) : inWaves;
   const allowed = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, total)));
   const line = waves ? where(allowed, waves.isOpen) : allowed;
   const used = usedBudget(all, claims);
@@ -125,6 +127,13 @@ function orderWaiting(sidecarSet: SidecarSet, waiting: Sequence<PodState>, all: 
 function byWorkload(waiting: Picked<PodState>): Picked<PodState> {
   const keyOf = ({ pod }: PodState) => restartedWorkloadOf(pod)?.key ?? pod.metadata?.uid;
   return pickedAll([...Map.groupBy(waiting, keyOf).values()].flat());
+}
+
+/** What is restarted gets there whatever the order is by now: it is others that a partition keeps. */
+function restartedFirst(waiting: Picked<PodState>, restarts: readonly Restarted[]): Picked<PodState> {
+  const keys = new Set(restarts.map(keyOfWorkload));
+  const rankOf = ({ pod }: PodState) => (keys.has(restartedWorkloadOf(pod)?.key ?? "") ? 0 : 1);
+  return pickedAll([...waiting].toSorted((a, b) => rankOf(a) - rankOf(b)));
 }
 
 /** Those of earlier waves come first, so that it is pods of the last ones that a partition keeps; else all stay in their order. */
