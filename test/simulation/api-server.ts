@@ -19,6 +19,7 @@ import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import {
   CONTAINER_RECREATE_REQUESTS,
+  DAEMON_SETS,
   type DeleteOptions,
   type ListOptions,
   type ObjectKey,
@@ -59,6 +60,7 @@ const CUSTOM_KINDS: readonly Kind[] = [
   customKind(SIDECARSETS, "SidecarSet"),
   customKind(CONTAINER_RECREATE_REQUESTS, "ContainerRecreateRequest"),
   customKind(STATEFUL_SETS, "StatefulSet"),
+  customKind(DAEMON_SETS, "DaemonSet"),
 ];
 const KINDS = new Map([...BUILT_IN_KINDS, ...CUSTOM_KINDS].map((kind) => [resourceKey(kind), kind]));
 const MEDIA_TYPES = {

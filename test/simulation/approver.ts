@@ -95,10 +95,10 @@ export class Approver {
     return { answer: gateAnswer("gate.example", 200, body), afterMs };
   }
 
-  #judgeAsking(process: string, url: URL, { sidecarSet, pods }: GateRequest, timeoutMs: number): void {
+  #judgeAsking(process: string, url: URL, { sidecarSet, pods, workloads = [] }: GateRequest, timeoutMs: number): void {
     const { scheduler, violated } = this.#options;
     if (url.href !== GATE) violated(`${process} asks ${url.href}`);
-    if (pods.length === 0) violated(`${process} asks for a batch without pods`);
+    if (pods.length + workloads.length === 0) violated(`${process} asks for a batch without pods`);
     if (timeoutMs > MOST_WAIT_MS) violated(`${process} waits for an approver for ${timeoutMs} ms`);
     const last = this.#lastOf(process, sidecarSet.uid);
     const isSoon = last !== undefined && scheduler.nowMs - last.atMs < AGAIN_MS;
@@ -170,9 +170,13 @@ export function freshIn({ reservations }: Ledger, before: Ledger | undefined): r
 }
 
 function isYes(told: Told, process: string, { uid, generation }: Ledger, fresh: readonly Reservation[]): boolean {
-  const { sidecarSet, pods } = told.request;
+  const { sidecarSet, pods, workloads = [] } = told.request;
   const isFor = told.process === process && sidecarSet.uid === uid && sidecarSet.generation === generation;
-  return told.answer.allow && isFor && fresh.every((one) => pods.some((pod) => pod.uid === one.uid));
+  return (
+    told.answer.allow &&
+    isFor &&
+    fresh.every(({ uid: of, workload }) => (workload ? workloads : pods).some((one) => one.uid === of))
+  );
 }
 
 function stateOf({ uid, resourceVersion }: Reservation): string {

@@ -9,33 +9,46 @@ import { leftBehind } from "./evictions.ts";
 import type { IsInNamespace } from "./namespace-witness.ts";
 import { EMPTY_IMAGE, hashOfPod, isSidecarOf, isTenantPod, isWorking } from "./objects.ts";
 import { budgetOf, partitionNow, reaches, selects } from "./permission.ts";
+import { type leftByRestarts, NONE_LEFT } from "./restart-rest.ts";
 import { revisionProblems } from "./revisions.ts";
 import { conditionProblems, podConditionProblems, podsWithout } from "./set-conditions.ts";
+
+interface EndFacts {
+  readonly ledger: Ledger;
+  readonly isIn: IsInNamespace;
+  /** what restarts of workloads leave of these pods; absent: there are none */
+  readonly leftBy?:
+    | ((sidecarSet: SidecarSet, matched: readonly Pod[]) => ReturnType<typeof leftByRestarts>)
+    | undefined;
+}
 
 /** One sentence each; none: the wanted state is there. */
 export function finalViolations(
   server: ApiServer,
   name: string,
-  ledger: Ledger,
-  isIn: IsInNamespace,
+  { ledger, isIn, leftBy = () => NONE_LEFT }: EndFacts,
 ): readonly string[] {
   const set = server.peek<SidecarSet>(SIDECARSETS, { name });
   if (!set) return [`there is no SidecarSet ${name}`];
   const alive = server.all<Pod>(PODS).filter(({ metadata }) => !metadata?.deletionTimestamp);
   const pods = alive.filter((pod) => selects(set, pod, isIn));
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
-  const waiting = pods.filter((pod) => hashOfPod(pod, name) !== hash && reaches(set, pod, isIn)).length;
+  const left = leftBy(set, pods);
+  const isLate = (pod: Pod) => hashOfPod(pod, name) !== hash && reaches(set, pod, isIn) && !left.pods.has(pod);
+  const waiting = pods.filter(isLate).length;
   const kept = partitionNow(set, pods.length);
   const down = alive.filter((pod) => !(isWorking(pod) || isTenantPod(pod))).map(({ metadata }) => metadata?.name);
   const problems = [
     ...(waiting > kept && budgetOf(set, pods.length) > 0 ? [`${waiting} pods wait, the partition keeps ${kept}`] : []),
     ...(down.length > 0 ? [`not working: ${down}`] : []),
     ...(ledger.reservations.length > 0 ? [`${ledger.reservations.length} reservations are left`] : []),
+    ...(ledger.restarted?.length ? [`${ledger.restarted.length} workloads are being restarted still`] : []),
+    ...left.problems,
     ...(ledger.departed?.length ? [`${ledger.departed.length} evicted pods are awaited still`] : []),
     ...leftBehind(set, alive).map(({ metadata }) => `${metadata?.name} has no sidecars, and is not evicted`),
     ...statusProblems(set, pods, hash),
     ...hotProblems(set, pods),
-    ...conditionProblems(set, { pods, hash, missing: podsWithout(set, alive) }),
+    ...conditionProblems(set, { pods, hash, missing: podsWithout(set, alive), areRestartsHeld: left.pods.size > 0 }),
     ...podConditionProblems(set, { pods, hash, missing: [] }),
     ...revisionProblems(set, server.all<ControllerRevision>(CONTROLLER_REVISIONS), pods),
   ];

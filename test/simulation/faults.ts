@@ -82,6 +82,8 @@ const KIND_FAULTS = [
   "disruption budget changed",
   "disruption forgotten",
   "injection held",
+  "workload changed",
+  "restarts changed",
 ] as const;
 
 /** Of the processes that run passes. */

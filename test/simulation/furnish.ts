@@ -5,20 +5,23 @@ import type { ApiServer } from "./api-server.ts";
 import { KRUISE_NAMESPACE, runningStatus } from "./objects.ts";
 import { namespacesOf, type Scenario } from "./scenario.ts";
 import type { Users } from "./users.ts";
+import type { Workloads } from "./workloads.ts";
 
 interface Site {
+  readonly workloads: Workloads;
   readonly server: ApiServer;
   readonly users: Users;
   readonly scenario: Scenario;
   readonly startMs: number;
 }
 
-export function furnish({ server, users, scenario, startMs }: Site): void {
+export function furnish({ server, users, workloads, scenario, startMs }: Site): void {
   const places = namespacesOf(scenario);
   for (const name of [KRUISE_NAMESPACE, "default"]) server.put("user", NAMESPACES, { metadata: { name } });
   for (const { name, labels } of places)
     server.put("user", NAMESPACES, { metadata: { name, ...(labels === undefined ? {} : { labels }) } });
   users.releases.createAll();
+  if (scenario.restarts) return void workloads.furnish();
   for (let index = 0; index < scenario.pods; index++) {
     const namespace = places[index % places.length]?.name ?? "shop";
     const name = nameOf(scenario, index, places.length);

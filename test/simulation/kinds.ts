@@ -21,6 +21,7 @@ export const WORLD_KINDS = [
   "waves",
   "metrics",
   "disruptions",
+  "restarts",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -40,6 +41,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   20: "selections",
   22: "nodes",
   23: "metrics",
+  24: "restarts",
   25: "policies",
   26: "policies",
   28: "busy",
@@ -53,6 +55,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   36: "hands",
   37: "disruptions",
   38: "clocks",
+  40: "restarts",
   44: "replacements",
   45: "approvals",
   46: "nodes",

@@ -111,7 +111,8 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
       const { subresource = "", answer, dryRun = false } = options;
       const call = subresource ? `${outgoing.call}/${subresource}` : outgoing.call;
       const received = { ...callOf(name, resource, key, subresource), dryRun };
-      if (resource === PODS && !namesUid(patch)) site.violated(`${name}: ${call} ${key.name} names no uid`);
+      if (NAMED_BY_UID.has(resource.plural) && !namesUid(patch))
+        site.violated(`${name}: ${call} ${key.name} names no uid`);
       const rehearse = () => server.patch({ ...received, dryRun: true }, patch, answer);
       return network.send({ ...outgoing, call, rehearse }, () => server.patch(received, patch, answer));
     },
@@ -123,6 +124,8 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
       ),
   };
 }
+
+const NAMED_BY_UID: ReadonlySet<string> = new Set([PODS.plural, "deployments", "statefulsets", "daemonsets"]);
 
 /** Without it a pod that took the name meanwhile would be written to. */
 function namesUid(patch: Patch): boolean {

@@ -66,7 +66,7 @@ export interface Release {
   /** pods that missed their sidecars are evicted; absent: they stay */
   readonly isEvicting?: boolean;
   /** which pods are replaced, as the annotation says; absent: none is */
-  readonly replaced?: string;
+  readonly replaced?: string | undefined;
   /** what new pods are given: nothing, or the first version; absent: the newest */
   readonly injection?: "paused" | "pinned" | undefined;
   /** who has to allow each batch; absent: nobody */
@@ -143,7 +143,13 @@ function steeringOf({ isEvicting, replaced, gate, checks, waves }: Release): Rea
 
 export type Injection = SetPlan & Build;
 
-/** A pod right after its injection. */
+/** Whose pod it is, and what that says of it. */
+export interface Owned {
+  readonly owner: OwnerReference;
+  readonly labels: Labels;
+}
+
+/** A pod right after its injection. `own`: absent where its name says whose it is. */
 export function injectedPod(
   place: {
     readonly namespace: string;
@@ -153,6 +159,7 @@ export function injectedPod(
   },
   injections: readonly Injection[],
   labels: Labels = { app: "web", tier: "blue" },
+  own: Owned = { owner: ownerOf(place), labels: {} },
 ): Pod {
   const annotations = {
     ...(injections.length > 0 ? recordsOf(injections) : {}),
@@ -166,9 +173,9 @@ export function injectedPod(
     metadata: {
       creationTimestamp: "2026-01-01T00:00:00Z",
       ...place,
-      labels,
+      labels: { ...labels, ...own.labels },
       // An API server stores no empty list.
-      ...(place.name.startsWith("stray-") ? {} : { ownerReferences: [ownerOf(place)] }),
+      ...(place.name.startsWith("stray-") ? {} : { ownerReferences: [own.owner] }),
       annotations,
     },
     spec: { nodeName: "node-1", containers: [main, ...injections.flatMap(containersOf)] },

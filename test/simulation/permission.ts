@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
 import type { IsInNamespace } from "./namespace-witness.ts";
 import { isInjected } from "./objects.ts";
-import { isReshaped, replacementProblem } from "./replacements.ts";
+import { isReshaped, successionProblem } from "./replacements.ts";
 
 /** A SidecarSet as it was in one of its generations. */
 export interface Spec {
@@ -47,7 +47,7 @@ export function wants(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): bo
 
 /** In place, or as another pod. */
 export function reaches(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
-  const isReplaced = replacementProblem(sidecarSet, pod) === undefined;
+  const isReplaced = successionProblem(sidecarSet, pod) === undefined;
   return isToFollow(sidecarSet, pod, isIn) && (isReplaced || !isReshaped(pod, sidecarSet));
 }
 

@@ -1,5 +1,4 @@
 /** Those who write SidecarSets: new images, rollbacks, pauses; and they delete one and recreate it under its name. */
-import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
@@ -91,7 +90,9 @@ export class Releases {
 
   /** Nobody keeps a wave from the next one any more, and what checks have stopped goes on. */
   goOn(set: string): void {
-    const { waves, checks, injection } = this.of(set);
+    const { waves, checks, injection, replaced } = this.of(set);
+    const { first } = this.#options;
+    if (replaced !== first.replaced && first.replaced !== undefined) this.apply(set, { replaced: first.replaced });
     if (injection) this.apply(set, { injection: undefined });
     if (checks) this.apply(set, { checks: checks.map((check) => ({ ...check, max: check.max + 0.5 })) });
     if (waves?.some(({ paused }) => paused)) this.apply(set, { waves: waves.map(({ paused: _, ...wave }) => wave) });
@@ -116,16 +117,16 @@ export class Releases {
   #versionOf(next: SidecarSet, stored: SidecarSet | undefined): SidecarSet {
     const { generation = 0, ...kept } = stored?.metadata ?? this.#newMetadata(next.metadata?.name ?? "");
     const isSame = stored && JSON.stringify(stored.spec) === JSON.stringify(next.spec);
-    const managed = isSame ? {} : this.#managedFields(next);
+    const managed = isSame ? {} : this.#managedFields();
     const metadata = { ...kept, ...next.metadata, ...managed, generation: isSame ? generation : generation + 1 };
     const status = stored?.status ? { status: stored.status } : {};
     return { ...next, metadata, ...status } as SidecarSet;
   }
 
   /** Where pods are replaced it matters when the spec was written last. */
-  #managedFields({ metadata }: SidecarSet) {
-    const { nowMs } = this.#options;
-    if (metadata?.annotations?.[REPLACE_ANNOTATION] === undefined) return {};
+  #managedFields() {
+    const { nowMs, first } = this.#options;
+    if (first.replaced === undefined) return {};
     return { managedFields: [{ manager: WRITER, time: timeOf(nowMs()), fieldsV1: { "f:spec": {} } }] };
   }
 

@@ -6,10 +6,24 @@ import type { Departure } from "../../shared/core/actions.ts";
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isPodReady, isWorking, recordsIn } from "./objects.ts";
 
+type Word = "NotUpgradable" | "Missed" | "Jobs";
+
+const RESTART = /^Restart(?:=(\d+))?$/;
+
 /** What the annotation asks for; nothing where it says anything else beside. */
-export function isAskedFor({ metadata }: SidecarSet, word: "NotUpgradable" | "Missed" | "Jobs"): boolean {
-  const words = metadata?.annotations?.[REPLACE_ANNOTATION]?.split(/ *, */) ?? [];
-  return words.includes(word) && words.every((one) => /^(NotUpgradable|Missed|Jobs)$/.test(one));
+export function isAskedFor(sidecarSet: SidecarSet, word: Word): boolean {
+  const words = wordsOf(sidecarSet);
+  return words.includes(word) && words.every((one) => RESTART.test(one) || /^(NotUpgradable|Missed|Jobs)$/.test(one));
+}
+
+function wordsOf({ metadata }: SidecarSet): readonly string[] {
+  return metadata?.annotations?.[REPLACE_ANNOTATION]?.split(/ *, */) ?? [];
+}
+
+/** So many workloads at once, and no pod is evicted; 0: none. */
+export function restartsAskedFor(sidecarSet: SidecarSet): number {
+  const [, count = "1"] = wordsOf(sidecarSet).flatMap((word) => RESTART.exec(word)?.slice(0, 2) ?? []);
+  return wordsOf(sidecarSet).some((word) => RESTART.test(word)) ? Number(count) : 0;
 }
 
 /** The annotation asks for pods to be replaced that only a new one can follow. */
@@ -20,7 +34,17 @@ export function isReplacing(sidecarSet: SidecarSet): boolean {
 /** Another pod comes in its place; of a Job only where somebody said that its work may begin again. */
 export function comesBack({ metadata }: Pod, sidecarSet: SidecarSet): boolean {
   const controller = metadata?.ownerReferences?.find((owner) => owner.controller === true);
+  if (restartsAskedFor(sidecarSet) > 0)
+    return isOfDeployment(metadata) || /^(Stateful|Daemon)Set$/.test(controller?.kind ?? "");
   return controller !== undefined && (controller.kind !== "Job" || isAskedFor(sidecarSet, "Jobs"));
+}
+
+/** By what it says of itself. */
+function isOfDeployment({ ownerReferences = [], labels = {} }: NonNullable<Pod["metadata"]> = {}): boolean {
+  const hash = labels["pod-template-hash"];
+  return (
+    hash !== undefined && ownerReferences.some(({ kind, name }) => kind === "ReplicaSet" && name.endsWith(`-${hash}`))
+  );
 }
 
 /** More than its images differs. */
@@ -31,6 +55,12 @@ export function isReshaped(pod: Pod, { metadata }: SidecarSet): boolean {
 
 /** Of a pod that has the sidecars: a sentence when it may not be evicted. */
 export function replacementProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
+  if (restartsAskedFor(sidecarSet) > 0) return "is evicted, and workloads are to be restarted";
+  return successionProblem(sidecarSet, pod);
+}
+
+/** A sentence when no other pod is to come in its place, by an eviction or by a restart. */
+export function successionProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
   const { metadata, spec } = sidecarSet;
   if (!isReplacing(sidecarSet)) return "is evicted, and has its sidecars";
   const { paused, type, selector = {} } = spec.updateStrategy ?? {};

@@ -12,6 +12,7 @@ import { POD_NAMESPACES, type Release, SET_NAMES, type SetPlan, type Workload } 
 import { overtakenOf, type Plan, planOf, reboundOf } from "./plans.ts";
 import type { PrometheusPlan } from "./prometheus.ts";
 import { widened } from "./wide-worlds.ts";
+import type { WorkloadPlan } from "./workload-objects.ts";
 
 export interface Scenario extends Plan {
   readonly seed: number;
@@ -66,6 +67,8 @@ export interface Scenario extends Plan {
   readonly prometheus?: PrometheusPlan;
   /** gate RespectDisruptionBudgets, and what there is then; absent: nobody asks them */
   readonly disruptions?: readonly BudgetPlan[];
+  /** workloads with controllers, whose pods all pods are at first; absent: pods have owners by their names */
+  readonly restarts?: { readonly plans: readonly WorkloadPlan[]; readonly lagMs: number };
   /** while there is trouble; absent: nobody is in the way */
   readonly hindrances?: readonly HindrancePlan[];
   /** what all SidecarSets say beside */

@@ -13,6 +13,8 @@ export interface AtRest {
   readonly hash: string;
   /** pods that have its labels and not its containers */
   readonly missing: readonly Pod[];
+  /** some of the pods wait for restarts that have to wait; absent: none does */
+  readonly areRestartsHeld?: boolean;
 }
 
 /** One sentence each. */
@@ -20,7 +22,9 @@ export function conditionProblems(set: SidecarSet, scene: AtRest): readonly stri
   const find = (type: string) => set.status?.conditions?.find((condition) => condition.type === type);
   const problems = [
     ...progressProblems(set, scene, find("Progressing")),
-    problemUnless(find("Blocked"), "False"),
+    scene.areRestartsHeld && find("Blocked")?.reason === "RestartHeld"
+      ? undefined
+      : problemUnless(find("Blocked"), "False"),
     scene.pods.every(isWorking) ? problemUnless(find("Degraded"), "False") : undefined,
     notUpgradableProblem(set, scene, find("NotUpgradable")),
     readyProblem(set, scene, find("Ready")),

@@ -88,7 +88,7 @@ export class SetWitness {
     return this.#ledger;
   }
 
-  reservationOf({ metadata }: Pod): Reservation | undefined {
+  reservationOf({ metadata }: Pick<Pod, "metadata">): Reservation | undefined {
     const { uid, resourceVersion } = metadata ?? {};
     return this.#ledger.reservations.find((one) => one.uid === uid && one.resourceVersion === resourceVersion);
   }
@@ -346,6 +346,30 @@ export class SetWitness {
 
   judgeSlots(write: Write, { previous, next }: Patched): void {
     if (this.#options.set.isHot) this.#reportIf(write, hotViolation(previous, next, this.#options.set.name));
+  }
+
+  /** When the pass began that reserved it, in writes. */
+  sinceOf(reservation: Reservation): number {
+    return this.#since.get(stateOf(reservation)) ?? 0;
+  }
+
+  /** "uid generation" of the specs under which a write may land by that. */
+  generationsOf(reservation: Reservation): ReadonlySet<string> {
+    const of = ({ generation, sidecarSet }: Spec) => `${sidecarSet.metadata?.uid} ${generation}`;
+    return new Set(this.#allowed(reservation).map(of));
+  }
+
+  changesSince(time: number): Changes {
+    return this.#changes.since(time);
+  }
+
+  /** Pods that a pass which had looked by then counts as down. */
+  downFor(sidecarSet: SidecarSet, time: number): readonly Pod[] {
+    const hash = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
+    const taken = [...this.#takenOf({ sidecarSet })].filter(([, one]) => this.#options.isStrict || one.hash === hash);
+    const uids = new Set(taken.map(([uid]) => uid));
+    const beside = new Set(this.#downBeside({ sidecarSet }, hash, time));
+    return this.#matched({ sidecarSet }).filter((pod) => beside.has(pod) || uids.has(pod.metadata?.uid ?? ""));
   }
 
   /** Under which specs a write may land: none older than the reservation, nor than what the status has shown. */

@@ -6,6 +6,7 @@ import { finalViolations } from "./end-state.ts";
 import { evictionProblem, isGuarded } from "./evictions.ts";
 import { isInjected } from "./objects.ts";
 import { budgetOf } from "./permission.ts";
+import { leftByRestarts, NONE_LEFT } from "./restart-rest.ts";
 import type { World } from "./world.ts";
 
 /** Longer than any wave of these worlds soaks. */
@@ -15,7 +16,12 @@ const MOST_SOAK_SECONDS = 90;
 export async function settle(world: World): Promise<void> {
   const pods = world.server.all(PODS).length;
   const windows = world.scenario.sets.map(({ name }) => windowOf(world, name, pods));
-  const most = Math.ceil(pods / Math.min(...windows)) + 3 + soakingPasses(world) + scaledDownPasses(world);
+  const most =
+    Math.ceil(pods / Math.min(...windows)) +
+    3 +
+    soakingPasses(world) +
+    scaledDownPasses(world) +
+    restartingPasses(world);
   let left = unsettled(world);
   let written = -1;
   const isSilent = () => written >= 0 && written <= 2 * keptEvictions(world);
@@ -33,6 +39,11 @@ export async function settle(world: World): Promise<void> {
 /** One that somebody else takes away while it is awaited is waited for as long as pods may take to go, and ten minutes more. */
 function scaledDownPasses({ scenario }: World): number {
   return scenario.release?.replaced === undefined ? 0 : 12;
+}
+
+/** Pod by pod, each of which has to go and to come. */
+function restartingPasses({ scenario }: World): number {
+  return scenario.restarts ? 2 * scenario.pods + 2 * scenario.restarts.plans.length : 0;
 }
 
 /** Each of them is reserved, asked for in vain and let go, pass by pass. */
@@ -66,10 +77,16 @@ function soakingPasses({ scenario }: World): number {
   return waves.length === 0 ? 0 : waves.length * (2 + Math.ceil(MOST_SOAK_SECONDS / 60));
 }
 
-function unsettled({ server, witness, waves, scenario }: World): readonly string[] {
+function unsettled({ server, witness, waves, scenario, restarts, workloads }: World): readonly string[] {
   const { now } = witness.namespaces;
+  const factsOf = (name: string) => {
+    const one = restarts.find(({ set }) => set === name);
+    const leftBy = (sidecarSet: SidecarSet, matched: readonly Pod[]) =>
+      one ? leftByRestarts({ sidecarSet, matched, workloads, witness: one }) : NONE_LEFT;
+    return { ledger: witness.ledgerOf(name), isIn: now, leftBy };
+  };
   return [
-    ...scenario.sets.flatMap(({ name }) => finalViolations(server, name, witness.ledgerOf(name), now)),
+    ...scenario.sets.flatMap(({ name }) => finalViolations(server, name, factsOf(name))),
     ...waves.flatMap((one) => one.restProblems(server.peek<SidecarSet>(SIDECARSETS, { name: one.set })?.status)),
     ...ledgerProblems(server.all(CONFIG_MAPS), server.all(SIDECARSETS)),
   ];
@@ -118,5 +135,9 @@ function saidOf(set: SidecarSet | undefined, isKnown: (type: string) => boolean)
   const { conditions = [], selection: _, waves: __, ...counts } = set?.status ?? {};
   const told = conditions.filter(({ type }) => isKnown(type));
   const sentences = told.map(({ type, status, reason, message }) => `${type}=${status} ${reason} ${message}`);
-  return JSON.stringify([Object.entries(counts).sort(), sentences.sort()]);
+  const inOrder = (_: string, value: unknown) =>
+    value && typeof value === "object" && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  return JSON.stringify([counts, sentences.sort()], inOrder);
 }

@@ -9,6 +9,7 @@ import {
   injectedPod,
   isTenantPod,
   KRUISE_NAMESPACE,
+  type Owned,
   type Release,
   type SetPlan,
   timeOf,
@@ -37,6 +38,12 @@ export interface UsersOptions {
 }
 
 const WRITER = "user";
+/** What is asked for; the last: that pods are updated in place, and no other way. */
+const RESTARTS = [
+  { replaced: "NotUpgradable, Restart" },
+  { replaced: "NotUpgradable, Restart=2" },
+  { replaced: undefined },
+] as const;
 
 export class Users {
   readonly #options: UsersOptions;
@@ -50,13 +57,13 @@ export class Users {
   }
 
   /** With the containers of all SidecarSets there are, or of some. */
-  createPod(namespace: string, name: string, isWanted: (set: string) => boolean = () => true): Pod {
+  createPod(namespace: string, name: string, isWanted: (set: string) => boolean = () => true, own?: Owned): Pod {
     const injections = this.releases.injections.filter((injection) => isWanted(injection.name));
     const { areAgesKnown, scheduler } = this.#options;
     const age = areAgesKnown ? { creationTimestamp: timeOf(scheduler.nowMs) } : {};
     const place = { namespace, name, uid: `pod-${++this.#uids}`, ...age };
     const labels = this.#options.areLabelsVaried ? variedLabels(this.#uids) : undefined;
-    const pod = injectedPod(place, injections, labels);
+    const pod = injectedPod(place, injections, labels, own);
     this.#options.server.put(WRITER, PODS, pod);
     return pod;
   }
@@ -92,6 +99,7 @@ export class Users {
     "namespace relabelled": () => this.#labelNamespace(),
     "injection held": () => this.#holdInjection(this.#anySet()),
     "waves changed": () => this.#changeWaves(this.#anySet()),
+    "restarts changed": () => this.releases.apply(this.#anySet(), this.#options.chance.pick(RESTARTS)),
     "checks changed": () => this.releases.apply(this.#anySet(), { checks: anyChecks(this.#options.chance) }),
     "ledger deleted by hand": () => this.#deleteLedger(this.#anySet()),
     "pod deleted": () => this.#withPod((pod) => this.#delete(pod, () => undefined)),

@@ -3,13 +3,13 @@
  * say of them. What a pass that looked a moment ago could not know is held against nobody.
  */
 import type { LabelSelector, Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
+import { HASH_ANNOTATION, RESTARTED_FOR_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Write } from "./api-server.ts";
 import { isHalfUpgraded } from "./end-state.ts";
 import type { NamespaceWitness } from "./namespace-witness.ts";
 import { hashOfPod, isSidecarOf, isWorking } from "./objects.ts";
-import { selects, wants } from "./permission.ts";
+import { reaches, selects } from "./permission.ts";
 
 /** As users write them. */
 export interface WavePlan {
@@ -28,7 +28,11 @@ export interface WaveWitnessOptions {
   /** when a pass began, by the same time */
   readonly beganOf: (pass: string) => number;
   readonly violated: (what: string) => void;
+  /** of a workload's uid; absent: none is restarted */
+  readonly podsOf?: (uid: string) => readonly Pod[];
 }
+
+const RESTARTED: ReadonlySet<string> = new Set(["deployments", "statefulsets", "daemonsets"]);
 
 /** Times are in whole seconds, both ends of a soak. */
 const ROUNDING_MS = 1_000;
@@ -87,6 +91,7 @@ export class WaveWitness {
     const { resource, name, userAgent } = write;
     const isPass = userAgent.startsWith("pass");
     if (resource === "pods") this.#seePod(write, isPass);
+    if (isPass && RESTARTED.has(resource)) this.#seeRestart(write);
     if (resource === "sidecarsets" && name === this.#options.set) {
       if (isPass) this.#seeStatus(write);
       else this.#seeWish(write);
@@ -133,9 +138,17 @@ export class WaveWitness {
     else this.#pods.set(uid, next);
   }
 
+  /** For this SidecarSet: all pods of the workload are in one namespace, and so in one wave. */
+  #seeRestart({ object, previous, userAgent }: Write): void {
+    const { set, podsOf } = this.#options;
+    const [is, was] = [object, previous].map((one) => one?.metadata.annotations?.[RESTARTED_FOR_ANNOTATION] ?? "");
+    const hash = new RegExp(`(?:^|,)${set}=([^,]*)`).exec(is ?? "")?.[1];
+    const [pod] = podsOf?.(object.metadata.uid ?? "") ?? [];
+    if (is !== was && hash !== undefined && pod) this.#judgeUpgrade(userAgent, pod, hash);
+  }
+
   /** Those of before are done and have soaked, and none of them is paused by every wish that may be obeyed. */
-  #judgeUpgrade(pass: string, pod: Pod): void {
-    const hash = hashOfPod(pod, this.#options.set);
+  #judgeUpgrade(pass: string, pod: Pod, hash = hashOfPod(pod, this.#options.set)): void {
     const releases = this.#releases.filter((one) => one.hash === hash);
     const problems = releases.flatMap((release) =>
       this.#wishes.map((wish) => this.#upgradeProblem(wish, pod, release)),
@@ -251,7 +264,7 @@ export class WaveWitness {
     const sidecarSet = this.#wishes.at(-1)?.sidecarSet;
     if (!sidecarSet || pod.metadata?.deletionTimestamp || !selects(sidecarSet, pod, namespaces.now)) return false;
     if (hashOfPod(pod, set) === this.#release?.hash) return !isUp(pod, set);
-    return wants(runningAgain(sidecarSet), pod, namespaces.now);
+    return reaches(runningAgain(sidecarSet), pod, namespaces.now);
   }
 
   /** Of the wave, and of none before it, by the labels of its namespace all the time since then. */

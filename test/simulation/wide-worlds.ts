@@ -12,6 +12,7 @@ import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import type { CheckPlan } from "./prometheus.ts";
 import type { Scenario } from "./scenario.ts";
 import type { WavePlan } from "./wave-witness.ts";
+import type { Strategy, WorkloadKind, WorkloadPlan } from "./workload-objects.ts";
 
 /** What differs from the scenario of the same seed that is of no kind. */
 type Widening = (chance: Chance, base: Scenario) => Partial<Scenario>;
@@ -47,6 +48,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   waves,
   metrics,
   disruptions,
+  restarts,
 };
 
 /** Batches, many at once, and lists of many pages. */
@@ -316,6 +318,99 @@ function replacements(chance: Chance, base: Scenario): Partial<Scenario> {
       ? wanted.filter(({ fault }) => fault !== "pod recreated under its name")
       : wanted,
     passes: [...base.passes, ...morePasses(chance, base).map((pass) => ({ ...pass, ...cutOff(chance) }))],
+  };
+}
+
+const STRATEGIES: Readonly<Record<WorkloadKind, readonly Strategy[]>> = {
+  Deployment: [
+    { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "25%", maxSurge: "25%" } },
+    { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
+    { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+    { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 2, maxSurge: "50%" } },
+    { type: "Recreate" },
+  ],
+  StatefulSet: [
+    { type: "RollingUpdate", rollingUpdate: { partition: 0 } },
+    { type: "RollingUpdate" },
+    { type: "RollingUpdate", rollingUpdate: { partition: 1 } },
+    { type: "OnDelete" },
+  ],
+  DaemonSet: [
+    { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
+    { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "50%" } },
+    { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+    { type: "OnDelete" },
+  ],
+};
+
+function anyWorkload(chance: Chance, index: number, namespaces: readonly string[]): WorkloadPlan {
+  const kind = chance.pick(["Deployment", "Deployment", "StatefulSet", "DaemonSet"] as const);
+  const isNamesake = kind === "Deployment" && chance.isLucky(0.1);
+  return {
+    kind,
+    namespace: chance.pick(namespaces),
+    name: `${kind.toLowerCase()}-${index}`,
+    replicas: isNamesake ? 0 : chance.between(1, 3),
+    strategy: chance.pick(chance.isLucky(0.5) ? STRATEGIES[kind].slice(0, 2) : STRATEGIES[kind]),
+    isParallel: kind === "StatefulSet" && chance.isLucky(0.3),
+    isAnnotated: chance.isLucky(0.6),
+    isNamesake,
+  };
+}
+
+const RESTARTERS = ["deployments", "deployments", "statefulsets", "daemonsets"] as const;
+
+/** Who may not read workloads, or may not restart them. */
+function inTheWayOfRestarts(chance: Chance): readonly HindrancePlan[] {
+  const plan = (verb: string): HindrancePlan => ({
+    kind: "policy",
+    call: `${verb} ${chance.pick(RESTARTERS)}`,
+    code: verb === "GET" ? 403 : chance.pick([403, 422] as const),
+  });
+  return [plan("PATCH"), ...(chance.isLucky(0.3) ? [plan("GET")] : [])];
+}
+
+/** Releases that only new pods can follow, which their workloads' own rolling updates bring; with waves, or by approval, in some. */
+function restarts(chance: Chance, base: Scenario): Partial<Scenario> {
+  const nth = Math.floor(base.seed / 50);
+  const areWaves = nth % 4 === 1;
+  const isAsked = nth % 4 === 3;
+  const names = areWaves ? ["bakery", "shop", "forge"] : ["bakery", "shop"];
+  const plans = Array.from({ length: chance.between(2, 4) }, (_, index) => anyWorkload(chance, index, names));
+  const pods = plans.reduce((sum, { replicas, isNamesake }) => sum + (isNamesake ? 2 : replicas), 0);
+  const kept = base.strikes.filter(({ fault }) => fault !== "pod recreated under its name");
+  const released = also({ ...base, strikes: kept }, chance, "spec changed", chance.between(1, 4));
+  const changed = also({ ...base, strikes: released }, chance, "workload changed", chance.between(0, 3));
+  const asked = also(
+    { ...base, strikes: changed },
+    chance,
+    "restarts changed",
+    nth % 3 === 0 ? chance.between(1, 3) : 0,
+  );
+  const passes = areWaves ? manyPasses(chance, base) : morePasses(chance, base);
+  return {
+    restarts: { plans, lagMs: chance.pick([50, 1_000, 5_000]) },
+    ...(areWaves ? { namespaces: names.map((name) => ({ name, labels: anyNamespaceLabels(chance) })) } : {}),
+    ...(isAsked ? { approver: { noRate: chance.pick([0, 0.3]), slowRate: 0.2, deafRate: chance.pick([0, 0.2]) } } : {}),
+    ...(chance.isLucky(0.2) ? { hindrances: inTheWayOfRestarts(chance) } : {}),
+    areAgesKnown: true,
+    areClocksSkewed: nth % 5 === 3,
+    isWebhookUp: true,
+    isForbidden: false,
+    reshapeRate: chance.pick([0.4, 0.8, 1]),
+    release: {
+      replaced: `NotUpgradable, Restart${chance.pick(["", "", "=2", "=3"])}`,
+      ...(areWaves ? { waves: anyWaves(chance, base.seed) } : {}),
+      ...(isAsked ? { gate: GATE } : {}),
+    },
+    sets: base.sets.map(({ perOwner: _, isAmongTenants: __, ...set }) => ({ ...set, isOrdinal: false })),
+    strategy: { ...base.strategy, maxUnavailable: chance.pick([1, 2, 2, 3, "50%", "100%"]) },
+    tenantPods: 0,
+    pods,
+    noticeMs: chance.pick([50, 1_000]),
+    readyMs: chance.pick([50, 2_000, 5_000]),
+    strikes: asked,
+    passes: [...base.passes.map(withoutJump), ...passes.map((pass) => ({ ...pass, ...cutOff(chance) }))],
   };
 }
 

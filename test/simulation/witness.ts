@@ -71,6 +71,14 @@ export class Witness {
     return this.#setOf(set).ledger;
   }
 
+  get setNames(): readonly string[] {
+    return [...this.#sets.keys()];
+  }
+
+  witnessOf(set: string): SetWitness {
+    return this.#setOf(set);
+  }
+
   /** When a pass began, in writes: what is older it has seen. */
   beganOf(pass: string): number {
     return this.#began.get(pass) ?? 0;
@@ -111,8 +119,11 @@ export class Witness {
     },
     pods: (write, isPass) => this.#seePod(write, isPass),
     leases: (write) => this.#reportIf(write, this.#lease.problemOf(write)),
-    // Another witness looks at these.
+    // Other witnesses look at these.
     poddisruptionbudgets: () => undefined,
+    deployments: () => undefined,
+    statefulsets: () => undefined,
+    daemonsets: () => undefined,
     events: (write) => this.#reportIf(write, this.#events.problemOf(write)),
     configmaps: (write, isPass) => this.#seeMap(write, isPass),
     controllerrevisions: (write) => this.#seeRevision(write),

@@ -25,16 +25,24 @@ import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import { Process } from "./process.ts";
 import { Prometheus } from "./prometheus.ts";
 import type { ReleasesOptions } from "./releases.ts";
+import { RestartWitness } from "./restart-witness.ts";
 import type { Scenario } from "./scenario.ts";
 import { Scheduler } from "./scheduler.ts";
 import { settle } from "./settle.ts";
 import { Users } from "./users.ts";
 import { WaveWitness } from "./wave-witness.ts";
 import { Witness } from "./witness.ts";
+import { Workloads } from "./workloads.ts";
 
 /** Of clocks that nobody has set. */
 const SKEWS_MS = [-86_400_000, -3_600_000, -40_000, -5_000, 5_000, 40_000, 3_600_000, 86_400_000] as const;
-const TAKES_DOWN: ReadonlySet<string> = new Set(["PATCH pods", "CREATE pods/eviction"]);
+const TAKES_DOWN: ReadonlySet<string> = new Set([
+  "PATCH pods",
+  "CREATE pods/eviction",
+  "PATCH deployments",
+  "PATCH statefulsets",
+  "PATCH daemonsets",
+]);
 const START_MS = Date.parse("2026-01-01T00:00:00Z");
 
 export interface WorldResult {
@@ -89,6 +97,9 @@ export class World {
   readonly witness: Witness;
   /** one for each SidecarSet, where there are waves */
   readonly waves: readonly WaveWitness[];
+  /** one for each SidecarSet, where workloads are restarted */
+  readonly restarts: readonly RestartWitness[];
+  readonly workloads: Workloads;
   readonly disruptions: Disruptions;
   readonly #disruptionWitness: DisruptionWitness;
   readonly scenario: Scenario;
@@ -128,6 +139,9 @@ export class World {
       counts,
       chance: stream(33),
     });
+    const { plans: own = [], lagMs = 0 } = scenario.restarts ?? {};
+    this.workloads = new Workloads({ plans: own, lagMs, scheduler, server, users: this.users, chance: stream(38) });
+    const { workloads } = this;
     const report = (what: string) => this.violated(what);
     const pods = () => server.all<Pod>(PODS);
     const plan = scenario.approver;
@@ -145,8 +159,11 @@ export class World {
     const { namespaces } = this.witness;
     const clock = () => this.witness.writes;
     const beganOf = (pass: string) => this.witness.beganOf(pass);
-    const eye = { namespaces, clock, beganOf, nowMs: () => scheduler.nowMs, violated: report };
+    const podsOf = (uid: string) => workloads.podsOf(uid);
+    const eye = { namespaces, clock, beganOf, podsOf, nowMs: () => scheduler.nowMs, violated: report };
     this.waves = scenario.release?.waves ? sets.map(({ name }) => new WaveWitness({ set: name, ...eye })) : [];
+    const seen = { workloads, witness: this.witness, pods, violated: report };
+    this.restarts = scenario.restarts ? sets.map(({ name }) => new RestartWitness({ set: name, ...seen })) : [];
     const { networkFaults: faults, faultRate, slowRate, expireRate, eventRate, isForbidden } = scenario;
     const forbiddenNamespace = isForbidden ? POD_NAMESPACES[0] : undefined;
     this.#weather = { faults, faultRate, slowRate, expireRate, eventRate, forbiddenNamespace };
@@ -156,7 +173,7 @@ export class World {
     const plans = scenario.disruptions ?? [];
     this.disruptions = new Disruptions({ plans, scheduler, server, counts, chance: stream(37) });
     this.#disruptionWitness = new DisruptionWitness({ server, nowMs: () => scheduler.nowMs, violated: report });
-    furnish({ server, users: this.users, scenario, startMs: START_MS });
+    furnish({ server, users: this.users, workloads, scenario, startMs: START_MS });
     this.disruptions.createAll();
   }
 
@@ -273,7 +290,9 @@ export class World {
   }
 
   #strike(fault: Fault): void {
-    if (fault === "disruption budget changed") {
+    if (fault === "workload changed") {
+      if (this.workloads.change()) countFault(this.counts, fault);
+    } else if (fault === "disruption budget changed") {
       if (this.disruptions.change()) countFault(this.counts, fault);
     } else if (fault !== "node lost") this.users.strike(fault);
     else if (this.owners.loseNode()) countFault(this.counts, fault);
@@ -293,6 +312,7 @@ export class World {
     });
     this.users.fix();
     this.owners.calm();
+    this.workloads.calm();
     this.disruptions.calm();
     this.approver.calm();
     this.prometheus.calm();
@@ -342,7 +362,9 @@ export class World {
     this.witness.see(write);
     this.kubelet.see(write);
     this.collector.see(write);
-    this.owners.see(write);
+    if (this.scenario.restarts) this.workloads.see(write);
+    else this.owners.see(write);
+    for (const witness of this.restarts) witness.see(write);
     this.approver.see(write);
     this.prometheus.see(write);
     for (const witness of this.waves) witness.see(write);

@@ -210,7 +210,9 @@ export class QueueWorld {
   #left(): readonly string[] {
     const { scenario, server, witness } = this.#world;
     const { now } = witness.namespaces;
-    return scenario.sets.flatMap(({ name }) => finalViolations(server, name, witness.ledgerOf(name), now));
+    return scenario.sets.flatMap(({ name }) =>
+      finalViolations(server, name, { ledger: witness.ledgerOf(name), isIn: now }),
+    );
   }
 
   /** Once a minute, for ever. */

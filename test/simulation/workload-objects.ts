@@ -1,0 +1,115 @@
+/** Deployments, StatefulSets and DaemonSets of a world, as their users write them, and what they say of themselves. */
+import type { IntOrString, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { BUILT_IN_STATEFUL_SETS, DAEMON_SETS, DEPLOYMENTS, type Resource } from "../../shared/kube/port.ts";
+
+export type WorkloadKind = "Deployment" | "StatefulSet" | "DaemonSet";
+
+/** As its user has it at first. */
+export interface WorkloadPlan {
+  readonly kind: WorkloadKind;
+  readonly namespace: string;
+  readonly name: string;
+  /** pods, or nodes of a DaemonSet */
+  readonly replicas: number;
+  readonly strategy: Strategy;
+  /** pods of a StatefulSet wait for no other */
+  readonly isParallel?: boolean;
+  /** as those of most tools are */
+  readonly isAnnotated: boolean;
+  /** a ReplicaSet that no Deployment owns is named as if it were of this one, which has no pods */
+  readonly isNamesake?: boolean;
+}
+
+export interface Strategy {
+  readonly type: "RollingUpdate" | "Recreate" | "OnDelete";
+  readonly rollingUpdate?: {
+    readonly maxUnavailable?: IntOrString;
+    readonly maxSurge?: IntOrString;
+    readonly partition?: number;
+  };
+}
+
+/** As it is stored. */
+export interface WorkloadObject extends KubernetesObject {
+  readonly kind: WorkloadKind;
+  readonly spec: {
+    readonly replicas?: number;
+    readonly paused?: boolean;
+    readonly podManagementPolicy?: string;
+    readonly strategy?: Strategy;
+    readonly updateStrategy?: Strategy;
+    readonly selector: object;
+    readonly template: { readonly metadata: KubernetesObject["metadata"] };
+  };
+  readonly status?: Readonly<Record<string, number | string | undefined>>;
+}
+
+export const RESOURCES: Readonly<Record<WorkloadKind, Resource>> = {
+  Deployment: DEPLOYMENTS,
+  StatefulSet: BUILT_IN_STATEFUL_SETS,
+  DaemonSet: DAEMON_SETS,
+};
+
+export function workloadObject(plan: WorkloadPlan, uid: string): WorkloadObject {
+  const { kind, namespace, name, replicas, strategy, isParallel, isAnnotated } = plan;
+  const selector = { matchLabels: { own: name } };
+  const template = { metadata: { labels: { own: name } } };
+  const annotations = { "deployment.kubernetes.io/revision": "1" };
+  return {
+    apiVersion: "apps/v1",
+    kind,
+    metadata: { namespace, name, uid, generation: 1, ...(isAnnotated ? { annotations } : {}) },
+    spec: {
+      ...(kind === "DaemonSet" ? {} : { replicas }),
+      ...(kind === "Deployment" ? { strategy } : { updateStrategy: strategy }),
+      ...(isParallel ? { podManagementPolicy: "Parallel" } : {}),
+      selector,
+      template,
+    },
+  };
+}
+
+export function strategyOf({ spec }: WorkloadObject): Strategy {
+  return spec.strategy ?? spec.updateStrategy ?? { type: "RollingUpdate" };
+}
+
+export function keyOf({ kind, metadata }: Pick<WorkloadObject, "kind" | "metadata">): string {
+  return `${kind} ${metadata?.namespace}/${metadata?.name}`;
+}
+
+/** A share, or a number. */
+export function countOf(value: IntOrString, of: number, round: (share: number) => number): number {
+  return typeof value === "number" ? value : round((Number.parseInt(value, 10) * of) / 100);
+}
+
+/** How many pods its own strategy takes down at once, as Kubernetes' documentation has it. */
+export function mostTakenDown(workload: WorkloadObject, wanted: number): number {
+  const { type, rollingUpdate = {} } = strategyOf(workload);
+  if (type === "Recreate") return wanted;
+  if (workload.kind === "StatefulSet")
+    return Math.max(1, countOf(rollingUpdate.maxUnavailable ?? 1, wanted, Math.ceil));
+  const isDeployment = workload.kind === "Deployment";
+  const { maxUnavailable = isDeployment ? "25%" : 1, maxSurge = isDeployment ? "25%" : 0 } = rollingUpdate;
+  const most = countOf(maxUnavailable, wanted, isDeployment ? Math.floor : Math.ceil);
+  return most === 0 && countOf(maxSurge, wanted, Math.ceil) === 0 ? 1 : most;
+}
+
+/** Whether it wants its pods restarted at all: a sentence when it does not. */
+export function ownProblem(workload: WorkloadObject): string | undefined {
+  const { type, rollingUpdate } = strategyOf(workload);
+  if (workload.metadata?.deletionTimestamp) return "is being deleted";
+  if (workload.spec.paused) return "is paused";
+  if (type === "OnDelete") return "waits for its pods to be deleted";
+  return (rollingUpdate?.partition ?? 0) > 0 ? "has a partition" : undefined;
+}
+
+/** The label that says of which template a pod is. */
+const HASH_LABELS = { Deployment: "pod-template-hash", StatefulSet: "controller-revision-hash" } as const;
+
+export function hashLabelOf(kind: WorkloadKind): string {
+  return kind === "Deployment" ? HASH_LABELS.Deployment : HASH_LABELS.StatefulSet;
+}
+
+export function templateHashOf(kind: WorkloadKind, { metadata }: Pod): string {
+  return metadata?.labels?.[hashLabelOf(kind)] ?? "";
+}

@@ -1,0 +1,292 @@
+/** The controllers of workloads, and those who own these: pods are recreated when their template has changed, as its strategy says. */
+import type { KubernetesObject, OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
+import { PODS, REPLICA_SETS } from "../../shared/kube/port.ts";
+import type { ApiServer, Write } from "./api-server.ts";
+import type { Chance } from "./chance.ts";
+import { isPodReady, runningStatus } from "./objects.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Users } from "./users.ts";
+import {
+  hashLabelOf,
+  RESOURCES,
+  strategyOf,
+  templateHashOf,
+  type WorkloadObject,
+  type WorkloadPlan,
+  workloadObject,
+} from "./workload-objects.ts";
+import { nextStep, type Step } from "./workload-steps.ts";
+
+export interface WorkloadsOptions {
+  /** absent: there are none, and pods have owners by their names */
+  readonly plans: readonly WorkloadPlan[];
+  /** until a controller looks again, at most */
+  readonly lagMs: number;
+  readonly scheduler: Scheduler;
+  readonly server: ApiServer;
+  readonly users: Users;
+  readonly chance: Chance;
+}
+
+const WRITER = "workload-controller";
+const USER = "user";
+/** Until a deleted pod is gone. */
+const GONE_MS = [10, 3_000, 15_000] as const;
+const NAMESAKE = "abc";
+
+export class Workloads {
+  readonly #options: WorkloadsOptions;
+  /** uid → its plan */
+  readonly #plans = new Map<string, WorkloadPlan>();
+  /** uid → each template that it has had, in that order */
+  readonly #templates = new Map<string, string[]>();
+  /** uid of a Deployment → the template that its pods were of when it was paused */
+  readonly #active = new Map<string, string>();
+  /** uids of controllers of pods → that of the workload */
+  readonly #controllers = new Map<string, string>();
+  readonly #woken = new Set<string>();
+  #made = 0;
+  #pods = 0;
+  #isCalm = false;
+
+  constructor(options: WorkloadsOptions) {
+    this.#options = options;
+  }
+
+  /** Whose pod it is; undefined: of none of these. */
+  uidOf({ metadata }: Pod): string | undefined {
+    return this.#controllers.get(metadata?.ownerReferences?.find(({ controller }) => controller)?.uid ?? "");
+  }
+
+  all(): readonly WorkloadObject[] {
+    const { server } = this.#options;
+    return [...this.#plans].flatMap(([uid, { kind, namespace, name }]) => {
+      const one = server.peek<WorkloadObject>(RESOURCES[kind], { namespace, name });
+      return one?.metadata?.uid === uid ? [one] : [];
+    });
+  }
+
+  /** undefined: it is gone. */
+  find(uid: string): WorkloadObject | undefined {
+    return this.all().find(({ metadata }) => metadata?.uid === uid);
+  }
+
+  /** Every pod that it should have is of its template, works, and none is left beside them. In truth, whatever its status says. */
+  isThrough(workload: WorkloadObject): boolean {
+    const { hash, pods } = this.#sceneOf(workload);
+    const alive = pods.filter(({ metadata }) => !metadata?.deletionTimestamp);
+    const isFresh = (pod: Pod) => templateHashOf(workload.kind, pod) === hash && isPodReady(pod);
+    return alive.length >= this.wantedOf(workload) && alive.every(isFresh);
+  }
+
+  wantedOf({ kind, metadata, spec }: WorkloadObject): number {
+    return kind === "DaemonSet" ? (this.#plans.get(metadata?.uid ?? "")?.replicas ?? 0) : (spec.replicas ?? 1);
+  }
+
+  /** The oldest first. */
+  podsOf(uid: string): readonly Pod[] {
+    const own = this.#options.server.all<Pod>(PODS).filter((pod) => this.uidOf(pod) === uid);
+    return own.toSorted((a, b) => serialOf(a) - serialOf(b));
+  }
+
+  /** With pods that run. */
+  furnish(): void {
+    const { plans, server, scheduler } = this.#options;
+    for (const plan of plans) this.#create(plan);
+    for (let made = -1; made !== this.#pods; ) {
+      made = this.#pods;
+      this.#reconcileAll();
+      for (const pod of server.all<Pod>(PODS).filter((one) => !isPodReady(one)))
+        server.put("kubelet", PODS, { ...pod, status: runningStatus(pod, scheduler.nowMs) } as Pod);
+    }
+    this.#reconcileAll();
+  }
+
+  #reconcileAll(): void {
+    for (const { metadata } of this.all()) this.#reconcile(metadata?.uid ?? "");
+  }
+
+  /** Whatever keeps them is taken out of the way. */
+  calm(): void {
+    this.#isCalm = true;
+    for (const plan of this.#options.plans) if (!this.#isThere(plan)) this.#create(plan);
+    for (const workload of this.all()) {
+      const { paused: _, ...spec } = workload.spec;
+      const { strategy } = this.#plans.get(workload.metadata?.uid ?? "") ?? { strategy: strategyOf(workload) };
+      this.#write(workload, { ...spec, [workload.kind === "Deployment" ? "strategy" : "updateStrategy"]: strategy });
+    }
+  }
+
+  see({ resource, object, userAgent, isRemoved }: Write): void {
+    if (this.#plans.size === 0) return;
+    if (resource === "pods") this.#wake(this.uidOf(object as unknown as Pod));
+    else if (!isRemoved && userAgent !== WRITER) this.#wake(object.metadata.uid);
+    // Evicted, or deleted by anybody but its controller: nobody else sees to it that it goes.
+    if (resource === "pods" && userAgent.startsWith("pass") && object.metadata.deletionTimestamp && !isRemoved)
+      this.#removeLater(object as unknown as Pod);
+  }
+
+  #wake(uid: string | undefined): void {
+    if (uid === undefined || !this.#plans.has(uid) || this.#woken.has(uid)) return;
+    this.#woken.add(uid);
+    const { scheduler, chance, lagMs } = this.#options;
+    scheduler.after(chance.between(1, this.#isCalm ? 50 : lagMs), () => {
+      this.#woken.delete(uid);
+      this.#reconcile(uid);
+    });
+  }
+
+  #reconcile(uid: string): void {
+    const workload = this.find(uid);
+    if (!workload) return;
+    const scene = this.#sceneOf(workload);
+    if (!workload.spec.paused) this.#active.set(uid, scene.hash);
+    const { create, remove, status } = nextStep(scene);
+    for (const one of create) this.#createPod(workload, one);
+    for (const pod of remove) {
+      this.#options.users.markPod(pod);
+      this.#removeLater(pod);
+    }
+    // What it says of itself is what it saw, and comes a moment later.
+    const now = this.find(uid);
+    const isSame = JSON.stringify(now?.status) === JSON.stringify(status);
+    if (now && !isSame) this.#options.server.put(WRITER, RESOURCES[now.kind], { ...now, status } as WorkloadObject);
+    if (!isSame || create.length + remove.length > 0) this.#wake(uid);
+    if (this.#plans.get(uid)?.isNamesake) this.#keepNamesake(workload);
+  }
+
+  #sceneOf(workload: WorkloadObject) {
+    const { uid = "" } = workload.metadata ?? {};
+    const hash = this.#hashOf(workload);
+    const before = workload.kind === "Deployment" ? this.#active.get(uid) : workload.status?.["currentRevision"];
+    const nodes = this.#plans.get(uid)?.replicas ?? 0;
+    return { workload, pods: this.podsOf(uid), hash, former: String(before ?? hash), nodes };
+  }
+
+  /** The same template has the same one. */
+  #hashOf({ metadata, spec }: WorkloadObject): string {
+    const { uid = "" } = metadata ?? {};
+    const known = this.#templates.get(uid) ?? [];
+    const text = JSON.stringify(spec.template);
+    if (!known.includes(text)) known.push(text);
+    this.#templates.set(uid, known);
+    return `r${known.indexOf(text)}`;
+  }
+
+  #createPod(workload: WorkloadObject, { hash, place = 0 }: Step["create"][number]): void {
+    const { server, users } = this.#options;
+    const { namespace = "", name: own = "", uid = "" } = workload.metadata ?? {};
+    const names = {
+      Deployment: `${own}-${hash}-${this.#pods}`,
+      StatefulSet: `${own}-${place}`,
+      DaemonSet: `${own}-${place}-${this.#pods}`,
+    };
+    const name = names[workload.kind];
+    // One of a workload that had the name before is not gone yet.
+    if (server.peek(PODS, { namespace, name })) return;
+    this.#pods++;
+    const owner =
+      workload.kind === "Deployment"
+        ? this.#replicaSet(workload, hash)
+        : { apiVersion: "apps/v1", kind: workload.kind, controller: true, name: own, uid };
+    const labels = { [hashLabelOf(workload.kind)]: hash, own };
+    users.createPod(namespace, name, undefined, { owner, labels });
+  }
+
+  /** Of this template. `uid`: of who owns it; absent: nobody does. */
+  #replicaSet({ metadata }: WorkloadObject, hash: string, isOwned = true): OwnerReference {
+    const { namespace = "", name: own = "", uid = "" } = metadata ?? {};
+    const name = `${own}-${hash}`;
+    const { server } = this.#options;
+    const known = server.peek(REPLICA_SETS, { namespace, name });
+    const owner = { apiVersion: "apps/v1", kind: "Deployment", controller: true, name: own, uid };
+    const id = known?.metadata?.uid ?? `${uid}-${hash}`;
+    const ownerReferences = isOwned ? { ownerReferences: [owner] } : {};
+    const object = { kind: "ReplicaSet", metadata: { namespace, name, uid: id, ...ownerReferences } };
+    if (!known) server.put(WRITER, REPLICA_SETS, object as KubernetesObject);
+    this.#controllers.set(id, isOwned ? uid : `${uid} namesake`);
+    return { apiVersion: "apps/v1", kind: "ReplicaSet", controller: true, name, uid: id };
+  }
+
+  /** Two pods of a ReplicaSet of nobody's. */
+  #keepNamesake(workload: WorkloadObject): void {
+    const owner = this.#replicaSet(workload, NAMESAKE, false);
+    const { namespace = "", name = "" } = workload.metadata ?? {};
+    const labels = { [hashLabelOf("Deployment")]: NAMESAKE, own: name };
+    const { users } = this.#options;
+    for (const place of [0, 1]) {
+      const key = { namespace, name: `${name}-${NAMESAKE}-${place}` };
+      if (!this.#options.server.peek(PODS, key)) users.createPod(namespace, key.name, undefined, { owner, labels });
+    }
+  }
+
+  #removeLater(pod: Pod): void {
+    const { scheduler, chance, users } = this.#options;
+    scheduler.after(chance.between(1, chance.pick(GONE_MS)), () => users.removePod(pod));
+  }
+
+  #isThere({ kind, namespace, name }: WorkloadPlan): boolean {
+    return this.#options.server.peek(RESOURCES[kind], { namespace, name }) !== undefined;
+  }
+
+  #create(plan: WorkloadPlan): void {
+    const uid = `${plan.namespace}-${plan.name}-${++this.#made}`;
+    this.#plans.set(uid, plan);
+    this.#controllers.set(uid, uid);
+    this.#options.server.put(USER, RESOURCES[plan.kind], workloadObject(plan, uid));
+  }
+
+  /** Whoever owns one of them changes it; false: there is none. */
+  change(): boolean {
+    const { chance } = this.#options;
+    const all = this.all().filter(({ metadata }) => !this.#plans.get(metadata?.uid ?? "")?.isNamesake);
+    if (all.length === 0) return false;
+    const workload = chance.pick(all);
+    const { spec } = workload;
+    const { replicas = 1 } = spec;
+    const isDeployment = workload.kind === "Deployment";
+    const template = { metadata: { ...spec.template.metadata, annotations: { rolled: String(++this.#made) } } };
+    const changes: readonly (() => void)[] = [
+      () =>
+        this.#write(workload, {
+          ...spec,
+          ...(workload.kind === "DaemonSet" ? {} : { replicas: chance.between(0, replicas + 1) }),
+        }),
+      () => this.#write(workload, { ...spec, ...(isDeployment ? { paused: spec.paused !== true } : {}) }),
+      () => this.#write(workload, { ...spec, ...(isDeployment ? {} : { updateStrategy: { type: "OnDelete" } }) }),
+      () => this.#write(workload, { ...spec, template }),
+      () => this.#recreate(workload),
+    ];
+    chance.pick(changes)();
+    return true;
+  }
+
+  /** As API servers count generations. */
+  #write(workload: WorkloadObject, spec: WorkloadObject["spec"]): void {
+    if (JSON.stringify(workload.spec) === JSON.stringify(spec)) return;
+    const { metadata = {}, kind } = workload;
+    const next = { ...workload, metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 }, spec };
+    this.#options.server.put(USER, RESOURCES[kind], next as WorkloadObject);
+  }
+
+  /** Its pods go with it, and another one of its name comes. */
+  #recreate(workload: WorkloadObject): void {
+    const { server, scheduler, users, chance } = this.#options;
+    const { uid = "" } = workload.metadata ?? {};
+    const plan = this.#plans.get(uid);
+    server.remove(USER, RESOURCES[workload.kind], workload);
+    for (const one of server.all(REPLICA_SETS))
+      if (this.#controllers.get(one.metadata?.uid ?? "") === uid) server.remove(WRITER, REPLICA_SETS, one);
+    for (const pod of this.podsOf(uid)) {
+      users.markPod(pod);
+      this.#removeLater(pod);
+    }
+    scheduler.after(chance.between(1_000, 20_000), () => {
+      if (plan && !this.#isThere(plan)) this.#create(plan);
+    });
+  }
+}
+
+function serialOf({ metadata }: Pod): number {
+  return Number(/\d+$/.exec(metadata?.uid ?? "")?.[0] ?? 0);
+}
