@@ -13,8 +13,9 @@ const NOW = "2026-01-01T00:00:00Z";
 const FAILING = [{ namespace: "shop", name: "web-0", why: "agent: ImagePullBackOff" }];
 
 function standing(summary: object, rest: Partial<Omit<Standing, "summary">> = {}): Standing {
-  const calm = { matched: 10, updated: 10, updatedReady: 10, notUpgradable: 0, immutableFields: [], maxUnavailable: 2 };
-  return { summary: { ...calm, used: 0, selected: 0, hold: "finished", ...summary }, failing: [], missed: [], ...rest };
+  const counts = { matched: 10, updated: 10, ready: 10, updatedReady: 10, waiting: 0, notUpgradable: 0, partition: 0 };
+  const calm = { ...counts, immutableFields: [], maxUnavailable: 2, used: 0, down: [], selected: 0, problems: [] };
+  return { summary: { ...calm, hold: "finished", ...summary }, failing: [], missed: [], ...rest };
 }
 
 const half = { updated: 5, updatedReady: 5 };

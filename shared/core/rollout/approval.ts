@@ -4,6 +4,7 @@ import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
 import type { Action, PodPrecondition, Restarted } from "../actions.ts";
 import type { Held } from "./checks/check-records.ts";
+import type { Hold } from "./hold.ts";
 import type { AtWork } from "./waves/wave-checks.ts";
 
 /** A pod, or a workload that is restarted. */
@@ -52,7 +53,7 @@ export function gateProblem(sidecarSet: SidecarSet): string | undefined {
 export interface Batched {
   readonly actions: readonly Action[];
   readonly summary: {
-    readonly hold: string;
+    readonly hold: Hold;
     readonly selected: number;
     readonly beyondRoom?: number;
     readonly matched: number;
@@ -65,7 +66,7 @@ export interface Batched {
 }
 
 /** What only ends what was allowed before. */
-const ENDINGS: ReadonlySet<string> = new Set(["flip", "shrink"]);
+const ENDINGS: ReadonlySet<Hold> = new Set(["flip", "shrink"]);
 
 /** Pods and workloads that need approval. Reserved ones were approved when they were reserved. */
 export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly Subject[] {

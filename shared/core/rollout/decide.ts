@@ -17,7 +17,8 @@ import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts"
 import { waitingForTurn } from "./select/ordinal-turn.ts";
 import { waitingForOwners } from "./select/owner-budget.ts";
 import { calculateStatus, isStatusChanged } from "./status.ts";
-import type { Hold, Summary } from "./summary.ts";
+import type { Hold } from "./hold.ts";
+import type { Summary } from "./summary.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
 import { keptRecord, type WavesRecord } from "./waves/standing.ts";

@@ -1,18 +1,23 @@
 import { describe, expect, test } from "vitest";
 import type { SidecarSet, StatusCondition } from "../../../shared/api/sidecarset.ts";
 import { conditionsOf, type Standing } from "../../../shared/core/rollout/conditions/conditions.ts";
-import type { RolloutStanding } from "../../../shared/core/rollout/conditions/progress.ts";
+import type { Summary } from "../../../shared/core/rollout/summary.ts";
 import type { WaveRow, WavesSummary } from "../../../shared/core/rollout/waves/standing.ts";
 
 const NOW = "2026-01-01T00:00:00Z";
 const EARLIER = "2025-12-31T00:00:00Z";
 
-const calm: RolloutStanding = {
+const calm: Summary = {
   matched: 10,
   updated: 10,
+  ready: 10,
   updatedReady: 10,
+  waiting: 0,
   notUpgradable: 0,
   immutableFields: [],
+  partition: 0,
+  down: [],
+  problems: [],
   maxUnavailable: 2,
   used: 0,
   selected: 0,
@@ -20,7 +25,7 @@ const calm: RolloutStanding = {
 };
 const FAILING = { namespace: "shop", name: "web-0", why: "agent: ImagePullBackOff" };
 
-function standing(summary: Partial<RolloutStanding>, rest: Partial<Omit<Standing, "summary">> = {}): Standing {
+function standing(summary: Partial<Summary>, rest: Partial<Omit<Standing, "summary">> = {}): Standing {
   return { summary: { ...calm, ...summary }, failing: [], missed: [], ...rest };
 }
 
@@ -49,7 +54,7 @@ test.each(["soaking", "checking", "updating"] as const)("reconciles and progress
 });
 
 describe("Progressing", () => {
-  test.each<[string, Partial<RolloutStanding>, string]>([
+  test.each<[string, Partial<Summary>, string]>([
     ["all are updated and ready", {}, "False Finished"],
     ["all are updated, some not ready", { updatedReady: 9 }, "True WaitingForPods"],
     ["some are being upgraded", { hold: "none", updated: 2, updatedReady: 2, selected: 2 }, "True RollingOut"],
@@ -82,7 +87,7 @@ describe("a rollout that was finished", () => {
     lastTransitionTime: NOW,
   } as const;
   const set: SidecarSet = { ...sidecarSet(), status: { latestRevision: "agent-1", conditions: [finished] } };
-  test.each<[string, Partial<RolloutStanding>, string, string]>([
+  test.each<[string, Partial<Summary>, string, string]>([
     ["stays it when a pod fails later", { updatedReady: 9, used: 1 }, "agent-1", "False Finished"],
     ["is another one with the next release", { updatedReady: 9, used: 1 }, "agent-2", "True RollingOut"],
     ["goes on with a pod that is not updated", { hold: "none", updated: 9, selected: 1 }, "agent-1", "True RollingOut"],

@@ -4,10 +4,11 @@ import { gateOf, isPlainNo, lastRefusal } from "../../rollout/approval.ts";
 import { type CheckRecord, type Held, heldBy, type KnownCheck } from "../../rollout/checks/check-records.ts";
 import type { Standstill } from "../../rollout/halt/standstill.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
+import type { Hold } from "../../rollout/hold.ts";
 import { type AtWork, checksNow } from "../../rollout/waves/wave-checks.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 
-type Still = Pick<Standstill, "halt"> & { readonly hold: string; readonly undo?: Standstill["undo"] | undefined };
+type Still = Pick<Standstill, "halt"> & { readonly hold: Hold; readonly undo?: Standstill["undo"] | undefined };
 
 /** Of a rollout that stands still for all its pods. */
 export function traceStandstill({ metadata }: SidecarSet, { hold, halt, undo }: Still): Step {

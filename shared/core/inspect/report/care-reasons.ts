@@ -5,6 +5,7 @@ import { counted } from "../../../go/counted.ts";
 import { isPlainNo } from "../../rollout/approval.ts";
 import type { Held } from "../../rollout/checks/check-records.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
+import type { Hold } from "../../rollout/hold.ts";
 import type { WavesSummary } from "../../rollout/waves/standing.ts";
 import { waveReason, wavesText } from "../../rollout/waves/wave-text.ts";
 import { type Counted, type Mark, type Reason, sentence } from "./reason.ts";
@@ -52,7 +53,7 @@ export function careReasons(
   ];
 }
 
-function waveReasons(hold: string, waves: WavesSummary | undefined): readonly Reason[] {
+function waveReasons(hold: Hold, waves: WavesSummary | undefined): readonly Reason[] {
   if (waves === undefined || (waves.behind === 0 && hold !== "wave")) return [];
   const reason = waveReason(waves);
   const waiting = `${counted(waves.behind, "pod waits", "pods wait")} for ${waves.behind === 1 ? "its" : "their"} wave`;
@@ -65,7 +66,7 @@ function checkReason({ reason, isPaced }: Held): Reason {
   return fact(["ChecksFirst", isPaced ? "wait" : "held"], title, `${sentence(reason)}.`);
 }
 
-function haltReasons(hold: string, halt: string | undefined): readonly Reason[] {
+function haltReasons(hold: Hold, halt: string | undefined): readonly Reason[] {
   if (halt === undefined) return [];
   const text = `${sentence(halt)}.`;
   if (hold === "unreadable") return [fact(["AnnotationUnreadable", "trouble"], "An annotation cannot be read", text)];

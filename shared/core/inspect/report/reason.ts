@@ -1,7 +1,6 @@
 /** Decides nothing: what the page tells of a rollout that does no more than it does. */
 
-import type { Held } from "../../rollout/checks/check-records.ts";
-import type { WavesSummary } from "../../rollout/waves/standing.ts";
+import type { Summary } from "../../rollout/summary.ts";
 import type { Reason as ReasonName } from "../explain/step.ts";
 
 export interface Reason {
@@ -17,28 +16,9 @@ export interface Reason {
 }
 
 /** What a decision counted. */
-export interface Counted {
-  readonly hold: string;
-  /** where ordinals are followed: what pods of StatefulSets wait for */
-  readonly order?: string;
+export interface Counted extends Summary {
   /** why the rollout was stopped */
   readonly halt?: string;
-  /** why a gate has not allowed the next batch */
-  readonly gate?: string;
-  /** what checks of metrics say, where they are in the way of the next batch */
-  readonly metrics?: Held;
-  /** where owners have budgets: how many pods wait for them, and who is in their way */
-  readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
-  /** how far the release has come through its waves */
-  readonly waves?: WavesSummary;
-  /** how many pods wait for disruption budgets, and which are in their way */
-  readonly disruptionBudgets?: { readonly waiting: number; readonly full: readonly string[] };
-  readonly partition: number;
-  readonly selected: number;
-  readonly used: number;
-  readonly maxUnavailable: number;
-  readonly immutableFields: readonly string[];
-  readonly problems: readonly { readonly namespace: string; readonly name: string; readonly message: string }[];
 }
 
 /** Which reason, and how grave. */

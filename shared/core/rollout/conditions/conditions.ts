@@ -7,12 +7,14 @@ import { disruptionText, NO_BUDGETS } from "../disruption/guard.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
 import { restartsText } from "../replace/replaced.ts";
+import type { Hold } from "../hold.ts";
+import type { Summary } from "../summary.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
-import { progressOf, type RolloutStanding } from "./progress.ts";
+import { progressOf } from "./progress.ts";
 import { natureOf, type Told, verdictOf } from "./verdict.ts";
 
 export interface Standing {
-  readonly summary: RolloutStanding;
+  readonly summary: Summary;
   readonly failing: readonly FailingPod[];
   /** name of the newest revision; absent: not known */
   readonly latestRevision?: string | undefined;
@@ -95,7 +97,7 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   return blockedByOthers(summary, failing.length) ?? no("NotBlocked", "nothing keeps the rollout from going on");
 }
 
-function blockedByOthers(summary: RolloutStanding, failing: number): Verdict<"Blocked"> {
+function blockedByOthers(summary: Summary, failing: number): Verdict<"Blocked"> {
   const { hold, selected, updated, updatedReady, order = "" } = summary;
   if (hold === "order" && selected === 0 && updated === updatedReady) return yes("OrderedSet", order);
   if (isHeldWhileStill(summary, "ownerBudget", failing))
@@ -106,7 +108,7 @@ function blockedByOthers(summary: RolloutStanding, failing: number): Verdict<"Bl
 }
 
 /** Of an eviction, but not while what was evicted before comes back. */
-function blockedByRefusal({ hold, used, replaced, restarts }: RolloutStanding): Verdict<"Blocked"> {
+function blockedByRefusal({ hold, used, replaced, restarts }: Summary): Verdict<"Blocked"> {
   if (hold === "restart" && used === 0 && restarts?.underWay.length === 0)
     return yes("RestartHeld", restartsText(restarts));
   if (hold !== "evictionRefused" || used > 0) return undefined;
@@ -114,13 +116,13 @@ function blockedByRefusal({ hold, used, replaced, restarts }: RolloutStanding): 
   return yes("EvictionRefused", `${waiting}: evictions beside them were refused, mostly by a PodDisruptionBudget`);
 }
 
-function blockedByAnswer({ hold, gate, metrics }: RolloutStanding): Verdict<"Blocked"> {
+function blockedByAnswer({ hold, gate, metrics }: Summary): Verdict<"Blocked"> {
   if (hold === "gate" && gate !== undefined) return yes("Gate", gate);
   return hold === "metrics" && metrics?.isPaced === false ? yes("Metrics", metrics.reason) : undefined;
 }
 
 /** Not while what the rollout itself took down comes back. */
-function isHeldWhileStill({ hold, selected, used }: RolloutStanding, by: string, failing: number): boolean {
+function isHeldWhileStill({ hold, selected, used }: Summary, by: Hold, failing: number): boolean {
   return hold === by && selected === 0 && (used === 0 || failing > 0);
 }
 
@@ -152,7 +154,7 @@ function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
   );
 }
 
-function howReplaced({ restarts }: RolloutStanding): string {
+function howReplaced({ restarts }: Summary): string {
   return restarts ? `by restarts of their workloads: ${restartsText(restarts)}` : "within the same budget";
 }
 

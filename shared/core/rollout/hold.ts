@@ -1,0 +1,38 @@
+/** Why a pass does no more than it does. */
+export type Hold =
+  | "paused"
+  | "NotUpdate"
+  /** too many updated pods fail, where somebody has said how many those are */
+  | "halted"
+  /** nobody can tell what an annotation asks for */
+  | "unreadable"
+  /** a gate has not allowed the next batch */
+  | "gate"
+  /** checks of metrics have not passed, or are to be evaluated again some time after the last batch */
+  | "metrics"
+  /** every matched pod is updated */
+  | "finished"
+  /** hot upgrades are flipped first, new ones begin in the next pass */
+  | "flip"
+  /** pods whose new image runs get their smaller resources first, other pods are upgraded in the next pass */
+  | "shrink"
+  /** every pod that waits is kept by the partition */
+  | "partition"
+  /** pods wait for others to become ready */
+  | "budget"
+  /** pods of StatefulSets wait for their turn, where ordinals are followed */
+  | "order"
+  /** pods wait for others of their owners, where those have budgets */
+  | "ownerBudget"
+  /** pods wait for namespaces that come before theirs */
+  | "wave"
+  /** pods wait for disruption budgets that select them */
+  | "disruptionBudget"
+  /** evictions were refused a moment ago, mostly by PodDisruptionBudgets, and nothing else can be done */
+  | "evictionRefused"
+  /** workloads are being restarted, or wait for that, or cannot be */
+  | "restart"
+  /** no pod waits: the old ones are in flight, not selected or not upgradable */
+  | "nothingWaits"
+  /** everything that may be upgraded is being upgraded by this decision */
+  | "none";
